@@ -1,0 +1,449 @@
+//! What must hold of every game, checked along random play.
+//!
+//! One suite for all: a new game is not finished until it passes. A violation names the law, the game, the seed and
+//! the moves that lead to it, so that `agon show GAME --moves "..."` shows the place.
+
+use std::collections::HashMap;
+use std::fmt;
+
+use crate::game::{FeatureSet, Seat, Turn};
+use crate::random::{below, mix, seeded};
+use crate::registry::{ChanceGame, Complete, DuelGame, GameSpec, ManyGame, Visitor};
+use crate::setup::{Parameters, Turns};
+
+/// What a check has seen.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct Tally {
+    /// Games played to their end.
+    pub games: u64,
+    /// Positions visited.
+    pub positions: u64,
+    /// Moves played and taken back.
+    pub moves: u64,
+    /// The longest game in plies.
+    pub longest: u32,
+}
+
+/// A law that does not hold.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Violation {
+    /// The law, in a sentence.
+    pub law: &'static str,
+    /// What was seen instead.
+    pub seen: String,
+    /// The game in canonical text.
+    pub game: String,
+    /// The seed of the random game.
+    pub seed: u64,
+    /// The moves from the start.
+    pub moves: String,
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Violation { law, seen, game, seed, moves } = self;
+        write!(f, "{game}: broken: {law}\n  seen: {seen}\n  seed: {seed}\n  moves: {moves}")
+    }
+}
+
+impl std::error::Error for Violation {}
+
+/// Checks all laws of a game along `games` random games.
+pub fn check(spec: &GameSpec, seed: u64, games: u64) -> Result<Tally, Box<Violation>> {
+    spec.visit(Check { spec, seed, games })
+}
+
+struct Check<'a> {
+    spec: &'a GameSpec,
+    seed: u64,
+    games: u64,
+}
+
+impl Visitor for Check<'_> {
+    type Output = Result<Tally, Box<Violation>>;
+
+    fn duel<G: DuelGame>(self, parameters: &Parameters) -> Self::Output {
+        self.run::<G>(parameters, |position, legal| {
+            duel_laws(position)?;
+            reseat_laws(position)?;
+            noisy_laws(position, legal)
+        })
+    }
+
+    fn many<G: ManyGame>(self, parameters: &Parameters) -> Self::Output {
+        self.run::<G>(parameters, |position, _| reseat_laws(position))
+    }
+
+    fn chance<G: ChanceGame>(self, parameters: &Parameters) -> Self::Output {
+        self.run::<G>(parameters, |position, legal| {
+            if position.turn() == Turn::Chance { chance_laws(position, legal) } else { duel_laws(position) }
+        })
+    }
+}
+
+/// A law and what was seen instead of it.
+type Broken = (&'static str, String);
+type Lawful = Result<(), Broken>;
+
+/// `seen` is only written when the law is broken.
+fn hold(law: &'static str, holds: bool, seen: impl FnOnce() -> String) -> Lawful {
+    if holds { Ok(()) } else { Err((law, seen())) }
+}
+
+impl Check<'_> {
+    fn run<G: Complete>(
+        self,
+        parameters: &Parameters,
+        family: impl Fn(&G, &[G::Move]) -> Lawful,
+    ) -> Result<Tally, Box<Violation>> {
+        let start = G::initial(parameters).expect("the laws are checked on parameters that go together");
+        let mut tally = Tally::default();
+        let mut keys = Keys::default();
+        for game in 0..self.games {
+            let seed = mix(self.seed, game);
+            let mut played = Vec::new();
+            let outcome =
+                random_game(&start, parameters, seed, game, &mut played, &mut tally, &mut keys, &family);
+            outcome.map_err(|(law, seen)| {
+                let game = self.spec.to_string();
+                Box::new(Violation { law, seen, game, seed, moves: played.join(" ") })
+            })?;
+        }
+        Ok(tally)
+    }
+}
+
+#[allow(clippy::too_many_arguments, reason = "the state of one walk, used in one place")]
+fn random_game<G: Complete>(
+    start: &G,
+    parameters: &Parameters,
+    seed: u64,
+    game: u64,
+    played: &mut Vec<String>,
+    tally: &mut Tally,
+    keys: &mut Keys,
+    family: &impl Fn(&G, &[G::Move]) -> Lawful,
+) -> Lawful {
+    let mut random = seeded(seed);
+    let mut position = start.clone();
+    let mut out = [false; 64];
+    let mut legal = Vec::new();
+    let mut scratch = Vec::new();
+    loop {
+        let turn = position.turn();
+        legal.clear();
+        position.moves(&mut legal);
+        tally.positions += 1;
+        tally.moves += legal.len() as u64;
+        move_laws(&position, &legal)?;
+        let texts = notation_laws(&position, &legal)?;
+        text_laws(&position, parameters, &legal)?;
+        undo_laws(&mut position, &legal)?;
+        if turn != Turn::Over {
+            feature_laws(&position, below(&mut random, 64))?;
+            family(&position, &legal)?;
+        }
+        keys.check(&position, &texts)?;
+        if turn == Turn::Over {
+            payoff_laws(&position)?;
+            tally.games += 1;
+            tally.longest = tally.longest.max(played.len() as u32);
+            return Ok(());
+        }
+        hold(
+            "the game ends within its bound of plies",
+            played.len() < position.ply_bound() as usize,
+            || format!("the bound is {} plies", position.ply_bound()),
+        )?;
+        // Every second game is played by the playout policy.
+        let mv = if game % 2 == 0 {
+            position.sample(&mut random, &mut scratch)
+        } else {
+            position.rollout(&mut random, &mut scratch)
+        };
+        hold("a sampled move is legal", legal.contains(&mv), || format!("{mv:?}"))?;
+        played.push(position.move_text(mv));
+        position.play(mv);
+        turn_laws::<G>(turn, position.turn(), &mut out)?;
+    }
+}
+
+fn move_laws<G: Complete>(position: &G, legal: &[G::Move]) -> Lawful {
+    hold(
+        "there are moves exactly when the game is not over",
+        legal.is_empty() == (position.turn() == Turn::Over),
+        || format!("turn {:?} with {} moves", position.turn(), legal.len()),
+    )?;
+    let mut again = legal.to_vec();
+    position.moves(&mut again);
+    hold(
+        "listing moves appends, in the same order each time",
+        again.len() == 2 * legal.len() && again[..legal.len()] == *legal && again[legal.len()..] == *legal,
+        || format!("{again:?}"),
+    )?;
+    again.clear();
+    let count = position.count(&mut again);
+    hold("the count of moves is the number listed", count == legal.len() as u64 && again.is_empty(), || {
+        format!("count {count}, listed {}", legal.len())
+    })?;
+    for (index, mv) in legal.iter().enumerate() {
+        hold("no legal move is listed twice", !legal[..index].contains(mv), || format!("{mv:?}"))?;
+        let slot = position.slot(*mv);
+        hold("a move's slot lies within the table", slot < G::SLOTS, || format!("{mv:?} has slot {slot}"))?;
+    }
+    match position.turn() {
+        Turn::Player(seat) => {
+            hold("a seat lies within the seats", seat.index() < G::SEATS, || format!("{seat:?}"))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn notation_laws<G: Complete>(position: &G, legal: &[G::Move]) -> Result<Vec<String>, Broken> {
+    let mut texts: Vec<String> = legal.iter().map(|&mv| position.move_text(mv)).collect();
+    for (text, &mv) in texts.iter().zip(legal) {
+        let plain = !text.is_empty() && text.chars().all(|c| c.is_ascii_graphic());
+        hold("a move's text is ASCII without spaces", plain, || format!("{text:?}"))?;
+        let parsed = position.parse_move(text);
+        hold("a move's text is read back as that move", parsed == Some(mv), || {
+            format!("{text} of {mv:?} is read as {parsed:?}")
+        })?;
+    }
+    for nonsense in ["", " ", "zz9", "\u{1f600}", "-", "99999999999999999999"] {
+        hold("nonsense names no move", position.parse_move(nonsense).is_none(), || format!("{nonsense:?}"))?;
+    }
+    texts.sort_unstable();
+    let repeated = texts.windows(2).find(|pair| pair[0] == pair[1]);
+    hold("different moves have different texts", repeated.is_none(), || format!("{repeated:?}"))?;
+    Ok(texts)
+}
+
+fn text_laws<G: Complete>(position: &G, parameters: &Parameters, legal: &[G::Move]) -> Lawful {
+    let text = position.position();
+    let fresh = match G::from_position(parameters, &text) {
+        Ok(fresh) => fresh,
+        Err(error) => return Err(("a position's text is read back", format!("{text}: {error}"))),
+    };
+    hold("a position read back writes the same text", fresh.position() == text, || {
+        format!("{text} became {}", fresh.position())
+    })?;
+    hold("a position's text is one line", !text.contains('\n'), || text.clone())?;
+    hold("an incremental key equals the key made afresh", fresh.key() == position.key(), || text.clone())?;
+    hold("a position read back draws the same board", fresh.board() == position.board(), || text.clone())?;
+    if !G::PATH_DEPENDENT {
+        hold("a position read back is equal", fresh == *position, || {
+            format!("{text}: {fresh:?}, not {position:?}")
+        })?;
+        let mut moves = Vec::new();
+        fresh.moves(&mut moves);
+        hold("a position read back has the same moves", moves == *legal, || format!("{text}: {moves:?}"))?;
+    }
+    if position.turn() != Turn::Over && fresh.turn() != Turn::Over {
+        for seat in Seat::all(G::SEATS) {
+            let (kept, afresh) = (values(position, seat), values(&fresh, seat));
+            hold("incremental features equal those made afresh", kept == afresh, || {
+                format!("{text}, {seat:?}: {kept:?}, afresh {afresh:?}")
+            })?;
+        }
+    }
+    let broken = [&text[..text.len() / 2], "", "?", "0 0 0 0 0 0 0 0"];
+    for bad in broken {
+        // No panic, and whatever is accepted is a position that writes itself.
+        if let Ok(read) = G::from_position(parameters, bad) {
+            let again = G::from_position(parameters, &read.position());
+            hold("what is accepted as a position is one", again.is_ok(), || bad.to_string())?;
+        }
+    }
+    Ok(())
+}
+
+fn undo_laws<G: Complete>(position: &mut G, legal: &[G::Move]) -> Lawful {
+    let before = position.clone();
+    let mut inner = Vec::new();
+    for &mv in legal {
+        let mut played = before.clone();
+        played.play(mv);
+        let equal = position.after(mv, |next| {
+            let equal = *next == played && next.key() == played.key();
+            // A second level, to see that undoing nests.
+            inner.clear();
+            next.moves(&mut inner);
+            if let Some(&reply) = inner.first() {
+                next.after(reply, |_| ());
+            }
+            equal && *next == played
+        });
+        hold("visiting the position after a move equals playing it", equal, || format!("{mv:?}"))?;
+        hold("play then undo restores", *position == before && position.key() == before.key(), || {
+            format!("{mv:?}")
+        })?;
+    }
+    Ok(())
+}
+
+fn values<G: Complete>(position: &G, seat: Seat) -> Vec<i32> {
+    let mut values = vec![0; G::FEATURES.len()];
+    position.features(seat, FeatureSet::ALL, &mut values);
+    values
+}
+
+fn feature_laws<G: Complete>(position: &G, pick: usize) -> Lawful {
+    for seat in Seat::all(G::SEATS) {
+        let all = values(position, seat);
+        let one = pick % G::FEATURES.len();
+        let mut alone = vec![0; G::FEATURES.len()];
+        position.features(seat, FeatureSet::NONE.with(one), &mut alone);
+        hold("a feature asked for alone has the same value", alone[one] == all[one], || {
+            format!("{}: {} alone, {} with all", G::FEATURES[one].name, alone[one], all[one])
+        })?;
+    }
+    Ok(())
+}
+
+fn duel_laws<G: Complete>(position: &G) -> Lawful {
+    let (first, second) = (values(position, Seat::FIRST), values(position, Seat::SECOND));
+    let opposite = first.iter().zip(&second).all(|(a, b)| *a == -*b);
+    hold("in a duel the features of one seat are the negated ones of the other", opposite, || {
+        format!("{first:?} and {second:?}")
+    })
+}
+
+fn reseat_laws<G: ManyGame>(position: &G) -> Lawful {
+    let Turn::Player(mover) = position.turn() else { return Ok(()) };
+    for seat in Seat::all(G::SEATS) {
+        let Some(other) = position.reseat(seat) else {
+            hold("the mover can be given the turn", seat != mover, || format!("{seat:?}"))?;
+            continue;
+        };
+        hold("giving the turn to a seat gives it the turn", other.turn() == Turn::Player(seat), || {
+            format!("{:?} instead of {seat:?}", other.turn())
+        })?;
+        hold("the key knows whose turn it is", (other.key() == position.key()) == (seat == mover), || {
+            format!("{seat:?} and {mover:?}")
+        })?;
+        let mut visited = position.clone();
+        let equal = visited.after_reseat(seat, |there| *there == other) == Some(true) && visited == *position;
+        hold("visiting with the turn given away equals giving it, and restores", equal, || {
+            format!("{seat:?}")
+        })?;
+        let back = other.reseat(mover).map(|back| back.key());
+        hold("the turn given back gives the same key", back.is_none_or(|key| key == position.key()), || {
+            format!("{seat:?} and {mover:?}")
+        })?;
+        let mut moves = Vec::new();
+        other.moves(&mut moves);
+        hold("a seat given the turn has a move", !moves.is_empty(), || format!("{seat:?}"))?;
+        for mv in moves {
+            let mut next = other.clone();
+            next.play(mv);
+            next.turn();
+        }
+    }
+    Ok(())
+}
+
+fn noisy_laws<G: DuelGame>(position: &G, legal: &[G::Move]) -> Lawful {
+    let mut noisy = Vec::new();
+    position.noisy_moves(&mut noisy);
+    hold("a game without noisy moves lists none", G::NOISY || noisy.is_empty(), || format!("{noisy:?}"))?;
+    let stray = noisy.iter().find(|mv| !legal.contains(mv));
+    hold("a noisy move is legal", stray.is_none(), || format!("{stray:?}"))?;
+    for (index, mv) in noisy.iter().enumerate() {
+        hold("no noisy move is listed twice", !noisy[..index].contains(mv), || format!("{mv:?}"))?;
+    }
+    hold(
+        "where standing pat is no choice every legal move is noisy",
+        position.may_stand_pat() || noisy.len() == legal.len(),
+        || format!("{} of {}", noisy.len(), legal.len()),
+    )
+}
+
+fn chance_laws<G: ChanceGame>(position: &G, legal: &[G::Move]) -> Lawful {
+    let weights: Vec<u32> = legal.iter().map(|&outcome| position.weight(outcome)).collect();
+    hold("every outcome has weight", weights.iter().all(|&weight| weight > 0), || format!("{weights:?}"))?;
+    hold("chance weights sum to their total", weights.iter().sum::<u32>() == position.total_weight(), || {
+        format!("{weights:?} and {}", position.total_weight())
+    })
+}
+
+fn turn_laws<G: Complete>(before: Turn, after: Turn, out: &mut [bool; 64]) -> Lawful {
+    let seen = || format!("{before:?}, then {after:?}");
+    match (G::TURNS, before, after) {
+        (_, _, Turn::Over) => Ok(()),
+        (Turns::Rotate, Turn::Player(seat), _) => {
+            hold("seats move in rotation", after == Turn::Player(seat.next(G::SEATS)), seen)
+        }
+        (Turns::RotateSkippingOut, Turn::Player(seat), Turn::Player(to)) => {
+            let mut next = seat.next(G::SEATS);
+            while next != to && next != seat {
+                out[next.index()] = true;
+                next = next.next(G::SEATS);
+            }
+            hold("a seat that was skipped is out", !out[to.index()], seen)
+        }
+        (Turns::MoveAgain, _, Turn::Player(_)) => Ok(()),
+        (Turns::Dice, Turn::Chance, _) => hold("a player follows chance", after != Turn::Chance, seen),
+        (Turns::Dice, _, _) => Ok(()),
+        _ => Err(("the turn order is as stated", seen())),
+    }
+}
+
+fn payoff_laws<G: Complete>(position: &G) -> Lawful {
+    let payoffs: Vec<i32> = Seat::all(G::SEATS).map(|seat| position.payoff(seat)).collect();
+    let in_range = payoffs.iter().all(|payoff| (G::PAYOFFS.min..=G::PAYOFFS.max).contains(payoff));
+    hold("payoffs lie in their range", in_range, || format!("{payoffs:?}"))?;
+    let sum: i32 = payoffs.iter().sum();
+    hold("payoffs sum to the constant", sum == G::PAYOFFS.sum, || format!("{payoffs:?}"))?;
+    hold("the ending has a name", !position.ending().is_empty(), || format!("{payoffs:?}"))
+}
+
+/// What was seen under each key and under each text, over all games of a check.
+#[derive(Default)]
+struct Keys {
+    by_key: HashMap<u64, Sight>,
+    by_text: HashMap<String, u64>,
+}
+
+/// What positions with equal keys must share.
+#[derive(PartialEq, Debug)]
+struct Sight {
+    turn: Turn,
+    board: String,
+    /// The moves in words; left out where they depend on the path.
+    moves: Option<Vec<String>>,
+}
+
+impl Keys {
+    fn check<G: Complete>(&mut self, position: &G, texts: &[String]) -> Lawful {
+        let key = position.key();
+        let turn = position.turn();
+        let moves = (!G::PATH_DEPENDENT).then(|| texts.to_vec());
+        // The end by a clock or by repetition is no part of the key.
+        if turn != Turn::Over {
+            let sight = Sight { turn, board: position.board(), moves };
+            if let Some(earlier) = self.by_key.get(&key) {
+                hold("positions with equal keys look alike", *earlier == sight, || {
+                    format!("key {key:x}: {earlier:?} and {sight:?}")
+                })?;
+            } else {
+                self.by_key.insert(key, sight);
+            }
+        }
+        let known = *self.by_text.entry(position.position()).or_insert(key);
+        hold("equal positions have equal keys", known == key, || format!("{known:x} and {key:x}"))
+    }
+}
+
+/// Plays one random game and returns its moves in words with the last position.
+pub fn random_game_text<G: Complete>(start: &G, seed: u64) -> (Vec<String>, G) {
+    let mut random = seeded(seed);
+    let mut scratch = Vec::new();
+    let mut position = start.clone();
+    let mut played = Vec::new();
+    while position.turn() != Turn::Over {
+        let mv = position.sample(&mut random, &mut scratch);
+        played.push(position.move_text(mv));
+        position.play(mv);
+    }
+    (played, position)
+}

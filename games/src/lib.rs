@@ -1,0 +1,26 @@
+//! The rules: one trait, one file a game.
+//!
+//! [`game`] has the central trait and its capabilities, [`setup`] the way from text to a position, [`registry`] the
+//! list of all games, [`laws`] what must hold of every one of them. Each game's module header states its rules, its
+//! notation and its features.
+//!
+//! Deliberately not here: search, configuration files, input and output, clocks, unseeded randomness.
+
+pub mod game;
+pub mod laws;
+pub mod perft;
+pub mod random;
+pub mod registry;
+pub mod setup;
+pub mod text;
+
+pub mod tic_tac_toe;
+
+pub use game::{
+    Chance, Deterministic, Duel, Feature, FeatureSet, Features, Game, Keyed, Noisy, Notation, Ordered,
+    Payoffs, Reseat, Seat, Turn,
+};
+pub use registry::{
+    ChanceGame, Complete, DuelGame, GAMES, GameInfo, GameSpec, ManyGame, UniformVisitor, Visitor,
+};
+pub use setup::{Domain, Parameter, Parameters, Setup, SetupError, Turns};

@@ -1,0 +1,25 @@
+//! Perft: the number of sequences of exactly so many plies.
+//!
+//! A pass is a ply and an outcome of chance is a ply, unweighted. Games that end earlier count nothing. The last
+//! ply is counted by [`Game::count`] and not played.
+
+use crate::game::Game;
+
+/// Counts the sequences of exactly `depth` plies. `moves` is a stack to list moves on and comes back as it was.
+pub fn perft<G: Game>(position: &mut G, depth: u32, moves: &mut Vec<G::Move>) -> u64 {
+    match depth {
+        0 => 1,
+        1 => position.count(moves),
+        _ => {
+            let start = moves.len();
+            position.moves(moves);
+            let mut leaves = 0;
+            for index in start..moves.len() {
+                let mv = moves[index];
+                leaves += position.after(mv, |next| perft(next, depth - 1, moves));
+            }
+            moves.truncate(start);
+            leaves
+        }
+    }
+}

@@ -1,0 +1,203 @@
+//! All games, one line each.
+//!
+//! The line feeds everything that names games: help texts, validation, pages, and the dispatch from a name to
+//! code that is generic in the game. A [`Visitor`] is such code; the registry calls the method of the game's
+//! family with the game as type, so that everything behind it is compiled for that game alone.
+
+use std::fmt;
+
+use crate::game::{Chance, Deterministic, Duel, Feature, Features, Keyed, Noisy, Notation, Ordered, Reseat};
+use crate::setup::{Parameter, Parameters, Setup, SetupError, Turns, suggestion};
+
+/// What every game of Agon can do.
+pub trait Complete: Setup + Notation + Features + Keyed + Ordered {}
+impl<G: Setup + Notation + Features + Keyed + Ordered> Complete for G {}
+
+/// A duel without chance: the classical two-player searches fit.
+pub trait DuelGame: Complete + Duel + Deterministic + Reseat + Noisy {}
+impl<G: Complete + Duel + Deterministic + Reseat + Noisy> DuelGame for G {}
+
+/// Three or more seats without chance: paranoid, max-n and best-reply fit.
+pub trait ManyGame: Complete + Deterministic + Reseat {}
+impl<G: Complete + Deterministic + Reseat> ManyGame for G {}
+
+/// A duel with chance: the expectiminimax family fits.
+pub trait ChanceGame: Complete + Duel + Chance {}
+impl<G: Complete + Duel + Chance> ChanceGame for G {}
+
+/// Code that is generic in the game, one method a family.
+pub trait Visitor: Sized {
+    /// What the visit gives.
+    type Output;
+    /// Visits a duel without chance.
+    fn duel<G: DuelGame>(self, parameters: &Parameters) -> Self::Output;
+    /// Visits a game of three or more seats.
+    fn many<G: ManyGame>(self, parameters: &Parameters) -> Self::Output;
+    /// Visits a duel with chance.
+    fn chance<G: ChanceGame>(self, parameters: &Parameters) -> Self::Output;
+}
+
+/// Code that treats the games of all families alike.
+pub trait UniformVisitor: Sized {
+    /// What the visit gives.
+    type Output;
+    /// Visits any game.
+    fn visit<G: Complete>(self, parameters: &Parameters) -> Self::Output;
+}
+
+struct Uniform<V>(V);
+
+impl<V: UniformVisitor> Visitor for Uniform<V> {
+    type Output = V::Output;
+    fn duel<G: DuelGame>(self, parameters: &Parameters) -> V::Output {
+        self.0.visit::<G>(parameters)
+    }
+    fn many<G: ManyGame>(self, parameters: &Parameters) -> V::Output {
+        self.0.visit::<G>(parameters)
+    }
+    fn chance<G: ChanceGame>(self, parameters: &Parameters) -> V::Output {
+        self.0.visit::<G>(parameters)
+    }
+}
+
+/// What is known of a game without a position of it.
+#[derive(Clone, Copy, Debug)]
+pub struct GameInfo {
+    /// The name.
+    pub name: &'static str,
+    /// The rules in one line.
+    pub summary: &'static str,
+    /// The numbers of seats it can be played by.
+    pub seats: &'static [u32],
+    /// Whether chance decides some plies.
+    pub chance: bool,
+    /// What the turn order promises.
+    pub turns: Turns,
+    /// Whether the rules look at how a position was reached.
+    pub path_dependent: bool,
+    /// The parameters.
+    pub parameters: &'static [Parameter],
+    /// The features with their default weights.
+    pub features: &'static [Feature],
+}
+
+macro_rules! info {
+    ($game:ty, $seats:expr, $chance:expr) => {
+        GameInfo {
+            name: <$game>::NAME,
+            summary: <$game>::SUMMARY,
+            seats: $seats,
+            chance: $chance,
+            turns: <$game>::TURNS,
+            path_dependent: <$game>::PATH_DEPENDENT,
+            parameters: <$game>::PARAMETERS,
+            features: <$game>::FEATURES,
+        }
+    };
+}
+
+/// `duel` and `chance` games have two seats; `many` games list what more than two they can have, and with two
+/// they are duels.
+macro_rules! register {
+    (
+        duel: $($duel:ty),* ;
+        many: $($many:ident [$($seats:literal),*]),* ;
+        chance: $($chance:ty),* ;
+    ) => {
+        /// Every game, in the order of the families.
+        pub static GAMES: &[GameInfo] = &[
+            $(info!($duel, &[2], false),)*
+            $(info!($many<2>, &[2, $($seats),*], false),)*
+            $(info!($chance, &[2], true),)*
+        ];
+
+        impl GameSpec {
+            /// Runs `visitor` with the game as type.
+            pub fn visit<V: Visitor>(&self, visitor: V) -> V::Output {
+                let parameters = &self.parameters;
+                let game = (self.name, parameters.seats());
+                $(if game == (<$duel>::NAME, 2) {
+                    return visitor.duel::<$duel>(parameters);
+                })*
+                $(if game == ($many::<2>::NAME, 2) {
+                    return visitor.duel::<$many<2>>(parameters);
+                }
+                $(if game == ($many::<2>::NAME, $seats) {
+                    return visitor.many::<$many<$seats>>(parameters);
+                })*)*
+                $(if game == (<$chance>::NAME, 2) {
+                    return visitor.chance::<$chance>(parameters);
+                })*
+                unreachable!("a GameSpec names a registered game with a declared number of seats")
+            }
+        }
+    };
+}
+
+use crate::tic_tac_toe::TicTacToe;
+
+register! {
+    duel: TicTacToe;
+    many: ;
+    chance: ;
+}
+
+/// A game with its parameters, read from text. Displays as its canonical text.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct GameSpec {
+    name: &'static str,
+    parameters: Parameters,
+}
+
+impl GameSpec {
+    /// Reads `name` or `name:key=value,key=value`.
+    pub fn parse(text: &str) -> Result<GameSpec, SetupError> {
+        let (name, given) = text.split_once(':').unwrap_or((text, ""));
+        let pairs = given
+            .split(',')
+            .filter(|pair| !pair.trim().is_empty())
+            .map(|pair| {
+                let (key, value) =
+                    pair.split_once('=').ok_or_else(|| SetupError::NotAPair { text: pair.to_string() })?;
+                Ok((key.trim(), value.trim()))
+            })
+            .collect::<Result<Vec<_>, SetupError>>()?;
+        GameSpec::new(name.trim(), pairs)
+    }
+
+    /// A game by its name and the texts of some of its parameters.
+    pub fn new<'a>(
+        name: &str,
+        given: impl IntoIterator<Item = (&'a str, &'a str)>,
+    ) -> Result<GameSpec, SetupError> {
+        let info = GAMES.iter().find(|info| info.name == name).ok_or_else(|| SetupError::UnknownGame {
+            name: name.to_string(),
+            suggestion: suggestion(name, GAMES.iter().map(|info| info.name)),
+        })?;
+        let parameters = Parameters::read(info.name, info.parameters, given)?;
+        Ok(GameSpec { name: info.name, parameters })
+    }
+
+    /// The game's name.
+    pub fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// The parameters, every one with a value.
+    pub fn parameters(&self) -> &Parameters {
+        &self.parameters
+    }
+
+    /// Runs a visitor that treats all families alike.
+    pub fn visit_any<V: UniformVisitor>(&self, visitor: V) -> V::Output {
+        self.visit(Uniform(visitor))
+    }
+}
+
+impl fmt::Display for GameSpec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let parameters = self.parameters.to_string();
+        let colon = if parameters.is_empty() { "" } else { ":" };
+        write!(f, "{}{colon}{parameters}", self.name)
+    }
+}

@@ -1,0 +1,46 @@
+//! The rules of every game, checked: the laws along random play, perft tables, recorded playthroughs, and for games
+//! without a published table a slow second implementation that shares no code with the fast one.
+//!
+//! A module a game: it names the variants to check and holds what is special to that game.
+
+mod harness;
+
+/// One line a game makes the tests that all games share.
+macro_rules! games {
+    ($($game:ident),* $(,)?) => {
+        $(mod $game;)*
+
+        mod laws {
+            $(#[test]
+            fn $game() {
+                crate::harness::laws(crate::$game::VARIANTS);
+            })*
+        }
+
+        mod perft {
+            $(#[test]
+            fn $game() {
+                crate::harness::perft_table(crate::$game::VARIANTS);
+            })*
+        }
+
+        mod playthroughs {
+            $(#[test]
+            fn $game() {
+                crate::harness::playthrough(crate::$game::VARIANTS);
+            })*
+        }
+
+        #[test]
+        fn every_game_is_tested() {
+            let tested = [$(stringify!($game).replace('_', "-")),*];
+            for info in agon_games::GAMES {
+                assert!(tested.iter().any(|name| name == info.name), "{} has no line in main.rs", info.name);
+            }
+        }
+    };
+}
+
+games! {
+    tic_tac_toe,
+}
