@@ -156,7 +156,7 @@ fn random_game<G: Complete>(
             || format!("the bound is {} plies", position.ply_bound()),
         )?;
         // Every second game is played by the playout policy.
-        let mv = if game % 2 == 0 {
+        let mv = if game.is_multiple_of(2) {
             position.sample(&mut random, &mut scratch)
         } else {
             position.rollout(&mut random, &mut scratch)

@@ -126,7 +126,7 @@ impl UniformVisitor for Record {
             .unwrap();
             position.play(mv);
             ply += 1;
-            if ply % 25 == 0 {
+            if ply.is_multiple_of(25) {
                 writeln!(text, "{}", position.position()).unwrap();
             }
         }
