@@ -3,6 +3,8 @@
 //!
 //! A module a game: it names the variants to check and holds what is special to that game.
 
+#![allow(clippy::unwrap_used, reason = "in a test a panic is the report")]
+
 mod harness;
 
 /// One line a game makes the tests that all games share.
