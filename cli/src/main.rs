@@ -1,3 +1,52 @@
-//! The one binary, `agon`.
+//! The one binary, `agon`: reads the call, runs a command, prints for people or as JSON.
+//!
+//! Standard output has answers, standard error has everything else. Exit codes: 0 done, 1 the work failed or a check
+//! said no, 2 the call is wrong.
 
-fn main() {}
+mod commands;
+mod fail;
+mod table;
+
+use std::process::ExitCode;
+
+use clap::{CommandFactory, Parser, Subcommand};
+
+/// A self-play tournament cluster: games, search, ratings.
+#[derive(Parser)]
+#[command(name = "agon", version, arg_required_else_help = true, propagate_version = true)]
+#[command(after_help = "GAME is a name or name:key=value,key=value as in virus:seats=4,size=10.\n\
+                  Start with: agon list-games, agon show othello, agon perft chess 5")]
+pub struct Call {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// List the games, or say everything of one
+    ListGames(commands::list_games::ListGames),
+    /// Show a position: board, turn, legal moves, payoffs
+    Show(commands::show::Show),
+    /// Count the sequences of exactly DEPTH plies
+    Perft(commands::perft::Perft),
+    /// Measure speed on this machine
+    #[command(subcommand)]
+    Bench(commands::bench::Bench),
+    /// Print completions for a shell
+    Completions(commands::manual::Completions),
+    /// Write the manual pages
+    Man(commands::manual::Man),
+}
+
+fn main() -> ExitCode {
+    let call = Call::parse();
+    let outcome = match call.command {
+        Command::ListGames(command) => command.run(),
+        Command::Show(command) => command.run(),
+        Command::Perft(command) => command.run(),
+        Command::Bench(command) => command.run(),
+        Command::Completions(command) => command.run(&mut Call::command()),
+        Command::Man(command) => command.run(Call::command()),
+    };
+    outcome.unwrap_or_else(|error| fail::report(&error))
+}

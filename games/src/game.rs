@@ -4,7 +4,7 @@
 //! asking for a missing capability is a compile error and never a panic. Nothing here knows of search: a
 //! capability says what is true of the rules, and the algorithms make of it what they like.
 
-use std::fmt::Debug;
+use std::fmt::{self, Debug};
 
 use crate::random::{Random, below};
 
@@ -52,6 +52,16 @@ pub enum Turn {
     Chance,
     /// Nobody: the game is over and [`Game::payoff`] may be asked.
     Over,
+}
+
+impl fmt::Display for Turn {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Turn::Player(seat) => write!(f, "seat {}", seat.0),
+            Turn::Chance => write!(f, "chance"),
+            Turn::Over => write!(f, "over"),
+        }
+    }
 }
 
 /// The range of a payoff and what the payoffs of all seats add up to.

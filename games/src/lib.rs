@@ -8,6 +8,7 @@
 
 pub mod game;
 pub mod laws;
+pub mod line;
 pub mod perft;
 pub mod random;
 pub mod registry;

@@ -279,7 +279,7 @@ pub trait Setup: Game {
 #[non_exhaustive]
 pub enum SetupError {
     /// No such game.
-    #[error("there is no game `{name}`{}; `agon list-games` lists them", did_you_mean(suggestion))]
+    #[error("there is no game `{name}`{}", remedy(suggestion, "`agon list-games` lists them"))]
     UnknownGame {
         /// What was asked for.
         name: String,
@@ -287,11 +287,7 @@ pub enum SetupError {
         suggestion: Option<&'static str>,
     },
     /// No such parameter.
-    #[error(
-        "{game} has no parameter `{name}`{}; {}",
-        did_you_mean(suggestion),
-        if known.is_empty() { "it has none".to_string() } else { format!("it has: {}", known.join(", ")) }
-    )]
+    #[error("{game} has no parameter `{name}`{}", remedy(suggestion, &known_parameters(known)))]
     UnknownParameter {
         /// The game.
         game: &'static str,
@@ -348,8 +344,16 @@ pub enum SetupError {
     },
 }
 
-fn did_you_mean(suggestion: &Option<&'static str>) -> String {
-    suggestion.map(|name| format!(", did you mean `{name}`?")).unwrap_or_default()
+/// What may have been meant, and where to look otherwise.
+fn remedy(suggestion: &Option<&'static str>, otherwise: &str) -> String {
+    match suggestion {
+        Some(name) => format!(": did you mean `{name}`? {otherwise}"),
+        None => format!("; {otherwise}"),
+    }
+}
+
+fn known_parameters(known: &[&str]) -> String {
+    if known.is_empty() { "it has none".to_string() } else { format!("it has: {}", known.join(", ")) }
 }
 
 /// The known name nearest to `name`, if one is near.
@@ -423,7 +427,7 @@ mod tests {
             (
                 "sise",
                 "9",
-                "test has no parameter `sise`, did you mean `size`?; it has: seats, size, pattern, capture, komi, heaps",
+                "test has no parameter `sise`: did you mean `size`? it has: seats, size, pattern, capture, komi, heaps",
             ),
         ] {
             assert_eq!(read(&[(name, value)]).unwrap_err(), said);

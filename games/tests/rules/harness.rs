@@ -110,10 +110,7 @@ impl UniformVisitor for Record {
         let mut ply = 0u32;
         while position.turn() != Turn::Over {
             let mv = position.sample(&mut random, &mut scratch);
-            let turn = match position.turn() {
-                Turn::Player(seat) => format!("seat {}", seat.0),
-                _ => "chance".to_string(),
-            };
+            let turn = position.turn();
             let legal = position.count(&mut scratch);
             let mut values = vec![0; G::FEATURES.len()];
             position.features(Seat::FIRST, FeatureSet::ALL, &mut values);
@@ -175,12 +172,7 @@ impl<S: Slow> UniformVisitor for Agree<'_, S> {
             let mut played: Vec<String> = Vec::new();
             loop {
                 let place = || format!("{} after \"{}\"", self.game, played.join(" "));
-                let turn = match fast.turn() {
-                    Turn::Player(seat) => format!("seat {}", seat.0),
-                    Turn::Chance => "chance".to_string(),
-                    Turn::Over => "over".to_string(),
-                };
-                assert_eq!(turn, slow.turn(), "turn in {}", place());
+                assert_eq!(fast.turn().to_string(), slow.turn(), "turn in {}", place());
                 legal.clear();
                 fast.moves(&mut legal);
                 let mut texts: Vec<String> = legal.iter().map(|&mv| fast.move_text(mv)).collect();

@@ -1,0 +1,190 @@
+//! `agon bench games`: random games and perft leaves a second, one thread, the median of several runs.
+
+use std::io::{self, Write};
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use agon_games::perft::perft;
+use agon_games::random::seeded;
+use agon_games::{Complete, GAMES, GameSpec, Parameters, Turn, UniformVisitor};
+use clap::Args;
+use serde::Serialize;
+
+use crate::fail::Outcome;
+use crate::table::{Align, Table, rate};
+
+/// The arguments of `agon bench games`.
+#[derive(Args)]
+pub struct Games {
+    /// The games to measure [default: all, with their default parameters]
+    #[arg(value_name = "GAME")]
+    games: Vec<String>,
+    /// How many runs; the median counts
+    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..=1000))]
+    runs: u16,
+    /// Milliseconds a run
+    #[arg(long, default_value_t = 200, value_parser = clap::value_parser!(u64).range(1..=600_000))]
+    ms: u64,
+    /// Print one JSON document
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Serialize)]
+struct Document {
+    games: Vec<Speed>,
+}
+
+#[derive(Serialize)]
+struct Speed {
+    game: String,
+    games_per_second: f64,
+    plies_per_game: f64,
+    ns_per_ply: f64,
+    rollouts_per_second: f64,
+    perft_depth: u32,
+    perft_leaves: u64,
+    perft_leaves_per_second: f64,
+}
+
+impl Games {
+    /// Runs the command.
+    pub fn run(self) -> Outcome {
+        let mut names: Vec<&str> = self.games.iter().map(String::as_str).collect();
+        if names.is_empty() {
+            names = GAMES.iter().map(|info| info.name).collect();
+        }
+        let games: Vec<GameSpec> = names.into_iter().map(GameSpec::parse).collect::<Result<_, _>>()?;
+        let budget = Duration::from_millis(self.ms);
+        let mut speeds = Vec::new();
+        for spec in &games {
+            speeds.push(spec.visit_any(Measure { name: spec.to_string(), runs: self.runs, budget })?);
+        }
+        let mut out = io::stdout().lock();
+        if self.json {
+            serde_json::to_writer(&mut out, &Document { games: speeds })?;
+            writeln!(out)?;
+        } else {
+            write_table(&speeds, &mut out)?;
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+fn write_table(speeds: &[Speed], out: &mut impl Write) -> io::Result<()> {
+    let columns = [
+        ("game", Align::Left),
+        ("games/s", Align::Right),
+        ("plies", Align::Right),
+        ("ns/ply", Align::Right),
+        ("rollouts/s", Align::Right),
+        ("perft", Align::Right),
+        ("leaves/s", Align::Right),
+    ];
+    let mut table = Table::new(&columns);
+    for speed in speeds {
+        table.row([
+            speed.game.split(':').next().unwrap_or_default().to_string(),
+            rate(speed.games_per_second),
+            format!("{:.1}", speed.plies_per_game),
+            format!("{:.0}", speed.ns_per_ply),
+            rate(speed.rollouts_per_second),
+            speed.perft_depth.to_string(),
+            rate(speed.perft_leaves_per_second),
+        ]);
+    }
+    table.write(out)
+}
+
+struct Measure {
+    name: String,
+    runs: u16,
+    budget: Duration,
+}
+
+impl UniformVisitor for Measure {
+    type Output = anyhow::Result<Speed>;
+
+    fn visit<G: Complete>(self, parameters: &Parameters) -> Self::Output {
+        let start = G::initial(parameters)?;
+        let (mut games, mut plies) = (0, 0);
+        let uniform = median(self.runs, |run| {
+            let (played, moves, rate) = play::<G>(&start, run, self.budget, false);
+            games += played;
+            plies += moves;
+            rate
+        });
+        let rollouts = median(self.runs, |run| play::<G>(&start, run, self.budget, true).2);
+        let (depth, leaves) = perft_depth(&start, self.budget);
+        let perft = median(self.runs, |_| {
+            let clock = Instant::now();
+            perft(&mut start.clone(), depth, &mut Vec::new());
+            leaves as f64 / clock.elapsed().as_secs_f64()
+        });
+        let plies_per_game = plies as f64 / games as f64;
+        Ok(Speed {
+            game: self.name,
+            games_per_second: uniform,
+            plies_per_game,
+            ns_per_ply: 1e9 / (uniform * plies_per_game),
+            rollouts_per_second: rollouts,
+            perft_depth: depth,
+            perft_leaves: leaves,
+            perft_leaves_per_second: perft,
+        })
+    }
+}
+
+fn median(runs: u16, mut measure: impl FnMut(u64) -> f64) -> f64 {
+    let mut figures: Vec<f64> = (0..u64::from(runs)).map(&mut measure).collect();
+    figures.sort_by(f64::total_cmp);
+    figures[figures.len() / 2]
+}
+
+/// Plays random games for `budget`: how many, how many plies, how many a second.
+fn play<G: Complete>(start: &G, seed: u64, budget: Duration, rollout: bool) -> (u64, u64, f64) {
+    let mut random = seeded(seed);
+    let mut scratch = Vec::new();
+    let mut position = start.clone();
+    let (mut games, mut plies) = (0, 0);
+    let clock = Instant::now();
+    let mut batch = 1;
+    loop {
+        for _ in 0..batch {
+            position.clone_from(start);
+            while position.turn() != Turn::Over {
+                let mv = if rollout {
+                    position.rollout(&mut random, &mut scratch)
+                } else {
+                    position.sample(&mut random, &mut scratch)
+                };
+                position.play(mv);
+                plies += 1;
+            }
+            games += 1;
+        }
+        let elapsed = clock.elapsed();
+        if elapsed >= budget {
+            return (games, plies, games as f64 / elapsed.as_secs_f64());
+        }
+        // Reading the clock must not cost what a game of nim does.
+        batch = if elapsed < budget / 64 { batch * 2 } else { batch };
+    }
+}
+
+/// The deepest perft that fits the budget, and its leaves.
+fn perft_depth<G: Complete>(start: &G, budget: Duration) -> (u32, u64) {
+    let mut best = (1, perft(&mut start.clone(), 1, &mut Vec::new()));
+    for depth in 2..=40 {
+        let clock = Instant::now();
+        let leaves = perft(&mut start.clone(), depth, &mut Vec::new());
+        if leaves == 0 {
+            break;
+        }
+        best = (depth, leaves);
+        if clock.elapsed() * 5 > budget {
+            break;
+        }
+    }
+    best
+}

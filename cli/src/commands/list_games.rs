@@ -1,0 +1,179 @@
+//! `agon list-games`: the registry for people and programs.
+
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use agon_games::{Domain, GAMES, GameInfo, GameSpec, Turns};
+use clap::Args;
+use serde::Serialize;
+
+use crate::fail::Outcome;
+use crate::table::{Align, Table};
+
+/// The arguments of `agon list-games`.
+#[derive(Args)]
+pub struct ListGames {
+    /// Say everything of this game
+    #[arg(value_name = "GAME")]
+    game: Option<String>,
+    /// Print one JSON document
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Serialize)]
+struct Document {
+    games: Vec<Game>,
+}
+
+#[derive(Serialize)]
+struct Game {
+    name: &'static str,
+    summary: &'static str,
+    seats: &'static [u32],
+    kind: Vec<&'static str>,
+    parameters: Vec<Parameter>,
+    features: Vec<Feature>,
+}
+
+#[derive(Serialize)]
+struct Parameter {
+    name: &'static str,
+    default: &'static str,
+    min: Option<f64>,
+    max: Option<f64>,
+    allowed: String,
+    about: &'static str,
+}
+
+#[derive(Serialize)]
+struct Feature {
+    name: &'static str,
+    weight: f64,
+    about: &'static str,
+}
+
+impl From<&GameInfo> for Game {
+    fn from(info: &GameInfo) -> Game {
+        let parameters = info.parameters.iter().map(|parameter| {
+            let (min, max) = bounds(parameter.domain);
+            Parameter {
+                name: parameter.name,
+                default: parameter.default,
+                min,
+                max,
+                allowed: parameter.domain.to_string(),
+                about: parameter.about,
+            }
+        });
+        let features = info.features.iter().map(|feature| Feature {
+            name: feature.name,
+            weight: feature.weight,
+            about: feature.about,
+        });
+        Game {
+            name: info.name,
+            summary: info.summary,
+            seats: info.seats,
+            kind: kind(info),
+            parameters: parameters.collect(),
+            features: features.collect(),
+        }
+    }
+}
+
+/// The smallest and largest number of a domain that has them.
+fn bounds(domain: Domain) -> (Option<f64>, Option<f64>) {
+    match domain {
+        Domain::Integer { min, max } | Domain::Integers { min, max, .. } => {
+            (Some(f64::from(min)), Some(f64::from(max)))
+        }
+        Domain::OneOf(numbers) => {
+            (numbers.iter().min().map(|&n| f64::from(n)), numbers.iter().max().map(|&n| f64::from(n)))
+        }
+        Domain::Halves { min, max } => (Some(f64::from(min) / 2.0), Some(f64::from(max) / 2.0)),
+        Domain::Choice(_) | Domain::Flag => (None, None),
+    }
+}
+
+/// What sort of game it is, in the words of the schedule and the algorithms.
+fn kind(info: &GameInfo) -> Vec<&'static str> {
+    let mut kind = vec![if info.seats.len() > 1 { "many" } else { "duel" }];
+    if info.chance {
+        kind.push("chance");
+    }
+    match info.turns {
+        Turns::MoveAgain => kind.push("extra turns"),
+        Turns::RotateSkippingOut => kind.push("elimination"),
+        Turns::Rotate | Turns::Dice => {}
+    }
+    if info.path_dependent {
+        kind.push("history");
+    }
+    kind
+}
+
+fn seats_text(seats: &[u32]) -> String {
+    seats.iter().map(u32::to_string).collect::<Vec<_>>().join(" ")
+}
+
+impl ListGames {
+    /// Runs the command.
+    pub fn run(self) -> Outcome {
+        let game = self.game.as_deref().map(GameSpec::parse).transpose()?;
+        let chosen = |info: &&GameInfo| game.as_ref().is_none_or(|game| game.name() == info.name);
+        let games: Vec<Game> = GAMES.iter().filter(chosen).map(Game::from).collect();
+        let mut out = io::stdout().lock();
+        if self.json {
+            serde_json::to_writer(&mut out, &Document { games })?;
+            writeln!(out)?;
+        } else if game.is_some() {
+            games.iter().try_for_each(|game| describe(game, &mut out))?;
+        } else {
+            list(&games, &mut out)?;
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+fn list(games: &[Game], out: &mut impl Write) -> io::Result<()> {
+    let columns =
+        [("game", Align::Left), ("seats", Align::Left), ("kind", Align::Left), ("parameters", Align::Left)];
+    let mut table = Table::new(&columns);
+    for game in games {
+        let parameters: Vec<String> = game
+            .parameters
+            .iter()
+            .map(|parameter| format!("{}={}", parameter.name, parameter.default))
+            .collect();
+        table.row([
+            game.name.to_string(),
+            seats_text(game.seats),
+            game.kind.join(", "),
+            parameters.join(","),
+        ]);
+    }
+    table.write(out)?;
+    writeln!(out, "\n`agon list-games GAME` says more of one, `agon show GAME` draws it.")
+}
+
+fn describe(game: &Game, out: &mut impl Write) -> io::Result<()> {
+    writeln!(out, "{}: {}", game.name, game.summary)?;
+    writeln!(out, "seats: {}   kind: {}", seats_text(game.seats), game.kind.join(", "))?;
+    if !game.parameters.is_empty() {
+        writeln!(out)?;
+        let columns = [("parameter", Align::Left), ("default", Align::Left), ("", Align::Left)];
+        let mut table = Table::new(&columns);
+        for parameter in &game.parameters {
+            let about = format!("{}; {}", parameter.about, parameter.allowed);
+            table.row([parameter.name.to_string(), parameter.default.to_string(), about]);
+        }
+        table.write(out)?;
+    }
+    writeln!(out)?;
+    let mut table = Table::new(&[("feature", Align::Left), ("weight", Align::Right), ("", Align::Left)]);
+    for feature in &game.features {
+        table.row([feature.name.to_string(), feature.weight.to_string(), feature.about.to_string()]);
+    }
+    table.write(out)
+}

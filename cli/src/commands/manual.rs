@@ -1,0 +1,43 @@
+//! `agon completions` and `agon man`: made from the command line's own description.
+
+use std::io;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::Context;
+use clap::Args;
+
+use crate::fail::Outcome;
+
+/// The arguments of `agon completions`.
+#[derive(Args)]
+pub struct Completions {
+    /// The shell
+    shell: clap_complete::Shell,
+}
+
+impl Completions {
+    /// Runs the command.
+    pub fn run(self, command: &mut clap::Command) -> Outcome {
+        clap_complete::generate(self.shell, command, "agon", &mut io::stdout());
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// The arguments of `agon man`.
+#[derive(Args)]
+pub struct Man {
+    /// The folder for the pages, one a command; it must exist
+    #[arg(value_name = "FOLDER", default_value = ".")]
+    folder: PathBuf,
+}
+
+impl Man {
+    /// Runs the command.
+    pub fn run(self, command: clap::Command) -> Outcome {
+        clap_mangen::generate_to(command, &self.folder).with_context(|| {
+            format!("cannot write manual pages to {}; name a folder you can write to", self.folder.display())
+        })?;
+        Ok(ExitCode::SUCCESS)
+    }
+}

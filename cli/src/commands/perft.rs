@@ -1,0 +1,149 @@
+//! `agon perft`: counts leaves, in parallel over the first two plies.
+
+use std::io::{self, Write};
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::time::Instant;
+
+use agon_games::perft::perft;
+use agon_games::{Complete, Parameters, UniformVisitor};
+use clap::Args;
+use serde::Serialize;
+
+use super::position::PositionArgs;
+use crate::fail::Outcome;
+use crate::table::{Align, Table, rate};
+
+/// The arguments of `agon perft`.
+#[derive(Args)]
+pub struct Perft {
+    #[command(flatten)]
+    start: PositionArgs,
+    /// The number of plies
+    #[arg(value_parser = clap::value_parser!(u32).range(0..=60))]
+    depth: u32,
+    /// Moves to play first, separated by spaces
+    #[arg(
+        long,
+        value_name = "MOVES",
+        default_value = "",
+        hide_default_value = true,
+        allow_hyphen_values = true
+    )]
+    moves: String,
+    /// Count the leaves below each move of the start
+    #[arg(long)]
+    divide: bool,
+    /// How many threads count [default: one a core]
+    #[arg(long, value_parser = clap::value_parser!(u16).range(1..=1024))]
+    threads: Option<u16>,
+    /// Print one JSON document
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Serialize)]
+struct Count {
+    game: String,
+    depth: u32,
+    leaves: u64,
+    divide: Vec<Division>,
+    seconds: f64,
+}
+
+#[derive(Serialize)]
+struct Division {
+    #[serde(rename = "move")]
+    word: String,
+    leaves: u64,
+}
+
+impl Perft {
+    /// Runs the command.
+    pub fn run(self) -> Outcome {
+        self.start.game()?.visit_any(self)
+    }
+}
+
+impl UniformVisitor for Perft {
+    type Output = Outcome;
+
+    fn visit<G: Complete>(self, parameters: &Parameters) -> Outcome {
+        let (position, _) = self.start.after::<G>(parameters, &self.moves)?;
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let threads = self.threads.map_or(cores, usize::from);
+        let clock = Instant::now();
+        let divide = divide(&position, self.depth, threads);
+        let seconds = clock.elapsed().as_secs_f64();
+        let leaves = if self.depth == 0 { 1 } else { divide.iter().map(|division| division.leaves).sum() };
+        let game = self.start.game()?.to_string();
+        let divide = if self.divide { divide } else { Vec::new() };
+        let count = Count { game, depth: self.depth, leaves, divide, seconds };
+        let mut out = io::stdout().lock();
+        if self.json {
+            serde_json::to_writer(&mut out, &count)?;
+            writeln!(out)?;
+        } else {
+            write_count(&count, &mut out)?;
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+fn write_count(count: &Count, out: &mut impl Write) -> io::Result<()> {
+    if !count.divide.is_empty() {
+        let mut table = Table::new(&[("move", Align::Left), ("leaves", Align::Right)]);
+        for division in &count.divide {
+            table.row([division.word.clone(), division.leaves.to_string()]);
+        }
+        table.write(out)?;
+        writeln!(out)?;
+    }
+    let Count { game, depth, leaves, seconds, .. } = count;
+    let speed = rate(*leaves as f64 / seconds.max(1e-9));
+    writeln!(out, "{game}, depth {depth}: {leaves} leaves in {seconds:.3} s ({} a second)", speed.trim_end())
+}
+
+/// The leaves below each move. Threads take the positions two plies down one after another, so that a move with a
+/// large tree does not keep the others waiting.
+fn divide<G: Complete>(position: &G, depth: u32, threads: usize) -> Vec<Division> {
+    let mut moves = Vec::new();
+    if depth > 0 {
+        position.moves(&mut moves);
+    }
+    let totals: Vec<AtomicU64> = moves.iter().map(|_| AtomicU64::new(0)).collect();
+    let mut tasks = Vec::new();
+    for (index, &mv) in moves.iter().enumerate() {
+        let mut next = position.clone();
+        next.play(mv);
+        if depth < 4 {
+            tasks.push((index, next, depth - 1));
+            continue;
+        }
+        let mut replies = Vec::new();
+        next.moves(&mut replies);
+        for reply in replies {
+            let mut after = next.clone();
+            after.play(reply);
+            tasks.push((index, after, depth - 2));
+        }
+    }
+    let taken = AtomicUsize::new(0);
+    let work = || {
+        let mut stack = Vec::new();
+        while let Some((index, start, depth)) = tasks.get(taken.fetch_add(1, Ordering::Relaxed)) {
+            let leaves = perft(&mut start.clone(), *depth, &mut stack);
+            totals[*index].fetch_add(leaves, Ordering::Relaxed);
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 1..threads.min(tasks.len()) {
+            scope.spawn(work);
+        }
+        work();
+    });
+    let counted = moves.iter().zip(totals);
+    counted
+        .map(|(&mv, leaves)| Division { word: position.move_text(mv), leaves: leaves.into_inner() })
+        .collect()
+}

@@ -1,0 +1,38 @@
+//! The arguments that name a position, shared by all commands that start from one.
+
+use agon_games::line::follow;
+use agon_games::{Complete, GameSpec, Parameters, SetupError};
+use clap::Args;
+
+/// A game and a way into it.
+#[derive(Args)]
+pub struct PositionArgs {
+    /// The game: a name, or name:key=value,key=value
+    #[arg(value_name = "GAME")]
+    game: String,
+    /// Start from this position instead of the first (FEN for chess)
+    #[arg(long, value_name = "TEXT")]
+    pub position: Option<String>,
+}
+
+impl PositionArgs {
+    /// The game that is named.
+    pub fn game(&self) -> Result<GameSpec, SetupError> {
+        GameSpec::parse(&self.game)
+    }
+
+    /// The position to start from.
+    pub fn start<G: Complete>(&self, parameters: &Parameters) -> Result<G, SetupError> {
+        match &self.position {
+            Some(text) => G::from_position(parameters, text),
+            None => G::initial(parameters),
+        }
+    }
+
+    /// The position after a line of moves, and how many there were.
+    pub fn after<G: Complete>(&self, parameters: &Parameters, moves: &str) -> anyhow::Result<(G, usize)> {
+        let mut position = self.start::<G>(parameters)?;
+        let plies = follow(&mut position, moves)?;
+        Ok((position, plies))
+    }
+}

@@ -1,0 +1,210 @@
+//! `agon show`: a position for people, and for programs that check Agon's rules by their own.
+
+use std::io::{self, BufRead, BufWriter, Write};
+use std::process::ExitCode;
+
+use agon_games::line::{MoveError, follow, legal_texts};
+use agon_games::{ChanceGame, Complete, DuelGame, ManyGame, Parameters, Seat, Turn, Visitor};
+use clap::Args;
+use serde::Serialize;
+
+use super::position::PositionArgs;
+use crate::fail::Outcome;
+
+/// The arguments of `agon show`.
+#[derive(Args)]
+pub struct Show {
+    #[command(flatten)]
+    start: PositionArgs,
+    /// Moves to play first, separated by spaces; `-` reads one line of moves after another from standard input and
+    /// writes one JSON object a line
+    #[arg(
+        long,
+        value_name = "MOVES",
+        default_value = "",
+        hide_default_value = true,
+        allow_hyphen_values = true
+    )]
+    moves: String,
+    /// Print one JSON document
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Serialize)]
+struct Sight<'a> {
+    game: &'a str,
+    plies: usize,
+    turn: String,
+    /// Whatever may come next: moves, or outcomes of chance.
+    legal: Vec<String>,
+    chance: Vec<ChanceOutcome>,
+    payoffs: Option<Vec<i32>>,
+    ending: Option<&'static str>,
+    board: String,
+    position: String,
+    key: String,
+}
+
+/// An outcome of chance and its weight.
+#[derive(Serialize)]
+struct ChanceOutcome {
+    #[serde(rename = "move")]
+    word: String,
+    weight: u32,
+}
+
+/// A line that is no line of moves.
+#[derive(Serialize)]
+struct BadLine {
+    error: String,
+    ply: usize,
+    #[serde(rename = "move")]
+    word: String,
+}
+
+impl From<MoveError> for BadLine {
+    fn from(error: MoveError) -> BadLine {
+        BadLine { error: error.to_string(), ply: error.ply, word: error.word }
+    }
+}
+
+impl Show {
+    /// Runs the command.
+    pub fn run(self) -> Outcome {
+        self.start.game()?.visit(self)
+    }
+
+    /// `weight` knows the weights of chance's outcomes, where there are any.
+    fn show<G: Complete>(self, parameters: &Parameters, weight: impl Fn(&G, G::Move) -> u32) -> Outcome {
+        let game = self.start.game()?.to_string();
+        let out = io::stdout().lock();
+        if self.moves == "-" {
+            let start = self.start.start::<G>(parameters)?;
+            return answer_lines(&game, &start, weight, &mut BufWriter::with_capacity(1 << 16, out));
+        }
+        let (position, plies) = self.start.after::<G>(parameters, &self.moves)?;
+        let sight = look(&game, &position, plies, &weight);
+        let mut out = out;
+        if self.json {
+            serde_json::to_writer(&mut out, &sight)?;
+            writeln!(out)?;
+        } else {
+            draw(&sight, &mut out)?;
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+impl Visitor for Show {
+    type Output = Outcome;
+
+    fn duel<G: DuelGame>(self, parameters: &Parameters) -> Outcome {
+        self.show::<G>(parameters, |_, _| 1)
+    }
+
+    fn many<G: ManyGame>(self, parameters: &Parameters) -> Outcome {
+        self.show::<G>(parameters, |_, _| 1)
+    }
+
+    fn chance<G: ChanceGame>(self, parameters: &Parameters) -> Outcome {
+        self.show::<G>(parameters, |position: &G, outcome| position.weight(outcome))
+    }
+}
+
+fn look<'a, G: Complete>(
+    game: &'a str,
+    position: &G,
+    plies: usize,
+    weight: &impl Fn(&G, G::Move) -> u32,
+) -> Sight<'a> {
+    let turn = position.turn();
+    let over = turn == Turn::Over;
+    let mut chance = Vec::new();
+    let mut legal = legal_texts(position);
+    if turn == Turn::Chance {
+        let mut outcomes = Vec::new();
+        position.moves(&mut outcomes);
+        let texts = std::mem::take(&mut legal);
+        let weighed = texts.into_iter().zip(outcomes);
+        chance
+            .extend(weighed.map(|(word, outcome)| ChanceOutcome { word, weight: weight(position, outcome) }));
+    }
+    Sight {
+        game,
+        plies,
+        turn: turn.to_string(),
+        legal,
+        chance,
+        payoffs: over.then(|| Seat::all(G::SEATS).map(|seat| position.payoff(seat)).collect()),
+        ending: over.then(|| position.ending()),
+        board: position.board(),
+        position: position.position(),
+        key: format!("{:016x}", position.key()),
+    }
+}
+
+fn draw(sight: &Sight<'_>, out: &mut impl Write) -> io::Result<()> {
+    let plies = if sight.plies == 1 { "1 ply".to_string() } else { format!("{} plies", sight.plies) };
+    match (&sight.payoffs, sight.ending) {
+        (Some(payoffs), Some(ending)) => {
+            let payoffs: Vec<String> =
+                payoffs.iter().enumerate().map(|(seat, payoff)| format!("seat {seat}: {payoff}")).collect();
+            writeln!(out, "{} after {plies}: over, {ending}; payoffs {}", sight.game, payoffs.join(", "))?;
+        }
+        _ => writeln!(out, "{} after {plies}: {} to move", sight.game, sight.turn)?,
+    }
+    writeln!(out, "\n{}\n", sight.board)?;
+    if sight.chance.is_empty() && !sight.legal.is_empty() {
+        write_words(&format!("legal ({}):", sight.legal.len()), &sight.legal, out)?;
+    } else if !sight.chance.is_empty() {
+        let outcomes: Vec<String> =
+            sight.chance.iter().map(|outcome| format!("{} x{}", outcome.word, outcome.weight)).collect();
+        write_words(&format!("outcomes ({}) with weights:", outcomes.len()), &outcomes, out)?;
+    }
+    writeln!(out, "position: {}", sight.position)
+}
+
+/// Words after a heading, folded at 80 columns.
+fn write_words(heading: &str, words: &[String], out: &mut impl Write) -> io::Result<()> {
+    let mut line = heading.to_string();
+    for word in words {
+        if line.len() + 1 + word.len() > 80 {
+            writeln!(out, "{line}")?;
+            line = " ".to_string();
+        }
+        line.push(' ');
+        line.push_str(word);
+    }
+    writeln!(out, "{line}")
+}
+
+/// Answers a line of moves from standard input by a line of JSON, until there are no more.
+fn answer_lines<G: Complete>(
+    game: &str,
+    start: &G,
+    weight: impl Fn(&G, G::Move) -> u32,
+    out: &mut impl Write,
+) -> Outcome {
+    let mut input = io::stdin().lock();
+    let mut line = Vec::new();
+    let mut position = start.clone();
+    let mut all_good = true;
+    loop {
+        line.clear();
+        if input.read_until(b'\n', &mut line)? == 0 {
+            break;
+        }
+        position.clone_from(start);
+        match follow(&mut position, &String::from_utf8_lossy(&line)) {
+            Ok(plies) => serde_json::to_writer(&mut *out, &look(game, &position, plies, &weight))?,
+            Err(error) => {
+                all_good = false;
+                serde_json::to_writer(&mut *out, &BadLine::from(error))?;
+            }
+        }
+        writeln!(out)?;
+    }
+    out.flush()?;
+    Ok(if all_good { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}

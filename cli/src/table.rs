@@ -1,0 +1,87 @@
+//! Tables for people: aligned columns, two spaces between them, no lines.
+
+use std::io::{self, Write};
+
+/// Which side a column's cells lean to.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Align {
+    /// Words.
+    Left,
+    /// Numbers.
+    Right,
+}
+
+/// Rows of text below a header.
+pub struct Table {
+    columns: Vec<Align>,
+    rows: Vec<Vec<String>>,
+}
+
+impl Table {
+    /// A table with these columns.
+    pub fn new(header: &[(&str, Align)]) -> Table {
+        let columns = header.iter().map(|column| column.1).collect();
+        Table { columns, rows: vec![header.iter().map(|column| column.0.to_string()).collect()] }
+    }
+
+    /// Adds a row, a cell for each column.
+    pub fn row(&mut self, cells: impl IntoIterator<Item = String>) {
+        let row: Vec<String> = cells.into_iter().collect();
+        debug_assert_eq!(row.len(), self.columns.len());
+        self.rows.push(row);
+    }
+
+    /// Writes the table; lines have no trailing spaces.
+    pub fn write(&self, out: &mut impl Write) -> io::Result<()> {
+        let width =
+            |column: usize| self.rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
+        let widths: Vec<usize> = (0..self.columns.len()).map(width).collect();
+        for row in &self.rows {
+            let mut line = String::new();
+            for ((cell, &width), align) in row.iter().zip(&widths).zip(&self.columns) {
+                match align {
+                    Align::Left => line.push_str(&format!("{cell:<width$}  ")),
+                    Align::Right => line.push_str(&format!("{cell:>width$}  ")),
+                }
+            }
+            writeln!(out, "{}", line.trim_end())?;
+        }
+        Ok(())
+    }
+}
+
+/// A number with few digits and a unit of thousands: `7.03 k`, `224 M`.
+pub fn rate(number: f64) -> String {
+    let (scaled, unit) = match number {
+        n if n >= 1e9 => (n / 1e9, " G"),
+        n if n >= 1e6 => (n / 1e6, " M"),
+        n if n >= 1e3 => (n / 1e3, " k"),
+        n => (n, "  "),
+    };
+    let decimals = match scaled {
+        n if n >= 99.95 => 0,
+        n if n >= 9.995 => 1,
+        _ => 2,
+    };
+    format!("{scaled:.decimals$}{unit}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rates_keep_three_digits() {
+        let texts = [0.5, 7.0, 703.0, 7034.0, 224e6, 99.96, 1.5e9].map(rate);
+        assert_eq!(texts, ["0.50  ", "7.00  ", "703  ", "7.03 k", "224 M", "100  ", "1.50 G"]);
+    }
+
+    #[test]
+    fn columns_are_aligned() {
+        let mut table = Table::new(&[("name", Align::Left), ("n", Align::Right)]);
+        table.row(["a".to_string(), "100".to_string()]);
+        let mut text = Vec::new();
+        table.write(&mut text).unwrap();
+        assert_eq!(String::from_utf8(text).unwrap(), "name    n\na     100\n");
+    }
+}

@@ -1,0 +1,87 @@
+//! A line of moves in words, followed from a position.
+
+use crate::game::{Notation, Turn};
+
+/// A word of a line that is no legal move where it stands.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("ply {ply}: {}", self.reason())]
+pub struct MoveError {
+    /// The ply, counted from 1.
+    pub ply: usize,
+    /// The word.
+    pub word: String,
+    /// The legal moves there; none where the game is over.
+    pub legal: Vec<String>,
+    /// Why the game is over, if it is.
+    pub ending: Option<&'static str>,
+}
+
+impl MoveError {
+    /// How many legal moves a message names before it only counts the rest.
+    const NAMED: usize = 60;
+
+    fn reason(&self) -> String {
+        let word = &self.word;
+        if let Some(ending) = self.ending {
+            return format!("`{word}` cannot be played, the game is over ({ending}); end the line before it");
+        }
+        let named = self.legal.iter().take(Self::NAMED).map(String::as_str).collect::<Vec<_>>().join(" ");
+        match self.legal.len().saturating_sub(Self::NAMED) {
+            0 => format!("`{word}` is not a legal move; legal here: {named}"),
+            more => format!("`{word}` is not a legal move; legal here: {named} and {more} more"),
+        }
+    }
+}
+
+/// Plays the words of a line, separated by white space, and returns how many there were. Stops at the first word that
+/// is no legal move, with the position as it is there.
+pub fn follow<G: Notation>(position: &mut G, line: &str) -> Result<usize, MoveError> {
+    let mut plies = 0;
+    for word in line.split_ascii_whitespace() {
+        plies += 1;
+        let Some(mv) = position.parse_move(word) else {
+            let ending = (position.turn() == Turn::Over).then(|| position.ending());
+            return Err(MoveError {
+                ply: plies,
+                word: word.to_string(),
+                legal: legal_texts(position),
+                ending,
+            });
+        };
+        position.play(mv);
+    }
+    Ok(plies)
+}
+
+/// The legal moves in words.
+pub fn legal_texts<G: Notation>(position: &G) -> Vec<String> {
+    let mut moves = Vec::new();
+    position.moves(&mut moves);
+    moves.into_iter().map(|mv| position.move_text(mv)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::setup::{Parameters, Setup};
+    use crate::tic_tac_toe::TicTacToe;
+
+    fn after(line: &str) -> Result<usize, String> {
+        let mut position = TicTacToe::initial(&Parameters::defaults(&[])).unwrap();
+        follow(&mut position, line).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn a_bad_word_is_named_with_its_ply_and_what_is_legal() {
+        assert_eq!(after("a1 b2 \t c3"), Ok(3));
+        assert_eq!(
+            after("a1 b2 a1"),
+            Err("ply 3: `a1` is not a legal move; legal here: b1 c1 a2 c2 a3 b3 c3".to_string())
+        );
+        assert_eq!(
+            after("a1 b2 a2 b3 a3 c3"),
+            Err("ply 6: `c3` cannot be played, the game is over (three in a row); end the line before it"
+                .to_string())
+        );
+    }
+}
