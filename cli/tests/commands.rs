@@ -49,20 +49,39 @@ fn refused(arguments: &[&str], sentence: &str) {
     assert_eq!(answer.code, 2, "{arguments:?}: {}", answer.err);
     assert_eq!(answer.out, "", "{arguments:?}");
     assert!(!answer.err.contains("panicked") && !answer.err.contains("RUST_BACKTRACE"), "{}", answer.err);
-    assert!(answer.err.starts_with("error: ") && answer.err.contains(sentence), "{arguments:?}: {}", answer.err);
+    assert!(
+        answer.err.starts_with("error: ") && answer.err.contains(sentence),
+        "{arguments:?}: {}",
+        answer.err
+    );
 }
 
 #[test]
 fn wrong_calls_are_refused_with_a_remedy() {
-    refused(&["show", "otello"], "there is no game `otello`: did you mean `othello`? `agon list-games` lists them");
+    refused(
+        &["show", "otello"],
+        "there is no game `otello`: did you mean `othello`? `agon list-games` lists them",
+    );
     refused(&["show", "quidditch"], "there is no game `quidditch`; `agon list-games` lists them");
-    refused(&["show", "virus:sise=9"], "virus has no parameter `sise`: did you mean `size`? it has: seats, size, pattern");
+    refused(
+        &["show", "virus:sise=9"],
+        "virus has no parameter `sise`: did you mean `size`? it has: seats, size, pattern",
+    );
     refused(&["show", "virus:size=999"], "virus: `size` cannot be `999`; it must be");
     refused(&["show", "virus:size"], "`size` is not of the form key=value");
-    refused(&["show", "tic-tac-toe", "--moves", "a1 a1"], "ply 2: `a1` is not a legal move; legal here: b1 c1 a2");
-    refused(&["show", "tic-tac-toe", "--moves", "a1 b1 a2 b2 a3 b3"], "ply 6: `b3` cannot be played, the game is over");
+    refused(
+        &["show", "tic-tac-toe", "--moves", "a1 a1"],
+        "ply 2: `a1` is not a legal move; legal here: b1 c1 a2",
+    );
+    refused(
+        &["show", "tic-tac-toe", "--moves", "a1 b1 a2 b2 a3 b3"],
+        "ply 6: `b3` cannot be played, the game is over",
+    );
     refused(&["show", "tic-tac-toe", "--position", "x"], "tic-tac-toe: the position is not valid");
-    refused(&["show", "chess", "--position", "8/8/8/8/8/8/8/8 w - - 0 1"], "chess: the position is not valid");
+    refused(
+        &["show", "chess", "--position", "8/8/8/8/8/8/8/8 w - - 0 1"],
+        "chess: the position is not valid",
+    );
     refused(&["perft", "chess", "99"], "99 is not in 0..=60");
     refused(&["perft", "chess", "-1"], "-1");
     refused(&["perft", "chess", "two"], "two");
@@ -84,7 +103,10 @@ fn list_games_has_the_documented_fields() {
     let games = document["games"].as_array().unwrap();
     assert_eq!(games.len(), 15);
     for game in games {
-        assert!(game["name"].is_string() && game["seats"][0].is_u64() && game["kind"][0].is_string(), "{game}");
+        assert!(
+            game["name"].is_string() && game["seats"][0].is_u64() && game["kind"][0].is_string(),
+            "{game}"
+        );
         for parameter in game["parameters"].as_array().unwrap() {
             for field in ["name", "default", "min", "max"] {
                 assert!(parameter.get(field).is_some(), "{game}: {field}");
@@ -186,7 +208,8 @@ fn a_closed_pipe_is_no_failure() {
 
 #[test]
 fn bench_games_measures_what_is_asked() {
-    let document = json(&["bench", "games", "tic-tac-toe", "nim:heaps=1-2", "--runs", "1", "--ms", "5", "--json"]);
+    let document =
+        json(&["bench", "games", "tic-tac-toe", "nim:heaps=1-2", "--runs", "1", "--ms", "5", "--json"]);
     let games = document["games"].as_array().unwrap();
     assert_eq!(games.len(), 2);
     assert_eq!(games[1]["game"], "nim:heaps=1-2");

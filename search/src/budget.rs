@@ -1,0 +1,193 @@
+//! What a search may spend, and when it must stop.
+//!
+//! A budget is asked at every node and looks at the clock only every so many nodes; a limit of nodes is exact. The
+//! clock comes in from outside. Time spent beyond the limit is recorded, never hidden.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use crate::clock::Clock;
+use crate::value::MAX_PLY;
+
+/// The limit of one search.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Limit {
+    /// Wall time.
+    Wall(Duration),
+    /// Processor time of the thread.
+    Cpu(Duration),
+    /// Positions entered; for sampling searches, simulations.
+    Nodes(u64),
+    /// Plies searched to the full width.
+    Depth(u32),
+    /// A game clock: what is left on it and what is added after the move.
+    Clock {
+        /// What is left before the move.
+        remaining: Duration,
+        /// What is added after it.
+        increment: Duration,
+    },
+}
+
+impl Limit {
+    /// The time that a move may take, if the limit is one of time.
+    ///
+    /// The time manager of a game clock: a thirtieth of what is left and four fifths of the increment, and never more
+    /// than half of what is left.
+    pub fn time(self) -> Option<Duration> {
+        match self {
+            Limit::Wall(time) | Limit::Cpu(time) => Some(time),
+            Limit::Clock { remaining, increment } => {
+                Some((remaining / 30 + increment * 4 / 5).min(remaining / 2))
+            }
+            Limit::Nodes(_) | Limit::Depth(_) => None,
+        }
+    }
+}
+
+/// The budget is spent: the search unwinds with this and its last answer stands.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Stopped;
+
+/// What is left to spend in one search.
+pub struct Budget {
+    clock: Arc<dyn Clock>,
+    interrupt: Option<Arc<AtomicBool>>,
+    limit: Limit,
+    start: Duration,
+    deadline: Option<Duration>,
+    last_node: u64,
+    next_look: u64,
+}
+
+/// How many nodes pass between two looks at the clock: some tens of microseconds in a fast game.
+const NODES_BETWEEN_LOOKS: u64 = 1024;
+
+impl Budget {
+    /// A budget that starts now. For [`Limit::Cpu`] the clock must be a thread's.
+    pub fn start(limit: Limit, clock: Arc<dyn Clock>) -> Budget {
+        let start = clock.now();
+        let last_node = if let Limit::Nodes(nodes) = limit { nodes } else { u64::MAX };
+        let deadline = limit.time().map(|time| start + time);
+        Budget { clock, interrupt: None, limit, start, deadline, last_node, next_look: 0 }
+    }
+
+    /// The same budget, which also ends when `flag` is raised.
+    pub fn interrupted_by(self, flag: Arc<AtomicBool>) -> Budget {
+        Budget { interrupt: Some(flag), ..self }
+    }
+
+    /// Whether one more node may be entered after `nodes` of them.
+    #[inline]
+    pub fn spend(&mut self, nodes: u64) -> Result<(), Stopped> {
+        if nodes < self.next_look { Ok(()) } else { self.look(nodes) }
+    }
+
+    #[cold]
+    fn look(&mut self, nodes: u64) -> Result<(), Stopped> {
+        let late = self.deadline.is_some_and(|deadline| self.clock.now() >= deadline);
+        let interrupted = self.interrupt.as_ref().is_some_and(|flag| flag.load(Ordering::Relaxed));
+        if late || interrupted || nodes >= self.last_node {
+            // Whoever asks again is told again.
+            self.next_look = 0;
+            return Err(Stopped);
+        }
+        self.next_look = (nodes + NODES_BETWEEN_LOOKS).min(self.last_node);
+        Ok(())
+    }
+
+    /// The deepest iteration that the limit allows.
+    pub fn depth(&self) -> u32 {
+        if let Limit::Depth(depth) = self.limit { depth.min(MAX_PLY as u32) } else { MAX_PLY as u32 }
+    }
+
+    /// The limit.
+    pub fn limit(&self) -> Limit {
+        self.limit
+    }
+
+    /// The time since the start.
+    pub fn elapsed(&self) -> Duration {
+        self.clock.now().saturating_sub(self.start)
+    }
+
+    /// The time beyond the limit, if the limit is one of time.
+    pub fn overshoot(&self) -> Duration {
+        self.limit.time().map_or(Duration::ZERO, |time| self.elapsed().saturating_sub(time))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use super::*;
+
+    /// A clock that shows what it is told to.
+    struct Held(Mutex<Duration>);
+
+    impl Held {
+        fn at(time: Duration) -> Arc<Held> {
+            Arc::new(Held(Mutex::new(time)))
+        }
+
+        fn set(&self, time: Duration) {
+            *self.0.lock().unwrap() = time;
+        }
+    }
+
+    impl Clock for Held {
+        fn now(&self) -> Duration {
+            *self.0.lock().unwrap()
+        }
+    }
+
+    #[test]
+    fn a_limit_of_nodes_is_exact() {
+        let clock = Held::at(Duration::ZERO);
+        for limit in [0, 1, 1023, 1024, 1025, 5000] {
+            let mut budget = Budget::start(Limit::Nodes(limit), clock.clone());
+            let entered = (0..).find(|&nodes| budget.spend(nodes).is_err()).unwrap();
+            assert_eq!(entered, limit);
+            assert_eq!(budget.spend(entered), Err(Stopped));
+        }
+    }
+
+    #[test]
+    fn a_limit_of_time_is_seen_within_so_many_nodes() {
+        let clock = Held::at(Duration::from_secs(7));
+        let mut budget = Budget::start(Limit::Wall(Duration::from_millis(50)), clock.clone());
+        let mut nodes = 0;
+        while budget.spend(nodes).is_ok() {
+            nodes += 1;
+            clock.set(Duration::from_secs(7) + Duration::from_micros(nodes));
+        }
+        assert!((50_000..=50_000 + NODES_BETWEEN_LOOKS).contains(&nodes), "{nodes}");
+        assert_eq!(budget.overshoot(), Duration::from_micros(nodes - 50_000));
+    }
+
+    #[test]
+    fn an_interrupt_is_seen() {
+        let clock = Held::at(Duration::ZERO);
+        let flag = Arc::new(AtomicBool::new(false));
+        let mut budget = Budget::start(Limit::Depth(9), clock).interrupted_by(flag.clone());
+        assert_eq!(budget.spend(0), Ok(()));
+        flag.store(true, Ordering::Relaxed);
+        assert_eq!(budget.spend(NODES_BETWEEN_LOOKS), Err(Stopped));
+    }
+
+    #[test]
+    fn the_time_manager_never_spends_more_than_half() {
+        for remaining in [0, 1, 10, 1000, 60_000] {
+            for increment in [0, 5, 100, 10_000] {
+                let [remaining, increment] = [remaining, increment].map(Duration::from_millis);
+                let time = Limit::Clock { remaining, increment }.time().unwrap();
+                assert!(time <= remaining / 2);
+            }
+        }
+        let limit =
+            Limit::Clock { remaining: Duration::from_secs(30), increment: Duration::from_millis(100) };
+        assert_eq!(limit.time(), Some(Duration::from_millis(1080)));
+    }
+}

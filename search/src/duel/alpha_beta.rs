@@ -1,0 +1,79 @@
+//! Alpha-beta (Knuth and Moore 1975), fail-soft: the value returned may lie outside the window and is then a bound.
+
+use agon_games::Seat;
+
+use super::{DuelRules, DuelSearch};
+use crate::budget::Stopped;
+use crate::evaluate::Evaluate;
+use crate::table::Known;
+use crate::value::{INFINITY, Score};
+
+impl<G: DuelRules, E: Evaluate<G>> DuelSearch<G, E> {
+    /// The value of a position for `seat`, whose turn it is, if it lies within `(alpha, beta)`; else a bound of it.
+    pub(super) fn alpha_beta(
+        &mut self,
+        position: &mut G,
+        seat: Seat,
+        depth: u32,
+        mut alpha: Score,
+        mut beta: Score,
+        ply: usize,
+    ) -> Result<Score, Stopped> {
+        // 1. The table may know the value, a narrower window, or at least the best move.
+        self.lines.clear(ply);
+        let key = self.key(position);
+        let table_move = match self.look_up(key, depth, &mut alpha, &mut beta, ply) {
+            Ok(best) => best,
+            Err(value) => return Ok(value),
+        };
+
+        // 2. If even passing is too good, so is the best move.
+        if let Some(bound) = self.null_move(position, seat, depth, beta, ply, Self::alpha_beta)? {
+            return Ok(bound);
+        }
+
+        // 3. List and rank the moves.
+        let start = self.list(position, seat, ply, table_move);
+
+        // 4. Search them in turn, each with what the others have left of the window.
+        let mut best = -INFINITY;
+        let mut best_move = None;
+        let mut low = alpha;
+        let mut index = 0;
+        while let Some(mv) = self.next_move(start, index) {
+            let reduction = self.reduction(position, mv, depth, index);
+            let mut value = position.after(mv, |next| {
+                self.child(next, seat, depth - 1 - reduction, low, beta, ply + 1, Self::alpha_beta)
+            })?;
+            if reduction > 0 && value > low {
+                self.effort.counters.researches += 1;
+                value = position.after(mv, |next| {
+                    self.child(next, seat, depth - 1, low, beta, ply + 1, Self::alpha_beta)
+                })?;
+            }
+            self.note(position, mv, value, ply);
+            if value > best {
+                best = value;
+                if value > low {
+                    low = value;
+                    best_move = Some(mv);
+                    self.lines.extend(ply, mv);
+                }
+                // 5. Too good: the opponent will not let it come to this.
+                if value >= beta {
+                    self.effort.cutoff(index);
+                    self.ordering.note_cutoff(position, seat, mv, depth, ply);
+                    break;
+                }
+            }
+            index += 1;
+        }
+        self.moves.truncate(start);
+
+        // 6. Remember what was learnt.
+        if self.table.is_some() {
+            self.remember(key, ply, Known::learnt(depth, best, alpha, beta, best_move));
+        }
+        Ok(best)
+    }
+}

@@ -1,0 +1,42 @@
+//! Minimax: every line to its end. The reference of every law, and the measure of what pruning saves.
+
+use agon_games::Seat;
+
+use super::{DuelRules, DuelSearch};
+use crate::budget::Stopped;
+use crate::evaluate::Evaluate;
+use crate::value::{INFINITY, Score};
+
+impl<G: DuelRules, E: Evaluate<G>> DuelSearch<G, E> {
+    /// The value of a position for `seat`, whose turn it is, by full width. The window is not used.
+    pub(super) fn minimax(
+        &mut self,
+        position: &mut G,
+        seat: Seat,
+        depth: u32,
+        _alpha: Score,
+        _beta: Score,
+        ply: usize,
+    ) -> Result<Score, Stopped> {
+        // 1. List the moves in the game's own order.
+        self.lines.clear(ply);
+        let start = self.list(position, seat, ply, None);
+
+        // 2. The value is the best of the children's.
+        let mut best = -INFINITY;
+        let mut index = 0;
+        while let Some(mv) = self.next_move(start, index) {
+            let value = position.after(mv, |next| {
+                self.child(next, seat, depth - 1, -INFINITY, INFINITY, ply + 1, Self::minimax)
+            })?;
+            self.note(position, mv, value, ply);
+            if value > best {
+                best = value;
+                self.lines.extend(ply, mv);
+            }
+            index += 1;
+        }
+        self.moves.truncate(start);
+        Ok(best)
+    }
+}

@@ -1,0 +1,67 @@
+//! The memory-enhanced test drivers of Plaat, Schaeffer, Pijls and de Bruin (1996): alpha-beta with windows of width
+//! zero, called again and again until lower and upper bound meet. They differ only in where they ask next.
+
+use super::{DuelRules, DuelSearch};
+use crate::budget::Stopped;
+use crate::evaluate::Evaluate;
+use crate::value::{INFINITY, Score, WIN};
+
+/// Where a driver asks next.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Driver {
+    /// MTD(f): beside the last value found, starting from the iteration before.
+    F,
+    /// SSS* as a driver: down from above.
+    Sss,
+    /// DUAL* as a driver: up from below.
+    Dual,
+    /// In the middle of the bounds.
+    Bisection,
+}
+
+impl<G: DuelRules, E: Evaluate<G>> DuelSearch<G, E> {
+    /// One iteration by a driver.
+    pub(super) fn drive(&mut self, root: &mut G, depth: u32, driver: Driver) -> Result<Score, Stopped> {
+        // 1. Nothing is known but that a value lies between a loss and a win.
+        let (mut lower, mut upper) = (-WIN, WIN);
+        let mut last = self.guess.unwrap_or(0);
+        let mut asked = false;
+        while lower < upper {
+            // 2. Choose where to ask: whether the value is at least `beta`.
+            let beta = match driver {
+                Driver::F => last.max(lower + 1),
+                Driver::Sss => upper,
+                Driver::Dual => lower + 1,
+                Driver::Bisection => bisect(lower, upper, last),
+            };
+            // 3. Ask, and move the bound that the answer proves.
+            if asked {
+                self.effort.counters.researches += 1;
+            }
+            asked = true;
+            last = self.search_window(root, depth, beta - 1, beta)?;
+            debug_assert!(last > -INFINITY && last < INFINITY);
+            if last < beta {
+                upper = last.min(upper);
+            } else {
+                lower = last.max(lower);
+            }
+            // 4. With a table that forgets, a bound may not move as far as it should; it always moves.
+            if upper < lower {
+                lower = upper;
+            }
+        }
+        Ok(lower)
+    }
+}
+
+/// The middle of the bounds, but near the guess while a bound is still that of the ends of the game.
+fn bisect(lower: Score, upper: Score, guess: Score) -> Score {
+    const NEAR: Score = 4_000;
+    let low =
+        if lower > -crate::value::MAX_EVALUATION { lower } else { lower.max(guess.saturating_sub(NEAR)) };
+    let high =
+        if upper < crate::value::MAX_EVALUATION { upper } else { upper.min(guess.saturating_add(NEAR)) };
+    let middle = low + (high - low) / 2;
+    middle.clamp(lower + 1, upper)
+}

@@ -1,0 +1,52 @@
+//! Selectivity, off by default: the null move and late move reductions. Both may change a search's value.
+
+use agon_games::Seat;
+
+use super::{DuelRules, DuelSearch};
+use crate::budget::Stopped;
+use crate::evaluate::Evaluate;
+use crate::value::{MAX_EVALUATION, Score};
+
+/// How much less deep the position after a null move is searched (Donninger 1993).
+const NULL_REDUCTION: u32 = 2;
+/// The least depth at which moves are reduced, and how many moves are searched in full before.
+const LATE_DEPTH: u32 = 3;
+const LATE_INDEX: usize = 4;
+
+impl<G: DuelRules, E: Evaluate<G>> DuelSearch<G, E> {
+    /// Gives the turn away; if the position is still too good, its value bounds this one's.
+    #[inline]
+    pub(super) fn null_move(
+        &mut self,
+        position: &mut G,
+        seat: Seat,
+        depth: u32,
+        beta: Score,
+        ply: usize,
+        search: impl Fn(&mut Self, &mut G, Seat, u32, Score, Score, usize) -> Result<Score, Stopped>,
+    ) -> Result<Option<Score>, Stopped> {
+        if !self.options.null_move || ply == 0 || depth <= NULL_REDUCTION || beta.abs() > MAX_EVALUATION {
+            return Ok(None);
+        }
+        // Two null moves in a row prove nothing, and an evaluation below beta promises nothing.
+        if self.after_null || self.evaluator.evaluate(position, seat) < beta {
+            return Ok(None);
+        }
+        self.after_null = true;
+        let outcome = position.after_reseat(seat.other(), |next| {
+            self.child(next, seat, depth - 1 - NULL_REDUCTION, beta - 1, beta, ply + 1, search)
+        });
+        self.after_null = false;
+        match outcome {
+            Some(value) => Ok(Some(value?).filter(|&value| value >= beta && value <= MAX_EVALUATION)),
+            None => Ok(None),
+        }
+    }
+
+    /// How much less deep a move is searched at first.
+    #[inline]
+    pub(super) fn reduction(&self, position: &G, mv: G::Move, depth: u32, index: usize) -> u32 {
+        let late = self.options.late_move_reductions && depth >= LATE_DEPTH && index >= LATE_INDEX;
+        u32::from(late && position.promise(mv) <= 0)
+    }
+}

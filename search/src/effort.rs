@@ -1,0 +1,44 @@
+//! What every search carries along: its budget and its counters.
+
+use crate::budget::{Budget, Stopped};
+use crate::report::Counters;
+
+/// The budget and the counters of one search.
+pub struct Effort {
+    /// What may be spent.
+    pub budget: Budget,
+    /// What was done.
+    pub counters: Counters,
+    /// Whether a value of this iteration rests on a static evaluation or on the table, and not on ends alone. A
+    /// deepening search that never met its horizon has seen the whole tree.
+    pub horizon: bool,
+}
+
+impl Effort {
+    /// A search that begins with this budget.
+    pub fn new(budget: Budget) -> Effort {
+        Effort { budget, counters: Counters::default(), horizon: false }
+    }
+
+    /// Enters a position, or stops.
+    #[inline]
+    pub fn enter(&mut self) -> Result<(), Stopped> {
+        self.budget.spend(self.counters.nodes)?;
+        self.counters.nodes += 1;
+        Ok(())
+    }
+
+    /// Counts a leaf at this distance from the root.
+    #[inline]
+    pub fn leaf(&mut self, ply: usize) {
+        self.counters.leaves += 1;
+        self.counters.selective_depth = self.counters.selective_depth.max(ply as u32);
+    }
+
+    /// Counts a cutoff by the move with this index.
+    #[inline]
+    pub fn cutoff(&mut self, index: usize) {
+        self.counters.cutoffs += 1;
+        self.counters.first_move_cutoffs += u64::from(index == 0);
+    }
+}

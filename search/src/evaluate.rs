@@ -1,0 +1,49 @@
+//! The linear evaluation: a weighted sum of a game's named features, in whole numbers.
+
+use agon_games::{FeatureSet, Features, Seat};
+
+use crate::value::{MAX_EVALUATION, Score, UNIT};
+
+/// A static evaluation.
+pub trait Evaluate<G>: Send {
+    /// The value of the position for `seat`, within plus or minus [`MAX_EVALUATION`]. Precondition: it is not over.
+    fn evaluate(&mut self, position: &G, seat: Seat) -> Score;
+}
+
+/// `e(s) = sum of weight * feature`, the weights in thousandths, so that results are the same everywhere.
+#[derive(Clone, Debug)]
+pub struct Linear {
+    weights: Vec<i64>,
+    values: Vec<i32>,
+    wanted: FeatureSet,
+}
+
+impl Linear {
+    /// A weight for each feature of the game, in the order of [`Features::FEATURES`].
+    pub fn new(weights: &[f64]) -> Linear {
+        let weights: Vec<i64> =
+            weights.iter().map(|weight| (weight * f64::from(UNIT)).round() as i64).collect();
+        let used = weights.iter().enumerate().filter(|(_, weight)| **weight != 0);
+        let wanted = used.fold(FeatureSet::NONE, |set, (index, _)| set.with(index));
+        Linear { values: vec![0; weights.len()], weights, wanted }
+    }
+
+    /// The default weights of a game.
+    pub fn default_of<G: Features>() -> Linear {
+        let weights: Vec<f64> = G::FEATURES.iter().map(|feature| feature.weight).collect();
+        Linear::new(&weights)
+    }
+}
+
+impl<G: Features> Evaluate<G> for Linear {
+    #[inline]
+    fn evaluate(&mut self, position: &G, seat: Seat) -> Score {
+        if self.wanted == FeatureSet::NONE {
+            return 0;
+        }
+        position.features(seat, self.wanted, &mut self.values);
+        let sum: i64 =
+            self.weights.iter().zip(&self.values).map(|(weight, value)| weight * i64::from(*value)).sum();
+        sum.clamp(-i64::from(MAX_EVALUATION), i64::from(MAX_EVALUATION)) as Score
+    }
+}

@@ -1,0 +1,19 @@
+//! The algorithms: one file each, generic in the game, counted, limited and reproducible.
+//!
+//! Deliberately not here: the rules of any game, configuration files, threads, unseeded randomness.
+
+pub mod budget;
+pub mod clock;
+pub mod deepening;
+pub mod duel;
+pub mod effort;
+pub mod evaluate;
+pub mod line;
+pub mod ordering;
+pub mod report;
+pub mod table;
+pub mod value;
+
+pub use budget::{Budget, Limit, Stopped};
+pub use report::{Answer, Counters, Iteration};
+pub use value::{Proof, Score, Value};

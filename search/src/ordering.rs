@@ -1,0 +1,244 @@
+//! Move ordering in stages, each of which can be switched off, so that its worth can be measured.
+//!
+//! The stages that are on are consulted in the order of the configuration: where an earlier stage tells two moves
+//! apart, later ones have no say. Each stage fills its own bits of a key, and moves are picked by their keys, the
+//! greatest first, equal ones in the game's own order.
+
+use std::collections::HashMap;
+
+use agon_games::{Ordered, Seat};
+
+use crate::value::{MAX_PLY, Score};
+
+/// A stage of move ordering.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Stage {
+    /// The best move that the table knows.
+    Table,
+    /// The principal variation of the iteration before.
+    Pv,
+    /// At the root and below it: the values of the iteration before.
+    Values,
+    /// Two moves a ply that cut off elsewhere at the same distance from the root.
+    Killers,
+    /// How often a move has cut off, growing with the square of the depth (Schaeffer 1989).
+    History,
+    /// The game's own rules of thumb.
+    Static,
+}
+
+impl Stage {
+    /// Every stage with its name, in the default order.
+    pub const ALL: [(Stage, &'static str); 6] = [
+        (Stage::Table, "table"),
+        (Stage::Pv, "pv"),
+        (Stage::Values, "values"),
+        (Stage::Killers, "killers"),
+        (Stage::History, "history"),
+        (Stage::Static, "static"),
+    ];
+
+    /// How many bits of the key it fills; together at most 64.
+    const fn bits(self) -> u32 {
+        match self {
+            Stage::Table | Stage::Pv => 1,
+            Stage::Killers => 2,
+            Stage::Values => 12,
+            Stage::History => 28,
+            Stage::Static => 20,
+        }
+    }
+}
+
+/// Which stages are on, and where their bits lie.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Order {
+    shifts: [Option<u32>; 6],
+}
+
+impl Order {
+    /// No stage: moves in the game's own order.
+    pub const NONE: Order = Order { shifts: [None; 6] };
+
+    /// The stages in order of precedence.
+    pub fn new(stages: &[Stage]) -> Order {
+        let mut order = Order::NONE;
+        let mut shift = 64;
+        for &stage in stages {
+            if order.shifts[stage as usize].is_none() {
+                shift -= stage.bits();
+                order.shifts[stage as usize] = Some(shift);
+            }
+        }
+        order
+    }
+
+    /// Whether the stage is on.
+    #[inline]
+    pub fn has(&self, stage: Stage) -> bool {
+        self.shifts[stage as usize].is_some()
+    }
+}
+
+/// Plies from the root down to which values of the iteration before are kept.
+const VALUE_PLIES: usize = 2;
+
+/// What a search has learnt about good moves.
+pub struct Ordering<G: Ordered> {
+    order: Order,
+    /// Whether any stage is on.
+    active: bool,
+    killers: Vec<[Option<G::Move>; 2]>,
+    history: Vec<u32>,
+    values: HashMap<u64, Score>,
+    /// The positions of the principal variation by their keys, and the move in each.
+    line: Vec<(u64, G::Move)>,
+    keys: Vec<u64>,
+}
+
+impl<G: Ordered> Ordering<G> {
+    /// An ordering that has learnt nothing.
+    pub fn new(order: Order) -> Ordering<G> {
+        let history = if order.has(Stage::History) { G::SLOTS * G::SEATS } else { 0 };
+        Ordering {
+            order,
+            active: order != Order::NONE,
+            killers: vec![[None; 2]; MAX_PLY + 1],
+            history: vec![0; history],
+            values: HashMap::new(),
+            line: Vec::new(),
+            keys: Vec::new(),
+        }
+    }
+
+    /// Forgets what earlier searches learnt.
+    pub fn clear(&mut self) {
+        self.killers.fill([None; 2]);
+        self.history.fill(0);
+        self.values.clear();
+        self.line.clear();
+        self.keys.clear();
+    }
+
+    /// Whether the stage is on.
+    #[inline]
+    pub fn has(&self, stage: Stage) -> bool {
+        self.order.has(stage)
+    }
+
+    /// Whether the value of a child of a node at this ply should be noted.
+    #[inline]
+    pub fn notes_values(&self, ply: usize) -> bool {
+        ply < VALUE_PLIES && self.has(Stage::Values)
+    }
+
+    /// Notes the value of a position near the root for the seat that moved to it.
+    pub fn note_value(&mut self, key: u64, value: Score) {
+        self.values.insert(key, value);
+    }
+
+    /// Notes a move that cut off.
+    #[inline]
+    pub fn note_cutoff(&mut self, position: &G, seat: Seat, mv: G::Move, depth: u32, ply: usize) {
+        if self.has(Stage::Killers) {
+            let killers = &mut self.killers[ply];
+            if killers[0] != Some(mv) {
+                *killers = [Some(mv), killers[0]];
+            }
+        }
+        if self.has(Stage::History) {
+            let slot = seat.index() * G::SLOTS + position.slot(mv);
+            let count = &mut self.history[slot];
+            *count += depth * depth;
+            if *count >= 1 << Stage::History.bits() {
+                self.history.iter_mut().for_each(|count| *count /= 2);
+            }
+        }
+    }
+}
+
+impl<G: Ordered + agon_games::Keyed> Ordering<G> {
+    /// Takes the principal variation of a completed iteration from `root`.
+    pub fn follow(&mut self, root: &G, line: &[G::Move]) {
+        self.line.clear();
+        if self.has(Stage::Pv) {
+            let mut position = root.clone();
+            for &mv in line {
+                self.line.push((position.key(), mv));
+                position.play(mv);
+            }
+        }
+    }
+
+    /// Gives each move of `moves[start..]` its key. `table` is the move that the table favours.
+    pub fn rank(
+        &mut self,
+        position: &mut G,
+        seat: Seat,
+        ply: usize,
+        moves: &[G::Move],
+        start: usize,
+        table: Option<G::Move>,
+    ) {
+        if !self.active {
+            return;
+        }
+        self.keys.truncate(start);
+        let line = self.line.get(ply).filter(|(key, _)| *key == position.key()).map(|(_, mv)| *mv);
+        let ranks =
+            if self.notes_values(ply) { self.value_ranks(position, &moves[start..]) } else { Vec::new() };
+        for (index, &mv) in moves[start..].iter().enumerate() {
+            let mut key = 0;
+            let mut fill = |stage: Stage, bits: u64| {
+                if let Some(shift) = self.order.shifts[stage as usize] {
+                    key |= bits << shift;
+                }
+            };
+            fill(Stage::Table, u64::from(table == Some(mv)));
+            fill(Stage::Pv, u64::from(line == Some(mv)));
+            fill(Stage::Values, ranks.get(index).copied().unwrap_or(0));
+            let killers = &self.killers[ply];
+            fill(Stage::Killers, u64::from(killers[0] == Some(mv)) * 2 + u64::from(killers[1] == Some(mv)));
+            if self.order.has(Stage::History) {
+                fill(Stage::History, u64::from(self.history[seat.index() * G::SLOTS + position.slot(mv)]));
+            }
+            if self.order.has(Stage::Static) {
+                let middle = 1 << (Stage::Static.bits() - 1);
+                let promise = position.promise(mv).clamp(-middle, middle - 1) + middle;
+                fill(Stage::Static, promise as u64);
+            }
+            self.keys.push(key);
+        }
+    }
+
+    /// The places of moves by their values in the iteration before, the best the highest, the unknown 0.
+    fn value_ranks(&self, position: &mut G, moves: &[G::Move]) -> Vec<u64> {
+        let known: Vec<Option<Score>> = moves
+            .iter()
+            .map(|&mv| position.after(mv, |next| self.values.get(&next.key()).copied()))
+            .collect();
+        let mut values: Vec<Score> = known.iter().copied().flatten().collect();
+        values.sort_unstable();
+        values.dedup();
+        let most = (1 << Stage::Values.bits()) - 1;
+        let rank = |value: Score| (values.partition_point(|&lower| lower < value) as u64 + 1).min(most);
+        known.into_iter().map(|value| value.map_or(0, rank)).collect()
+    }
+
+    /// Brings the best of `moves[index..]` to `index`, keeping the others in their order.
+    #[inline]
+    pub fn pick(&mut self, moves: &mut [G::Move], index: usize) {
+        if !self.active {
+            return;
+        }
+        let keys = &mut self.keys[..moves.len()];
+        let mut best = index;
+        for other in index + 1..moves.len() {
+            if keys[other] > keys[best] {
+                best = other;
+            }
+        }
+        keys[index..=best].rotate_right(1);
+        moves[index..=best].rotate_right(1);
+    }
+}

@@ -1,0 +1,7 @@
+//! The laws of the searches, on made-up trees and on every game that fits.
+
+#![allow(clippy::unwrap_used, reason = "in a test a panic is the report")]
+
+mod duel;
+mod textbook;
+mod tree;

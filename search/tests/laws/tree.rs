@@ -1,0 +1,218 @@
+//! Made-up trees as games: shapes drawn from a seed, and the small trees of the textbooks.
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex};
+
+use agon_games::random::mix;
+use agon_games::{Deterministic, Duel, Game, Keyed, Noisy, Ordered, Payoffs, Reseat, Seat, Turn};
+use agon_search::Score;
+use agon_search::evaluate::Evaluate;
+
+/// How a random tree is made.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Shape {
+    pub seed: u64,
+    /// The most children a node has.
+    pub width: u64,
+    /// Whether the two seats strictly alternate; else the next mover is drawn.
+    pub alternate: bool,
+    /// Whether different paths meet in the same position.
+    pub meets: bool,
+    /// One node in so many is an end; 0 for none.
+    pub ends: u64,
+}
+
+/// A node of a random tree. What it is like is a function of its number.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct RandomTree {
+    shape: Shape,
+    node: u64,
+    ply: u64,
+    mover: Seat,
+}
+
+impl RandomTree {
+    pub fn new(shape: Shape) -> RandomTree {
+        RandomTree { shape, node: 0, ply: 0, mover: Seat::FIRST }
+    }
+
+    /// A number of this node for a purpose.
+    fn drawn(&self, purpose: u64) -> u64 {
+        mix(mix(mix(self.shape.seed, self.node), self.ply), purpose)
+    }
+
+    fn width(&self) -> u64 {
+        if self.over() { 0 } else { 1 + self.drawn(1) % self.shape.width }
+    }
+
+    fn over(&self) -> bool {
+        self.shape.ends > 0 && self.ply > 0 && self.drawn(2).is_multiple_of(self.shape.ends)
+    }
+
+    /// The value of the node for seat 0, few different ones so that ties are common.
+    fn value(&self) -> Score {
+        (self.drawn(3) % 41) as Score - 20
+    }
+}
+
+impl Game for RandomTree {
+    type Move = u8;
+    const SEATS: usize = 2;
+    const PAYOFFS: Payoffs = Payoffs::DUEL;
+
+    fn turn(&self) -> Turn {
+        if self.over() { Turn::Over } else { Turn::Player(self.mover) }
+    }
+
+    fn moves(&self, out: &mut Vec<u8>) {
+        out.extend(0..self.width() as u8);
+    }
+
+    fn play(&mut self, mv: u8) {
+        // Where paths meet, the order of moves does not matter and few nodes stand at each ply.
+        self.node =
+            if self.shape.meets { (self.node + u64::from(mv)) % 64 } else { mix(self.node, u64::from(mv)) };
+        self.ply += 1;
+        self.mover = if self.shape.alternate { self.mover.other() } else { Seat((self.drawn(4) & 1) as u8) };
+    }
+
+    fn payoff(&self, seat: Seat) -> i32 {
+        let first = (self.drawn(5) % 3) as i32 - 1;
+        if seat == Seat::FIRST { first } else { -first }
+    }
+
+    fn ply_bound(&self) -> u32 {
+        u32::MAX
+    }
+}
+
+impl Duel for RandomTree {}
+impl Deterministic for RandomTree {}
+impl Noisy for RandomTree {}
+
+impl Keyed for RandomTree {
+    fn key(&self) -> u64 {
+        mix(mix(self.node, self.ply), u64::from(self.mover.0))
+    }
+}
+
+impl Reseat for RandomTree {
+    fn reseat(&self, seat: Seat) -> Option<Self> {
+        Some(RandomTree { mover: seat, ..self.clone() })
+    }
+}
+
+impl Ordered for RandomTree {
+    const SLOTS: usize = 256;
+    fn slot(&self, mv: u8) -> usize {
+        usize::from(mv)
+    }
+    fn promise(&self, mv: u8) -> i32 {
+        (mix(self.node, u64::from(mv)) % 7) as i32
+    }
+}
+
+/// The value of the node itself.
+pub struct NodeValue;
+
+impl Evaluate<RandomTree> for NodeValue {
+    fn evaluate(&mut self, position: &RandomTree, seat: Seat) -> Score {
+        let value = position.value();
+        if seat == Seat::FIRST { value } else { -value }
+    }
+}
+
+/// A tree with so many children at each ply and given leaves, max at the root, seats alternating.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Uniform {
+    widths: Vec<usize>,
+    path: Vec<u8>,
+}
+
+impl Uniform {
+    pub fn new(widths: &[usize]) -> Uniform {
+        Uniform { widths: widths.to_vec(), path: Vec::new() }
+    }
+
+    /// The number of the leaf that the path leads to.
+    fn leaf(&self) -> usize {
+        self.path.iter().zip(&self.widths).fold(0, |number, (&mv, width)| number * width + usize::from(mv))
+    }
+}
+
+impl Game for Uniform {
+    type Move = u8;
+    const SEATS: usize = 2;
+    const PAYOFFS: Payoffs = Payoffs::DUEL;
+
+    fn turn(&self) -> Turn {
+        Turn::Player(Seat((self.path.len() & 1) as u8))
+    }
+
+    fn moves(&self, out: &mut Vec<u8>) {
+        let width = self.widths.get(self.path.len()).copied().unwrap_or(0);
+        out.extend(0..width as u8);
+    }
+
+    fn play(&mut self, mv: u8) {
+        self.path.push(mv);
+    }
+
+    fn payoff(&self, _seat: Seat) -> i32 {
+        0
+    }
+
+    fn ply_bound(&self) -> u32 {
+        self.widths.len() as u32
+    }
+}
+
+impl Duel for Uniform {}
+impl Deterministic for Uniform {}
+impl Noisy for Uniform {}
+
+impl Keyed for Uniform {
+    fn key(&self) -> u64 {
+        self.path.iter().fold(self.path.len() as u64, |key, &mv| mix(key, u64::from(mv)))
+    }
+}
+
+impl Reseat for Uniform {
+    fn reseat(&self, _seat: Seat) -> Option<Self> {
+        None
+    }
+}
+
+impl Ordered for Uniform {
+    const SLOTS: usize = 256;
+    fn slot(&self, mv: u8) -> usize {
+        usize::from(mv)
+    }
+    fn promise(&self, _mv: u8) -> i32 {
+        0
+    }
+}
+
+/// The leaves that a search evaluated: how often in all, and which.
+#[derive(Default, Debug)]
+pub struct Seen {
+    pub times: usize,
+    pub leaves: BTreeSet<usize>,
+}
+
+/// Values of leaves from a list, for seat 0, which records what is asked.
+pub struct Listed {
+    pub values: Vec<Score>,
+    pub seen: Arc<Mutex<Seen>>,
+}
+
+impl Evaluate<Uniform> for Listed {
+    fn evaluate(&mut self, position: &Uniform, seat: Seat) -> Score {
+        let leaf = position.leaf();
+        let mut seen = self.seen.lock().unwrap();
+        seen.times += 1;
+        seen.leaves.insert(leaf);
+        let value = self.values[leaf];
+        if seat == Seat::FIRST { value } else { -value }
+    }
+}
