@@ -36,6 +36,16 @@ impl Clock for ThreadClock {
     }
 }
 
+/// A clock that stands still.
+#[derive(Clone, Copy, Debug)]
+pub struct StoppedClock;
+
+impl Clock for StoppedClock {
+    fn now(&self) -> Duration {
+        Duration::ZERO
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -15,6 +15,9 @@ pub trait Iterate<G: Game> {
     /// The budget and counters of the search under way.
     fn effort(&mut self) -> &mut Effort;
 
+    /// Forgets everything that was learnt in earlier games.
+    fn forget(&mut self);
+
     /// A new search with this budget begins at `root`.
     fn begin(&mut self, root: &G, budget: Budget);
 

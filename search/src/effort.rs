@@ -1,6 +1,9 @@
 //! What every search carries along: its budget and its counters.
 
-use crate::budget::{Budget, Stopped};
+use std::sync::Arc;
+
+use crate::budget::{Budget, Limit, Stopped};
+use crate::clock::StoppedClock;
 use crate::report::Counters;
 
 /// The budget and the counters of one search.
@@ -18,6 +21,11 @@ impl Effort {
     /// A search that begins with this budget.
     pub fn new(budget: Budget) -> Effort {
         Effort { budget, counters: Counters::default(), horizon: false }
+    }
+
+    /// No search: nothing may be spent.
+    pub fn idle() -> Effort {
+        Effort::new(Budget::start(Limit::Nodes(0), Arc::new(StoppedClock)))
     }
 
     /// Enters a position, or stops.

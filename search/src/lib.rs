@@ -3,6 +3,7 @@
 //! Deliberately not here: the rules of any game, configuration files, threads, unseeded randomness.
 
 pub mod budget;
+pub mod chance;
 pub mod clock;
 pub mod deepening;
 pub mod duel;
@@ -11,9 +12,11 @@ pub mod evaluate;
 pub mod line;
 pub mod ordering;
 pub mod report;
+pub mod searcher;
 pub mod table;
 pub mod value;
 
 pub use budget::{Budget, Limit, Stopped};
 pub use report::{Answer, Counters, Iteration};
+pub use searcher::Searcher;
 pub use value::{Proof, Score, Value};

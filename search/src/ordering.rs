@@ -183,7 +183,8 @@ impl<G: Ordered + agon_games::Keyed> Ordering<G> {
         if !self.active {
             return;
         }
-        self.keys.truncate(start);
+        // Moves below `start` may have been listed without ranking them.
+        self.keys.resize(start, 0);
         let line = self.line.get(ply).filter(|(key, _)| *key == position.key()).map(|(_, mv)| *mv);
         let ranks =
             if self.notes_values(ply) { self.value_ranks(position, &moves[start..]) } else { Vec::new() };

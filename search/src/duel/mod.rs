@@ -108,8 +108,8 @@ pub struct DuelSearch<G: DuelRules, E> {
 }
 
 impl<G: DuelRules, E: Evaluate<G>> DuelSearch<G, E> {
-    /// A search with these options. The budget given here is never spent; each search brings its own.
-    pub fn new(options: Options, evaluator: E, budget: Budget) -> Self {
+    /// A search with these options.
+    pub fn new(options: Options, evaluator: E) -> Self {
         DuelSearch {
             options,
             evaluator,
@@ -117,17 +117,10 @@ impl<G: DuelRules, E: Evaluate<G>> DuelSearch<G, E> {
             ordering: Ordering::new(options.order),
             lines: Lines::new(MAX_PLY + 1),
             moves: Vec::with_capacity(1024),
-            effort: Effort::new(budget),
+            effort: Effort::idle(),
             guess: None,
             searched: Vec::new(),
             after_null: false,
-        }
-    }
-
-    /// Forgets everything that was learnt in earlier games.
-    pub fn new_game(&mut self) {
-        if let Some(table) = &mut self.table {
-            table.clear();
         }
     }
 
@@ -315,6 +308,12 @@ impl<G: DuelRules, E: Evaluate<G>> DuelSearch<G, E> {
 impl<G: DuelRules, E: Evaluate<G>> Iterate<G> for DuelSearch<G, E> {
     fn effort(&mut self) -> &mut Effort {
         &mut self.effort
+    }
+
+    fn forget(&mut self) {
+        if let Some(table) = &mut self.table {
+            table.clear();
+        }
     }
 
     fn begin(&mut self, _root: &G, budget: Budget) {

@@ -24,7 +24,7 @@ fn answer<G: DuelRules, E: Evaluate<G>>(
     depth: u32,
 ) -> Answer<G::Move> {
     let limit = Limit::Depth(depth);
-    let mut search = DuelSearch::new(options, evaluator, budget(limit));
+    let mut search = DuelSearch::new(options, evaluator);
     deepen(&mut search, root, budget(limit), &mut |_| ())
 }
 

@@ -20,10 +20,10 @@ fn prepare(
 ) -> (DuelSearch<Uniform, Listed>, Uniform, Arc<Mutex<Seen>>) {
     let seen = Arc::new(Mutex::new(Seen::default()));
     let evaluator = Listed { values: values.to_vec(), seen: Arc::clone(&seen) };
-    let budget = || Budget::start(Limit::Depth(widths.len() as u32), Arc::new(WallClock::start()));
-    let mut search = DuelSearch::new(options, evaluator, budget());
+    let budget = Budget::start(Limit::Depth(widths.len() as u32), Arc::new(WallClock::start()));
+    let mut search = DuelSearch::new(options, evaluator);
     let root = Uniform::new(widths);
-    search.begin(&root, budget());
+    search.begin(&root, budget);
     (search, root, seen)
 }
 

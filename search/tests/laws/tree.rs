@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 
 use agon_games::random::mix;
-use agon_games::{Deterministic, Duel, Game, Keyed, Noisy, Ordered, Payoffs, Reseat, Seat, Turn};
+use agon_games::{Chance, Deterministic, Duel, Game, Keyed, Noisy, Ordered, Payoffs, Reseat, Seat, Turn};
 use agon_search::Score;
 use agon_search::evaluate::Evaluate;
 
@@ -113,6 +113,7 @@ impl Ordered for RandomTree {
 }
 
 /// The value of the node itself.
+#[derive(Clone)]
 pub struct NodeValue;
 
 impl Evaluate<RandomTree> for NodeValue {
@@ -213,6 +214,80 @@ impl Evaluate<Uniform> for Listed {
         seen.times += 1;
         seen.leaves.insert(leaf);
         let value = self.values[leaf];
+        if seat == Seat::FIRST { value } else { -value }
+    }
+}
+
+/// A random tree in which some nodes are chance's.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ChanceTree(pub RandomTree);
+
+impl ChanceTree {
+    fn by_chance(&self) -> bool {
+        self.0.ply > 0 && self.0.drawn(6).is_multiple_of(2)
+    }
+}
+
+impl Game for ChanceTree {
+    type Move = u8;
+    const SEATS: usize = 2;
+    const PAYOFFS: Payoffs = Payoffs { min: -3, max: 3, sum: 0 };
+
+    fn turn(&self) -> Turn {
+        if !self.0.over() && self.by_chance() { Turn::Chance } else { self.0.turn() }
+    }
+
+    fn moves(&self, out: &mut Vec<u8>) {
+        self.0.moves(out);
+    }
+
+    fn play(&mut self, mv: u8) {
+        self.0.play(mv);
+    }
+
+    fn payoff(&self, seat: Seat) -> i32 {
+        3 * self.0.payoff(seat)
+    }
+
+    fn ply_bound(&self) -> u32 {
+        u32::MAX
+    }
+}
+
+impl Duel for ChanceTree {}
+
+impl Chance for ChanceTree {
+    fn total_weight(&self) -> u32 {
+        let mut outcomes = Vec::new();
+        self.moves(&mut outcomes);
+        outcomes.into_iter().map(|outcome| self.weight(outcome)).sum()
+    }
+
+    fn weight(&self, outcome: u8) -> u32 {
+        1 + (mix(self.0.node, u64::from(outcome)) % 5) as u32
+    }
+}
+
+impl Keyed for ChanceTree {
+    fn key(&self) -> u64 {
+        self.0.key()
+    }
+}
+
+impl Ordered for ChanceTree {
+    const SLOTS: usize = 256;
+    fn slot(&self, mv: u8) -> usize {
+        usize::from(mv)
+    }
+    fn promise(&self, mv: u8) -> i32 {
+        self.0.promise(mv)
+    }
+}
+
+impl Evaluate<ChanceTree> for NodeValue {
+    fn evaluate(&mut self, position: &ChanceTree, seat: Seat) -> Score {
+        // Twentieths of a unit up to one, three times as far as that now and then: some fall beyond the payoffs.
+        let value = position.0.value() * 150;
         if seat == Seat::FIRST { value } else { -value }
     }
 }

@@ -1,0 +1,157 @@
+//! Star1 and Star2 (Ballard 1983): a chance node is left as soon as the outcomes seen so far put its value outside the
+//! window, whatever the bounded values of the others may be. Star2 first looks at one move below each outcome, which
+//! bounds the outcome's value from one side.
+//!
+//! Sums of `f64` are not exact, so a node is only left when it misses the window by more than [`SLACK`]: a value that
+//! is returned as exact is the same to the last bit as expectiminimax's.
+
+use agon_games::{Seat, Turn};
+
+use super::{Algorithm, ChanceRules, ChanceSearch, bounds};
+use crate::budget::Stopped;
+use crate::evaluate::Evaluate;
+use crate::value::MAX_PLY;
+
+/// By how much a window must be missed; far above rounding, far below what an evaluation tells apart.
+const SLACK: f64 = 1e-9;
+
+/// What is known of the outcomes of one chance node, in units of weight.
+struct Outcomes {
+    total: f64,
+    /// The weighed values of outcomes that are searched, in their order.
+    sum: f64,
+    /// The weighed bounds of those that are not.
+    least: f64,
+    most: f64,
+}
+
+impl Outcomes {
+    /// The window in which the value of one outcome matters: below it the node fails low, above it high, whatever the
+    /// others bring. `bound` is what is known of the outcome itself.
+    fn window(&self, weight: f64, bound: (f64, f64), alpha: f64, beta: f64) -> (f64, f64) {
+        let others_most = self.sum + self.most - weight * bound.1;
+        let others_least = self.sum + self.least - weight * bound.0;
+        let slack = SLACK * self.total / weight;
+        let low = ((alpha * self.total - others_most) / weight).max(bound.0);
+        let high = ((beta * self.total - others_least) / weight).min(bound.1);
+        (low - slack, high + slack)
+    }
+
+    /// A bound of the node's value that lies outside the window, if what is known puts it there.
+    fn decides(&self, alpha: f64, beta: f64) -> Option<f64> {
+        let upper = (self.sum + self.most) / self.total;
+        let lower = (self.sum + self.least) / self.total;
+        if upper <= alpha - SLACK / 2.0 {
+            Some(upper)
+        } else if lower >= beta + SLACK / 2.0 {
+            Some(lower)
+        } else {
+            None
+        }
+    }
+}
+
+impl<G: ChanceRules, E: Evaluate<G>> ChanceSearch<G, E> {
+    /// The expected payoff of a chance node for `seat` if it lies within `(alpha, beta)`; else a bound of it.
+    pub(super) fn star(
+        &mut self,
+        position: &mut G,
+        seat: Seat,
+        depth: u32,
+        alpha: f64,
+        beta: f64,
+        ply: usize,
+    ) -> Result<f64, Stopped> {
+        // 1. List the outcomes; nothing is known of their values but the bounds of the game.
+        let (least, most) = bounds::<G>();
+        let start = self.moves.len();
+        position.moves(&mut self.moves);
+        let count = self.moves.len() - start;
+        let total = f64::from(position.total_weight());
+        let mut known = Outcomes { total, sum: 0.0, least: total * least, most: total * most };
+        let first_bound = self.bounds.len();
+        self.bounds.extend((0..count).map(|_| (least, most)));
+
+        // 2. Star2 probes: one move below each outcome bounds it, and may already decide.
+        let mut decided = None;
+        if self.algorithm == Algorithm::Star2 {
+            for index in 0..count {
+                let outcome = self.moves[start + index];
+                let weight = f64::from(position.weight(outcome));
+                let (low, high) = known.window(weight, (least, most), alpha, beta);
+                let bound =
+                    position.after(outcome, |next| self.probe(next, seat, depth - 1, low, high, ply + 1))?;
+                known.least += weight * (bound.0 - least);
+                known.most += weight * (bound.1 - most);
+                self.bounds[first_bound + index] = bound;
+                decided = known.decides(alpha, beta);
+                if decided.is_some() {
+                    break;
+                }
+            }
+        }
+
+        // 3. Search the outcomes in their order, each with the window in which its value still matters.
+        if decided.is_none() {
+            for index in 0..count {
+                let outcome = self.moves[start + index];
+                let weight = f64::from(position.weight(outcome));
+                let bound = self.bounds[first_bound + index];
+                let (low, high) = known.window(weight, bound, alpha, beta);
+                let value = if bound.0 == bound.1 {
+                    bound.0
+                } else {
+                    position.after(outcome, |next| self.child(next, seat, depth - 1, low, high, ply + 1))?
+                };
+                known.sum += weight * value;
+                known.least -= weight * bound.0;
+                known.most -= weight * bound.1;
+                // 4. Leave as soon as the others cannot bring the value back into the window.
+                decided = known.decides(alpha, beta);
+                if decided.is_some() {
+                    if index + 1 < count {
+                        self.effort.cutoff(index);
+                    }
+                    break;
+                }
+            }
+        }
+        self.moves.truncate(start);
+        self.bounds.truncate(first_bound);
+        self.lines.clear(ply);
+        Ok(decided.unwrap_or(known.sum / known.total))
+    }
+
+    /// Bounds of an outcome's value for `seat` from the first move below it: the mover has at least that.
+    fn probe(
+        &mut self,
+        next: &mut G,
+        seat: Seat,
+        depth: u32,
+        low: f64,
+        high: f64,
+        ply: usize,
+    ) -> Result<(f64, f64), Stopped> {
+        let (least, most) = bounds::<G>();
+        let Turn::Player(mover) = next.turn() else { return Ok((least, most)) };
+        if depth == 0 || ply >= MAX_PLY {
+            return Ok((least, most));
+        }
+        // 1. Enter the outcome's position and choose the move that ordering puts first.
+        self.effort.enter()?;
+        let start = self.moves.len();
+        next.moves(&mut self.moves);
+        self.ordering.rank(next, mover, ply, &self.moves, start, None);
+        self.ordering.pick(&mut self.moves, start);
+        let mv = self.moves[start];
+        self.moves.truncate(start);
+
+        // 2. Its value bounds the outcome's from the mover's side, unless it is itself only a bound from the other.
+        let value = next.after(mv, |after| self.child(after, seat, depth - 1, low, high, ply + 1))?;
+        Ok(if mover == seat {
+            (if value > low { value } else { least }, most)
+        } else {
+            (least, if value < high { value } else { most })
+        })
+    }
+}
