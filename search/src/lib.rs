@@ -10,6 +10,7 @@ pub mod duel;
 pub mod effort;
 pub mod evaluate;
 pub mod line;
+pub mod many;
 pub mod ordering;
 pub mod report;
 pub mod searcher;

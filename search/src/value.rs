@@ -3,6 +3,8 @@
 //! A score is a linear evaluation in thousandths of the game's unit, from the view of a seat. Ends of the game lie
 //! beyond every evaluation and know their distance, so that a shorter win is better and a longer loss is.
 
+use agon_games::Payoffs;
+
 /// A value inside a search.
 pub type Score = i32;
 
@@ -25,6 +27,18 @@ pub const MAX_PLY: usize = 250;
 #[inline]
 pub fn end_score(payoff: i32, ply: usize) -> Score {
     payoff.signum() * (WIN - ply as Score)
+}
+
+/// The score of an end of a game of many seats, `ply` plies from the root: the best payoff is a win, the worst a loss, and
+/// a shared one lies between, within one unit of nothing.
+#[inline]
+pub fn shared_end_score(payoffs: Payoffs, payoff: i32, ply: usize) -> Score {
+    let (above, below) = (payoff - payoffs.min, payoffs.max - payoff);
+    if below == 0 || above == 0 {
+        end_score(above - below, ply)
+    } else {
+        UNIT * (above - below) / (above + below)
+    }
 }
 
 /// A score as seen from the root made one as seen from a node `ply` plies below, for the table.
@@ -94,6 +108,15 @@ mod tests {
         assert_eq!(proof(end_score(1, 3)), Some(Proof::Win(3)));
         assert_eq!(proof(end_score(-3, 4)), Some(Proof::Loss(4)));
         assert_eq!(proof(MAX_EVALUATION), None);
+    }
+
+    #[test]
+    fn a_shared_win_lies_between() {
+        let score = |payoff| shared_end_score(Payoffs::SHARED, payoff, 3);
+        assert_eq!((score(60), score(0), score(30), score(15)), (WIN - 3, 3 - WIN, 0, -500));
+        for payoff in -1..=1 {
+            assert_eq!(shared_end_score(Payoffs::DUEL, payoff, 4), end_score(payoff, 4));
+        }
     }
 
     #[test]

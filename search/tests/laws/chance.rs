@@ -1,7 +1,7 @@
 //! Star1 and Star2 return expectiminimax's value to the last bit, and enter fewer nodes.
 
 use agon_games::random::{below, mix, seeded};
-use agon_games::{ChanceGame, DuelGame, GAMES, Game, GameSpec, ManyGame, Parameters, Turn, Visitor};
+use agon_games::{ChanceGame, DuelGame, GAMES, GameSpec, ManyGame, Parameters, Turn, Visitor};
 use agon_search::chance::{Algorithm, ChanceRules, ChanceSearch};
 use agon_search::deepening::deepen;
 use agon_search::evaluate::{Evaluate, Linear};

@@ -4,5 +4,6 @@
 
 mod chance;
 mod duel;
+mod many;
 mod textbook;
 mod tree;

@@ -291,3 +291,78 @@ impl Evaluate<ChanceTree> for NodeValue {
         if seat == Seat::FIRST { value } else { -value }
     }
 }
+
+/// A random tree for several seats, in rotation or with the next mover drawn.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ManyTree<const SEATS: usize>(pub RandomTree);
+
+impl<const SEATS: usize> Game for ManyTree<SEATS> {
+    type Move = u8;
+    const SEATS: usize = SEATS;
+    const PAYOFFS: Payoffs = Payoffs::for_seats(SEATS);
+
+    fn turn(&self) -> Turn {
+        self.0.turn()
+    }
+
+    fn moves(&self, out: &mut Vec<u8>) {
+        self.0.moves(out);
+    }
+
+    fn play(&mut self, mv: u8) {
+        let mover = self.0.mover;
+        self.0.play(mv);
+        self.0.mover = if self.0.shape.alternate {
+            mover.next(SEATS)
+        } else {
+            Seat((self.0.drawn(4) % SEATS as u64) as u8)
+        };
+    }
+
+    fn payoff(&self, seat: Seat) -> i32 {
+        let winners = 1 + self.0.drawn(7) % ((1 << SEATS) - 1);
+        Payoffs::of_winners(SEATS, winners as u32, seat)
+    }
+
+    fn ply_bound(&self) -> u32 {
+        u32::MAX
+    }
+}
+
+impl<const SEATS: usize> Deterministic for ManyTree<SEATS> {}
+impl Duel for ManyTree<2> {}
+impl Noisy for ManyTree<2> {}
+
+impl<const SEATS: usize> Keyed for ManyTree<SEATS> {
+    fn key(&self) -> u64 {
+        self.0.key()
+    }
+}
+
+impl<const SEATS: usize> Reseat for ManyTree<SEATS> {
+    fn reseat(&self, seat: Seat) -> Option<Self> {
+        self.0.reseat(seat).map(ManyTree)
+    }
+}
+
+impl<const SEATS: usize> Ordered for ManyTree<SEATS> {
+    const SLOTS: usize = 256;
+    fn slot(&self, mv: u8) -> usize {
+        usize::from(mv)
+    }
+    fn promise(&self, mv: u8) -> i32 {
+        self.0.promise(mv)
+    }
+}
+
+impl<const SEATS: usize> Evaluate<ManyTree<SEATS>> for NodeValue {
+    fn evaluate(&mut self, position: &ManyTree<SEATS>, seat: Seat) -> Score {
+        // The board alone is evaluated, not whose turn it is: best-reply search gives the turn away.
+        let value = |seat: u64| (mix(mix(position.0.node, position.0.ply), seat) % 2001) as Score - 1000;
+        match (SEATS, seat) {
+            (2, Seat::FIRST) => value(0),
+            (2, _) => -value(0),
+            _ => value(u64::from(seat.0)),
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! Best-reply search (Schadd and Winands 2011): after a move of the hero only one opponent moves, the one whose move
+//! hurts the hero most, and the others pass. The tree has two layers instead of one a seat, so that the hero sees more
+//! of its own moves ahead.
+//!
+//! With [`ThreatRule`] the opponents' moves are tried in the order of the Threat-ADS list, which changes how soon the
+//! worst is found and never what it is.
+
+use agon_games::Turn;
+
+use super::{ManyRules, ManySearch, ThreatRule};
+use crate::budget::Stopped;
+use crate::evaluate::Evaluate;
+use crate::value::{INFINITY, MAX_PLY, Score, WIN};
+
+impl<G: ManyRules, E: Evaluate<G>> ManySearch<G, E> {
+    /// The hero's value of a position in which the hero moves. Fail-soft.
+    pub(super) fn best_move(
+        &mut self,
+        position: &mut G,
+        depth: u32,
+        alpha: Score,
+        beta: Score,
+        ply: usize,
+        rule: ThreatRule,
+    ) -> Result<Score, Stopped> {
+        // 1. List and rank the hero's moves.
+        self.lines.clear(ply);
+        let hero = self.hero;
+        let start = self.list(position, hero, ply);
+
+        // 2. The best of them, each answered by the worst reply.
+        let mut best = -INFINITY;
+        let mut low = alpha;
+        let mut index = 0;
+        while let Some(mv) = self.next_move(start, index) {
+            let value = position.after(mv, |next| {
+                self.effort.enter()?;
+                if depth <= 1 || next.turn() == Turn::Over || ply + 1 >= MAX_PLY {
+                    Ok(self.leaf(next, ply + 1))
+                } else {
+                    self.worst_reply(next, depth - 1, low, beta, ply + 1, rule)
+                }
+            })?;
+            self.note(position, mv, value, ply);
+            if value > best {
+                best = value;
+                if value > low {
+                    low = value;
+                    self.lines.extend(ply, mv);
+                }
+                if value >= beta {
+                    self.effort.cutoff(index);
+                    self.ordering.note_cutoff(position, hero, mv, depth, ply);
+                    break;
+                }
+            }
+            index += 1;
+        }
+        self.moves.truncate(start);
+        Ok(best)
+    }
+
+    /// The hero's value of a position in which one of the opponents moves. Fail-soft.
+    fn worst_reply(
+        &mut self,
+        position: &mut G,
+        depth: u32,
+        alpha: Score,
+        beta: Score,
+        ply: usize,
+        rule: ThreatRule,
+    ) -> Result<Score, Stopped> {
+        // 1. The opponents in the order of the list as it is now; what is learnt below may move it meanwhile.
+        self.lines.clear(ply);
+        let opponents = self.threats.clone();
+        let mut worst = INFINITY;
+        let mut most_threatening = None;
+        let mut high = beta;
+        let mut tried = 0;
+        for &opponent in opponents.seats() {
+            // 2. Give this opponent the turn; one that is out has none.
+            let outcome = position.after_reseat(opponent, |there| -> Result<bool, Stopped> {
+                let start = self.list(there, opponent, ply);
+                let mut index = 0;
+                while let Some(mv) = self.next_move(start, index) {
+                    let value =
+                        there.after(mv, |next| self.after_reply(next, depth, alpha, high, ply, rule))?;
+                    if value < worst {
+                        worst = value;
+                        most_threatening = Some(opponent);
+                        if value < high {
+                            high = value;
+                            self.lines.extend(ply, mv);
+                        }
+                        // 3. Bad enough: the hero has a better move above.
+                        if value <= alpha {
+                            self.effort.cutoff(tried);
+                            self.ordering.note_cutoff(there, opponent, mv, depth, ply);
+                            self.moves.truncate(start);
+                            return Ok(true);
+                        }
+                    }
+                    tried += 1;
+                    index += 1;
+                }
+                self.moves.truncate(start);
+                Ok(false)
+            });
+            if outcome.transpose()? == Some(true) {
+                break;
+            }
+        }
+        // 4. The opponent with the most minimising move is accessed.
+        if let Some(opponent) = most_threatening {
+            self.threats.access(opponent, rule);
+        }
+        // 5. Where no opponent can be given the turn, the position stands as it is.
+        if worst == INFINITY {
+            return Ok(self.leaf(position, ply));
+        }
+        Ok(worst)
+    }
+
+    /// The hero's value after an opponent's reply: the turn goes back to the hero.
+    #[inline]
+    fn after_reply(
+        &mut self,
+        next: &mut G,
+        depth: u32,
+        alpha: Score,
+        beta: Score,
+        ply: usize,
+        rule: ThreatRule,
+    ) -> Result<Score, Stopped> {
+        self.effort.enter()?;
+        if depth <= 1 || next.turn() == Turn::Over || ply + 1 >= MAX_PLY {
+            return Ok(self.leaf(next, ply + 1));
+        }
+        let hero = self.hero;
+        let value =
+            next.after_reseat(hero, |there| self.best_move(there, depth - 1, alpha, beta, ply + 1, rule));
+        // A hero that cannot be given the turn is out.
+        value.unwrap_or_else(|| {
+            self.effort.leaf(ply + 1);
+            self.lines.clear(ply + 1);
+            Ok(ply as Score + 1 - WIN)
+        })
+    }
+}

@@ -1,0 +1,167 @@
+//! Searches of games with any number of seats: paranoid, max-n and best-reply.
+//!
+//! The seat that moves at the root is the hero; the searches differ in what they believe of the others. Each has its own
+//! file; this one has what they share. There is no transposition table here: the three are compared with each other,
+//! and a table would serve them unequally.
+
+mod best_reply;
+mod max_n;
+mod paranoid;
+mod threat;
+
+use agon_games::{Deterministic, Keyed, Ordered, Reseat, Seat, Turn};
+
+use crate::budget::{Budget, Stopped};
+use crate::deepening::Iterate;
+use crate::effort::Effort;
+use crate::evaluate::Evaluate;
+use crate::line::Lines;
+use crate::ordering::{Order, Ordering};
+use crate::value::{INFINITY, MAX_PLY, Score, Value, shared_end_score};
+
+pub use max_n::Values;
+pub use threat::{ThreatList, ThreatRule};
+
+/// What these searches ask of a game.
+pub trait ManyRules: Deterministic + Keyed + Ordered + Reseat {}
+impl<G: Deterministic + Keyed + Ordered + Reseat> ManyRules for G {}
+
+/// The most seats a game can have.
+pub const MAX_SEATS: usize = 8;
+
+/// Which algorithm searches an iteration.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Algorithm {
+    /// All others play against the hero.
+    Paranoid,
+    /// Everybody plays for themselves.
+    MaxN(Values),
+    /// Between two moves of the hero only one opponent moves, the one who hurts most.
+    BestReply(ThreatRule),
+}
+
+/// A search of a game with any number of seats.
+pub struct ManySearch<G: ManyRules, E> {
+    algorithm: Algorithm,
+    evaluator: E,
+    ordering: Ordering<G>,
+    lines: Lines<G::Move>,
+    moves: Vec<G::Move>,
+    effort: Effort,
+    searched: Vec<G::Move>,
+    hero: Seat,
+    threats: ThreatList,
+}
+
+impl<G: ManyRules, E: Evaluate<G>> ManySearch<G, E> {
+    /// A search by this algorithm. The stage `table` has nothing to go by here, and max-n with pruning has a static
+    /// order only.
+    pub fn new(algorithm: Algorithm, order: Order, evaluator: E) -> Self {
+        const { assert!(G::SEATS <= MAX_SEATS, "more seats than the searches make room for") };
+        ManySearch {
+            algorithm,
+            evaluator,
+            ordering: Ordering::new(order),
+            lines: Lines::new(MAX_PLY + 1),
+            moves: Vec::with_capacity(4096),
+            effort: Effort::idle(),
+            searched: Vec::new(),
+            hero: Seat::FIRST,
+            threats: ThreatList::new(G::SEATS, Seat::FIRST),
+        }
+    }
+
+    /// The list of opponents as best-reply search has left it.
+    pub fn threats(&self) -> &ThreatList {
+        &self.threats
+    }
+
+    /// The hero's value of a position that is over or at the horizon, `ply` plies from the root.
+    #[inline]
+    fn leaf(&mut self, position: &G, ply: usize) -> Score {
+        self.effort.leaf(ply);
+        self.lines.clear(ply);
+        if position.turn() == Turn::Over {
+            shared_end_score(G::PAYOFFS, position.payoff(self.hero), ply)
+        } else {
+            self.effort.horizon = true;
+            self.evaluator.evaluate(position, self.hero)
+        }
+    }
+
+    /// Lists the moves of `seat`, whose turn it is, on the stack and ranks them; returns where they start.
+    #[inline]
+    fn list(&mut self, position: &mut G, seat: Seat, ply: usize) -> usize {
+        let start = self.moves.len();
+        position.moves(&mut self.moves);
+        self.ordering.rank(position, seat, ply, &self.moves, start, None);
+        start
+    }
+
+    /// The next best of the listed moves.
+    #[inline]
+    fn next_move(&mut self, start: usize, index: usize) -> Option<G::Move> {
+        if start + index >= self.moves.len() {
+            return None;
+        }
+        self.ordering.pick(&mut self.moves, start + index);
+        Some(self.moves[start + index])
+    }
+
+    /// Notes the value of a root move, and of moves near the root for the next iteration.
+    #[inline]
+    fn note(&mut self, position: &mut G, mv: G::Move, value: Score, ply: usize) {
+        if ply == 0 {
+            self.searched.push(mv);
+        }
+        if self.ordering.notes_values(ply) {
+            let key = position.after(mv, |next| next.key());
+            self.ordering.note_value(key, value);
+        }
+    }
+}
+
+impl<G: ManyRules, E: Evaluate<G>> Iterate<G> for ManySearch<G, E> {
+    fn effort(&mut self) -> &mut Effort {
+        &mut self.effort
+    }
+
+    fn forget(&mut self) {}
+
+    fn begin(&mut self, root: &G, budget: Budget) {
+        if let Turn::Player(seat) = root.turn() {
+            self.hero = seat;
+        }
+        self.effort = Effort::new(budget);
+        self.ordering.clear();
+        self.threats = ThreatList::new(G::SEATS, self.hero);
+    }
+
+    fn iterate(&mut self, root: &mut G, depth: u32) -> Result<Value, Stopped> {
+        self.lines.clear(0);
+        self.moves.clear();
+        self.searched.clear();
+        self.effort.enter()?;
+        let hero = self.hero;
+        let value = match self.algorithm {
+            Algorithm::Paranoid => Value::from(self.paranoid(root, hero, depth, -INFINITY, INFINITY, 0)?),
+            Algorithm::BestReply(rule) => {
+                Value::from(self.best_move(root, depth, -INFINITY, INFINITY, 0, rule)?)
+            }
+            Algorithm::MaxN(values) => {
+                let tuple = self.max_n(root, hero, depth, None, 0, values)?;
+                values.value(tuple[hero.index()])
+            }
+        };
+        self.ordering.follow(root, self.lines.best());
+        Ok(value)
+    }
+
+    fn line(&self) -> &[G::Move] {
+        self.lines.best()
+    }
+
+    fn searched(&self, mv: G::Move) -> bool {
+        self.searched.contains(&mv)
+    }
+}

@@ -1,0 +1,71 @@
+//! Paranoid search (Sturtevant and Korf 2000): all opponents are one coalition that plays against the hero.
+//!
+//! That makes two sides of it, and alpha-beta prunes at the borders between them; the window passes unchanged between
+//! members of the coalition.
+
+use agon_games::{Seat, Turn};
+
+use super::{ManyRules, ManySearch};
+use crate::budget::Stopped;
+use crate::evaluate::Evaluate;
+use crate::value::{INFINITY, MAX_PLY, Score};
+
+impl<G: ManyRules, E: Evaluate<G>> ManySearch<G, E> {
+    /// The value of a position for the side of `seat`, whose turn it is: the hero's value, negated for the coalition.
+    /// Fail-soft.
+    pub(super) fn paranoid(
+        &mut self,
+        position: &mut G,
+        seat: Seat,
+        depth: u32,
+        alpha: Score,
+        beta: Score,
+        ply: usize,
+    ) -> Result<Score, Stopped> {
+        // 1. List and rank the moves.
+        self.lines.clear(ply);
+        let start = self.list(position, seat, ply);
+        let side = seat == self.hero;
+
+        // 2. Search them in turn, each with what the others have left of the window.
+        let mut best = -INFINITY;
+        let mut low = alpha;
+        let mut index = 0;
+        while let Some(mv) = self.next_move(start, index) {
+            let value = position.after(mv, |next| {
+                self.effort.enter()?;
+                match next.turn() {
+                    Turn::Player(mover) if depth > 1 && ply + 1 < MAX_PLY => {
+                        // 3. The window turns over only where the side changes.
+                        if (mover == self.hero) == side {
+                            self.paranoid(next, mover, depth - 1, low, beta, ply + 1)
+                        } else {
+                            Ok(-self.paranoid(next, mover, depth - 1, -beta, -low, ply + 1)?)
+                        }
+                    }
+                    _ => {
+                        let value = self.leaf(next, ply + 1);
+                        Ok(if side { value } else { -value })
+                    }
+                }
+            })?;
+            self.note(position, mv, value, ply);
+            if value > best {
+                best = value;
+                if value > low {
+                    low = value;
+                    self.lines.extend(ply, mv);
+                }
+                // 4. Too good for one side: the other will not let it come to this.
+                if value >= beta {
+                    self.effort.cutoff(index);
+                    self.ordering.note_cutoff(position, seat, mv, depth, ply);
+                    break;
+                }
+            }
+            index += 1;
+        }
+        self.moves.truncate(start);
+        Ok(best)
+    }
+}
