@@ -84,6 +84,22 @@ impl Budget {
         if nodes < self.next_look { Ok(()) } else { self.look(nodes) }
     }
 
+    /// Whether one more simulation may be made after so many of them, which entered so many positions. A limit of nodes
+    /// counts simulations here; a limit of depth means nothing and allows none.
+    #[inline]
+    pub fn simulate(&mut self, simulations: u64, positions: u64) -> Result<(), Stopped> {
+        if simulations >= self.last_node || matches!(self.limit, Limit::Depth(_)) {
+            return Err(Stopped);
+        }
+        if positions < self.next_look {
+            return Ok(());
+        }
+        let last_node = std::mem::replace(&mut self.last_node, u64::MAX);
+        let outcome = self.look(positions);
+        self.last_node = last_node;
+        outcome
+    }
+
     #[cold]
     fn look(&mut self, nodes: u64) -> Result<(), Stopped> {
         let late = self.deadline.is_some_and(|deadline| self.clock.now() >= deadline);

@@ -2,6 +2,7 @@
 //!
 //! Deliberately not here: the rules of any game, configuration files, threads, unseeded randomness.
 
+pub mod baseline;
 pub mod budget;
 pub mod chance;
 pub mod clock;
@@ -13,6 +14,7 @@ pub mod line;
 pub mod many;
 pub mod ordering;
 pub mod report;
+pub mod sampling;
 pub mod searcher;
 pub mod table;
 pub mod value;

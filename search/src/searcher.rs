@@ -13,6 +13,9 @@ pub trait Searcher<G: Game>: Send {
     /// A new game begins: everything learnt in earlier ones is forgotten.
     fn new_game(&mut self);
 
+    /// A move, anybody's, was played in the game; what is kept from move to move may follow it.
+    fn observe(&mut self, _mv: G::Move) {}
+
     /// Chooses a move. `seed` is the only source of randomness; `report` sees each completed iteration.
     /// Precondition: the turn is a player's.
     fn search(
@@ -25,9 +28,11 @@ pub trait Searcher<G: Game>: Send {
 }
 
 /// Whatever can search to a fixed depth answers by deepening.
-impl<G: Game, S: Iterate<G> + Send> Searcher<G> for S {
+pub struct Deepening<S>(pub S);
+
+impl<G: Game, S: Iterate<G> + Send> Searcher<G> for Deepening<S> {
     fn new_game(&mut self) {
-        self.forget();
+        self.0.forget();
     }
 
     fn search(
@@ -37,6 +42,6 @@ impl<G: Game, S: Iterate<G> + Send> Searcher<G> for S {
         _seed: u64,
         report: &mut dyn FnMut(&Iteration<G::Move>),
     ) -> Answer<G::Move> {
-        deepen(self, root, budget, report)
+        deepen(&mut self.0, root, budget, report)
     }
 }

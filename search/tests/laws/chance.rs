@@ -54,6 +54,7 @@ fn on_random_trees() {
             alternate: seed % 2 == 0,
             meets: false,
             ends: [0, 5, 11][(seed % 3) as usize],
+            last: u64::MAX,
         };
         for depth in 1..=6 {
             let nodes = agree(&ChanceTree(RandomTree::new(shape)), &NodeValue, depth);

@@ -67,6 +67,7 @@ fn on_random_trees() {
             alternate: seed % 2 == 0,
             meets: seed % 3 == 0,
             ends: [0, 7, 19][(seed / 2 % 3) as usize],
+            last: u64::MAX,
         };
         let root = RandomTree::new(shape);
         if root.turn() == Turn::Over {

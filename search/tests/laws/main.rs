@@ -5,5 +5,6 @@
 mod chance;
 mod duel;
 mod many;
+mod sampling;
 mod textbook;
 mod tree;

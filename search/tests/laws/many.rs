@@ -60,7 +60,7 @@ impl<E> Slow<'_, E> {
             return if mover == self.hero { children.max() } else { children.min() };
         }
         // The layers alternate: the hero at even plies, any one opponent at odd ones.
-        if ply % 2 == 0 {
+        if ply.is_multiple_of(2) {
             return match position.reseat(self.hero) {
                 Some(there) => self.children(&there, depth, ply).max(),
                 None => ply as Score - WIN,
@@ -142,6 +142,7 @@ fn on_trees<const SEATS: usize>() -> u64 {
             alternate: seed % 2 == 0,
             meets: false,
             ends: [0, 6, 13][(seed % 3) as usize],
+            last: u64::MAX,
         };
         for depth in 1..=5 {
             searches += agree(&ManyTree::<SEATS>(RandomTree::new(shape)), &NodeValue, depth);

@@ -20,6 +20,8 @@ pub struct Shape {
     pub meets: bool,
     /// One node in so many is an end; 0 for none.
     pub ends: u64,
+    /// Every node at this ply is an end.
+    pub last: u64,
 }
 
 /// A node of a random tree. What it is like is a function of its number.
@@ -46,7 +48,8 @@ impl RandomTree {
     }
 
     fn over(&self) -> bool {
-        self.shape.ends > 0 && self.ply > 0 && self.drawn(2).is_multiple_of(self.shape.ends)
+        self.ply >= self.shape.last
+            || (self.shape.ends > 0 && self.ply > 0 && self.drawn(2).is_multiple_of(self.shape.ends))
     }
 
     /// The value of the node for seat 0, few different ones so that ties are common.

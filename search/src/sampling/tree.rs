@@ -1,0 +1,182 @@
+//! The tree of a sampling search: one growing array, the children of a node side by side.
+
+use agon_games::Seat;
+
+use crate::value::Proof;
+
+/// What is proven of a node for the seat that moved to it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Status {
+    Open,
+    Win,
+    Draw,
+    Loss,
+}
+
+impl Status {
+    /// The same for the other seat of a duel.
+    pub(super) fn turned(self) -> Status {
+        match self {
+            Status::Win => Status::Loss,
+            Status::Loss => Status::Win,
+            other => other,
+        }
+    }
+
+    /// The reward that is proven.
+    pub(super) fn reward(self) -> f64 {
+        match self {
+            Status::Win => 1.0,
+            Status::Loss => 0.0,
+            Status::Open | Status::Draw => 0.5,
+        }
+    }
+}
+
+/// A position of the tree, with the move that led to it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Node<M> {
+    /// The rewards of the seat that moved to it, summed.
+    pub(super) total: f64,
+    pub(super) visits: u32,
+    /// Where the children begin; 0 while there are none, for the root is nobody's child.
+    pub(super) first: u32,
+    pub(super) count: u16,
+    /// How many of the children have been visited: those at the front.
+    pub(super) tried: u16,
+    /// Plies to the proven end.
+    pub(super) distance: u16,
+    pub(super) status: Status,
+    /// Whether one of the children is a proven draw.
+    pub(super) has_draw: bool,
+    pub(super) mv: M,
+}
+
+impl<M> Node<M> {
+    pub(super) fn new(mv: M) -> Node<M> {
+        Node {
+            total: 0.0,
+            visits: 0,
+            first: 0,
+            count: 0,
+            tried: 0,
+            distance: 0,
+            status: Status::Open,
+            has_draw: false,
+            mv,
+        }
+    }
+
+    /// The mean reward of the seat that moved here, as proven where it is proven.
+    pub(super) fn mean(&self) -> f64 {
+        match self.status {
+            Status::Open => self.total / f64::from(self.visits.max(1)),
+            proven => proven.reward(),
+        }
+    }
+}
+
+/// The nodes, the root first, and how many there may be.
+pub(super) struct Tree<M> {
+    pub(super) nodes: Vec<Node<M>>,
+    most: usize,
+    /// Room to copy a subtree to.
+    spare: Vec<Node<M>>,
+}
+
+impl<M: Copy + Eq> Tree<M> {
+    /// A tree that takes at most so many megabytes (of 2^20 bytes), the room to copy a subtree included.
+    pub(super) fn new(megabytes: usize) -> Tree<M> {
+        let most = ((megabytes << 20) / (2 * size_of::<Node<M>>())).clamp(1, u32::MAX as usize - 1);
+        Tree { nodes: Vec::new(), most, spare: Vec::new() }
+    }
+
+    /// Begins anew with a root that nobody moved to; `mv` is any move.
+    pub(super) fn plant(&mut self, mv: M) {
+        self.nodes.clear();
+        self.nodes.push(Node::new(mv));
+    }
+
+    /// Adds the children of a node, if there is room.
+    pub(super) fn expand(&mut self, node: usize, moves: &[M]) -> bool {
+        if self.nodes.len() + moves.len() > self.most || moves.len() > usize::from(u16::MAX) {
+            return false;
+        }
+        self.nodes[node].first = self.nodes.len() as u32;
+        self.nodes[node].count = moves.len() as u16;
+        self.nodes.extend(moves.iter().map(|&mv| Node::new(mv)));
+        true
+    }
+
+    /// The indices of a node's children.
+    pub(super) fn children(&self, node: usize) -> std::ops::Range<usize> {
+        let Node { first, count, .. } = self.nodes[node];
+        first as usize..first as usize + usize::from(count)
+    }
+
+    /// Makes a child of the root the root and forgets everything that is not below it. Returns whether it was there.
+    pub(super) fn descend(&mut self, mv: M) -> bool {
+        if self.nodes.is_empty() {
+            return false;
+        }
+        let Some(child) = self.children(0).find(|&child| self.nodes[child].mv == mv) else { return false };
+        // Breadth first, each node's children moved behind what is there; their old places are still in `first`.
+        self.spare.clear();
+        self.spare.push(self.nodes[child]);
+        let mut index = 0;
+        while index < self.spare.len() {
+            let Node { first, count, .. } = self.spare[index];
+            if count > 0 {
+                self.spare[index].first = self.spare.len() as u32;
+                self.spare
+                    .extend_from_slice(&self.nodes[first as usize..first as usize + usize::from(count)]);
+            }
+            index += 1;
+        }
+        std::mem::swap(&mut self.nodes, &mut self.spare);
+        true
+    }
+
+    /// Derives a node's status from its children's, `mover` being the seat that chooses among them and `entered` the one
+    /// that moved to the node. Returns whether it is proven now.
+    pub(super) fn prove(&mut self, node: usize, mover: Seat, entered: Seat) -> bool {
+        let children = &self.nodes[self.children(node)];
+        let mut best = Status::Loss;
+        let (mut shortest, mut longest) = (u16::MAX, 0);
+        for child in children {
+            match child.status {
+                Status::Win => {
+                    best = Status::Win;
+                    shortest = shortest.min(child.distance);
+                }
+                Status::Open if best != Status::Win => best = Status::Open,
+                Status::Draw if best == Status::Loss => best = Status::Draw,
+                _ => {}
+            }
+            longest = longest.max(child.distance);
+        }
+        if best == Status::Open || children.is_empty() {
+            return false;
+        }
+        let distance = 1 + if best == Status::Win { shortest } else { longest };
+        let node = &mut self.nodes[node];
+        node.status = if mover == entered { best } else { best.turned() };
+        node.distance = distance;
+        true
+    }
+
+    /// What is proven for the seat that moves at the root.
+    pub(super) fn proof(&self) -> Option<Proof> {
+        let best = self.nodes[self.children(0)].iter();
+        let root = &self.nodes[0];
+        match root.status {
+            Status::Win => {
+                let shortest =
+                    best.filter(|child| child.status == Status::Win).map(|child| child.distance).min();
+                Some(Proof::Win(u32::from(shortest.unwrap_or(0)) + 1))
+            }
+            Status::Loss => Some(Proof::Loss(u32::from(root.distance))),
+            Status::Open | Status::Draw => None,
+        }
+    }
+}
