@@ -26,7 +26,11 @@ impl ConfigError {
         let hint = suggestion(name, known.iter().copied())
             .map(|near| format!(": did you mean `{near}`?"))
             .unwrap_or_else(|| ";".to_string());
-        let list = if known.is_empty() { "there is none".to_string() } else { format!("known: {}", known.join(", ")) };
+        let list = if known.is_empty() {
+            "there is none".to_string()
+        } else {
+            format!("known: {}", known.join(", "))
+        };
         ConfigError { span: Some(span), reason: format!("{place} has no option `{name}`{hint} {list}") }
     }
 

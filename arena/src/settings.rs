@@ -35,7 +35,8 @@ pub enum Domain {
 
 impl fmt::Display for Domain {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let quoted = |words: &[&str]| words.iter().map(|word| format!("\"{word}\"")).collect::<Vec<_>>().join(", ");
+        let quoted =
+            |words: &[&str]| words.iter().map(|word| format!("\"{word}\"")).collect::<Vec<_>>().join(", ");
         match self {
             Domain::Whole { min, max } => write!(f, "a whole number from {min} to {max}"),
             Domain::Number { min, max } => write!(f, "a number from {min} to {max}"),
@@ -112,7 +113,7 @@ impl OptionInfo {
             Domain::Words(words) => {
                 let list = value.as_array()?;
                 let mut read = Vec::new();
-                for item in list.iter() {
+                for item in list {
                     let word = word(item.get_ref(), words)?;
                     if read.contains(&word) {
                         return None;
@@ -162,7 +163,7 @@ impl Settings {
     ) -> Result<Settings, ConfigError> {
         let mut values: Vec<(&'static str, Setting)> =
             declared.iter().map(|option| (option.name, option.default_setting())).collect();
-        for (key, value) in table.iter() {
+        for (key, value) in table {
             let name: &str = key.get_ref();
             if skip.contains(&name) {
                 continue;

@@ -75,6 +75,8 @@ pub struct GameInfo {
     pub turns: Turns,
     /// Whether the rules look at how a position was reached.
     pub path_dependent: bool,
+    /// Whether, as a duel, it has noisy moves for quiescence search to follow.
+    pub noisy: bool,
     /// The parameters.
     pub parameters: &'static [Parameter],
     /// The features with their default weights.
@@ -82,7 +84,7 @@ pub struct GameInfo {
 }
 
 macro_rules! info {
-    ($game:ty, $seats:expr, $chance:expr) => {
+    ($game:ty, $seats:expr, $chance:expr, $noisy:expr) => {
         GameInfo {
             name: <$game>::NAME,
             summary: <$game>::SUMMARY,
@@ -90,6 +92,7 @@ macro_rules! info {
             chance: $chance,
             turns: <$game>::TURNS,
             path_dependent: <$game>::PATH_DEPENDENT,
+            noisy: $noisy,
             parameters: <$game>::PARAMETERS,
             features: <$game>::FEATURES,
         }
@@ -106,9 +109,9 @@ macro_rules! register {
     ) => {
         /// Every game, in the order of the families.
         pub static GAMES: &[GameInfo] = &[
-            $(info!($duel, &[2], false),)*
-            $(info!($many<2>, &[2, $($seats),*], false),)*
-            $(info!($chance, &[2], true),)*
+            $(info!($duel, &[2], false, <$duel>::NOISY),)*
+            $(info!($many<2>, &[2, $($seats),*], false, <$many<2>>::NOISY),)*
+            $(info!($chance, &[2], true, false),)*
         ];
 
         impl GameSpec {

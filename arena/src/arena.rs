@@ -1,0 +1,446 @@
+//! Players at a board: one search, one game, one bout.
+//!
+//! The game is a type inside and a text outside. With a limit of nodes or depth everything that comes out is a function
+//! of what goes in: tables, trees and lists start empty in each game, and seeds are derived from the place in the run.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use agon_games::line::{MoveError, follow};
+use agon_games::random::seeded;
+use agon_games::{
+    ChanceGame, Complete, DuelGame, GameSpec, ManyGame, Parameters, Payoffs, Seat, SetupError, Turn, Visitor,
+};
+use agon_search::clock::{Clock, ThreadClock, WallClock};
+use agon_search::{Budget, Limit};
+
+use crate::config::PlayerConfig;
+use crate::error::ConfigError;
+use crate::player::{Player, chance_player, duel_player, many_player};
+use crate::record::{GameRecord, IterationRecord, MoveRecord, SearchRecord};
+use crate::seeds::Place;
+
+/// Why something cannot be played.
+#[derive(Clone, PartialEq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum PlayError {
+    /// The first position does not exist.
+    #[error(transparent)]
+    Setup(#[from] SetupError),
+    /// A line of moves is not legal.
+    #[error(transparent)]
+    Move(#[from] MoveError),
+    /// There is nothing to decide.
+    #[error("there is nothing to search: the turn is {turn}; {remedy}")]
+    NothingToSearch {
+        /// Whose turn it is.
+        turn: String,
+        /// What to do instead.
+        remedy: &'static str,
+    },
+    /// A player cannot work with the limit.
+    #[error(transparent)]
+    Limit(#[from] ConfigError),
+    /// A flag was raised.
+    #[error("interrupted")]
+    Interrupted,
+}
+
+/// Where the time comes from and what may interrupt.
+#[derive(Clone)]
+pub struct Surroundings {
+    /// The wall clock.
+    pub wall: Arc<dyn Clock>,
+    /// The processor time of the thread that plays.
+    pub cpu: Arc<dyn Clock>,
+    /// Raised to end a search or a game early.
+    pub interrupt: Arc<AtomicBool>,
+}
+
+impl Surroundings {
+    /// The clocks of this machine.
+    pub fn system() -> Surroundings {
+        Surroundings {
+            wall: Arc::new(WallClock::start()),
+            cpu: Arc::new(ThreadClock),
+            interrupt: Arc::new(AtomicBool::new(false)),
+        }
+    }
+
+    fn budget(&self, limit: Limit) -> Budget {
+        let clock = if matches!(limit, Limit::Cpu(_)) { &self.cpu } else { &self.wall };
+        Budget::start(limit, Arc::clone(clock)).interrupted_by(Arc::clone(&self.interrupt))
+    }
+
+    fn interrupted(&self) -> bool {
+        self.interrupt.load(std::sync::atomic::Ordering::Relaxed)
+    }
+}
+
+/// Where a game starts.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct Opening {
+    /// The position; none for the game's first.
+    pub position: Option<String>,
+    /// Moves from there, separated by spaces.
+    pub moves: String,
+}
+
+/// One game to play.
+#[derive(Clone, PartialEq, Debug)]
+pub struct GameRequest {
+    /// Where it starts.
+    pub opening: Opening,
+    /// The number of the player in each seat.
+    pub seats: Vec<usize>,
+    /// The limit of each player, by its number.
+    pub limits: Vec<Limit>,
+    /// Where its randomness comes from.
+    pub place: Place,
+}
+
+/// A game and the players who know it.
+pub struct Arena {
+    board: Box<dyn Board>,
+    algorithms: Vec<&'static crate::algorithms::AlgorithmInfo>,
+}
+
+impl Arena {
+    /// Seats players at a game.
+    pub fn new(
+        game: &GameSpec,
+        players: &[PlayerConfig],
+        surroundings: Surroundings,
+    ) -> Result<Arena, SetupError> {
+        let board = game.visit(Seated { players, surroundings })?;
+        Ok(Arena { board, algorithms: players.iter().map(|player| player.algorithm).collect() })
+    }
+
+    /// Whether a player can work with a limit.
+    fn check(&self, player: usize, limit: Limit) -> Result<(), ConfigError> {
+        let algorithm = self.algorithms[player];
+        if algorithm.samples && matches!(limit, Limit::Depth(_)) {
+            let reason = format!(
+                "`{}` has no depth to limit; give ms, cpu_ms or nodes, which counts simulations",
+                algorithm.name
+            );
+            return Err(ConfigError { span: None, reason });
+        }
+        Ok(())
+    }
+
+    /// Lets a player search one position. `report` sees each completed iteration.
+    pub fn search(
+        &mut self,
+        player: usize,
+        opening: &Opening,
+        limit: Limit,
+        seed: u64,
+        report: &mut dyn FnMut(&IterationRecord),
+    ) -> Result<SearchRecord, PlayError> {
+        self.check(player, limit)?;
+        self.board.search(player, opening, limit, seed, report)
+    }
+
+    /// Plays one game. `watch` sees each ply as it is played.
+    pub fn play(
+        &mut self,
+        request: &GameRequest,
+        watch: &mut dyn FnMut(&MoveRecord),
+    ) -> Result<GameRecord, PlayError> {
+        for &player in &request.seats {
+            self.check(player, request.limits[player])?;
+        }
+        self.board.play(request, watch)
+    }
+
+    /// The line of an opening of so many random plies. Draws again, at most a thousand times, while the game would be
+    /// over by then.
+    pub fn random_opening(&self, place: Place, plies: u32) -> String {
+        self.board.random_opening(place.opening_seed(), plies)
+    }
+
+    /// The number of seats.
+    pub fn seats(&self) -> usize {
+        self.board.seats()
+    }
+}
+
+/// What is asked of a game whose type is hidden.
+trait Board: Send {
+    fn seats(&self) -> usize;
+
+    fn search(
+        &mut self,
+        player: usize,
+        opening: &Opening,
+        limit: Limit,
+        seed: u64,
+        report: &mut dyn FnMut(&IterationRecord),
+    ) -> Result<SearchRecord, PlayError>;
+
+    fn play(
+        &mut self,
+        request: &GameRequest,
+        watch: &mut dyn FnMut(&MoveRecord),
+    ) -> Result<GameRecord, PlayError>;
+
+    fn random_opening(&self, seed: u64, plies: u32) -> String;
+}
+
+/// Makes a board of a game with its players.
+struct Seated<'a> {
+    players: &'a [PlayerConfig],
+    surroundings: Surroundings,
+}
+
+impl Seated<'_> {
+    fn board<G: Complete>(
+        self,
+        parameters: &Parameters,
+        player: impl Fn(&PlayerConfig) -> Player<G>,
+    ) -> Result<Box<dyn Board>, SetupError> {
+        Ok(Box::new(Typed::<G> {
+            start: G::initial(parameters)?,
+            parameters: parameters.clone(),
+            players: self.players.iter().map(player).collect(),
+            surroundings: self.surroundings,
+        }))
+    }
+}
+
+impl Visitor for Seated<'_> {
+    type Output = Result<Box<dyn Board>, SetupError>;
+
+    fn duel<G: DuelGame>(self, parameters: &Parameters) -> Self::Output {
+        self.board::<G>(parameters, duel_player)
+    }
+
+    fn many<G: ManyGame>(self, parameters: &Parameters) -> Self::Output {
+        self.board::<G>(parameters, many_player)
+    }
+
+    fn chance<G: ChanceGame>(self, parameters: &Parameters) -> Self::Output {
+        self.board::<G>(parameters, chance_player)
+    }
+}
+
+/// A board of a game whose type is known.
+struct Typed<G: Complete> {
+    start: G,
+    parameters: Parameters,
+    players: Vec<Player<G>>,
+    surroundings: Surroundings,
+}
+
+impl<G: Complete> Typed<G> {
+    fn first(&self, opening: &Opening) -> Result<G, SetupError> {
+        match &opening.position {
+            Some(text) => G::from_position(&self.parameters, text),
+            None => Ok(self.start.clone()),
+        }
+    }
+}
+
+impl<G: Complete> Board for Typed<G> {
+    fn seats(&self) -> usize {
+        G::SEATS
+    }
+
+    fn search(
+        &mut self,
+        player: usize,
+        opening: &Opening,
+        limit: Limit,
+        seed: u64,
+        report: &mut dyn FnMut(&IterationRecord),
+    ) -> Result<SearchRecord, PlayError> {
+        let mut position = self.first(opening)?;
+        follow(&mut position, &opening.moves)?;
+        let remedy = match position.turn() {
+            Turn::Player(_) => None,
+            Turn::Chance => Some("add an outcome to the moves"),
+            Turn::Over => Some("leave out the last moves"),
+        };
+        if let Some(remedy) = remedy {
+            return Err(PlayError::NothingToSearch { turn: position.turn().to_string(), remedy });
+        }
+        let searcher = &mut self.players[player];
+        searcher.new_game();
+        let budget = self.surroundings.budget(limit);
+        let answer = searcher.search(&position, budget, seed, &mut |iteration| {
+            report(&IterationRecord::new(&position, iteration));
+        });
+        Ok(SearchRecord::new(&position, &answer, limit))
+    }
+
+    fn play(
+        &mut self,
+        request: &GameRequest,
+        watch: &mut dyn FnMut(&MoveRecord),
+    ) -> Result<GameRecord, PlayError> {
+        let clock = Arc::clone(&self.surroundings.wall);
+        let started = clock.now();
+        let mut position = self.first(&request.opening)?;
+        let mut game = Sheet { moves: Vec::new(), scratch: Vec::new() };
+        for player in &mut self.players {
+            player.new_game();
+        }
+        // 1. The opening: plies that nobody searches.
+        let mut ahead = position.clone();
+        follow(&mut ahead, &request.opening.moves)?;
+        for word in request.opening.moves.split_ascii_whitespace() {
+            let mv = position.parse_move(word).expect("the line has just been followed");
+            game.write(&position, mv, None, None, watch);
+            position.play(mv);
+        }
+        // 2. Ply after ply until the game is over or a clock has run out.
+        let mut limits: Vec<Limit> = request.seats.iter().map(|&player| request.limits[player]).collect();
+        let mut forfeit = None;
+        loop {
+            if self.surroundings.interrupted() {
+                return Err(PlayError::Interrupted);
+            }
+            let seed = request.place.ply_seed(game.moves.len() as u32);
+            let mv = match position.turn() {
+                Turn::Over => break,
+                Turn::Chance => {
+                    let mv = position.sample(&mut seeded(seed), &mut game.scratch);
+                    game.write(&position, mv, None, None, watch);
+                    mv
+                }
+                Turn::Player(seat) => {
+                    let player = request.seats[seat.index()];
+                    let limit = limits[seat.index()];
+                    let budget = self.surroundings.budget(limit);
+                    let answer = self.players[player].search(&position, budget, seed, &mut |_| ());
+                    let record = SearchRecord::new(&position, &answer, limit);
+                    if let Limit::Clock { remaining, increment } = limit {
+                        limits[seat.index()] = Limit::Clock {
+                            remaining: remaining.saturating_sub(record.time) + increment,
+                            increment,
+                        };
+                        if record.time > remaining {
+                            forfeit = Some(seat);
+                        }
+                    }
+                    game.write(&position, answer.best, Some(player), Some(record), watch);
+                    answer.best
+                }
+            };
+            if forfeit.is_some() {
+                break;
+            }
+            position.play(mv);
+            // A player in several seats sees each move once; its tree follows whoever moved.
+            for player in &mut self.players {
+                player.observe(mv);
+            }
+        }
+        // 3. The end.
+        let payoffs: Vec<i32> =
+            Seat::all(G::SEATS).map(|seat| end_payoff(&position, forfeit, seat)).collect();
+        let ending = if forfeit.is_some() { "time forfeit" } else { position.ending() };
+        Ok(GameRecord {
+            players: request.seats.clone(),
+            moves: game.moves,
+            payoffs,
+            ending: ending.to_string(),
+            seed: request.place.game_seed(),
+            time: clock.now().saturating_sub(started),
+        })
+    }
+
+    fn random_opening(&self, seed: u64, plies: u32) -> String {
+        let mut random = seeded(seed);
+        let mut scratch = Vec::new();
+        for _ in 0..1000 {
+            let mut position = self.start.clone();
+            let mut words = Vec::new();
+            while words.len() < plies as usize && position.turn() != Turn::Over {
+                let mv = position.sample(&mut random, &mut scratch);
+                words.push(position.move_text(mv));
+                position.play(mv);
+            }
+            if position.turn() != Turn::Over {
+                return words.join(" ");
+            }
+        }
+        String::new()
+    }
+}
+
+/// The payoff of a seat: by the rules, or all others share the win over the seat whose clock ran out.
+fn end_payoff<G: Complete>(position: &G, forfeit: Option<Seat>, seat: Seat) -> i32 {
+    match forfeit {
+        None => position.payoff(seat),
+        Some(late) => Payoffs::of_winners(G::SEATS, ((1 << G::SEATS) - 1) & !(1 << late.0), seat),
+    }
+}
+
+/// The moves of a game as they are written down.
+struct Sheet<G: Complete> {
+    moves: Vec<MoveRecord>,
+    scratch: Vec<G::Move>,
+}
+
+impl<G: Complete> Sheet<G> {
+    fn write(
+        &mut self,
+        position: &G,
+        mv: G::Move,
+        player: Option<usize>,
+        search: Option<SearchRecord>,
+        watch: &mut dyn FnMut(&MoveRecord),
+    ) {
+        let seat = if let Turn::Player(seat) = position.turn() { Some(seat.index()) } else { None };
+        self.scratch.clear();
+        let record = MoveRecord {
+            ply: self.moves.len() as u32,
+            seat,
+            player,
+            mv: position.move_text(mv),
+            legal: position.count(&mut self.scratch) as u32,
+            search,
+        };
+        watch(&record);
+        self.moves.push(record);
+    }
+}
+
+/// A bout: one opening, played once in each rotation of its seats.
+#[derive(Clone, PartialEq, Debug)]
+pub struct BoutRequest {
+    /// Where its games start.
+    pub opening: Opening,
+    /// The players in the order of the seats of its first game.
+    pub players: Vec<usize>,
+    /// The limit of each player, by its number.
+    pub limits: Vec<Limit>,
+    /// The seed of the run.
+    pub run_seed: u64,
+    /// The number of the bout.
+    pub bout: u64,
+}
+
+impl BoutRequest {
+    /// The games of the bout: in game `r` each player sits `r` seats further back.
+    pub fn games(&self) -> impl Iterator<Item = GameRequest> + '_ {
+        (0..self.players.len()).map(|rotation| {
+            let mut seats = self.players.clone();
+            seats.rotate_left(rotation);
+            GameRequest {
+                opening: self.opening.clone(),
+                seats,
+                limits: self.limits.clone(),
+                place: Place { run: self.run_seed, bout: self.bout, game: rotation as u32 },
+            }
+        })
+    }
+}
+
+/// How long a whole line of records took.
+pub fn total_time(games: &[GameRecord]) -> Duration {
+    games.iter().map(|game| game.time).sum()
+}

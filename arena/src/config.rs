@@ -1,0 +1,168 @@
+//! A player's configuration: a search table and an evaluation table, read from TOML and checked against a game.
+
+use agon_games::{Feature, GAMES, GameInfo, GameSpec};
+use toml::de::{DeTable, DeValue};
+
+use crate::algorithms::{ALGORITHMS, AlgorithmInfo, Family, fitting};
+use crate::error::ConfigError;
+use crate::settings::{Settings, number};
+
+/// A player that fits a game: algorithm, options, evaluation weights.
+#[derive(Clone, Debug)]
+pub struct PlayerConfig {
+    /// The algorithm.
+    pub algorithm: &'static AlgorithmInfo,
+    /// Its options, every one with a value.
+    pub settings: Settings,
+    /// A weight for each feature of the game.
+    pub weights: Vec<f64>,
+}
+
+impl PlayerConfig {
+    /// Reads a player from TOML text such as `search = { algorithm = "pvs" }`.
+    pub fn parse(game: &GameSpec, text: &str) -> Result<PlayerConfig, ConfigError> {
+        let table = DeTable::parse(text).map_err(|error| ConfigError {
+            span: error.span(),
+            reason: format!("this is not TOML: {}", error.message().trim_end()),
+        })?;
+        PlayerConfig::read(game, table.get_ref(), &["search", "evaluation"])
+    }
+
+    /// Reads a player from a table with the keys `search` and, if wanted, `evaluation`; the other `allowed` keys are
+    /// left to the caller.
+    pub fn read(game: &GameSpec, table: &DeTable<'_>, allowed: &[&str]) -> Result<PlayerConfig, ConfigError> {
+        for (key, _) in table {
+            let name: &str = key.get_ref();
+            if !allowed.contains(&name) {
+                return Err(ConfigError::unknown_key(key.span(), "a player", name, allowed.iter().copied()));
+            }
+        }
+        let info =
+            GAMES.iter().find(|info| info.name == game.name()).expect("a GameSpec names a listed game");
+        let family = Family::of(info, game.parameters().seats());
+        let (algorithm, settings) = read_search(game, info, family, table)?;
+        let weights = read_evaluation(info, algorithm, table)?;
+        Ok(PlayerConfig { algorithm, settings, weights })
+    }
+}
+
+fn sub_table<'t, 's>(table: &'t DeTable<'s>, name: &str) -> Result<Option<&'t DeTable<'s>>, ConfigError> {
+    match table.get(name) {
+        None => Ok(None),
+        Some(value) => match value.get_ref() {
+            DeValue::Table(inner) => Ok(Some(inner)),
+            _ => Err(ConfigError { span: Some(value.span()), reason: format!("`{name}` must be a table") }),
+        },
+    }
+}
+
+fn read_search(
+    game: &GameSpec,
+    info: &GameInfo,
+    family: Family,
+    table: &DeTable<'_>,
+) -> Result<(&'static AlgorithmInfo, Settings), ConfigError> {
+    let names = || fitting(family).map(|algorithm| algorithm.name).collect::<Vec<_>>().join(", ");
+    let missing = || ConfigError {
+        span: None,
+        reason: format!("a player needs search = {{ algorithm = ... }}; for {game}: {}", names()),
+    };
+    let search = sub_table(table, "search")?.ok_or_else(missing)?;
+    let value = search.get("algorithm").ok_or_else(missing)?;
+    let wrong = |reason: String| ConfigError { span: Some(value.span()), reason };
+    let Some(name) = value.get_ref().as_str() else {
+        return Err(wrong(format!("`algorithm` must be a word; for {game}: {}", names())));
+    };
+    let Some(algorithm) = ALGORITHMS.iter().find(|algorithm| algorithm.name == name) else {
+        let near = agon_games::setup::suggestion(name, fitting(family).map(|algorithm| algorithm.name));
+        let hint = near.map(|near| format!(" did you mean `{near}`?")).unwrap_or_default();
+        return Err(wrong(format!("there is no algorithm `{name}`;{hint} for {game}: {}", names())));
+    };
+    if !algorithm.families.contains(&family) {
+        let fits: Vec<&str> = algorithm.families.iter().map(|family| family.describe()).collect();
+        return Err(wrong(format!(
+            "`{name}` does not fit {game}: it searches {}; what fits: {}",
+            fits.join(" and "),
+            names()
+        )));
+    }
+    let settings = Settings::read(&format!("search `{name}`"), algorithm.options, search, &["algorithm"])?;
+    check_together(algorithm, &settings, info, family, search)?;
+    Ok((algorithm, settings))
+}
+
+/// Options that are each allowed but do not go together, or not with the game.
+fn check_together(
+    algorithm: &AlgorithmInfo,
+    settings: &Settings,
+    info: &GameInfo,
+    family: Family,
+    search: &DeTable<'_>,
+) -> Result<(), ConfigError> {
+    let has = |name: &str| algorithm.options.iter().any(|option| option.name == name);
+    let refuse = |name: &str, reason: String| {
+        let span = search.get_key_value(name).map(|(key, _)| key.span());
+        Err(ConfigError { span, reason })
+    };
+    if has("quiescence") && settings.flag("quiescence") && !info.noisy {
+        return refuse("quiescence", format!("{} has no noisy moves; leave `quiescence` out", info.name));
+    }
+    if has("pruning") && settings.flag("pruning") {
+        if settings.word("values") != "shares" {
+            let reason = "max-n prunes soundly only where values sum to a constant; write values = \"shares\" beside it";
+            return refuse("pruning", reason.to_string());
+        }
+        if settings.words("order").iter().any(|&stage| stage != "static") {
+            let reason =
+                "max-n with pruning keeps its ties only in a static order; write order = [\"static\"] or []";
+            return refuse("pruning", reason.to_string());
+        }
+    }
+    if has("solver") && settings.flag("solver") && family != Family::Duel {
+        return refuse("solver", format!("the solver proves {} only; leave it out", Family::Duel.describe()));
+    }
+    if has("table_mb") && settings.whole("table_mb") == 0 && search.contains_key("order") {
+        let order = settings.words("order");
+        if order.contains(&"table") {
+            let reason = "the stage `table` needs a table; take it out of `order` or give `table_mb`";
+            return refuse("order", reason.to_string());
+        }
+    }
+    Ok(())
+}
+
+fn read_evaluation(
+    info: &GameInfo,
+    algorithm: &AlgorithmInfo,
+    table: &DeTable<'_>,
+) -> Result<Vec<f64>, ConfigError> {
+    let Some(evaluation) = sub_table(table, "evaluation")? else {
+        return Ok(info.features.iter().map(|feature| feature.weight).collect());
+    };
+    let place = || table.get_key_value("evaluation").map(|(key, _)| key.span());
+    if !algorithm.evaluates {
+        let reason = format!("`{}` evaluates nothing; leave `evaluation` out", algorithm.name);
+        return Err(ConfigError { span: place(), reason });
+    }
+    // Features that a configuration does not name are not used: an evaluation says all of what it is.
+    let mut weights = vec![0.0; info.features.len()];
+    for (key, value) in evaluation {
+        let name: &str = key.get_ref();
+        let Some(index) = info.features.iter().position(|feature: &Feature| feature.name == name) else {
+            let known = info.features.iter().map(|feature| feature.name);
+            return Err(ConfigError::unknown_key(
+                key.span(),
+                &format!("the evaluation of {}", info.name),
+                name,
+                known,
+            ));
+        };
+        let limit = 1e6;
+        weights[index] =
+            number(value.get_ref()).filter(|weight| weight.abs() <= limit).ok_or_else(|| ConfigError {
+                span: Some(value.span()),
+                reason: format!("the weight of `{name}` must be a number from -{limit} to {limit}"),
+            })?;
+    }
+    Ok(weights)
+}

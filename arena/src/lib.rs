@@ -1,0 +1,22 @@
+//! From configuration text to games played: only here games meet algorithms.
+//!
+//! [`algorithms`] lists what can be configured, [`config`] reads a player, [`arena`] seats players at a game and plays.
+//! Deliberately not here: files, networks, threads, schedules.
+
+pub mod algorithms;
+pub mod arena;
+pub mod config;
+pub mod error;
+pub mod limit;
+mod player;
+pub mod record;
+pub mod seeds;
+pub mod settings;
+
+pub use algorithms::{ALGORITHMS, AlgorithmInfo, Family};
+pub use arena::{Arena, BoutRequest, GameRequest, Opening, PlayError, Surroundings};
+pub use config::PlayerConfig;
+pub use error::ConfigError;
+pub use limit::parse_limit;
+pub use record::{GameRecord, IterationRecord, MoveRecord, SearchRecord};
+pub use seeds::Place;

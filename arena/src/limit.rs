@@ -1,0 +1,95 @@
+//! Limits from text and from TOML.
+
+use std::time::Duration;
+
+use agon_search::Limit;
+use toml::de::DeTable;
+
+use crate::error::ConfigError;
+use crate::settings::whole;
+
+/// What a limit looks like, for errors.
+const FORM: &str = "one of ms, cpu_ms, nodes or depth, or clock_ms with or without increment_ms";
+
+/// A year: no move takes longer, and no sum of such times overflows.
+const LONGEST_MS: u64 = 365 * 24 * 3600 * 1000;
+
+/// Reads `ms=50`, `cpu_ms=50`, `nodes=1000`, `depth=6` or `clock_ms=60000,increment_ms=100`.
+pub fn parse_limit(text: &str) -> Result<Limit, ConfigError> {
+    let mut toml = String::new();
+    for pair in text.split(',') {
+        toml.push_str(pair);
+        toml.push('\n');
+    }
+    let wrong = |reason: String| ConfigError { span: None, reason };
+    let table = DeTable::parse(&toml)
+        .map_err(|_| wrong(format!("the limit `{text}` is not of the form key=number; give {FORM}")))?;
+    read_limit(table.get_ref()).map_err(|error| wrong(error.reason))
+}
+
+/// Reads a limit from a table such as `{ ms = 50 }`.
+pub fn read_limit(table: &DeTable<'_>) -> Result<Limit, ConfigError> {
+    let known = ["ms", "cpu_ms", "nodes", "depth", "clock_ms", "increment_ms"];
+    for (key, _) in table {
+        let name: &str = key.get_ref();
+        if !known.contains(&name) {
+            return Err(ConfigError::unknown_key(key.span(), "a limit", name, known));
+        }
+    }
+    let read = |name: &str, max: u64| match table.get(name) {
+        None => Ok(None),
+        Some(value) => {
+            whole(value.get_ref()).filter(|number| *number <= max).map(Some).ok_or_else(|| ConfigError {
+                span: Some(value.span()),
+                reason: format!("the limit `{name}` must be a whole number from 0 to {max}"),
+            })
+        }
+    };
+    let milliseconds = |name: &str| Ok(read(name, LONGEST_MS)?.map(Duration::from_millis));
+    let mut limits = Vec::new();
+    limits.extend(milliseconds("ms")?.map(Limit::Wall));
+    limits.extend(milliseconds("cpu_ms")?.map(Limit::Cpu));
+    limits.extend(read("nodes", u64::MAX >> 1)?.map(Limit::Nodes));
+    limits.extend(read("depth", 1000)?.map(|depth| Limit::Depth(depth as u32)));
+    let increment = milliseconds("increment_ms")?;
+    let clock = milliseconds("clock_ms")?;
+    limits
+        .extend(clock.map(|remaining| Limit::Clock { remaining, increment: increment.unwrap_or_default() }));
+    match limits[..] {
+        [limit] if increment.is_none() || clock.is_some() => Ok(limit),
+        _ => Err(ConfigError { span: None, reason: format!("a limit is exactly one: {FORM}") }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_kind_is_read() {
+        assert_eq!(parse_limit("ms=50"), Ok(Limit::Wall(Duration::from_millis(50))));
+        assert_eq!(parse_limit("cpu_ms=0"), Ok(Limit::Cpu(Duration::ZERO)));
+        assert_eq!(parse_limit("nodes = 1_000"), Ok(Limit::Nodes(1000)));
+        assert_eq!(parse_limit("depth=6"), Ok(Limit::Depth(6)));
+        let clock =
+            Limit::Clock { remaining: Duration::from_secs(60), increment: Duration::from_millis(100) };
+        assert_eq!(parse_limit("clock_ms=60000,increment_ms=100"), Ok(clock));
+    }
+
+    #[test]
+    fn what_is_no_limit_is_refused_with_a_remedy() {
+        for (text, said) in [
+            ("", "a limit is exactly one: one of ms, cpu_ms, nodes or depth, or clock_ms"),
+            ("ms=5,nodes=5", "a limit is exactly one"),
+            ("increment_ms=5", "a limit is exactly one"),
+            ("ms=5,increment_ms=5", "a limit is exactly one"),
+            ("ms=-1", "the limit `ms` must be a whole number from 0 to"),
+            ("nodes=1.5", "the limit `nodes` must be a whole number from 0 to"),
+            ("dept=5", "did you mean `depth`?"),
+            ("fast", "is not of the form key=number"),
+        ] {
+            let error = parse_limit(text).unwrap_err().to_string();
+            assert!(error.contains(said), "{text}: {error}");
+        }
+    }
+}

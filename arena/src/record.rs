@@ -1,0 +1,127 @@
+//! What playing leaves behind: plain data in words, the same for every game.
+
+use std::time::Duration;
+
+use agon_games::Notation;
+use agon_search::{Answer, Counters, Limit, Value};
+
+/// A search in words.
+#[derive(Clone, PartialEq, Debug)]
+pub struct SearchRecord {
+    /// The move that was chosen.
+    pub mv: String,
+    /// The value for the seat that moves.
+    pub value: Value,
+    /// The last completed depth.
+    pub depth: u32,
+    /// What was done.
+    pub counters: Counters,
+    /// The principal variation.
+    pub line: Vec<String>,
+    /// The completed iterations.
+    pub iterations: Vec<IterationRecord>,
+    /// The time taken.
+    pub time: Duration,
+    /// The part of it beyond the limit.
+    pub overshoot: Duration,
+    /// The limit.
+    pub limit: Limit,
+}
+
+/// A completed iteration in words.
+#[derive(Clone, PartialEq, Debug)]
+pub struct IterationRecord {
+    /// Its depth.
+    pub depth: u32,
+    /// Nodes of this iteration alone.
+    pub nodes: u64,
+    /// Time of this iteration alone.
+    pub time: Duration,
+    /// The principal variation.
+    pub line: Vec<String>,
+    /// The value.
+    pub value: Value,
+}
+
+impl IterationRecord {
+    pub(crate) fn new<G: Notation>(root: &G, iteration: &agon_search::Iteration<G::Move>) -> IterationRecord {
+        IterationRecord {
+            depth: iteration.depth,
+            nodes: iteration.nodes,
+            time: iteration.time,
+            line: line_texts(root, &iteration.line),
+            value: iteration.value,
+        }
+    }
+}
+
+impl SearchRecord {
+    pub(crate) fn new<G: Notation>(root: &G, answer: &Answer<G::Move>, limit: Limit) -> SearchRecord {
+        SearchRecord {
+            mv: root.move_text(answer.best),
+            value: answer.value,
+            depth: answer.depth,
+            counters: answer.counters,
+            line: line_texts(root, &answer.line),
+            iterations: answer
+                .iterations
+                .iter()
+                .map(|iteration| IterationRecord::new(root, iteration))
+                .collect(),
+            time: answer.time,
+            overshoot: answer.overshoot,
+            limit,
+        }
+    }
+}
+
+/// A line in words. A line may leave the game's turn order (best-reply search gives turns away): it ends there.
+fn line_texts<G: Notation>(root: &G, line: &[G::Move]) -> Vec<String> {
+    let mut position = root.clone();
+    let mut texts = Vec::new();
+    let mut legal = Vec::new();
+    for &mv in line {
+        legal.clear();
+        position.moves(&mut legal);
+        if !legal.contains(&mv) {
+            break;
+        }
+        texts.push(position.move_text(mv));
+        position.play(mv);
+    }
+    texts
+}
+
+/// One ply of a game.
+#[derive(Clone, PartialEq, Debug)]
+pub struct MoveRecord {
+    /// The ply, counted from 0.
+    pub ply: u32,
+    /// The seat that moved; none for chance.
+    pub seat: Option<usize>,
+    /// The player in that seat, by its number; none for chance and in the opening.
+    pub player: Option<usize>,
+    /// The move in words.
+    pub mv: String,
+    /// How many moves were legal.
+    pub legal: u32,
+    /// The search; none for chance and in the opening.
+    pub search: Option<SearchRecord>,
+}
+
+/// A game from its first position to its end.
+#[derive(Clone, PartialEq, Debug)]
+pub struct GameRecord {
+    /// The players by seat, by their numbers.
+    pub players: Vec<usize>,
+    /// Every ply, opening and chance included.
+    pub moves: Vec<MoveRecord>,
+    /// The payoffs by seat.
+    pub payoffs: Vec<i32>,
+    /// How it ended.
+    pub ending: String,
+    /// The seed of the game.
+    pub seed: u64,
+    /// The time taken.
+    pub time: Duration,
+}
