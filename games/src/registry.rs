@@ -134,10 +134,11 @@ macro_rules! register {
     };
 }
 
+use crate::checkers::Checkers;
 use crate::tic_tac_toe::TicTacToe;
 
 register! {
-    duel: TicTacToe;
+    duel: TicTacToe, Checkers;
     many: ;
     chance: ;
 }
