@@ -36,9 +36,10 @@
 //! the same four shifts everywhere and whatever leaves the board at a side falls on such a bit (Samuel 1959).
 //!
 //! Only kings have moved since the clock last stood at 0, so a position of that time is told from the others by its
-//! kings alone, 64 bits. They are kept by the clock's reading, eighty words at most, and only steps of kings write
-//! there. That makes a position long to copy: [`Game::after`] undoes instead, and puts back the one word that was
-//! overwritten, so that the words of an outer line survive whatever an inner line does.
+//! kings alone, 64 bits. They are kept on a stack that only steps of kings write to. [`Game::after`] does not copy:
+//! it raises the floor of the stack, above which the position that is visited does as it likes and below which
+//! nothing is overwritten, and afterwards puts back the boards. Where the stack would be too short for that, which
+//! takes some eighty steps of kings on one line of search, it copies.
 
 use crate::game::{
     Deterministic, Duel, Feature, FeatureSet, Features, Game, Keyed, Noisy, Notation, Ordered, Payoffs,
@@ -51,25 +52,30 @@ use crate::setup::{Parameter, Parameters, Setup, SetupError, Turns};
 #[derive(Clone, Debug)]
 pub struct Checkers {
     board: Board,
-    /// The kings as they stood when the clock read the index, by [`Board::kings_word`]. Those from `board.known` to
-    /// before `board.quiet` are of this line of play; the others are rubbish.
-    history: [u64; QUIET_LIMIT as usize],
+    /// The kings as they stood before each step of a king, by [`Board::kings_word`].
+    history: [u64; STACK],
 }
 
 /// Everything but the past.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, Debug)]
 struct Board {
-    /// The pieces by seat, kings included.
-    pieces: [u64; 2],
+    /// The pieces of the side to move, kings included.
+    own: u64,
+    /// The pieces of the other side.
+    other: u64,
     /// The kings of both sides.
     kings: u64,
     mover: Seat,
     /// The clock: plies since the last capture or advance of a man.
     quiet: u8,
-    /// The clock's reading from which on the history is known.
-    known: u8,
     /// Drawn by the clock or by repetition, unless the mover has no move.
     drawn: bool,
+    /// The history's words below this belong to the positions that led to the innermost [`Game::after`].
+    floor: u8,
+    /// The history since the clock last stood at 0, as far as it is known, begins here
+    known: u8,
+    /// and ends before here. Never more than the clock above the floor.
+    top: u8,
 }
 
 /// A step or a capture: the captured pieces in the low 35 bits, then the squares it leads from and to, as bits of
@@ -102,8 +108,11 @@ impl Move {
     }
 }
 
-/// Quiet plies that make a draw.
+/// Quiet plies that make a draw, and the most words that one line of play needs above the floor.
 const QUIET_LIMIT: u8 = 80;
+
+/// Words of history: room for the line that led to a position and for the one that leads on.
+const STACK: usize = 2 * QUIET_LIMIT as usize;
 
 /// The bits that are squares: all of 35 but every ninth.
 const SQUARES: u64 = 0x7_ffff_ffff & !(1 << 8 | 1 << 17 | 1 << 26);
@@ -139,8 +148,9 @@ const fn by_seat(black: u64) -> [u64; 2] {
     [black, black.reverse_bits() >> 29]
 }
 
-/// Where men become kings.
+/// Where men of either seat become kings. A man never comes to the row behind it.
 const CROWN: [u64; 2] = by_seat(row(7));
+const FAR_ROWS: u64 = CROWN[0] | CROWN[1];
 
 /// The 32 bits that are squares, side by side.
 #[inline]
@@ -149,36 +159,37 @@ const fn dense(board: u64) -> u64 {
 }
 
 impl Board {
+    /// The pieces of a seat.
     #[inline]
-    fn own(&self) -> u64 {
-        self.pieces[self.mover.index()]
+    fn pieces(&self, seat: Seat) -> u64 {
+        if seat == self.mover { self.own } else { self.other }
     }
 
+    /// The mover's men.
     #[inline]
-    fn other(&self) -> u64 {
-        self.pieces[self.mover.other().index()]
+    fn men(&self) -> u64 {
+        self.own & !self.kings
     }
 
     #[inline]
     fn empty(&self) -> u64 {
-        SQUARES & !(self.pieces[0] | self.pieces[1])
+        SQUARES & !(self.own | self.other)
     }
 
-    /// The pieces of a seat that may go down, towards 32, and those that may go up.
+    /// The mover's pieces that may go down, towards 32, and those that may go up.
     #[inline]
-    fn walkers(&self, seat: Seat) -> (u64, u64) {
-        let own = self.pieces[seat.index()];
+    fn walkers(&self) -> (u64, u64) {
         // All ones for White, all zeros for Black.
-        let white = (seat.0 as u64).wrapping_neg();
-        (own & (self.kings | !white), own & (self.kings | white))
+        let white = u64::from(self.mover.0).wrapping_neg();
+        (self.own & (self.kings | !white), self.own & (self.kings | white))
     }
 
-    /// The steps of a seat down and up the board, each a word of the pieces that can go left in its low half and of
+    /// The mover's steps down and up the board, each a word of the pieces that can go left in its low half and of
     /// those that can go right in its high half. No piece steps down from the last four bits nor up from the first
-    /// four, so that four bits less are enough; the words of steps up are shifted by them.
+    /// four, so that half a word is enough; the words of steps up are shifted by four for it.
     #[inline]
-    fn steps(&self, seat: Seat) -> (u64, u64) {
-        let (down, up) = self.walkers(seat);
+    fn steps(&self) -> (u64, u64) {
+        let (down, up) = self.walkers();
         let empty = self.empty();
         let down = (down & empty >> 4) | (down & empty >> 5) << 32;
         // Up and to the right is four bits back, to the left five.
@@ -186,118 +197,103 @@ impl Board {
         (down, up)
     }
 
-    /// The pieces of a seat that can jump.
+    /// The mover's pieces that can jump.
     #[inline]
-    fn jumpers(&self, seat: Seat) -> u64 {
-        let (down, up) = self.walkers(seat);
-        let other = self.pieces[seat.other().index()];
-        let empty = self.empty();
-        down & ((other >> 4 & empty >> 8) | (other >> 5 & empty >> 10))
-            | up & ((other << 4 & empty << 8) | (other << 5 & empty << 10))
-    }
-
-    /// The pieces of a seat that the other side could jump.
-    #[inline]
-    fn exposed(&self, seat: Seat) -> u64 {
-        let (down, up) = self.walkers(seat.other());
-        let own = self.pieces[seat.index()];
-        let empty = self.empty();
-        own & ((down << 4 & empty >> 4)
-            | (down << 5 & empty >> 5)
-            | (up >> 4 & empty << 4)
-            | (up >> 5 & empty << 5))
+    fn jumpers(&self) -> u64 {
+        let (down, up) = self.walkers();
+        let (other, empty) = (self.other, self.empty());
+        down & (other >> 4 & empty >> 8 | other >> 5 & empty >> 10)
+            | up & (other << 4 & empty << 8 | other << 5 & empty << 10)
     }
 
     #[inline]
-    fn can_move(&self, seat: Seat) -> bool {
-        let (down, up) = self.steps(seat);
-        down | up != 0 || self.jumpers(seat) != 0
+    fn can_move(&self) -> bool {
+        let (down, up) = self.steps();
+        down | up != 0 || self.jumpers() != 0
     }
 
-    /// The mover has lost or the game is drawn.
+    /// This board with the other side to move.
     #[inline]
-    fn over(&self) -> bool {
-        self.drawn || !self.can_move(self.mover)
+    fn turned(self) -> Board {
+        Board { own: self.other, other: self.own, mover: self.mover.other(), ..self }
     }
 
     /// Appends the captures of the mover that start on the squares of `jumpers`.
-    fn captures(&self, mut jumpers: u64, out: &mut Vec<Move>) {
-        while jumpers != 0 {
-            let from = jumpers & jumpers.wrapping_neg();
-            jumpers ^= from;
-            let king = self.kings & from != 0;
-            let mut jump = Jump {
-                from,
-                king,
-                down: king || self.mover == Seat::FIRST,
-                up: king || self.mover == Seat::SECOND,
-                other: self.other(),
-                // The piece has left its square and may come back to it.
-                empty: self.empty() | from,
-                stop: if king { 0 } else { CROWN[self.mover.index()] },
-                start: out.len(),
-            };
-            jump.follow(from, 0, out);
+    fn captures(&self, jumpers: u64, out: &mut Vec<Move>) {
+        let empty = self.empty();
+        let mut men = jumpers & !self.kings;
+        while men != 0 {
+            let from = men & men.wrapping_neg();
+            men ^= from;
+            if self.mover == Seat::FIRST {
+                self.man_jumps::<true>(from, from, 0, empty, out);
+            } else {
+                self.man_jumps::<false>(from, from, 0, empty, out);
+            }
+        }
+        let mut kings = jumpers & self.kings;
+        while kings != 0 {
+            let from = kings & kings.wrapping_neg();
+            kings ^= from;
+            // The king has left its square and may come back to it.
+            self.king_jumps(from, from, 0, empty | from, out.len(), out);
         }
     }
 
-    /// The kings of both sides, a bit a square.
-    #[inline]
-    fn kings_word(&self) -> u64 {
-        dense(self.pieces[0] & self.kings) | dense(self.pieces[1] & self.kings) << 32
+    /// Appends all ways of a man to go on from `at` after capturing `captured`. On the far row there is none.
+    fn man_jumps<const DOWN: bool>(
+        &self,
+        from: u64,
+        mut at: u64,
+        mut captured: u64,
+        empty: u64,
+        out: &mut Vec<Move>,
+    ) {
+        loop {
+            let [left, right] =
+                if DOWN { [at << 4, at << 5] } else { [at >> 5, at >> 4] }.map(|over| over & self.other);
+            let landing = if DOWN { [left << 4, right << 5] } else { [left >> 5, right >> 4] };
+            let landing = landing.map(|landing| landing & empty);
+            if landing[0] != 0 {
+                if landing[1] != 0 {
+                    self.man_jumps::<DOWN>(from, landing[1], captured | right, empty, out);
+                }
+                captured |= left;
+                at = landing[0];
+            } else if landing[1] != 0 {
+                captured |= right;
+                at = landing[1];
+            } else {
+                break;
+            }
+        }
+        out.push(Move::new(from.trailing_zeros(), at.trailing_zeros(), captured));
     }
-}
 
-/// A piece on its way.
-struct Jump {
-    from: u64,
-    king: bool,
-    down: bool,
-    up: bool,
-    other: u64,
-    empty: u64,
-    /// Where the move ends whatever could be jumped from there.
-    stop: u64,
-    /// Where the captures of this piece begin in the list.
-    start: usize,
-}
-
-impl Jump {
-    /// Appends all ways to go on from `at` after capturing `captured`, by ascending numbers of the squares: of
-    /// several paths that are one move, the one that comes first is found first.
-    fn follow(&mut self, at: u64, captured: u64, out: &mut Vec<Move>) {
+    /// Appends all ways of a king to go on from `at` after capturing `captured`; those listed from `start` on are
+    /// its own.
+    fn king_jumps(&self, from: u64, at: u64, captured: u64, empty: u64, start: usize, out: &mut Vec<Move>) {
         let other = self.other & !captured;
-        let mut ended = true;
-        if at & self.stop == 0 {
-            if self.up {
-                if at & other << 5 & self.empty << 10 != 0 {
-                    ended = false;
-                    self.follow(at >> 10, captured | at >> 5, out);
-                }
-                if at & other << 4 & self.empty << 8 != 0 {
-                    ended = false;
-                    self.follow(at >> 8, captured | at >> 4, out);
-                }
-            }
-            if self.down {
-                if at & other >> 4 & self.empty >> 8 != 0 {
-                    ended = false;
-                    self.follow(at << 8, captured | at << 4, out);
-                }
-                if at & other >> 5 & self.empty >> 10 != 0 {
-                    ended = false;
-                    self.follow(at << 10, captured | at << 5, out);
-                }
+        let over = [at >> 5, at >> 4, at << 4, at << 5].map(|over| over & other);
+        let landing = [over[0] >> 5, over[1] >> 4, over[2] << 4, over[3] << 5].map(|landing| landing & empty);
+        for (over, landing) in over.into_iter().zip(landing) {
+            if landing != 0 {
+                self.king_jumps(from, landing, captured | over, empty, start, out);
             }
         }
-        if ended {
-            let mv = Move::new(self.from.trailing_zeros(), at.trailing_zeros(), captured);
-            // Only a king that went round at least four pieces may have had another way to do so.
-            let twice = self.king && captured.count_ones() >= 4 && out[self.start..].contains(&mv);
-            if !twice {
+        if landing == [0; 4] {
+            let mv = Move::new(from.trailing_zeros(), at.trailing_zeros(), captured);
+            // Only a king that went round four pieces may have had another way to capture the same.
+            if captured.count_ones() < 4 || !out[start..].contains(&mv) {
                 out.push(mv);
             }
         }
+    }
+
+    /// The kings of both sides, a bit a square, the mover's first.
+    #[inline]
+    fn kings_word(&self) -> u64 {
+        dense(self.own & self.kings) | dense(self.other & self.kings) << 32
     }
 }
 
@@ -315,36 +311,104 @@ const fn step_up(bit: u32) -> Move {
     Move::new(from, from - 5 + (bit >> 5), 0)
 }
 
-/// The place of the set bit that has `below` set bits below it.
+const ONES: u64 = 0x0101_0101_0101_0101;
+
+/// How many bits are set in each byte and those below it, by byte.
 #[inline]
-fn select(mut word: u64, below: usize) -> u32 {
-    for _ in 0..below {
-        word &= word - 1;
+const fn sums(word: u64) -> u64 {
+    let pairs = word - (word >> 1 & 0x55 * ONES);
+    let nibbles = (pairs & 0x33 * ONES) + (pairs >> 2 & 0x33 * ONES);
+    (nibbles + (nibbles >> 4) & 0x0f * ONES).wrapping_mul(ONES)
+}
+
+/// The place of the set bit of a byte that has so many set bits below it.
+const SELECT: [[u8; 8]; 256] = {
+    let mut table = [[0; 8]; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        let (mut place, mut rank) = (0, 0);
+        while place < 8 {
+            if byte >> place & 1 == 1 {
+                table[byte][rank] = place;
+                rank += 1;
+            }
+            place += 1;
+        }
+        byte += 1;
     }
-    word.trailing_zeros()
+    table
+};
+
+/// The place of the set bit of `word` that has `below` set bits below it.
+#[inline]
+fn select(word: u64, sums: u64, below: u64) -> u32 {
+    // The bytes up to which no more than `below` bits are set.
+    let passed = (below * ONES | 0x80 * ONES) - sums & 0x80 * ONES;
+    let shift = (!passed & 0x80 * ONES).trailing_zeros() - 7;
+    let rank = below - (sums << 8 >> shift & 0xff);
+    shift + u32::from(SELECT[(word >> shift & 0xff) as usize][rank as usize & 7])
 }
 
 impl Checkers {
-    fn new(board: Board) -> Checkers {
-        Checkers { board, history: [0; QUIET_LIMIT as usize] }
+    /// A position without a past but with a clock.
+    fn new(own: u64, other: u64, kings: u64, mover: Seat, quiet: u8) -> Checkers {
+        let drawn = quiet == QUIET_LIMIT;
+        let board = Board { own, other, kings, mover, quiet, drawn, floor: 0, known: 0, top: 0 };
+        Checkers { board, history: [0; STACK] }
     }
 
     /// The part of the history that the rules look at.
+    #[inline]
     fn past(&self) -> &[u64] {
-        &self.history[usize::from(self.board.known)..usize::from(self.board.quiet)]
+        &self.history[usize::from(self.board.known)..usize::from(self.board.top)]
     }
 
     /// Whether the position on the board stood there twice before. Only every second ply has the same side to move,
     /// and two plies are not enough to come back.
     fn third_time(&self) -> bool {
         let now = self.board.kings_word();
-        self.past().iter().rev().skip(3).step_by(2).filter(|&&then| then == now).count() >= 2
+        let mut times = 1;
+        for then in self.past().rchunks_exact(2).skip(1) {
+            times += u32::from(then[0] == now);
+        }
+        times >= 3
+    }
+
+    /// Raises the floor to protect the history, then visits this position or a copy of it; whatever the visit does
+    /// is undone.
+    #[inline]
+    fn protected<R>(&mut self, visit: impl FnOnce(&mut Self) -> R) -> R {
+        let board = self.board;
+        let mut copy;
+        let place = if usize::from(board.top) + usize::from(QUIET_LIMIT) <= STACK {
+            &mut *self
+        } else {
+            copy = self.at_the_bottom();
+            &mut copy
+        };
+        place.board.floor = place.board.top;
+        let result = visit(place);
+        self.board = board;
+        result
+    }
+
+    /// A copy with its part of the history at the bottom of the stack.
+    #[cold]
+    fn at_the_bottom(&self) -> Checkers {
+        let past = self.past();
+        let board = Board { floor: 0, known: 0, top: past.len() as u8, ..self.board };
+        let mut copy = Checkers { board, history: [0; STACK] };
+        copy.history[..past.len()].copy_from_slice(past);
+        copy
     }
 }
 
 impl PartialEq for Checkers {
+    /// Where on the stack the history lies makes no difference.
     fn eq(&self, other: &Checkers) -> bool {
-        self.board == other.board && self.past() == other.past()
+        let shown =
+            |board: Board| (board.own, board.other, board.kings, board.mover, board.quiet, board.drawn);
+        shown(self.board) == shown(other.board) && self.past() == other.past()
     }
 }
 
@@ -357,18 +421,18 @@ impl Game for Checkers {
 
     #[inline]
     fn turn(&self) -> Turn {
-        if self.board.over() { Turn::Over } else { Turn::Player(self.board.mover) }
+        if self.board.drawn || !self.board.can_move() { Turn::Over } else { Turn::Player(self.board.mover) }
     }
 
     fn moves(&self, out: &mut Vec<Move>) {
         if self.board.drawn {
             return;
         }
-        let jumpers = self.board.jumpers(self.board.mover);
+        let jumpers = self.board.jumpers();
         if jumpers != 0 {
             return self.board.captures(jumpers, out);
         }
-        let (mut down, mut up) = self.board.steps(self.board.mover);
+        let (mut down, mut up) = self.board.steps();
         while down != 0 {
             out.push(step_down(down.trailing_zeros()));
             down &= down - 1;
@@ -382,34 +446,33 @@ impl Game for Checkers {
     #[inline]
     fn play(&mut self, mv: Move) {
         let board = &mut self.board;
-        let (from, to) = (1u64 << mv.from(), 1u64 << mv.to());
-        let mover = board.mover.index();
-        let captured = mv.captured();
-        let quiet = captured == 0 && board.kings & from != 0;
+        let (from, to, captured) = (1u64 << mv.from(), 1u64 << mv.to(), mv.captured());
+        let king = board.kings & from != 0;
+        let quiet = king && captured == 0;
         if quiet {
-            self.history[usize::from(board.quiet)] = board.kings_word();
+            self.history[usize::from(board.top)] = board.kings_word();
         }
-        let king = board.kings & from != 0 || CROWN[mover] & to != 0;
-        board.pieces[mover] = board.pieces[mover] & !from | to;
-        board.pieces[mover ^ 1] &= !captured;
-        board.kings = board.kings & !(from | captured) | if king { to } else { 0 };
+        let crowned = king || to & FAR_ROWS != 0;
+        board.kings = board.kings & !(from | captured) | if crowned { to } else { 0 };
+        (board.own, board.other) = (board.other & !captured, board.own & !from | to);
         board.mover = board.mover.other();
         if quiet {
             board.quiet += 1;
-            // A position can come back after four plies and for the third time after eight.
-            let repeatable = board.quiet - board.known >= 8;
+            board.top += 1;
             board.drawn = board.quiet >= QUIET_LIMIT;
-            if repeatable && self.third_time() {
+            // A position can come back after four plies and for the third time after eight.
+            if board.top - board.known >= 8 && self.third_time() {
                 self.board.drawn = true;
             }
         } else {
             board.quiet = 0;
-            board.known = 0;
+            board.known = board.floor;
+            board.top = board.floor;
         }
     }
 
     fn payoff(&self, seat: Seat) -> i32 {
-        match self.board.can_move(self.board.mover) {
+        match self.board.can_move() {
             true => 0,
             false if seat == self.board.mover => -1,
             false => 1,
@@ -422,14 +485,10 @@ impl Game for Checkers {
 
     #[inline]
     fn after<R>(&mut self, mv: Move, visit: impl FnOnce(&mut Self) -> R) -> R {
-        let board = self.board;
-        let slot = usize::from(board.quiet);
-        let word = self.history[slot];
-        self.play(mv);
-        let result = visit(self);
-        self.board = board;
-        self.history[slot] = word;
-        result
+        self.protected(|place| {
+            place.play(mv);
+            visit(place)
+        })
     }
 
     #[inline]
@@ -437,7 +496,7 @@ impl Game for Checkers {
         if self.board.drawn {
             return 0;
         }
-        let jumpers = self.board.jumpers(self.board.mover);
+        let jumpers = self.board.jumpers();
         if jumpers != 0 {
             let start = scratch.len();
             self.board.captures(jumpers, scratch);
@@ -445,22 +504,28 @@ impl Game for Checkers {
             scratch.truncate(start);
             return count as u64;
         }
-        let (down, up) = self.board.steps(self.board.mover);
+        let (down, up) = self.board.steps();
         u64::from(down.count_ones() + up.count_ones())
     }
 
     #[inline]
     fn sample(&self, random: &mut Random, scratch: &mut Vec<Move>) -> Move {
-        let jumpers = self.board.jumpers(self.board.mover);
+        let jumpers = self.board.jumpers();
         if jumpers != 0 {
             scratch.clear();
             self.board.captures(jumpers, scratch);
             return scratch[below(random, scratch.len())];
         }
-        let (down, up) = self.board.steps(self.board.mover);
-        let downs = down.count_ones() as usize;
-        let pick = below(random, downs + up.count_ones() as usize);
-        if pick < downs { step_down(select(down, pick)) } else { step_up(select(up, pick - downs)) }
+        let (down, up) = self.board.steps();
+        let sums_down = sums(down);
+        let sums_up = sums(up);
+        let downs = sums_down >> 56;
+        let pick = below(random, (downs + (sums_up >> 56)) as usize) as u64;
+        if pick < downs {
+            step_down(select(down, sums_down, pick))
+        } else {
+            step_up(select(up, sums_up, pick - downs))
+        }
     }
 }
 
@@ -473,10 +538,10 @@ impl Keyed for Checkers {
     /// Mixed from the boards when it is asked for: playouts do not ask, and three words are quickly mixed.
     #[inline]
     fn key(&self) -> u64 {
-        let Board { pieces: [black, white], kings, mover, .. } = self.board;
+        let Board { own, other, kings, mover, .. } = self.board;
         // Three boards of 35 bits and the turn side by side in two words.
-        let first = black | kings << 35;
-        let second = white | kings >> 29 << 35 | u64::from(mover.0) << 63;
+        let first = own | kings << 35;
+        let second = other | kings >> 29 << 35 | u64::from(mover.0) << 63;
         mix(mix(first, 0), second)
     }
 }
@@ -485,26 +550,24 @@ impl Reseat for Checkers {
     /// The clock goes on and repetition is counted afresh: what stood on the board before had other turns.
     fn reseat(&self, seat: Seat) -> Option<Self> {
         let mut position = self.clone();
-        position.after_reseat(seat, |there| there.board).map(|board| {
-            position.board = board;
-            position
-        })
+        position.give_turn(seat).then_some(position)
     }
 
     #[inline]
     fn after_reseat<R>(&mut self, seat: Seat, visit: impl FnOnce(&mut Self) -> R) -> Option<R> {
-        if seat == self.board.mover {
-            return Some(visit(self));
+        self.protected(|place| place.give_turn(seat).then(|| visit(place)))
+    }
+}
+
+impl Checkers {
+    /// Gives the turn to a seat, if it has a move.
+    #[inline]
+    fn give_turn(&mut self, seat: Seat) -> bool {
+        if seat != self.board.mover {
+            self.board = self.board.turned();
+            self.board.known = self.board.top;
         }
-        if !self.board.can_move(seat) {
-            return None;
-        }
-        let board = self.board;
-        self.board.mover = seat;
-        self.board.known = board.quiet;
-        let result = visit(self);
-        self.board = board;
-        Some(result)
+        self.board.can_move()
     }
 }
 
@@ -513,14 +576,14 @@ impl Noisy for Checkers {
 
     fn noisy_moves(&self, out: &mut Vec<Move>) {
         if !self.board.drawn {
-            self.board.captures(self.board.jumpers(self.board.mover), out);
+            self.board.captures(self.board.jumpers(), out);
         }
     }
 
     /// A capture is compulsory.
     #[inline]
     fn may_stand_pat(&self) -> bool {
-        self.board.jumpers(self.board.mover) == 0
+        self.board.jumpers() == 0
     }
 }
 
@@ -533,20 +596,164 @@ impl Ordered for Checkers {
         (number(mv.from()) * 32 + number(mv.to()) - 33) as usize
     }
 
+    /// The most captured first, then new kings, then steps to the centre; steps off the back row and into a jump
+    /// last.
     fn promise(&self, mv: Move) -> i32 {
-        0
+        let board = &self.board;
+        let captured = mv.captured();
+        if captured != 0 {
+            return 10 * captured.count_ones() as i32 + 5 * (captured & board.kings).count_ones() as i32;
+        }
+        let (from, to) = (1u64 << mv.from(), 1u64 << mv.to());
+        let man = board.kings & from == 0;
+        let stepped = Board { own: board.own & !from | to, ..*board }.turned();
+        8 * i32::from(man && to & FAR_ROWS != 0) + 2 * i32::from(to & CENTRE != 0)
+            - 2 * i32::from(man && from & HOME[board.mover.index()] != 0)
+            - 6 * i32::from(stepped.jumped() & to != 0)
     }
 }
+
+/// The eight squares in the middle.
+const CENTRE: u64 = board_of(&[10, 11, 14, 15, 18, 19, 22, 23]);
+/// The row that the other side's men want to reach.
+const HOME: [u64; 2] = by_seat(row(0));
+/// The two squares of it that together keep single men from passing.
+const BRIDGE: [u64; 2] = by_seat(board_of(&[1, 3]));
+/// The squares at the sides, where no piece can be jumped, without the far rows.
+const SIDES: u64 = board_of(&[5, 12, 13, 20, 21, 28]);
+/// Rows by a binary digit of their distance from the seat's own side.
+const DIGITS: [[u64; 2]; 3] = [
+    by_seat(row(1) | row(3) | row(5) | row(7)),
+    by_seat(row(2) | row(3) | row(6) | row(7)),
+    by_seat(row(4) | row(5) | row(6) | row(7)),
+];
+
+impl Board {
+    /// The other side's pieces that the mover can jump.
+    #[inline]
+    fn jumped(&self) -> u64 {
+        let (down, up) = self.walkers();
+        let empty = self.empty();
+        self.other
+            & (down << 4 & empty >> 4 | down << 5 & empty >> 5 | up >> 4 & empty << 4 | up >> 5 & empty << 5)
+    }
+
+    /// The mover's pieces that can neither step nor jump.
+    fn stuck(&self) -> u64 {
+        let (down, up) = self.walkers();
+        let empty = self.empty();
+        let steppers = down & (empty >> 4 | empty >> 5) | up & (empty << 4 | empty << 5);
+        self.own & !(steppers | self.jumpers())
+    }
+
+    /// The mover's men that have no piece of the other side before them, however they turn.
+    fn runaways(&self) -> u64 {
+        let mut barred = self.other;
+        for _ in 0..7 {
+            barred |= SQUARES
+                & match self.mover {
+                    Seat::FIRST => barred >> 4 | barred >> 5,
+                    _ => barred << 4 | barred << 5,
+                };
+        }
+        self.own & !self.kings & !barred
+    }
+
+    /// Whether the mover has "the move", the last word when men walk up to each other: the pieces on every second
+    /// row, counted from the mover's side, are odd in number.
+    fn has_the_move(&self) -> bool {
+        let system = SQUARES & !DIGITS[0][self.mover.index()];
+        ((self.own | self.other) & system).count_ones() % 2 == 1
+    }
+}
+
+const MEN: usize = 0;
+const KINGS: usize = 1;
+const TRADE_DOWN: usize = 2;
+const ADVANCEMENT: usize = 3;
+const BACK_ROW: usize = 4;
+const BRIDGES: usize = 5;
+const CENTRE_MEN: usize = 6;
+const CENTRE_KINGS: usize = 7;
+const SIDE_MEN: usize = 8;
+const MOBILITY: usize = 9;
+const EXPOSED: usize = 10;
+const TRAPPED: usize = 11;
+const RUNAWAYS: usize = 12;
+const THE_MOVE: usize = 13;
 
 impl Features for Checkers {
     const FEATURES: &'static [Feature] = &[
         Feature { name: "men", weight: 1.0, about: "men" },
+        Feature { name: "kings", weight: 1.5, about: "kings" },
+        Feature {
+            name: "trade_down",
+            weight: 0.02,
+            about: "the lead in pieces times the pieces off the board",
+        },
+        Feature { name: "advancement", weight: 0.02, about: "rows that men have advanced" },
+        Feature { name: "back_row", weight: 0.1, about: "men on the own back row" },
+        Feature { name: "bridge", weight: 0.1, about: "1 with men on 1 and 3, for White on 32 and 30" },
+        Feature { name: "centre_men", weight: 0.05, about: "men on the eight squares in the middle" },
+        Feature { name: "centre_kings", weight: 0.1, about: "kings on the eight squares in the middle" },
+        Feature { name: "side_men", weight: 0.0, about: "men at the sides, where they cannot be jumped" },
+        Feature { name: "mobility", weight: 0.03, about: "steps, whether or not a jump is compulsory" },
+        Feature { name: "exposed", weight: -0.3, about: "pieces that the other side could jump" },
+        Feature { name: "trapped", weight: -0.1, about: "pieces that can neither step nor jump" },
+        Feature { name: "runaways", weight: 0.3, about: "men with nothing of the other side before them" },
+        Feature {
+            name: "the_move",
+            weight: 0.05,
+            about: "1 for having the move, while the sides have as many pieces",
+        },
     ];
 
-    fn features(&self, seat: Seat, _wanted: FeatureSet, values: &mut [i32]) {
-        let men = |seat: Seat| (self.board.pieces[seat.index()] & !self.board.kings).count_ones() as i32;
-        values[0] = men(seat) - men(seat.other());
+    fn features(&self, seat: Seat, wanted: FeatureSet, values: &mut [i32]) {
+        let own = if seat == self.board.mover { self.board } else { self.board.turned() };
+        let views = [own, own.turned()];
+        let mut set = |index: usize, value: fn(&Board) -> i32| {
+            if wanted.has(index) {
+                let [own, other] = [&views[0], &views[1]].map(value);
+                values[index] = own - other;
+            }
+        };
+        set(MEN, |board| ones(board.men()));
+        set(KINGS, |board| ones(board.own & board.kings));
+        set(ADVANCEMENT, |board| {
+            let digit = |rows: [u64; 2]| ones(board.men() & rows[board.mover.index()]);
+            digit(DIGITS[0]) + 2 * digit(DIGITS[1]) + 4 * digit(DIGITS[2])
+        });
+        set(BACK_ROW, |board| ones(board.men() & HOME[board.mover.index()]));
+        set(BRIDGES, |board| {
+            let bridge = BRIDGE[board.mover.index()];
+            i32::from(board.men() & bridge == bridge)
+        });
+        set(CENTRE_MEN, |board| ones(board.men() & CENTRE));
+        set(CENTRE_KINGS, |board| ones(board.own & board.kings & CENTRE));
+        set(SIDE_MEN, |board| ones(board.men() & SIDES));
+        set(MOBILITY, |board| {
+            let (down, up) = board.steps();
+            ones(down) + ones(up)
+        });
+        set(EXPOSED, |board| ones(board.turned().jumped()));
+        set(TRAPPED, |board| ones(board.stuck()));
+        set(RUNAWAYS, |board| ones(board.runaways()));
+        let lead = ones(own.own) - ones(own.other);
+        if wanted.has(TRADE_DOWN) {
+            values[TRADE_DOWN] = lead * (24 - ones(own.own | own.other));
+        }
+        if wanted.has(THE_MOVE) {
+            let side = if seat == self.board.mover { 1 } else { -1 };
+            let sign = if self.board.has_the_move() { side } else { -side };
+            values[THE_MOVE] = if lead == 0 { sign } else { 0 };
+        }
     }
+}
+
+/// The number of squares on a board.
+#[inline]
+const fn ones(board: u64) -> i32 {
+    board.count_ones() as i32
 }
 
 impl Notation for Checkers {
@@ -568,7 +775,8 @@ impl Notation for Checkers {
 
     fn parse_move(&self, text: &str) -> Option<Move> {
         let capture = text.contains('x');
-        let squares = text.split(if capture { 'x' } else { '-' }).map(square).collect::<Option<Vec<u32>>>()?;
+        let squares =
+            text.split(if capture { 'x' } else { '-' }).map(square).collect::<Option<Vec<u32>>>()?;
         let &[from, .., to] = squares.as_slice() else { return None };
         let mut moves = Vec::new();
         self.moves(&mut moves);
@@ -597,7 +805,7 @@ impl Notation for Checkers {
     }
 
     fn position(&self) -> String {
-        let Board { pieces, kings, mover, quiet, .. } = self.board;
+        let Board { kings, mover, quiet, .. } = self.board;
         let list = |pieces: u64| {
             let squares = (1..=32).filter(|&number| pieces >> bit(number) & 1 == 1);
             let texts = squares.map(|number| {
@@ -606,16 +814,20 @@ impl Notation for Checkers {
             });
             texts.collect::<Vec<String>>().join(",")
         };
-        format!("{}:W{}:B{} {quiet}", LETTERS[mover.index()], list(pieces[1]), list(pieces[0]))
+        format!(
+            "{}:W{}:B{} {quiet}",
+            LETTERS[mover.index()],
+            list(self.board.pieces(Seat::SECOND)),
+            list(self.board.pieces(Seat::FIRST))
+        )
     }
 
     fn ending(&self) -> &'static str {
-        let Board { mover, quiet, .. } = self.board;
-        if self.board.own() == 0 {
+        if self.board.own == 0 {
             "no piece left"
-        } else if !self.board.can_move(mover) {
+        } else if !self.board.can_move() {
             "no move left"
-        } else if quiet == QUIET_LIMIT {
+        } else if self.board.quiet == QUIET_LIMIT {
             "forty quiet moves a side"
         } else {
             "threefold repetition"
@@ -666,14 +878,9 @@ fn path_through(at: u64, captured: u64, to: u64, path: &mut Vec<u32>) -> bool {
 impl Checkers {
     /// `b` and `w` for men, `B` and `W` for kings.
     fn symbol(&self, bit: u32) -> char {
-        let Board { pieces, kings, .. } = self.board;
-        match pieces.map(|pieces| pieces >> bit & 1 == 1) {
-            [false, false] => '.',
-            [black, _] => {
-                let letter = LETTERS[usize::from(!black)];
-                if kings >> bit & 1 == 1 { letter } else { letter.to_ascii_lowercase() }
-            }
-        }
+        let held = |seat: &Seat| self.board.pieces(*seat) >> bit & 1 == 1;
+        let letter = Seat::all(2).find(held).map_or('.', |seat| LETTERS[seat.index()]);
+        if self.board.kings >> bit & 1 == 1 { letter } else { letter.to_ascii_lowercase() }
     }
 }
 
@@ -684,12 +891,12 @@ impl Setup for Checkers {
     const TURNS: Turns = Turns::Rotate;
 
     fn initial(_parameters: &Parameters) -> Result<Self, SetupError> {
-        let pieces = by_seat(row(0) | row(1) | row(2));
-        Ok(Checkers::new(Board { pieces, kings: 0, mover: Seat::FIRST, quiet: 0, known: 0, drawn: false }))
+        let [own, other] = by_seat(row(0) | row(1) | row(2));
+        Ok(Checkers::new(own, other, 0, Seat::FIRST, 0))
     }
 
     fn from_position(_parameters: &Parameters, text: &str) -> Result<Self, SetupError> {
-        read_position(text).map(Checkers::new).map_err(|reason| SetupError::Position {
+        read_position(text).map_err(|reason| SetupError::Position {
             game: Self::NAME,
             reason,
             form: "side to move, White's and Black's squares, quiet plies, as in W:W21,22,K9:B1,K30 4",
@@ -698,7 +905,7 @@ impl Setup for Checkers {
 }
 
 /// Reads a position's text, or says what is wrong with it.
-fn read_position(text: &str) -> Result<Board, String> {
+fn read_position(text: &str) -> Result<Checkers, String> {
     let (fen, clock) = text.split_once(' ').unwrap_or((text, "0"));
     let quiet = clock
         .parse::<u8>()
@@ -741,13 +948,13 @@ fn read_position(text: &str) -> Result<Board, String> {
             return Err("a side has more than twelve pieces".to_string());
         }
     }
-    let board = Board { pieces, kings, mover, quiet, known: quiet, drawn: quiet == QUIET_LIMIT };
-    if board.other() == 0 {
+    let (own, other) = (pieces[mover.index()], pieces[mover.other().index()]);
+    if other == 0 {
         return Err("the side that has just moved has no pieces".to_string());
     }
     // The quiet plies were steps of kings that are still there.
-    if quiet >= 1 && board.other() & kings == 0 || quiet >= 2 && board.own() & kings == 0 {
+    if quiet >= 1 && other & kings == 0 || quiet >= 2 && own & kings == 0 {
         return Err("there were quiet plies, but a side that moved has no king".to_string());
     }
-    Ok(board)
+    Ok(Checkers::new(own, other, kings, mover, quiet))
 }
