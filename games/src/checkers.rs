@@ -189,11 +189,16 @@ impl Board {
     /// four, so that half a word is enough; the words of steps up are shifted by four for it.
     #[inline]
     fn steps(&self) -> (u64, u64) {
+        self.steps_to(self.empty())
+    }
+
+    /// [`Board::steps`] to the squares of `goals`.
+    #[inline]
+    fn steps_to(&self, goals: u64) -> (u64, u64) {
         let (down, up) = self.walkers();
-        let empty = self.empty();
-        let down = (down & empty >> 4) | (down & empty >> 5) << 32;
+        let down = (down & goals >> 4) | (down & goals >> 5) << 32;
         // Up and to the right is four bits back, to the left five.
-        let up = (up & empty << 5) >> 4 | (up & empty << 4) >> 4 << 32;
+        let up = (up & goals << 5) >> 4 | (up & goals << 4) >> 4 << 32;
         (down, up)
     }
 
@@ -384,7 +389,7 @@ impl Checkers {
             &mut *self
         } else {
             copy = self.at_the_bottom();
-            &mut copy
+            &mut *copy
         };
         place.board.floor = place.board.top;
         let result = visit(place);
@@ -392,12 +397,13 @@ impl Checkers {
         result
     }
 
-    /// A copy with its part of the history at the bottom of the stack.
+    /// A copy with its part of the history at the bottom of the stack. On the heap, as every visit would have to
+    /// leave room for it in its frame.
     #[cold]
-    fn at_the_bottom(&self) -> Checkers {
+    fn at_the_bottom(&self) -> Box<Checkers> {
         let past = self.past();
         let board = Board { floor: 0, known: 0, top: past.len() as u8, ..self.board };
-        let mut copy = Checkers { board, history: [0; STACK] };
+        let mut copy = Box::new(Checkers { board, history: [0; STACK] });
         copy.history[..past.len()].copy_from_slice(past);
         copy
     }
@@ -602,14 +608,14 @@ impl Ordered for Checkers {
         let board = &self.board;
         let captured = mv.captured();
         if captured != 0 {
-            return 10 * captured.count_ones() as i32 + 5 * (captured & board.kings).count_ones() as i32;
+            return 10 * ones(captured) + 5 * ones(captured & board.kings);
         }
         let (from, to) = (1u64 << mv.from(), 1u64 << mv.to());
         let man = board.kings & from == 0;
         let stepped = Board { own: board.own & !from | to, ..*board }.turned();
         8 * i32::from(man && to & FAR_ROWS != 0) + 2 * i32::from(to & CENTRE != 0)
             - 2 * i32::from(man && from & HOME[board.mover.index()] != 0)
-            - 6 * i32::from(stepped.jumped() & to != 0)
+            - 6 * i32::from(stepped.reach() & to != 0)
     }
 }
 
@@ -619,8 +625,6 @@ const CENTRE: u64 = board_of(&[10, 11, 14, 15, 18, 19, 22, 23]);
 const HOME: [u64; 2] = by_seat(row(0));
 /// The two squares of it that together keep single men from passing.
 const BRIDGE: [u64; 2] = by_seat(board_of(&[1, 3]));
-/// The squares at the sides, where no piece can be jumped, without the far rows.
-const SIDES: u64 = board_of(&[5, 12, 13, 20, 21, 28]);
 /// Rows by a binary digit of their distance from the seat's own side.
 const DIGITS: [[u64; 2]; 3] = [
     by_seat(row(1) | row(3) | row(5) | row(7)),
@@ -629,21 +633,25 @@ const DIGITS: [[u64; 2]; 3] = [
 ];
 
 impl Board {
-    /// The other side's pieces that the mover can jump.
+    /// The squares, empty or not, where a piece of the other side could be jumped by the mover.
     #[inline]
-    fn jumped(&self) -> u64 {
+    fn reach(&self) -> u64 {
         let (down, up) = self.walkers();
         let empty = self.empty();
-        self.other
-            & (down << 4 & empty >> 4 | down << 5 & empty >> 5 | up >> 4 & empty << 4 | up >> 5 & empty << 5)
+        down << 4 & empty >> 4 | down << 5 & empty >> 5 | up >> 4 & empty << 4 | up >> 5 & empty << 5
     }
 
-    /// The mover's pieces that can neither step nor jump.
-    fn stuck(&self) -> u64 {
-        let (down, up) = self.walkers();
-        let empty = self.empty();
-        let steppers = down & (empty >> 4 | empty >> 5) | up & (empty << 4 | empty << 5);
-        self.own & !(steppers | self.jumpers())
+    /// The empty squares where the mover's pieces could not be jumped.
+    #[inline]
+    fn safe(&self) -> u64 {
+        self.empty() & !self.turned().reach()
+    }
+
+    /// The mover's kings that can neither jump nor step to where they could not be jumped.
+    fn trapped_kings(&self) -> u64 {
+        let safe = self.safe();
+        let near = safe >> 4 | safe >> 5 | safe << 4 | safe << 5;
+        self.own & self.kings & !near & !self.jumpers()
     }
 
     /// The mover's men that have no piece of the other side before them, however they turn.
@@ -673,38 +681,38 @@ const TRADE_DOWN: usize = 2;
 const ADVANCEMENT: usize = 3;
 const BACK_ROW: usize = 4;
 const BRIDGES: usize = 5;
-const CENTRE_MEN: usize = 6;
-const CENTRE_KINGS: usize = 7;
-const SIDE_MEN: usize = 8;
-const MOBILITY: usize = 9;
-const EXPOSED: usize = 10;
-const TRAPPED: usize = 11;
-const RUNAWAYS: usize = 12;
-const THE_MOVE: usize = 13;
+const CENTRE_KINGS: usize = 6;
+const MOBILITY: usize = 7;
+const EXPOSED: usize = 8;
+const TRAPPED_KINGS: usize = 9;
+const RUNAWAYS: usize = 10;
+const THE_MOVE: usize = 11;
 
 impl Features for Checkers {
     const FEATURES: &'static [Feature] = &[
         Feature { name: "men", weight: 1.0, about: "men" },
-        Feature { name: "kings", weight: 1.5, about: "kings" },
+        Feature { name: "kings", weight: 1.6, about: "kings" },
         Feature {
             name: "trade_down",
-            weight: 0.02,
+            weight: 0.03,
             about: "the lead in pieces times the pieces off the board",
         },
-        Feature { name: "advancement", weight: 0.02, about: "rows that men have advanced" },
-        Feature { name: "back_row", weight: 0.1, about: "men on the own back row" },
-        Feature { name: "bridge", weight: 0.1, about: "1 with men on 1 and 3, for White on 32 and 30" },
-        Feature { name: "centre_men", weight: 0.05, about: "men on the eight squares in the middle" },
+        Feature { name: "advancement", weight: 0.04, about: "rows that men have advanced" },
+        Feature { name: "back_row", weight: 0.2, about: "men on the own back row" },
+        Feature { name: "bridge", weight: 0.25, about: "1 with men on 1 and 3, for White on 32 and 30" },
         Feature { name: "centre_kings", weight: 0.1, about: "kings on the eight squares in the middle" },
-        Feature { name: "side_men", weight: 0.0, about: "men at the sides, where they cannot be jumped" },
-        Feature { name: "mobility", weight: 0.03, about: "steps, whether or not a jump is compulsory" },
-        Feature { name: "exposed", weight: -0.3, about: "pieces that the other side could jump" },
-        Feature { name: "trapped", weight: -0.1, about: "pieces that can neither step nor jump" },
+        Feature {
+            name: "mobility",
+            weight: 0.05,
+            about: "steps to squares where the piece could not be jumped",
+        },
+        Feature { name: "exposed", weight: -0.4, about: "pieces that the other side could jump" },
+        Feature { name: "trapped_kings", weight: -0.3, about: "kings that cannot move without being jumped" },
         Feature { name: "runaways", weight: 0.3, about: "men with nothing of the other side before them" },
         Feature {
             name: "the_move",
-            weight: 0.05,
-            about: "1 for having the move, while the sides have as many pieces",
+            weight: 0.1,
+            about: "1 for having the move, while both sides have as many pieces",
         },
     ];
 
@@ -728,15 +736,13 @@ impl Features for Checkers {
             let bridge = BRIDGE[board.mover.index()];
             i32::from(board.men() & bridge == bridge)
         });
-        set(CENTRE_MEN, |board| ones(board.men() & CENTRE));
         set(CENTRE_KINGS, |board| ones(board.own & board.kings & CENTRE));
-        set(SIDE_MEN, |board| ones(board.men() & SIDES));
         set(MOBILITY, |board| {
-            let (down, up) = board.steps();
+            let (down, up) = board.steps_to(board.safe());
             ones(down) + ones(up)
         });
-        set(EXPOSED, |board| ones(board.turned().jumped()));
-        set(TRAPPED, |board| ones(board.stuck()));
+        set(EXPOSED, |board| ones(board.own & board.turned().reach()));
+        set(TRAPPED_KINGS, |board| ones(board.trapped_kings()));
         set(RUNAWAYS, |board| ones(board.runaways()));
         let lead = ones(own.own) - ones(own.other);
         if wanted.has(TRADE_DOWN) {
