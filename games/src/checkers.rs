@@ -41,12 +41,11 @@
 //! nothing is overwritten, and afterwards puts back the boards. Where the stack would be too short for that, which
 //! takes some eighty steps of kings on one line of search, it copies.
 
-use crate::game::{
-    Deterministic, Duel, Feature, FeatureSet, Features, Game, Keyed, Noisy, Notation, Ordered, Payoffs,
-    Reseat, Seat, Turn,
-};
+mod evaluation;
+mod notation;
+
+use crate::game::{Deterministic, Duel, Game, Keyed, Noisy, Payoffs, Reseat, Seat, Turn};
 use crate::random::{Random, below, mix};
-use crate::setup::{Parameter, Parameters, Setup, SetupError, Turns};
 
 /// A position with what the repetition rule must remember.
 #[derive(Clone, Debug)]
@@ -211,6 +210,7 @@ impl Board {
             | up & (other << 4 & empty << 8 | other << 5 & empty << 10)
     }
 
+    /// Whether the mover has a move.
     #[inline]
     fn can_move(&self) -> bool {
         let (down, up) = self.steps();
@@ -316,14 +316,17 @@ const fn step_up(bit: u32) -> Move {
     Move::new(from, from - 5 + (bit >> 5), 0)
 }
 
-const ONES: u64 = 0x0101_0101_0101_0101;
+/// A word of eight times the same byte.
+const fn bytes(byte: u64) -> u64 {
+    byte * 0x0101_0101_0101_0101
+}
 
-/// How many bits are set in each byte and those below it, by byte.
+/// How many bits are set in each byte and those below it, by byte. The last byte counts the whole word.
 #[inline]
 const fn sums(word: u64) -> u64 {
-    let pairs = word - (word >> 1 & 0x55 * ONES);
-    let nibbles = (pairs & 0x33 * ONES) + (pairs >> 2 & 0x33 * ONES);
-    (nibbles + (nibbles >> 4) & 0x0f * ONES).wrapping_mul(ONES)
+    let pairs = word - (word >> 1 & bytes(0x55));
+    let nibbles = (pairs & bytes(0x33)) + (pairs >> 2 & bytes(0x33));
+    ((nibbles + (nibbles >> 4)) & bytes(0x0f)).wrapping_mul(bytes(1))
 }
 
 /// The place of the set bit of a byte that has so many set bits below it.
@@ -344,12 +347,13 @@ const SELECT: [[u8; 8]; 256] = {
     table
 };
 
-/// The place of the set bit of `word` that has `below` set bits below it.
+/// The place of the set bit of `word` that has `below` set bits below it, without a branch (Vigna 2008). `sums` are
+/// the word's.
 #[inline]
 fn select(word: u64, sums: u64, below: u64) -> u32 {
-    // The bytes up to which no more than `below` bits are set.
-    let passed = (below * ONES | 0x80 * ONES) - sums & 0x80 * ONES;
-    let shift = (!passed & 0x80 * ONES).trailing_zeros() - 7;
+    // The high bits of the bytes that end before that bit: no more than `below` bits are set up to there.
+    let passed = ((bytes(below) | bytes(0x80)) - sums) & bytes(0x80);
+    let shift = (passed ^ bytes(0x80)).trailing_zeros() - 7;
     let rank = below - (sums << 8 >> shift & 0xff);
     shift + u32::from(SELECT[(word >> shift & 0xff) as usize][rank as usize & 7])
 }
@@ -478,14 +482,17 @@ impl Game for Checkers {
     }
 
     fn payoff(&self, seat: Seat) -> i32 {
-        match self.board.can_move() {
-            true => 0,
-            false if seat == self.board.mover => -1,
-            false => 1,
+        if self.board.can_move() {
+            0
+        } else if seat == self.board.mover {
+            -1
+        } else {
+            1
         }
     }
 
     fn ply_bound(&self) -> u32 {
+        // The advances, the captures and the end; the header says why.
         (144 + 23 + 1) * u32::from(QUIET_LIMIT)
     }
 
@@ -523,8 +530,7 @@ impl Game for Checkers {
             return scratch[below(random, scratch.len())];
         }
         let (down, up) = self.board.steps();
-        let sums_down = sums(down);
-        let sums_up = sums(up);
+        let (sums_down, sums_up) = (sums(down), sums(up));
         let downs = sums_down >> 56;
         let pick = below(random, (downs + (sums_up >> 56)) as usize) as u64;
         if pick < downs {
@@ -591,376 +597,4 @@ impl Noisy for Checkers {
     fn may_stand_pat(&self) -> bool {
         self.board.jumpers() == 0
     }
-}
-
-impl Ordered for Checkers {
-    /// The squares from and to.
-    const SLOTS: usize = 32 * 32;
-
-    #[inline]
-    fn slot(&self, mv: Move) -> usize {
-        (number(mv.from()) * 32 + number(mv.to()) - 33) as usize
-    }
-
-    /// The most captured first, then new kings, then steps to the centre; steps off the back row and into a jump
-    /// last.
-    fn promise(&self, mv: Move) -> i32 {
-        let board = &self.board;
-        let captured = mv.captured();
-        if captured != 0 {
-            return 10 * ones(captured) + 5 * ones(captured & board.kings);
-        }
-        let (from, to) = (1u64 << mv.from(), 1u64 << mv.to());
-        let man = board.kings & from == 0;
-        let stepped = Board { own: board.own & !from | to, ..*board }.turned();
-        8 * i32::from(man && to & FAR_ROWS != 0) + 2 * i32::from(to & CENTRE != 0)
-            - 2 * i32::from(man && from & HOME[board.mover.index()] != 0)
-            - 6 * i32::from(stepped.reach() & to != 0)
-    }
-}
-
-/// The eight squares in the middle.
-const CENTRE: u64 = board_of(&[10, 11, 14, 15, 18, 19, 22, 23]);
-/// The row that the other side's men want to reach.
-const HOME: [u64; 2] = by_seat(row(0));
-/// The two squares of it that together keep single men from passing.
-const BRIDGE: [u64; 2] = by_seat(board_of(&[1, 3]));
-/// Rows by a binary digit of their distance from the seat's own side.
-const DIGITS: [[u64; 2]; 3] = [
-    by_seat(row(1) | row(3) | row(5) | row(7)),
-    by_seat(row(2) | row(3) | row(6) | row(7)),
-    by_seat(row(4) | row(5) | row(6) | row(7)),
-];
-
-impl Board {
-    /// The squares, empty or not, where a piece of the other side could be jumped by the mover.
-    #[inline]
-    fn reach(&self) -> u64 {
-        let (down, up) = self.walkers();
-        let empty = self.empty();
-        down << 4 & empty >> 4 | down << 5 & empty >> 5 | up >> 4 & empty << 4 | up >> 5 & empty << 5
-    }
-
-    /// The empty squares where the mover's pieces could not be jumped.
-    #[inline]
-    fn safe(&self) -> u64 {
-        self.empty() & !self.turned().reach()
-    }
-
-    /// The mover's kings that can neither jump nor step to where they could not be jumped.
-    fn trapped_kings(&self) -> u64 {
-        let safe = self.safe();
-        let near = safe >> 4 | safe >> 5 | safe << 4 | safe << 5;
-        self.own & self.kings & !near & !self.jumpers()
-    }
-
-    /// The mover's men that have no piece of the other side before them, however they turn.
-    fn runaways(&self) -> u64 {
-        let mut barred = self.other;
-        for _ in 0..7 {
-            barred |= SQUARES
-                & match self.mover {
-                    Seat::FIRST => barred >> 4 | barred >> 5,
-                    _ => barred << 4 | barred << 5,
-                };
-        }
-        self.own & !self.kings & !barred
-    }
-
-    /// Whether the mover has "the move", the last word when men walk up to each other: the pieces on every second
-    /// row, counted from the mover's side, are odd in number.
-    fn has_the_move(&self) -> bool {
-        let system = SQUARES & !DIGITS[0][self.mover.index()];
-        ((self.own | self.other) & system).count_ones() % 2 == 1
-    }
-}
-
-const MEN: usize = 0;
-const KINGS: usize = 1;
-const TRADE_DOWN: usize = 2;
-const ADVANCEMENT: usize = 3;
-const BACK_ROW: usize = 4;
-const BRIDGES: usize = 5;
-const CENTRE_KINGS: usize = 6;
-const MOBILITY: usize = 7;
-const EXPOSED: usize = 8;
-const TRAPPED_KINGS: usize = 9;
-const RUNAWAYS: usize = 10;
-const THE_MOVE: usize = 11;
-
-impl Features for Checkers {
-    const FEATURES: &'static [Feature] = &[
-        Feature { name: "men", weight: 1.0, about: "men" },
-        Feature { name: "kings", weight: 1.6, about: "kings" },
-        Feature {
-            name: "trade_down",
-            weight: 0.03,
-            about: "the lead in pieces times the pieces off the board",
-        },
-        Feature { name: "advancement", weight: 0.04, about: "rows that men have advanced" },
-        Feature { name: "back_row", weight: 0.2, about: "men on the own back row" },
-        Feature { name: "bridge", weight: 0.25, about: "1 with men on 1 and 3, for White on 32 and 30" },
-        Feature { name: "centre_kings", weight: 0.1, about: "kings on the eight squares in the middle" },
-        Feature {
-            name: "mobility",
-            weight: 0.05,
-            about: "steps to squares where the piece could not be jumped",
-        },
-        Feature { name: "exposed", weight: -0.4, about: "pieces that the other side could jump" },
-        Feature { name: "trapped_kings", weight: -0.3, about: "kings that cannot move without being jumped" },
-        Feature { name: "runaways", weight: 0.3, about: "men with nothing of the other side before them" },
-        Feature {
-            name: "the_move",
-            weight: 0.1,
-            about: "1 for having the move, while both sides have as many pieces",
-        },
-    ];
-
-    fn features(&self, seat: Seat, wanted: FeatureSet, values: &mut [i32]) {
-        let own = if seat == self.board.mover { self.board } else { self.board.turned() };
-        let views = [own, own.turned()];
-        let mut set = |index: usize, value: fn(&Board) -> i32| {
-            if wanted.has(index) {
-                let [own, other] = [&views[0], &views[1]].map(value);
-                values[index] = own - other;
-            }
-        };
-        set(MEN, |board| ones(board.men()));
-        set(KINGS, |board| ones(board.own & board.kings));
-        set(ADVANCEMENT, |board| {
-            let digit = |rows: [u64; 2]| ones(board.men() & rows[board.mover.index()]);
-            digit(DIGITS[0]) + 2 * digit(DIGITS[1]) + 4 * digit(DIGITS[2])
-        });
-        set(BACK_ROW, |board| ones(board.men() & HOME[board.mover.index()]));
-        set(BRIDGES, |board| {
-            let bridge = BRIDGE[board.mover.index()];
-            i32::from(board.men() & bridge == bridge)
-        });
-        set(CENTRE_KINGS, |board| ones(board.own & board.kings & CENTRE));
-        set(MOBILITY, |board| {
-            let (down, up) = board.steps_to(board.safe());
-            ones(down) + ones(up)
-        });
-        set(EXPOSED, |board| ones(board.own & board.turned().reach()));
-        set(TRAPPED_KINGS, |board| ones(board.trapped_kings()));
-        set(RUNAWAYS, |board| ones(board.runaways()));
-        let lead = ones(own.own) - ones(own.other);
-        if wanted.has(TRADE_DOWN) {
-            values[TRADE_DOWN] = lead * (24 - ones(own.own | own.other));
-        }
-        if wanted.has(THE_MOVE) {
-            let side = if seat == self.board.mover { 1 } else { -1 };
-            let sign = if self.board.has_the_move() { side } else { -side };
-            values[THE_MOVE] = if lead == 0 { sign } else { 0 };
-        }
-    }
-}
-
-/// The number of squares on a board.
-#[inline]
-const fn ones(board: u64) -> i32 {
-    board.count_ones() as i32
-}
-
-impl Notation for Checkers {
-    fn write_move(&self, mv: Move, out: &mut String) {
-        let (from, captured) = (1 << mv.from(), mv.captured());
-        out.push_str(&number(mv.from()).to_string());
-        if captured == 0 {
-            out.push('-');
-            out.push_str(&number(mv.to()).to_string());
-            return;
-        }
-        let mut path = Vec::new();
-        path_through(from, captured, 1 << mv.to(), &mut path);
-        for square in path {
-            out.push('x');
-            out.push_str(&number(square).to_string());
-        }
-    }
-
-    fn parse_move(&self, text: &str) -> Option<Move> {
-        let capture = text.contains('x');
-        let squares =
-            text.split(if capture { 'x' } else { '-' }).map(square).collect::<Option<Vec<u32>>>()?;
-        let &[from, .., to] = squares.as_slice() else { return None };
-        let mut moves = Vec::new();
-        self.moves(&mut moves);
-        moves.retain(|mv| (mv.from(), mv.to(), mv.captured() != 0) == (from, to, capture));
-        let captured = if capture { jumped(&squares) } else { Some(0) };
-        // The whole path first: the short form of one move may be the whole path of another.
-        if let Some(&mv) = moves.iter().find(|mv| Some(mv.captured()) == captured) {
-            return (capture || squares.len() == 2).then_some(mv);
-        }
-        (moves.len() == 1 && squares.len() == 2).then(|| moves[0])
-    }
-
-    fn board(&self) -> String {
-        let mut text = String::new();
-        for row in 0..8 {
-            text.push_str(&format!("{:>2} ", 4 * row + 1));
-            for column in 0..8 {
-                let dark = (row + column) % 2 == 1;
-                text.push(' ');
-                text.push(if dark { self.symbol(bit(4 * row + column / 2 + 1)) } else { ' ' });
-            }
-            text.push_str(&format!("  {}\n", 4 * row + 4));
-        }
-        text.pop();
-        text
-    }
-
-    fn position(&self) -> String {
-        let Board { kings, mover, quiet, .. } = self.board;
-        let list = |pieces: u64| {
-            let squares = (1..=32).filter(|&number| pieces >> bit(number) & 1 == 1);
-            let texts = squares.map(|number| {
-                let king = if kings >> bit(number) & 1 == 1 { "K" } else { "" };
-                format!("{king}{number}")
-            });
-            texts.collect::<Vec<String>>().join(",")
-        };
-        format!(
-            "{}:W{}:B{} {quiet}",
-            LETTERS[mover.index()],
-            list(self.board.pieces(Seat::SECOND)),
-            list(self.board.pieces(Seat::FIRST))
-        )
-    }
-
-    fn ending(&self) -> &'static str {
-        if self.board.own == 0 {
-            "no piece left"
-        } else if !self.board.can_move() {
-            "no move left"
-        } else if self.board.quiet == QUIET_LIMIT {
-            "forty quiet moves a side"
-        } else {
-            "threefold repetition"
-        }
-    }
-}
-
-/// The sides' letters in position texts.
-const LETTERS: [char; 2] = ['B', 'W'];
-
-/// The bit of the square that a text numbers.
-fn square(text: &str) -> Option<u32> {
-    let digits = text.bytes().all(|byte| byte.is_ascii_digit()) && !text.starts_with('0');
-    let number = text.parse::<u32>().ok().filter(|number| digits && (1..=32).contains(number))?;
-    Some(bit(number))
-}
-
-/// What a path of jumps goes over, or nothing where it is no path of jumps over different squares.
-fn jumped(path: &[u32]) -> Option<u64> {
-    path.windows(2).try_fold(0, |captured, jump| {
-        let middle = match jump[0].abs_diff(jump[1]) {
-            8 | 10 => 1u64 << ((jump[0] + jump[1]) / 2),
-            _ => return None,
-        };
-        (captured & middle == 0).then_some(captured | middle)
-    })
-}
-
-/// Finds the first path, by ascending numbers, from `at` over every piece of `captured` to `to`; appends the squares
-/// where it lands. A man has only one.
-fn path_through(at: u64, captured: u64, to: u64, path: &mut Vec<u32>) -> bool {
-    if captured == 0 {
-        return at == to;
-    }
-    let jumps = [(at >> 5, at >> 10), (at >> 4, at >> 8), (at << 4, at << 8), (at << 5, at << 10)];
-    for (over, landing) in jumps {
-        if captured & over != 0 && landing & SQUARES != 0 {
-            path.push(landing.trailing_zeros());
-            if path_through(landing, captured & !over, to, path) {
-                return true;
-            }
-            path.pop();
-        }
-    }
-    false
-}
-
-impl Checkers {
-    /// `b` and `w` for men, `B` and `W` for kings.
-    fn symbol(&self, bit: u32) -> char {
-        let held = |seat: &Seat| self.board.pieces(*seat) >> bit & 1 == 1;
-        let letter = Seat::all(2).find(held).map_or('.', |seat| LETTERS[seat.index()]);
-        if self.board.kings >> bit & 1 == 1 { letter } else { letter.to_ascii_lowercase() }
-    }
-}
-
-impl Setup for Checkers {
-    const NAME: &'static str = "checkers";
-    const SUMMARY: &'static str = "English draughts: forced captures, multiple jumps, short kings";
-    const PARAMETERS: &'static [Parameter] = &[];
-    const TURNS: Turns = Turns::Rotate;
-
-    fn initial(_parameters: &Parameters) -> Result<Self, SetupError> {
-        let [own, other] = by_seat(row(0) | row(1) | row(2));
-        Ok(Checkers::new(own, other, 0, Seat::FIRST, 0))
-    }
-
-    fn from_position(_parameters: &Parameters, text: &str) -> Result<Self, SetupError> {
-        read_position(text).map_err(|reason| SetupError::Position {
-            game: Self::NAME,
-            reason,
-            form: "side to move, White's and Black's squares, quiet plies, as in W:W21,22,K9:B1,K30 4",
-        })
-    }
-}
-
-/// Reads a position's text, or says what is wrong with it.
-fn read_position(text: &str) -> Result<Checkers, String> {
-    let (fen, clock) = text.split_once(' ').unwrap_or((text, "0"));
-    let quiet = clock
-        .parse::<u8>()
-        .ok()
-        .filter(|quiet| *quiet <= QUIET_LIMIT && quiet.to_string() == clock)
-        .ok_or("the number of quiet plies is a whole number from 0 to 80")?;
-    let parts: Vec<&str> = fen.split(':').collect();
-    let &[mover, first, second] = parts.as_slice() else {
-        return Err("there must be three parts with : between".to_string());
-    };
-    let seat_of = |letter: &str| match letter {
-        "B" => Some(Seat::FIRST),
-        "W" => Some(Seat::SECOND),
-        _ => None,
-    };
-    let mover = seat_of(mover).ok_or("the side to move is B or W")?;
-    let mut pieces = [0u64; 2];
-    let mut kings = 0;
-    let mut listed = [false; 2];
-    for part in [first, second] {
-        let letter = part.get(..1).and_then(seat_of);
-        let seat = letter.ok_or("a side's squares begin with its letter, B or W")?.index();
-        if std::mem::replace(&mut listed[seat], true) {
-            return Err("a side is listed twice".to_string());
-        }
-        for item in part[1..].split(',').filter(|_| part.len() > 1) {
-            let name = item.strip_prefix('K').unwrap_or(item);
-            let at = 1 << square(name).ok_or_else(|| format!("`{item}` is no square from 1 to 32"))?;
-            if (pieces[0] | pieces[1]) & at != 0 {
-                return Err(format!("there are two pieces on square {name}"));
-            }
-            pieces[seat] |= at;
-            if name != item {
-                kings |= at;
-            } else if CROWN[seat] & at != 0 {
-                return Err(format!("the man on {name} would have become a king there"));
-            }
-        }
-        if pieces[seat].count_ones() > 12 {
-            return Err("a side has more than twelve pieces".to_string());
-        }
-    }
-    let (own, other) = (pieces[mover.index()], pieces[mover.other().index()]);
-    if other == 0 {
-        return Err("the side that has just moved has no pieces".to_string());
-    }
-    // The quiet plies were steps of kings that are still there.
-    if quiet >= 1 && other & kings == 0 || quiet >= 2 && own & kings == 0 {
-        return Err("there were quiet plies, but a side that moved has no king".to_string());
-    }
-    Ok(Checkers::new(own, other, kings, mover, quiet))
 }

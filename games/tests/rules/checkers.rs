@@ -6,9 +6,9 @@ use agon_games::checkers::Checkers;
 use agon_games::random::{Random, below, seeded};
 use agon_games::{Game, Keyed, Noisy, Notation, Parameters, Reseat, Seat, Setup, Turn};
 
-use crate::harness::{Slow, Variant, agree, slow_perft_agrees};
+use crate::harness::{Slow, Variant, agree, perft_lines, slow_perft_agrees};
 
-pub const VARIANTS: &[Variant] = &[("checkers", 60)];
+pub const VARIANTS: &[Variant] = &[("checkers", 250)];
 
 /// The rules as a player reads them: a grid of letters, paths of squares, and every position of the game kept.
 #[derive(Clone)]
@@ -48,6 +48,21 @@ impl Plain {
             }
         }
         Plain::of(grid, true, 0)
+    }
+
+    /// Reads a position text without checking it.
+    fn read(text: &str) -> Plain {
+        let mut grid = [['.'; 8]; 8];
+        let (fen, clock) = text.split_once(' ').unwrap_or((text, "0"));
+        let parts: Vec<&str> = fen.split(':').collect();
+        for (man, list) in [('w', &parts[1][1..]), ('b', &parts[2][1..])] {
+            for item in list.split(',') {
+                let (row, column) = place_of(item.trim_start_matches('K').parse().unwrap());
+                let piece = if item.starts_with('K') { man.to_ascii_uppercase() } else { man };
+                grid[row as usize][column as usize] = piece;
+            }
+        }
+        Plain::of(grid, parts[0] == "B", clock.parse().unwrap())
     }
 
     fn of(grid: [[char; 8]; 8], black_to_move: bool, quiet_plies: u32) -> Plain {
@@ -257,12 +272,32 @@ fn play(position: &mut Checkers, moves: &str) {
 
 #[test]
 fn the_plain_rules_agree_along_random_games() {
-    agree("checkers", &Plain::start(), 5, 40);
+    agree("checkers", &Plain::start(), 5, 200);
 }
 
 #[test]
 fn the_plain_rules_agree_on_perft() {
-    slow_perft_agrees("checkers", &Plain::start(), 5);
+    slow_perft_agrees("checkers", &Plain::start(), 6);
+}
+
+#[test]
+fn the_plain_rules_agree_on_perft_from_other_positions() {
+    fn leaves(position: &Plain, depth: u32) -> u64 {
+        let after = |text: &String| {
+            let mut next = position.clone();
+            next.play(text);
+            leaves(&next, depth - 1)
+        };
+        if depth == 0 { 1 } else { position.legal().iter().map(after).sum() }
+    }
+    let lines = perft_lines("checkers");
+    let mut checked = 0;
+    for line in lines.iter().filter(|line| line.leaves < 30_000) {
+        let Some(text) = &line.position else { continue };
+        assert_eq!(leaves(&Plain::read(text), line.depth), line.leaves, "{text}, depth {}", line.depth);
+        checked += 1;
+    }
+    assert!(checked > 10);
 }
 
 /// Random placings with many kings: captures that wind, circle and meet are rare in games and common here.
@@ -585,15 +620,8 @@ fn deep_visits() {
     let mut random = seeded(21);
     let mut longest = 0;
     for _ in 0..6 {
-        let mut position = read("B:W21,K29,K30,K31:B12,K2,K3,K4");
-        let mut grid = [['.'; 8]; 8];
-        for (number, piece) in
-            [(21, 'w'), (29, 'W'), (30, 'W'), (31, 'W'), (12, 'b'), (2, 'B'), (3, 'B'), (4, 'B')]
-        {
-            let (row, column) = place_of(number);
-            grid[row as usize][column as usize] = piece;
-        }
-        let length = dive(&mut position, &Plain::of(grid, true, 0), &mut random);
+        let text = "B:W21,K29,K30,K31:B12,K2,K3,K4";
+        let length = dive(&mut read(text), &Plain::read(text), &mut random);
         longest = longest.max(length);
     }
     assert!(longest > 200, "the longest line has {longest} plies");
