@@ -313,7 +313,7 @@ const fn step_down(bit: u32) -> Move {
 #[inline]
 const fn step_up(bit: u32) -> Move {
     let from = (bit & 31) + 4;
-    Move::new(from, from - 5 + (bit >> 5), 0)
+    Move::new(from, from + (bit >> 5) - 5, 0)
 }
 
 /// A word of eight times the same byte.
