@@ -15,6 +15,7 @@ pub mod registry;
 pub mod setup;
 pub mod text;
 
+pub mod checkers;
 pub mod tic_tac_toe;
 
 pub use game::{

@@ -137,10 +137,11 @@ macro_rules! register {
     };
 }
 
+use crate::checkers::Checkers;
 use crate::tic_tac_toe::TicTacToe;
 
 register! {
-    duel: TicTacToe;
+    duel: TicTacToe, Checkers;
     many: ;
     chance: ;
 }

@@ -44,5 +44,6 @@ macro_rules! games {
 }
 
 games! {
+    checkers,
     tic_tac_toe,
 }
