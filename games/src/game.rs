@@ -135,7 +135,7 @@ pub trait Game: Clone + Eq + Debug + Send + Sync + 'static {
     /// A bound on the number of plies of a game from its first position, chance and passes included.
     fn ply_bound(&self) -> u32;
 
-    /// Visits the position after `mv` and leaves this one as it was.
+    /// Visits the position after `mv` and leaves this one as it was, whatever `visit` does with what it is given.
     ///
     /// Copies by default; games override it where undoing is faster.
     #[inline]
