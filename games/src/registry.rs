@@ -134,12 +134,13 @@ macro_rules! register {
     };
 }
 
+use crate::backgammon::Backgammon;
 use crate::tic_tac_toe::TicTacToe;
 
 register! {
     duel: TicTacToe;
     many: ;
-    chance: ;
+    chance: Backgammon;
 }
 
 /// A game with its parameters, read from text. Displays as its canonical text.

@@ -44,5 +44,6 @@ macro_rules! games {
 }
 
 games! {
+    backgammon,
     tic_tac_toe,
 }
