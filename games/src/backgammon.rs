@@ -84,6 +84,12 @@ impl Backgammon {
     }
 }
 
+/// A number above 0 and up to 1.
+#[inline]
+fn unit(random: &mut Random) -> f64 {
+    (below(random, 1 << 53) + 1) as f64 / (1u64 << 53) as f64
+}
+
 impl Game for Backgammon {
     type Move = Move;
     const SEATS: usize = 2;
@@ -173,14 +179,16 @@ impl Game for Backgammon {
     #[inline]
     fn sample(&self, random: &mut Random, _scratch: &mut Vec<Move>) -> Move {
         if self.plies % 2 == 1 {
-            // A batch replaces the one held with its share of all plays seen so far.
-            let (mut seen, mut held) = (0, None);
+            // The play held is replaced by the `n`th with probability 1/n, and the number of the next that replaces
+            // it is drawn instead of drawing for each: Vitter's reservoir with skips (1985), of one place.
+            let (mut seen, mut next, mut held) = (0, 0, None);
             self.batches(&mut |batch| {
-                seen += batch.size();
-                let draw = below(random, seen as usize) as u32;
-                if draw < batch.size() {
-                    held = Some(batch.play(draw));
+                let end = seen + batch.size();
+                while next < end {
+                    held = Some(batch.play(next - seen));
+                    next = (f64::from(next + 1) / unit(random)) as u32;
                 }
+                seen = end;
             });
             held.expect("a player has a play, if only to pass")
         } else {

@@ -230,32 +230,36 @@ impl Pairs {
         let &Pairs { larger, smaller, .. } = self;
         // By the source of the larger die, the sources of the smaller.
         let mut pairs = [0u32; 26];
-        for source in each(self.first_sources(larger)) {
+        let mut firsts = self.first_sources(larger);
+        for source in each(firsts) {
             pairs[source as usize] = self.second_sources(source, larger, smaller);
         }
         for source in each(self.first_sources(smaller)) {
-            for first in each(self.second_sources(source, smaller, larger)) {
+            let choices = self.second_sources(source, smaller, larger);
+            firsts |= choices;
+            for first in each(choices) {
                 pairs[first as usize] |= 1 << source;
             }
         }
-        // One checker by the smaller die first.
-        for source in smaller + 1..26 {
-            let first = source - smaller;
-            let twin = source > larger && pairs[source as usize] & 1 << (source - larger) != 0;
-            if twin && blots & (1 << first | 1 << (source - larger)) == 0 {
-                pairs[first as usize] &= !(1 << source);
-            }
-        }
-        // Two checkers borne off: the higher by the larger die where either will do.
-        for first in 1..smaller {
-            for source in each(pairs[first as usize] & ((2 << smaller) - (2 << first))) {
-                if pairs[source as usize] & 1 << first != 0 {
-                    pairs[first as usize] &= !(1 << source);
+        let mut found = false;
+        for first in each(firsts) {
+            let mut choices = pairs[first as usize];
+            // One checker by the smaller die first, where the larger first has the same effect.
+            let start = first + smaller;
+            if choices & 1 << start != 0 && start > larger {
+                let way = start - larger;
+                if pairs[start as usize] & 1 << way != 0 && blots & (1 << first | 1 << way) == 0 {
+                    choices &= !(1 << start);
                 }
             }
-        }
-        let mut found = false;
-        for (first, choices) in pairs.into_iter().enumerate() {
+            // Two checkers borne off, the higher by the smaller die, where the larger will do as well.
+            if first < smaller {
+                for higher in each(choices & ((2 << smaller) - (2 << first))) {
+                    if pairs[higher as usize] & 1 << first != 0 {
+                        choices &= !(1 << higher);
+                    }
+                }
+            }
             if choices != 0 {
                 found = true;
                 visit(Batch { sources: [first as u8, 0, 0, 0], varying: 1, choices });
