@@ -15,6 +15,7 @@ pub mod setup;
 pub mod text;
 
 pub mod backgammon;
+pub mod pig;
 pub mod tic_tac_toe;
 
 pub use game::{

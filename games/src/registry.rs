@@ -135,12 +135,13 @@ macro_rules! register {
 }
 
 use crate::backgammon::Backgammon;
+use crate::pig::Pig;
 use crate::tic_tac_toe::TicTacToe;
 
 register! {
     duel: TicTacToe;
     many: ;
-    chance: Backgammon;
+    chance: Backgammon, Pig;
 }
 
 /// A game with its parameters, read from text. Displays as its canonical text.

@@ -45,5 +45,6 @@ macro_rules! games {
 
 games! {
     backgammon,
+    pig,
     tic_tac_toe,
 }
