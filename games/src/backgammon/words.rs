@@ -61,6 +61,9 @@ fn read_parts(text: &str) -> Option<Vec<Part>> {
         }
         parts.extend(places.windows(2).map(|pair| (pair[0], pair[1])));
     }
+    if parts.iter().any(|(from, to)| from <= to) {
+        return None;
+    }
     sort(&mut parts);
     Some(parts)
 }

@@ -124,6 +124,8 @@ fn texts_of_plays_are_read_in_other_forms() {
         ("24/18/13", Some("24/18,18/13")),
         ("24/12", None),
         ("24/18", None),
+        ("24/18,13/8,6/6", None),
+        ("24/18,13/14,14/8", None),
         ("pass", None),
         ("024/18,13/8", None),
         ("24/18,13/8,", None),
@@ -216,8 +218,28 @@ fn scrambled_positions_do_not_panic() {
             assert_eq!(read.position(), text);
             legal(&read);
         }
-        start().parse_move(&text);
     }
+}
+
+#[test]
+fn scrambled_moves_name_a_legal_move_or_none() {
+    let mut random = seeded(6);
+    let alphabet = b"0123456789/,*bar-off";
+    let position = position("bar:1,24:1,13:5,8:3,6:5 24:2,13:5,8:3,6:5 x 51 5");
+    let legal = legal(&position);
+    let mut read = 0;
+    for _ in 0..20_000 {
+        let mut text = legal[below(&mut random, legal.len())].clone().into_bytes();
+        for _ in 0..=below(&mut random, 2) {
+            let place = below(&mut random, text.len());
+            text[place] = alphabet[below(&mut random, alphabet.len())];
+        }
+        if let Some(mv) = position.parse_move(&String::from_utf8(text).unwrap()) {
+            assert!(legal.contains(&position.move_text(mv)));
+            read += 1;
+        }
+    }
+    assert!(read > 0);
 }
 
 /// A board as a player sees it: positive numbers are x's checkers, negative ones o's, on points of x's numbering.
@@ -411,4 +433,61 @@ impl Slow for SlowBackgammon {
 fn a_slow_second_implementation_agrees() {
     harness::agree("backgammon", &SlowBackgammon::start(), 21, 60);
     harness::slow_perft_agrees("backgammon", &SlowBackgammon::start(), 3);
+}
+
+/// A side's checkers at random, none on points that `taken` holds, most of them on `0..=top` of its numbering.
+fn scattered(random: &mut agon_games::random::Random, top: usize, taken: &[u32; 26]) -> [u32; 26] {
+    let mut checkers = [0; 26];
+    let mut left = 15;
+    while left > 0 {
+        let place = if below(random, 10) == 0 { below(random, 26) } else { below(random, top + 1) };
+        if place == 0 || place == 25 || taken[25 - place] == 0 {
+            checkers[place] += 1;
+            left -= 1;
+        }
+    }
+    checkers
+}
+
+fn side_text(checkers: &[u32; 26]) -> String {
+    let name = |place: usize| match place {
+        0 => "off".to_string(),
+        25 => "bar".to_string(),
+        point => point.to_string(),
+    };
+    let held = (0..26).rev().filter(|&place| checkers[place] > 0);
+    held.map(|place| format!("{}:{}", name(place), checkers[place])).collect::<Vec<_>>().join(",")
+}
+
+/// Positions that random games seldom reach: bearing off under contact, several on the bar, lone checkers.
+#[test]
+fn both_implementations_agree_on_scattered_positions() {
+    let mut random = seeded(12);
+    let mut compared = 0;
+    for _ in 0..600 {
+        let tops = [3, 6, 6, 8, 12, 25];
+        let mut top = || tops[below(&mut random, tops.len())];
+        let (own_top, other_top) = (top(), top());
+        let own = scattered(&mut random, own_top, &[0; 26]);
+        let other = scattered(&mut random, other_top, &own);
+        let double = 1 + below(&mut random, 6) as i32;
+        let rolls = (1..=6).flat_map(|one| (1..one).map(move |two| (one, two))).chain([(double, double)]);
+        for (larger, smaller) in rolls {
+            let text = format!("{} {} x {larger}{smaller} 5", side_text(&own), side_text(&other));
+            let Ok(fast) = Backgammon::from_position(&Parameters::defaults(&[]), &text) else { continue };
+            let mut slow = SlowBackgammon::start();
+            slow.roll = Some((larger, smaller));
+            slow.plies = 5;
+            for point in 1..=24 {
+                slow.table.points[point] = own[point] as i32 - other[25 - point] as i32;
+            }
+            slow.table.bar = [own[25] as i32, other[25] as i32];
+            slow.table.off = [own[0] as i32, other[0] as i32];
+            let mut expected = slow.legal();
+            expected.sort_unstable();
+            assert_eq!(legal(&fast), expected, "{text}");
+            compared += expected.len();
+        }
+    }
+    assert!(compared > 50_000, "{compared}");
 }
