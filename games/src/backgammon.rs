@@ -5,10 +5,9 @@
 //! rolls have 21 outcomes, doubles of weight 1 and others of weight 2 of 36. A double is played four times. As many
 //! dice are played as can be, and the larger where either can be played but not both. A checker on the bar enters
 //! before anything else moves. With all checkers home, a die bears off from its own point, or from the highest
-//! point where that is lower. Plays that lead to the same position are one play. Who has borne off fifteen wins 1; 2 (a
-//! gammon) if the other has borne off none; 3 (a backgammon) if, besides, one of those is on the bar or in the
-//! winner's home. After 2000 plies the game is drawn, `ply limit`; of a million random games none reached half of
-//! that.
+//! point where that is lower. Plays that lead to the same position are one play. Who has borne off fifteen wins 1; 2
+//! (a gammon) if the other has borne off none; 3 (a backgammon) if, besides, one of those is on the bar or in the
+//! winner's home. After 2000 plies the game is drawn, `ply limit`; of a million random games none took half as many.
 //!
 //! Moves: a roll is its two dice, larger first: `31`. A play is its parts, one a die, joined by `,`, points numbered
 //! from the mover's view from 24 down to 1: `24/18,13/11`, `bar/20,13/7`, `6/off,5/off`; `pass` where nothing can be
@@ -22,7 +21,7 @@
 //! A side is four planes of bits, the binary digits of the number of checkers on each place: whole sets of points
 //! are compared, shifted and counted at once, and a position is 36 bytes. Within a turn the points that the other
 //! side blocks never change, so the sources of a die are one shift away from them. The plays of a turn come in
-//! [batches](plays) that share all parts but the last, so that counting and drawing one need not list them.
+//! batches that share all parts but the last, so that counting them and drawing one need not list them.
 
 mod features;
 mod plays;

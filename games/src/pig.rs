@@ -3,9 +3,10 @@
 //! A turn begins with a roll of one die. A 1 loses the turn's total and the turn; another number is added to the total,
 //! and the player rolls again or holds: the total goes to the score and the turn to the other side. Who holds with
 //! score and total at `target` (100) or more wins. Nothing is held before the first roll of a turn, and nothing is
-//! rolled once the target is reached: those plies have one move, as neither could do any good. After 50 plies for
-//! each point of the target the game is drawn, `ply limit`. Decisions are `roll` and `hold`; the die, a ply of its own, is `1`
-//! to `6`.
+//! rolled once the target is reached: those plies have one move, as the other could do no good. After 50 plies for
+//! each point of the target the game is drawn, `ply limit`.
+//!
+//! Decisions are `roll` and `hold`; the die, a ply of its own, is `1` to `6`.
 //!
 //! A position is the scores of seat 0 and seat 1, the turn's total, whose turn it is (0 or 1), `decide` or `die` for
 //! what is next, and the plies played: `57 32 11 0 decide 40`.
@@ -178,7 +179,8 @@ impl Ordered for Pig {
         }
     }
 
-    /// To hold at 20 or more, or to win. At 20 a roll's gain, 20/6, is what it loses by a 1: Knizia's rule of thumb (1999).
+    /// To hold at 20 or more, or to win: at 20 a roll gains 20/6 and loses as much by a 1 (Knizia, "Dice Games Properly
+    /// Explained", 1999).
     fn promise(&self, mv: Move) -> i32 {
         let enough = !self.may_roll() || self.total >= 20;
         i32::from((mv == Move::Hold) == enough)

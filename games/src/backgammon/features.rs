@@ -1,8 +1,8 @@
 //! What a programmer of backgammon looks at, for the linear evaluation.
 //!
 //! The weighted sum estimates the expected payoff: the weights are least squares over the payoffs of games that the
-//! evaluation played against itself, repeated until it settled. So `anchors` is negative: an anchor is a safe place to land,
-//! but who needs one against a strong home board is losing more often than the pips say.
+//! evaluation played against itself, repeated until it settled. So `anchors` is negative: an anchor is a safe place
+//! to land, but who needs one against a strong home board is losing more often than the pips say.
 
 use super::Backgammon;
 use super::side::{BAR, BAR_PLACE, HOME, POINTS, Side, mirrored};
@@ -11,7 +11,8 @@ use crate::game::{Feature, FeatureSet, Features, Seat};
 const SHOTS: usize = 1;
 const RACE: usize = 2;
 const TURN: usize = 3;
-const FIRST_OF_VIEW: usize = 4;
+/// Where the features begin that [`view`] gives.
+const VIEW: usize = 4;
 
 impl Features for Backgammon {
     const FEATURES: &'static [Feature] = &[
@@ -74,9 +75,11 @@ impl Features for Backgammon {
         } else if wanted.has(SHOTS) {
             values[SHOTS] = turn * shots(self.own(), self.other()) as i32;
         }
-        let views = view(own, other, contact).into_iter().zip(view(other, own, contact));
-        for (value, (own, other)) in values[FIRST_OF_VIEW..].iter_mut().zip(views) {
-            *value = own - other;
+        if (VIEW..values.len()).any(|index| wanted.has(index)) {
+            let views = view(own, other, contact).into_iter().zip(view(other, own, contact));
+            for (value, (own, other)) in values[VIEW..].iter_mut().zip(views) {
+                *value = own - other;
+            }
         }
     }
 }

@@ -28,9 +28,9 @@ fn legal(position: &Pig) -> Vec<String> {
     moves.into_iter().map(|mv| position.move_text(mv)).collect()
 }
 
-/// The chance that the mover wins, by the mover's score, the other's and the turn's total, both playing their best: value
-/// iteration as Neller and Presser (2004) have it, for pairs of scores from the highest down. Knows nothing of the
-/// game's code.
+/// The chance that the mover wins, by the mover's score, the other's and the turn's total, both playing their best:
+/// value iteration as Neller and Presser (2004) have it, for pairs of scores from the highest down. Knows nothing of
+/// the game's code.
 struct Solved {
     target: usize,
     chances: Vec<f64>,
