@@ -15,7 +15,9 @@ pub mod registry;
 pub mod setup;
 pub mod text;
 
+pub mod backgammon;
 pub mod checkers;
+pub mod pig;
 pub mod tic_tac_toe;
 
 pub use game::{

@@ -137,13 +137,15 @@ macro_rules! register {
     };
 }
 
+use crate::backgammon::Backgammon;
 use crate::checkers::Checkers;
+use crate::pig::Pig;
 use crate::tic_tac_toe::TicTacToe;
 
 register! {
     duel: TicTacToe, Checkers;
     many: ;
-    chance: ;
+    chance: Backgammon, Pig;
 }
 
 /// A game with its parameters, read from text. Displays as its canonical text.

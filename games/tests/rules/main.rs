@@ -44,6 +44,8 @@ macro_rules! games {
 }
 
 games! {
+    backgammon,
     checkers,
+    pig,
     tic_tac_toe,
 }
