@@ -134,10 +134,11 @@ macro_rules! register {
     };
 }
 
+use crate::connect_four::ConnectFour;
 use crate::tic_tac_toe::TicTacToe;
 
 register! {
-    duel: TicTacToe;
+    duel: ConnectFour, TicTacToe;
     many: ;
     chance: ;
 }

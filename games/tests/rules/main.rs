@@ -44,5 +44,6 @@ macro_rules! games {
 }
 
 games! {
+    connect_four,
     tic_tac_toe,
 }
