@@ -144,7 +144,7 @@ impl ConnectFour {
 
     /// The squares where the next stone of each column comes to lie.
     fn landings(&self) -> u64 {
-        self.occupied + self.bottom() & self.board()
+        (self.occupied + self.bottom()) & self.board()
     }
 
     #[inline]
@@ -200,7 +200,7 @@ impl Game for ConnectFour {
     fn play(&mut self, Column(column): Column) {
         let lowest = column * self.stride;
         // The addition carries over the stones of the column to its first empty square.
-        let occupied = self.occupied | self.occupied + (1 << lowest);
+        let occupied = self.occupied | (self.occupied + (1 << lowest));
         let moved = self.own | occupied ^ self.occupied;
         self.own ^= self.occupied;
         self.occupied = occupied;
@@ -314,16 +314,16 @@ const OF_THREATS: FeatureSet = FeatureSet::NONE.with(THREATS).with(ZUGZWANG).wit
 
 impl Features for ConnectFour {
     const FEATURES: &'static [Feature] = &[
-        Feature { name: "open_lines", weight: 0.1, about: "lines of four without a stone of the other side" },
-        Feature { name: "twos", weight: 0.2, about: "open lines with exactly two own stones" },
-        Feature { name: "centre", weight: 0.1, about: "steps of all stones from the nearer side edge" },
+        Feature { name: "open_lines", weight: 0.3, about: "lines of four without a stone of the other side" },
+        Feature { name: "twos", weight: 0.4, about: "open lines with exactly two own stones" },
+        Feature { name: "centre", weight: 0.2, about: "steps of all stones from the nearer side edge" },
         Feature { name: "threats", weight: 1.0, about: "empty squares that complete four" },
         Feature {
             name: "zugzwang_threats",
-            weight: 1.0,
+            weight: 2.0,
             about: "threats on the rows that filling up the rest gives: on 7x6 odd rows to seat 0, even to seat 1",
         },
-        Feature { name: "stacked_threats", weight: 3.0, about: "pairs of threats one upon the other" },
+        Feature { name: "stacked_threats", weight: 4.0, about: "pairs of threats one upon the other" },
         Feature {
             name: "tactics",
             weight: 30.0,

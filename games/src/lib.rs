@@ -15,6 +15,8 @@ pub mod setup;
 pub mod text;
 
 pub mod connect_four;
+pub mod grundy;
+pub mod nim;
 pub mod tic_tac_toe;
 
 pub use game::{

@@ -135,10 +135,12 @@ macro_rules! register {
 }
 
 use crate::connect_four::ConnectFour;
+use crate::grundy::Grundy;
+use crate::nim::Nim;
 use crate::tic_tac_toe::TicTacToe;
 
 register! {
-    duel: ConnectFour, TicTacToe;
+    duel: ConnectFour, Grundy, Nim, TicTacToe;
     many: ;
     chance: ;
 }

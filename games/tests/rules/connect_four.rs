@@ -1,8 +1,9 @@
 //! Connect four: published counts, the values of small boards, and slow rules for the sizes without a table.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use agon_games::connect_four::ConnectFour;
+use agon_games::random::seeded;
 use agon_games::{
     FeatureSet, Features, Game, Keyed, Noisy, Notation, Ordered, Parameters, Reseat, Seat, Setup, Turn,
 };
@@ -40,20 +41,23 @@ fn after(moves: &str) -> ConnectFour {
 fn positions_by_ply() {
     let mut level = vec![start()];
     let mut counts = Vec::new();
-    for _ in 0..=9 {
+    loop {
         counts.push(level.len());
-        let (mut next, mut keys, mut moves) = (Vec::new(), HashSet::new(), Vec::new());
+        if counts.len() == 10 {
+            break;
+        }
+        let (mut next, mut moves) = (Vec::new(), Vec::new());
         for position in &level {
             moves.clear();
             position.moves(&mut moves);
             for &mv in &moves {
                 let mut child = position.clone();
                 child.play(mv);
-                if keys.insert(child.key()) {
-                    next.push(child);
-                }
+                next.push(child);
             }
         }
+        next.sort_by_cached_key(Keyed::key);
+        next.dedup_by_key(|position| position.key());
         level = next;
     }
     assert_eq!(counts, [1, 7, 49, 238, 1120, 4263, 16_422, 54_859, 184_275, 558_186]);
@@ -87,6 +91,22 @@ fn small_boards_have_their_known_values() {
         let start = ConnectFour::initial(&parameters(width, height)).unwrap();
         let found = Seat::all(2).find(|&seat| wins(seat, &start, &mut HashMap::new()));
         assert_eq!(found, winner, "{width} x {height}");
+    }
+}
+
+/// Each legal move is drawn about as often as every other.
+#[test]
+fn sampling_is_even() {
+    let mut random = seeded(2);
+    for position in [start(), after("111111777777")] {
+        let (mut moves, mut scratch) = (Vec::new(), Vec::new());
+        position.moves(&mut moves);
+        let mut seen = vec![0; moves.len()];
+        for _ in 0..1000 * moves.len() {
+            let drawn = position.sample(&mut random, &mut scratch);
+            seen[moves.iter().position(|&mv| mv == drawn).unwrap()] += 1;
+        }
+        assert!(seen.iter().all(|n| (850..1150).contains(n)), "{}: {seen:?}", position.position());
     }
 }
 
@@ -158,7 +178,7 @@ fn agrees_with_the_slow_rules() {
         agree(&game, &Columns::new(width, height), 3, 60);
     }
     slow_perft_agrees("connect-four", &Columns::new(7, 6), 5);
-    slow_perft_agrees("connect-four:width=4,height=4", &Columns::new(4, 4), 9);
+    slow_perft_agrees("connect-four:width=4,height=4", &Columns::new(4, 4), 8);
     slow_perft_agrees("connect-four:width=5,height=5", &Columns::new(5, 5), 7);
 }
 

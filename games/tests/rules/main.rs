@@ -45,5 +45,7 @@ macro_rules! games {
 
 games! {
     connect_four,
+    grundy,
+    nim,
     tic_tac_toe,
 }
