@@ -318,7 +318,10 @@ impl Setup for Grundy {
             text.split_once(' ').ok_or_else(|| wrong("there is no space before the mover"))?;
         let heaps: Vec<u8> = heaps
             .split('-')
-            .map(|heap| heap.parse().ok().filter(|&heap| (1..SIZES).contains(&usize::from(heap))))
+            .map(|heap| {
+                let allowed = |size: &u8| (1..SIZES as u8).contains(size) && size.to_string() == heap;
+                heap.parse().ok().filter(allowed)
+            })
             .collect::<Option<_>>()
             .ok_or_else(|| wrong("a heap is a whole number from 1 to 63"))?;
         if !heaps.is_sorted() {

@@ -267,7 +267,7 @@ impl Setup for Nim {
             text.split_once(' ').ok_or_else(|| wrong("there is no space before the mover"))?;
         let numbers: Vec<u8> = heaps
             .split('-')
-            .map(|heap| heap.parse().ok())
+            .map(|heap| heap.parse::<u8>().ok().filter(|number| number.to_string() == heap))
             .collect::<Option<_>>()
             .ok_or_else(|| wrong("a heap is a whole number"))?;
         if numbers.len() != usize::from(start.count) {

@@ -199,6 +199,7 @@ fn positions_are_checked() {
         ("7", "7", "there is no space before the mover"),
         ("7", "2-x 1", "a heap is a whole number from 1 to 63"),
         ("7", "0-7 1", "a heap is a whole number from 1 to 63"),
+ ("7", "+7 0", "a heap is a whole number from 1 to 63"),
         ("7", "-7 1", "a heap is a whole number from 1 to 63"),
         ("7", "5-2 1", "the heaps must be in ascending order"),
         ("7", "2-6 1", "the heaps must add up to 7"),

@@ -148,6 +148,7 @@ fn positions_are_checked() {
         ("3-4 0", "there must be 3 heaps"),
         ("3-4-5-0 0", "there must be 3 heaps"),
         ("3-x-5 0", "a heap is a whole number"),
+        ("3-04-5 0", "a heap is a whole number"),
         ("3-4-256 0", "a heap is a whole number"),
         ("3-4-6 0", "a heap is larger than at the start"),
         ("3-4-5 2", "the seat to move is 0 or 1"),
