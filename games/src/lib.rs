@@ -17,6 +17,9 @@ pub mod text;
 
 pub mod backgammon;
 pub mod checkers;
+pub mod connect_four;
+pub mod grundy;
+pub mod nim;
 pub mod pig;
 pub mod tic_tac_toe;
 

@@ -139,11 +139,14 @@ macro_rules! register {
 
 use crate::backgammon::Backgammon;
 use crate::checkers::Checkers;
+use crate::connect_four::ConnectFour;
+use crate::grundy::Grundy;
+use crate::nim::Nim;
 use crate::pig::Pig;
 use crate::tic_tac_toe::TicTacToe;
 
 register! {
-    duel: TicTacToe, Checkers;
+    duel: TicTacToe, Nim, Grundy, ConnectFour, Checkers;
     many: ;
     chance: Backgammon, Pig;
 }

@@ -46,6 +46,9 @@ macro_rules! games {
 games! {
     backgammon,
     checkers,
+    connect_four,
+    grundy,
+    nim,
     pig,
     tic_tac_toe,
 }

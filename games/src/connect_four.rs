@@ -1,0 +1,495 @@
+//! Connect four: drop stones into columns, four in a line win.
+//!
+//! Seat 0 has the crosses. A stone falls to the lowest empty square of its column; who first has four in a row,
+//! upright, level or slanted, wins; a full board without a line is a draw. Seven columns of six squares by default;
+//! any board from 4 x 4 whose columns, one spare square on each, fit in 64 squares. A game has at most as many plies
+//! as the board has squares.
+//!
+//! A move is the column, `1` at the left. A position is the rows from the top, `x`, `o` and `.`, and who moves:
+//! `......./......./......./......./......./...x... o`. Whether the stones can have been dropped in turns is not
+//! asked of it, only whether there are as many as there should be, none hangs in the air and no line is older than
+//! the last stone.
+//!
+//! Two bitboards, column by column, with an empty square on top of each column, so that no line runs on from one
+//! column into the next (Tromp's Fhourstones; the line test shifts a board over itself twice). They hold the mover's
+//! stones and everybody's: the next stone of a column is then one addition. The line test is made once, when a stone
+//! falls; the position keeps what came of it and the number of columns with room, so that turn, count and most of
+//! sampling are a look. 24 bytes: copying beats undoing.
+
+use crate::game::{
+    Deterministic, Duel, Feature, FeatureSet, Features, Game, Keyed, Noisy, Notation, Ordered, Payoffs,
+    Reseat, Seat, Turn,
+};
+use crate::random::{Random, below, mix};
+use crate::setup::{Domain, Parameter, Parameters, Setup, SetupError, Turns};
+
+/// A position.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ConnectFour {
+    /// The stones of the side to move.
+    own: u64,
+    /// The stones of both sides.
+    occupied: u64,
+    width: u8,
+    /// From a square to its right neighbour: the height and the spare square.
+    stride: u8,
+    /// The number of columns with room.
+    open: u8,
+    mover: Seat,
+    outcome: Outcome,
+}
+
+/// What the last stone brought about.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+enum Outcome {
+    Going,
+    /// Four in a line for the side that is not to move.
+    Line,
+    Full,
+}
+
+/// The column a stone is dropped into, from 0 at the left.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Column(u8);
+
+const SIZES: Domain = Domain::Integer { min: SMALLEST as u32, max: LARGEST as u32 };
+const SMALLEST: usize = 4;
+const LARGEST: usize = 9;
+
+/// The lowest squares of all columns, by stride and width.
+const BOTTOMS: [[u64; LARGEST + 1]; LARGEST + 2] = {
+    let mut bottoms = [[0; LARGEST + 1]; LARGEST + 2];
+    let mut stride = 1;
+    while stride < bottoms.len() {
+        let mut width = 1;
+        while width <= LARGEST && width * stride <= 64 {
+            bottoms[stride][width] = bottoms[stride][width - 1] | 1 << ((width - 1) * stride);
+            width += 1;
+        }
+        stride += 1;
+    }
+    bottoms
+};
+
+/// Whether the stones hold four in a line.
+#[inline(always)]
+fn has_line(stones: u64, stride: u32) -> bool {
+    let line = |step: u32| {
+        let pairs = stones & stones >> step;
+        pairs & pairs >> (2 * step)
+    };
+    line(1) | line(stride - 1) | line(stride) | line(stride + 1) != 0
+}
+
+/// The squares, on the board or off it, that would make a line of four with three of the stones.
+fn completions(stones: u64, stride: u32) -> u64 {
+    let upright = stones << 1 & stones << 2 & stones << 3;
+    [stride - 1, stride, stride + 1].into_iter().fold(upright, |squares, step| {
+        let below = stones << step & stones << (2 * step);
+        let above = stones >> step & stones >> (2 * step);
+        squares
+            | below & (stones << (3 * step) | stones >> step)
+            | above & (stones >> (3 * step) | stones << step)
+    })
+}
+
+/// The number of lines without a stone of the other side, and how many of these have exactly two own stones.
+fn lines_and_twos(own: u64, free: u64, stride: u32) -> (u32, u32) {
+    [1, stride - 1, stride, stride + 1].into_iter().fold((0, 0), |(lines, twos), step| {
+        let pairs = free & free >> step;
+        let open = pairs & pairs >> (2 * step);
+        // The four squares of a line as two halves, each with a sum and a carry.
+        let (one, both) = (own ^ own >> step, own & own >> step);
+        let (far_one, far_both) = (one >> (2 * step), both >> (2 * step));
+        let two = one & far_one | (both ^ far_both) & !one & !far_one;
+        (lines + open.count_ones(), twos + (open & two).count_ones())
+    })
+}
+
+impl ConnectFour {
+    fn empty(parameters: &Parameters) -> Result<Self, SetupError> {
+        let (width, height) = (parameters.integer("width"), parameters.integer("height"));
+        if width * (height + 1) > 64 {
+            return Err(SetupError::Conflict {
+                game: Self::NAME,
+                reason: format!(
+                    "{width} columns of {height} squares are too many; width * (height + 1) must be at most 64"
+                ),
+            });
+        }
+        Ok(ConnectFour {
+            own: 0,
+            occupied: 0,
+            width: width as u8,
+            stride: height as u8 + 1,
+            open: width as u8,
+            mover: Seat::FIRST,
+            outcome: Outcome::Going,
+        })
+    }
+
+    fn height(&self) -> u8 {
+        self.stride - 1
+    }
+
+    fn bottom(&self) -> u64 {
+        BOTTOMS[usize::from(self.stride)][usize::from(self.width)]
+    }
+
+    /// The squares of the board without the spare ones.
+    fn board(&self) -> u64 {
+        self.bottom() * ((1 << self.height()) - 1)
+    }
+
+    /// The squares where the next stone of each column comes to lie.
+    fn landings(&self) -> u64 {
+        (self.occupied + self.bottom()) & self.board()
+    }
+
+    #[inline]
+    fn has_room(&self, column: u8) -> bool {
+        self.occupied >> (column * self.stride + self.stride - 2) & 1 == 0
+    }
+
+    fn stones(&self, seat: Seat) -> u64 {
+        if seat == self.mover { self.own } else { self.occupied ^ self.own }
+    }
+
+    /// The empty squares that complete a line of `stones`.
+    fn threats(&self, stones: u64) -> u64 {
+        completions(stones, u32::from(self.stride)) & self.board() & !self.occupied
+    }
+
+    /// The landing squares that win for the mover, and those that would win for the other side.
+    fn fours(&self) -> [u64; 2] {
+        let landings = self.landings();
+        let complete = |stones| completions(stones, u32::from(self.stride)) & landings;
+        [complete(self.own), complete(self.occupied ^ self.own)]
+    }
+
+    fn columns(&self) -> impl Iterator<Item = u8> {
+        (0..self.width).filter(|&column| self.has_room(column))
+    }
+
+    fn symbol(&self, column: usize, row: usize) -> char {
+        let square = column * usize::from(self.stride) + row;
+        let held = |seat: &Seat| self.stones(*seat) >> square & 1 == 1;
+        Seat::all(2).find(held).map_or('.', |seat| SYMBOLS[seat.index()])
+    }
+}
+
+impl Game for ConnectFour {
+    type Move = Column;
+    const SEATS: usize = 2;
+    const PAYOFFS: Payoffs = Payoffs::DUEL;
+
+    #[inline]
+    fn turn(&self) -> Turn {
+        if self.outcome == Outcome::Going { Turn::Player(self.mover) } else { Turn::Over }
+    }
+
+    #[inline]
+    fn moves(&self, out: &mut Vec<Column>) {
+        if self.outcome == Outcome::Going {
+            out.extend(self.columns().map(Column));
+        }
+    }
+
+    #[inline]
+    fn play(&mut self, Column(column): Column) {
+        let lowest = column * self.stride;
+        // The addition carries over the stones of the column to its first empty square.
+        let occupied = self.occupied | (self.occupied + (1 << lowest));
+        let moved = self.own | occupied ^ self.occupied;
+        self.own ^= self.occupied;
+        self.occupied = occupied;
+        self.open -= (occupied >> (lowest + self.stride - 2) & 1) as u8;
+        self.mover = self.mover.other();
+        // The shifts by constants of the usual board are worth a branch that is always the same.
+        let line = if self.stride == 7 { has_line(moved, 7) } else { has_line(moved, self.stride.into()) };
+        self.outcome = if line {
+            Outcome::Line
+        } else if self.open == 0 {
+            Outcome::Full
+        } else {
+            Outcome::Going
+        };
+    }
+
+    fn payoff(&self, seat: Seat) -> i32 {
+        match self.outcome {
+            Outcome::Line if seat == self.mover => -1,
+            Outcome::Line => 1,
+            Outcome::Going | Outcome::Full => 0,
+        }
+    }
+
+    fn ply_bound(&self) -> u32 {
+        u32::from(self.width) * u32::from(self.height())
+    }
+
+    #[inline]
+    fn count(&self, _scratch: &mut Vec<Column>) -> u64 {
+        if self.outcome == Outcome::Going { u64::from(self.open) } else { 0 }
+    }
+
+    /// Draws columns until one has room: most have for most of a game, and picking the n-th open column directly
+    /// costs a branch that no processor foresees.
+    #[inline]
+    fn sample(&self, random: &mut Random, _scratch: &mut Vec<Column>) -> Column {
+        loop {
+            let column = below(random, usize::from(self.width)) as u8;
+            if self.has_room(column) {
+                return Column(column);
+            }
+        }
+    }
+}
+
+impl Duel for ConnectFour {}
+impl Deterministic for ConnectFour {}
+
+/// Fours at once, and everything where the other side threatens one: it must be answered.
+impl Noisy for ConnectFour {
+    const NOISY: bool = true;
+
+    fn noisy_moves(&self, out: &mut Vec<Column>) {
+        if self.outcome != Outcome::Going {
+            return;
+        }
+        let [wins, dangers] = self.fours();
+        if wins == 0 && dangers != 0 {
+            return self.moves(out);
+        }
+        out.extend((0..self.width).filter(|column| self.column_of(*column) & wins != 0).map(Column));
+    }
+
+    fn may_stand_pat(&self) -> bool {
+        let [wins, dangers] = self.fours();
+        wins != 0 || dangers == 0
+    }
+}
+
+impl Keyed for ConnectFour {
+    /// In each column the sum of both boards is a number of its own, and none carries into the next column.
+    fn key(&self) -> u64 {
+        mix(self.own + self.occupied, u64::from(self.mover.0))
+    }
+}
+
+impl Reseat for ConnectFour {
+    fn reseat(&self, seat: Seat) -> Option<Self> {
+        Some(ConnectFour { own: self.stones(seat), mover: seat, ..self.clone() })
+    }
+}
+
+impl Ordered for ConnectFour {
+    /// A slot a square: a column's next stone means something else on every row.
+    const SLOTS: usize = 64;
+
+    fn slot(&self, Column(column): Column) -> usize {
+        (self.landings() & self.column_of(column)).trailing_zeros() as usize
+    }
+
+    /// A four, then the answer to one, then the columns from the centre.
+    fn promise(&self, Column(column): Column) -> i32 {
+        let squares = self.column_of(column);
+        let [wins, dangers] = self.fours();
+        let centre = i32::from(column.min(self.width - 1 - column));
+        centre + 100 * i32::from(wins & squares != 0) + 50 * i32::from(dangers & squares != 0)
+    }
+}
+
+const OPEN_LINES: usize = 0;
+const TWOS: usize = 1;
+const CENTRE: usize = 2;
+const THREATS: usize = 3;
+const ZUGZWANG: usize = 4;
+const STACKED: usize = 5;
+const TACTICS: usize = 6;
+
+const OF_LINES: FeatureSet = FeatureSet::NONE.with(OPEN_LINES).with(TWOS);
+const OF_THREATS: FeatureSet = FeatureSet::NONE.with(THREATS).with(ZUGZWANG).with(STACKED).with(TACTICS);
+
+impl Features for ConnectFour {
+    const FEATURES: &'static [Feature] = &[
+        Feature { name: "open_lines", weight: 0.3, about: "lines of four without a stone of the other side" },
+        Feature { name: "twos", weight: 0.4, about: "open lines with exactly two own stones" },
+        Feature { name: "centre", weight: 0.2, about: "steps of all stones from the nearer side edge" },
+        Feature { name: "threats", weight: 1.0, about: "empty squares that complete four" },
+        Feature {
+            name: "zugzwang_threats",
+            weight: 2.0,
+            about: "threats on the rows that filling up the rest gives: on 7x6 odd rows to seat 0, even to seat 1",
+        },
+        Feature { name: "stacked_threats", weight: 4.0, about: "pairs of threats one upon the other" },
+        Feature {
+            name: "tactics",
+            weight: 30.0,
+            about: "1 with a four at once, -1 against more fours than one stone stops",
+        },
+    ];
+
+    fn features(&self, seat: Seat, wanted: FeatureSet, values: &mut [i32]) {
+        let (own, others) = (self.stones(seat), self.stones(seat.other()));
+        let difference = |own: u32, others: u32| own as i32 - others as i32;
+        let squares = |own: u64, others: u64| difference(own.count_ones(), others.count_ones());
+        if wanted.any(OF_LINES) {
+            let (board, stride) = (self.board(), u32::from(self.stride));
+            let (lines, twos) = lines_and_twos(own, board & !others, stride);
+            let (other_lines, other_twos) = lines_and_twos(others, board & !own, stride);
+            values[OPEN_LINES] = difference(lines, other_lines);
+            values[TWOS] = difference(twos, other_twos);
+        }
+        if wanted.has(CENTRE) {
+            let column = |column: u8| {
+                let steps = i32::from(column.min(self.width - 1 - column));
+                steps * squares(own & self.column_of(column), others & self.column_of(column))
+            };
+            values[CENTRE] = (0..self.width).map(column).sum();
+        }
+        if wanted.any(OF_THREATS) {
+            let (threats, other_threats) = (self.threats(own), self.threats(others));
+            values[THREATS] = squares(threats, other_threats);
+            let (rows, other_rows) = (self.rows_of(seat), self.rows_of(seat.other()));
+            values[ZUGZWANG] = squares(threats & rows, other_threats & other_rows);
+            values[STACKED] = squares(threats & threats >> 1, other_threats & other_threats >> 1);
+            let sign = if seat == self.mover { 1 } else { -1 };
+            values[TACTICS] = sign * self.tactics();
+        }
+    }
+}
+
+impl ConnectFour {
+    /// All squares of a column.
+    fn column_of(&self, column: u8) -> u64 {
+        ((1 << self.height()) - 1) << (column * self.stride)
+    }
+
+    /// The rows that fall to a seat once every other column is full (Allis 1988, section 3.3, for any size): with
+    /// `n` squares elsewhere seat 0 takes the first square of the column if `n` is even, and every other from there.
+    fn rows_of(&self, seat: Seat) -> u64 {
+        let elsewhere = u32::from(self.width - 1) * u32::from(self.height());
+        let alternate = 0x5555_5555_5555_5555 << ((elsewhere + u32::from(seat.0)) & 1);
+        self.bottom() * (alternate & ((1 << self.height()) - 1))
+    }
+
+    /// What the next two stones decide, from the view of the mover.
+    fn tactics(&self) -> i32 {
+        let [wins, dangers] = self.fours();
+        let unstoppable = dangers & (dangers - u64::from(dangers != 0)) != 0
+            || dangers << 1 & self.threats(self.occupied ^ self.own) != 0;
+        if wins != 0 { 1 } else { -i32::from(unstoppable) }
+    }
+}
+
+const SYMBOLS: [char; 2] = ['x', 'o'];
+
+impl Notation for ConnectFour {
+    fn write_move(&self, Column(column): Column, out: &mut String) {
+        out.push(char::from(b'1' + column));
+    }
+
+    fn board(&self) -> String {
+        let line = |cell: &dyn Fn(usize) -> char| {
+            (0..usize::from(self.width)).flat_map(|column| [' ', cell(column)]).collect::<String>()
+        };
+        let rows = (0..usize::from(self.height())).rev();
+        let mut lines: Vec<String> = rows.map(|row| line(&|column| self.symbol(column, row))).collect();
+        lines.push(line(&|column| char::from(b'1' + column as u8)));
+        lines.join("\n")
+    }
+
+    fn position(&self) -> String {
+        let row = |row: usize| {
+            (0..usize::from(self.width)).map(|column| self.symbol(column, row)).collect::<String>()
+        };
+        let rows: Vec<String> = (0..usize::from(self.height())).rev().map(row).collect();
+        format!("{} {}", rows.join("/"), SYMBOLS[self.mover.index()])
+    }
+
+    fn ending(&self) -> &'static str {
+        if self.outcome == Outcome::Line { "four in a line" } else { "board full" }
+    }
+}
+
+impl Setup for ConnectFour {
+    const NAME: &'static str = "connect-four";
+    const SUMMARY: &'static str = "drop stones into columns; four in a line win";
+    const PARAMETERS: &'static [Parameter] = &[
+        Parameter { name: "width", default: "7", domain: SIZES, about: "columns" },
+        Parameter {
+            name: "height",
+            default: "6",
+            domain: SIZES,
+            about: "squares of a column; width * (height + 1) is at most 64",
+        },
+    ];
+    const TURNS: Turns = Turns::Rotate;
+
+    fn initial(parameters: &Parameters) -> Result<Self, SetupError> {
+        Self::empty(parameters)
+    }
+
+    fn from_position(parameters: &Parameters, text: &str) -> Result<Self, SetupError> {
+        let mut position = Self::empty(parameters)?;
+        let (width, height) = (usize::from(position.width), usize::from(position.height()));
+        let stride = u32::from(position.stride);
+        let wrong = |reason: &str| SetupError::Position {
+            game: Self::NAME,
+            reason: reason.to_string(),
+            form: "the rows from the top and who moves, as in ..../..../..../.x.. o on a board of 4 x 4",
+        };
+        let (rows, mover) =
+            text.split_once(' ').ok_or_else(|| wrong("there is no space before the mover"))?;
+        let rows: Vec<&str> = rows.split('/').collect();
+        if rows.len() != height || rows.iter().any(|row| row.chars().count() != width) {
+            return Err(wrong(&format!("there must be {height} rows of {width} squares")));
+        }
+        let mut stones = [0u64; 2];
+        for (row, symbols) in rows.iter().rev().enumerate() {
+            for (column, symbol) in symbols.chars().enumerate() {
+                let square = 1 << (column * stride as usize + row);
+                match SYMBOLS.iter().position(|&known| known == symbol) {
+                    Some(seat) => stones[seat] |= square,
+                    None if symbol == '.' => {}
+                    None => return Err(wrong("a square is x, o or .")),
+                }
+            }
+        }
+        let occupied = stones[0] | stones[1];
+        let supported = occupied << 1 | position.bottom();
+        if occupied & !supported != 0 {
+            return Err(wrong("a stone hangs in the air"));
+        }
+        let [crosses, noughts] = stones.map(u64::count_ones);
+        let mover = match mover {
+            "x" if crosses == noughts => Seat::FIRST,
+            "o" if crosses == noughts + 1 => Seat::SECOND,
+            "x" | "o" => return Err(wrong("the number of stones does not fit who moves")),
+            _ => return Err(wrong("the mover is x or o")),
+        };
+        let (own, others) = (stones[mover.index()], stones[mover.other().index()]);
+        if has_line(own, stride) {
+            return Err(wrong("the side to move already has four in a line"));
+        }
+        position = ConnectFour { own, occupied, mover, ..position };
+        position.open = position.columns().count() as u8;
+        if has_line(others, stride) {
+            let mut tops = others & !(occupied >> 1);
+            let last = std::iter::from_fn(|| {
+                let top = tops & tops.wrapping_neg();
+                tops ^= top;
+                (top != 0).then_some(top)
+            });
+            if !last.into_iter().any(|top| !has_line(others ^ top, stride)) {
+                return Err(wrong("no last stone can have completed all lines of four"));
+            }
+            position.outcome = Outcome::Line;
+        } else if position.open == 0 {
+            position.outcome = Outcome::Full;
+        }
+        Ok(position)
+    }
+}

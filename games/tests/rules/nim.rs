@@ -1,0 +1,166 @@
+//! Nim: the theory against plain search, and slow rules on a list of heaps.
+
+use std::collections::HashMap;
+
+use agon_games::random::seeded;
+use agon_games::nim::{Nim, ONE_HEAP_NOTE};
+use agon_games::{Game, Keyed, Notation, Ordered, Parameters, Seat, Setup, Turn};
+
+use crate::harness::{Slow, Variant, agree, slow_perft_agrees};
+
+/// The last two hold more than 127 stones, where sampling goes another way.
+pub const VARIANTS: &[Variant] = &[
+    ("nim", 400),
+    ("nim:heaps=9", 30),
+    ("nim:heaps=1-1-1-1-1-1-1-1", 20),
+    ("nim:heaps=7-5-3-1", 250),
+    ("nim:heaps=63-63-63", 12),
+    ("nim:heaps=63-63-63-63-63-63-63-63", 2),
+];
+
+fn parameters(heaps: &str) -> Parameters {
+    Parameters::read("", Nim::PARAMETERS, [("heaps", heaps)]).unwrap()
+}
+
+/// Whether the side to move wins, by plain search of the whole game; every position met is remembered.
+fn wins(position: &Nim, known: &mut HashMap<u64, (bool, String)>) -> bool {
+    if position.turn() == Turn::Over {
+        return false;
+    }
+    if let Some((wins_here, _)) = known.get(&position.key()) {
+        return *wins_here;
+    }
+    let mut moves = Vec::new();
+    position.moves(&mut moves);
+    // No early end: every position is to be met.
+    let lost_replies = moves.iter().filter(|&&mv| {
+        let mut next = position.clone();
+        next.play(mv);
+        !wins(&next, known)
+    });
+    let wins_here = lost_replies.count() > 0;
+    known.insert(position.key(), (wins_here, position.position()));
+    wins_here
+}
+
+#[test]
+fn lost_exactly_where_the_xor_is_zero() {
+    let mut known = HashMap::new();
+    wins(&Nim::initial(&parameters("7-6-5-4")).unwrap(), &mut known);
+    // Both movers but for the end, and only one where some of the four heaps lost one stone each and no heap more.
+    assert_eq!(known.len(), 2 * 8 * 7 * 6 * 5 - 2 - 16);
+    for (wins_here, text) in known.values() {
+        let heaps = text.split(' ').next().unwrap();
+        let xor = heaps.split('-').map(|heap| heap.parse::<u32>().unwrap()).fold(0, |sum, heap| sum ^ heap);
+        assert_eq!(*wins_here, xor != 0, "{text}");
+    }
+}
+
+#[test]
+fn a_promising_move_leaves_a_zero_sum() {
+    let position = Nim::initial(&parameters("3-4-5")).unwrap();
+    let mut moves = Vec::new();
+    position.moves(&mut moves);
+    let promising: Vec<String> =
+        moves.iter().filter(|&&mv| position.promise(mv) > 0).map(|&mv| position.move_text(mv)).collect();
+    assert_eq!(promising, ["1-2"]);
+}
+
+#[test]
+fn one_heap_is_explained() {
+    assert!(ONE_HEAP_NOTE.contains("`grundy`"));
+    assert!(Nim::SUMMARY.contains("grundy") && Nim::PARAMETERS[0].about.contains("grundy"));
+}
+
+/// Each legal move is drawn about as often as every other.
+#[test]
+fn sampling_is_even() {
+    let mut random = seeded(2);
+    for (heaps, text) in [("3-4-5", "3-0-5 1"), ("1-9-1-2", "0-9-0-1 1"), ("60-50-30", "60-0-30 1"), ("63-63-5", "63-63-0 1")] {
+        let position = Nim::from_position(&parameters(heaps), text).unwrap();
+        let (mut moves, mut scratch) = (Vec::new(), Vec::new());
+        position.moves(&mut moves);
+        let mut seen = vec![0; moves.len()];
+        for _ in 0..1000 * moves.len() {
+            let drawn = position.sample(&mut random, &mut scratch);
+            seen[moves.iter().position(|&mv| mv == drawn).unwrap()] += 1;
+        }
+        assert!(seen.iter().all(|n| (850..1150).contains(n)), "{}: {seen:?}", position.position());
+    }
+}
+
+/// Heaps as numbers in a list, moves by counting up.
+#[derive(Clone)]
+struct Heaps {
+    heaps: Vec<u32>,
+    seat: usize,
+}
+
+impl Heaps {
+    fn of(game: &str) -> Heaps {
+        let text = game.split_once('=').map_or("3-4-5", |(_, heaps)| heaps);
+        Heaps { heaps: text.split('-').map(|heap| heap.parse().unwrap()).collect(), seat: 0 }
+    }
+}
+
+impl Slow for Heaps {
+    fn turn(&self) -> String {
+        if self.heaps.iter().all(|&heap| heap == 0) { "over".into() } else { format!("seat {}", self.seat) }
+    }
+
+    fn legal(&self) -> Vec<String> {
+        let mut moves = Vec::new();
+        for (index, &heap) in self.heaps.iter().enumerate() {
+            for take in 1..=heap {
+                moves.push(format!("{}-{take}", index + 1));
+            }
+        }
+        moves
+    }
+
+    fn play(&mut self, text: &str) {
+        let (heap, take) = text.split_once('-').unwrap();
+        self.heaps[heap.parse::<usize>().unwrap() - 1] -= take.parse::<u32>().unwrap();
+        self.seat = 1 - self.seat;
+    }
+
+    /// Who took the last stone is not the one to move.
+    fn payoffs(&self) -> Vec<i32> {
+        if self.seat == 1 { vec![1, -1] } else { vec![-1, 1] }
+    }
+}
+
+#[test]
+fn agrees_with_the_slow_rules() {
+    for (game, _) in VARIANTS {
+        agree(game, &Heaps::of(game), 5, 15);
+    }
+    slow_perft_agrees("nim", &Heaps::of("nim"), 8);
+    slow_perft_agrees("nim:heaps=7-5-3-1", &Heaps::of("=7-5-3-1"), 5);
+    slow_perft_agrees("nim:heaps=63-63-63", &Heaps::of("=63-63-63"), 2);
+}
+
+#[test]
+fn positions_are_checked() {
+    let read = |text: &str| Nim::from_position(&parameters("3-4-5"), text).map_err(|error| error.to_string());
+    for (text, reason) in [
+        ("3-4-5", "there is no space before the mover"),
+        ("3-4 0", "there must be 3 heaps"),
+        ("3-4-5-0 0", "there must be 3 heaps"),
+        ("3-x-5 0", "a heap is a whole number"),
+        ("3-04-5 0", "a heap is a whole number"),
+        ("3-4-256 0", "a heap is a whole number"),
+        ("3-4-6 0", "a heap is larger than at the start"),
+        ("3-4-5 2", "the seat to move is 0 or 1"),
+        ("3-4-5 1", "the number of stones taken does not fit who moves"),
+        ("2-3-4 0", "the number of stones taken does not fit who moves"),
+        ("3-4-4 0", "the number of stones taken does not fit who moves"),
+    ] {
+        let error = read(text).unwrap_err();
+        assert!(error.contains(reason), "{text}: {error}");
+    }
+    // Two stones of one heap go in one ply or in two.
+    assert!(read("1-4-5 0").is_ok() && read("1-4-5 1").is_ok());
+    let over = read("0-0-0 1").unwrap();
+    assert_eq!((over.turn(), over.payoff(Seat::FIRST)), (Turn::Over, 1));
+}
