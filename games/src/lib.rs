@@ -8,12 +8,14 @@
 
 pub mod game;
 pub mod laws;
+mod outflank;
 pub mod perft;
 pub mod random;
 pub mod registry;
 pub mod setup;
 pub mod text;
 
+pub mod othello;
 pub mod tic_tac_toe;
 
 pub use game::{

@@ -134,10 +134,11 @@ macro_rules! register {
     };
 }
 
+use crate::othello::Othello;
 use crate::tic_tac_toe::TicTacToe;
 
 register! {
-    duel: TicTacToe;
+    duel: Othello, TicTacToe;
     many: ;
     chance: ;
 }

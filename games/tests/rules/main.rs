@@ -44,5 +44,6 @@ macro_rules! games {
 }
 
 games! {
+    othello,
     tic_tac_toe,
 }
