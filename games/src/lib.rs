@@ -16,6 +16,7 @@ pub mod setup;
 pub mod text;
 
 pub mod othello;
+pub mod rolit;
 pub mod tic_tac_toe;
 
 pub use game::{

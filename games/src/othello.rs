@@ -51,8 +51,19 @@ impl Othello {
     #[inline]
     fn new(own: u64, other: u64, mover: Seat) -> Othello {
         let placements = captures(own, other);
-        let must_pass = placements == 0 && captures(other, own) != 0;
+        let must_pass = placements == 0 && can_move(other, own);
         Othello { own, other, placements, mover, must_pass }
+    }
+
+    /// The position after a move.
+    #[inline]
+    fn played(&self, mv: Placement) -> Othello {
+        if mv == PASS {
+            return Othello::new(self.other, self.own, self.mover.other());
+        }
+        let turned = flips(mv.0, self.own, self.other);
+        let own = self.own | turned | 1 << (mv.0 & 63);
+        Othello::new(self.other ^ turned, own, self.mover.other())
     }
 
     #[inline]
@@ -68,6 +79,13 @@ impl Othello {
     fn empty(&self) -> u64 {
         !(self.own | self.other)
     }
+}
+
+/// Whether a side has a placement; asked only where the other one has none, which is rare.
+#[cold]
+#[inline(never)]
+fn can_move(own: u64, other: u64) -> bool {
+    captures(own, other) != 0
 }
 
 impl Game for Othello {
@@ -90,13 +108,12 @@ impl Game for Othello {
 
     #[inline]
     fn play(&mut self, mv: Placement) {
-        let Othello { own, other, mover, .. } = *self;
-        *self = if mv == PASS {
-            Othello::new(other, own, mover.other())
-        } else {
-            let turned = flips(mv.0, own, other);
-            Othello::new(other ^ turned, own | turned | 1 << (mv.0 & 63), mover.other())
-        };
+        *self = self.played(mv);
+    }
+
+    #[inline]
+    fn after<R>(&mut self, mv: Placement, visit: impl FnOnce(&mut Self) -> R) -> R {
+        visit(&mut self.played(mv))
     }
 
     fn payoff(&self, seat: Seat) -> i32 {
@@ -222,37 +239,40 @@ impl Features for Othello {
     fn features(&self, seat: Seat, wanted: FeatureSet, values: &mut [i32]) {
         let (own, other) = self.sides(seat);
         let empty = self.empty();
-        let mut put = |index: usize, value: &dyn Fn() -> i32| {
-            if wanted.has(index) {
-                values[index] = value();
-            }
-        };
-        let corner_neighbours = neighbours(empty & CORNERS);
-        put(DISCS, &|| difference(own, other));
-        put(MOBILITY, &|| difference(captures(own, other), captures(other, own)));
-        put(POTENTIAL_MOBILITY, &|| difference(neighbours(other) & empty, neighbours(own) & empty));
-        put(FRONTIER, &|| {
-            let open = neighbours(empty);
-            difference(own & open, other & open)
-        });
-        put(CORNER, &|| difference(own & CORNERS, other & CORNERS));
-        put(X_SQUARE, &|| {
-            let x_squares = corner_neighbours & X_SQUARES;
-            difference(own & x_squares, other & x_squares)
-        });
-        put(C_SQUARE, &|| {
-            let c_squares = corner_neighbours & BORDER;
-            difference(own & c_squares, other & c_squares)
-        });
-        put(EDGES, &|| {
-            let edges = BORDER & !CORNERS;
-            difference(own & edges, other & edges)
-        });
-        put(STABILITY, &|| difference(stable(own, !empty), stable(other, !empty)));
-        put(PARITY, &|| {
+        let within = |squares: u64| difference(own & squares, other & squares);
+        let gives_corner = neighbours(empty & CORNERS);
+        if wanted.has(DISCS) {
+            values[DISCS] = difference(own, other);
+        }
+        if wanted.has(MOBILITY) {
+            let mobility = difference(self.placements, captures(self.other, self.own));
+            values[MOBILITY] = if seat == self.mover { mobility } else { -mobility };
+        }
+        if wanted.has(POTENTIAL_MOBILITY) {
+            values[POTENTIAL_MOBILITY] = difference(neighbours(other) & empty, neighbours(own) & empty);
+        }
+        if wanted.has(FRONTIER) {
+            values[FRONTIER] = within(neighbours(empty));
+        }
+        if wanted.has(CORNER) {
+            values[CORNER] = within(CORNERS);
+        }
+        if wanted.has(X_SQUARE) {
+            values[X_SQUARE] = within(gives_corner & X_SQUARES);
+        }
+        if wanted.has(C_SQUARE) {
+            values[C_SQUARE] = within(gives_corner & BORDER);
+        }
+        if wanted.has(EDGES) {
+            values[EDGES] = within(BORDER & !CORNERS);
+        }
+        if wanted.has(STABILITY) {
+            values[STABILITY] = difference(stable(own, !empty), stable(other, !empty));
+        }
+        if wanted.has(PARITY) {
             let mover_is_last = empty.count_ones() % 2 == 1;
-            if mover_is_last == (seat == self.mover) { 1 } else { -1 }
-        });
+            values[PARITY] = if mover_is_last == (seat == self.mover) { 1 } else { -1 };
+        }
     }
 }
 

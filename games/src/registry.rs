@@ -135,11 +135,12 @@ macro_rules! register {
 }
 
 use crate::othello::Othello;
+use crate::rolit::Rolit;
 use crate::tic_tac_toe::TicTacToe;
 
 register! {
     duel: Othello, TicTacToe;
-    many: ;
+    many: Rolit [3, 4];
     chance: ;
 }
 

@@ -45,5 +45,6 @@ macro_rules! games {
 
 games! {
     othello,
+    rolit,
     tic_tac_toe,
 }
