@@ -84,16 +84,31 @@ pub(crate) fn flips(square: u8, own: u64, others: u64) -> u64 {
     below | above.swap_bytes() | beside
 }
 
-/// The squares just behind runs of `others` that begin next to `own`, `step` bits apart, to greater bits: a
-/// parallel-prefix fill of up to six squares (Kogge and Stone 1973).
+/// The runs of `through` that begin next to `start`, `step` bits apart, to greater bits: a parallel-prefix fill
+/// (Kogge and Stone 1973) of up to six squares, as many as can lie between two others.
+#[inline(always)]
+fn runs_up(start: u64, through: u64, step: u32) -> u64 {
+    let mut run = through & (start << step);
+    run |= through & (run << step);
+    let pairs = through & (through << step);
+    run |= pairs & (run << (2 * step));
+    run | (pairs & (run << (2 * step)))
+}
+
+/// The same to lesser bits.
+#[inline(always)]
+fn runs_down(start: u64, through: u64, step: u32) -> u64 {
+    let mut run = through & (start >> step);
+    run |= through & (run >> step);
+    let pairs = through & (through >> step);
+    run |= pairs & (run >> (2 * step));
+    run | (pairs & (run >> (2 * step)))
+}
+
+/// The squares just behind runs of `others` that begin next to `own`, to greater bits.
 #[inline(always)]
 fn behind(own: u64, others: u64, step: u32) -> u64 {
-    let mut run = others & own << step;
-    run |= others & run << step;
-    let pairs = others & others << step;
-    run |= pairs & run << (2 * step);
-    run |= pairs & run << (2 * step);
-    run << step
+    runs_up(own, others, step) << step
 }
 
 /// Results for three directions, on the board and on the board upside down in turn.
@@ -125,35 +140,21 @@ pub(crate) fn captures(own: u64, others: u64) -> u64 {
 
     let inner = others & INNER;
     // To the right a carry runs through each run of the others that begins next to an own piece.
-    let right = inner + (inner & own << 1);
-    let mut run = inner & own >> 1;
-    run |= inner & run >> 1;
-    let pairs = inner & inner >> 1;
-    run |= pairs & run >> 2;
-    run |= pairs & run >> 2;
-    let left = run >> 1;
+    let right = inner + (inner & (own << 1));
+    let left = runs_down(own, inner, 1) >> 1;
 
     (right | left | a | b | c | (a_turned | b_turned | c_turned).swap_bytes()) & !(own | others)
 }
 
-/// The squares of `others` that `own` could turn with one placement on `empty`, over all its placements.
+/// The squares of `others` that `own` could turn with one placement on `empty`, over all its placements: those
+/// on runs with an own piece at one end and an empty square at the other.
 pub(crate) fn capturable(own: u64, others: u64, empty: u64) -> u64 {
-    let fill = |start: u64, through: u64, shift: fn(u64, u32) -> u64, step: u32| {
-        let mut run = through & shift(start, step);
-        for _ in 0..5 {
-            run |= through & shift(run, step);
-        }
-        run
-    };
-    let (up, down): (fn(u64, u32) -> u64, fn(u64, u32) -> u64) = (|b, s| b << s, |b, s| b >> s);
-    [(1, others & INNER), (7, others & INNER), (8, others), (9, others & INNER)].iter().fold(
-        0,
-        |found, &(step, through)| {
-            found
-                | fill(own, through, up, step) & fill(empty, through, down, step)
-                | fill(own, through, down, step) & fill(empty, through, up, step)
-        },
-    )
+    let inner = others & INNER;
+    [(1, inner), (7, inner), (8, others), (9, inner)].iter().fold(0, |found, &(step, through)| {
+        let up = runs_up(own, through, step) & runs_down(empty, through, step);
+        let down = runs_down(own, through, step) & runs_up(empty, through, step);
+        found | up | down
+    })
 }
 
 /// The squares next to `squares` in any of eight directions; squares of the set count only as neighbours of others.
@@ -210,13 +211,13 @@ fn spread(squares: u64, step: u32, masks: [u64; 3]) -> u64 {
 pub(crate) fn pick(squares: u64, random: &mut Random) -> u8 {
     const ONES: u64 = 0x0101_0101_0101_0101;
     const HIGHS: u64 = 0x80 * ONES;
-    let pairs = squares - (squares >> 1 & 0x55 * ONES);
-    let nibbles = (pairs & 0x33 * ONES) + (pairs >> 2 & 0x33 * ONES);
-    let rows = (nibbles + (nibbles >> 4)) & 0x0f * ONES;
+    let pairs = squares - ((squares >> 1) & (0x55 * ONES));
+    let nibbles = (pairs & (0x33 * ONES)) + ((pairs >> 2) & (0x33 * ONES));
+    let rows = (nibbles + (nibbles >> 4)) & (0x0f * ONES);
     let up_to = rows.wrapping_mul(ONES);
     let rank = below(random, (up_to >> 56) as usize) as u64;
     // A byte keeps its high bit where no more than `rank` squares lie in its row and above.
-    let passed = ((rank * ONES | HIGHS) - up_to) & HIGHS;
+    let passed = (((rank * ONES) | HIGHS) - up_to) & HIGHS;
     let shift = ((passed >> 7).wrapping_mul(ONES) >> 56) * 8;
     let rank_in_row = rank - (up_to << 8 >> shift & 0xff);
     let row = squares >> shift & 0xff;
@@ -391,9 +392,9 @@ mod tests {
             for _ in 0..draws {
                 seen[usize::from(pick(set, &mut random))] += 1;
             }
-            for square in 0..64 {
+            for (square, seen) in seen.iter().enumerate() {
                 let expected = if set >> square & 1 == 1 { 850..1150 } else { 0..1 };
-                assert!(expected.contains(&seen[square]), "{set:x} {square}: {}", seen[square]);
+                assert!(expected.contains(seen), "{set:x} {square}: {seen}");
             }
             assert_eq!(seen.iter().sum::<u32>(), draws);
         }
