@@ -22,16 +22,19 @@ const COLUMN_H: u64 = COLUMN_A << 7;
 const ROW_1: u64 = 0xff;
 const ROW_8: u64 = ROW_1 << 56;
 
-/// The rest of the lines from each square to the right, down left, down and down right: to greater bits only.
-const LINES: [[u64; 4]; 64] = {
-    let steps = [(1, 0), (-1, 1), (0, 1), (1, 1)];
-    let mut lines = [[0; 4]; 64];
+/// The lines from each square to greater bits: to the right, down left, down, down right; then those up left, up and up
+/// right as they lie on the board upside down; last the line to the left, to lesser bits.
+const LINES: [[u64; 8]; 64] = {
+    let steps = [(1, 0), (-1, 1), (0, 1), (1, 1), (-1, 1), (0, 1), (1, 1), (-1, 0)];
+    let mut lines = [[0; 8]; 64];
     let mut square = 0;
     while square < 64 {
         let mut step = 0;
-        while step < 4 {
+        while step < 8 {
             let (right, down) = steps[step];
-            let (mut column, mut row) = (square % 8 + right, square / 8 + down);
+            let upside_down = 4 <= step && step < 7;
+            let start: i32 = if upside_down { square ^ 56 } else { square };
+            let (mut column, mut row) = (start % 8 + right, start / 8 + down);
             while 0 <= column && column < 8 && row < 8 {
                 lines[square as usize][step] |= 1 << (8 * row + column);
                 column += right;
@@ -44,11 +47,26 @@ const LINES: [[u64; 4]; 64] = {
     lines
 };
 
+/// The squares off each line that goes to greater bits.
+const OFF_LINES: [[u64; 8]; 64] = {
+    let mut off = LINES;
+    let mut square = 0;
+    while square < 64 {
+        let mut line = 0;
+        while line < 8 {
+            off[square][line] = !LINES[square][line];
+            line += 1;
+        }
+        square += 1;
+    }
+    off
+};
+
 /// What is outflanked along a line of greater bits. Adding 1 carries through everything off the line and through the
 /// others' pieces on it, up to the first square that holds none; if that is one's own, what lies before it turns.
 #[inline(always)]
-fn outflanked(line: u64, own: u64, others: u64) -> u64 {
-    let end = (others | !line).wrapping_add(1) & own & line;
+fn outflanked(line: u64, off_line: u64, own: u64, others: u64) -> u64 {
+    let end = (others | off_line).wrapping_add(1) & own & line;
     end.wrapping_sub(u64::from(end != 0)) & line
 }
 
@@ -59,21 +77,20 @@ fn outflanked(line: u64, own: u64, others: u64) -> u64 {
 #[inline]
 pub(crate) fn flips(square: u8, own: u64, others: u64) -> u64 {
     let square = usize::from(square & 63);
-    let [right, down_left, down, down_right] = LINES[square];
-    let below = outflanked(right, own, others)
-        | outflanked(down_left, own, others)
-        | outflanked(down, own, others)
-        | outflanked(down_right, own, others);
+    let (lines, off) = (&LINES[square], &OFF_LINES[square]);
+    let below = outflanked(lines[0], off[0], own, others)
+        | outflanked(lines[1], off[1], own, others)
+        | outflanked(lines[2], off[2], own, others)
+        | outflanked(lines[3], off[3], own, others);
 
     let (own_turned, others_turned) = (own.swap_bytes(), others.swap_bytes());
-    let [_, up_left, up, up_right] = LINES[square ^ 56];
-    let above = outflanked(up_left, own_turned, others_turned)
-        | outflanked(up, own_turned, others_turned)
-        | outflanked(up_right, own_turned, others_turned);
+    let above = outflanked(lines[4], off[4], own_turned, others_turned)
+        | outflanked(lines[5], off[5], own_turned, others_turned)
+        | outflanked(lines[6], off[6], own_turned, others_turned);
 
     // The first square to the left without a piece of the others is the highest one: spread all of them down and
     // keep the one with nothing above it.
-    let left = ((1 << square) - 1) & (0xff << (square & 56));
+    let left = lines[7];
     let mut stops = left & !others;
     stops |= stops >> 1;
     stops |= stops >> 2;
