@@ -4,7 +4,7 @@
 use agon_games::othello::Othello;
 use agon_games::perft::perft;
 use agon_games::random::{below, seeded};
-use agon_games::{Game, Noisy, Notation, Parameters, Seat, Setup, SetupError, Turn};
+use agon_games::{Game, Keyed, Noisy, Notation, Parameters, Seat, Setup, SetupError, Turn};
 
 use crate::harness::{Slow, Variant, agree, slow_perft_agrees};
 
@@ -67,6 +67,14 @@ fn a_side_without_a_placement_passes() {
     position.play(noisy[0]);
     assert_eq!((position.turn(), position.ending()), (Turn::Over, "board full"));
     assert_eq!(position.payoff(Seat::SECOND), 1);
+}
+
+/// The boards are kept as the mover sees them, so only the mover tells such twins apart.
+#[test]
+fn the_same_position_with_colours_exchanged_has_another_key() {
+    let black = read("......../......../......../...xxx../...xo.../......../......../........ o").unwrap();
+    let white = read("......../......../......../...ooo../...ox.../......../......../........ x").unwrap();
+    assert_ne!(black.key(), white.key());
 }
 
 #[test]
