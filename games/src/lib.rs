@@ -20,7 +20,10 @@ pub mod checkers;
 pub mod connect_four;
 pub mod grundy;
 pub mod nim;
+pub mod othello;
+mod outflank;
 pub mod pig;
+pub mod rolit;
 pub mod tic_tac_toe;
 
 pub use game::{

@@ -142,12 +142,14 @@ use crate::checkers::Checkers;
 use crate::connect_four::ConnectFour;
 use crate::grundy::Grundy;
 use crate::nim::Nim;
+use crate::othello::Othello;
 use crate::pig::Pig;
+use crate::rolit::Rolit;
 use crate::tic_tac_toe::TicTacToe;
 
 register! {
-    duel: TicTacToe, Nim, Grundy, ConnectFour, Checkers;
-    many: ;
+    duel: TicTacToe, Nim, Grundy, ConnectFour, Othello, Checkers;
+    many: Rolit [3, 4];
     chance: Backgammon, Pig;
 }
 

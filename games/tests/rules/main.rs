@@ -49,6 +49,8 @@ games! {
     connect_four,
     grundy,
     nim,
+    othello,
     pig,
+    rolit,
     tic_tac_toe,
 }

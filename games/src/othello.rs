@@ -1,0 +1,340 @@
+//! Othello on eight by eight squares.
+//!
+//! Seat 0 has the black discs, `x`, seat 1 the white ones, `o`. The game starts with d5 and e4 black, d4 and e5
+//! white. A move places a disc on an empty square so that it outflanks at least one of the other side's discs: a
+//! straight run of them, in any of eight directions, that ends at an own disc. All discs so outflanked turn. A side
+//! without such a move passes, and a pass is a ply; when neither side has one the game is over and more discs win.
+//!
+//! Moves are squares `a1` to `h8` with a1 at the top left, and `pass`. A position is the eight rows from the top and
+//! who moves: `......../......../......../...ox.../...xo.../......../......../........ x`.
+//!
+//! Ply bound: sixty squares are empty at the start, and since a pass is only played where the other side then has a
+//! move, there is at most one between two placements: 60 + 59. (No arrangement of the four squares in the centre
+//! makes the first one to move pass.)
+//!
+//! Two bitboards, seen from the side to move, and the set of its placements, found once when a position is reached
+//! and used by everything that asks for the turn, the moves, their number or one of them. Four words: copying is
+//! cheaper than undoing. The key is mixed from the boards when asked for, because a move changes many squares.
+
+use crate::game::{
+    Deterministic, Duel, Feature, FeatureSet, Features, Game, Keyed, Noisy, Notation, Ordered, Payoffs,
+    Reseat, Seat, Turn,
+};
+use crate::outflank::{
+    BORDER, CORNERS, X_SQUARES, captures, flips, neighbours, pick, read_rows, squares, stable, write_rows,
+    write_square,
+};
+use crate::random::{Random, mix};
+use crate::setup::{Parameter, Parameters, Setup, SetupError, Turns};
+use crate::text::{Labels, grid};
+
+/// A position.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Othello {
+    /// The discs of the side to move.
+    own: u64,
+    other: u64,
+    /// Where the side to move may place a disc.
+    placements: u64,
+    mover: Seat,
+    /// The side to move has no placement and the other one has.
+    must_pass: bool,
+}
+
+/// The square of the new disc, 0 to 63 from a1 along the rows, or a pass.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Placement(u8);
+
+const PASS: Placement = Placement(64);
+
+impl Othello {
+    #[inline]
+    fn new(own: u64, other: u64, mover: Seat) -> Othello {
+        let placements = captures(own, other);
+        let must_pass = placements == 0 && can_move(other, own);
+        Othello { own, other, placements, mover, must_pass }
+    }
+
+    /// The position after a move.
+    #[inline]
+    fn played(&self, mv: Placement) -> Othello {
+        if mv == PASS {
+            return Othello::new(self.other, self.own, self.mover.other());
+        }
+        let turned = flips(mv.0, self.own, self.other);
+        let own = self.own | turned | 1 << (mv.0 & 63);
+        Othello::new(self.other ^ turned, own, self.mover.other())
+    }
+
+    #[inline]
+    fn over(&self) -> bool {
+        self.placements == 0 && !self.must_pass
+    }
+
+    /// The discs of a seat and those of the other one.
+    fn sides(&self, seat: Seat) -> (u64, u64) {
+        if seat == self.mover { (self.own, self.other) } else { (self.other, self.own) }
+    }
+
+    fn empty(&self) -> u64 {
+        !(self.own | self.other)
+    }
+}
+
+/// Whether a side has a placement; asked only where the other one has none, which is rare.
+#[cold]
+#[inline(never)]
+fn can_move(own: u64, other: u64) -> bool {
+    captures(own, other) != 0
+}
+
+impl Game for Othello {
+    type Move = Placement;
+    const SEATS: usize = 2;
+    const PAYOFFS: Payoffs = Payoffs::DUEL;
+
+    #[inline]
+    fn turn(&self) -> Turn {
+        if self.over() { Turn::Over } else { Turn::Player(self.mover) }
+    }
+
+    #[inline]
+    fn moves(&self, out: &mut Vec<Placement>) {
+        if self.must_pass {
+            out.push(PASS);
+        }
+        out.extend(squares(self.placements).map(Placement));
+    }
+
+    #[inline]
+    fn play(&mut self, mv: Placement) {
+        *self = self.played(mv);
+    }
+
+    #[inline]
+    fn after<R>(&mut self, mv: Placement, visit: impl FnOnce(&mut Self) -> R) -> R {
+        visit(&mut self.played(mv))
+    }
+
+    fn payoff(&self, seat: Seat) -> i32 {
+        let (own, other) = self.sides(seat);
+        difference(own, other).signum()
+    }
+
+    fn ply_bound(&self) -> u32 {
+        119
+    }
+
+    #[inline]
+    fn count(&self, _scratch: &mut Vec<Placement>) -> u64 {
+        u64::from(self.placements.count_ones()) + u64::from(self.must_pass)
+    }
+
+    #[inline]
+    fn sample(&self, random: &mut Random, _scratch: &mut Vec<Placement>) -> Placement {
+        if self.placements == 0 { PASS } else { Placement(pick(self.placements, random)) }
+    }
+}
+
+/// How many more squares the first set has.
+fn difference(own: u64, other: u64) -> i32 {
+    own.count_ones() as i32 - other.count_ones() as i32
+}
+
+impl Duel for Othello {}
+impl Deterministic for Othello {}
+
+/// A corner can never be turned and anchors the discs along its edges, so an evaluation that does not see it taken
+/// is far off. Other placements are quiet.
+impl Noisy for Othello {
+    const NOISY: bool = true;
+
+    fn noisy_moves(&self, out: &mut Vec<Placement>) {
+        out.extend(squares(self.placements & CORNERS).map(Placement));
+    }
+
+    /// There is no choice where every placement is a corner.
+    fn may_stand_pat(&self) -> bool {
+        self.placements & !CORNERS != 0 || self.must_pass
+    }
+}
+
+impl Keyed for Othello {
+    #[inline]
+    fn key(&self) -> u64 {
+        mix(mix(self.own, u64::from(self.mover.0)), self.other)
+    }
+}
+
+impl Reseat for Othello {
+    fn reseat(&self, seat: Seat) -> Option<Self> {
+        let (own, other) = self.sides(seat);
+        (!self.over()).then(|| Othello::new(own, other, seat))
+    }
+}
+
+impl Ordered for Othello {
+    const SLOTS: usize = 65;
+
+    fn slot(&self, mv: Placement) -> usize {
+        usize::from(mv.0)
+    }
+
+    /// Corners first and squares that give them away last; between them the edge, and squares with few empty
+    /// neighbours, which open little to the other side.
+    #[inline]
+    fn promise(&self, mv: Placement) -> i32 {
+        if mv == PASS {
+            return 0;
+        }
+        let (square, empty) = (1 << (mv.0 & 63), self.empty());
+        if square & CORNERS != 0 {
+            return 20;
+        }
+        let around = neighbours(square) & empty;
+        let gives_corner = if around & CORNERS == 0 {
+            0
+        } else if square & X_SQUARES != 0 {
+            12
+        } else {
+            6
+        };
+        2 * i32::from(square & BORDER != 0) - gives_corner - around.count_ones() as i32
+    }
+}
+
+const DISCS: usize = 0;
+const MOBILITY: usize = 1;
+const POTENTIAL_MOBILITY: usize = 2;
+const FRONTIER: usize = 3;
+const CORNER: usize = 4;
+const X_SQUARE: usize = 5;
+const C_SQUARE: usize = 6;
+const EDGES: usize = 7;
+const STABILITY: usize = 8;
+const PARITY: usize = 9;
+
+/// The weights are in discs of the final difference: least squares over positions of plies 10 to 50 in some thousand
+/// games of a three-ply search against itself, then rounded, with mobility raised because matches said so.
+impl Features for Othello {
+    const FEATURES: &'static [Feature] = &[
+        Feature { name: "discs", weight: 0.1, about: "discs" },
+        Feature { name: "mobility", weight: 1.2, about: "placements, were it one's turn" },
+        Feature {
+            name: "potential_mobility",
+            weight: 0.3,
+            about: "empty squares next to a disc of the other side",
+        },
+        Feature { name: "frontier", weight: -0.5, about: "discs next to an empty square" },
+        Feature { name: "corners", weight: 10.0, about: "discs on corners" },
+        Feature { name: "x_squares", weight: -8.0, about: "discs diagonally next to an empty corner" },
+        Feature { name: "c_squares", weight: -2.5, about: "discs on the edge next to an empty corner" },
+        Feature { name: "edges", weight: 0.3, about: "discs on the border, corners left out" },
+        Feature { name: "stability", weight: 1.2, about: "discs found to be safe for the rest of the game" },
+        Feature {
+            name: "parity",
+            weight: 0.8,
+            about: "1 for whom the last empty square falls to without a pass",
+        },
+    ];
+
+    fn features(&self, seat: Seat, wanted: FeatureSet, values: &mut [i32]) {
+        let (own, other) = self.sides(seat);
+        let empty = self.empty();
+        let within = |squares: u64| difference(own & squares, other & squares);
+        let gives_corner = neighbours(empty & CORNERS);
+        if wanted.has(DISCS) {
+            values[DISCS] = difference(own, other);
+        }
+        if wanted.has(MOBILITY) {
+            let mobility = difference(self.placements, captures(self.other, self.own));
+            values[MOBILITY] = if seat == self.mover { mobility } else { -mobility };
+        }
+        if wanted.has(POTENTIAL_MOBILITY) {
+            values[POTENTIAL_MOBILITY] = difference(neighbours(other) & empty, neighbours(own) & empty);
+        }
+        if wanted.has(FRONTIER) {
+            values[FRONTIER] = within(neighbours(empty));
+        }
+        if wanted.has(CORNER) {
+            values[CORNER] = within(CORNERS);
+        }
+        if wanted.has(X_SQUARE) {
+            values[X_SQUARE] = within(gives_corner & X_SQUARES);
+        }
+        if wanted.has(C_SQUARE) {
+            values[C_SQUARE] = within(gives_corner & BORDER);
+        }
+        if wanted.has(EDGES) {
+            values[EDGES] = within(BORDER & !CORNERS);
+        }
+        if wanted.has(STABILITY) {
+            values[STABILITY] = difference(stable(own, !empty), stable(other, !empty));
+        }
+        if wanted.has(PARITY) {
+            let mover_is_last = empty.count_ones() % 2 == 1;
+            values[PARITY] = if mover_is_last == (seat == self.mover) { 1 } else { -1 };
+        }
+    }
+}
+
+const SYMBOLS: [char; 2] = ['x', 'o'];
+
+impl Othello {
+    fn symbol(&self, square: usize) -> char {
+        let held = |seat: &Seat| self.sides(*seat).0 >> square & 1 == 1;
+        Seat::all(2).find(held).map_or('.', |seat| SYMBOLS[seat.index()])
+    }
+}
+
+impl Notation for Othello {
+    fn write_move(&self, mv: Placement, out: &mut String) {
+        if mv == PASS {
+            out.push_str("pass");
+        } else {
+            write_square(mv.0, out);
+        }
+    }
+
+    fn board(&self) -> String {
+        grid(8, 8, Labels::TopDown, |column, row| self.symbol(8 * row + column))
+    }
+
+    fn position(&self) -> String {
+        format!("{} {}", write_rows(|square| self.symbol(square)), SYMBOLS[self.mover.index()])
+    }
+
+    fn ending(&self) -> &'static str {
+        if self.empty() == 0 { "board full" } else { "neither can move" }
+    }
+}
+
+impl Setup for Othello {
+    const NAME: &'static str = "othello";
+    const SUMMARY: &'static str = "outflank the other side's discs on eight by eight; most discs win";
+    const PARAMETERS: &'static [Parameter] = &[];
+    const TURNS: Turns = Turns::Rotate;
+
+    fn initial(_parameters: &Parameters) -> Result<Self, SetupError> {
+        let (d4, e4, d5, e5) = (1 << 27, 1 << 28, 1 << 35, 1 << 36);
+        Ok(Othello::new(d5 | e4, d4 | e5, Seat::FIRST))
+    }
+
+    /// Which of two sides moves cannot be told from the number of discs, because of passes: either is accepted.
+    fn from_position(_parameters: &Parameters, text: &str) -> Result<Self, SetupError> {
+        let wrong = |reason: String| SetupError::Position {
+            game: Self::NAME,
+            reason,
+            form: "eight rows from the top joined by / and who moves, x (first) or o; the start is \
+                   ......../......../......../...ox.../...xo.../......../......../........ x",
+        };
+        let (rows, mover) =
+            text.split_once(' ').ok_or_else(|| wrong("there is no space before the mover".to_string()))?;
+        let [black, white] = read_rows(rows, SYMBOLS).map_err(wrong)?;
+        match mover {
+            "x" => Ok(Othello::new(black, white, Seat::FIRST)),
+            "o" => Ok(Othello::new(white, black, Seat::SECOND)),
+            _ => Err(wrong("the mover is x or o".to_string())),
+        }
+    }
+}
