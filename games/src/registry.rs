@@ -134,10 +134,11 @@ macro_rules! register {
     };
 }
 
+use crate::chess::Chess;
 use crate::tic_tac_toe::TicTacToe;
 
 register! {
-    duel: TicTacToe;
+    duel: Chess, TicTacToe;
     many: ;
     chance: ;
 }

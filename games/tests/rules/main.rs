@@ -44,5 +44,6 @@ macro_rules! games {
 }
 
 games! {
+    chess,
     tic_tac_toe,
 }

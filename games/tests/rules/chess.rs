@@ -1,0 +1,2 @@
+use crate::harness::Variant;
+pub const VARIANTS: &[Variant] = &[("chess", 10)];
