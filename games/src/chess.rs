@@ -151,6 +151,18 @@ impl Chess {
         captures.any(|mv| self.board.is_legal(mv)).then_some(to)
     }
 
+    /// Whether the boards are the same by FIDE 9.2. The library's own comparison takes any piece that can go to the
+    /// en passant square for a pawn.
+    fn same_board(&self, other: &Chess) -> bool {
+        let (a, b) = (&self.board, &other.board);
+        a.side_to_move() == b.side_to_move()
+            && Piece::ALL.iter().all(|&piece| a.pieces(piece) == b.pieces(piece))
+            && Color::ALL.iter().all(|&color| {
+                a.colors(color) == b.colors(color) && a.castle_rights(color) == b.castle_rights(color)
+            })
+            && self.en_passant() == other.en_passant()
+    }
+
     /// Plays a move onto the board and pushes the key of the position left, if it can be repeated.
     #[inline]
     fn advance(&mut self, mv: Move) {
@@ -206,7 +218,7 @@ impl Clone for Chess {
 /// The same position by FIDE 9.2, the same clocks, and the same positions that can be repeated.
 impl PartialEq for Chess {
     fn eq(&self, other: &Chess) -> bool {
-        self.board.same_position(&other.board)
+        self.same_board(other)
             && self.board.halfmove_clock() == other.board.halfmove_clock()
             && self.board.fullmove_number() == other.board.fullmove_number()
             && self.repeatable() == other.repeatable()

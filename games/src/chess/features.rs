@@ -9,7 +9,7 @@
 //! board turned so that its pawns go up.
 
 use cozy_chess::{
-    BitBoard, Board, Color, Piece, get_bishop_moves, get_king_moves, get_knight_moves, get_rook_moves,
+    BitBoard, Board, Color, Piece, Square, get_bishop_moves, get_king_moves, get_knight_moves, get_rook_moves,
 };
 
 use super::{Chess, colour};
@@ -113,9 +113,9 @@ impl Features for Chess {
             let (own, other) =
                 (Pieces::of::<true>(board, own, guarded), Pieces::of::<true>(board, other, guarded));
             own.write_standing(&other, values);
-            values[Term::Mobility as usize] = own.mobility - other.mobility;
-            values[Term::QueenMobility as usize] = own.queen_mobility - other.queen_mobility;
-            values[Term::KingSafety as usize] = own.danger - other.danger;
+            values[Term::Mobility as usize] = own.squares.sum() - other.squares.sum();
+            values[Term::QueenMobility as usize] = own.queen_squares.sum() - other.queen_squares.sum();
+            values[Term::KingSafety as usize] = own.danger() - other.danger();
         } else if wanted.any(COUNTS) {
             let (own, other) =
                 (Pieces::of::<false>(board, own, [0; 2]), Pieces::of::<false>(board, other, [0; 2]));
@@ -230,9 +230,11 @@ impl Tally {
 struct Pieces {
     counts: [i32; Piece::NUM],
     square_values: i32,
-    mobility: i32,
-    queen_mobility: i32,
-    danger: i32,
+    squares: Tally,
+    queen_squares: Tally,
+    zone_squares: Tally,
+    attackers: i32,
+    attacker_units: i32,
 }
 
 impl Pieces {
@@ -240,46 +242,66 @@ impl Pieces {
     /// only what stands where is looked at.
     #[inline]
     fn of<const ATTACKS: bool>(board: &Board, color: Color, guarded: [u64; 2]) -> Pieces {
-        let own = board.colors(color);
         let occupied = board.occupied();
-        let free = !(own.0 | guarded[!color as usize]);
+        let free = !(board.colors(color).0 | guarded[!color as usize]);
         let king = board.king(!color);
         let zone = (get_king_moves(king) | king.bitboard()).0;
+        let bishop = |square| get_bishop_moves(square, occupied);
+        let rook = |square| get_rook_moves(square, occupied);
+
+        let mut pieces = Pieces::default();
+        pieces.place(board, color, Piece::Pawn, |_, _| {});
+        pieces.place(board, color, Piece::King, |_, _| {});
+        if !ATTACKS {
+            for piece in [Piece::Knight, Piece::Bishop, Piece::Rook, Piece::Queen] {
+                pieces.place(board, color, piece, |_, _| {});
+            }
+            return pieces;
+        }
+        pieces.place(board, color, Piece::Knight, |pieces, square| {
+            pieces.attack(get_knight_moves(square).0, free, zone, 2);
+        });
+        pieces.place(board, color, Piece::Bishop, |pieces, square| {
+            pieces.attack(bishop(square).0, free, zone, 2);
+        });
+        pieces.place(board, color, Piece::Rook, |pieces, square| {
+            pieces.attack(rook(square).0, free, zone, 3);
+        });
+        let others = pieces.squares;
+        pieces.squares = Tally::default();
+        pieces.place(board, color, Piece::Queen, |pieces, square| {
+            pieces.attack((bishop(square) | rook(square)).0, free, zone, 5);
+        });
+        pieces.queen_squares = std::mem::replace(&mut pieces.squares, others);
+        pieces
+    }
+
+    /// Counts the pieces of a kind and their squares' values.
+    #[inline(always)]
+    fn place(&mut self, board: &Board, color: Color, piece: Piece, each: impl Fn(&mut Pieces, Square)) {
         // Turns the board of the side whose pawns go down.
         let turn = if color == Color::White { 0 } else { 56 };
-        let mut pieces = Pieces::default();
-        let (mut squares, mut queen_squares, mut near) =
-            (Tally::default(), Tally::default(), Tally::default());
-        let (mut attackers, mut units) = (0, 0);
-        for piece in Piece::ALL {
-            let table = &SQUARE_VALUES[piece as usize];
-            for square in own & board.pieces(piece) {
-                pieces.counts[piece as usize] += 1;
-                pieces.square_values += table[square as usize ^ turn];
-                if !ATTACKS || matches!(piece, Piece::Pawn | Piece::King) {
-                    continue;
-                }
-                let (attacked, unit) = match piece {
-                    Piece::Knight => (get_knight_moves(square), 2),
-                    Piece::Bishop => (get_bishop_moves(square, occupied), 2),
-                    Piece::Rook => (get_rook_moves(square, occupied), 3),
-                    _ => (get_bishop_moves(square, occupied) | get_rook_moves(square, occupied), 5),
-                };
-                let reached = if piece == Piece::Queen { &mut queen_squares } else { &mut squares };
-                reached.add(attacked.0 & free);
-                let on_zone = attacked.0 & zone;
-                let bears = i32::from(on_zone != 0);
-                attackers += bears;
-                units += bears * unit;
-                near.add(on_zone);
-            }
+        let table = &SQUARE_VALUES[piece as usize];
+        for square in board.colored_pieces(color, piece) {
+            self.counts[piece as usize] += 1;
+            self.square_values += table[square as usize ^ turn];
+            each(self, square);
         }
-        // One piece alone makes no attack.
-        let units = if attackers < 2 { 0 } else { units + near.sum() };
-        pieces.mobility = squares.sum();
-        pieces.queen_mobility = queen_squares.sum();
-        pieces.danger = units * units / 2;
-        pieces
+    }
+
+    #[inline(always)]
+    fn attack(&mut self, attacked: u64, free: u64, zone: u64, units: i32) {
+        self.squares.add(attacked & free);
+        let bears = i32::from(attacked & zone != 0);
+        self.attackers += bears;
+        self.attacker_units += bears * units;
+        self.zone_squares.add(attacked & zone);
+    }
+
+    /// How hard the other king is attacked; one piece alone makes no attack.
+    fn danger(&self) -> i32 {
+        let units = if self.attackers < 2 { 0 } else { self.attacker_units + self.zone_squares.sum() };
+        units * units / 2
     }
 
     fn write_standing(&self, other: &Pieces, values: &mut [i32; TERMS]) {

@@ -106,11 +106,11 @@ impl Setup for Chess {
             form: "a FEN with six fields, as in rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1",
         };
         let board = Board::from_fen(text, false).map_err(|error| wrong(fen_reason(error)))?;
-        if let Some(reason) = impossible(&board) {
-            return Err(wrong(reason));
-        }
         if board.to_string() != text {
             return Err(wrong(&format!("it is not in the usual form, which would be `{board}`")));
+        }
+        if let Some(reason) = impossible(&board) {
+            return Err(wrong(reason));
         }
         let position = Chess::new(board, ply_limit(parameters));
         if position.plies() > position.ply_bound() {
