@@ -81,17 +81,17 @@ impl Features for Chess {
         Feature {
             name: "king_safety",
             weight: 0.01,
-            about: "pieces that bear on the other king's neighbourhood, squared, in hundredths of a pawn",
+            about: "two or more pieces that bear on the other king's neighbourhood, in hundredths of a pawn",
         },
         Feature {
             name: "king_shelter",
-            weight: 0.06,
+            weight: 0.04,
             about: "pawns before the king while the other side has a queen: 2 on the next row, 1 on the one after",
         },
         Feature { name: "doubled_pawns", weight: -0.12, about: "pawns behind a pawn of their own side" },
         Feature {
             name: "isolated_pawns",
-            weight: -0.12,
+            weight: -0.08,
             about: "pawns without a neighbour on the files beside",
         },
         Feature { name: "passed_pawns", weight: 0.03, about: "steps made by passed pawns, squared" },
@@ -204,8 +204,8 @@ const fn beside(squares: u64) -> u64 {
     (squares & !FILE_A) >> 1 | (squares & !FILE_H) << 1
 }
 
-/// Counts bits of up to 31 sets at once: each byte holds the sum of its row (or half of the work of counting them
-/// one by one, where the processor may not be asked to).
+/// The sizes of up to 31 sets together, a byte a row. Processors that lack an instruction for it must be provided
+/// for, and this takes two thirds of the steps of counting each set by itself.
 #[derive(Clone, Copy, Default)]
 struct Tally(u64);
 
@@ -219,7 +219,7 @@ impl Tally {
 
     #[inline]
     fn sum(self) -> i32 {
-        // Two halves, since the sum may pass a byte.
+        // Rows in pairs first, since the sum may pass a byte.
         let pairs = (self.0 & 0x00ff_00ff_00ff_00ff) + (self.0 >> 8 & 0x00ff_00ff_00ff_00ff);
         (pairs.wrapping_mul(0x0001_0001_0001_0001) >> 48) as i32
     }
@@ -301,7 +301,7 @@ impl Pieces {
     /// How hard the other king is attacked; one piece alone makes no attack.
     fn danger(&self) -> i32 {
         let units = if self.attackers < 2 { 0 } else { self.attacker_units + self.zone_squares.sum() };
-        units * units / 2
+        units * units / 6
     }
 
     fn write_standing(&self, other: &Pieces, values: &mut [i32; TERMS]) {

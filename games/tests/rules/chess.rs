@@ -486,9 +486,9 @@ fn features_of_known_positions() {
     assert_eq!(mobility("mobility"), 7 + 1);
     let shelter = values("3qk3/8/8/8/8/6P1/5P1P/3Q2K1 w - - 0 1");
     assert_eq!(shelter("king_shelter"), 5);
-    // Queen 5 and rook 3; beside h8 the queen attacks g7 and g8, the rook g7 and h7.
+    // Queen 5 and rook 3; beside h8 the queen attacks g7 and g8, the rook g7 and h7: 12 units.
     let attack = values("7k/R7/8/6Q1/8/8/8/K7 w - - 0 1");
-    assert_eq!(attack("king_safety"), (5 + 3 + 2 + 2) * (5 + 3 + 2 + 2) / 2);
+    assert_eq!(attack("king_safety"), 12 * 12 / 6);
 }
 
 #[test]
