@@ -96,7 +96,7 @@ impl Account {
 
     fn dead(&self) -> bool {
         let placement = self.seen.last().unwrap().split(' ').next().unwrap().to_string();
-        let pieces: String = placement.chars().filter(|c| c.is_ascii_alphabetic()).collect();
+        let pieces: String = placement.chars().filter(char::is_ascii_alphabetic).collect();
         let minors: String = pieces.to_lowercase().replace('k', "");
         let mut shades = Vec::new();
         for (row, text) in placement.split('/').enumerate() {
@@ -134,17 +134,17 @@ impl Account {
 fn ends_agree_with_a_textual_account() {
     let full = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1";
     let starts = [
-        (full, 1000, 40),
-        (full, 60, 20),
+        (full, 1000, 20),
+        (full, 60, 10),
         // Few pieces: repetitions, fifty moves, dead positions.
-        ("4k3/8/8/8/8/8/8/R3K3 w Q - 0 1", 1000, 60),
-        ("r3k2r/8/8/8/8/8/8/R3K2R w KQkq - 0 1", 1000, 40),
-        ("8/8/8/2k5/8/8/1PP5/2K5 w - - 0 1", 1000, 60),
-        ("k1b5/8/8/8/8/8/8/K1B2B2 w - - 0 1", 1000, 40),
-        ("kn6/8/8/8/8/8/8/KN6 w - - 0 1", 1000, 40),
+        ("4k3/8/8/8/8/8/8/R3K3 w Q - 0 1", 1000, 30),
+        ("r3k2r/8/8/8/8/8/8/R3K2R w KQkq - 0 1", 1000, 20),
+        ("8/8/8/2k5/8/8/1PP5/2K5 w - - 0 1", 1000, 30),
+        ("k1b5/8/8/8/8/8/8/K1B2B2 w - - 0 1", 1000, 20),
+        ("kn6/8/8/8/8/8/8/KN6 w - - 0 1", 1000, 20),
         // Locked pawns that may step twice: en passant rights that come and go.
-        ("4k3/3p1p2/8/4P3/4p3/8/3P1P2/4K3 w - - 0 1", 1000, 60),
-        ("8/1k1p4/8/p1p1p3/P1P1P3/8/1K1P4/8 w - - 0 1", 300, 40),
+        ("4k3/3p1p2/8/4P3/4p3/8/3P1P2/4K3 w - - 0 1", 1000, 30),
+        ("8/1k1p4/8/p1p1p3/P1P1P3/8/1K1P4/8 w - - 0 1", 300, 20),
     ];
     let mut seen = std::collections::BTreeMap::new();
     for (fen, limit, games) in starts {
@@ -451,6 +451,21 @@ fn noisy_moves_are_captures_and_queens() {
     let check = "4k3/8/8/8/8/8/4r3/4K3 w - - 0 1";
     assert_eq!(noisy(check), "Kd1 Kf1 Kxe2");
     assert!(!position(check).may_stand_pat());
+}
+
+/// Promotions count four times where moves are drawn without listing them.
+#[test]
+fn sampled_moves_are_drawn_equally() {
+    let position = position("1n2k3/P7/8/8/8/8/8/4K2R w K - 0 1");
+    let mut legal = Vec::new();
+    position.moves(&mut legal);
+    let mut drawn = vec![0; legal.len()];
+    let (mut random, mut scratch) = (seeded(2), Vec::new());
+    for _ in 0..1000 * legal.len() {
+        let mv = position.sample(&mut random, &mut scratch);
+        drawn[legal.iter().position(|known| *known == mv).unwrap()] += 1;
+    }
+    assert!(drawn.iter().all(|count| (850..1150).contains(count)), "{drawn:?}");
 }
 
 #[test]
