@@ -17,6 +17,7 @@ pub mod text;
 
 pub mod backgammon;
 pub mod checkers;
+pub mod chess;
 pub mod connect_four;
 pub mod grundy;
 pub mod nim;

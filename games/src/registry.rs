@@ -139,6 +139,7 @@ macro_rules! register {
 
 use crate::backgammon::Backgammon;
 use crate::checkers::Checkers;
+use crate::chess::Chess;
 use crate::connect_four::ConnectFour;
 use crate::grundy::Grundy;
 use crate::nim::Nim;
@@ -148,7 +149,7 @@ use crate::rolit::Rolit;
 use crate::tic_tac_toe::TicTacToe;
 
 register! {
-    duel: TicTacToe, Nim, Grundy, ConnectFour, Othello, Checkers;
+    duel: TicTacToe, Nim, Grundy, ConnectFour, Othello, Checkers, Chess;
     many: Rolit [3, 4];
     chance: Backgammon, Pig;
 }

@@ -46,6 +46,7 @@ macro_rules! games {
 games! {
     backgammon,
     checkers,
+    chess,
     connect_four,
     grundy,
     nim,
