@@ -50,7 +50,6 @@ fn rolls() {
     assert_eq!(later.count(&mut Vec::new()), 21);
     assert_eq!(later.total_weight(), 36);
     assert_eq!(["33", "61", "16"].map(|roll| later.weight(later.parse_move(roll).unwrap())), [1, 2, 2]);
-    harness::chance_frequencies("backgammon", 200_000);
 }
 
 #[test]

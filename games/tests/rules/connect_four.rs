@@ -3,7 +3,6 @@
 use std::collections::HashMap;
 
 use agon_games::connect_four::ConnectFour;
-use agon_games::random::seeded;
 use agon_games::{
     FeatureSet, Features, Game, Keyed, Noisy, Notation, Ordered, Parameters, Reseat, Seat, Setup, Turn,
 };
@@ -91,22 +90,6 @@ fn small_boards_have_their_known_values() {
         let start = ConnectFour::initial(&parameters(width, height)).unwrap();
         let found = Seat::all(2).find(|&seat| wins(seat, &start, &mut HashMap::new()));
         assert_eq!(found, winner, "{width} x {height}");
-    }
-}
-
-/// Each legal move is drawn about as often as every other.
-#[test]
-fn sampling_is_even() {
-    let mut random = seeded(2);
-    for position in [start(), after("111111777777")] {
-        let (mut moves, mut scratch) = (Vec::new(), Vec::new());
-        position.moves(&mut moves);
-        let mut seen = vec![0; moves.len()];
-        for _ in 0..1000 * moves.len() {
-            let drawn = position.sample(&mut random, &mut scratch);
-            seen[moves.iter().position(|&mv| mv == drawn).unwrap()] += 1;
-        }
-        assert!(seen.iter().all(|n| (850..1150).contains(n)), "{}: {seen:?}", position.position());
     }
 }
 

@@ -3,7 +3,6 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use agon_games::grundy::Grundy;
-use agon_games::random::seeded;
 use agon_games::{FeatureSet, Features, Game, Keyed, Notation, Ordered, Parameters, Seat, Setup, Turn};
 
 use crate::harness::{Slow, Variant, agree, slow_perft_agrees};
@@ -118,23 +117,6 @@ fn equal_heaps_are_one_choice() {
     position.play(position.parse_move("5:2+3").unwrap());
     assert_eq!(texts(&position), "3:1+2 5:1+4 5:2+3");
     assert_eq!(position.position(), "2-3-5 1");
-}
-
-/// Each legal move is drawn about as often as every other.
-#[test]
-fn sampling_is_even() {
-    let mut random = seeded(2);
-    for heaps in ["13", "3-3-9", "4-5-63"] {
-        let position = start(heaps);
-        let (mut moves, mut scratch) = (Vec::new(), Vec::new());
-        position.moves(&mut moves);
-        let mut seen = vec![0; moves.len()];
-        for _ in 0..1000 * moves.len() {
-            let drawn = position.sample(&mut random, &mut scratch);
-            seen[moves.iter().position(|&mv| mv == drawn).unwrap()] += 1;
-        }
-        assert!(seen.iter().all(|n| (850..1150).contains(n)), "{}: {seen:?}", position.position());
-    }
 }
 
 /// Heaps in the order they arose, the new ones at the end.

@@ -135,7 +135,6 @@ impl UniformVisitor for Record {
 }
 
 /// A second implementation of a game's rules, written for clearness and not for speed.
-#[allow(dead_code, reason = "used by the games without published tables")]
 pub trait Slow: Clone {
     /// `seat 0`, `chance` or `over`.
     fn turn(&self) -> String;
@@ -148,7 +147,6 @@ pub trait Slow: Clone {
 }
 
 /// Follows random games of the fast rules with the slow ones and compares turn, legal moves and payoffs at each ply.
-#[allow(dead_code, reason = "used by the games without published tables")]
 pub fn agree<S: Slow>(game: &str, slow: &S, seed: u64, games: u64) {
     spec(game).visit_any(Agree { game, slow, seed, games });
 }
@@ -196,7 +194,6 @@ impl<S: Slow> UniformVisitor for Agree<'_, S> {
 }
 
 /// The slow rules' own perft, for the lines of the table that start where `slow` does and are not deeper than `depth`.
-#[allow(dead_code, reason = "used by the games without published tables")]
 pub fn slow_perft_agrees<S: Slow>(game: &str, slow: &S, depth: u32) {
     let game = spec(game);
     let lines = perft_lines(game.name());
@@ -223,47 +220,76 @@ fn slow_perft<S: Slow>(slow: &S, depth: u32) -> u64 {
     leaves.sum()
 }
 
-/// How often each outcome of chance is drawn against its weight: chi-square below its 99.99 % point.
-#[allow(dead_code, reason = "used by the games with chance")]
-pub fn chance_frequencies(game: &str, draws: u32) {
-    spec(game).visit(Frequencies(draws));
+/// How often each move or outcome is drawn against its weight, in positions along a random game: chi-square below its
+/// 99.999 % point.
+pub fn sampling(variants: &[Variant]) {
+    for (text, _) in variants {
+        spec(text).visit(Frequencies(text));
+    }
 }
 
-struct Frequencies(u32);
+struct Frequencies<'a>(&'a str);
 
-impl Visitor for Frequencies {
-    type Output = ();
-    fn duel<G: DuelGame>(self, _: &Parameters) {}
-    fn many<G: ManyGame>(self, _: &Parameters) {}
-    fn chance<G: ChanceGame>(self, parameters: &Parameters) {
+impl Frequencies<'_> {
+    fn check<G: Complete>(&self, parameters: &Parameters, weight: impl Fn(&G, G::Move) -> u32) {
         let mut random = seeded(11);
         let mut scratch = Vec::new();
-        let mut position = G::initial(parameters).unwrap_or_else(|error| panic!("{error}"));
-        let mut checked = 0;
-        while position.turn() != Turn::Over && checked < 3 {
-            if position.turn() == Turn::Chance {
-                let mut outcomes = Vec::new();
-                position.moves(&mut outcomes);
-                let mut seen = vec![0u32; outcomes.len()];
-                for _ in 0..self.0 {
-                    let outcome = position.sample(&mut random, &mut scratch);
-                    seen[outcomes.iter().position(|known| *known == outcome).expect("a listed outcome")] += 1;
+        let start = G::initial(parameters).unwrap_or_else(|error| panic!("{error}"));
+        for game in 0..3 {
+            let mut position = start.clone();
+            for ply in 0.. {
+                let turn = position.turn();
+                if turn == Turn::Over {
+                    break;
                 }
-                let chi_square: f64 = outcomes.iter().zip(&seen).fold(0.0, |sum, (&outcome, &seen)| {
-                    let share = f64::from(position.weight(outcome)) / f64::from(position.total_weight());
-                    let expected = share * f64::from(self.0);
-                    sum + (f64::from(seen) - expected).powi(2) / expected
-                });
-                // Wilson and Hilferty's approximation of the 99.99 % point.
-                let freedom = outcomes.len() as f64 - 1.0;
-                let shift = 2.0 / (9.0 * freedom);
-                let bound = freedom * (1.0 - shift + 3.719 * shift.sqrt()).powi(3);
-                assert!(chi_square < bound, "{seen:?}: chi-square {chi_square}, bound {bound}");
-                checked += 1;
+                // The first plies, and now and then a later one.
+                if ply < 2 + game || ply % 23 == 5 * game {
+                    let mut moves = Vec::new();
+                    position.moves(&mut moves);
+                    let weights: Vec<f64> = moves
+                        .iter()
+                        .map(|&mv| if turn == Turn::Chance { f64::from(weight(&position, mv)) } else { 1.0 })
+                        .collect();
+                    let draws = 200 * moves.len().min(50);
+                    let mut seen = vec![0u32; moves.len()];
+                    for _ in 0..draws {
+                        let drawn = position.sample(&mut random, &mut scratch);
+                        seen[moves.iter().position(|known| *known == drawn).expect("a legal move")] += 1;
+                    }
+                    let total: f64 = weights.iter().sum();
+                    let chi_square: f64 = weights.iter().zip(&seen).fold(0.0, |sum, (weight, &seen)| {
+                        let expected = draws as f64 * weight / total;
+                        sum + (f64::from(seen) - expected).powi(2) / expected
+                    });
+                    if moves.len() > 1 {
+                        // Wilson and Hilferty's approximation of the point.
+                        let freedom = moves.len() as f64 - 1.0;
+                        let shift = 2.0 / (9.0 * freedom);
+                        let bound = freedom * (1.0 - shift + 4.265 * shift.sqrt()).powi(3);
+                        let place = position.position();
+                        assert!(
+                            chi_square < bound,
+                            "{} {place}: {seen:?}: {chi_square} above {bound}",
+                            self.0
+                        );
+                    }
+                }
+                let mv = position.sample(&mut random, &mut scratch);
+                position.play(mv);
             }
-            let mv = position.sample(&mut random, &mut scratch);
-            position.play(mv);
         }
-        assert_eq!(checked, 3);
+    }
+}
+
+impl Visitor for Frequencies<'_> {
+    type Output = ();
+    fn duel<G: DuelGame>(self, parameters: &Parameters) {
+        self.check::<G>(parameters, |_, _| 1);
+    }
+    fn many<G: ManyGame>(self, parameters: &Parameters) {
+        self.check::<G>(parameters, |_, _| 1);
+    }
+    fn chance<G: ChanceGame>(self, parameters: &Parameters) {
+        self.check::<G>(parameters, |position: &G, outcome| position.weight(outcome));
     }
 }

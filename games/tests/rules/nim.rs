@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 
-use agon_games::random::seeded;
 use agon_games::nim::{Nim, ONE_HEAP_NOTE};
 use agon_games::{Game, Keyed, Notation, Ordered, Parameters, Seat, Setup, Turn};
 
@@ -70,23 +69,6 @@ fn a_promising_move_leaves_a_zero_sum() {
 fn one_heap_is_explained() {
     assert!(ONE_HEAP_NOTE.contains("`grundy`"));
     assert!(Nim::SUMMARY.contains("grundy") && Nim::PARAMETERS[0].about.contains("grundy"));
-}
-
-/// Each legal move is drawn about as often as every other.
-#[test]
-fn sampling_is_even() {
-    let mut random = seeded(2);
-    for (heaps, text) in [("3-4-5", "3-0-5 1"), ("1-9-1-2", "0-9-0-1 1"), ("60-50-30", "60-0-30 1"), ("63-63-5", "63-63-0 1")] {
-        let position = Nim::from_position(&parameters(heaps), text).unwrap();
-        let (mut moves, mut scratch) = (Vec::new(), Vec::new());
-        position.moves(&mut moves);
-        let mut seen = vec![0; moves.len()];
-        for _ in 0..1000 * moves.len() {
-            let drawn = position.sample(&mut random, &mut scratch);
-            seen[moves.iter().position(|&mv| mv == drawn).unwrap()] += 1;
-        }
-        assert!(seen.iter().all(|n| (850..1150).contains(n)), "{}: {seen:?}", position.position());
-    }
 }
 
 /// Heaps as numbers in a list, moves by counting up.

@@ -141,7 +141,6 @@ fn decisions() {
     ] {
         assert_eq!(legal(&read(100, text).unwrap()), moves, "{text}");
     }
-    harness::chance_frequencies("pig", 60_000);
 }
 
 #[test]
