@@ -11,7 +11,7 @@
 //! sizes, the sum and the number of heaps can be.
 //!
 //! The number of heaps of each size, with the set of sizes that there are, the number of moves, the key and
-//! the sum of Grundy values kept along. A move changes three numbers, so it is undone and not copied.
+//! the sum of Grundy values kept along.
 
 use crate::game::{
     Deterministic, Duel, Feature, FeatureSet, Features, Game, Keyed, Noisy, Notation, Ordered, Payoffs,
@@ -118,14 +118,6 @@ impl Grundy {
         self.moves -= splits(heap) * u16::from(last);
     }
 
-    #[inline]
-    fn join(&mut self, Split { heap, part }: Split) {
-        self.remove(usize::from(part));
-        self.remove(usize::from(heap - part));
-        self.add(usize::from(heap));
-        self.mover = self.mover.other();
-    }
-
     fn heaps(&self) -> impl Iterator<Item = usize> {
         (0..SIZES).flat_map(|size| std::iter::repeat_n(size, usize::from(self.counts[size])))
     }
@@ -165,14 +157,6 @@ impl Game for Grundy {
     }
 
     #[inline]
-    fn after<R>(&mut self, mv: Split, visit: impl FnOnce(&mut Self) -> R) -> R {
-        self.play(mv);
-        let result = visit(self);
-        self.join(mv);
-        result
-    }
-
-    #[inline]
     fn count(&self, _scratch: &mut Vec<Split>) -> u64 {
         u64::from(self.moves)
     }
@@ -205,13 +189,6 @@ impl Keyed for Grundy {
 impl Reseat for Grundy {
     fn reseat(&self, seat: Seat) -> Option<Self> {
         Some(Grundy { mover: seat, ..self.clone() })
-    }
-
-    fn after_reseat<R>(&mut self, seat: Seat, visit: impl FnOnce(&mut Self) -> R) -> Option<R> {
-        let mover = std::mem::replace(&mut self.mover, seat);
-        let result = visit(self);
-        self.mover = mover;
-        Some(result)
     }
 }
 
