@@ -134,10 +134,11 @@ macro_rules! register {
     };
 }
 
+use crate::go::Go;
 use crate::tic_tac_toe::TicTacToe;
 
 register! {
-    duel: TicTacToe;
+    duel: TicTacToe, Go;
     many: ;
     chance: ;
 }

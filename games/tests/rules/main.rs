@@ -44,5 +44,6 @@ macro_rules! games {
 }
 
 games! {
+    go,
     tic_tac_toe,
 }
