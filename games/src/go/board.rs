@@ -246,12 +246,15 @@ impl Board {
     #[inline]
     pub(super) fn has_liberty_after(&self, point: Point, colour: u8) -> bool {
         let around = neighbours(point).map(|next| self.cell(next));
-        if around.iter().any(|cell| cell.colour == EMPTY) {
+        // All four are looked at, here and in what follows: stopping at the first costs more in branches that
+        // cannot be foreseen.
+        if around.iter().fold(false, |found, cell| found | (cell.colour == EMPTY)) {
             return true;
         }
         // An own chain must have a liberty elsewhere; a chain of the other side must have none.
-        around.iter().any(|cell| {
-            cell.colour != BORDER && self.has_liberty_elsewhere(around, cell.chain) == (cell.colour == colour)
+        around.iter().fold(false, |found, cell| {
+            let fits = self.has_liberty_elsewhere(around, cell.chain) == (cell.colour == colour);
+            found | (fits & (cell.colour != BORDER))
         })
     }
 
@@ -310,10 +313,10 @@ impl Board {
     pub(super) fn is_eye(&self, point: Point, colour: u8) -> bool {
         let around = neighbours(point).map(|next| self.colour(next));
         // The border's bits are those of both colours.
-        if around.iter().any(|held| held & colour == 0) {
+        if around.iter().fold(colour, |all, held| all & held) == 0 {
             return false;
         }
-        let edge = around.contains(&BORDER);
+        let edge = around.iter().fold(0, |any, held| any | held) == BORDER;
         let taken = diagonals(point).iter().filter(|&&next| self.colour(next) == opposite(colour)).count();
         taken + usize::from(edge) < 2
     }
@@ -359,7 +362,7 @@ impl Board {
             let &Cell { colour: held, chain, .. } = self.cell(next);
             if held == colour {
                 self.join::<JOURNAL>(self.cell(point).chain, chain);
-            } else if held == opposite(colour) && self.cell(chain).liberties == 0 {
+            } else if (held == opposite(colour)) & (self.cell(chain).liberties == 0) {
                 self.capture::<JOURNAL>(chain, held);
             }
         }

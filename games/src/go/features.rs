@@ -24,20 +24,20 @@ impl Features for Go {
         Feature { name: "stones", weight: 1.0, about: "stones on the board" },
         Feature {
             name: "territory",
-            weight: 0.4,
+            weight: 0.2,
             about: "empty points in regions that touch no other stones",
         },
         Feature { name: "influence", weight: 0.6, about: "empty points reached in fewer steps, up to five" },
-        Feature { name: "liberties", weight: 0.1, about: "empty points next to own stones" },
-        Feature { name: "atari", weight: -0.3, about: "own stones in chains with one liberty" },
+        Feature { name: "liberties", weight: 0.05, about: "empty points next to own stones" },
+        Feature { name: "atari", weight: -0.8, about: "own stones in chains with one liberty" },
         Feature {
             name: "hanging",
-            weight: 1.0,
+            weight: 0.8,
             about: "stones of the other side in atari where the mover can capture them",
         },
-        Feature { name: "chains", weight: -0.2, about: "chains: fewer are better connected" },
-        Feature { name: "eyes", weight: 0.5, about: "single-point eyes" },
-        Feature { name: "edge", weight: -0.2, about: "stones on the outermost line" },
+        Feature { name: "chains", weight: -0.5, about: "chains: fewer are better connected" },
+        Feature { name: "eyes", weight: 0.3, about: "single-point eyes" },
+        Feature { name: "edge", weight: -0.5, about: "stones on the outermost line" },
         Feature { name: "komi", weight: 0.5, about: "half points of komi: White's gain, Black's loss" },
     ];
 

@@ -30,7 +30,7 @@ use crate::game::{Deterministic, Duel, Game, Keyed, Noisy, Notation, Ordered, Pa
 use crate::random::{Random, below, mix};
 use crate::setup::{Domain, Parameter, Parameters, Setup, SetupError, Turns};
 use crate::text::{Labels, grid};
-use board::{BLACK, Before, Board, EMPTY, Point, WHITE, opposite, point_at, row_and_column};
+use board::{Before, Board, EMPTY, Point, opposite, point_at, row_and_column};
 
 /// A position.
 pub struct Go {
@@ -320,6 +320,7 @@ impl Keyed for Go {
     }
 }
 
+/// The passes stay as they are: giving the turn away is not a pass.
 impl Reseat for Go {
     fn reseat(&self, seat: Seat) -> Option<Self> {
         let mut position = self.clone();
@@ -507,6 +508,5 @@ fn read_position(size: usize, text: &str) -> Result<(Board, Clock), String> {
     if placed > 0 && stones[usize::from((placed - 1) % 2)] == 0 {
         return Err("the side that placed the last stone has none on the board".to_string());
     }
-    debug_assert!(stones_of(Seat::FIRST) == BLACK && stones_of(Seat::SECOND) == WHITE);
     Ok((board, Clock { mover, passes: passes as u8, plies }))
 }

@@ -176,7 +176,7 @@ impl Slow for Plain {
 #[test]
 fn second_implementation_agrees() {
     for (size, komi, games) in
-        [(2, 0.0, 300), (2, 1.0, 100), (3, 1.0, 300), (3, -2.5, 50), (4, -0.5, 100), (5, 3.0, 40), (9, 7.5, 6)]
+        [(2, 0.0, 500), (2, 1.0, 100), (3, 1.0, 500), (3, -2.5, 50), (4, -0.5, 200), (5, 3.0, 100), (9, 7.5, 15)]
     {
         agree(&format!("go:size={size},komi={komi}"), &Plain::new(size, komi), 5, games);
     }
@@ -187,7 +187,7 @@ fn second_implementation_counts_the_same() {
     for (size, depth) in [(2, 8), (3, 4), (4, 3), (5, 2), (9, 2), (19, 1)] {
         slow_perft_agrees(&format!("go:size={size}"), &Plain::new(size, 7.5), depth);
     }
-    count_table(1_000);
+    count_table(20_000);
 }
 
 #[test]
