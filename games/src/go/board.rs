@@ -427,7 +427,7 @@ impl Board {
 
     /// Takes the last stone back that has not been taken back yet.
     #[inline]
-    pub(super) fn undo(&mut self, before: Before) {
+    pub(super) fn undo(&mut self, before: &Before) {
         for &(point, cell) in self.journal[before.journal..].iter().rev() {
             self.cells[usize::from(point) & MASK] = cell;
         }

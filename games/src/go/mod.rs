@@ -243,7 +243,7 @@ impl Game for Go {
         let result = visit(self);
         if let Some((before, new)) = placed {
             self.history.pop(new);
-            self.board.undo(before);
+            self.board.undo(&before);
         }
         self.clock = clock;
         result
