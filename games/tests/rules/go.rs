@@ -191,7 +191,7 @@ fn second_implementation_counts_the_same() {
 }
 
 #[test]
-#[ignore = "takes minutes: how the numbers of the table were made"]
+#[ignore = "takes minutes: counts every line of the table"]
 fn second_implementation_counts_the_same_to_the_end_of_the_table() {
     count_table(u64::MAX);
 }
