@@ -19,6 +19,7 @@ pub mod backgammon;
 pub mod checkers;
 pub mod chess;
 pub mod connect_four;
+pub mod go;
 pub mod grundy;
 pub mod nim;
 pub mod othello;

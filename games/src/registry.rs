@@ -141,6 +141,7 @@ use crate::backgammon::Backgammon;
 use crate::checkers::Checkers;
 use crate::chess::Chess;
 use crate::connect_four::ConnectFour;
+use crate::go::Go;
 use crate::grundy::Grundy;
 use crate::nim::Nim;
 use crate::othello::Othello;
@@ -149,7 +150,7 @@ use crate::rolit::Rolit;
 use crate::tic_tac_toe::TicTacToe;
 
 register! {
-    duel: TicTacToe, Nim, Grundy, ConnectFour, Othello, Checkers, Chess;
+    duel: TicTacToe, Nim, Grundy, ConnectFour, Othello, Checkers, Chess, Go;
     many: Rolit [3, 4];
     chance: Backgammon, Pig;
 }

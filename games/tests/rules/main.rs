@@ -48,6 +48,7 @@ games! {
     checkers,
     chess,
     connect_four,
+    go,
     grundy,
     nim,
     othello,

@@ -1,0 +1,512 @@
+//! Go: two sides place stones, surrounded ones are captured, and the greater area wins.
+//!
+//! Seat 0 has the black stones. A move places a stone on an empty point; then chains of the other side without a
+//! liberty are captured. A stone that would leave its own chain without a liberty (suicide) is not allowed, nor one
+//! that recreates the stones of any earlier position, whoever moved then (positional superko). Passing is always
+//! allowed, and two passes in a row end the game. A game of twice as many plies as the board has points, but at
+//! least fifty, ends at that limit with the stones as they stand. No stone counts as dead: a side's area is its
+//! stones and the empty regions that touch no other stones (Tromp and Taylor's counting); White's has the komi
+//! added. With a whole komi the game can be drawn.
+//!
+//! Moves are as in GTP: `C3` with A1 at the bottom left, no column I, and `pass`. A position is the rows from the
+//! top, `X` for Black, `O` for White and `.`, then who moves, the passes just made and the plies played, as in
+//! `.../.X./... O 0 1`. The history is not in it: of what went before, only the position itself may not recur.
+//!
+//! Playouts draw among the legal stones that do not fill a single-point eye of the mover, and pass only when
+//! there is none. An eye has own stones or the border on its four sides and at most one of the other side's stones
+//! on its diagonals, none at the edge.
+//!
+//! Chains are kept move by move (`board`), and visiting takes the changes back from a journal, since copying all
+//! cells is dearer. A position can only recur if the stone just placed had been captured there before: only then
+//! is the hash after the move looked up in the history, and there a filter of bits answers most questions.
+
+mod board;
+mod features;
+mod rows;
+
+use std::fmt;
+
+use crate::game::{Deterministic, Duel, Game, Keyed, Noisy, Notation, Ordered, Payoffs, Reseat, Seat, Turn};
+use crate::random::{Random, below, mix};
+use crate::setup::{Domain, Parameter, Parameters, Setup, SetupError, Turns};
+use crate::text::{Labels, grid};
+use board::{Before, Board, EMPTY, Point, opposite, point_at, row_and_column};
+
+/// A position.
+pub struct Go {
+    board: Board,
+    clock: Clock,
+    history: History,
+    /// In half points.
+    komi: i32,
+    /// The number of plies at which the game ends.
+    limit: u16,
+}
+
+/// Whose turn it is and how long the game has lasted.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Clock {
+    mover: Seat,
+    /// Passes just made, one after the other.
+    passes: u8,
+    plies: u16,
+}
+
+/// A stone on a point, or a pass.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Move(Point);
+
+/// Cell 0 is never a point.
+const PASS: Move = Move(0);
+
+/// The hashes of all positions of the board, the present one included.
+#[derive(PartialEq, Eq)]
+struct History {
+    hashes: Vec<u64>,
+    /// A bit for the low bits of every hash: where it is not set the position is new.
+    filter: [u64; History::WORDS],
+}
+
+impl History {
+    const WORDS: usize = 64;
+
+    /// Room for a game's end, so that playouts do not allocate while they run.
+    fn with_room(limit: u16) -> History {
+        History { hashes: Vec::with_capacity(usize::from(limit) + 1), filter: [0; History::WORDS] }
+    }
+
+    #[inline]
+    fn bit(hash: u64) -> (usize, u64) {
+        ((hash >> 6) as usize % History::WORDS, 1 << (hash & 63))
+    }
+
+    /// Adds a position and says whether its bit is new.
+    #[inline]
+    fn push(&mut self, hash: u64) -> bool {
+        let (word, bit) = History::bit(hash);
+        let new = self.filter[word] & bit == 0;
+        self.filter[word] |= bit;
+        self.hashes.push(hash);
+        new
+    }
+
+    /// Takes back a push that has answered `new`.
+    #[inline]
+    fn pop(&mut self, new: bool) {
+        if let Some(hash) = self.hashes.pop()
+            && new
+        {
+            let (word, bit) = History::bit(hash);
+            self.filter[word] &= !bit;
+        }
+    }
+
+    #[inline]
+    fn contains(&self, hash: u64) -> bool {
+        let (word, bit) = History::bit(hash);
+        self.filter[word] & bit != 0 && self.hashes.contains(&hash)
+    }
+}
+
+impl Clone for Go {
+    fn clone(&self) -> Self {
+        let mut history = History::with_room(self.limit);
+        history.hashes.extend_from_slice(&self.history.hashes);
+        history.filter = self.history.filter;
+        Go { board: self.board.clone(), history, ..*self }
+    }
+
+    fn clone_from(&mut self, source: &Self) {
+        self.board.clone_from(&source.board);
+        self.history.hashes.clone_from(&source.history.hashes);
+        self.history.filter = source.history.filter;
+        self.clock = source.clock;
+        self.komi = source.komi;
+        self.limit = source.limit;
+    }
+}
+
+impl PartialEq for Go {
+    fn eq(&self, other: &Self) -> bool {
+        self.clock == other.clock
+            && self.komi == other.komi
+            && self.board == other.board
+            && self.history == other.history
+    }
+}
+
+impl Eq for Go {}
+
+impl fmt::Debug for Go {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} after {} positions", self.position(), self.history.hashes.len())
+    }
+}
+
+/// The colour of a seat's stones.
+#[inline]
+const fn stones_of(seat: Seat) -> u8 {
+    seat.0 + 1
+}
+
+impl Go {
+    fn new(parameters: &Parameters, board: Board, clock: Clock) -> Go {
+        let limit = ply_limit(board.size());
+        let mut history = History::with_room(limit);
+        history.push(board.totals().hash);
+        Go { board, clock, history, komi: parameters.halves("komi"), limit }
+    }
+
+    /// The colour of the mover's stones.
+    #[inline]
+    fn colour(&self) -> u8 {
+        stones_of(self.clock.mover)
+    }
+
+    #[inline]
+    fn over(&self) -> bool {
+        self.clock.passes >= 2 || self.clock.plies >= self.limit
+    }
+
+    /// Whether the mover may place a stone on this empty point.
+    #[inline]
+    fn allows(&self, point: Point) -> bool {
+        let colour = self.colour();
+        self.board.has_liberty_after(point, colour)
+            && !(self.board.was_captured(point, colour)
+                && self.history.contains(self.board.hash_after(point, colour)))
+    }
+
+    #[inline]
+    fn allowed_points(&self) -> impl Iterator<Item = Point> {
+        self.board.points().filter(|&point| self.board.colour(point) == EMPTY && self.allows(point))
+    }
+
+    /// How many half points Black is ahead, with the stones as they stand.
+    fn lead(&self) -> i32 {
+        let [black, white] = rows::area(&self.board);
+        2 * (black - white) - self.komi
+    }
+
+    #[inline]
+    fn tick(&mut self, passes: u8) {
+        let Clock { mover, plies, .. } = self.clock;
+        self.clock = Clock { mover: mover.other(), passes, plies: plies + 1 };
+    }
+}
+
+impl Game for Go {
+    type Move = Move;
+    const SEATS: usize = 2;
+    const PAYOFFS: Payoffs = Payoffs::DUEL;
+
+    #[inline]
+    fn turn(&self) -> Turn {
+        if self.over() { Turn::Over } else { Turn::Player(self.clock.mover) }
+    }
+
+    fn moves(&self, out: &mut Vec<Move>) {
+        if !self.over() {
+            out.extend(self.allowed_points().map(Move));
+            out.push(PASS);
+        }
+    }
+
+    #[inline]
+    fn play(&mut self, mv: Move) {
+        if mv == PASS {
+            self.tick(self.clock.passes + 1);
+        } else {
+            self.board.place::<false>(mv.0, self.colour());
+            self.history.push(self.board.totals().hash);
+            self.tick(0);
+        }
+    }
+
+    fn payoff(&self, seat: Seat) -> i32 {
+        let lead = self.lead().signum();
+        if seat == Seat::FIRST { lead } else { -lead }
+    }
+
+    fn ply_bound(&self) -> u32 {
+        u32::from(self.limit)
+    }
+
+    #[inline]
+    fn after<R>(&mut self, mv: Move, visit: impl FnOnce(&mut Self) -> R) -> R {
+        let clock = self.clock;
+        let placed: Option<(Before, bool)> = (mv != PASS).then(|| {
+            let before = self.board.place_with_undo(mv.0, self.colour());
+            (before, self.history.push(self.board.totals().hash))
+        });
+        self.tick(if placed.is_some() { 0 } else { clock.passes + 1 });
+        let result = visit(self);
+        if let Some((before, new)) = placed {
+            self.history.pop(new);
+            self.board.undo(&before);
+        }
+        self.clock = clock;
+        result
+    }
+
+    fn count(&self, _scratch: &mut Vec<Move>) -> u64 {
+        if self.over() {
+            return 0;
+        }
+        1 + self.board.empties().iter().filter(|&&point| self.allows(point)).count() as u64
+    }
+
+    /// Draws among the empty points and the pass until what is drawn is legal.
+    #[inline]
+    fn sample(&self, random: &mut Random, _scratch: &mut Vec<Move>) -> Move {
+        let empties = self.board.empties();
+        loop {
+            match empties.get(below(random, empties.len() + 1)) {
+                None => return PASS,
+                Some(&point) if self.allows(point) => return Move(point),
+                Some(_) => {}
+            }
+        }
+    }
+
+    /// Draws among the empty points until what is drawn fits; after a few vain draws lists what fits.
+    #[inline]
+    fn rollout(&self, random: &mut Random, scratch: &mut Vec<Move>) -> Move {
+        const DRAWS: usize = 6;
+        let colour = self.colour();
+        let fits = |point: &Point| !self.board.is_eye(*point, colour) && self.allows(*point);
+        let empties = self.board.empties();
+        if empties.is_empty() {
+            return PASS;
+        }
+        for _ in 0..DRAWS {
+            let point = empties[below(random, empties.len())];
+            if fits(&point) {
+                return Move(point);
+            }
+        }
+        scratch.clear();
+        scratch.extend(empties.iter().copied().filter(fits).map(Move));
+        if scratch.is_empty() { PASS } else { scratch[below(random, scratch.len())] }
+    }
+}
+
+impl Duel for Go {}
+impl Deterministic for Go {}
+
+impl Noisy for Go {
+    const NOISY: bool = true;
+
+    /// Captures.
+    fn noisy_moves(&self, out: &mut Vec<Move>) {
+        if self.over() {
+            return;
+        }
+        let other = opposite(self.colour());
+        let captures = |&point: &Point| {
+            self.board.colour(point) == EMPTY && self.board.stones_in_atari(point, other) > 0
+        };
+        out.extend(self.board.points().filter(captures).filter(|&point| self.allows(point)).map(Move));
+    }
+}
+
+impl Keyed for Go {
+    const PATH_DEPENDENT: bool = true;
+
+    /// The stones, who moves, and how many passes were just made.
+    fn key(&self) -> u64 {
+        let Clock { mover, passes, .. } = self.clock;
+        mix(self.board.totals().hash, u64::from(mover.0) | u64::from(passes) << 1)
+    }
+}
+
+/// The passes stay as they are: giving the turn away is not a pass.
+impl Reseat for Go {
+    fn reseat(&self, seat: Seat) -> Option<Self> {
+        let mut position = self.clone();
+        position.clock.mover = seat;
+        Some(position)
+    }
+
+    #[inline]
+    fn after_reseat<R>(&mut self, seat: Seat, visit: impl FnOnce(&mut Self) -> R) -> Option<R> {
+        let mover = std::mem::replace(&mut self.clock.mover, seat);
+        let result = visit(self);
+        self.clock.mover = mover;
+        Some(result)
+    }
+}
+
+impl Ordered for Go {
+    const SLOTS: usize = point_at(19, 0) as usize;
+
+    fn slot(&self, mv: Move) -> usize {
+        usize::from(mv.0)
+    }
+
+    /// Captures first, then stones that save a chain in atari, then those that touch stones of the other side,
+    /// away from the edge; a pass and an own eye filled come last.
+    fn promise(&self, mv: Move) -> i32 {
+        if mv == PASS {
+            return -50;
+        }
+        let (board, colour) = (&self.board, self.colour());
+        if board.is_eye(mv.0, colour) {
+            return -100;
+        }
+        let captured = i32::from(board.stones_in_atari(mv.0, opposite(colour)));
+        let (others, empty) = board.next_to(mv.0, opposite(colour));
+        let saved = if empty >= 2 { i32::from(board.stones_in_atari(mv.0, colour)) } else { 0 };
+        100 * captured + 60 * saved + 4 * others as i32 + 3 * self.line(mv.0).min(3)
+    }
+}
+
+impl Go {
+    /// The line that a point is on: 0 at the edge.
+    fn line(&self, point: Point) -> i32 {
+        let (row, column) = row_and_column(point);
+        let last = self.board.size() - 1;
+        row.min(last - row).min(column).min(last - column) as i32
+    }
+}
+
+impl Notation for Go {
+    fn write_move(&self, mv: Move, out: &mut String) {
+        if mv == PASS {
+            out.push_str("pass");
+        } else {
+            let (row, column) = row_and_column(mv.0);
+            out.push(Labels::Go.column(column));
+            out.push_str(&(row + 1).to_string());
+        }
+    }
+
+    fn parse_move(&self, text: &str) -> Option<Move> {
+        if self.over() {
+            return None;
+        }
+        if text.eq_ignore_ascii_case("pass") {
+            return Some(PASS);
+        }
+        let size = self.board.size();
+        let column = Labels::Go.column_named(text.chars().next()?, size)?;
+        let row: usize = text.get(1..)?.parse().ok().filter(|row| (1..=size).contains(row))?;
+        let mv = Move(point_at(row - 1, column));
+        let legal = self.board.colour(mv.0) == EMPTY && self.allows(mv.0);
+        // Written again, so that `C03` and `C+3` name nothing.
+        (legal && self.move_text(mv).eq_ignore_ascii_case(text)).then_some(mv)
+    }
+
+    fn board(&self) -> String {
+        let size = self.board.size();
+        grid(size, size, Labels::Go, |column, row| self.symbol(row, column))
+    }
+
+    fn position(&self) -> String {
+        let size = self.board.size();
+        let row = |row| (0..size).map(|column| self.symbol(row, column)).collect::<String>();
+        let rows: Vec<String> = (0..size).rev().map(row).collect();
+        let Clock { mover, passes, plies } = self.clock;
+        format!("{} {} {passes} {plies}", rows.join("/"), SYMBOLS[usize::from(stones_of(mover))])
+    }
+
+    fn ending(&self) -> &'static str {
+        if self.clock.passes >= 2 { "two passes" } else { "ply limit" }
+    }
+}
+
+/// By colour.
+const SYMBOLS: [char; 3] = ['.', 'X', 'O'];
+
+impl Go {
+    fn symbol(&self, row: usize, column: usize) -> char {
+        SYMBOLS[usize::from(self.board.colour(point_at(row, column)))]
+    }
+}
+
+/// Twice the number of points; small boards get more than that, since all of them may be captured several times.
+const fn ply_limit(size: usize) -> u16 {
+    let limit = 2 * size * size;
+    if limit < 50 { 50 } else { limit as u16 }
+}
+
+impl Setup for Go {
+    const NAME: &'static str = "go";
+    const SUMMARY: &'static str = "surround points: area scoring, positional superko, no suicide";
+    const PARAMETERS: &'static [Parameter] = &[
+        Parameter {
+            name: "size",
+            default: "9",
+            domain: Domain::Integer { min: 2, max: 19 },
+            about: "points on a side of the board",
+        },
+        Parameter {
+            name: "komi",
+            default: "7.5",
+            domain: Domain::Halves { min: -722, max: 722 },
+            about: "points that White gets for moving second",
+        },
+    ];
+    const TURNS: Turns = Turns::Rotate;
+
+    fn initial(parameters: &Parameters) -> Result<Self, SetupError> {
+        let size = parameters.integer("size") as usize;
+        let board = Board::new(size, |_, _| EMPTY).expect("a board without stones has no captured chain");
+        Ok(Go::new(parameters, board, Clock { mover: Seat::FIRST, passes: 0, plies: 0 }))
+    }
+
+    fn from_position(parameters: &Parameters, text: &str) -> Result<Self, SetupError> {
+        let size = parameters.integer("size") as usize;
+        read_position(size, text).map(|(board, clock)| Go::new(parameters, board, clock)).map_err(|reason| {
+            let form = "rows from the top, who moves, passes just made and plies played, \
+                        as in .../.X./... O 0 1";
+            SetupError::Position { game: Self::NAME, reason, form }
+        })
+    }
+}
+
+/// A number of plies: plain digits.
+fn read_number(text: &str) -> Option<u16> {
+    let plain = text.bytes().all(|byte| byte.is_ascii_digit()) && (text == "0" || !text.starts_with('0'));
+    text.parse().ok().filter(|_| plain)
+}
+
+fn read_position(size: usize, text: &str) -> Result<(Board, Clock), String> {
+    let parts: Vec<&str> = text.split(' ').collect();
+    let &[rows, mover, passes, plies] = parts.as_slice() else {
+        return Err("there must be four parts with single spaces between".to_string());
+    };
+    let rows: Vec<&[u8]> = rows.split('/').map(str::as_bytes).collect();
+    if rows.len() != size || rows.iter().any(|row| row.len() != size) {
+        return Err(format!("there must be {size} rows of {size} points"));
+    }
+    let colour_of = |symbol: u8| SYMBOLS.iter().position(|&known| known == char::from(symbol));
+    if rows.iter().any(|row| row.iter().any(|&symbol| colour_of(symbol).is_none())) {
+        return Err("a point is X, O or .".to_string());
+    }
+    let mover = match mover {
+        "X" => Seat::FIRST,
+        "O" => Seat::SECOND,
+        _ => return Err("who moves is X or O".to_string()),
+    };
+    let passes = read_number(passes).filter(|passes| *passes <= 2).ok_or("the passes are 0, 1 or 2")?;
+    let limit = ply_limit(size);
+    let plies = read_number(plies)
+        .filter(|plies| *plies <= limit)
+        .ok_or_else(|| format!("the plies are a number from 0 to {limit}"))?;
+    if plies % 2 != u16::from(mover.0) {
+        return Err("X moves after an even number of plies, O after an odd one".to_string());
+    }
+    let placed = plies.checked_sub(passes).ok_or("there are more passes than plies")?;
+    let board =
+        Board::new(size, |row, column| colour_of(rows[size - 1 - row][column]).map_or(EMPTY, |c| c as u8))
+            .ok_or("a chain has no liberty")?;
+    let stones = board.totals().stones;
+    if stones[0] > placed.div_ceil(2) || stones[1] > placed / 2 {
+        return Err("a side has more stones than it has had plies to place them in".to_string());
+    }
+    if placed > 0 && stones[usize::from((placed - 1) % 2)] == 0 {
+        return Err("the side that placed the last stone has none on the board".to_string());
+    }
+    Ok((board, Clock { mover, passes: passes as u8, plies }))
+}
