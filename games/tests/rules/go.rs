@@ -190,12 +190,6 @@ fn second_implementation_counts_the_same() {
     count_table(20_000);
 }
 
-#[test]
-#[ignore = "takes minutes: counts every line of the table"]
-fn second_implementation_counts_the_same_to_the_end_of_the_table() {
-    count_table(u64::MAX);
-}
-
 /// Counts every line of the table that has at most so many leaves with the second implementation.
 fn count_table(most: u64) {
     for line in perft_lines("go").into_iter().filter(|line| line.leaves <= most) {

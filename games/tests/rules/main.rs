@@ -33,6 +33,13 @@ macro_rules! games {
             })*
         }
 
+        mod sampling {
+            $(#[test]
+            fn $game() {
+                crate::harness::sampling(crate::$game::VARIANTS);
+            })*
+        }
+
         #[test]
         fn every_game_is_tested() {
             let tested = [$(stringify!($game).replace('_', "-")),*];
