@@ -66,6 +66,21 @@ pub fn rate(number: f64) -> String {
     format!("{scaled:.decimals$}{unit}")
 }
 
+/// Words after a heading, folded at 80 columns.
+pub fn write_words(heading: &str, words: &[impl AsRef<str>], out: &mut impl Write) -> io::Result<()> {
+    let mut line = heading.to_string();
+    for word in words {
+        let word = word.as_ref();
+        if line.len() + 1 + word.len() > 80 {
+            writeln!(out, "{line}")?;
+            line = " ".to_string();
+        }
+        line.push(' ');
+        line.push_str(word);
+    }
+    writeln!(out, "{line}")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
