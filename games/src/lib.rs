@@ -14,6 +14,7 @@ pub mod registry;
 pub mod setup;
 pub mod text;
 
+pub mod kalah;
 pub mod tic_tac_toe;
 
 pub use game::{

@@ -134,10 +134,11 @@ macro_rules! register {
     };
 }
 
+use crate::kalah::Kalah;
 use crate::tic_tac_toe::TicTacToe;
 
 register! {
-    duel: TicTacToe;
+    duel: Kalah, TicTacToe;
     many: ;
     chance: ;
 }

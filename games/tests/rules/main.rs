@@ -44,5 +44,6 @@ macro_rules! games {
 }
 
 games! {
+    kalah,
     tic_tac_toe,
 }
