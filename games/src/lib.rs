@@ -16,6 +16,7 @@ pub mod text;
 
 pub mod kalah;
 pub mod tic_tac_toe;
+pub mod virus;
 
 pub use game::{
     Chance, Deterministic, Duel, Feature, FeatureSet, Features, Game, Keyed, Noisy, Notation, Ordered,

@@ -136,10 +136,11 @@ macro_rules! register {
 
 use crate::kalah::Kalah;
 use crate::tic_tac_toe::TicTacToe;
+use crate::virus::Virus;
 
 register! {
     duel: Kalah, TicTacToe;
-    many: ;
+    many: Virus [3, 4, 5, 6];
     chance: ;
 }
 

@@ -46,4 +46,5 @@ macro_rules! games {
 games! {
     kalah,
     tic_tac_toe,
+    virus,
 }
