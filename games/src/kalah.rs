@@ -423,7 +423,7 @@ impl Setup for Kalah {
 
     fn initial(parameters: &Parameters) -> Result<Self, SetupError> {
         let (holes, seeds) = (parameters.integer("holes"), parameters.integer("seeds"));
-        let side = u64::from(seeds) * ones_below(holes) << (8 * (STORE - holes));
+        let side = (u64::from(seeds) * ones_below(holes)) << (8 * (STORE - holes));
         Ok(Kalah {
             sides: [side; 2],
             mover: Seat::FIRST,
