@@ -14,7 +14,8 @@
 //! The limit matters: with the pattern `plus` a duel never ends before it. A seat that has just moved owns a square
 //! with all its edge neighbours; only the same move again would take them all, and the other side has no square
 //! next to it. So the limit is short, size * size plies, rounded up to full rounds of the seats. A seat that has
-//! squares always has a move, unless all squares are its own, and then it has won.
+//! squares always has a move, unless all squares are its own, and then it has won. Whoever moves last strikes last and
+//! gains by it, so a fair match gives every player every seat.
 //!
 //! Moves are squares, `a1` at the bottom left. A position is the rows from the top, each square the digit of its
 //! seat or `.`, the seat to move and the plies played: `...1/..../..../0... 0 0`. Any board may be set up in which

@@ -2,7 +2,9 @@
 
 use agon_games::random::{below, mix, seeded};
 use agon_games::virus::Virus;
-use agon_games::{Complete, Game, GameSpec, Notation, Parameters, Reseat, Seat, Setup, Turn, UniformVisitor};
+use agon_games::{
+    Complete, FeatureSet, Features, Game, GameSpec, Notation, Ordered, Parameters, Reseat, Seat, Setup, Turn, UniformVisitor,
+};
 
 use crate::harness::{Slow, Variant, agree, slow_perft_agrees, spec};
 
@@ -86,12 +88,15 @@ impl Slow for Holders {
 
     fn legal(&self) -> Vec<String> {
         let mut legal = Vec::new();
+        if self.over() {
+            return legal;
+        }
         let size = self.rows.len() as i32;
         for (row, column) in (0..size).flat_map(|row| (0..size).map(move |column| (row, column))) {
             let own = |column, row| self.holder(column, row) == Some(self.mover);
             let next_to_own =
                 own(column - 1, row) || own(column + 1, row) || own(column, row - 1) || own(column, row + 1);
-            if !self.over() && !own(column, row) && next_to_own {
+            if !own(column, row) && next_to_own {
                 legal.push(format!("{}{}", char::from(b'a' + column as u8), row + 1));
             }
         }
@@ -353,4 +358,70 @@ fn near_misses_of_a_position_never_panic() {
             }
         }
     }
+}
+
+/// The board by square, as drawn.
+fn squares<G: Notation>(position: &G) -> Vec<char> {
+    position.position().split(' ').next().unwrap().chars().filter(|&symbol| symbol != '/').collect()
+}
+
+/// Safe squares and the best strike, by playing every move of every seat.
+fn brute_features<const SEATS: usize>(position: &Virus<SEATS>) -> (Vec<i32>, Vec<i32>) {
+    let before = squares(position);
+    let symbol = |seat: Seat| char::from(b'0' + seat.0);
+    let mut safe: Vec<Vec<bool>> = Seat::all(SEATS)
+        .map(|seat| before.iter().map(|&holder| holder == symbol(seat)).collect())
+        .collect();
+    let mut strikes = vec![0; SEATS];
+    for seat in Seat::all(SEATS) {
+        let Some(mut reseated) = position.reseat(seat) else { continue };
+        let mut moves = Vec::new();
+        reseated.moves(&mut moves);
+        for mv in moves {
+            let promise = reseated.promise(mv);
+            let after = reseated.after(mv, |next| squares(next));
+            let worth = |(from, to): (&char, &char)| match *from {
+                _ if from == to => 0,
+                '.' => 1,
+                _ => 2,
+            };
+            let won: i32 = before.iter().zip(&after).map(worth).sum();
+            assert_eq!(won, promise);
+            strikes[seat.index()] = won.max(strikes[seat.index()]);
+            for safe in &mut safe {
+                for (square, safe) in safe.iter_mut().enumerate() {
+                    *safe &= before[square] == after[square];
+                }
+            }
+        }
+    }
+    let contrast = |numbers: Vec<i32>| {
+        let sum: i32 = numbers.iter().sum();
+        numbers.into_iter().map(|own| SEATS as i32 * own - sum).collect()
+    };
+    let safe = safe.into_iter().map(|safe| safe.into_iter().filter(|&safe| safe).count() as i32).collect();
+    (contrast(safe), contrast(strikes))
+}
+
+fn features_agree<const SEATS: usize>(text: &str) {
+    let mut position = Virus::<SEATS>::initial(spec(text).parameters()).unwrap();
+    let (mut random, mut scratch) = (seeded(5), Vec::new());
+    while position.turn() != Turn::Over {
+        let (safe, strikes) = brute_features(&position);
+        for seat in Seat::all(SEATS) {
+            let mut values = [0; 5];
+            position.features(seat, FeatureSet::ALL, &mut values);
+            assert_eq!(values[1..3], [safe[seat.index()], strikes[seat.index()]], "{}", position.position());
+        }
+        let mv = position.sample(&mut random, &mut scratch);
+        position.play(mv);
+    }
+}
+
+#[test]
+fn features_are_what_playing_every_move_finds() {
+    features_agree::<2>("virus:size=11");
+    features_agree::<2>("virus:size=11,pattern=square");
+    features_agree::<3>("virus:seats=3,size=8");
+    features_agree::<6>("virus:seats=6,size=7,pattern=square");
 }
