@@ -21,12 +21,14 @@ pub mod chess;
 pub mod connect_four;
 pub mod go;
 pub mod grundy;
+pub mod kalah;
 pub mod nim;
 pub mod othello;
 mod outflank;
 pub mod pig;
 pub mod rolit;
 pub mod tic_tac_toe;
+pub mod virus;
 
 pub use game::{
     Chance, Deterministic, Duel, Feature, FeatureSet, Features, Game, Keyed, Noisy, Notation, Ordered,

@@ -143,15 +143,17 @@ use crate::chess::Chess;
 use crate::connect_four::ConnectFour;
 use crate::go::Go;
 use crate::grundy::Grundy;
+use crate::kalah::Kalah;
 use crate::nim::Nim;
 use crate::othello::Othello;
 use crate::pig::Pig;
 use crate::rolit::Rolit;
 use crate::tic_tac_toe::TicTacToe;
+use crate::virus::Virus;
 
 register! {
-    duel: TicTacToe, Nim, Grundy, ConnectFour, Othello, Checkers, Chess, Go;
-    many: Rolit [3, 4];
+    duel: TicTacToe, Nim, Grundy, ConnectFour, Othello, Kalah, Checkers, Chess, Go;
+    many: Virus [3, 4, 5, 6], Rolit [3, 4];
     chance: Backgammon, Pig;
 }
 

@@ -57,9 +57,11 @@ games! {
     connect_four,
     go,
     grundy,
+    kalah,
     nim,
     othello,
     pig,
     rolit,
     tic_tac_toe,
+    virus,
 }
