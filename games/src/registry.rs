@@ -203,6 +203,18 @@ impl GameSpec {
         &self.parameters
     }
 
+    /// What a person who asks for this game with these parameters may want to know, if anything.
+    pub fn note(&self) -> Option<&'static str> {
+        struct Note;
+        impl UniformVisitor for Note {
+            type Output = Option<&'static str>;
+            fn visit<G: Complete>(self, parameters: &Parameters) -> Self::Output {
+                G::note(parameters)
+            }
+        }
+        self.visit_any(Note)
+    }
+
     /// Runs a visitor that treats all families alike.
     pub fn visit_any<V: UniformVisitor>(&self, visitor: V) -> V::Output {
         self.visit(Uniform(visitor))

@@ -44,7 +44,8 @@ pub enum Domain {
 impl Domain {
     /// Reads a value, or says what is allowed.
     fn read(self, text: &str) -> Option<Value> {
-        let integer = |text: &str| text.parse::<u32>().ok();
+        // One text for one number: neither `+3` nor `007`.
+        let integer = |text: &str| text.parse::<u32>().ok().filter(|number| number.to_string() == text);
         match self {
             Domain::Integer { min, max } => {
                 integer(text).filter(|n| (min..=max).contains(n)).map(Value::Integer)
@@ -264,6 +265,11 @@ pub trait Setup: Game {
     const PARAMETERS: &'static [Parameter];
     /// What the turn order promises.
     const TURNS: Turns;
+
+    /// What a person who asks for these parameters may want to know, if anything.
+    fn note(_parameters: &Parameters) -> Option<&'static str> {
+        None
+    }
 
     /// The first position. Parameters that do not go together are a [`SetupError::Conflict`].
     fn initial(parameters: &Parameters) -> Result<Self, SetupError>;

@@ -98,7 +98,7 @@ pub fn proven(value: Value) -> Option<Proven> {
 impl Search {
     /// Runs the command.
     pub fn run(self) -> Outcome {
-        let game = self.start.game()?;
+        let game = self.start.game_with_note()?;
         let player = read_player(&game, self.player.as_deref().unwrap_or_else(|| default_player(&game)))?;
         let limit = read_limit(&self.limit)?;
         let mut arena = Arena::new(&game, &[player.config], Surroundings::system())?;

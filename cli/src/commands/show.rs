@@ -73,7 +73,7 @@ impl From<MoveError> for BadLine {
 impl Show {
     /// Runs the command.
     pub fn run(self) -> Outcome {
-        self.start.game()?.visit(self)
+        self.start.game_with_note()?.visit(self)
     }
 
     /// `weight` knows the weights of chance's outcomes, where there are any.
