@@ -312,7 +312,7 @@ fn a_duel_with_the_plus_pattern_goes_to_the_limit() {
         let text = format!("virus:size={size}");
         for seed in 0..100 {
             let start = Virus::<2>::initial(spec(&text).parameters()).unwrap();
-            let (moves, end) = agon_games::laws::random_game_text(&start, seed);
+            let (moves, end) = crate::harness::random_game(&start, seed);
             assert_eq!((moves.len() as u32, end.ending()), (start.ply_bound(), "ply limit"));
         }
     }
