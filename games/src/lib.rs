@@ -14,6 +14,8 @@ pub mod registry;
 pub mod setup;
 pub mod text;
 
+pub mod chinese_checkers;
+pub mod focus;
 pub mod tic_tac_toe;
 
 pub use game::{

@@ -134,11 +134,13 @@ macro_rules! register {
     };
 }
 
+use crate::chinese_checkers::ChineseCheckers;
+use crate::focus::Focus;
 use crate::tic_tac_toe::TicTacToe;
 
 register! {
     duel: TicTacToe;
-    many: ;
+    many: ChineseCheckers [3, 4, 6], Focus [3, 4];
     chance: ;
 }
 

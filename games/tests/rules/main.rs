@@ -44,5 +44,7 @@ macro_rules! games {
 }
 
 games! {
+    chinese_checkers,
+    focus,
     tic_tac_toe,
 }
