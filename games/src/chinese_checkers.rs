@@ -156,7 +156,10 @@ const STAR: Star = {
                     star.neighbours[place][2 * axis] = next as u8;
                     star.neighbours[place][2 * axis + 1] = last as u8;
                     if in_star(x + 2 * dx, row + 2 * dr) {
-                        assert!(place_of(x + 2 * dx, row + 2 * dr) == place + SHIFTS[axis], "a jump is a shift");
+                        assert!(
+                            place_of(x + 2 * dx, row + 2 * dr) == place + SHIFTS[axis],
+                            "a jump is a shift"
+                        );
                         assert!(next / 64 == place / 64 ^ CROSSES[axis], "a step changes the class");
                         assert!(next % 64 == place % 64 + middle_shift(place / 64, axis), "so is a step");
                         star.jumpers[place / 64][axis] |= 1 << (place % 64);
@@ -666,11 +669,15 @@ impl<const SEATS: usize> Features for ChineseCheckers<SEATS> {
     /// Each is the sum over the other seats of one's own value less theirs.
     const FEATURES: &'static [Feature] = &[
         Feature { name: "progress", weight: 1.0, about: "steps made towards the tip of the target" },
-        Feature { name: "arrived", weight: 0.5, about: "pieces in the target" },
-        Feature { name: "straggler", weight: 0.5, about: "steps made by the piece furthest behind" },
+        Feature { name: "arrived", weight: 0.1, about: "pieces in the target" },
+        Feature { name: "straggler", weight: 1.0, about: "steps made by the piece furthest behind" },
         Feature { name: "at_home", weight: -0.5, about: "pieces still in their home" },
-        Feature { name: "off_centre", weight: -0.2, about: "half steps of all pieces off the line between the tips" },
-        Feature { name: "jumps", weight: 0.1, about: "holes nearer to the tip that pieces reach by jumps" },
+        Feature {
+            name: "off_centre",
+            weight: -0.15,
+            about: "half steps of all pieces off the line between the tips",
+        },
+        Feature { name: "jumps", weight: 0.3, about: "holes nearer to the tip that pieces reach by jumps" },
     ];
 
     fn features(&self, seat: Seat, wanted: FeatureSet, values: &mut [i32]) {
@@ -749,7 +756,10 @@ impl<const SEATS: usize> Notation for ChineseCheckers<SEATS> {
             }
             text.push('\n');
         }
-        text.push_str(&format!("{} to move", SYMBOLS[self.mover.index()]));
+        match self.turn() {
+            Turn::Player(seat) => text.push_str(&format!("{} to move", SYMBOLS[seat.index()])),
+            _ => text.push_str("over"),
+        }
         text
     }
 
@@ -820,9 +830,11 @@ impl<const SEATS: usize> Setup for ChineseCheckers<SEATS> {
             .iter()
             .position(|&symbol| mover.chars().eq([symbol]))
             .ok_or_else(|| wrong("the mover is not the letter of a seat".to_string()))?;
-        let digits = plies.bytes().all(|byte| byte.is_ascii_digit()) && (plies == "0" || !plies.starts_with('0'));
+        let digits =
+            plies.bytes().all(|byte| byte.is_ascii_digit()) && (plies == "0" || !plies.starts_with('0'));
         let plies = plies.parse().ok().filter(|&plies| digits && plies <= Self::PLY_LIMIT);
-        let plies = plies.ok_or_else(|| wrong(format!("the plies are a number up to {}", Self::PLY_LIMIT)))?;
+        let plies =
+            plies.ok_or_else(|| wrong(format!("the plies are a number up to {}", Self::PLY_LIMIT)))?;
         let position = Self::with_pieces(pieces, Seat(mover as u8), plies);
         if Seat::all(SEATS).filter(|&seat| position.is_home(seat)).count() > 1 {
             return Err(wrong("more than one seat has won".to_string()));

@@ -166,6 +166,36 @@ fn agrees_with_stacks_of_letters() {
     agree("focus:seats=4", &Paper::four(), 3, 20);
 }
 
+/// Follows the policy's games on both implementations: unlike uniform games they throw seats out.
+#[test]
+fn playouts_throw_seats_out_on_paper_too() {
+    fn playouts<const SEATS: usize>(start: &Paper, games: u64) {
+        let mut ended_early = 0;
+        for seed in 0..games {
+            let mut position = Focus::<SEATS>::initial(&parameters()).unwrap();
+            let mut paper = start.clone();
+            let mut random = seeded(seed);
+            let mut scratch = Vec::new();
+            while let Turn::Player(seat) = position.turn() {
+                assert_eq!(paper.turn(), format!("seat {}", seat.0));
+                assert_eq!(paper.legal().len() as u64, position.count(&mut scratch));
+                let mv = position.rollout(&mut random, &mut scratch);
+                let text = position.move_text(mv);
+                position.play(mv);
+                paper.play(&text);
+            }
+            assert_eq!(paper.turn(), "over");
+            ended_early += u32::from(position.ending() == "all others out");
+            let payoffs: Vec<i32> = Seat::all(SEATS).map(|seat| position.payoff(seat)).collect();
+            assert_eq!(payoffs, paper.payoffs());
+        }
+        assert!(SEATS == 2 || ended_early > 0);
+    }
+    playouts::<2>(&Paper::two(), 40);
+    playouts::<3>(&Paper::three(), 30);
+    playouts::<4>(&Paper::four(), 20);
+}
+
 #[test]
 fn perft_agrees_with_stacks_of_letters() {
     slow_perft_agrees("focus", &Paper::two(), 3);
