@@ -160,7 +160,7 @@ const STAR: Star = {
                             place_of(x + 2 * dx, row + 2 * dr) == place + SHIFTS[axis],
                             "a jump is a shift"
                         );
-                        assert!(next / 64 == place / 64 ^ CROSSES[axis], "a step changes the class");
+                        assert!(next / 64 == (place / 64) ^ CROSSES[axis], "a step changes the class");
                         assert!(next % 64 == place % 64 + middle_shift(place / 64, axis), "so is a step");
                         star.jumpers[place / 64][axis] |= 1 << (place % 64);
                     }
@@ -275,7 +275,7 @@ fn class_places(class: u8, mut word: u64) -> impl Iterator<Item = u8> {
     std::iter::from_fn(move || {
         let bit = word.trailing_zeros() as u8;
         word &= word.wrapping_sub(1);
-        (bit < 64).then_some(64 * class + bit)
+        (bit < 64).then(|| 64 * class + bit)
     })
 }
 
@@ -343,15 +343,15 @@ fn class_jumps<'a, const CLASS: usize>(
         *from = (64 * CLASS) as u8 + left.trailing_zeros() as u8;
         left ^= piece;
         let mut reached = 0;
-        for axis in 0..3 {
-            reached |= along(piece, axis, crossings[axis]) & empty;
+        for (axis, &ways) in crossings.iter().enumerate() {
+            reached |= along(piece, axis, ways) & empty;
         }
         // All chains: follow links until nothing is new.
         let mut before = 0;
         while reached != before {
             before = reached;
-            for axis in 0..3 {
-                reached |= along(reached, axis, links[axis]);
+            for (axis, &ways) in links.iter().enumerate() {
+                reached |= along(reached, axis, ways);
             }
         }
         *to = reached;

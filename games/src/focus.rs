@@ -294,9 +294,9 @@ impl<const SEATS: usize> Focus<SEATS> {
         let mut bottom = merged >> (2 * TALLEST);
         while bottom > EMPTY {
             if bottom & 3 == u32::from(self.mover.0) {
-                own += 1
+                own += 1;
             } else {
-                others += 1
+                others += 1;
             }
             bottom >>= 2;
         }
