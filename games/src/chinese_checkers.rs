@@ -336,6 +336,10 @@ fn class_jumps<'a, const CLASS: usize>(
         crossings[axis] = crossed & STAR.jumpers[CLASS][axis];
         links[axis] = crossings[axis] & empty & empty >> SHIFTS[axis];
     }
+    let mut linked = 0;
+    for (axis, &ways) in links.iter().enumerate() {
+        linked |= ways | ways << SHIFTS[axis];
+    }
     let mut left = pieces[CLASS];
     while left != 0 {
         let Some((from, to)) = ways.next() else { return };
@@ -347,12 +351,13 @@ fn class_jumps<'a, const CLASS: usize>(
             reached |= along(piece, axis, ways) & empty;
         }
         // All chains: follow links until nothing is new.
-        let mut before = 0;
-        while reached != before {
-            before = reached;
+        let mut new = reached & linked;
+        while new != 0 {
+            let before = reached;
             for (axis, &ways) in links.iter().enumerate() {
                 reached |= along(reached, axis, ways);
             }
+            new = reached & !before;
         }
         *to = reached;
     }
