@@ -291,6 +291,7 @@ fn a_piece_left_at_home_does_not_block() {
     // Whoever returns home to fill the last hole there completes the other's win.
     let mut position = set(&["k5 e7 n2 n3 n4 o1 o2 o3 p1 p2", "q1 m5 e6 f5 f6 f7 g5 g6 g7 g8"], 'B', 101);
     position.play(position.parse_move("m5-n1").unwrap());
+    assert_eq!((position.turn(), position.ending()), (Turn::Over, "target full"));
     assert_eq!([0, 1].map(|seat| position.payoff(Seat(seat))), [1, -1]);
 }
 
