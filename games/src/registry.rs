@@ -140,7 +140,9 @@ macro_rules! register {
 use crate::backgammon::Backgammon;
 use crate::checkers::Checkers;
 use crate::chess::Chess;
+use crate::chinese_checkers::ChineseCheckers;
 use crate::connect_four::ConnectFour;
+use crate::focus::Focus;
 use crate::go::Go;
 use crate::grundy::Grundy;
 use crate::kalah::Kalah;
@@ -153,7 +155,7 @@ use crate::virus::Virus;
 
 register! {
     duel: TicTacToe, Nim, Grundy, ConnectFour, Othello, Kalah, Checkers, Chess, Go;
-    many: Virus [3, 4, 5, 6], Rolit [3, 4];
+    many: ChineseCheckers [3, 4, 6], Focus [3, 4], Virus [3, 4, 5, 6], Rolit [3, 4];
     chance: Backgammon, Pig;
 }
 
