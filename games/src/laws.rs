@@ -33,9 +33,9 @@ pub struct Violation {
     pub seen: String,
     /// The game in canonical text.
     pub game: String,
-    /// The seed of the random game.
+    /// The seed of that one random game, derived from the seed of the check.
     pub seed: u64,
-    /// The moves from the start.
+    /// The moves from the start to where the law was seen broken.
     pub moves: String,
 }
 

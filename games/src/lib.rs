@@ -1,4 +1,4 @@
-//! The rules: one trait, one file a game.
+//! The rules: one trait, one file a game (with a folder of its name where one file is not enough).
 //!
 //! [`game`] has the central trait and its capabilities, [`setup`] the way from text to a position, [`registry`] the
 //! list of all games, [`laws`] what must hold of every one of them. Each game's module header states its rules, its

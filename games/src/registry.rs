@@ -1,6 +1,6 @@
-//! All games, one line each.
+//! All games, one entry each.
 //!
-//! The line feeds everything that names games: help texts, validation, pages, and the dispatch from a name to
+//! The entry feeds everything that names games: help texts, validation, pages, and the dispatch from a name to
 //! code that is generic in the game. A [`Visitor`] is such code; the registry calls the method of the game's
 //! family with the game as type, so that everything behind it is compiled for that game alone.
 
@@ -17,7 +17,7 @@ impl<G: Setup + Notation + Features + Keyed + Ordered> Complete for G {}
 pub trait DuelGame: Complete + Duel + Deterministic + Reseat + Noisy {}
 impl<G: Complete + Duel + Deterministic + Reseat + Noisy> DuelGame for G {}
 
-/// Three or more seats without chance: paranoid, max-n and best-reply fit.
+/// Any number of seats without chance: paranoid, max-n and best-reply fit. Every [`DuelGame`] is one too.
 pub trait ManyGame: Complete + Deterministic + Reseat {}
 impl<G: Complete + Deterministic + Reseat> ManyGame for G {}
 
@@ -31,7 +31,7 @@ pub trait Visitor: Sized {
     type Output;
     /// Visits a duel without chance.
     fn duel<G: DuelGame>(self, parameters: &Parameters) -> Self::Output;
-    /// Visits a game of three or more seats.
+    /// Visits a game of three or more seats without chance.
     fn many<G: ManyGame>(self, parameters: &Parameters) -> Self::Output;
     /// Visits a duel with chance.
     fn chance<G: ChanceGame>(self, parameters: &Parameters) -> Self::Output;

@@ -23,7 +23,7 @@ pub enum Domain {
     Choice(&'static [&'static str]),
     /// `true` or `false`.
     Flag,
-    /// A number with a half: `7.5`, `6`, `-0.5`.
+    /// A multiple of one half within bounds: `7.5`, `6`, `-0.5`.
     Halves {
         /// The smallest, in halves.
         min: i32,
@@ -42,7 +42,7 @@ pub enum Domain {
 }
 
 impl Domain {
-    /// Reads a value, or says what is allowed.
+    /// Reads a value; nothing if it is not allowed.
     fn read(self, text: &str) -> Option<Value> {
         // One text for one number: neither `+3` nor `007`.
         let integer = |text: &str| text.parse::<u32>().ok().filter(|number| number.to_string() == text);
@@ -261,7 +261,8 @@ pub trait Setup: Game {
     const NAME: &'static str;
     /// The rules in one line of at most 100 characters.
     const SUMMARY: &'static str;
-    /// The parameters, `seats` first where the game has several numbers of seats.
+    /// The parameters. A game for several numbers of seats has `seats` first, a [`Domain::OneOf`] of exactly the
+    /// numbers that the registry lists for it, 2 included.
     const PARAMETERS: &'static [Parameter];
     /// What the turn order promises.
     const TURNS: Turns;
