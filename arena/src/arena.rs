@@ -5,7 +5,6 @@
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::time::Duration;
 
 use agon_games::line::{MoveError, follow};
 use agon_games::random::seeded;
@@ -462,9 +461,4 @@ impl BoutRequest {
             }
         })
     }
-}
-
-/// How long a whole line of records took.
-pub fn total_time(games: &[GameRecord]) -> Duration {
-    games.iter().map(|game| game.time).sum()
 }

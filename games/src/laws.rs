@@ -274,13 +274,7 @@ fn undo_laws<G: Complete>(position: &mut G, legal: &[G::Move]) -> Lawful {
             }
             let restored = *next == played;
             // The visitor may play on without taking anything back.
-            for _ in 0..3 {
-                inner.clear();
-                next.moves(&mut inner);
-                if let Some(&reply) = inner.last() {
-                    next.play(reply);
-                }
-            }
+            play_on(next, &mut inner);
             equal && restored
         });
         hold("visiting the position after a move equals playing it", equal, || format!("{mv:?}"))?;
@@ -289,6 +283,17 @@ fn undo_laws<G: Complete>(position: &mut G, legal: &[G::Move]) -> Lawful {
         })?;
     }
     Ok(())
+}
+
+/// Plays a few plies: from the front of the list, from its middle, from its end.
+fn play_on<G: Complete>(position: &mut G, moves: &mut Vec<G::Move>) {
+    for place in 0..4 {
+        moves.clear();
+        position.moves(moves);
+        if let Some(&mv) = moves.get(place * moves.len().saturating_sub(1) / 3) {
+            position.play(mv);
+        }
+    }
 }
 
 fn values<G: Complete>(position: &G, seat: Seat) -> Vec<i32> {
@@ -332,7 +337,12 @@ fn reseat_laws<G: ManyGame>(position: &G) -> Lawful {
             format!("{seat:?} and {mover:?}")
         })?;
         let mut visited = position.clone();
-        let equal = visited.after_reseat(seat, |there| *there == other) == Some(true) && visited == *position;
+        let equal = visited.after_reseat(seat, |there| {
+            let equal = *there == other;
+            play_on(there, &mut Vec::new());
+            equal
+        });
+        let equal = equal == Some(true) && visited == *position && visited.key() == position.key();
         hold("visiting with the turn given away equals giving it, and restores", equal, || {
             format!("{seat:?}")
         })?;

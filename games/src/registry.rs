@@ -230,3 +230,29 @@ impl fmt::Display for GameSpec {
         write!(f, "{}{colon}{parameters}", self.name)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_number_of_seats_that_can_be_asked_for_is_registered() {
+        for info in GAMES.iter().filter(|info| info.seats.len() > 1) {
+            for seats in 0..=10 {
+                let asked = GameSpec::parse(&format!("{}:seats={seats}", info.name));
+                assert_eq!(asked.is_ok(), info.seats.contains(&seats), "{} with {seats} seats", info.name);
+            }
+        }
+    }
+
+    #[test]
+    fn features_are_named_once_and_fit_a_set() {
+        for info in GAMES {
+            assert!((1..=64).contains(&info.features.len()), "{}", info.name);
+            for (index, feature) in info.features.iter().enumerate() {
+                let earlier = info.features[..index].iter().any(|other| other.name == feature.name);
+                assert!(!earlier && feature.weight.is_finite(), "{}: {}", info.name, feature.name);
+            }
+        }
+    }
+}

@@ -4,13 +4,16 @@ use agon_games::{FeatureSet, Features, Seat};
 
 use crate::value::{MAX_EVALUATION, Score, UNIT};
 
+/// One unit of a weight; the smallest weight that counts is one of these parts.
+pub const WEIGHT_UNIT: i64 = 1_000_000;
+
 /// A static evaluation.
 pub trait Evaluate<G>: Send {
     /// The value of the position for `seat`, within plus or minus [`MAX_EVALUATION`]. Precondition: it is not over.
     fn evaluate(&mut self, position: &G, seat: Seat) -> Score;
 }
 
-/// `e(s) = sum of weight * feature`, the weights in thousandths, so that results are the same everywhere.
+/// `e(s) = sum of weight * feature`, the weights in millionths, so that results are the same everywhere.
 #[derive(Clone, Debug)]
 pub struct Linear {
     weights: Vec<i64>,
@@ -44,6 +47,7 @@ impl<G: Features> Evaluate<G> for Linear {
         position.features(seat, self.wanted, &mut self.values);
         let sum: i64 =
             self.weights.iter().zip(&self.values).map(|(weight, value)| weight * i64::from(*value)).sum();
-        sum.clamp(-i64::from(MAX_EVALUATION), i64::from(MAX_EVALUATION)) as Score
+        let score = sum / (WEIGHT_UNIT / i64::from(UNIT));
+        score.clamp(-i64::from(MAX_EVALUATION), i64::from(MAX_EVALUATION)) as Score
     }
 }

@@ -162,7 +162,7 @@ fn list(games: &[Game], out: &mut impl Write) -> io::Result<()> {
             game.name.to_string(),
             seats_text(game.seats),
             game.kind.join(", "),
-            parameters.join(","),
+            parameters.join(", "),
         ]);
     }
     table.write(out)?;
@@ -170,7 +170,8 @@ fn list(games: &[Game], out: &mut impl Write) -> io::Result<()> {
 }
 
 fn describe(game: &Game, out: &mut impl Write) -> io::Result<()> {
-    writeln!(out, "{}: {}", game.name, game.summary)?;
+    let summary: Vec<&str> = game.summary.split(' ').collect();
+    write_words(&format!("{}:", game.name), &summary, out)?;
     writeln!(out, "seats: {}   kind: {}", seats_text(game.seats), game.kind.join(", "))?;
     if !game.parameters.is_empty() {
         writeln!(out)?;
