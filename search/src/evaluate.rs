@@ -25,7 +25,7 @@ impl Linear {
     /// A weight for each feature of the game, in the order of [`Features::FEATURES`].
     pub fn new(weights: &[f64]) -> Linear {
         let weights: Vec<i64> =
-            weights.iter().map(|weight| (weight * f64::from(UNIT)).round() as i64).collect();
+            weights.iter().map(|weight| (weight * WEIGHT_UNIT as f64).round() as i64).collect();
         let used = weights.iter().enumerate().filter(|(_, weight)| **weight != 0);
         let wanted = used.fold(FeatureSet::NONE, |set, (index, _)| set.with(index));
         Linear { values: vec![0; weights.len()], weights, wanted }
@@ -49,5 +49,29 @@ impl<G: Features> Evaluate<G> for Linear {
             self.weights.iter().zip(&self.values).map(|(weight, value)| weight * i64::from(*value)).sum();
         let score = sum / (WEIGHT_UNIT / i64::from(UNIT));
         score.clamp(-i64::from(MAX_EVALUATION), i64::from(MAX_EVALUATION)) as Score
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use agon_games::line::follow;
+    use agon_games::tic_tac_toe::TicTacToe;
+    use agon_games::{Parameters, Setup};
+
+    use super::*;
+
+    #[test]
+    fn a_weight_of_one_is_one_unit() {
+        let mut position = TicTacToe::initial(&Parameters::defaults(&[])).unwrap();
+        follow(&mut position, "b2 b1").unwrap();
+        // Two open lines more for the crosses, whoever moves.
+        for (weights, units) in
+            [([1.0, 0.0, 0.0], 2.0), ([-0.5, 0.0, 0.0], -1.0), ([0.000_1, 9.0, 9.0], 0.000_2)]
+        {
+            let mut linear = Linear::new(&weights);
+            let score = (units * f64::from(UNIT)) as Score;
+            assert_eq!(linear.evaluate(&position, Seat::FIRST), score);
+            assert_eq!(linear.evaluate(&position, Seat::SECOND), -score);
+        }
     }
 }
