@@ -84,6 +84,7 @@ impl<G: ChanceRules, E: Evaluate<G>> ChanceSearch<G, E> {
         ply: usize,
     ) -> Result<f64, Stopped> {
         self.effort.enter()?;
+        self.lines.clear(ply);
         match next.turn() {
             Turn::Over => {
                 self.effort.leaf(ply);
@@ -92,16 +93,12 @@ impl<G: ChanceRules, E: Evaluate<G>> ChanceSearch<G, E> {
             _ if depth == 0 || ply >= MAX_PLY => {
                 self.effort.leaf(ply);
                 self.effort.horizon = true;
-                self.lines.clear(ply);
                 Ok(self.evaluate(next, seat))
             }
-            Turn::Chance => {
-                self.lines.clear(ply);
-                match self.algorithm {
-                    Algorithm::Expectiminimax => self.expectation(next, seat, depth, ply),
-                    Algorithm::Star1 | Algorithm::Star2 => self.star(next, seat, depth, alpha, beta, ply),
-                }
-            }
+            Turn::Chance => match self.algorithm {
+                Algorithm::Expectiminimax => self.expectation(next, seat, depth, ply),
+                Algorithm::Star1 | Algorithm::Star2 => self.star(next, seat, depth, alpha, beta, ply),
+            },
             Turn::Player(mover) if mover == seat => self.decide(next, mover, depth, alpha, beta, ply),
             Turn::Player(mover) => Ok(-self.decide(next, mover, depth, -beta, -alpha, ply)?),
         }

@@ -142,6 +142,7 @@ impl<G: DuelRules, E: Evaluate<G>> DuelSearch<G, E> {
         search: impl Fn(&mut Self, &mut G, Seat, u32, Score, Score, usize) -> Result<Score, Stopped>,
     ) -> Result<Score, Stopped> {
         self.effort.enter()?;
+        self.lines.clear(ply);
         let Turn::Player(mover) = next.turn() else {
             self.effort.leaf(ply);
             return Ok(end_score(next.payoff(seat), ply));
@@ -168,7 +169,6 @@ impl<G: DuelRules, E: Evaluate<G>> DuelSearch<G, E> {
         ply: usize,
     ) -> Result<Score, Stopped> {
         self.effort.horizon = true;
-        self.lines.clear(ply);
         if !self.options.quiescence {
             self.effort.leaf(ply);
             return Ok(self.evaluator.evaluate(position, seat));

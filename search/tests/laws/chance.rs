@@ -9,7 +9,7 @@ use agon_search::ordering::{Order, Stage};
 use agon_search::{Answer, Limit};
 
 use crate::duel::budget;
-use crate::tree::{ChanceTree, NodeValue, RandomTree, Shape};
+use crate::tree::{ChanceTree, NodeValue, RandomTree, Shape, is_legal_line};
 
 fn answer<G: ChanceRules, E: Evaluate<G>>(
     root: &G,
@@ -19,7 +19,9 @@ fn answer<G: ChanceRules, E: Evaluate<G>>(
     depth: u32,
 ) -> Answer<G::Move> {
     let mut search = ChanceSearch::new(algorithm, Order::new(order), evaluator);
-    deepen(&mut search, root, budget(Limit::Depth(depth)), &mut |_| ())
+    let answer = deepen(&mut search, root, budget(Limit::Depth(depth)), &mut |_| ());
+    assert!(is_legal_line(root, &answer.line), "{root:?}, {algorithm:?}: {:?}", answer.line);
+    answer
 }
 
 /// Searches by all algorithms and returns their nodes.

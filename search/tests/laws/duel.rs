@@ -11,7 +11,7 @@ use agon_search::evaluate::{Evaluate, Linear};
 use agon_search::ordering::{Order, Stage};
 use agon_search::{Answer, Budget, Limit};
 
-use crate::tree::{NodeValue, RandomTree, Shape};
+use crate::tree::{NodeValue, RandomTree, Shape, is_legal_line};
 
 pub fn budget(limit: Limit) -> Budget {
     Budget::start(limit, Arc::new(WallClock::start()))
@@ -25,7 +25,9 @@ fn answer<G: DuelRules, E: Evaluate<G>>(
 ) -> Answer<G::Move> {
     let limit = Limit::Depth(depth);
     let mut search = DuelSearch::new(options, evaluator);
-    deepen(&mut search, root, budget(limit), &mut |_| ())
+    let answer = deepen(&mut search, root, budget(limit), &mut |_| ());
+    assert!(is_legal_line(root, &answer.line), "{root:?}, {options:?}: {:?}", answer.line);
+    answer
 }
 
 /// The orders that are tried: none, each stage alone, all.

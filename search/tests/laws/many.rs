@@ -12,7 +12,7 @@ use agon_search::value::{INFINITY, WIN, shared_end_score};
 use agon_search::{Answer, Limit, Score, Value};
 
 use crate::duel::budget;
-use crate::tree::{ManyTree, NodeValue, RandomTree, Shape};
+use crate::tree::{ManyTree, NodeValue, RandomTree, Shape, is_legal_line};
 
 const RULES: [ThreatRule; 3] = [ThreatRule::None, ThreatRule::MoveToFront, ThreatRule::Transpose];
 const PRUNED: Values = Values::Shares { pruning: true };
@@ -26,7 +26,12 @@ fn answer<G: ManyRules, E: Evaluate<G>>(
     depth: u32,
 ) -> Answer<G::Move> {
     let mut search = ManySearch::new(algorithm, Order::new(order), evaluator);
-    deepen(&mut search, root, budget(Limit::Depth(depth)), &mut |_| ())
+    let answer = deepen(&mut search, root, budget(Limit::Depth(depth)), &mut |_| ());
+    if !matches!(algorithm, Algorithm::BestReply(_)) {
+        // The line of best-reply search leaves the turn order; the others' lines can be played.
+        assert!(is_legal_line(root, &answer.line), "{root:?}, {algorithm:?}: {:?}", answer.line);
+    }
+    answer
 }
 
 /// The hero's value by definition: no window, no order. `best_reply` lets one opponent move between two of the hero's.

@@ -369,3 +369,18 @@ impl<const SEATS: usize> Evaluate<ManyTree<SEATS>> for NodeValue {
         }
     }
 }
+
+/// Whether a line can be played from a position.
+pub fn is_legal_line<G: Game>(root: &G, line: &[G::Move]) -> bool {
+    let mut position = root.clone();
+    let mut legal = Vec::new();
+    line.iter().all(|&mv| {
+        legal.clear();
+        position.moves(&mut legal);
+        let found = legal.contains(&mv);
+        if found {
+            position.play(mv);
+        }
+        found
+    })
+}
