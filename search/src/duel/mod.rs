@@ -126,7 +126,9 @@ impl<G: DuelRules, E: Evaluate<G>> DuelSearch<G, E> {
 
     /// The value for `seat` of the position `next` that its move led to: enters it, and unless the game or the depth
     /// ends there goes on with `search`, negated where the turn has changed.
-    #[inline]
+    ///
+    /// Always inlined: most children are leaves, and are done with here, without a call.
+    #[inline(always)]
     #[allow(
         clippy::too_many_arguments,
         reason = "the window and the place in the tree, as every textbook passes them"
@@ -142,6 +144,7 @@ impl<G: DuelRules, E: Evaluate<G>> DuelSearch<G, E> {
         search: impl Fn(&mut Self, &mut G, Seat, u32, Score, Score, usize) -> Result<Score, Stopped>,
     ) -> Result<Score, Stopped> {
         self.effort.enter()?;
+        self.lines.clear(ply);
         let Turn::Player(mover) = next.turn() else {
             self.effort.leaf(ply);
             return Ok(end_score(next.payoff(seat), ply));
@@ -168,7 +171,6 @@ impl<G: DuelRules, E: Evaluate<G>> DuelSearch<G, E> {
         ply: usize,
     ) -> Result<Score, Stopped> {
         self.effort.horizon = true;
-        self.lines.clear(ply);
         if !self.options.quiescence {
             self.effort.leaf(ply);
             return Ok(self.evaluator.evaluate(position, seat));
@@ -182,7 +184,7 @@ impl<G: DuelRules, E: Evaluate<G>> DuelSearch<G, E> {
     }
 
     /// Looks the position up. `Err` has a value that answers for the whole search; `Ok` has the move to try first.
-    #[inline]
+    #[inline(always)]
     fn look_up(
         &mut self,
         key: u64,
@@ -272,6 +274,7 @@ impl<G: DuelRules, E: Evaluate<G>> DuelSearch<G, E> {
     ) -> Result<Score, Stopped> {
         let Turn::Player(seat) = root.turn() else { return Ok(0) };
         self.moves.clear();
+        self.lines.clear(0);
         self.searched.clear();
         self.after_null = false;
         self.effort.enter()?;
