@@ -158,7 +158,12 @@ impl ConnectFour {
     #[inline]
     fn is_line(&self, stones: u64) -> bool {
         // The shifts by constants of the usual board are worth a branch that is always the same.
-        if self.stride == 7 { has_line(stones, 7) } else { has_line(stones, self.stride.into()) }
+        if self.stride == 7 { has_line(stones, 7) } else { self.is_unusual_line(stones) }
+    }
+
+    #[inline(never)]
+    fn is_unusual_line(&self, stones: u64) -> bool {
+        has_line(stones, self.stride.into())
     }
 
     #[inline]

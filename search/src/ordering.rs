@@ -81,7 +81,7 @@ impl Order {
 }
 
 /// Plies from the root down to which values of the iteration before are kept.
-const VALUE_PLIES: usize = 2;
+pub const VALUE_PLIES: usize = 2;
 
 /// What a search has learnt about good moves.
 pub struct Ordering<G: Ordered> {
@@ -259,7 +259,6 @@ impl<G: Ordered + Keyed> Ordering<G> {
     }
 
     /// The same of moves that were ranked whatever stages are on.
-    #[inline]
     pub fn pick_best(&mut self, moves: &mut [G::Move], index: usize) {
         let keys = &mut self.keys[..moves.len()];
         let (mut best, mut most) = (index, keys[index]);

@@ -18,7 +18,7 @@ use crate::deepening::Iterate;
 use crate::effort::Effort;
 use crate::evaluate::Evaluate;
 use crate::line::Lines;
-use crate::ordering::{Order, Ordering};
+use crate::ordering::{Order, Ordering, VALUE_PLIES};
 use crate::table::{Known, Table};
 use crate::value::{INFINITY, MAX_PLY, Score, Value, end_score, proof};
 
@@ -242,18 +242,25 @@ impl<G: DuelRules, E: Evaluate<G>> DuelSearch<G, E> {
     }
 
     /// The next best of the listed moves.
-    #[inline]
+    #[inline(always)]
     fn next_move(&mut self, start: usize, index: usize) -> Option<G::Move> {
-        if start + index >= self.moves.len() {
-            return None;
+        if start + index < self.moves.len() {
+            self.ordering.pick(&mut self.moves, start + index);
         }
-        self.ordering.pick(&mut self.moves, start + index);
-        Some(self.moves[start + index])
+        self.moves.get(start + index).copied()
     }
 
     /// Notes the value of a root move, and of moves near the root for the next iteration.
     #[inline]
     fn note(&mut self, position: &mut G, mv: G::Move, value: Score, ply: usize) {
+        if ply < VALUE_PLIES {
+            self.note_near_root(position, mv, value, ply);
+        }
+    }
+
+    /// Kept out of the searches' loops, which it would only make longer.
+    #[cold]
+    fn note_near_root(&mut self, position: &mut G, mv: G::Move, value: Score, ply: usize) {
         if ply == 0 {
             self.searched.push(mv);
         }
