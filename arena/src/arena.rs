@@ -5,7 +5,6 @@
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::time::Duration;
 
 use agon_games::line::{MoveError, follow};
 use agon_games::random::seeded;
@@ -161,6 +160,11 @@ impl Arena {
         self.board.random_opening(place.opening_seed(), plies)
     }
 
+    /// The same, and on to where a player decides: chance's outcomes are drawn as well.
+    pub fn random_decision(&self, place: Place, plies: u32) -> String {
+        self.board.random_decision(place.opening_seed(), plies)
+    }
+
     /// The number of seats.
     pub fn seats(&self) -> usize {
         self.board.seats()
@@ -187,6 +191,8 @@ trait Board: Send {
     ) -> Result<GameRecord, PlayError>;
 
     fn random_opening(&self, seed: u64, plies: u32) -> String;
+
+    fn random_decision(&self, seed: u64, plies: u32) -> String;
 }
 
 /// Makes a board of a game with its players.
@@ -353,18 +359,35 @@ impl<G: Complete> Board for Typed<G> {
     }
 
     fn random_opening(&self, seed: u64, plies: u32) -> String {
+        self.random_line(seed, |position, played| played >= plies as usize && position.turn() != Turn::Over)
+    }
+
+    fn random_decision(&self, seed: u64, plies: u32) -> String {
+        self.random_line(seed, |position, played| {
+            played >= plies as usize && matches!(position.turn(), Turn::Player(_))
+        })
+    }
+}
+
+impl<G: Complete> Typed<G> {
+    /// A random line to the first position that is `enough`. Draws again, at most a thousand times, where the game ends
+    /// before.
+    fn random_line(&self, seed: u64, enough: impl Fn(&G, usize) -> bool) -> String {
         let mut random = seeded(seed);
         let mut scratch = Vec::new();
         for _ in 0..1000 {
             let mut position = self.start.clone();
             let mut words = Vec::new();
-            while words.len() < plies as usize && position.turn() != Turn::Over {
+            loop {
+                if enough(&position, words.len()) {
+                    return words.join(" ");
+                }
+                if position.turn() == Turn::Over {
+                    break;
+                }
                 let mv = position.sample(&mut random, &mut scratch);
                 words.push(position.move_text(mv));
                 position.play(mv);
-            }
-            if position.turn() != Turn::Over {
-                return words.join(" ");
             }
         }
         String::new()
@@ -438,9 +461,4 @@ impl BoutRequest {
             }
         })
     }
-}
-
-/// How long a whole line of records took.
-pub fn total_time(games: &[GameRecord]) -> Duration {
-    games.iter().map(|game| game.time).sum()
 }

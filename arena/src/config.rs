@@ -1,6 +1,7 @@
 //! A player's configuration: a search table and an evaluation table, read from TOML and checked against a game.
 
 use agon_games::{Feature, GAMES, GameInfo, GameSpec};
+use agon_search::evaluate::WEIGHT_UNIT;
 use toml::de::{DeTable, DeValue};
 
 use crate::algorithms::{ALGORITHMS, AlgorithmInfo, Family, fitting};
@@ -41,7 +42,7 @@ impl PlayerConfig {
             GAMES.iter().find(|info| info.name == game.name()).expect("a GameSpec names a listed game");
         let family = Family::of(info, game.parameters().seats());
         let (algorithm, settings) = read_search(game, info, family, table)?;
-        let weights = read_evaluation(info, algorithm, table)?;
+        let weights = read_evaluation(info, algorithm, &settings, table)?;
         Ok(PlayerConfig { algorithm, settings, weights })
     }
 }
@@ -121,12 +122,22 @@ fn check_together(
     if has("solver") && settings.flag("solver") && family != Family::Duel {
         return refuse("solver", format!("the solver proves {} only; leave it out", Family::Duel.describe()));
     }
-    if has("table_mb") && settings.whole("table_mb") == 0 && search.contains_key("order") {
-        let order = settings.words("order");
-        if order.contains(&"table") {
+    if has("table_mb") && settings.whole("table_mb") == 0 {
+        if search.contains_key("order") && settings.words("order").contains(&"table") {
             let reason = "the stage `table` needs a table; take it out of `order` or give `table_mb`";
             return refuse("order", reason.to_string());
         }
+        if let Some(name) = ["table_hits", "keep"].into_iter().find(|name| search.contains_key(*name)) {
+            return refuse(
+                name,
+                format!("`{name}` is about a table and there is none; leave it out or give `table_mb`"),
+            );
+        }
+    }
+    if algorithm.samples && settings.whole("rollout_plies") == 0 && search.contains_key("rollout_scale") {
+        let reason =
+            "playouts are evaluated only where they are cut off; give `rollout_plies` beside `rollout_scale`";
+        return refuse("rollout_scale", reason.to_string());
     }
     Ok(())
 }
@@ -134,6 +145,7 @@ fn check_together(
 fn read_evaluation(
     info: &GameInfo,
     algorithm: &AlgorithmInfo,
+    settings: &Settings,
     table: &DeTable<'_>,
 ) -> Result<Vec<f64>, ConfigError> {
     let Some(evaluation) = sub_table(table, "evaluation")? else {
@@ -143,6 +155,11 @@ fn read_evaluation(
     if !algorithm.evaluates {
         let reason = format!("`{}` evaluates nothing; leave `evaluation` out", algorithm.name);
         return Err(ConfigError { span: place(), reason });
+    }
+    if algorithm.samples && settings.whole("rollout_plies") == 0 {
+        let reason =
+            "playouts are evaluated only where they are cut off; give `rollout_plies` beside `evaluation`";
+        return Err(ConfigError { span: place(), reason: reason.to_string() });
     }
     // Features that a configuration does not name are not used: an evaluation says all of what it is.
     let mut weights = vec![0.0; info.features.len()];
@@ -158,11 +175,14 @@ fn read_evaluation(
             ));
         };
         let limit = 1e6;
-        weights[index] =
-            number(value.get_ref()).filter(|weight| weight.abs() <= limit).ok_or_else(|| ConfigError {
-                span: Some(value.span()),
-                reason: format!("the weight of `{name}` must be a number from -{limit} to {limit}"),
-            })?;
+        let least = 1.0 / WEIGHT_UNIT as f64;
+        let counts = |weight: &f64| *weight == 0.0 || (least..=limit).contains(&weight.abs());
+        weights[index] = number(value.get_ref()).filter(counts).ok_or_else(|| ConfigError {
+            span: Some(value.span()),
+            reason: format!(
+                "the weight of `{name}` must be 0 or a number from {least} to {limit}, of either sign"
+            ),
+        })?;
     }
     Ok(weights)
 }

@@ -3,6 +3,7 @@
 use std::io::ErrorKind;
 use std::process::ExitCode;
 
+use agon_arena::{ConfigError, PlayError};
 use agon_games::SetupError;
 use agon_games::line::MoveError;
 
@@ -28,7 +29,11 @@ pub fn report(error: &anyhow::Error) -> ExitCode {
         return ExitCode::SUCCESS;
     }
     eprintln!("error: {error:#}");
-    let wrong_call = error.is::<WrongCall>() || error.is::<SetupError>() || error.is::<MoveError>();
+    let wrong_call = error.is::<WrongCall>()
+        || error.is::<SetupError>()
+        || error.is::<MoveError>()
+        || error.is::<ConfigError>()
+        || error.downcast_ref::<PlayError>().is_some_and(|error| !matches!(error, PlayError::Interrupted));
     ExitCode::from(if wrong_call { 2 } else { 1 })
 }
 

@@ -25,10 +25,18 @@ pub struct Call {
 enum Command {
     /// List the games, or say everything of one
     ListGames(commands::list_games::ListGames),
+    /// List the algorithms, or say everything of one
+    ListAlgorithms(commands::list_algorithms::ListAlgorithms),
     /// Show a position: board, turn, legal moves, payoffs
     Show(commands::show::Show),
     /// Count the sequences of exactly DEPTH plies
     Perft(commands::perft::Perft),
+    /// Search one position and tell everything that was counted
+    Search(commands::search::Search),
+    /// Play against a player in the terminal
+    Play(commands::play::Play),
+    /// Play a quick series between players on this machine
+    Match(commands::local_match::Match),
     /// Measure speed on this machine
     #[command(subcommand)]
     Bench(commands::bench::Bench),
@@ -42,8 +50,12 @@ fn main() -> ExitCode {
     let call = Call::parse();
     let outcome = match call.command {
         Command::ListGames(command) => command.run(),
+        Command::ListAlgorithms(command) => command.run(),
         Command::Show(command) => command.run(),
         Command::Perft(command) => command.run(),
+        Command::Search(command) => command.run(),
+        Command::Play(command) => command.run(),
+        Command::Match(command) => command.run(),
         Command::Bench(command) => command.run(),
         Command::Completions(command) => command.run(&mut Call::command()),
         Command::Man(command) => command.run(Call::command()),

@@ -31,23 +31,57 @@ impl Table {
         self.rows.push(row);
     }
 
-    /// Writes the table; lines have no trailing spaces.
+    /// Writes the table; lines have no trailing spaces. Words in the last column go on below themselves where they would
+    /// pass eighty columns.
     pub fn write(&self, out: &mut impl Write) -> io::Result<()> {
         let width =
             |column: usize| self.rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
         let widths: Vec<usize> = (0..self.columns.len()).map(width).collect();
+        let last = self.columns.len() - 1;
+        let indent: usize = widths[..last].iter().map(|width| width + 2).sum();
         for row in &self.rows {
             let mut line = String::new();
-            for ((cell, &width), align) in row.iter().zip(&widths).zip(&self.columns) {
+            for ((cell, &width), align) in row.iter().zip(&widths).zip(&self.columns[..last]) {
                 match align {
                     Align::Left => line.push_str(&format!("{cell:<width$}  ")),
                     Align::Right => line.push_str(&format!("{cell:>width$}  ")),
                 }
             }
-            writeln!(out, "{}", line.trim_end())?;
+            if self.columns[last] == Align::Right {
+                line.push_str(&format!("{:>width$}", row[last], width = widths[last]));
+                writeln!(out, "{line}")?;
+                continue;
+            }
+            for (index, text) in folded(&row[last], COLUMNS.saturating_sub(indent)).into_iter().enumerate() {
+                if index > 0 {
+                    line = " ".repeat(indent);
+                }
+                line.push_str(&text);
+                writeln!(out, "{}", line.trim_end())?;
+            }
         }
         Ok(())
     }
+}
+
+/// The width that everything for people fits.
+const COLUMNS: usize = 80;
+
+/// A text in lines of at most so many characters, broken between words; at least one line.
+fn folded(text: &str, room: usize) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for word in text.split(' ') {
+        let line = lines.last_mut().expect("there is always a line");
+        if !line.is_empty() && line.chars().count() + 1 + word.chars().count() > room {
+            lines.push(word.to_string());
+        } else {
+            if !line.is_empty() {
+                line.push(' ');
+            }
+            line.push_str(word);
+        }
+    }
+    lines
 }
 
 /// A number with few digits and a unit of thousands: `7.03 k`, `224 M`.
@@ -66,6 +100,21 @@ pub fn rate(number: f64) -> String {
     format!("{scaled:.decimals$}{unit}")
 }
 
+/// Words after a heading, folded at 80 columns.
+pub fn write_words(heading: &str, words: &[impl AsRef<str>], out: &mut impl Write) -> io::Result<()> {
+    let mut line = heading.to_string();
+    for word in words {
+        let word = word.as_ref();
+        if line.len() + 1 + word.len() > COLUMNS {
+            writeln!(out, "{line}")?;
+            line = " ".to_string();
+        }
+        line.push(' ');
+        line.push_str(word);
+    }
+    writeln!(out, "{line}")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -74,6 +123,16 @@ mod tests {
     fn rates_keep_three_digits() {
         let texts = [0.5, 7.0, 703.0, 7034.0, 224e6, 99.96, 1.5e9].map(rate);
         assert_eq!(texts, ["0.50  ", "7.00  ", "703  ", "7.03 k", "224 M", "100  ", "1.50 G"]);
+    }
+
+    #[test]
+    fn the_last_column_is_folded() {
+        let mut table = Table::new(&[("name", Align::Left), ("about", Align::Left)]);
+        table.row(["a".to_string(), "word ".repeat(20).trim_end().to_string()]);
+        let mut text = Vec::new();
+        table.write(&mut text).unwrap();
+        let text = String::from_utf8(text).unwrap();
+        assert_eq!(text.lines().map(str::len).collect::<Vec<_>>(), [11, 80, 30]);
     }
 
     #[test]

@@ -132,7 +132,8 @@ pub trait Game: Clone + Eq + Debug + Send + Sync + 'static {
     /// What `seat` gets. Precondition: the game is over.
     fn payoff(&self, seat: Seat) -> i32;
 
-    /// A bound on the number of plies of a game from its first position, chance and passes included.
+    /// A bound on the number of plies of a whole game, chance and passes included: the same number in every
+    /// position of a game, counted from the first and not from this one.
     fn ply_bound(&self) -> u32;
 
     /// Visits the position after `mv` and leaves this one as it was, whatever `visit` does with what it is given.
@@ -157,6 +158,9 @@ pub trait Game: Clone + Eq + Debug + Send + Sync + 'static {
 
     /// Draws one legal move uniformly, or one outcome of chance by its weight. Precondition: not over.
     /// `scratch` is room to list moves in; its content is lost.
+    ///
+    /// The default lists the moves and knows no weights: a game whose outcomes of chance differ in weight must
+    /// override it.
     #[inline]
     fn sample(&self, random: &mut Random, scratch: &mut Vec<Self::Move>) -> Self::Move {
         scratch.clear();
@@ -198,10 +202,11 @@ pub trait Keyed: Game {
     fn key(&self) -> u64;
 }
 
-/// A position with the turn given to another seat: what best-reply search and the null move ask for.
+/// A position with the turn given to any seat, the one that has it included.
 pub trait Reseat: Game {
-    /// This position with `seat` to move, or nothing where that makes no sense (the game is over, the seat is
-    /// out, a king would be left in check). Precondition: the turn is a player's.
+    /// This position with `seat` to move, or nothing where that makes no sense (the seat is out or has no move,
+    /// a king would be left in check); never nothing for the seat whose turn it is. Precondition: the turn is a
+    /// player's.
     fn reseat(&self, seat: Seat) -> Option<Self>;
 
     /// Visits [`Reseat::reseat`]'s position, if there is one, and leaves this one as it was. Copies by default;
@@ -280,7 +285,7 @@ impl FeatureSet {
 
 /// Named features for a linear evaluation: `e(s) = sum of weight * value`.
 pub trait Features: Game {
-    /// The features with their default weights, at most 64.
+    /// The features with their default weights, at least one and at most 64.
     const FEATURES: &'static [Feature];
 
     /// Writes the features' values from the view of `seat`, in the order of [`Features::FEATURES`].

@@ -33,9 +33,9 @@ pub struct Violation {
     pub seen: String,
     /// The game in canonical text.
     pub game: String,
-    /// The seed of the random game.
+    /// The seed of that one random game, derived from the seed of the check.
     pub seed: u64,
-    /// The moves from the start.
+    /// The moves from the start to where the law was seen broken.
     pub moves: String,
 }
 
@@ -97,74 +97,75 @@ impl Check<'_> {
         family: impl Fn(&G, &[G::Move]) -> Lawful,
     ) -> Result<Tally, Box<Violation>> {
         let start = G::initial(parameters).expect("the laws are checked on parameters that go together");
-        let mut tally = Tally::default();
-        let mut keys = Keys::default();
+        let mut walk =
+            Walk { parameters, family, keys: Keys::default(), tally: Tally::default(), played: Vec::new() };
         for game in 0..self.games {
             let seed = mix(self.seed, game);
-            let mut played = Vec::new();
-            let outcome =
-                random_game(&start, parameters, seed, game, &mut played, &mut tally, &mut keys, &family);
-            outcome.map_err(|(law, seen)| {
+            // Every second game is played by the playout policy.
+            walk.game(&start, seed, !game.is_multiple_of(2)).map_err(|(law, seen)| {
                 let game = self.spec.to_string();
-                Box::new(Violation { law, seen, game, seed, moves: played.join(" ") })
+                Box::new(Violation { law, seen, game, seed, moves: walk.played.join(" ") })
             })?;
         }
-        Ok(tally)
+        Ok(walk.tally)
     }
 }
 
-#[allow(clippy::too_many_arguments, reason = "the state of one walk, used in one place")]
-fn random_game<G: Complete>(
-    start: &G,
-    parameters: &Parameters,
-    seed: u64,
-    game: u64,
-    played: &mut Vec<String>,
-    tally: &mut Tally,
-    keys: &mut Keys,
-    family: &impl Fn(&G, &[G::Move]) -> Lawful,
-) -> Lawful {
-    let mut random = seeded(seed);
-    let mut position = start.clone();
-    let mut out = [false; 64];
-    let mut legal = Vec::new();
-    let mut scratch = Vec::new();
-    loop {
-        let turn = position.turn();
-        legal.clear();
-        position.moves(&mut legal);
-        tally.positions += 1;
-        tally.moves += legal.len() as u64;
-        move_laws(&position, &legal)?;
-        let texts = notation_laws(&position, &legal)?;
-        text_laws(&position, parameters, &legal)?;
-        undo_laws(&mut position, &legal)?;
-        if turn != Turn::Over {
+/// Random games, with every law checked at every position.
+struct Walk<'a, F> {
+    parameters: &'a Parameters,
+    /// The laws of the game's family.
+    family: F,
+    keys: Keys,
+    tally: Tally,
+    /// The moves of the game under way.
+    played: Vec<String>,
+}
+
+impl<F> Walk<'_, F> {
+    fn game<G: Complete>(&mut self, start: &G, seed: u64, rollout: bool) -> Lawful
+    where
+        F: Fn(&G, &[G::Move]) -> Lawful,
+    {
+        let mut random = seeded(seed);
+        let mut position = start.clone();
+        let mut out = [false; 64];
+        let mut legal = Vec::new();
+        let mut scratch = Vec::new();
+        self.played.clear();
+        loop {
+            let turn = position.turn();
+            legal.clear();
+            position.moves(&mut legal);
+            self.tally.positions += 1;
+            self.tally.moves += legal.len() as u64;
+            move_laws(&position, &legal)?;
+            let texts = notation_laws(&position, &legal)?;
+            text_laws(&position, self.parameters, &legal)?;
+            undo_laws(&mut position, &legal)?;
+            self.keys.check(&position, &texts)?;
+            if turn == Turn::Over {
+                payoff_laws(&position)?;
+                self.tally.games += 1;
+                self.tally.longest = self.tally.longest.max(self.played.len() as u32);
+                return Ok(());
+            }
             feature_laws(&position, below(&mut random, 64))?;
-            family(&position, &legal)?;
+            (self.family)(&position, &legal)?;
+            let bound = position.ply_bound();
+            hold("the game ends within its bound of plies", self.played.len() < bound as usize, || {
+                format!("the bound is {bound} plies")
+            })?;
+            let mv = if rollout {
+                position.rollout(&mut random, &mut scratch)
+            } else {
+                position.sample(&mut random, &mut scratch)
+            };
+            hold("a sampled move is legal", legal.contains(&mv), || format!("{mv:?}"))?;
+            self.played.push(position.move_text(mv));
+            position.play(mv);
+            turn_laws::<G>(turn, position.turn(), &mut out)?;
         }
-        keys.check(&position, &texts)?;
-        if turn == Turn::Over {
-            payoff_laws(&position)?;
-            tally.games += 1;
-            tally.longest = tally.longest.max(played.len() as u32);
-            return Ok(());
-        }
-        hold(
-            "the game ends within its bound of plies",
-            played.len() < position.ply_bound() as usize,
-            || format!("the bound is {} plies", position.ply_bound()),
-        )?;
-        // Every second game is played by the playout policy.
-        let mv = if game.is_multiple_of(2) {
-            position.sample(&mut random, &mut scratch)
-        } else {
-            position.rollout(&mut random, &mut scratch)
-        };
-        hold("a sampled move is legal", legal.contains(&mv), || format!("{mv:?}"))?;
-        played.push(position.move_text(mv));
-        position.play(mv);
-        turn_laws::<G>(turn, position.turn(), &mut out)?;
     }
 }
 
@@ -273,13 +274,7 @@ fn undo_laws<G: Complete>(position: &mut G, legal: &[G::Move]) -> Lawful {
             }
             let restored = *next == played;
             // The visitor may play on without taking anything back.
-            for _ in 0..3 {
-                inner.clear();
-                next.moves(&mut inner);
-                if let Some(&reply) = inner.last() {
-                    next.play(reply);
-                }
-            }
+            play_on(next, &mut inner);
             equal && restored
         });
         hold("visiting the position after a move equals playing it", equal, || format!("{mv:?}"))?;
@@ -288,6 +283,17 @@ fn undo_laws<G: Complete>(position: &mut G, legal: &[G::Move]) -> Lawful {
         })?;
     }
     Ok(())
+}
+
+/// Plays a few plies: from the front of the list, from its middle, from its end.
+fn play_on<G: Complete>(position: &mut G, moves: &mut Vec<G::Move>) {
+    for place in 0..4 {
+        moves.clear();
+        position.moves(moves);
+        if let Some(&mv) = moves.get(place * moves.len().saturating_sub(1) / 3) {
+            position.play(mv);
+        }
+    }
 }
 
 fn values<G: Complete>(position: &G, seat: Seat) -> Vec<i32> {
@@ -331,7 +337,12 @@ fn reseat_laws<G: ManyGame>(position: &G) -> Lawful {
             format!("{seat:?} and {mover:?}")
         })?;
         let mut visited = position.clone();
-        let equal = visited.after_reseat(seat, |there| *there == other) == Some(true) && visited == *position;
+        let equal = visited.after_reseat(seat, |there| {
+            let equal = *there == other;
+            play_on(there, &mut Vec::new());
+            equal
+        });
+        let equal = equal == Some(true) && visited == *position && visited.key() == position.key();
         hold("visiting with the turn given away equals giving it, and restores", equal, || {
             format!("{seat:?}")
         })?;
@@ -441,18 +452,4 @@ impl Keys {
         let known = *self.by_text.entry(position.position()).or_insert(key);
         hold("equal positions have equal keys", known == key, || format!("{known:x} and {key:x}"))
     }
-}
-
-/// Plays one random game and returns its moves in words with the last position.
-pub fn random_game_text<G: Complete>(start: &G, seed: u64) -> (Vec<String>, G) {
-    let mut random = seeded(seed);
-    let mut scratch = Vec::new();
-    let mut position = start.clone();
-    let mut played = Vec::new();
-    while position.turn() != Turn::Over {
-        let mv = position.sample(&mut random, &mut scratch);
-        played.push(position.move_text(mv));
-        position.play(mv);
-    }
-    (played, position)
 }

@@ -1,4 +1,4 @@
-//! The rules: one trait, one file a game.
+//! The rules: one trait, one file a game (with a folder of its name where one file is not enough).
 //!
 //! [`game`] has the central trait and its capabilities, [`setup`] the way from text to a position, [`registry`] the
 //! list of all games, [`laws`] what must hold of every one of them. Each game's module header states its rules, its
@@ -18,15 +18,19 @@ pub mod text;
 pub mod backgammon;
 pub mod checkers;
 pub mod chess;
+pub mod chinese_checkers;
 pub mod connect_four;
+pub mod focus;
 pub mod go;
 pub mod grundy;
+pub mod kalah;
 pub mod nim;
 pub mod othello;
 mod outflank;
 pub mod pig;
 pub mod rolit;
 pub mod tic_tac_toe;
+pub mod virus;
 
 pub use game::{
     Chance, Deterministic, Duel, Feature, FeatureSet, Features, Game, Keyed, Noisy, Notation, Ordered,

@@ -5,7 +5,7 @@
 //!
 //! Some lectures call another game Nim: one heap, of which a player splits a heap into two unequal ones. That game is
 //! `grundy` here. One heap of this game is no game, the first seat takes it all; who asks for it is told
-//! [`ONE_HEAP_NOTE`].
+//! so.
 //!
 //! A move is `heap-take` with heaps counted from 1: `2-3` takes three stones from the second heap. A position is the
 //! heaps, emptied ones as 0, and the seat to move: `3-0-5 1`.
@@ -21,8 +21,8 @@ use crate::game::{
 use crate::random::{Random, below, mix};
 use crate::setup::{Domain, Parameter, Parameters, Setup, SetupError, Turns};
 
-/// What someone who asks for nim with one heap should read.
-pub const ONE_HEAP_NOTE: &str = "nim with one heap is won by taking all of it; \
+/// What someone who asks for nim with one heap is told.
+const ONE_HEAP_NOTE: &str = "nim with one heap is won by taking all of it; \
     if you mean splitting a heap into two unequal ones, which some lectures call Nim, that is `grundy`";
 
 /// A position.
@@ -248,6 +248,10 @@ impl Setup for Nim {
         about: "stones of each heap; the lecture game on one heap, which splits it, is grundy",
     }];
     const TURNS: Turns = Turns::Rotate;
+
+    fn note(parameters: &Parameters) -> Option<&'static str> {
+        (parameters.integers("heaps").len() == 1).then_some(ONE_HEAP_NOTE)
+    }
 
     fn initial(parameters: &Parameters) -> Result<Self, SetupError> {
         let heaps: Vec<u8> = parameters.integers("heaps").iter().map(|&heap| heap as u8).collect();

@@ -18,7 +18,8 @@ pub fn below(random: &mut Random, bound: usize) -> usize {
     ((u128::from(random.next_u64()) * bound as u128) >> 64) as usize
 }
 
-/// Mixes two numbers into a seed: the finaliser of SplitMix64 (Steele, Lea and Flood 2014) over their sum.
+/// Mixes two numbers into a seed: output `b`, counted from 0, of SplitMix64 (Steele, Lea and Flood 2014) seeded with
+/// `a`.
 pub const fn mix(a: u64, b: u64) -> u64 {
     let mut z = a.wrapping_add(b.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

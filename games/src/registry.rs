@@ -1,6 +1,6 @@
-//! All games, one line each.
+//! All games, one entry each.
 //!
-//! The line feeds everything that names games: help texts, validation, pages, and the dispatch from a name to
+//! The entry feeds everything that names games: help texts, validation, pages, and the dispatch from a name to
 //! code that is generic in the game. A [`Visitor`] is such code; the registry calls the method of the game's
 //! family with the game as type, so that everything behind it is compiled for that game alone.
 
@@ -17,7 +17,7 @@ impl<G: Setup + Notation + Features + Keyed + Ordered> Complete for G {}
 pub trait DuelGame: Complete + Duel + Deterministic + Reseat + Noisy {}
 impl<G: Complete + Duel + Deterministic + Reseat + Noisy> DuelGame for G {}
 
-/// Three or more seats without chance: paranoid, max-n and best-reply fit.
+/// Any number of seats without chance: paranoid, max-n and best-reply fit. Every [`DuelGame`] is one too.
 pub trait ManyGame: Complete + Deterministic + Reseat {}
 impl<G: Complete + Deterministic + Reseat> ManyGame for G {}
 
@@ -31,7 +31,7 @@ pub trait Visitor: Sized {
     type Output;
     /// Visits a duel without chance.
     fn duel<G: DuelGame>(self, parameters: &Parameters) -> Self::Output;
-    /// Visits a game of three or more seats.
+    /// Visits a game of three or more seats without chance.
     fn many<G: ManyGame>(self, parameters: &Parameters) -> Self::Output;
     /// Visits a duel with chance.
     fn chance<G: ChanceGame>(self, parameters: &Parameters) -> Self::Output;
@@ -140,18 +140,22 @@ macro_rules! register {
 use crate::backgammon::Backgammon;
 use crate::checkers::Checkers;
 use crate::chess::Chess;
+use crate::chinese_checkers::ChineseCheckers;
 use crate::connect_four::ConnectFour;
+use crate::focus::Focus;
 use crate::go::Go;
 use crate::grundy::Grundy;
+use crate::kalah::Kalah;
 use crate::nim::Nim;
 use crate::othello::Othello;
 use crate::pig::Pig;
 use crate::rolit::Rolit;
 use crate::tic_tac_toe::TicTacToe;
+use crate::virus::Virus;
 
 register! {
-    duel: TicTacToe, Nim, Grundy, ConnectFour, Othello, Checkers, Chess, Go;
-    many: Rolit [3, 4];
+    duel: TicTacToe, Nim, Grundy, ConnectFour, Othello, Kalah, Checkers, Chess, Go;
+    many: ChineseCheckers [3, 4, 6], Focus [3, 4], Virus [3, 4, 5, 6], Rolit [3, 4];
     chance: Backgammon, Pig;
 }
 
@@ -201,6 +205,18 @@ impl GameSpec {
         &self.parameters
     }
 
+    /// What a person who asks for this game with these parameters may want to know, if anything.
+    pub fn note(&self) -> Option<&'static str> {
+        struct Note;
+        impl UniformVisitor for Note {
+            type Output = Option<&'static str>;
+            fn visit<G: Complete>(self, parameters: &Parameters) -> Self::Output {
+                G::note(parameters)
+            }
+        }
+        self.visit_any(Note)
+    }
+
     /// Runs a visitor that treats all families alike.
     pub fn visit_any<V: UniformVisitor>(&self, visitor: V) -> V::Output {
         self.visit(Uniform(visitor))
@@ -212,5 +228,31 @@ impl fmt::Display for GameSpec {
         let parameters = self.parameters.to_string();
         let colon = if parameters.is_empty() { "" } else { ":" };
         write!(f, "{}{colon}{parameters}", self.name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_number_of_seats_that_can_be_asked_for_is_registered() {
+        for info in GAMES.iter().filter(|info| info.seats.len() > 1) {
+            for seats in 0..=10 {
+                let asked = GameSpec::parse(&format!("{}:seats={seats}", info.name));
+                assert_eq!(asked.is_ok(), info.seats.contains(&seats), "{} with {seats} seats", info.name);
+            }
+        }
+    }
+
+    #[test]
+    fn features_are_named_once_and_fit_a_set() {
+        for info in GAMES {
+            assert!((1..=64).contains(&info.features.len()), "{}", info.name);
+            for (index, feature) in info.features.iter().enumerate() {
+                let earlier = info.features[..index].iter().any(|other| other.name == feature.name);
+                assert!(!earlier && feature.weight.is_finite(), "{}: {}", info.name, feature.name);
+            }
+        }
     }
 }

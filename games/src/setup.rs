@@ -23,7 +23,7 @@ pub enum Domain {
     Choice(&'static [&'static str]),
     /// `true` or `false`.
     Flag,
-    /// A number with a half: `7.5`, `6`, `-0.5`.
+    /// A multiple of one half within bounds: `7.5`, `6`, `-0.5`.
     Halves {
         /// The smallest, in halves.
         min: i32,
@@ -42,9 +42,10 @@ pub enum Domain {
 }
 
 impl Domain {
-    /// Reads a value, or says what is allowed.
+    /// Reads a value; nothing if it is not allowed.
     fn read(self, text: &str) -> Option<Value> {
-        let integer = |text: &str| text.parse::<u32>().ok();
+        // One text for one number: neither `+3` nor `007`.
+        let integer = |text: &str| text.parse::<u32>().ok().filter(|number| number.to_string() == text);
         match self {
             Domain::Integer { min, max } => {
                 integer(text).filter(|n| (min..=max).contains(n)).map(Value::Integer)
@@ -260,10 +261,16 @@ pub trait Setup: Game {
     const NAME: &'static str;
     /// The rules in one line of at most 100 characters.
     const SUMMARY: &'static str;
-    /// The parameters, `seats` first where the game has several numbers of seats.
+    /// The parameters. A game for several numbers of seats has `seats` first, a [`Domain::OneOf`] of exactly the
+    /// numbers that the registry lists for it, 2 included.
     const PARAMETERS: &'static [Parameter];
     /// What the turn order promises.
     const TURNS: Turns;
+
+    /// What a person who asks for these parameters may want to know, if anything.
+    fn note(_parameters: &Parameters) -> Option<&'static str> {
+        None
+    }
 
     /// The first position. Parameters that do not go together are a [`SetupError::Conflict`].
     fn initial(parameters: &Parameters) -> Result<Self, SetupError>;

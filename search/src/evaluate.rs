@@ -4,13 +4,16 @@ use agon_games::{FeatureSet, Features, Seat};
 
 use crate::value::{MAX_EVALUATION, Score, UNIT};
 
+/// One unit of a weight; the smallest weight that counts is one of these parts.
+pub const WEIGHT_UNIT: i64 = 1_000_000;
+
 /// A static evaluation.
 pub trait Evaluate<G>: Send {
     /// The value of the position for `seat`, within plus or minus [`MAX_EVALUATION`]. Precondition: it is not over.
     fn evaluate(&mut self, position: &G, seat: Seat) -> Score;
 }
 
-/// `e(s) = sum of weight * feature`, the weights in thousandths, so that results are the same everywhere.
+/// `e(s) = sum of weight * feature`, the weights in millionths, so that results are the same everywhere.
 #[derive(Clone, Debug)]
 pub struct Linear {
     weights: Vec<i64>,
@@ -22,7 +25,7 @@ impl Linear {
     /// A weight for each feature of the game, in the order of [`Features::FEATURES`].
     pub fn new(weights: &[f64]) -> Linear {
         let weights: Vec<i64> =
-            weights.iter().map(|weight| (weight * f64::from(UNIT)).round() as i64).collect();
+            weights.iter().map(|weight| (weight * WEIGHT_UNIT as f64).round() as i64).collect();
         let used = weights.iter().enumerate().filter(|(_, weight)| **weight != 0);
         let wanted = used.fold(FeatureSet::NONE, |set, (index, _)| set.with(index));
         Linear { values: vec![0; weights.len()], weights, wanted }
@@ -44,6 +47,31 @@ impl<G: Features> Evaluate<G> for Linear {
         position.features(seat, self.wanted, &mut self.values);
         let sum: i64 =
             self.weights.iter().zip(&self.values).map(|(weight, value)| weight * i64::from(*value)).sum();
-        sum.clamp(-i64::from(MAX_EVALUATION), i64::from(MAX_EVALUATION)) as Score
+        let score = sum / (WEIGHT_UNIT / i64::from(UNIT));
+        score.clamp(-i64::from(MAX_EVALUATION), i64::from(MAX_EVALUATION)) as Score
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use agon_games::line::follow;
+    use agon_games::tic_tac_toe::TicTacToe;
+    use agon_games::{Parameters, Setup};
+
+    use super::*;
+
+    #[test]
+    fn a_weight_of_one_is_one_unit() {
+        let mut position = TicTacToe::initial(&Parameters::defaults(&[])).unwrap();
+        follow(&mut position, "b2 b1").unwrap();
+        // Two open lines more for the crosses, whoever moves.
+        for (weights, units) in
+            [([1.0, 0.0, 0.0], 2.0), ([-0.5, 0.0, 0.0], -1.0), ([0.000_1, 9.0, 9.0], 0.000_2)]
+        {
+            let mut linear = Linear::new(&weights);
+            let score = (units * f64::from(UNIT)) as Score;
+            assert_eq!(linear.evaluate(&position, Seat::FIRST), score);
+            assert_eq!(linear.evaluate(&position, Seat::SECOND), -score);
+        }
     }
 }

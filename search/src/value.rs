@@ -1,6 +1,6 @@
 //! Values of positions: whole numbers inside, decimals and proofs outside.
 //!
-//! A score is a linear evaluation in thousandths of the game's unit, from the view of a seat. Ends of the game lie
+//! A score is a linear evaluation in ten-thousandths of the game's unit, from the view of a seat. Ends of the game lie
 //! beyond every evaluation and know their distance, so that a shorter win is better and a longer loss is.
 
 use agon_games::Payoffs;
@@ -9,7 +9,10 @@ use agon_games::Payoffs;
 pub type Score = i32;
 
 /// One unit of the evaluation in scores.
-pub const UNIT: Score = 1000;
+pub const UNIT: Score = 10_000;
+
+/// The most seats a game can have.
+pub const MAX_SEATS: usize = 8;
 
 /// A win on the spot. A win in `n` plies is `WIN - n`.
 pub const WIN: Score = 1_000_000_000;
@@ -113,7 +116,7 @@ mod tests {
     #[test]
     fn a_shared_win_lies_between() {
         let score = |payoff| shared_end_score(Payoffs::SHARED, payoff, 3);
-        assert_eq!((score(60), score(0), score(30), score(15)), (WIN - 3, 3 - WIN, 0, -500));
+        assert_eq!((score(60), score(0), score(30), score(15)), (WIN - 3, 3 - WIN, 0, -UNIT / 2));
         for payoff in -1..=1 {
             assert_eq!(shared_end_score(Payoffs::DUEL, payoff, 4), end_score(payoff, 4));
         }

@@ -1,6 +1,8 @@
 //! `agon bench`: speed on this machine, as tables and JSON.
 
+mod efficiency;
 mod games;
+mod search;
 
 use clap::Subcommand;
 
@@ -11,6 +13,10 @@ use crate::fail::Outcome;
 pub enum Bench {
     /// Random games and perft leaves a second for each game, one thread
     Games(games::Games),
+    /// Nodes a second of each algorithm on each fitting game, and one signature over all counts
+    Search(search::Search),
+    /// What move ordering and each algorithm save, in nodes at equal depth
+    Efficiency(efficiency::Efficiency),
 }
 
 impl Bench {
@@ -18,6 +24,8 @@ impl Bench {
     pub fn run(self) -> Outcome {
         match self {
             Bench::Games(command) => command.run(),
+            Bench::Search(command) => command.run(),
+            Bench::Efficiency(command) => command.run(),
         }
     }
 }

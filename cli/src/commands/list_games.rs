@@ -3,12 +3,13 @@
 use std::io::{self, Write};
 use std::process::ExitCode;
 
+use agon_arena::{ALGORITHMS, AlgorithmInfo, Family};
 use agon_games::{Domain, GAMES, GameInfo, GameSpec, Turns};
 use clap::Args;
 use serde::Serialize;
 
 use crate::fail::Outcome;
-use crate::table::{Align, Table};
+use crate::table::{Align, Table, write_words};
 
 /// The arguments of `agon list-games`.
 #[derive(Args)]
@@ -34,6 +35,7 @@ struct Game {
     kind: Vec<&'static str>,
     parameters: Vec<Parameter>,
     features: Vec<Feature>,
+    algorithms: Vec<&'static str>,
 }
 
 #[derive(Serialize)]
@@ -78,6 +80,7 @@ impl From<&GameInfo> for Game {
             kind: kind(info),
             parameters: parameters.collect(),
             features: features.collect(),
+            algorithms: algorithms(info),
         }
     }
 }
@@ -111,6 +114,15 @@ fn kind(info: &GameInfo) -> Vec<&'static str> {
         kind.push("history");
     }
     kind
+}
+
+/// The algorithms that fit the game with any of its numbers of seats.
+fn algorithms(info: &GameInfo) -> Vec<&'static str> {
+    let fits = |algorithm: &&AlgorithmInfo| {
+        let mut families = info.seats.iter().map(|&seats| Family::of(info, seats as usize));
+        families.any(|family| algorithm.families.contains(&family))
+    };
+    ALGORITHMS.iter().filter(fits).map(|algorithm| algorithm.name).collect()
 }
 
 fn seats_text(seats: &[u32]) -> String {
@@ -150,7 +162,7 @@ fn list(games: &[Game], out: &mut impl Write) -> io::Result<()> {
             game.name.to_string(),
             seats_text(game.seats),
             game.kind.join(", "),
-            parameters.join(","),
+            parameters.join(", "),
         ]);
     }
     table.write(out)?;
@@ -158,7 +170,8 @@ fn list(games: &[Game], out: &mut impl Write) -> io::Result<()> {
 }
 
 fn describe(game: &Game, out: &mut impl Write) -> io::Result<()> {
-    writeln!(out, "{}: {}", game.name, game.summary)?;
+    let summary: Vec<&str> = game.summary.split(' ').collect();
+    write_words(&format!("{}:", game.name), &summary, out)?;
     writeln!(out, "seats: {}   kind: {}", seats_text(game.seats), game.kind.join(", "))?;
     if !game.parameters.is_empty() {
         writeln!(out)?;
@@ -175,5 +188,7 @@ fn describe(game: &Game, out: &mut impl Write) -> io::Result<()> {
     for feature in &game.features {
         table.row([feature.name.to_string(), feature.weight.to_string(), feature.about.to_string()]);
     }
-    table.write(out)
+    table.write(out)?;
+    writeln!(out)?;
+    write_words("algorithms:", &game.algorithms, out)
 }

@@ -61,7 +61,7 @@ struct Division {
 impl Perft {
     /// Runs the command.
     pub fn run(self) -> Outcome {
-        self.start.game()?.visit_any(self)
+        self.start.game_with_note()?.visit_any(self)
     }
 }
 

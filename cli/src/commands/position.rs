@@ -21,6 +21,15 @@ impl PositionArgs {
         GameSpec::parse(&self.game)
     }
 
+    /// The same, with what a person may want to know of it on standard error.
+    pub fn game_with_note(&self) -> Result<GameSpec, SetupError> {
+        let game = self.game()?;
+        if let Some(note) = game.note() {
+            eprintln!("note: {note}");
+        }
+        Ok(game)
+    }
+
     /// The position to start from.
     pub fn start<G: Complete>(&self, parameters: &Parameters) -> Result<G, SetupError> {
         match &self.position {

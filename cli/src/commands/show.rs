@@ -10,6 +10,7 @@ use serde::Serialize;
 
 use super::position::PositionArgs;
 use crate::fail::Outcome;
+use crate::table::write_words;
 
 /// The arguments of `agon show`.
 #[derive(Args)]
@@ -72,7 +73,7 @@ impl From<MoveError> for BadLine {
 impl Show {
     /// Runs the command.
     pub fn run(self) -> Outcome {
-        self.start.game()?.visit(self)
+        self.start.game_with_note()?.visit(self)
     }
 
     /// `weight` knows the weights of chance's outcomes, where there are any.
@@ -163,20 +164,6 @@ fn draw(sight: &Sight<'_>, out: &mut impl Write) -> io::Result<()> {
         write_words(&format!("outcomes ({}) with weights:", outcomes.len()), &outcomes, out)?;
     }
     writeln!(out, "position: {}", sight.position)
-}
-
-/// Words after a heading, folded at 80 columns.
-fn write_words(heading: &str, words: &[String], out: &mut impl Write) -> io::Result<()> {
-    let mut line = heading.to_string();
-    for word in words {
-        if line.len() + 1 + word.len() > 80 {
-            writeln!(out, "{line}")?;
-            line = " ".to_string();
-        }
-        line.push(' ');
-        line.push_str(word);
-    }
-    writeln!(out, "{line}")
 }
 
 /// Answers a line of moves from standard input by a line of JSON, until there are no more.

@@ -293,3 +293,17 @@ impl Visitor for Frequencies<'_> {
         self.check::<G>(parameters, |position: &G, outcome| position.weight(outcome));
     }
 }
+
+/// Plays one random game and returns its moves in words with the last position.
+pub fn random_game<G: Complete>(start: &G, seed: u64) -> (Vec<String>, G) {
+    let mut random = seeded(seed);
+    let mut scratch = Vec::new();
+    let mut position = start.clone();
+    let mut played = Vec::new();
+    while position.turn() != Turn::Over {
+        let mv = position.sample(&mut random, &mut scratch);
+        played.push(position.move_text(mv));
+        position.play(mv);
+    }
+    (played, position)
+}

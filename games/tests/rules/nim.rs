@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use agon_games::nim::{Nim, ONE_HEAP_NOTE};
+use agon_games::nim::Nim;
 use agon_games::{Game, Keyed, Notation, Ordered, Parameters, Seat, Setup, Turn};
 
 use crate::harness::{Slow, Variant, agree, slow_perft_agrees};
@@ -67,7 +67,8 @@ fn a_promising_move_leaves_a_zero_sum() {
 
 #[test]
 fn one_heap_is_explained() {
-    assert!(ONE_HEAP_NOTE.contains("`grundy`"));
+    assert!(crate::harness::spec("nim:heaps=9").note().is_some_and(|note| note.contains("`grundy`")));
+    assert_eq!(crate::harness::spec("nim:heaps=9-1").note(), None);
     assert!(Nim::SUMMARY.contains("grundy") && Nim::PARAMETERS[0].about.contains("grundy"));
 }
 

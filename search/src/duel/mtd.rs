@@ -4,7 +4,7 @@
 use super::{DuelRules, DuelSearch};
 use crate::budget::Stopped;
 use crate::evaluate::Evaluate;
-use crate::value::{INFINITY, Score, WIN};
+use crate::value::{INFINITY, MAX_EVALUATION, Score, UNIT, WIN};
 
 /// Where a driver asks next.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -57,11 +57,9 @@ impl<G: DuelRules, E: Evaluate<G>> DuelSearch<G, E> {
 
 /// The middle of the bounds, but near the guess while a bound is still that of the ends of the game.
 fn bisect(lower: Score, upper: Score, guess: Score) -> Score {
-    const NEAR: Score = 4_000;
-    let low =
-        if lower > -crate::value::MAX_EVALUATION { lower } else { lower.max(guess.saturating_sub(NEAR)) };
-    let high =
-        if upper < crate::value::MAX_EVALUATION { upper } else { upper.min(guess.saturating_add(NEAR)) };
+    const NEAR: Score = 4 * UNIT;
+    let low = if lower > -MAX_EVALUATION { lower } else { lower.max(guess.saturating_sub(NEAR)) };
+    let high = if upper < MAX_EVALUATION { upper } else { upper.min(guess.saturating_add(NEAR)) };
     let middle = low + (high - low) / 2;
     middle.clamp(lower + 1, upper)
 }

@@ -6,10 +6,10 @@
 
 use agon_games::{Payoffs, Seat, Turn};
 
-use super::{MAX_SEATS, ManyRules, ManySearch};
+use super::{ManyRules, ManySearch};
 use crate::budget::Stopped;
 use crate::evaluate::Evaluate;
-use crate::value::{MAX_PLY, Score, Value, shared_end_score};
+use crate::value::{MAX_PLY, MAX_SEATS, Score, UNIT, Value, shared_end_score};
 
 /// A value for each seat.
 pub(super) type Tuple = [Score; MAX_SEATS];
@@ -43,7 +43,7 @@ impl Values {
 /// rounding leaves goes to the first seats, so that the sum is exact.
 fn shares(evaluations: &[Score]) -> Tuple {
     let least = evaluations.iter().copied().min().unwrap_or(0);
-    let lead = |score: Score| i64::from(score) - i64::from(least) + i64::from(crate::value::UNIT);
+    let lead = |score: Score| i64::from(score) - i64::from(least) + i64::from(UNIT);
     let sum: i64 = evaluations.iter().map(|&score| lead(score)).sum();
     let mut tuple = [0; MAX_SEATS];
     let mut left = WHOLE;

@@ -17,7 +17,7 @@ use crate::effort::Effort;
 use crate::evaluate::Evaluate;
 use crate::line::Lines;
 use crate::ordering::{Order, Ordering};
-use crate::value::{INFINITY, MAX_PLY, Score, Value, shared_end_score};
+use crate::value::{INFINITY, MAX_PLY, MAX_SEATS, Score, Value, shared_end_score};
 
 pub use max_n::Values;
 pub use threat::{ThreatList, ThreatRule};
@@ -25,9 +25,6 @@ pub use threat::{ThreatList, ThreatRule};
 /// What these searches ask of a game.
 pub trait ManyRules: Deterministic + Keyed + Ordered + Reseat {}
 impl<G: Deterministic + Keyed + Ordered + Reseat> ManyRules for G {}
-
-/// The most seats a game can have.
-pub const MAX_SEATS: usize = 8;
 
 /// Which algorithm searches an iteration.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

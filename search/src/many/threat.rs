@@ -5,7 +5,7 @@
 
 use agon_games::Seat;
 
-use super::MAX_SEATS;
+use crate::value::MAX_SEATS;
 
 /// How the list moves an opponent that is accessed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

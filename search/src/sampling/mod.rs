@@ -11,10 +11,7 @@ use agon_games::random::{Random, below};
 use agon_games::{Game, Ordered, Seat, Turn};
 
 use crate::evaluate::Evaluate;
-use crate::value::UNIT;
-
-/// The most seats a game can have.
-const MAX_SEATS: usize = 8;
+use crate::value::{MAX_SEATS, UNIT};
 
 /// A reward for each seat.
 pub(crate) type Rewards = [f64; MAX_SEATS];

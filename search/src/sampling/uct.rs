@@ -12,12 +12,12 @@ use agon_games::random::{Random, below, seeded};
 use agon_games::{Seat, Turn};
 
 use super::tree::{Node, Status, Tree};
-use super::{MAX_SEATS, Playout, Rewards, SamplingRules, end_rewards, reported};
+use super::{Playout, Rewards, SamplingRules, end_rewards, reported};
 use crate::budget::Budget;
 use crate::evaluate::Evaluate;
 use crate::report::{Answer, Counters, Iteration};
 use crate::searcher::Searcher;
-use crate::value::Value;
+use crate::value::{MAX_SEATS, Value};
 
 /// Which child of the root is played in the end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -111,3 +111,92 @@ fn on_games() {
         println!("{}: nodes of expectiminimax, Star1, Star2: {sums:?}", info.name);
     }
 }
+
+/// A lottery: the mover chooses one of two tickets, each paying one of two prizes with chances of nine to one.
+#[derive(Clone, PartialEq, Eq, Debug)]
+struct Lottery {
+    prizes: [[i32; 2]; 2],
+    ticket: Option<u8>,
+    prize: Option<u8>,
+}
+
+impl agon_games::Game for Lottery {
+    type Move = u8;
+    const SEATS: usize = 2;
+    const PAYOFFS: agon_games::Payoffs = agon_games::Payoffs { min: -400, max: 400, sum: 0 };
+
+    fn turn(&self) -> Turn {
+        match (self.ticket, self.prize) {
+            (None, _) => Turn::Player(agon_games::Seat::FIRST),
+            (Some(_), None) => Turn::Chance,
+            _ => Turn::Over,
+        }
+    }
+
+    fn moves(&self, out: &mut Vec<u8>) {
+        if self.prize.is_none() {
+            out.extend([0, 1]);
+        }
+    }
+
+    fn play(&mut self, mv: u8) {
+        if self.ticket.is_none() { self.ticket = Some(mv) } else { self.prize = Some(mv) }
+    }
+
+    fn payoff(&self, seat: agon_games::Seat) -> i32 {
+        let prize = self.prizes[usize::from(self.ticket.unwrap())][usize::from(self.prize.unwrap())];
+        if seat == agon_games::Seat::FIRST { prize } else { -prize }
+    }
+
+    fn ply_bound(&self) -> u32 {
+        2
+    }
+}
+
+impl agon_games::Duel for Lottery {}
+
+impl agon_games::Chance for Lottery {
+    fn total_weight(&self) -> u32 {
+        10
+    }
+    fn weight(&self, outcome: u8) -> u32 {
+        if outcome == 0 { 9 } else { 1 }
+    }
+}
+
+impl agon_games::Keyed for Lottery {
+    fn key(&self) -> u64 {
+        mix(u64::from(self.ticket.unwrap_or(9)), u64::from(self.prize.unwrap_or(9)))
+    }
+}
+
+impl agon_games::Ordered for Lottery {
+    const SLOTS: usize = 2;
+    fn slot(&self, mv: u8) -> usize {
+        usize::from(mv)
+    }
+    fn promise(&self, _mv: u8) -> i32 {
+        0
+    }
+}
+
+#[derive(Clone)]
+struct Nothing;
+
+impl Evaluate<Lottery> for Nothing {
+    fn evaluate(&mut self, _position: &Lottery, _seat: agon_games::Seat) -> agon_search::Score {
+        0
+    }
+}
+
+#[test]
+fn an_order_preserving_change_of_values_can_change_the_choice() {
+    for (prizes, best, value) in [([[2, 3], [1, 4]], 0, 2.1), ([[20, 30], [1, 400]], 1, 40.9)] {
+        let root = Lottery { prizes, ticket: None, prize: None };
+        for algorithm in [Algorithm::Expectiminimax, Algorithm::Star1, Algorithm::Star2] {
+            let found = answer(&root, Nothing, algorithm, &[], 2);
+            assert_eq!(found.best, best, "{algorithm:?}");
+            assert!((found.value.number - value).abs() < 1e-12, "{algorithm:?}: {}", found.value.number);
+        }
+    }
+}

@@ -6,5 +6,6 @@ mod chance;
 mod duel;
 mod many;
 mod sampling;
+mod solved;
 mod textbook;
 mod tree;

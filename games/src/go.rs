@@ -41,6 +41,16 @@ pub struct Go {
     komi: i32,
     /// The number of plies at which the game ends.
     limit: u16,
+    /// How many visitors the position is lent to. Where there are any, what is played can be taken back.
+    visits: u16,
+    /// What visitors have played, to be taken back from the end.
+    undo: Vec<Undo>,
+}
+
+/// A ply that will be taken back: the clock before it, and the stone with whether its position was new to the filter.
+struct Undo {
+    clock: Clock,
+    placed: Option<(Before, bool)>,
 }
 
 /// Whose turn it is and how long the game has lasted.
@@ -113,7 +123,7 @@ impl Clone for Go {
         let mut history = History::with_room(self.limit);
         history.hashes.extend_from_slice(&self.history.hashes);
         history.filter = self.history.filter;
-        Go { board: self.board.clone(), history, ..*self }
+        Go { board: self.board.clone(), history, visits: 0, undo: Vec::new(), ..*self }
     }
 
     fn clone_from(&mut self, source: &Self) {
@@ -123,6 +133,8 @@ impl Clone for Go {
         self.clock = source.clock;
         self.komi = source.komi;
         self.limit = source.limit;
+        self.visits = 0;
+        self.undo.clear();
     }
 }
 
@@ -154,7 +166,40 @@ impl Go {
         let limit = ply_limit(board.size());
         let mut history = History::with_room(limit);
         history.push(board.totals().hash);
-        Go { board, clock, history, komi: parameters.halves("komi"), limit }
+        Go { board, clock, history, komi: parameters.halves("komi"), limit, visits: 0, undo: Vec::new() }
+    }
+
+    /// Lends the position to a visitor and takes back whatever was played meanwhile.
+    #[inline]
+    fn visited<R>(&mut self, visit: impl FnOnce(&mut Self) -> R) -> R {
+        let played = self.undo.len();
+        self.visits += 1;
+        let result = visit(self);
+        self.visits -= 1;
+        while self.undo.len() > played {
+            self.take_back();
+        }
+        result
+    }
+
+    fn play_with_undo(&mut self, mv: Move) {
+        let clock = self.clock;
+        let placed = (mv != PASS).then(|| {
+            let before = self.board.place_with_undo(mv.0, self.colour());
+            (before, self.history.push(self.board.totals().hash))
+        });
+        self.tick(if placed.is_some() { 0 } else { clock.passes + 1 });
+        self.undo.push(Undo { clock, placed });
+    }
+
+    fn take_back(&mut self) {
+        if let Some(Undo { clock, placed }) = self.undo.pop() {
+            if let Some((before, new)) = placed {
+                self.history.pop(new);
+                self.board.undo(&before);
+            }
+            self.clock = clock;
+        }
     }
 
     /// The colour of the mover's stones.
@@ -214,7 +259,9 @@ impl Game for Go {
 
     #[inline]
     fn play(&mut self, mv: Move) {
-        if mv == PASS {
+        if self.visits > 0 {
+            self.play_with_undo(mv);
+        } else if mv == PASS {
             self.tick(self.clock.passes + 1);
         } else {
             self.board.place::<false>(mv.0, self.colour());
@@ -234,19 +281,10 @@ impl Game for Go {
 
     #[inline]
     fn after<R>(&mut self, mv: Move, visit: impl FnOnce(&mut Self) -> R) -> R {
-        let clock = self.clock;
-        let placed: Option<(Before, bool)> = (mv != PASS).then(|| {
-            let before = self.board.place_with_undo(mv.0, self.colour());
-            (before, self.history.push(self.board.totals().hash))
-        });
-        self.tick(if placed.is_some() { 0 } else { clock.passes + 1 });
-        let result = visit(self);
-        if let Some((before, new)) = placed {
-            self.history.pop(new);
-            self.board.undo(&before);
-        }
-        self.clock = clock;
-        result
+        self.visited(|position| {
+            position.play(mv);
+            visit(position)
+        })
     }
 
     fn count(&self, _scratch: &mut Vec<Move>) -> u64 {
@@ -331,7 +369,7 @@ impl Reseat for Go {
     #[inline]
     fn after_reseat<R>(&mut self, seat: Seat, visit: impl FnOnce(&mut Self) -> R) -> Option<R> {
         let mover = std::mem::replace(&mut self.clock.mover, seat);
-        let result = visit(self);
+        let result = self.visited(visit);
         self.clock.mover = mover;
         Some(result)
     }

@@ -1,0 +1,346 @@
+//! Games are played again bit by bit, limits are kept, and wrong configurations are refused in a sentence.
+
+#![allow(clippy::unwrap_used, reason = "in a test a panic is the report")]
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+use agon_arena::algorithms::fitting;
+use agon_arena::{
+    Arena, BoutRequest, Family, GameRecord, GameRequest, Opening, Place, PlayError, PlayerConfig,
+    Surroundings,
+};
+use agon_games::{GAMES, GameSpec};
+use agon_search::Limit;
+use agon_search::clock::Clock;
+
+fn game(text: &str) -> GameSpec {
+    GameSpec::parse(text).unwrap()
+}
+
+fn player(spec: &GameSpec, text: &str) -> PlayerConfig {
+    let toml =
+        if text.contains('=') { text.to_string() } else { format!("search = {{ algorithm = \"{text}\" }}") };
+    PlayerConfig::parse(spec, &toml).unwrap_or_else(|error| panic!("{toml}: {error}"))
+}
+
+/// What must be equal when a game is played again: everything but times.
+fn timeless(record: &GameRecord) -> GameRecord {
+    let mut record = record.clone();
+    record.time = Duration::ZERO;
+    for search in record.moves.iter_mut().filter_map(|mv| mv.search.as_mut()) {
+        search.time = Duration::ZERO;
+        search.overshoot = Duration::ZERO;
+        search.iterations.iter_mut().for_each(|iteration| iteration.time = Duration::ZERO);
+    }
+    record
+}
+
+fn bout(arena: &Arena, players: usize, limit: Limit, number: u64) -> BoutRequest {
+    let place = Place { run: 5, bout: number, game: 0 };
+    BoutRequest {
+        opening: Opening { position: None, moves: arena.random_opening(place, 3) },
+        players: (0..arena.seats()).map(|seat| seat % players).collect(),
+        limits: vec![limit; players],
+        run_seed: 5,
+        bout: number,
+    }
+}
+
+/// Every pair of neighbours among the fitting algorithms plays a bout; played again, in another order, by players that
+/// have played other games meanwhile and in another thread, each game is the same.
+#[test]
+fn games_are_played_again_bit_by_bit() {
+    let mut games = 0;
+    for (name, nodes) in [
+        ("tic-tac-toe", 300),
+        ("connect-four", 300),
+        ("kalah:holes=3,seeds=3", 200),
+        ("othello", 60),
+        ("checkers", 60),
+        ("go:size=4", 40),
+        ("nim", 200),
+        ("backgammon", 60),
+        ("pig:target=20", 60),
+        ("rolit:seats=3", 60),
+        ("virus:seats=4,size=5", 40),
+    ] {
+        let spec = game(name);
+        let info = GAMES.iter().find(|info| info.name == spec.name()).unwrap();
+        let algorithms: Vec<&str> =
+            fitting(Family::of(info, spec.parameters().seats())).map(|algorithm| algorithm.name).collect();
+        for pair in algorithms.windows(2) {
+            let players = [player(&spec, pair[0]), player(&spec, pair[1])];
+            let play = |order: &[u64]| -> Vec<(u64, Vec<GameRecord>)> {
+                let mut arena = Arena::new(&spec, &players, Surroundings::system()).unwrap();
+                let mut played: Vec<(u64, Vec<GameRecord>)> = order
+                    .iter()
+                    .map(|&number| {
+                        let request = bout(&arena, 2, Limit::Nodes(nodes), number);
+                        let games: Vec<GameRequest> = request.games().collect();
+                        let record = |game| timeless(&arena.play(game, &mut |_| ()).unwrap());
+                        (number, games.iter().map(record).collect())
+                    })
+                    .collect();
+                played.sort_by_key(|(number, _)| *number);
+                played
+            };
+            let once = play(&[0, 1]);
+            let again = std::thread::scope(|scope| scope.spawn(|| play(&[1, 0])).join().unwrap());
+            assert_eq!(once, again, "{name}, {pair:?}");
+            games += once.iter().map(|(_, games)| games.len()).sum::<usize>();
+        }
+    }
+    println!("{games} games played again");
+}
+
+#[test]
+fn a_single_move_can_be_searched_again_alone_when_nothing_is_kept() {
+    let spec = game("connect-four");
+    let players = [
+        player(&spec, r#"search = { algorithm = "pvs", keep = false }"#),
+        player(&spec, r#"search = { algorithm = "uct", keep = false }"#),
+    ];
+    let mut arena = Arena::new(&spec, &players, Surroundings::system()).unwrap();
+    let limit = Limit::Nodes(2_000);
+    let request = bout(&arena, 2, limit, 3).games().next().unwrap();
+    let record = arena.play(&request, &mut |_| ()).unwrap();
+    let mut checked = 0;
+    for mv in &record.moves {
+        let (Some(player), Some(search)) = (mv.player, &mv.search) else { continue };
+        let before: Vec<&str> = record.moves[..mv.ply as usize].iter().map(|mv| mv.mv.as_str()).collect();
+        let opening = Opening { position: None, moves: before.join(" ") };
+        let seed = request.place.ply_seed(mv.ply);
+        let again = arena.search(player, &opening, limit, seed, &mut |_| ()).unwrap();
+        assert_eq!((&again.mv, again.counters, again.value), (&search.mv, search.counters, search.value));
+        checked += 1;
+    }
+    assert!(checked > 4);
+}
+
+/// A clock that goes on by a fixed step each time it is asked.
+struct Stepping {
+    step: Duration,
+    asked: AtomicU64,
+}
+
+impl Clock for Stepping {
+    fn now(&self) -> Duration {
+        self.step * self.asked.fetch_add(1, Ordering::Relaxed) as u32
+    }
+}
+
+fn stepping(step: Duration) -> Surroundings {
+    let clock = || Arc::new(Stepping { step, asked: AtomicU64::new(0) });
+    Surroundings { wall: clock(), cpu: clock(), interrupt: Arc::new(AtomicBool::new(false)) }
+}
+
+#[test]
+fn limits_are_kept_and_zero_gives_a_legal_move() {
+    for name in ["othello", "backgammon", "rolit:seats=4"] {
+        let spec = game(name);
+        let info = GAMES.iter().find(|info| info.name == spec.name()).unwrap();
+        for algorithm in fitting(Family::of(info, spec.parameters().seats())) {
+            let mut arena =
+                Arena::new(&spec, &[player(&spec, algorithm.name)], stepping(Duration::from_millis(1)))
+                    .unwrap();
+            let opening = Opening {
+                position: None,
+                moves: arena.random_decision(Place { run: 1, bout: 2, game: 0 }, 6),
+            };
+            let mut search = |limit| arena.search(0, &opening, limit, 1, &mut |_| ());
+            for limit in [
+                Limit::Nodes(0),
+                Limit::Nodes(1),
+                Limit::Nodes(777),
+                Limit::Wall(Duration::ZERO),
+                Limit::Cpu(Duration::from_millis(20)),
+                Limit::Clock { remaining: Duration::ZERO, increment: Duration::ZERO },
+                Limit::Clock { remaining: Duration::from_secs(2), increment: Duration::from_millis(10) },
+                Limit::Depth(0),
+                Limit::Depth(1),
+            ] {
+                let record = match (algorithm.samples, limit) {
+                    (true, Limit::Depth(_)) => {
+                        assert!(matches!(search(limit), Err(PlayError::Limit(_))));
+                        continue;
+                    }
+                    _ => search(limit).unwrap(),
+                };
+                let mut legal = arena_legal(&spec, &opening.moves);
+                legal.retain(|word| *word == record.mv);
+                assert_eq!(legal.len(), 1, "{name}, {}, {limit:?}: {}", algorithm.name, record.mv);
+                if let Limit::Nodes(limit) = limit {
+                    let spent =
+                        if algorithm.samples { record.counters.simulations } else { record.counters.nodes };
+                    assert!(spent <= limit.max(1), "{name}, {}: {spent} of {limit}", algorithm.name);
+                }
+                if let Limit::Depth(depth) = limit {
+                    assert!(record.depth <= depth.max(1));
+                }
+                if let Some(time) = limit.time() {
+                    assert!(record.time <= time + Duration::from_millis(200), "{name}, {}", algorithm.name);
+                }
+            }
+        }
+    }
+}
+
+fn arena_legal(spec: &GameSpec, moves: &str) -> Vec<String> {
+    struct Legal<'a>(&'a str);
+    impl agon_games::UniformVisitor for Legal<'_> {
+        type Output = Vec<String>;
+        fn visit<G: agon_games::Complete>(self, parameters: &agon_games::Parameters) -> Vec<String> {
+            let mut position = G::initial(parameters).unwrap();
+            agon_games::line::follow(&mut position, self.0).unwrap();
+            agon_games::line::legal_texts(&position)
+        }
+    }
+    spec.visit_any(Legal(moves))
+}
+
+#[test]
+fn a_clock_that_runs_out_loses() {
+    let spec = game("othello");
+    let players = [player(&spec, "pvs"), player(&spec, "random")];
+    // Each look at the clock takes a second; the search looks a few times a move, the random player hardly.
+    let mut arena = Arena::new(&spec, &players, stepping(Duration::from_secs(1))).unwrap();
+    let limits = vec![
+        Limit::Clock { remaining: Duration::from_secs(30), increment: Duration::ZERO },
+        Limit::Clock { remaining: Duration::from_secs(100_000), increment: Duration::ZERO },
+    ];
+    let place = Place { run: 1, bout: 0, game: 0 };
+    let request = GameRequest { opening: Opening::default(), seats: vec![0, 1], limits, place };
+    let record = arena.play(&request, &mut |_| ()).unwrap();
+    assert_eq!((record.ending.as_str(), &record.payoffs[..]), ("time forfeit", &[-1, 1][..]));
+}
+
+#[test]
+fn an_interrupt_ends_a_game() {
+    let spec = game("othello");
+    let surroundings = Surroundings::system();
+    let flag = Arc::clone(&surroundings.interrupt);
+    let mut arena = Arena::new(&spec, &[player(&spec, "pvs")], surroundings).unwrap();
+    let request = GameRequest {
+        opening: Opening::default(),
+        seats: vec![0, 0],
+        limits: vec![Limit::Nodes(100)],
+        place: Place { run: 1, bout: 0, game: 0 },
+    };
+    let mut plies = 0;
+    let outcome = arena.play(&request, &mut |_| {
+        plies += 1;
+        flag.store(plies == 5, Ordering::Relaxed);
+    });
+    assert_eq!((outcome, plies), (Err(PlayError::Interrupted), 5));
+}
+
+#[test]
+fn wrong_configurations_are_refused_with_what_is_allowed() {
+    for (name, text, said) in [
+        ("othello", "", "a player needs search = { algorithm = ... }; for othello: random, greedy, minimax"),
+        ("othello", "search = 3", "`search` must be a table"),
+        ("othello", "search = {}", "a player needs search"),
+        ("othello", "search = { algorithm = 3 }", "`algorithm` must be a word"),
+        ("othello", "search = { algorithm = \"pvss\" }", "there is no algorithm `pvss`; did you mean `pvs`?"),
+        (
+            "othello",
+            "search = { algorithm = \"star1\" }",
+            "`star1` does not fit othello: it searches games with chance",
+        ),
+        (
+            "rolit:seats=4",
+            "search = { algorithm = \"alpha-beta\" }",
+            "what fits: random, greedy, paranoid, max-n",
+        ),
+        ("backgammon", "search = { algorithm = \"pvs\" }", "does not fit backgammon"),
+        ("othello", "search = { algorithm = \"pvs\", c = 1 }", "search `pvs` has no option `c`"),
+        ("othello", "search = { algorithm = \"random\", c = 1 }", "search `random` has no option `c`"),
+        (
+            "othello",
+            "search = { algorithm = \"pvs\", table_mb = -1 }",
+            "`table_mb` must be a whole number from 0 to 65536",
+        ),
+        ("othello", "search = { algorithm = \"pvs\", table_mb = 1.5 }", "`table_mb` must be a whole number"),
+        (
+            "othello",
+            "search = { algorithm = \"mtd\", table_mb = 0 }",
+            "`table_mb` must be a whole number from 1",
+        ),
+        (
+            "othello",
+            "search = { algorithm = \"pvs\", order = [\"tabel\"] }",
+            "`order` must be a list of any of \"table\"",
+        ),
+        ("othello", "search = { algorithm = \"pvs\", order = [\"pv\", \"pv\"] }", "each at most once"),
+        (
+            "othello",
+            "search = { algorithm = \"pvs\", table_mb = 0, order = [\"table\"] }",
+            "the stage `table` needs a table",
+        ),
+        ("othello", "search = { algorithm = \"pvs\", quiescence = 1 }", "`quiescence` must be true or false"),
+        (
+            "tic-tac-toe",
+            "search = { algorithm = \"pvs\", quiescence = true }",
+            "tic-tac-toe has no noisy moves",
+        ),
+        ("othello", "search = { algorithm = \"uct\", c = nan }", "`c` must be a number from 0 to 1000"),
+        ("othello", "search = { algorithm = \"uct\", c = -1 }", "`c` must be a number from 0 to 1000"),
+        (
+            "rolit:seats=4",
+            "search = { algorithm = \"uct\", solver = true }",
+            "the solver proves duels without chance only",
+        ),
+        (
+            "rolit:seats=4",
+            "search = { algorithm = \"max-n\", pruning = true }",
+            "write values = \"shares\" beside it",
+        ),
+        (
+            "rolit:seats=4",
+            "search = { algorithm = \"max-n\", pruning = true, values = \"shares\", order = [\"history\"] }",
+            "static order",
+        ),
+        (
+            "othello",
+            "search = { algorithm = \"random\" }\nevaluation = { discs = 1 }",
+            "`random` evaluates nothing",
+        ),
+        ("othello", "search = { algorithm = \"pvs\" }\nevaluation = { disks = 1 }", "did you mean `discs`?"),
+        (
+            "othello",
+            "search = { algorithm = \"pvs\" }\nevaluation = { discs = \"1\" }",
+            "the weight of `discs` must be 0 or a number from 0.000001 to 1000000",
+        ),
+        (
+            "othello",
+            "search = { algorithm = \"pvs\" }\nevaluation = { discs = 1e300 }",
+            "the weight of `discs` must be 0 or a number from 0.000001 to 1000000",
+        ),
+        (
+            "othello",
+            "search = { algorithm = \"pvs\" }\nevaluation = { discs = 1e-9 }",
+            "the weight of `discs` must be 0 or",
+        ),
+        (
+            "othello",
+            "search = { algorithm = \"uct\" }\nevaluation = { discs = 1 }",
+            "give `rollout_plies` beside",
+        ),
+        ("othello", "search = { algorithm = \"uct\", rollout_scale = 2 }", "give `rollout_plies` beside"),
+        ("othello", "search = { algorithm = \"pvs\", table_mb = 0, keep = true }", "`keep` is about a table"),
+        ("othello", "serch = { algorithm = \"pvs\" }", "did you mean `search`?"),
+        ("othello", "search = { algorithm = ", "this is not TOML"),
+    ] {
+        let error = PlayerConfig::parse(&game(name), text).unwrap_err().to_string();
+        assert!(error.contains(said), "{text}: {error}");
+    }
+}
+
+#[test]
+fn errors_know_their_place() {
+    let text = "search = { algorithm = \"pvs\" }\nevaluation = { discs = 1,\n  disks = 2 }";
+    let error = PlayerConfig::parse(&game("othello"), text).unwrap_err();
+    assert_eq!(error.place(text), Some((3, 3)));
+}

@@ -1,0 +1,168 @@
+//! `agon bench search`: each algorithm on each fitting game, and one signature over all that they counted.
+//!
+//! The signature depends on no clock, no thread and no machine: the same build prints the same number everywhere, and a
+//! change of any search or rule changes it.
+
+use std::io::{self, Write};
+use std::process::ExitCode;
+use std::time::Instant;
+
+use agon_arena::algorithms::fitting;
+use agon_arena::{Arena, Family, Opening, Place, SearchRecord, Surroundings};
+use agon_games::random::mix;
+use agon_games::{GAMES, GameSpec};
+use agon_search::Limit;
+use clap::Args;
+use serde::Serialize;
+
+use crate::commands::player::read_player;
+use crate::fail::Outcome;
+use crate::table::{Align, Table, rate};
+
+/// The arguments of `agon bench search`.
+#[derive(Args)]
+pub struct Search {
+    /// The games to search [default: all, games of many seats with two and with the most]
+    #[arg(value_name = "GAME")]
+    games: Vec<String>,
+    /// Nodes of each search; a hundredth of it in simulations for those that sample
+    #[arg(long, default_value_t = 20_000, value_parser = clap::value_parser!(u64).range(100..=1_000_000_000))]
+    nodes: u64,
+    /// Print one JSON document
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Serialize)]
+struct Document {
+    searches: Vec<Line>,
+    signature: String,
+}
+
+#[derive(Serialize)]
+struct Line {
+    game: String,
+    algorithm: &'static str,
+    nodes: u64,
+    depth: u32,
+    simulations: u64,
+    nodes_per_second: f64,
+}
+
+/// Positions that each algorithm searches: the start and two random ones.
+const OPENINGS: [u32; 3] = [0, 7, 16];
+
+impl Search {
+    /// Runs the command.
+    pub fn run(self) -> Outcome {
+        let games = if self.games.is_empty() { all_games() } else { self.games.clone() };
+        let mut lines = Vec::new();
+        let mut signature = 0;
+        for name in &games {
+            let game = GameSpec::parse(name)?;
+            let info =
+                GAMES.iter().find(|info| info.name == game.name()).expect("a GameSpec names a listed game");
+            for algorithm in fitting(Family::of(info, game.parameters().seats())) {
+                let config = read_player(&game, algorithm.name)?.config;
+                let limit = Limit::Nodes(if algorithm.samples { self.nodes / 100 } else { self.nodes });
+                let mut arena = Arena::new(&game, &[config], Surroundings::system())?;
+                let mut line = Line {
+                    game: name.clone(),
+                    algorithm: algorithm.name,
+                    nodes: 0,
+                    depth: 0,
+                    simulations: 0,
+                    nodes_per_second: 0.0,
+                };
+                let mut seconds = 0.0;
+                for (number, plies) in OPENINGS.into_iter().enumerate() {
+                    let opening = opening(&arena, info.chance, number as u64, plies);
+                    let clock = Instant::now();
+                    let record = arena.search(0, &opening, limit, 1, &mut |_| ())?;
+                    seconds += clock.elapsed().as_secs_f64();
+                    line.nodes += record.counters.nodes;
+                    line.depth = line.depth.max(record.depth);
+                    line.simulations += record.counters.simulations;
+                    signature = sign(signature, &record);
+                }
+                line.nodes_per_second = line.nodes as f64 / seconds;
+                lines.push(line);
+            }
+        }
+        let document = Document { searches: lines, signature: format!("{signature:016x}") };
+        let mut out = io::stdout().lock();
+        if self.json {
+            serde_json::to_writer(&mut out, &document)?;
+            writeln!(out)?;
+        } else {
+            write_document(&document, &mut out)?;
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// Every game; those of many seats with two and with the most.
+fn all_games() -> Vec<String> {
+    GAMES
+        .iter()
+        .flat_map(|info| match info.seats {
+            [first, .., last] => {
+                vec![format!("{}:seats={first}", info.name), format!("{}:seats={last}", info.name)]
+            }
+            _ => vec![info.name.to_string()],
+        })
+        .collect()
+}
+
+/// A random opening at whose end a player decides: in games with chance one ply more may be needed.
+fn opening(arena: &Arena, chance: bool, number: u64, plies: u32) -> Opening {
+    let plies = if chance { plies | 1 } else { plies };
+    let place = Place { run: 1, bout: number, game: 0 };
+    Opening { position: None, moves: arena.random_decision(place, plies) }
+}
+
+/// Mixes everything that a search counted, its move and its value into the signature.
+fn sign(signature: u64, record: &SearchRecord) -> u64 {
+    let counters = &record.counters;
+    let counts = [
+        counters.nodes,
+        counters.leaves,
+        counters.quiescence_nodes,
+        counters.cutoffs,
+        counters.first_move_cutoffs,
+        counters.table_probes,
+        counters.table_hits,
+        counters.table_stores,
+        counters.researches,
+        counters.simulations,
+        counters.tree_nodes,
+        counters.playout_plies,
+        u64::from(counters.selective_depth),
+        u64::from(record.depth),
+        record.value.number.to_bits(),
+    ];
+    let text = record.mv.bytes().map(u64::from);
+    counts.into_iter().chain(text).fold(signature, mix)
+}
+
+fn write_document(document: &Document, out: &mut impl Write) -> io::Result<()> {
+    let columns = [
+        ("game", Align::Left),
+        ("algorithm", Align::Left),
+        ("depth", Align::Right),
+        ("nodes", Align::Right),
+        ("nodes/s", Align::Right),
+    ];
+    let mut table = Table::new(&columns);
+    for line in &document.searches {
+        table.row([
+            line.game.clone(),
+            line.algorithm.to_string(),
+            if line.depth > 0 { line.depth.to_string() } else { "-".to_string() },
+            line.nodes.to_string(),
+            rate(line.nodes_per_second),
+        ]);
+    }
+    table.write(out)?;
+    writeln!(out, "\nsignature {}", document.signature)
+}

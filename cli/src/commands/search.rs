@@ -1,0 +1,234 @@
+//! `agon search`: one search of one position, with everything it counted.
+
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use agon_arena::{Arena, IterationRecord, Opening, SearchRecord, Surroundings};
+use agon_search::{Proof, Value};
+use clap::Args;
+use serde::Serialize;
+
+use super::player::{default_player, read_limit, read_player};
+use super::position::PositionArgs;
+use crate::fail::Outcome;
+use crate::table::rate;
+
+/// The arguments of `agon search`.
+#[derive(Args)]
+pub struct Search {
+    #[command(flatten)]
+    start: PositionArgs,
+    /// Moves to play first, separated by spaces
+    #[arg(
+        long,
+        value_name = "MOVES",
+        default_value = "",
+        hide_default_value = true,
+        allow_hyphen_values = true
+    )]
+    moves: String,
+    /// The player: an algorithm's name, or TOML such as 'search = { algorithm = "uct", c = 1.2 }'
+    #[arg(long, value_name = "PLAYER")]
+    player: Option<String>,
+    /// The limit: ms=50, cpu_ms=50, nodes=1000, depth=6 or clock_ms=60000,increment_ms=100
+    #[arg(long, value_name = "LIMIT", default_value = "ms=1000")]
+    limit: String,
+    /// The seed of searches that draw
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Print one JSON document
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Serialize)]
+struct Document<'a> {
+    #[serde(rename = "move")]
+    mv: &'a str,
+    value: f64,
+    proven: Option<Proven>,
+    depth: u32,
+    selective_depth: u32,
+    nodes: u64,
+    leaves: u64,
+    quiescence_nodes: u64,
+    cutoffs: u64,
+    first_move_cutoffs: u64,
+    table_probes: u64,
+    table_hits: u64,
+    table_stores: u64,
+    researches: u64,
+    simulations: u64,
+    tree_nodes: u64,
+    playout_plies: u64,
+    pv: &'a [String],
+    iterations: Vec<Step<'a>>,
+    time_us: u64,
+    overshoot_us: u64,
+}
+
+/// `{"win": plies}` or `{"loss": plies}`.
+#[derive(Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Proven {
+    /// In so many plies.
+    Win(u32),
+    /// In so many plies.
+    Loss(u32),
+}
+
+#[derive(Serialize)]
+struct Step<'a> {
+    depth: u32,
+    nodes: u64,
+    time_us: u64,
+    #[serde(rename = "move")]
+    mv: Option<&'a str>,
+    value: f64,
+}
+
+/// What is proven, as JSON has it.
+pub fn proven(value: Value) -> Option<Proven> {
+    value.proof.map(|proof| match proof {
+        Proof::Win(plies) => Proven::Win(plies),
+        Proof::Loss(plies) => Proven::Loss(plies),
+    })
+}
+
+impl Search {
+    /// Runs the command.
+    pub fn run(self) -> Outcome {
+        let game = self.start.game_with_note()?;
+        let player = read_player(&game, self.player.as_deref().unwrap_or_else(|| default_player(&game)))?;
+        let limit = read_limit(&self.limit)?;
+        let mut arena = Arena::new(&game, &[player.config], Surroundings::system())?;
+        let opening = Opening { position: self.start.position.clone(), moves: self.moves.clone() };
+        let mut out = io::stdout().lock();
+        let mut header_due = !self.json;
+        let mut failed = Ok(());
+        let record = arena.search(0, &opening, limit, self.seed, &mut |iteration| {
+            if !self.json && failed.is_ok() {
+                failed = write_iteration(&mut out, iteration, std::mem::take(&mut header_due));
+            }
+        })?;
+        failed?;
+        if self.json {
+            serde_json::to_writer(&mut out, &document(&record))?;
+            writeln!(out)?;
+        } else {
+            write_record(&mut out, &player.name, &record)?;
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+fn document(record: &SearchRecord) -> Document<'_> {
+    let counters = &record.counters;
+    Document {
+        mv: &record.mv,
+        value: record.value.number,
+        proven: proven(record.value),
+        depth: record.depth,
+        selective_depth: counters.selective_depth,
+        nodes: counters.nodes,
+        leaves: counters.leaves,
+        quiescence_nodes: counters.quiescence_nodes,
+        cutoffs: counters.cutoffs,
+        first_move_cutoffs: counters.first_move_cutoffs,
+        table_probes: counters.table_probes,
+        table_hits: counters.table_hits,
+        table_stores: counters.table_stores,
+        researches: counters.researches,
+        simulations: counters.simulations,
+        tree_nodes: counters.tree_nodes,
+        playout_plies: counters.playout_plies,
+        pv: &record.line,
+        iterations: record
+            .iterations
+            .iter()
+            .map(|iteration| Step {
+                depth: iteration.depth,
+                nodes: iteration.nodes,
+                time_us: iteration.time.as_micros() as u64,
+                mv: iteration.line.first().map(String::as_str),
+                value: iteration.value.number,
+            })
+            .collect(),
+        time_us: record.time.as_micros() as u64,
+        overshoot_us: record.overshoot.as_micros() as u64,
+    }
+}
+
+/// A value for people: a number, or a proven end.
+pub fn value_text(value: Value) -> String {
+    match value.proof {
+        Some(Proof::Win(plies)) => format!("win in {plies}"),
+        Some(Proof::Loss(plies)) => format!("loss in {plies}"),
+        None => format!("{:+.3}", value.number),
+    }
+}
+
+/// A line of moves that fits what is left of eighty columns.
+fn folded(line: &[String], room: usize) -> String {
+    let mut text = String::new();
+    for word in line {
+        if text.len() + word.len() + 1 > room {
+            text.push('…');
+            break;
+        }
+        text.push_str(word);
+        text.push(' ');
+    }
+    text.trim_end().to_string()
+}
+
+fn write_iteration(out: &mut impl Write, iteration: &IterationRecord, header: bool) -> io::Result<()> {
+    if header {
+        writeln!(out, "{:>5}  {:>12}  {:>12}  {:>9}  line", "depth", "value", "nodes", "time")?;
+    }
+    let time = format!("{:.1} ms", iteration.time.as_secs_f64() * 1e3);
+    let line = folded(&iteration.line, 32);
+    let value = value_text(iteration.value);
+    writeln!(out, "{:>5}  {value:>12}  {:>12}  {time:>9}  {line}", iteration.depth, iteration.nodes)?;
+    out.flush()
+}
+
+fn write_record(out: &mut impl Write, player: &str, record: &SearchRecord) -> io::Result<()> {
+    let counters = &record.counters;
+    if !record.iterations.is_empty() {
+        writeln!(out)?;
+    }
+    writeln!(out, "{player} plays {}: {}", record.mv, value_text(record.value))?;
+    let seconds = record.time.as_secs_f64();
+    let speed = |count: u64| rate(count as f64 / seconds.max(1e-9));
+    let mut facts = vec![format!(
+        "{} nodes in {:.1} ms ({}/s)",
+        counters.nodes,
+        seconds * 1e3,
+        speed(counters.nodes).trim()
+    )];
+    if record.depth > 0 {
+        facts.push(format!("depth {}, selective {}", record.depth, counters.selective_depth));
+    }
+    if counters.cutoffs > 0 {
+        let share = 100.0 * counters.first_move_cutoffs as f64 / counters.cutoffs as f64;
+        facts.push(format!("{} cutoffs, {share:.0} % by the first move", counters.cutoffs));
+    }
+    if counters.table_probes > 0 {
+        let share = 100.0 * counters.table_hits as f64 / counters.table_probes as f64;
+        facts.push(format!("{} table probes, {share:.0} % hits", counters.table_probes));
+    }
+    if counters.simulations > 0 {
+        facts.push(format!(
+            "{} simulations ({}/s), {} tree nodes",
+            counters.simulations,
+            speed(counters.simulations).trim(),
+            counters.tree_nodes
+        ));
+    }
+    if !record.overshoot.is_zero() {
+        facts.push(format!("{:.2} ms beyond the limit", record.overshoot.as_secs_f64() * 1e3));
+    }
+    facts.iter().try_for_each(|fact| writeln!(out, "  {fact}"))?;
+    writeln!(out, "  line: {}", folded(&record.line, 70))
+}

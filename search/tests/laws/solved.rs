@@ -1,0 +1,116 @@
+//! Perfect play on small solved games.
+
+use agon_games::random::{mix, seeded};
+use agon_games::{ChanceGame, DuelGame, GameSpec, ManyGame, Parameters, Turn, Visitor};
+use agon_search::deepening::deepen;
+use agon_search::duel::{Algorithm, Driver, DuelSearch, Options};
+use agon_search::evaluate::Linear;
+use agon_search::ordering::{Order, Stage};
+use agon_search::{Limit, Proof};
+
+use crate::duel::budget;
+
+/// 1, 0 or -1: who wins with best play from the start, for the first seat, by each way to search.
+struct Value;
+
+fn ways() -> Vec<Options> {
+    let order = Order::new(&Stage::ALL.map(|(stage, _)| stage));
+    let full = |algorithm| Options { order, table_mb: 8, ..Options::plain(algorithm) };
+    vec![full(Algorithm::AlphaBeta), full(Algorithm::Pvs), full(Algorithm::Mtd(Driver::F))]
+}
+
+impl Visitor for Value {
+    type Output = i32;
+    fn duel<G: DuelGame>(self, parameters: &Parameters) -> i32 {
+        let root = G::initial(parameters).unwrap();
+        let values: Vec<i32> = ways()
+            .into_iter()
+            .map(|options| {
+                let mut search = DuelSearch::new(options, Linear::new(&vec![0.0; G::FEATURES.len()]));
+                let answer = deepen(&mut search, &root, budget(Limit::Depth(200)), &mut |_| ());
+                match answer.value.proof {
+                    Some(Proof::Win(_)) => 1,
+                    Some(Proof::Loss(_)) => -1,
+                    None => 0,
+                }
+            })
+            .collect();
+        assert!(values.windows(2).all(|pair| pair[0] == pair[1]), "{}: {values:?}", G::NAME);
+        values[0]
+    }
+    fn many<G: ManyGame>(self, _: &Parameters) -> i32 {
+        unreachable!("a duel was asked for")
+    }
+    fn chance<G: ChanceGame>(self, _: &Parameters) -> i32 {
+        unreachable!("a duel was asked for")
+    }
+}
+
+#[test]
+fn solved_games_have_their_values() {
+    for (game, value) in [
+        ("tic-tac-toe", 0),
+        ("connect-four:width=4,height=4", 0),
+        ("nim:heaps=3-4-5", 1),
+        ("nim:heaps=1-2-3", -1),
+        ("nim:heaps=5-5", -1),
+        ("grundy:heaps=7", -1),
+        ("grundy:heaps=8", 1),
+        ("grundy:heaps=10", -1),
+        ("grundy:heaps=13", 1),
+        ("grundy:heaps=20", -1),
+    ] {
+        assert_eq!(GameSpec::parse(game).unwrap().visit(Value), value, "{game}");
+    }
+}
+
+/// Searches a game to its end at each move against random replies: what is won stays won, what is drawn is not lost.
+struct Perfect;
+
+impl Visitor for Perfect {
+    type Output = u32;
+    fn duel<G: DuelGame>(self, parameters: &Parameters) -> u32 {
+        let start = G::initial(parameters).unwrap();
+        let mut games = 0;
+        for seed in 0..40 {
+            let mut random = seeded(mix(9, seed));
+            let mut position = start.clone();
+            let mut search = DuelSearch::new(ways()[1], Linear::new(&vec![0.0; G::FEATURES.len()]));
+            let searcher = agon_games::Seat((seed % 2) as u8);
+            let mut promised = -1;
+            while let Turn::Player(seat) = position.turn() {
+                let mv = if seat == searcher {
+                    let answer = deepen(&mut search, &position, budget(Limit::Depth(60)), &mut |_| ());
+                    let worth = match answer.value.proof {
+                        Some(Proof::Win(_)) => 1,
+                        Some(Proof::Loss(_)) => -1,
+                        None => 0,
+                    };
+                    assert!(worth >= promised, "{}: promised {promised}, now {worth}", G::NAME);
+                    promised = worth;
+                    answer.best
+                } else {
+                    position.sample(&mut random, &mut Vec::new())
+                };
+                position.play(mv);
+            }
+            assert!(position.payoff(searcher) >= promised, "{}: {promised} was promised", G::NAME);
+            games += 1;
+        }
+        games
+    }
+    fn many<G: ManyGame>(self, _: &Parameters) -> u32 {
+        0
+    }
+    fn chance<G: ChanceGame>(self, _: &Parameters) -> u32 {
+        0
+    }
+}
+
+#[test]
+fn small_games_are_played_perfectly() {
+    for game in ["tic-tac-toe", "nim", "grundy", "connect-four:width=4,height=4"] {
+        let games = GameSpec::parse(game).unwrap().visit(Perfect);
+        println!("{game}: {games} games");
+    }
+}
