@@ -147,6 +147,25 @@ impl ConnectFour {
         (self.occupied + self.bottom()) & self.board()
     }
 
+    /// The square where the next stone of a column comes to lie. Precondition: the column has room.
+    #[inline]
+    fn landing(&self, column: u8) -> u64 {
+        // The addition carries over the stones of the column to its first empty square.
+        (self.occupied + (1 << (column * self.stride))) & !self.occupied
+    }
+
+    /// Whether the stones hold four in a line of this board.
+    #[inline]
+    fn is_line(&self, stones: u64) -> bool {
+        // The shifts by constants of the usual board are worth a branch that is always the same.
+        if self.stride == 7 { has_line(stones, 7) } else { self.is_unusual_line(stones) }
+    }
+
+    #[inline(never)]
+    fn is_unusual_line(&self, stones: u64) -> bool {
+        has_line(stones, self.stride.into())
+    }
+
     #[inline]
     fn has_room(&self, column: u8) -> bool {
         self.occupied >> (column * self.stride + self.stride - 2) & 1 == 0
@@ -191,24 +210,26 @@ impl Game for ConnectFour {
 
     #[inline]
     fn moves(&self, out: &mut Vec<Column>) {
-        if self.outcome == Outcome::Going {
+        if self.outcome != Outcome::Going {
+            return;
+        }
+        if self.open == self.width {
+            // The usual case in the first half of a game, and a list that the compiler writes in one piece.
+            out.extend((0..self.width).map(Column));
+        } else {
             out.extend(self.columns().map(Column));
         }
     }
 
     #[inline]
     fn play(&mut self, Column(column): Column) {
-        let lowest = column * self.stride;
-        // The addition carries over the stones of the column to its first empty square.
-        let occupied = self.occupied | (self.occupied + (1 << lowest));
-        let moved = self.own | occupied ^ self.occupied;
+        let landing = self.landing(column);
+        let moved = self.own | landing;
         self.own ^= self.occupied;
-        self.occupied = occupied;
-        self.open -= (occupied >> (lowest + self.stride - 2) & 1) as u8;
+        self.occupied |= landing;
+        self.open -= u8::from(!self.has_room(column));
         self.mover = self.mover.other();
-        // The shifts by constants of the usual board are worth a branch that is always the same.
-        let line = if self.stride == 7 { has_line(moved, 7) } else { has_line(moved, self.stride.into()) };
-        self.outcome = if line {
+        self.outcome = if self.is_line(moved) {
             Outcome::Line
         } else if self.open == 0 {
             Outcome::Full
@@ -217,6 +238,7 @@ impl Game for ConnectFour {
         };
     }
 
+    #[inline]
     fn payoff(&self, seat: Seat) -> i32 {
         match self.outcome {
             Outcome::Line if seat == self.mover => -1,
@@ -273,6 +295,7 @@ impl Noisy for ConnectFour {
 
 impl Keyed for ConnectFour {
     /// In each column the sum of both boards is a number of its own, and none carries into the next column.
+    #[inline]
     fn key(&self) -> u64 {
         mix(self.own + self.occupied, u64::from(self.mover.0))
     }
@@ -288,16 +311,19 @@ impl Ordered for ConnectFour {
     /// A slot a square: a column's next stone means something else on every row.
     const SLOTS: usize = 64;
 
+    #[inline]
     fn slot(&self, Column(column): Column) -> usize {
-        (self.landings() & self.column_of(column)).trailing_zeros() as usize
+        self.landing(column).trailing_zeros() as usize
     }
 
     /// A four, then the answer to one, then the columns from the centre.
+    #[inline]
     fn promise(&self, Column(column): Column) -> i32 {
-        let squares = self.column_of(column);
-        let [wins, dangers] = self.fours();
+        let landing = self.landing(column);
+        let (wins, saves) =
+            (self.is_line(self.own | landing), self.is_line(self.occupied ^ self.own | landing));
         let centre = i32::from(column.min(self.width - 1 - column));
-        centre + 100 * i32::from(wins & squares != 0) + 50 * i32::from(dangers & squares != 0)
+        centre + 100 * i32::from(wins) + 50 * i32::from(saves)
     }
 }
 

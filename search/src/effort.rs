@@ -40,7 +40,10 @@ impl Effort {
     #[inline]
     pub fn leaf(&mut self, ply: usize) {
         self.counters.leaves += 1;
-        self.counters.selective_depth = self.counters.selective_depth.max(ply as u32);
+        // Seldom true, so that a branch is cheaper than writing the maximum back every time.
+        if ply as u32 > self.counters.selective_depth {
+            self.counters.selective_depth = ply as u32;
+        }
     }
 
     /// Counts a cutoff by the move with this index.

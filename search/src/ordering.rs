@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 
-use agon_games::{Ordered, Seat};
+use agon_games::{Keyed, Ordered, Seat};
 
 use crate::value::{MAX_PLY, Score};
 
@@ -81,7 +81,7 @@ impl Order {
 }
 
 /// Plies from the root down to which values of the iteration before are kept.
-const VALUE_PLIES: usize = 2;
+pub const VALUE_PLIES: usize = 2;
 
 /// What a search has learnt about good moves.
 pub struct Ordering<G: Ordered> {
@@ -157,7 +157,7 @@ impl<G: Ordered> Ordering<G> {
     }
 }
 
-impl<G: Ordered + agon_games::Keyed> Ordering<G> {
+impl<G: Ordered + Keyed> Ordering<G> {
     /// Takes the principal variation of a completed iteration from `root`.
     pub fn follow(&mut self, root: &G, line: &[G::Move]) {
         self.line.clear();
@@ -170,7 +170,8 @@ impl<G: Ordered + agon_games::Keyed> Ordering<G> {
         }
     }
 
-    /// Gives each move of `moves[start..]` its key. `table` is the move that the table favours.
+    /// Gives each move of `moves[start..]` its key, stage by stage. `table` is the move that the table favours.
+    #[inline]
     pub fn rank(
         &mut self,
         position: &mut G,
@@ -180,66 +181,119 @@ impl<G: Ordered + agon_games::Keyed> Ordering<G> {
         start: usize,
         table: Option<G::Move>,
     ) {
-        if !self.active {
-            return;
-        }
-        // Moves below `start` may have been listed without ranking them.
-        self.keys.resize(start, 0);
-        let line = self.line.get(ply).filter(|(key, _)| *key == position.key()).map(|(_, mv)| *mv);
-        let ranks =
-            if self.notes_values(ply) { self.value_ranks(position, &moves[start..]) } else { Vec::new() };
-        for (index, &mv) in moves[start..].iter().enumerate() {
-            let mut key = 0;
-            let mut fill = |stage: Stage, bits: u64| {
-                if let Some(shift) = self.order.shifts[stage as usize] {
-                    key |= bits << shift;
-                }
-            };
-            fill(Stage::Table, u64::from(table == Some(mv)));
-            fill(Stage::Pv, u64::from(line == Some(mv)));
-            fill(Stage::Values, ranks.get(index).copied().unwrap_or(0));
-            let killers = &self.killers[ply];
-            fill(Stage::Killers, u64::from(killers[0] == Some(mv)) * 2 + u64::from(killers[1] == Some(mv)));
-            if self.order.has(Stage::History) {
-                fill(Stage::History, u64::from(self.history[seat.index() * G::SLOTS + position.slot(mv)]));
-            }
-            if self.order.has(Stage::Static) {
-                let middle = 1 << (Stage::Static.bits() - 1);
-                let promise = position.promise(mv).clamp(-middle, middle - 1) + middle;
-                fill(Stage::Static, promise as u64);
-            }
-            self.keys.push(key);
+        if self.active {
+            self.rank_by_stages(position, seat, ply, moves, start, table);
         }
     }
 
-    /// The places of moves by their values in the iteration before, the best the highest, the unknown 0.
-    fn value_ranks(&self, position: &mut G, moves: &[G::Move]) -> Vec<u64> {
-        let known: Vec<Option<Score>> = moves
-            .iter()
-            .map(|&mv| position.after(mv, |next| self.values.get(&next.key()).copied()))
-            .collect();
-        let mut values: Vec<Score> = known.iter().copied().flatten().collect();
-        values.sort_unstable();
-        values.dedup();
-        let most = (1 << Stage::Values.bits()) - 1;
-        let rank = |value: Score| (values.partition_point(|&lower| lower < value) as u64 + 1).min(most);
-        known.into_iter().map(|value| value.map_or(0, rank)).collect()
+    fn rank_by_stages(
+        &mut self,
+        position: &mut G,
+        seat: Seat,
+        ply: usize,
+        moves: &[G::Move],
+        start: usize,
+        table: Option<G::Move>,
+    ) {
+        // Moves below `start` may have been listed without ranking them.
+        self.keys.resize(start, 0);
+        self.keys.resize(moves.len(), 0);
+        let (moves, keys) = (&moves[start..], &mut self.keys[start..]);
+        let shift = |stage: Stage| self.order.shifts[stage as usize];
+
+        // 1. Stages that favour single moves.
+        let mut favour = |shift: u32, favourite: Option<G::Move>, bits: u64| {
+            if let Some(favourite) = favourite
+                && let Some(index) = moves.iter().position(|&mv| mv == favourite)
+            {
+                keys[index] |= bits << shift;
+            }
+        };
+        if let Some(shift) = shift(Stage::Table) {
+            favour(shift, table, 1);
+        }
+        if let (Some(shift), Some(&(key, mv))) = (shift(Stage::Pv), self.line.get(ply))
+            && key == position.key()
+        {
+            favour(shift, Some(mv), 1);
+        }
+        if let Some(shift) = shift(Stage::Killers) {
+            let [first, second] = self.killers[ply];
+            favour(shift, first, 2);
+            favour(shift, second, 1);
+        }
+
+        // 2. Stages that tell all moves apart.
+        if let Some(shift) = shift(Stage::History) {
+            let history = &self.history[seat.index() * G::SLOTS..][..G::SLOTS];
+            for (key, &mv) in keys.iter_mut().zip(moves) {
+                *key |= u64::from(history[position.slot(mv)]) << shift;
+            }
+        }
+        if let Some(shift) = shift(Stage::Static) {
+            for (key, &mv) in keys.iter_mut().zip(moves) {
+                *key |= promise_bits(position, mv) << shift;
+            }
+        }
+        if let Some(shift) = shift(Stage::Values)
+            && ply < VALUE_PLIES
+        {
+            for (key, rank) in keys.iter_mut().zip(value_ranks(&self.values, position, moves)) {
+                *key |= rank << shift;
+            }
+        }
+    }
+
+    /// Gives each noisy move of `moves[start..]` its key: the game's rules of thumb alone, whatever stages are on.
+    pub fn rank_noisy(&mut self, position: &G, moves: &[G::Move], start: usize) {
+        self.keys.resize(start, 0);
+        self.keys.extend(moves[start..].iter().map(|&mv| promise_bits(position, mv)));
     }
 
     /// Brings the best of `moves[index..]` to `index`, keeping the others in their order.
     #[inline]
     pub fn pick(&mut self, moves: &mut [G::Move], index: usize) {
-        if !self.active {
-            return;
+        if self.active {
+            self.pick_best(moves, index);
         }
+    }
+
+    /// The same of moves that were ranked whatever stages are on.
+    pub fn pick_best(&mut self, moves: &mut [G::Move], index: usize) {
         let keys = &mut self.keys[..moves.len()];
-        let mut best = index;
-        for other in index + 1..moves.len() {
-            if keys[other] > keys[best] {
-                best = other;
+        let (mut best, mut most) = (index, keys[index]);
+        for (other, &key) in keys.iter().enumerate().skip(index + 1) {
+            if key > most {
+                (best, most) = (other, key);
             }
         }
-        keys[index..=best].rotate_right(1);
-        moves[index..=best].rotate_right(1);
+        // Most often the best is near: moving the few before it one by one beats a general rotation.
+        for place in (index..best).rev() {
+            keys.swap(place, place + 1);
+            moves.swap(place, place + 1);
+        }
     }
+}
+
+/// The game's rules of thumb as bits that order as they do.
+#[inline]
+fn promise_bits<G: Ordered>(position: &G, mv: G::Move) -> u64 {
+    let middle = 1 << (Stage::Static.bits() - 1);
+    (position.promise(mv).clamp(-middle, middle - 1) + middle) as u64
+}
+
+/// The places of moves by their values in the iteration before, the best the highest, the unknown 0.
+fn value_ranks<G: Ordered + Keyed>(
+    values: &HashMap<u64, Score>,
+    position: &mut G,
+    moves: &[G::Move],
+) -> Vec<u64> {
+    let known: Vec<Option<Score>> =
+        moves.iter().map(|&mv| position.after(mv, |next| values.get(&next.key()).copied())).collect();
+    let mut values: Vec<Score> = known.iter().copied().flatten().collect();
+    values.sort_unstable();
+    values.dedup();
+    let most = (1 << Stage::Values.bits()) - 1;
+    let rank = |value: Score| (values.partition_point(|&lower| lower < value) as u64 + 1).min(most);
+    known.into_iter().map(|value| value.map_or(0, rank)).collect()
 }

@@ -20,7 +20,6 @@ impl<G: DuelRules, E: Evaluate<G>> DuelSearch<G, E> {
         ply: usize,
     ) -> Result<Score, Stopped> {
         // 1. The table may know the value, a narrower window, or at least the best move.
-        self.lines.clear(ply);
         let key = self.key(position);
         let table_move = match self.look_up(key, depth, &mut alpha, &mut beta, ply) {
             Ok(best) => best,
@@ -41,16 +40,18 @@ impl<G: DuelRules, E: Evaluate<G>> DuelSearch<G, E> {
         let mut low = alpha;
         let mut index = 0;
         while let Some(mv) = self.next_move(start, index) {
-            let reduction = self.reduction(position, mv, depth, index);
-            let mut value = position.after(mv, |next| {
-                self.child(next, seat, depth - 1 - reduction, low, beta, ply + 1, Self::alpha_beta)
-            })?;
-            if reduction > 0 && value > low {
-                self.effort.counters.researches += 1;
-                value = position.after(mv, |next| {
-                    self.child(next, seat, depth - 1, low, beta, ply + 1, Self::alpha_beta)
+            let mut reduction = self.reduction(position, mv, depth, index);
+            let value = loop {
+                let value = position.after(mv, |next| {
+                    self.child(next, seat, depth - 1 - reduction, low, beta, ply + 1, Self::alpha_beta)
                 })?;
-            }
+                // A reduced child that looks good is asked again at full depth.
+                if reduction == 0 || value <= low {
+                    break value;
+                }
+                reduction = 0;
+                self.effort.counters.researches += 1;
+            };
             self.note(position, mv, value, ply);
             if value > best {
                 best = value;

@@ -19,7 +19,6 @@ impl<G: DuelRules, E: Evaluate<G>> DuelSearch<G, E> {
         ply: usize,
     ) -> Result<Score, Stopped> {
         // 1. List the moves in the game's own order.
-        self.lines.clear(ply);
         let start = self.list(position, seat, ply, None);
 
         // 2. The value is the best of the children's.

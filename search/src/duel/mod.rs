@@ -18,7 +18,7 @@ use crate::deepening::Iterate;
 use crate::effort::Effort;
 use crate::evaluate::Evaluate;
 use crate::line::Lines;
-use crate::ordering::{Order, Ordering};
+use crate::ordering::{Order, Ordering, VALUE_PLIES};
 use crate::table::{Known, Table};
 use crate::value::{INFINITY, MAX_PLY, Score, Value, end_score, proof};
 
@@ -126,7 +126,9 @@ impl<G: DuelRules, E: Evaluate<G>> DuelSearch<G, E> {
 
     /// The value for `seat` of the position `next` that its move led to: enters it, and unless the game or the depth
     /// ends there goes on with `search`, negated where the turn has changed.
-    #[inline]
+    ///
+    /// Always inlined: most children are leaves, and are done with here, without a call.
+    #[inline(always)]
     #[allow(
         clippy::too_many_arguments,
         reason = "the window and the place in the tree, as every textbook passes them"
@@ -182,7 +184,7 @@ impl<G: DuelRules, E: Evaluate<G>> DuelSearch<G, E> {
     }
 
     /// Looks the position up. `Err` has a value that answers for the whole search; `Ok` has the move to try first.
-    #[inline]
+    #[inline(always)]
     fn look_up(
         &mut self,
         key: u64,
@@ -240,18 +242,25 @@ impl<G: DuelRules, E: Evaluate<G>> DuelSearch<G, E> {
     }
 
     /// The next best of the listed moves.
-    #[inline]
+    #[inline(always)]
     fn next_move(&mut self, start: usize, index: usize) -> Option<G::Move> {
-        if start + index >= self.moves.len() {
-            return None;
+        if start + index < self.moves.len() {
+            self.ordering.pick(&mut self.moves, start + index);
         }
-        self.ordering.pick(&mut self.moves, start + index);
-        Some(self.moves[start + index])
+        self.moves.get(start + index).copied()
     }
 
     /// Notes the value of a root move, and of moves near the root for the next iteration.
     #[inline]
     fn note(&mut self, position: &mut G, mv: G::Move, value: Score, ply: usize) {
+        if ply < VALUE_PLIES {
+            self.note_near_root(position, mv, value, ply);
+        }
+    }
+
+    /// Kept out of the searches' loops, which it would only make longer.
+    #[cold]
+    fn note_near_root(&mut self, position: &mut G, mv: G::Move, value: Score, ply: usize) {
         if ply == 0 {
             self.searched.push(mv);
         }
@@ -272,6 +281,7 @@ impl<G: DuelRules, E: Evaluate<G>> DuelSearch<G, E> {
     ) -> Result<Score, Stopped> {
         let Turn::Player(seat) = root.turn() else { return Ok(0) };
         self.moves.clear();
+        self.lines.clear(0);
         self.searched.clear();
         self.after_null = false;
         self.effort.enter()?;

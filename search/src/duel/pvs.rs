@@ -21,7 +21,6 @@ impl<G: DuelRules, E: Evaluate<G>> DuelSearch<G, E> {
         ply: usize,
     ) -> Result<Score, Stopped> {
         // 1. The table may know the value, a narrower window, or at least the best move.
-        self.lines.clear(ply);
         let key = self.key(position);
         let table_move = match self.look_up(key, depth, &mut alpha, &mut beta, ply) {
             Ok(best) => best,
@@ -42,24 +41,23 @@ impl<G: DuelRules, E: Evaluate<G>> DuelSearch<G, E> {
         let mut low = alpha;
         let mut index = 0;
         while let Some(mv) = self.next_move(start, index) {
-            let reduction = self.reduction(position, mv, depth, index);
-            let high = if index == 0 { beta } else { low + 1 };
-            let mut value = position.after(mv, |next| {
-                self.child(next, seat, depth - 1 - reduction, low, high, ply + 1, Self::pvs)
-            })?;
-            // 5. A reduced child that looks good is asked again at full depth.
-            if reduction > 0 && value > low {
+            let mut reduction = self.reduction(position, mv, depth, index);
+            let (mut floor, mut high) = (low, if index == 0 { beta } else { low + 1 });
+            let value = loop {
+                let value = position.after(mv, |next| {
+                    self.child(next, seat, depth - 1 - reduction, floor, high, ply + 1, Self::pvs)
+                })?;
+                if reduction > 0 && value > low {
+                    // 5. A reduced child that looks good is asked again at full depth.
+                    reduction = 0;
+                } else if high < beta && value > low && value < beta {
+                    // 6. A child that is better, by how much is not known yet, gets the window that is left.
+                    (floor, high) = (low.max(value - 1), beta);
+                } else {
+                    break value;
+                }
                 self.effort.counters.researches += 1;
-                value = position
-                    .after(mv, |next| self.child(next, seat, depth - 1, low, high, ply + 1, Self::pvs))?;
-            }
-            // 6. A child that is better, by how much is not known yet, is searched with the window that is left.
-            if index > 0 && value > low && value < beta && beta > low + 1 {
-                self.effort.counters.researches += 1;
-                let floor = low.max(value - 1);
-                value = position
-                    .after(mv, |next| self.child(next, seat, depth - 1, floor, beta, ply + 1, Self::pvs))?;
-            }
+            };
             self.note(position, mv, value, ply);
             if value > best {
                 best = value;

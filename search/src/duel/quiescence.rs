@@ -32,10 +32,11 @@ impl<G: DuelRules, E: Evaluate<G>> DuelSearch<G, E> {
         // 2. List the noisy moves, the most promising first.
         let start = self.moves.len();
         position.noisy_moves(&mut self.moves);
-        self.moves[start..].sort_by_key(|&mv| std::cmp::Reverse(position.promise(mv)));
+        self.ordering.rank_noisy(position, &self.moves, start);
 
         // 3. Follow them as alpha-beta does.
         for index in start..self.moves.len() {
+            self.ordering.pick_best(&mut self.moves, index);
             let mv = self.moves[index];
             let value = position.after(mv, |next| {
                 self.effort.enter()?;
