@@ -78,7 +78,7 @@ const ORDER_OF_CHANCE: OptionInfo = OptionInfo {
 const TABLE_MB: OptionInfo = OptionInfo {
     name: "table_mb",
     default: "16",
-    domain: Domain::Whole { min: 0, max: 65_536 },
+    domain: Domain::Whole { min: 0, max: 4096 },
     about: "megabytes of the transposition table, 0 for none",
 };
 const TABLE_HITS: OptionInfo = OptionInfo {
@@ -208,7 +208,7 @@ pub static ALGORITHMS: &[AlgorithmInfo] = &[
                 about: "where to ask next",
             },
             ORDER,
-            OptionInfo { domain: Domain::Whole { min: 1, max: 65_536 }, ..TABLE_MB },
+            OptionInfo { domain: Domain::Whole { min: 1, max: 4096 }, ..TABLE_MB },
             TABLE_HITS,
             QUIESCENCE,
             NULL_MOVE,

@@ -41,6 +41,12 @@ pub enum PlayError {
     /// A player cannot work with the limit.
     #[error(transparent)]
     Limit(#[from] ConfigError),
+    /// No random opening is so long.
+    #[error("no random opening of {plies} plies was found in a thousand games; ask for fewer")]
+    NoOpening {
+        /// What was asked for.
+        plies: u32,
+    },
     /// A flag was raised.
     #[error("interrupted")]
     Interrupted,
@@ -156,13 +162,13 @@ impl Arena {
 
     /// The line of an opening of so many random plies. Draws again, at most a thousand times, while the game would be
     /// over by then.
-    pub fn random_opening(&self, place: Place, plies: u32) -> String {
-        self.board.random_opening(place.opening_seed(), plies)
+    pub fn random_opening(&self, place: Place, plies: u32) -> Result<String, PlayError> {
+        self.board.random_opening(place.opening_seed(), plies).ok_or(PlayError::NoOpening { plies })
     }
 
     /// The same, and on to where a player decides: chance's outcomes are drawn as well.
-    pub fn random_decision(&self, place: Place, plies: u32) -> String {
-        self.board.random_decision(place.opening_seed(), plies)
+    pub fn random_decision(&self, place: Place, plies: u32) -> Result<String, PlayError> {
+        self.board.random_decision(place.opening_seed(), plies).ok_or(PlayError::NoOpening { plies })
     }
 
     /// The number of seats.
@@ -190,9 +196,9 @@ trait Board: Send {
         watch: &mut dyn FnMut(&MoveRecord),
     ) -> Result<GameRecord, PlayError>;
 
-    fn random_opening(&self, seed: u64, plies: u32) -> String;
+    fn random_opening(&self, seed: u64, plies: u32) -> Option<String>;
 
-    fn random_decision(&self, seed: u64, plies: u32) -> String;
+    fn random_decision(&self, seed: u64, plies: u32) -> Option<String>;
 }
 
 /// Makes a board of a game with its players.
@@ -358,11 +364,11 @@ impl<G: Complete> Board for Typed<G> {
         })
     }
 
-    fn random_opening(&self, seed: u64, plies: u32) -> String {
+    fn random_opening(&self, seed: u64, plies: u32) -> Option<String> {
         self.random_line(seed, |position, played| played >= plies as usize && position.turn() != Turn::Over)
     }
 
-    fn random_decision(&self, seed: u64, plies: u32) -> String {
+    fn random_decision(&self, seed: u64, plies: u32) -> Option<String> {
         self.random_line(seed, |position, played| {
             played >= plies as usize && matches!(position.turn(), Turn::Player(_))
         })
@@ -372,7 +378,7 @@ impl<G: Complete> Board for Typed<G> {
 impl<G: Complete> Typed<G> {
     /// A random line to the first position that is `enough`. Draws again, at most a thousand times, where the game ends
     /// before.
-    fn random_line(&self, seed: u64, enough: impl Fn(&G, usize) -> bool) -> String {
+    fn random_line(&self, seed: u64, enough: impl Fn(&G, usize) -> bool) -> Option<String> {
         let mut random = seeded(seed);
         let mut scratch = Vec::new();
         for _ in 0..1000 {
@@ -380,7 +386,7 @@ impl<G: Complete> Typed<G> {
             let mut words = Vec::new();
             loop {
                 if enough(&position, words.len()) {
-                    return words.join(" ");
+                    return Some(words.join(" "));
                 }
                 if position.turn() == Turn::Over {
                     break;
@@ -390,7 +396,7 @@ impl<G: Complete> Typed<G> {
                 position.play(mv);
             }
         }
-        String::new()
+        None
     }
 }
 

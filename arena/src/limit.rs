@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use agon_search::Limit;
+use agon_search::value::MAX_PLY;
 use toml::de::DeTable;
 
 use crate::error::ConfigError;
@@ -50,7 +51,7 @@ pub fn read_limit(table: &DeTable<'_>) -> Result<Limit, ConfigError> {
     limits.extend(milliseconds("ms")?.map(Limit::Wall));
     limits.extend(milliseconds("cpu_ms")?.map(Limit::Cpu));
     limits.extend(read("nodes", u64::MAX >> 1)?.map(Limit::Nodes));
-    limits.extend(read("depth", 1000)?.map(|depth| Limit::Depth(depth as u32)));
+    limits.extend(read("depth", MAX_PLY as u64)?.map(|depth| Limit::Depth(depth as u32)));
     let increment = milliseconds("increment_ms")?;
     let clock = milliseconds("clock_ms")?;
     limits

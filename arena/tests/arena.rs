@@ -40,7 +40,7 @@ fn timeless(record: &GameRecord) -> GameRecord {
 fn bout(arena: &Arena, players: usize, limit: Limit, number: u64) -> BoutRequest {
     let place = Place { run: 5, bout: number, game: 0 };
     BoutRequest {
-        opening: Opening { position: None, moves: arena.random_opening(place, 3) },
+        opening: Opening { position: None, moves: arena.random_opening(place, 3).unwrap() },
         players: (0..arena.seats()).map(|seat| seat % players).collect(),
         limits: vec![limit; players],
         run_seed: 5,
@@ -147,7 +147,7 @@ fn limits_are_kept_and_zero_gives_a_legal_move() {
                     .unwrap();
             let opening = Opening {
                 position: None,
-                moves: arena.random_decision(Place { run: 1, bout: 2, game: 0 }, 6),
+                moves: arena.random_decision(Place { run: 1, bout: 2, game: 0 }, 6).unwrap(),
             };
             let mut search = |limit| arena.search(0, &opening, limit, 1, &mut |_| ());
             for limit in [
@@ -260,7 +260,7 @@ fn wrong_configurations_are_refused_with_what_is_allowed() {
         (
             "othello",
             "search = { algorithm = \"pvs\", table_mb = -1 }",
-            "`table_mb` must be a whole number from 0 to 65536",
+            "`table_mb` must be a whole number from 0 to 4096",
         ),
         ("othello", "search = { algorithm = \"pvs\", table_mb = 1.5 }", "`table_mb` must be a whole number"),
         (

@@ -1,6 +1,6 @@
 //! What a search may spend, and when it must stop.
 //!
-//! A budget is asked at every node and looks at the clock only every so many nodes; a limit of nodes is exact. The
+//! A budget is asked at every node and looks at the clock only every so many nodes, about ten thousand times a second; a limit of nodes is exact. The
 //! clock comes in from outside. Time spent beyond the limit is recorded, never hidden.
 
 use std::sync::Arc;
@@ -59,10 +59,16 @@ pub struct Budget {
     deadline: Option<Duration>,
     last_node: u64,
     next_look: u64,
+    /// Nodes until the look after the next one.
+    stride: u64,
+    last_look: Duration,
 }
 
-/// How many nodes pass between two looks at the clock: some tens of microseconds in a fast game.
-const NODES_BETWEEN_LOOKS: u64 = 1024;
+/// The clock is looked at every so many nodes: few in a game whose nodes are slow, many where they are fast, so that two
+/// looks are about this far apart.
+const BETWEEN_LOOKS: Duration = Duration::from_micros(100);
+const LEAST_STRIDE: u64 = 8;
+const GREATEST_STRIDE: u64 = 4096;
 
 impl Budget {
     /// A budget that starts now. For [`Limit::Cpu`] the clock must be a thread's.
@@ -70,7 +76,17 @@ impl Budget {
         let start = clock.now();
         let last_node = if let Limit::Nodes(nodes) = limit { nodes } else { u64::MAX };
         let deadline = limit.time().map(|time| start + time);
-        Budget { clock, interrupt: None, limit, start, deadline, last_node, next_look: 0 }
+        Budget {
+            clock,
+            interrupt: None,
+            limit,
+            start,
+            deadline,
+            last_node,
+            next_look: 0,
+            stride: LEAST_STRIDE,
+            last_look: start,
+        }
     }
 
     /// The same budget, which also ends when `flag` is raised.
@@ -102,14 +118,23 @@ impl Budget {
 
     #[cold]
     fn look(&mut self, nodes: u64) -> Result<(), Stopped> {
-        let late = self.deadline.is_some_and(|deadline| self.clock.now() >= deadline);
+        let late = self.deadline.is_some_and(|deadline| {
+            let now = self.clock.now();
+            let since = now.saturating_sub(self.last_look);
+            self.last_look = now;
+            self.stride = if since < BETWEEN_LOOKS / 2 { self.stride * 2 } else { self.stride };
+            self.stride = if since > BETWEEN_LOOKS { self.stride / 2 } else { self.stride };
+            self.stride = self.stride.clamp(LEAST_STRIDE, GREATEST_STRIDE);
+            now >= deadline
+        });
         let interrupted = self.interrupt.as_ref().is_some_and(|flag| flag.load(Ordering::Relaxed));
         if late || interrupted || nodes >= self.last_node {
             // Whoever asks again is told again.
             self.next_look = 0;
             return Err(Stopped);
         }
-        self.next_look = (nodes + NODES_BETWEEN_LOOKS).min(self.last_node);
+        let stride = if self.deadline.is_some() { self.stride } else { GREATEST_STRIDE };
+        self.next_look = (nodes + stride).min(self.last_node);
         Ok(())
     }
 
@@ -179,7 +204,8 @@ mod tests {
             nodes += 1;
             clock.set(Duration::from_secs(7) + Duration::from_micros(nodes));
         }
-        assert!((50_000..=50_000 + NODES_BETWEEN_LOOKS).contains(&nodes), "{nodes}");
+        // A node a microsecond: the looks are some hundred nodes apart.
+        assert!((50_000..=50_200).contains(&nodes), "{nodes}");
         assert_eq!(budget.overshoot(), Duration::from_micros(nodes - 50_000));
     }
 
@@ -190,7 +216,7 @@ mod tests {
         let mut budget = Budget::start(Limit::Depth(9), clock).interrupted_by(flag.clone());
         assert_eq!(budget.spend(0), Ok(()));
         flag.store(true, Ordering::Relaxed);
-        assert_eq!(budget.spend(NODES_BETWEEN_LOOKS), Err(Stopped));
+        assert_eq!(budget.spend(GREATEST_STRIDE), Err(Stopped));
     }
 
     #[test]

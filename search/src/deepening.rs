@@ -42,7 +42,8 @@ pub fn deepen<G: Game, S: Iterate<G>>(
     let mut moves = Vec::new();
     position.moves(&mut moves);
     let timed = matches!(budget.limit(), Limit::Wall(_) | Limit::Cpu(_) | Limit::Clock { .. });
-    let deepest = budget.depth();
+    // No line is longer than the game.
+    let deepest = budget.depth().min(root.ply_bound());
     search.begin(root, budget);
 
     // Without a completed iteration the first legal move answers.

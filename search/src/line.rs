@@ -31,4 +31,10 @@ impl<M: Copy> Lines<M> {
     pub fn best(&self) -> &[M] {
         &self.lines[0]
     }
+
+    /// Makes this the best line from the root.
+    pub fn set_best(&mut self, line: &[M]) {
+        self.lines[0].clear();
+        self.lines[0].extend_from_slice(line);
+    }
 }

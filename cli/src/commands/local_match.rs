@@ -147,7 +147,7 @@ impl Match {
             let group = &groups[(bout % groups.len() as u64) as usize];
             let place = Place { run: self.seed, bout: bout / groups.len() as u64, game: 0 };
             let request = BoutRequest {
-                opening: Opening { position: None, moves: arena.random_opening(place, self.random_plies) },
+                opening: Opening { position: None, moves: arena.random_opening(place, self.random_plies)? },
                 players: group.clone(),
                 limits: vec![limit; configs.len()],
                 run_seed: self.seed,
@@ -213,16 +213,16 @@ fn count(lines: &mut [Line], record: &GameRecord) {
             std::cmp::Ordering::Less => line.losses += 1,
             _ => line.draws += 1,
         }
-        // Points: a half of each opponent that got as much, all of each that got less.
-        let others = record.payoffs.iter().enumerate().filter(|(other, _)| *other != seat);
-        line.points += others
-            .map(|(_, &other)| match payoff.cmp(&other) {
+        // Points: a half of each other player that got as much, all of each that got less; never of oneself.
+        let others = record.payoffs.iter().zip(&record.players).filter(|(_, other)| **other != player);
+        let points: Vec<f64> = others
+            .map(|(&other, _)| match payoff.cmp(&other) {
                 std::cmp::Ordering::Greater => 1.0,
                 std::cmp::Ordering::Equal => 0.5,
                 std::cmp::Ordering::Less => 0.0,
             })
-            .sum::<f64>()
-            / (record.payoffs.len() - 1) as f64;
+            .collect();
+        line.points += points.iter().sum::<f64>() / points.len().max(1) as f64;
     }
     for mv in &record.moves {
         if let (Some(player), Some(search)) = (mv.player, &mv.search) {

@@ -40,6 +40,10 @@ impl Play {
         let game = GameSpec::parse(&self.game)?;
         let player = read_player(&game, self.against.as_deref().unwrap_or_else(|| default_player(&game)))?;
         let limit = read_limit(&self.limit)?;
+        if matches!(limit, Limit::Clock { .. }) {
+            let reason = "--limit: against a person there is no game clock; give ms, cpu_ms, nodes or depth";
+            return Err(WrongCall(reason.to_string()).into());
+        }
         let seats = game.parameters().seats();
         let number = if self.seat == "human" { Some(0) } else { self.seat.parse().ok() };
         let human = number.filter(|seat| usize::from(*seat) < seats).map(Seat).ok_or_else(|| {

@@ -104,8 +104,8 @@ impl<G: ChanceRules, E: Evaluate<G>> ChanceSearch<G, E> {
         }
     }
 
-    /// The value of a decision for `seat`, whose turn it is: alpha-beta, fail-soft. With an open window, as
-    /// expectiminimax passes it, nothing is cut off.
+    /// The value of a decision for `seat`, whose turn it is: alpha-beta, fail-soft; for expectiminimax with a window that
+    /// stays open, so that nothing is cut off.
     fn decide(
         &mut self,
         position: &mut G,
@@ -122,6 +122,7 @@ impl<G: ChanceRules, E: Evaluate<G>> ChanceSearch<G, E> {
         self.ordering.rank(position, seat, ply, &self.moves, start, None);
 
         // 2. The best of the children, each with what the others have left of the window.
+        let full_width = self.algorithm == Algorithm::Expectiminimax;
         let mut best = f64::NEG_INFINITY;
         let mut low = alpha;
         let mut index = 0;
@@ -135,7 +136,7 @@ impl<G: ChanceRules, E: Evaluate<G>> ChanceSearch<G, E> {
             if value > best {
                 best = value;
                 if value > low {
-                    low = value;
+                    low = if full_width { low } else { value };
                     self.lines.extend(ply, mv);
                 }
                 if value >= beta {

@@ -203,12 +203,12 @@ impl<G: DuelRules, E: Evaluate<G>> DuelSearch<G, E> {
         };
         // The root is always searched, so that there is a move to play.
         if answers && ply > 0 {
+            // What the entry rests on is not known any more.
+            self.effort.horizon = true;
             if known.lower >= *beta || known.lower == known.upper {
-                self.effort.horizon = true;
                 return Err(known.lower);
             }
             if known.upper <= *alpha {
-                self.effort.horizon = true;
                 return Err(known.upper);
             }
             *alpha = known.lower.max(*alpha);

@@ -26,6 +26,7 @@ impl<G: DuelRules, E: Evaluate<G>> DuelSearch<G, E> {
         let (mut lower, mut upper) = (-WIN, WIN);
         let mut last = self.guess.unwrap_or(0);
         let mut asked = false;
+        let mut line = Vec::new();
         while lower < upper {
             // 2. Choose where to ask: whether the value is at least `beta`.
             let beta = match driver {
@@ -45,12 +46,17 @@ impl<G: DuelRules, E: Evaluate<G>> DuelSearch<G, E> {
                 upper = last.min(upper);
             } else {
                 lower = last.max(lower);
+                // Only a pass that fails high has a move to show for it.
+                line.clear();
+                line.extend_from_slice(self.lines.best());
             }
             // 4. With a table that forgets, a bound may not move as far as it should; it always moves.
             if upper < lower {
                 lower = upper;
             }
         }
+        // 5. The last proof of what is reached is the line that reaches it.
+        self.lines.set_best(&line);
         Ok(lower)
     }
 }

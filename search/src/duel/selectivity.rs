@@ -29,7 +29,11 @@ impl<G: DuelRules, E: Evaluate<G>> DuelSearch<G, E> {
             return Ok(None);
         }
         // Two null moves in a row prove nothing, and an evaluation below beta promises nothing.
-        if self.after_null || self.evaluator.evaluate(position, seat) < beta {
+        if self.after_null {
+            return Ok(None);
+        }
+        self.effort.leaf(ply);
+        if self.evaluator.evaluate(position, seat) < beta {
             return Ok(None);
         }
         self.after_null = true;

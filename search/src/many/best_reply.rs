@@ -2,6 +2,8 @@
 //! hurts the hero most, and the others pass. The tree has two layers instead of one a seat, so that the hero sees more
 //! of its own moves ahead.
 //!
+//! The line that is reported is the hero's move alone: replies out of turn are no line of the game.
+//!
 //! With [`ThreatRule`] the opponents' moves are tried in the order of the Threat-ADS list, which changes how soon the
 //! worst is found and never what it is.
 
@@ -88,10 +90,7 @@ impl<G: ManyRules, E: Evaluate<G>> ManySearch<G, E> {
                     if value < worst {
                         worst = value;
                         most_threatening = Some(opponent);
-                        if value < high {
-                            high = value;
-                            self.lines.extend(ply, mv);
-                        }
+                        high = high.min(value);
                         // 3. Bad enough: the hero has a better move above.
                         if value <= alpha {
                             self.effort.cutoff(tried);

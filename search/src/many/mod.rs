@@ -17,7 +17,7 @@ use crate::effort::Effort;
 use crate::evaluate::Evaluate;
 use crate::line::Lines;
 use crate::ordering::{Order, Ordering};
-use crate::value::{INFINITY, MAX_PLY, MAX_SEATS, Score, Value, shared_end_score};
+use crate::value::{INFINITY, MAX_PLY, MAX_SEATS, Proof, Score, Value, shared_end_score};
 
 pub use max_n::Values;
 pub use threat::{ThreatList, ThreatRule};
@@ -140,7 +140,7 @@ impl<G: ManyRules, E: Evaluate<G>> Iterate<G> for ManySearch<G, E> {
         self.searched.clear();
         self.effort.enter()?;
         let hero = self.hero;
-        let value = match self.algorithm {
+        let mut value = match self.algorithm {
             Algorithm::Paranoid => Value::from(self.paranoid(root, hero, depth, -INFINITY, INFINITY, 0)?),
             Algorithm::BestReply(rule) => {
                 Value::from(self.best_move(root, depth, -INFINITY, INFINITY, 0, rule)?)
@@ -151,6 +151,12 @@ impl<G: ManyRules, E: Evaluate<G>> Iterate<G> for ManySearch<G, E> {
             }
         };
         self.ordering.follow(root, self.lines.best());
+        // With more than one opponent a win is proven only against all of them together, and a loss not even then.
+        if G::SEATS > 2 {
+            let sure =
+                |proof: &Proof| self.algorithm == Algorithm::Paranoid && matches!(proof, Proof::Win(_));
+            value.proof = value.proof.filter(sure);
+        }
         Ok(value)
     }
 

@@ -41,7 +41,7 @@ impl<G: SamplingRules, E: Evaluate<G>> Searcher<G> for MonteCarlo<E> {
 
         // 1. The moves take turns until the budget is spent.
         let mut totals = vec![(0.0, 0u64); moves.len()];
-        let mut counters = Counters::default();
+        let mut counters = Counters { nodes: 1, selective_depth: 1, ..Counters::default() };
         let mut position = root.clone();
         while budget.simulate(counters.simulations, counters.nodes).is_ok() {
             let index = (counters.simulations % moves.len() as u64) as usize;
@@ -56,7 +56,6 @@ impl<G: SamplingRules, E: Evaluate<G>> Searcher<G> for MonteCarlo<E> {
             counters.playout_plies += u64::from(plies);
             counters.nodes += 1 + u64::from(plies);
             counters.leaves += 1;
-            counters.selective_depth = counters.selective_depth.max(1 + plies);
         }
 
         // 3. The best mean; of equal ones the first; a move without a playout only where there is no other.

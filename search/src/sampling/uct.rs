@@ -200,7 +200,7 @@ impl<G: SamplingRules, E: Evaluate<G>> Uct<G, E> {
     }
 
     /// The same with the solver: from the end upwards, because a mover who has a proven draw would have taken it
-    /// rather than anything worse, and proofs rise as long as each node is proven by its children.
+    /// rather than a child that looks worse, and proofs rise as long as each node is proven by its children.
     fn back_up_proofs(&mut self, rewards: &mut Rewards) {
         let mut rising = true;
         for index in (0..self.path.len()).rev() {
@@ -209,11 +209,11 @@ impl<G: SamplingRules, E: Evaluate<G>> Uct<G, E> {
             node.visits += 1;
             let (Some(mover), Some(above)) = (step.seat, index.checked_sub(1)) else { continue };
             node.total += rewards[mover.index()];
-            let status = node.status;
+            let (status, mean) = (node.status, node.mean());
             let above = self.path[above];
             let parent = &mut self.tree.nodes[above.node as usize];
             parent.has_draw |= status == Status::Draw;
-            if parent.has_draw && rewards[mover.index()] < 0.5 {
+            if parent.has_draw && mean < 0.5 {
                 *rewards = [0.5; MAX_SEATS];
             }
             rising = rising

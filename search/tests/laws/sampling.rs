@@ -144,6 +144,17 @@ fn the_solver_proves_small_games() {
         |game: &str, moves, simulations| GameSpec::parse(game).unwrap().visit(Solve { moves, simulations });
     assert_eq!(solve("tic-tac-toe", "", 100_000), None);
     assert!(matches!(solve("tic-tac-toe", "a1 b1", 50_000), Some(Proof::Win(_))));
+    for (game, won) in [
+        ("nim:heaps=3-4-5", true),
+        ("nim:heaps=1-2-3", false),
+        ("nim:heaps=2-2", false),
+        ("grundy:heaps=7", false),
+        ("grundy:heaps=8", true),
+        ("grundy:heaps=10", false),
+    ] {
+        let proof = solve(game, "", 300_000);
+        assert_eq!(matches!(proof, Some(Proof::Win(_))), won, "{game}: {proof:?}");
+    }
     for moves in ["a1 c3 b1", "b2 b1 a1", "b2 b1", "a1 b2 c3", "b1 c3"] {
         solve("tic-tac-toe", moves, 100_000);
     }

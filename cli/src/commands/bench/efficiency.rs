@@ -135,8 +135,8 @@ impl Efficiency {
                     return Ok((nodes, depths));
                 }
                 let place = Place { run: 7, bout: number, game: 0 };
-                let opening =
-                    Opening { position: None, moves: arena.random_opening(place, 4 + (number % 24) as u32) };
+                let moves = arena.random_opening(place, 4 + (number % 24) as u32)?;
+                let opening = Opening { position: None, moves };
                 let record = arena.search(0, &opening, limit, 1, &mut |_| ())?;
                 nodes += record.counters.nodes;
                 depths += u64::from(record.depth);

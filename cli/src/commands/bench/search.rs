@@ -76,7 +76,7 @@ impl Search {
                 };
                 let mut seconds = 0.0;
                 for (number, plies) in OPENINGS.into_iter().enumerate() {
-                    let opening = opening(&arena, info.chance, number as u64, plies);
+                    let opening = opening(&arena, number as u64, plies);
                     let clock = Instant::now();
                     let record = arena.search(0, &opening, limit, 1, &mut |_| ())?;
                     seconds += clock.elapsed().as_secs_f64();
@@ -114,11 +114,12 @@ fn all_games() -> Vec<String> {
         .collect()
 }
 
-/// A random opening at whose end a player decides: in games with chance one ply more may be needed.
-fn opening(arena: &Arena, chance: bool, number: u64, plies: u32) -> Opening {
-    let plies = if chance { plies | 1 } else { plies };
+/// A random opening at whose end a player decides.
+fn opening(arena: &Arena, number: u64, plies: u32) -> Opening {
     let place = Place { run: 1, bout: number, game: 0 };
-    Opening { position: None, moves: arena.random_decision(place, plies) }
+    // Some games are over before so many plies: then to the first decision.
+    let moves = arena.random_decision(place, plies).or_else(|_| arena.random_decision(place, 0));
+    Opening { position: None, moves: moves.unwrap_or_default() }
 }
 
 /// Mixes everything that a search counted, its move and its value into the signature.
