@@ -35,7 +35,13 @@ impl PlayerConfig {
         for (key, _) in table {
             let name: &str = key.get_ref();
             if !allowed.contains(&name) {
-                return Err(ConfigError::unknown_key(key.span(), "a player", name, allowed.iter().copied()));
+                return Err(ConfigError::unknown_key(
+                    key.span(),
+                    "a player",
+                    "key",
+                    name,
+                    allowed.iter().copied(),
+                ));
             }
         }
         let info =
@@ -170,6 +176,7 @@ fn read_evaluation(
             return Err(ConfigError::unknown_key(
                 key.span(),
                 &format!("the evaluation of {}", info.name),
+                "feature",
                 name,
                 known,
             ));

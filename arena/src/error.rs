@@ -15,10 +15,11 @@ pub struct ConfigError {
 }
 
 impl ConfigError {
-    /// A key that is not known at this place.
+    /// A key that is not known at this place; `what` says what such keys are.
     pub(crate) fn unknown_key<'a>(
         span: Range<usize>,
         place: &str,
+        what: &str,
         name: &str,
         known: impl IntoIterator<Item = &'a str>,
     ) -> ConfigError {
@@ -31,7 +32,7 @@ impl ConfigError {
         } else {
             format!("known: {}", known.join(", "))
         };
-        ConfigError { span: Some(span), reason: format!("{place} has no option `{name}`{hint} {list}") }
+        ConfigError { span: Some(span), reason: format!("{place} has no {what} `{name}`{hint} {list}") }
     }
 
     /// The line and the column of the place in `text`, counted from 1.

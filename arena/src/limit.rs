@@ -24,7 +24,7 @@ pub fn parse_limit(text: &str) -> Result<Limit, ConfigError> {
     }
     let wrong = |reason: String| ConfigError { span: None, reason };
     let table = DeTable::parse(&toml)
-        .map_err(|_| wrong(format!("the limit `{text}` is not of the form key=number; give {FORM}")))?;
+        .map_err(|_| wrong(format!("the limit `{text}` is not key=number, each key once; give {FORM}")))?;
     read_limit(table.get_ref()).map_err(|error| wrong(error.reason))
 }
 
@@ -34,7 +34,7 @@ pub fn read_limit(table: &DeTable<'_>) -> Result<Limit, ConfigError> {
     for (key, _) in table {
         let name: &str = key.get_ref();
         if !known.contains(&name) {
-            return Err(ConfigError::unknown_key(key.span(), "a limit", name, known));
+            return Err(ConfigError::unknown_key(key.span(), "a limit", "key", name, known));
         }
     }
     let read = |name: &str, max: u64| match table.get(name) {
@@ -87,7 +87,8 @@ mod tests {
             ("ms=-1", "the limit `ms` must be a whole number from 0 to"),
             ("nodes=1.5", "the limit `nodes` must be a whole number from 0 to"),
             ("dept=5", "did you mean `depth`?"),
-            ("fast", "is not of the form key=number"),
+            ("fast", "is not key=number, each key once"),
+            ("ms=5,ms=6", "each key once"),
         ] {
             let error = parse_limit(text).unwrap_err().to_string();
             assert!(error.contains(said), "{text}: {error}");

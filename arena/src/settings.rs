@@ -172,6 +172,7 @@ impl Settings {
                 return Err(ConfigError::unknown_key(
                     key.span(),
                     place,
+                    "option",
                     name,
                     declared.iter().map(|option| option.name).chain(skip.iter().copied()),
                 ));

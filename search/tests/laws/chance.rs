@@ -202,3 +202,74 @@ fn an_order_preserving_change_of_values_can_change_the_choice() {
         }
     }
 }
+
+/// Pig to a small target by value iteration (Neller and Presser 2004): the chance to win of who has `own` against
+/// `other` points and `total` in this turn, by rolling and by holding.
+struct ExactPig {
+    target: usize,
+    wins: Vec<f64>,
+}
+
+impl ExactPig {
+    fn solve(target: usize) -> ExactPig {
+        let mut pig = ExactPig { target, wins: vec![0.5; target * target * (target + 7)] };
+        for _ in 0..2_000 {
+            for own in 0..target {
+                for other in 0..target {
+                    for total in 0..target - own {
+                        let (roll, hold) = (pig.roll(own, other, total), pig.hold(own, other, total));
+                        let place = pig.place(own, other, total);
+                        pig.wins[place] = if total == 0 { roll } else { roll.max(hold) };
+                    }
+                }
+            }
+        }
+        pig
+    }
+
+    fn place(&self, own: usize, other: usize, total: usize) -> usize {
+        (own * self.target + other) * (self.target + 7) + total
+    }
+
+    fn win(&self, own: usize, other: usize, total: usize) -> f64 {
+        if own + total >= self.target { 1.0 } else { self.wins[self.place(own, other, total)] }
+    }
+
+    fn hold(&self, own: usize, other: usize, total: usize) -> f64 {
+        if own + total >= self.target { 1.0 } else { 1.0 - self.win(other, own + total, 0) }
+    }
+
+    fn roll(&self, own: usize, other: usize, total: usize) -> f64 {
+        let lost = 1.0 - self.win(other, own, 0);
+        (lost + (2..=6).map(|die| self.win(own, other, total + die)).sum::<f64>()) / 6.0
+    }
+}
+
+#[test]
+fn pig_is_played_as_its_exact_solution_does() {
+    use agon_games::pig::Pig;
+    use agon_games::{Notation, Setup};
+    let exact = ExactPig::solve(12);
+    let spec = GameSpec::parse("pig:target=12").unwrap();
+    let (mut right, mut decisions) = (0, 0);
+    for own in 0..12 {
+        for other in 0..12 {
+            for total in 2..12 - own {
+                let text = format!("{own} {other} {total} 0 decide 60");
+                let Ok(root) = Pig::from_position(spec.parameters(), &text) else { continue };
+                let (roll, hold) = (exact.roll(own, other, total), exact.hold(own, other, total));
+                if (roll - hold).abs() < 0.05 {
+                    continue;
+                }
+                let best = if roll > hold { "roll" } else { "hold" };
+                for algorithm in [Algorithm::Expectiminimax, Algorithm::Star1, Algorithm::Star2] {
+                    let found = answer(&root, Linear::default_of::<Pig>(), algorithm, &[], 7);
+                    decisions += 1;
+                    right += u32::from(root.move_text(found.best) == best);
+                }
+            }
+        }
+    }
+    println!("{right} of {decisions} clear decisions of pig are the exact ones");
+    assert!(decisions > 300 && right * 100 >= decisions * 95, "{right} of {decisions}");
+}
