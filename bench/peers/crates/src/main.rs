@@ -71,9 +71,14 @@ fn minimax_perft<G: minimax::Game>(
         leaves = moves.len() as u64;
     } else if !over {
         for &mv in &moves {
-            let mut next = G::apply(state, mv);
+            let next = G::apply(state, mv);
+            let in_place = next.is_none();
+            let mut next = next;
             let child = next.as_mut().unwrap_or(state);
             leaves += if depth == 1 { 1 } else { minimax_perft::<G>(child, depth - 1, bulk, pool) };
+            if in_place {
+                G::undo(state, mv);
+            }
         }
     }
     moves.clear();
