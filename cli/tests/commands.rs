@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "in a test a panic is the report")]
 
-use std::io::Write;
+use std::io::{BufRead, BufReader, Write};
 use std::process::{Command, Stdio};
 
 use serde_json::Value;
@@ -167,6 +167,27 @@ fn show_reads_lines_and_goes_on_after_a_bad_one() {
     assert_eq!(lines[3]["ply"], 1);
     assert_eq!(lines[4]["plies"], 2);
     assert_eq!(agon_with_input(&["show", "tic-tac-toe", "--moves", "-"], b"b2\n").code, 0);
+}
+
+#[test]
+fn show_answers_each_line_before_the_next_is_written() {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_agon"))
+        .args(["show", "tic-tac-toe", "--moves", "-"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    let mut stdout = BufReader::new(child.stdout.take().unwrap());
+    for (line, plies) in [("b2\n", 1), ("b2 a1\n", 2), ("\n", 0), ("b2 a1 c3\n", 3)] {
+        stdin.write_all(line.as_bytes()).unwrap();
+        let mut answer = String::new();
+        stdout.read_line(&mut answer).unwrap();
+        let sight: Value = serde_json::from_str(&answer).unwrap();
+        assert_eq!(sight["plies"], plies, "{line:?}");
+    }
+    drop(stdin);
+    assert!(child.wait().unwrap().success());
 }
 
 #[test]

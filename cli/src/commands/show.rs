@@ -1,6 +1,6 @@
 //! `agon show`: a position for people, and for programs that check Agon's rules by their own.
 
-use std::io::{self, BufRead, BufWriter, Write};
+use std::io::{self, BufRead, BufReader, BufWriter, Write};
 use std::process::ExitCode;
 
 use agon_games::line::{MoveError, follow, legal_texts};
@@ -173,11 +173,16 @@ fn answer_lines<G: Complete>(
     weight: impl Fn(&G, G::Move) -> u32,
     out: &mut impl Write,
 ) -> Outcome {
-    let mut input = io::stdin().lock();
+    let mut input = BufReader::with_capacity(1 << 16, io::stdin().lock());
     let mut line = Vec::new();
     let mut position = start.clone();
     let mut all_good = true;
     loop {
+        // What comes next may be written only after the answers to what came before. A caller that has written many
+        // lines at once loses nothing: they are in the buffer, and their answers leave together.
+        if !input.buffer().contains(&b'\n') {
+            out.flush()?;
+        }
         line.clear();
         if input.read_until(b'\n', &mut line)? == 0 {
             break;
