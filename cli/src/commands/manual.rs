@@ -1,6 +1,6 @@
 //! `agon completions` and `agon man`: made from the command line's own description.
 
-use std::io;
+use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -19,7 +19,12 @@ pub struct Completions {
 impl Completions {
     /// Runs the command.
     pub fn run(self, command: &mut clap::Command) -> Outcome {
-        clap_complete::generate(self.shell, command, "agon", &mut io::stdout());
+        // The generator panics where it cannot write, and a Vec takes everything.
+        let mut script = Vec::new();
+        clap_complete::generate(self.shell, command, "agon", &mut script);
+        let mut out = io::stdout().lock();
+        out.write_all(&script)?;
+        out.flush()?;
         Ok(ExitCode::SUCCESS)
     }
 }
