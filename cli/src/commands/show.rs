@@ -62,11 +62,13 @@ struct BadLine {
     ply: usize,
     #[serde(rename = "move")]
     word: String,
+    /// What could have been played there.
+    legal: Vec<String>,
 }
 
 impl From<MoveError> for BadLine {
     fn from(error: MoveError) -> BadLine {
-        BadLine { error: error.to_string(), ply: error.ply, word: error.word }
+        BadLine { error: error.to_string(), ply: error.ply, word: error.word, legal: error.legal }
     }
 }
 
@@ -153,6 +155,7 @@ fn draw(sight: &Sight<'_>, out: &mut impl Write) -> io::Result<()> {
                 payoffs.iter().enumerate().map(|(seat, payoff)| format!("seat {seat}: {payoff}")).collect();
             writeln!(out, "{} after {plies}: over, {ending}; payoffs {}", sight.game, payoffs.join(", "))?;
         }
+        _ if !sight.chance.is_empty() => writeln!(out, "{} after {plies}: chance decides", sight.game)?,
         _ => writeln!(out, "{} after {plies}: {} to move", sight.game, sight.turn)?,
     }
     writeln!(out, "\n{}\n", sight.board)?;
