@@ -1,6 +1,6 @@
 //! How a failure reaches the person: one sentence on standard error and an exit code that means something.
 
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind, Write};
 use std::process::ExitCode;
 
 use agon_arena::{ConfigError, PlayError};
@@ -28,7 +28,8 @@ pub fn report(error: &anyhow::Error) -> ExitCode {
     if is_closed_pipe(error) {
         return ExitCode::SUCCESS;
     }
-    eprintln!("error: {error:#}");
+    // Where standard error cannot be written either, there is nobody left to tell; the exit code says the rest.
+    let _ = writeln!(io::stderr(), "error: {error:#}");
     let wrong_call = error.is::<WrongCall>()
         || error.is::<SetupError>()
         || error.is::<MoveError>()

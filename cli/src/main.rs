@@ -5,6 +5,7 @@
 
 mod commands;
 mod fail;
+mod number;
 mod table;
 
 use std::process::ExitCode;

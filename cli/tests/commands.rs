@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "in a test a panic is the report")]
 
-use std::io::Write;
+use std::io::{BufRead, BufReader, Write};
 use std::process::{Command, Stdio};
 
 use serde_json::Value;
@@ -82,9 +82,23 @@ fn wrong_calls_are_refused_with_a_remedy() {
         &["show", "chess", "--position", "8/8/8/8/8/8/8/8 w - - 0 1"],
         "chess: the position is not valid",
     );
-    refused(&["perft", "chess", "99"], "99 is not in 0..=60");
-    refused(&["perft", "chess", "-1"], "-1");
-    refused(&["perft", "chess", "two"], "two");
+    for depth in ["99", "-1", "two", "1.5", ""] {
+        refused(&["perft", "chess", depth], "the depth is a whole number from 0 to 60");
+    }
+    refused(
+        &["perft", "chess", "1", "--threads", "-2"],
+        "the number of threads is a whole number from 1 to 1024",
+    );
+    refused(&["perft", "chess", "1", "--moves", "-"], "standard input is read by `agon show` only");
+    refused(
+        &["show", "othello", "--moves", "D3"],
+        "ply 1: `D3` is not a legal move: did you mean `d3`? legal here: ",
+    );
+    refused(&["show", "chess", "--position", "8/8 w"], "it has 2 fields instead of 6");
+    refused(
+        &["show", "chess", "--position", "k7/8/8/8/8/8/8/6RK w - - 0 900"],
+        "beyond the limit of 1000 plies, which the parameter `ply_limit` can raise",
+    );
     refused(&["prft", "chess", "2"], "perft");
     refused(&["bench", "games", "otello"], "did you mean `othello`?");
     refused(&["list-games", "otello"], "did you mean `othello`?");
@@ -163,10 +177,32 @@ fn show_reads_lines_and_goes_on_after_a_bad_one() {
     assert_eq!(lines[0]["plies"], 1);
     assert_eq!((&lines[1]["ply"], &lines[1]["move"]), (&2.into(), &"zz".into()));
     assert!(lines[1]["error"].as_str().unwrap().contains("not a legal move"));
+    assert_eq!(lines[1]["legal"].as_array().unwrap().len(), 8);
     assert_eq!(lines[2]["plies"], 0);
     assert_eq!(lines[3]["ply"], 1);
     assert_eq!(lines[4]["plies"], 2);
     assert_eq!(agon_with_input(&["show", "tic-tac-toe", "--moves", "-"], b"b2\n").code, 0);
+}
+
+#[test]
+fn show_answers_each_line_before_the_next_is_written() {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_agon"))
+        .args(["show", "tic-tac-toe", "--moves", "-"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    let mut stdout = BufReader::new(child.stdout.take().unwrap());
+    for (line, plies) in [("b2\n", 1), ("b2 a1\n", 2), ("\n", 0), ("b2 a1 c3\n", 3)] {
+        stdin.write_all(line.as_bytes()).unwrap();
+        let mut answer = String::new();
+        stdout.read_line(&mut answer).unwrap();
+        let sight: Value = serde_json::from_str(&answer).unwrap();
+        assert_eq!(sight["plies"], plies, "{line:?}");
+    }
+    drop(stdin);
+    assert!(child.wait().unwrap().success());
 }
 
 #[test]
@@ -220,11 +256,178 @@ fn bench_games_measures_what_is_asked() {
 fn manual_pages_and_completions_are_made() {
     let folder = std::env::temp_dir().join(format!("agon-man-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
-    assert_eq!(agon(&["man", folder.to_str().unwrap()]).code, 0);
+    let written = agon(&["man", folder.to_str().unwrap()]);
+    assert_eq!((written.code, written.out.as_str()), (0, ""));
+    let pages = std::fs::read_dir(&folder).unwrap().count();
+    assert_eq!(written.err, format!("wrote {pages} manual pages to {}\n", folder.display()));
     assert!(folder.join("agon-perft.1").is_file());
     std::fs::remove_dir_all(&folder).unwrap();
     let answer = agon(&["man", folder.to_str().unwrap()]);
     assert_eq!(answer.code, 1);
     assert!(answer.err.contains("name a folder you can write to"), "{}", answer.err);
     assert!(agon(&["completions", "bash"]).out.contains("list-games"));
+}
+
+#[test]
+fn list_games_honours_the_parameters() {
+    let algorithms = |game: &str| {
+        let document = json(&["list-games", game, "--json"]);
+        let names = document["games"][0]["algorithms"].as_array().unwrap().clone();
+        names.iter().map(|name| name.as_str().unwrap().to_string()).collect::<Vec<_>>()
+    };
+    let (two, four) = (algorithms("virus:seats=2"), algorithms("virus:seats=4"));
+    assert!(two.iter().any(|name| name == "pvs") && !four.iter().any(|name| name == "pvs"));
+    assert!(four.iter().any(|name| name == "max-n"));
+    assert!(agon(&["list-games", "virus:seats=4"]).out.contains("algorithms for 4 seats: "));
+    refused(&["list-games", "virus:seats=6,size=4"], "virus: ");
+}
+
+#[test]
+fn show_and_perft_speak_plainly() {
+    assert!(agon(&["show", "pig", "--moves", "roll"]).out.contains(" after 1 ply: chance decides"));
+    assert!(agon(&["perft", "chess", "0"]).out.contains(": 1 leaf in "));
+}
+
+#[test]
+fn list_algorithms_has_the_documented_fields() {
+    let document = json(&["list-algorithms", "--json"]);
+    let algorithms = document["algorithms"].as_array().unwrap();
+    assert!(algorithms.len() > 10);
+    for algorithm in algorithms {
+        assert!(
+            algorithm["name"].is_string()
+                && algorithm["about"].is_string()
+                && algorithm["fits"][0].is_string(),
+            "{algorithm}"
+        );
+        for option in algorithm["options"].as_array().unwrap() {
+            for field in ["name", "default", "allowed", "about"] {
+                assert!(option[field].is_string(), "{algorithm}: {field}");
+            }
+        }
+    }
+    refused(&["list-algorithms", "pvz"], "did you mean `pvs`?");
+}
+
+/// The document without what a clock says.
+fn without_times(mut document: Value) -> Value {
+    let fields = document.as_object_mut().unwrap();
+    fields.remove("time_us").unwrap();
+    fields.remove("overshoot_us").unwrap();
+    for iteration in fields["iterations"].as_array_mut().unwrap() {
+        iteration.as_object_mut().unwrap().remove("time_us").unwrap();
+    }
+    document
+}
+
+#[test]
+fn search_has_the_documented_fields_and_repeats_itself() {
+    for player in ["pvs", "uct"] {
+        let call = ["search", "othello", "--player", player, "--limit", "nodes=2000", "--json"];
+        let document = json(&call);
+        assert!(document["move"].is_string() && document["value"].is_number(), "{document}");
+        assert!(document.get("proven").is_some() && document["pv"][0].is_string(), "{document}");
+        for count in [
+            "depth",
+            "selective_depth",
+            "nodes",
+            "leaves",
+            "quiescence_nodes",
+            "cutoffs",
+            "first_move_cutoffs",
+            "table_probes",
+            "table_hits",
+            "table_stores",
+            "researches",
+            "simulations",
+            "tree_nodes",
+            "playout_plies",
+            "time_us",
+            "overshoot_us",
+        ] {
+            assert!(document[count].is_u64(), "{count}: {document}");
+        }
+        for iteration in document["iterations"].as_array().unwrap() {
+            assert!(
+                ["depth", "nodes", "time_us"].iter().all(|count| iteration[count].is_u64()),
+                "{iteration}"
+            );
+            assert!(iteration["move"].is_string() && iteration["value"].is_number(), "{iteration}");
+        }
+        assert_eq!(without_times(document), without_times(json(&call)));
+    }
+    let won = json(&[
+        "search",
+        "tic-tac-toe",
+        "--moves",
+        "a1 b1 a2 b2",
+        "--player",
+        "alpha-beta",
+        "--limit",
+        "depth=3",
+        "--json",
+    ]);
+    assert_eq!((&won["move"], &won["proven"]), (&"a3".into(), &serde_json::json!({"win": 1})));
+    assert!(!won["iterations"].as_array().unwrap().is_empty());
+}
+
+#[test]
+fn searches_that_cannot_be_are_refused() {
+    let player = |game: &str, player: &str, sentence: &str| {
+        refused(&["search", game, "--player", player, "--limit", "nodes=10"], sentence);
+    };
+    player("othello", "pvz", "pvz");
+    player("othello", r#"search = { algorithm = "pvs", colour = 1 }"#, "colour");
+    player("othello", "search = { algorithm = \"pvs\" }\nevaluation = { glory = 1.0 }", "glory");
+    player(
+        "othello",
+        r#"search = { algorithm = "pvs", order = ["luck"] }"#,
+        "`order` must be a list of any of",
+    );
+    player("othello", "star1", "star1");
+    player("virus:seats=3", "pvs", "pvs");
+    refused(&["search", "othello", "--player", "uct", "--limit", "depth=3"], "depth");
+    let over = "a1 b1 a2 b2 a3";
+    refused(&["search", "tic-tac-toe", "--moves", over, "--limit", "nodes=10"], "over");
+    refused(&["search", "backgammon", "--limit", "nodes=10"], "chance");
+    refused(&["search", "othello", "--limit", "nodes=none"], "--limit: ");
+    refused(&["search", "othello", "--seed", "-1"], "the seed is a whole number from 0 to");
+}
+
+#[test]
+fn a_match_counts_what_every_player_did() {
+    let call = [
+        "match",
+        "tic-tac-toe",
+        "--players",
+        "random,pvs",
+        "--games",
+        "10",
+        "--limit",
+        "nodes=500",
+        "--json",
+    ];
+    let document = json(&call);
+    assert_eq!(document["games"], 10);
+    let players = document["players"].as_array().unwrap();
+    assert_eq!((&players[0]["name"], &players[1]["name"]), (&"random".into(), &"pvs".into()));
+    for player in players {
+        let count = |field: &str| player[field].as_u64().unwrap();
+        assert_eq!(count("games"), 10);
+        assert_eq!(count("wins") + count("draws") + count("losses"), 10);
+        assert!(player["score"].is_number() && player["mean_payoff"].is_number(), "{player}");
+    }
+    assert_eq!(players[0]["wins"], players[1]["losses"]);
+    refused(&["match", "tic-tac-toe", "--players", "pvs"], "a match needs two players or more");
+}
+
+#[test]
+fn a_person_plays_and_leaves() {
+    let call = ["play", "tic-tac-toe", "--against", "pvs", "--limit", "nodes=100", "--seed", "1"];
+    let answer = agon_with_input(&call, b"moves\nzz\nb2\nback\na1\nquit\n");
+    assert_eq!((answer.code, answer.err.as_str()), (0, ""));
+    assert!(answer.out.contains("`zz` is not a legal move"), "{}", answer.out);
+    assert!(answer.out.contains("a1 b1 c1 a2") && answer.out.contains("seat 1: "), "{}", answer.out);
+    assert_eq!(agon_with_input(&call, b"b2\n").code, 0, "the end of the input is a way to leave");
+    refused(&["play", "tic-tac-toe", "--seat", "2"], "has the seats 0 to 1");
 }

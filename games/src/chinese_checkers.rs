@@ -13,7 +13,7 @@
 //! A seat has won as soon as its target is full and at least one piece there is its own, whoever moved last: a piece
 //! left behind at home does not block the other's win, it helps to complete it. After 150 plies a seat the game ends
 //! at its ply limit, and the seats whose pieces have the fewest steps left in total (counted to the tip of the
-//! target) share the win.
+//! target) share the win. With more than two seats the winners share sixty points; with two it is +1, 0 or -1.
 //!
 //! Holes are named by their row, `a` to `q` from the top, and their place in it from the left: `a1`, `e1` to `e13`,
 //! `q1`. A move is `d3-e7`; passing is `pass`. A position is the rows from the top joined by `/`, `A` to `F` for the
@@ -38,6 +38,7 @@ use crate::game::{
 };
 use crate::random::{Random, below, zobrist};
 use crate::setup::{Domain, Parameter, Parameters, Setup, SetupError, Turns};
+use crate::text::number;
 
 /// Plies a seat before the game ends at its limit.
 const PLIES_A_SEAT: u16 = 150;
@@ -545,11 +546,14 @@ impl<const SEATS: usize> Setup for ChineseCheckers<SEATS> {
             .iter()
             .position(|&symbol| mover.chars().eq([symbol]))
             .ok_or_else(|| wrong("the mover is not the letter of a seat".to_string()))?;
-        let digits =
-            plies.bytes().all(|byte| byte.is_ascii_digit()) && (plies == "0" || !plies.starts_with('0'));
-        let plies = plies.parse().ok().filter(|&plies| digits && plies <= Self::PLY_LIMIT);
+        let plies = number(plies).and_then(|plies| u16::try_from(plies).ok());
+        let plies = plies.filter(|&plies| plies <= Self::PLY_LIMIT);
         let plies =
             plies.ok_or_else(|| wrong(format!("the plies are a number up to {}", Self::PLY_LIMIT)))?;
+        // Turns rotate strictly from seat 0, and passing is a ply too.
+        if usize::from(plies) % SEATS != mover {
+            return Err(wrong("the plies do not fit who moves".to_string()));
+        }
         let position = Self::with_pieces(pieces, Seat(mover as u8), plies);
         if Seat::all(SEATS).filter(|&seat| position.is_home(seat)).count() > 1 {
             return Err(wrong("more than one seat has won".to_string()));

@@ -9,7 +9,8 @@
 //! Whoever has neither a stack nor a reserve piece when the turn comes is out for good, even if a piece of that
 //! colour comes to lie on top later; such stacks then move no more until they are covered. Turns rotate and skip who
 //! is out. When all others are out the last one wins. After 100 plies a seat the game ends at its ply limit: of those
-//! still in, the seats with the most stacks and reserve pieces together share the win.
+//! still in, the seats with the most stacks and reserve pieces together share the win. With more than two seats the
+//! winners share sixty points; with two it is +1, 0 or -1.
 //!
 //! The start is all single pieces. Two seats fill the inner 6 x 6 in alternating pairs, 18 each (Sackson, "A Gamut of
 //! Games"). Three fill it in pairs too, 12 each, each row one pair further than the row above; a half turn exchanges

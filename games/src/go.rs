@@ -503,10 +503,8 @@ impl Setup for Go {
     }
 }
 
-/// A number of plies: plain digits.
 fn read_number(text: &str) -> Option<u16> {
-    let plain = text.bytes().all(|byte| byte.is_ascii_digit()) && (text == "0" || !text.starts_with('0'));
-    text.parse().ok().filter(|_| plain)
+    crate::text::number(text).and_then(|number| u16::try_from(number).ok())
 }
 
 fn read_position(size: usize, text: &str) -> Result<(Board, Clock), String> {

@@ -447,9 +447,8 @@ impl Setup for Kalah {
         };
         let total = 2 * u32::from(position.half);
         let number = |text: &str| {
-            let digits = text.bytes().all(|c| c.is_ascii_digit());
-            let number = text.parse().ok().filter(|&number: &u32| digits && number <= total);
-            number.ok_or_else(|| wrong(format!("`{text}` is not a number of seeds up to {total}")))
+            let seeds = crate::text::number(text).filter(|&seeds| seeds <= total);
+            seeds.ok_or_else(|| wrong(format!("`{text}` is not a number of seeds up to {total}")))
         };
         let mut held = 0;
         for (text, side) in [first, second].into_iter().zip(&mut position.sides) {

@@ -247,6 +247,17 @@ fn text_laws<G: Complete>(position: &G, parameters: &Parameters, legal: &[G::Mov
             })?;
         }
     }
+    let first = text.find(|c: char| c.is_ascii_digit());
+    let last = text.rfind(|c: char| c.is_ascii_digit());
+    for place in first.into_iter().chain(last) {
+        let (before, after) = text.split_at(place);
+        let padded = format!("{before}0{after}");
+        if let Ok(read) = G::from_position(parameters, &padded) {
+            hold("a position has one text", read.position() == padded, || {
+                format!("{padded} became {}", read.position())
+            })?;
+        }
+    }
     let broken = [&text[..text.len() / 2], "", "?", "0 0 0 0 0 0 0 0"];
     for bad in broken {
         // No panic, and whatever is accepted is a position that writes itself.

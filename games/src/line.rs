@@ -1,6 +1,7 @@
 //! A line of moves in words, followed from a position.
 
 use crate::game::{Notation, Turn};
+use crate::setup::suggestion;
 
 /// A word of a line that is no legal move where it stands.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -18,7 +19,7 @@ pub struct MoveError {
 
 impl MoveError {
     /// How many legal moves a message names before it only counts the rest.
-    const NAMED: usize = 60;
+    const NAMED: usize = 400;
 
     fn reason(&self) -> String {
         let word = &self.word;
@@ -26,10 +27,15 @@ impl MoveError {
             return format!("`{word}` cannot be played, the game is over ({ending}); end the line before it");
         }
         let named = self.legal.iter().take(Self::NAMED).map(String::as_str).collect::<Vec<_>>().join(" ");
-        match self.legal.len().saturating_sub(Self::NAMED) {
-            0 => format!("`{word}` is not a legal move; legal here: {named}"),
-            more => format!("`{word}` is not a legal move; legal here: {named} and {more} more"),
-        }
+        let meant = match suggestion(word, self.legal.iter().map(String::as_str)) {
+            Some(near) => format!(": did you mean `{near}`?"),
+            None => ";".to_string(),
+        };
+        let rest = match self.legal.len().saturating_sub(Self::NAMED) {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        format!("`{word}` is not a legal move{meant} legal here: {named}{rest}")
     }
 }
 
@@ -77,6 +83,11 @@ mod tests {
         assert_eq!(
             after("a1 b2 a1"),
             Err("ply 3: `a1` is not a legal move; legal here: b1 c1 a2 c2 a3 b3 c3".to_string())
+        );
+        assert_eq!(
+            after("a1 B2"),
+            Err("ply 2: `B2` is not a legal move: did you mean `b2`? legal here: b1 c1 a2 b2 c2 a3 b3 c3"
+                .to_string())
         );
         assert_eq!(
             after("a1 b2 a2 b3 a3 c3"),

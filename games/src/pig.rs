@@ -290,8 +290,8 @@ fn read_position(target: u16, text: &str) -> Result<Pig, String> {
         return Err(format!("it has {} fields instead of 6", fields.len()));
     };
     let number = |text: &str| {
-        let plain = text == "0" || !text.starts_with(['0', '+']);
-        text.parse::<u16>().ok().filter(|_| plain).ok_or_else(|| format!("`{text}` is not a number"))
+        let number = crate::text::number(text).and_then(|number| u16::try_from(number).ok());
+        number.ok_or_else(|| format!("`{text}` is not a number"))
     };
     let scores = [number(first)?, number(second)?];
     let (total, plies) = (number(total)?, number(plies)?);

@@ -9,7 +9,8 @@
 //! as they may be, in any of eight directions, that end at an own ball. All balls so outflanked turn to the mover's
 //! colour. Only a seat that can outflank nothing, perhaps because no ball of its colour is left, places its ball on
 //! any empty square next to any ball, diagonally or not. So everybody always can move, nobody passes, and after
-//! sixty plies the board is full: most balls win, and ties share.
+//! sixty plies the board is full: most balls win, and ties share. With more than two seats the winners share sixty
+//! points; with two it is +1, 0 or -1.
 //!
 //! Moves are squares `a1` to `h8` with a1 at the top left. A position is the eight rows from the top and who moves:
 //! `......../......../......../...ry.../...bg.../......../......../........ r`. The ply bound is 60.

@@ -261,8 +261,8 @@ pub trait Setup: Game {
     const NAME: &'static str;
     /// The rules in one line of at most 100 characters.
     const SUMMARY: &'static str;
-    /// The parameters. A game for several numbers of seats has `seats` first, a [`Domain::OneOf`] of exactly the
-    /// numbers that the registry lists for it, 2 included.
+    /// The parameters. A game for several numbers of seats has `seats` first, a [`Domain::OneOf`] or a
+    /// [`Domain::Integer`] of exactly the numbers that the registry lists for it, 2 included.
     const PARAMETERS: &'static [Parameter];
     /// What the turn order promises.
     const TURNS: Turns;
@@ -363,12 +363,12 @@ fn known_parameters(known: &[&str]) -> String {
     if known.is_empty() { "it has none".to_string() } else { format!("it has: {}", known.join(", ")) }
 }
 
-/// The known name nearest to `name`, if one is near.
+/// The known name nearest to `name`, if one is near. Upper and lower case are alike.
 pub fn suggestion<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let name = name.to_lowercase();
     known
         .into_iter()
-        .map(|candidate| (strsim::jaro_winkler(&name, candidate), candidate))
+        .map(|candidate| (strsim::jaro_winkler(&name, &candidate.to_lowercase()), candidate))
         .filter(|(likeness, _)| *likeness > 0.75)
         .max_by(|a, b| a.0.total_cmp(&b.0))
         .map(|(_, candidate)| candidate)

@@ -1,4 +1,4 @@
-//! What text boards share: a grid with labels on its sides.
+//! What texts of games share: a grid with labels on its sides, numbers.
 
 /// How the rows and columns of a board are named.
 #[derive(Clone, Copy, Debug)]
@@ -49,9 +49,28 @@ pub fn grid(width: usize, height: usize, labels: Labels, cell: impl Fn(usize, us
     text
 }
 
+/// A whole number as it is written: digits, no sign, no leading zeros. Positions are read by it, so that each has one
+/// text.
+pub fn number(text: &str) -> Option<u32> {
+    let plain = text == "0" || !text.starts_with('0') && text.bytes().all(|byte| byte.is_ascii_digit());
+    text.parse().ok().filter(|_| plain)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_number_has_one_text() {
+        for (text, read) in
+            [("0", Some(0)), ("7", Some(7)), ("120", Some(120)), ("4294967295", Some(u32::MAX))]
+        {
+            assert_eq!(number(text), read);
+        }
+        for text in ["", "00", "07", "+7", "-0", "-7", " 7", "7.", "4294967296", "\u{0667}"] {
+            assert_eq!(number(text), None, "{text:?}");
+        }
+    }
 
     #[test]
     fn go_has_no_column_i() {

@@ -9,7 +9,8 @@
 //! A move names a square that is not the mover's own, empty or not, and shares an edge with one of the mover's
 //! squares. It and every square of the pattern around it (`plus`: its four edge neighbours, `square`: all eight)
 //! become the mover's, whoever held them. A seat without squares is out and skipped. The last one in wins. At the
-//! ply limit the most squares win, and equals share.
+//! ply limit the most squares win, and equals share. With more than two seats the winners share sixty points; with
+//! two it is +1, 0 or -1.
 //!
 //! The limit matters: with the pattern `plus` a duel never ends before it. A seat that has just moved owns a square
 //! with all its edge neighbours; only the same move again would take them all, and the other side has no square
@@ -31,7 +32,7 @@ use crate::game::{
 };
 use crate::random::{Random, below, mix};
 use crate::setup::{Domain, Parameter, Parameters, Setup, SetupError, Turns};
-use crate::text::{Labels, grid};
+use crate::text::{Labels, grid, number};
 
 /// A position of a game with so many seats.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -563,10 +564,9 @@ impl<const SEATS: usize> Setup for Virus<SEATS> {
             return Err(wrong(format!("seat {mover} is to move and has no square")));
         }
         let limit = first.ply_limit();
-        let plies = plies
-            .parse()
-            .ok()
-            .filter(|&number: &u16| number <= limit && plies.bytes().all(|c| c.is_ascii_digit()))
+        let plies = number(plies)
+            .and_then(|plies| u16::try_from(plies).ok())
+            .filter(|&plies| plies <= limit)
             .ok_or_else(|| wrong(format!("the plies played are a number up to {limit}")))?;
         let standing = standing(&squares);
         Ok(Virus { squares, plies, mover: Seat(mover as u8), standing, ..first })

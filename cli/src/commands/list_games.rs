@@ -4,7 +4,9 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 use agon_arena::{ALGORITHMS, AlgorithmInfo, Family};
-use agon_games::{Domain, GAMES, GameInfo, GameSpec, Turns};
+use agon_games::{
+    Complete, Domain, GAMES, GameInfo, GameSpec, Parameters, SetupError, Turns, UniformVisitor,
+};
 use clap::Args;
 use serde::Serialize;
 
@@ -68,20 +70,40 @@ impl From<&GameInfo> for Game {
                 about: parameter.about,
             }
         });
-        let features = info.features.iter().map(|feature| Feature {
-            name: feature.name,
-            weight: feature.weight,
-            about: feature.about,
-        });
         Game {
             name: info.name,
             summary: info.summary,
             seats: info.seats,
             kind: kind(info),
             parameters: parameters.collect(),
-            features: features.collect(),
-            algorithms: algorithms(info),
+            features: features(info.features),
+            algorithms: algorithms(info, info.seats),
         }
+    }
+}
+
+fn features(features: &[agon_games::Feature]) -> Vec<Feature> {
+    let feature = |feature: &agon_games::Feature| Feature {
+        name: feature.name,
+        weight: feature.weight,
+        about: feature.about,
+    };
+    features.iter().map(feature).collect()
+}
+
+/// A game with the parameters it is asked for: features and algorithms are those of that number of seats.
+struct Chosen<'a>(&'a GameSpec);
+
+impl UniformVisitor for Chosen<'_> {
+    type Output = Result<Game, SetupError>;
+
+    fn visit<G: Complete>(self, parameters: &Parameters) -> Self::Output {
+        // Parameters that do not go together are found only when a game is begun.
+        G::initial(parameters)?;
+        let info = GAMES.iter().find(|info| info.name == self.0.name());
+        let info = info.expect("a GameSpec names a listed game");
+        let algorithms = algorithms(info, &[parameters.seats() as u32]);
+        Ok(Game { features: features(G::FEATURES), algorithms, ..Game::from(info) })
     }
 }
 
@@ -116,10 +138,10 @@ fn kind(info: &GameInfo) -> Vec<&'static str> {
     kind
 }
 
-/// The algorithms that fit the game with any of its numbers of seats.
-fn algorithms(info: &GameInfo) -> Vec<&'static str> {
+/// The algorithms that fit the game with any of these numbers of seats.
+fn algorithms(info: &GameInfo, seats: &[u32]) -> Vec<&'static str> {
     let fits = |algorithm: &&AlgorithmInfo| {
-        let mut families = info.seats.iter().map(|&seats| Family::of(info, seats as usize));
+        let mut families = seats.iter().map(|&seats| Family::of(info, seats as usize));
         families.any(|family| algorithm.families.contains(&family))
     };
     ALGORITHMS.iter().filter(fits).map(|algorithm| algorithm.name).collect()
@@ -133,14 +155,17 @@ impl ListGames {
     /// Runs the command.
     pub fn run(self) -> Outcome {
         let game = self.game.as_deref().map(GameSpec::parse).transpose()?;
-        let chosen = |info: &&GameInfo| game.as_ref().is_none_or(|game| game.name() == info.name);
-        let games: Vec<Game> = GAMES.iter().filter(chosen).map(Game::from).collect();
+        let games: Vec<Game> = match &game {
+            Some(game) => vec![game.visit_any(Chosen(game))?],
+            None => GAMES.iter().map(Game::from).collect(),
+        };
         let mut out = io::stdout().lock();
         if self.json {
             serde_json::to_writer(&mut out, &Document { games })?;
             writeln!(out)?;
-        } else if game.is_some() {
-            games.iter().try_for_each(|game| describe(game, &mut out))?;
+        } else if let Some(spec) = &game {
+            let seats = spec.parameters().seats();
+            games.iter().try_for_each(|game| describe(game, seats, &mut out))?;
         } else {
             list(&games, &mut out)?;
         }
@@ -169,7 +194,7 @@ fn list(games: &[Game], out: &mut impl Write) -> io::Result<()> {
     writeln!(out, "\n`agon list-games GAME` says more of one, `agon show GAME` draws it.")
 }
 
-fn describe(game: &Game, out: &mut impl Write) -> io::Result<()> {
+fn describe(game: &Game, chosen: usize, out: &mut impl Write) -> io::Result<()> {
     let summary: Vec<&str> = game.summary.split(' ').collect();
     write_words(&format!("{}:", game.name), &summary, out)?;
     writeln!(out, "seats: {}   kind: {}", seats_text(game.seats), game.kind.join(", "))?;
@@ -190,5 +215,10 @@ fn describe(game: &Game, out: &mut impl Write) -> io::Result<()> {
     }
     table.write(out)?;
     writeln!(out)?;
-    write_words("algorithms:", &game.algorithms, out)
+    let title = if game.seats.len() > 1 {
+        format!("algorithms for {chosen} seats:")
+    } else {
+        "algorithms:".to_string()
+    };
+    write_words(&title, &game.algorithms, out)
 }

@@ -13,6 +13,7 @@ use serde::Serialize;
 
 use super::player::{NamedPlayer, read_limit, read_player};
 use crate::fail::{Outcome, WrongCall};
+use crate::number::whole;
 use crate::table::{Align, Table, rate};
 
 /// The arguments of `agon match`.
@@ -28,19 +29,19 @@ pub struct Match {
     #[arg(long = "player", value_name = "PLAYER")]
     more: Vec<String>,
     /// How many games at least; whole bouts are played, each opening once in every rotation of the seats
-    #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..=10_000_000))]
+    #[arg(long, default_value_t = 20, value_parser = whole::<u64>("the number of games", 1, 10_000_000), allow_negative_numbers = true)]
     games: u64,
     /// The limit of each move: ms=50, cpu_ms=50, nodes=1000, depth=6 or clock_ms=60000,increment_ms=100
     #[arg(long, value_name = "LIMIT", default_value = "ms=50")]
     limit: String,
     /// Random plies at the start of each opening
-    #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u32).range(0..=1000))]
+    #[arg(long, default_value_t = 4, value_parser = whole::<u32>("the number of random plies", 0, 1000), allow_negative_numbers = true)]
     random_plies: u32,
     /// The seed of openings, chance and searches
-    #[arg(long, default_value_t = 1)]
+    #[arg(long, default_value_t = 1, value_parser = whole::<u64>("the seed", 0, u64::MAX), allow_negative_numbers = true)]
     seed: u64,
     /// How many games at once [default: one a core]
-    #[arg(long, value_parser = clap::value_parser!(u16).range(1..=1024))]
+    #[arg(long, value_parser = whole::<u16>("the number of threads", 1, 1024), allow_negative_numbers = true)]
     threads: Option<u16>,
     /// Print one JSON document
     #[arg(long)]
@@ -158,7 +159,7 @@ impl Match {
                 let mut lines = lines.lock().expect("no thread panicked");
                 count(&mut lines, &record);
                 if !self.json && io::stderr().is_terminal() {
-                    eprint!("\r{} of {bouts} bouts", bout + 1);
+                    let _ = write!(io::stderr(), "\r{} of {bouts} bouts", bout + 1);
                 }
             }
         }
@@ -247,7 +248,7 @@ impl Line {
 
 fn write_document(document: &Document, out: &mut impl Write) -> io::Result<()> {
     if io::stderr().is_terminal() {
-        eprint!("\r{:30}\r", "");
+        let _ = write!(io::stderr(), "\r{:30}\r", "");
     }
     writeln!(out, "{}: {} games", document.game, document.games)?;
     let columns = [

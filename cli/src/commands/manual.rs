@@ -1,6 +1,6 @@
 //! `agon completions` and `agon man`: made from the command line's own description.
 
-use std::io;
+use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -19,7 +19,12 @@ pub struct Completions {
 impl Completions {
     /// Runs the command.
     pub fn run(self, command: &mut clap::Command) -> Outcome {
-        clap_complete::generate(self.shell, command, "agon", &mut io::stdout());
+        // The generator panics where it cannot write, and a Vec takes everything.
+        let mut script = Vec::new();
+        clap_complete::generate(self.shell, command, "agon", &mut script);
+        let mut out = io::stdout().lock();
+        out.write_all(&script)?;
+        out.flush()?;
         Ok(ExitCode::SUCCESS)
     }
 }
@@ -35,9 +40,17 @@ pub struct Man {
 impl Man {
     /// Runs the command.
     pub fn run(self, command: clap::Command) -> Outcome {
+        let pages = pages(&command);
         clap_mangen::generate_to(command, &self.folder).with_context(|| {
             format!("cannot write manual pages to {}; name a folder you can write to", self.folder.display())
         })?;
+        // Where standard error cannot be written, there is nobody left to tell.
+        let _ = writeln!(io::stderr(), "wrote {pages} manual pages to {}", self.folder.display());
         Ok(ExitCode::SUCCESS)
     }
+}
+
+/// How many pages there are: one a command, commands of commands included.
+fn pages(command: &clap::Command) -> usize {
+    1 + command.get_subcommands().filter(|inner| !inner.is_hide_set()).map(pages).sum::<usize>()
 }

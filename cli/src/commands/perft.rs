@@ -11,7 +11,8 @@ use clap::Args;
 use serde::Serialize;
 
 use super::position::PositionArgs;
-use crate::fail::Outcome;
+use crate::fail::{Outcome, WrongCall};
+use crate::number::whole;
 use crate::table::{Align, Table, rate};
 
 /// The arguments of `agon perft`.
@@ -20,7 +21,7 @@ pub struct Perft {
     #[command(flatten)]
     start: PositionArgs,
     /// The number of plies
-    #[arg(value_parser = clap::value_parser!(u32).range(0..=60))]
+    #[arg(value_parser = whole::<u32>("the depth", 0, 60), allow_negative_numbers = true)]
     depth: u32,
     /// Moves to play first, separated by spaces
     #[arg(
@@ -35,7 +36,7 @@ pub struct Perft {
     #[arg(long)]
     divide: bool,
     /// How many threads count [default: one a core]
-    #[arg(long, value_parser = clap::value_parser!(u16).range(1..=1024))]
+    #[arg(long, value_parser = whole::<u16>("the number of threads", 1, 1024), allow_negative_numbers = true)]
     threads: Option<u16>,
     /// Print one JSON document
     #[arg(long)]
@@ -61,6 +62,10 @@ struct Division {
 impl Perft {
     /// Runs the command.
     pub fn run(self) -> Outcome {
+        if self.moves.trim() == "-" {
+            let reason = "--moves -: standard input is read by `agon show` only; write the moves themselves";
+            return Err(WrongCall(reason.to_string()).into());
+        }
         self.start.game_with_note()?.visit_any(self)
     }
 }
@@ -101,7 +106,8 @@ fn write_count(count: &Count, out: &mut impl Write) -> io::Result<()> {
     }
     let Count { game, depth, leaves, seconds, .. } = count;
     let speed = rate(*leaves as f64 / seconds.max(1e-9));
-    writeln!(out, "{game}, depth {depth}: {leaves} leaves in {seconds:.3} s ({} a second)", speed.trim_end())
+    let unit = if *leaves == 1 { "leaf" } else { "leaves" };
+    writeln!(out, "{game}, depth {depth}: {leaves} {unit} in {seconds:.3} s ({} a second)", speed.trim_end())
 }
 
 /// The leaves below each move. Threads take the positions two plies down one after another, so that a move with a

@@ -13,6 +13,7 @@ use clap::Args;
 use super::player::{default_player, read_limit, read_player};
 use super::search::value_text;
 use crate::fail::{Outcome, WrongCall};
+use crate::number::whole;
 
 /// The arguments of `agon play`.
 #[derive(Args)]
@@ -21,7 +22,7 @@ pub struct Play {
     #[arg(value_name = "GAME")]
     game: String,
     /// The person's seat: a number from 0, or `human` for the first
-    #[arg(long, default_value = "human")]
+    #[arg(long, default_value = "human", allow_negative_numbers = true)]
     seat: String,
     /// Who plays the other seats: an algorithm's name, or TOML such as 'search = { algorithm = "pvs" }'
     #[arg(long, value_name = "PLAYER")]
@@ -30,7 +31,7 @@ pub struct Play {
     #[arg(long, value_name = "LIMIT", default_value = "ms=500")]
     limit: String,
     /// The seed of dice and searches [default: the time of day, and it is said]
-    #[arg(long)]
+    #[arg(long, value_parser = whole::<u64>("the seed", 0, u64::MAX), allow_negative_numbers = true)]
     seed: Option<u64>,
 }
 

@@ -1,5 +1,7 @@
 //! The arguments that name a position, shared by all commands that start from one.
 
+use std::io::{self, Write};
+
 use agon_games::line::follow;
 use agon_games::{Complete, GameSpec, Parameters, SetupError};
 use clap::Args;
@@ -25,7 +27,8 @@ impl PositionArgs {
     pub fn game_with_note(&self) -> Result<GameSpec, SetupError> {
         let game = self.game()?;
         if let Some(note) = game.note() {
-            eprintln!("note: {note}");
+            // Where standard error cannot be written, there is nobody left to tell.
+            let _ = writeln!(io::stderr(), "note: {note}");
         }
         Ok(game)
     }

@@ -11,6 +11,7 @@ use serde::Serialize;
 use super::player::{default_player, read_limit, read_player};
 use super::position::PositionArgs;
 use crate::fail::Outcome;
+use crate::number::whole;
 use crate::table::rate;
 
 /// The arguments of `agon search`.
@@ -34,7 +35,7 @@ pub struct Search {
     #[arg(long, value_name = "LIMIT", default_value = "ms=1000")]
     limit: String,
     /// The seed of searches that draw
-    #[arg(long, default_value_t = 1)]
+    #[arg(long, default_value_t = 1, value_parser = whole::<u64>("the seed", 0, u64::MAX), allow_negative_numbers = true)]
     seed: u64,
     /// Print one JSON document
     #[arg(long)]

@@ -1,6 +1,6 @@
 //! `agon show`: a position for people, and for programs that check Agon's rules by their own.
 
-use std::io::{self, BufRead, BufWriter, Write};
+use std::io::{self, BufRead, BufReader, BufWriter, Write};
 use std::process::ExitCode;
 
 use agon_games::line::{MoveError, follow, legal_texts};
@@ -62,11 +62,13 @@ struct BadLine {
     ply: usize,
     #[serde(rename = "move")]
     word: String,
+    /// What could have been played there.
+    legal: Vec<String>,
 }
 
 impl From<MoveError> for BadLine {
     fn from(error: MoveError) -> BadLine {
-        BadLine { error: error.to_string(), ply: error.ply, word: error.word }
+        BadLine { error: error.to_string(), ply: error.ply, word: error.word, legal: error.legal }
     }
 }
 
@@ -153,6 +155,7 @@ fn draw(sight: &Sight<'_>, out: &mut impl Write) -> io::Result<()> {
                 payoffs.iter().enumerate().map(|(seat, payoff)| format!("seat {seat}: {payoff}")).collect();
             writeln!(out, "{} after {plies}: over, {ending}; payoffs {}", sight.game, payoffs.join(", "))?;
         }
+        _ if !sight.chance.is_empty() => writeln!(out, "{} after {plies}: chance decides", sight.game)?,
         _ => writeln!(out, "{} after {plies}: {} to move", sight.game, sight.turn)?,
     }
     writeln!(out, "\n{}\n", sight.board)?;
@@ -173,11 +176,16 @@ fn answer_lines<G: Complete>(
     weight: impl Fn(&G, G::Move) -> u32,
     out: &mut impl Write,
 ) -> Outcome {
-    let mut input = io::stdin().lock();
+    let mut input = BufReader::with_capacity(1 << 16, io::stdin().lock());
     let mut line = Vec::new();
     let mut position = start.clone();
     let mut all_good = true;
     loop {
+        // What comes next may be written only after the answers to what came before. A caller that has written many
+        // lines at once loses nothing: they are in the buffer, and their answers leave together.
+        if !input.buffer().contains(&b'\n') {
+            out.flush()?;
+        }
         line.clear();
         if input.read_until(b'\n', &mut line)? == 0 {
             break;

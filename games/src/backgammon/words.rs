@@ -4,6 +4,7 @@ use super::plays::steps;
 use super::side::{BAR, BAR_PLACE, HOME, POINTS, Side, mirrored};
 use super::{Backgammon, CHECKERS, Move, PLY_LIMIT};
 use crate::game::{Game, Notation, Seat, Turn};
+use crate::text::number;
 
 const SYMBOLS: [&str; 2] = ["x", "o"];
 
@@ -24,12 +25,6 @@ fn place_named(name: &str) -> Option<u8> {
         "bar" => Some(25),
         _ => number(name).filter(|point| (1..=24).contains(point)).map(|point| point as u8),
     }
-}
-
-/// A number without sign or leading zeros.
-fn number(text: &str) -> Option<u32> {
-    let plain = text == "0" || !text.starts_with('0') && text.bytes().all(|byte| byte.is_ascii_digit());
-    if plain { text.parse().ok() } else { None }
 }
 
 /// How many checkers the parts bring to each place, taken ones negative.

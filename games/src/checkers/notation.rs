@@ -91,9 +91,7 @@ const LETTERS: [char; 2] = ['B', 'W'];
 
 /// The bit of the square that a text numbers.
 fn square(text: &str) -> Option<u32> {
-    let digits = text.bytes().all(|byte| byte.is_ascii_digit()) && !text.starts_with('0');
-    let number = text.parse::<u32>().ok().filter(|number| digits && (1..=32).contains(number))?;
-    Some(bit(number))
+    crate::text::number(text).filter(|number| (1..=32).contains(number)).map(bit)
 }
 
 /// What a path of jumps goes over, or nothing where it is no path of jumps over different squares.

@@ -105,6 +105,10 @@ impl Setup for Chess {
             reason: reason.to_string(),
             form: "a FEN with six fields, as in rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1",
         };
+        let fields = text.split(' ').count();
+        if fields != 6 {
+            return Err(wrong(&format!("it has {fields} fields instead of 6")));
+        }
         let board = Board::from_fen(text, false).map_err(|error| wrong(fen_reason(error)))?;
         if board.to_string() != text {
             return Err(wrong(&format!("it is not in the usual form, which would be `{board}`")));
@@ -115,7 +119,7 @@ impl Setup for Chess {
         let position = Chess::new(board, ply_limit(parameters));
         if position.plies() > position.ply_bound() {
             return Err(wrong(&format!(
-                "by its move number it lies beyond the limit of {} plies",
+                "by its move number it lies beyond the limit of {} plies, which the parameter `ply_limit` can raise",
                 position.ply_limit
             )));
         }
@@ -140,8 +144,7 @@ fn fen_reason(error: FenParseError) -> &'static str {
         FenParseError::InvalidEnPassant => "there was no double step over the en passant square",
         FenParseError::InvalidHalfMoveClock => "the halfmove clock is a whole number from 0 to 100",
         FenParseError::InvalidFullmoveNumber => "the move number is a whole number from 1",
-        FenParseError::MissingField => "a field is missing",
-        FenParseError::TooManyFields => "there are more than six fields",
+        FenParseError::MissingField | FenParseError::TooManyFields => "it must have six fields",
     }
 }
 

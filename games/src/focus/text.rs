@@ -99,9 +99,8 @@ impl<const SEATS: usize> Notation for Focus<SEATS> {
     }
 }
 
-/// A number as it is written: no sign, no leading zeros.
 fn number(text: &str) -> Option<u16> {
-    text.parse().ok().filter(|number: &u16| number.to_string() == text)
+    crate::text::number(text).and_then(|number| u16::try_from(number).ok())
 }
 
 impl<const SEATS: usize> Focus<SEATS> {

@@ -304,9 +304,9 @@ fn at_the_limit_the_nearest_home_win_and_ties_share() {
         level.play(level.parse_move(text).unwrap());
     }
     assert_eq!((level.turn(), level.ending(), level.payoff(Seat::FIRST)), (Turn::Over, "ply limit", 0));
-    let mut ahead = set(&[home, away], 'A', 299);
-    ahead.play(ahead.parse_move("d1-e5").unwrap());
-    assert_eq!((ahead.turn(), ahead.payoff(Seat::FIRST)), (Turn::Over, 1));
+    let mut ahead = set(&[home, away], 'B', 299);
+    ahead.play(ahead.parse_move("n1-m5").unwrap());
+    assert_eq!((ahead.turn(), ahead.payoff(Seat::SECOND)), (Turn::Over, 1));
 }
 
 #[test]
@@ -360,6 +360,8 @@ fn impossible_positions_are_refused() {
     };
     refused(&good.replace(" A 0", " C 0"));
     refused(&good.replace(" A 0", " A 301"));
+    refused(&good.replace(" A 0", " B 0"));
+    refused(&good.replace(" A 0", " A 1"));
     refused(&good.replace(" A 0", " A 00"));
     refused(&good.replace(" A 0", " A -1"));
     refused(&good.replace(" A 0", " A +1"));

@@ -13,6 +13,7 @@ use serde::Serialize;
 
 use crate::commands::player::{read_limit, read_player};
 use crate::fail::Outcome;
+use crate::number::whole;
 use crate::table::{Align, Table};
 
 /// The arguments of `agon bench efficiency`.
@@ -22,7 +23,7 @@ pub struct Efficiency {
     #[arg(value_name = "GAME=DEPTH")]
     games: Vec<String>,
     /// Positions a game, drawn from random games
-    #[arg(long, default_value_t = 200, value_parser = clap::value_parser!(u64).range(1..=100_000))]
+    #[arg(long, default_value_t = 200, value_parser = whole::<u64>("the number of positions", 1, 100_000), allow_negative_numbers = true)]
     positions: u64,
     /// The limit for how deep minimax and alpha-beta get
     #[arg(long, default_value = "cpu_ms=50")]

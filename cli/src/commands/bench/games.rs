@@ -11,6 +11,7 @@ use clap::Args;
 use serde::Serialize;
 
 use crate::fail::Outcome;
+use crate::number::whole;
 use crate::table::{Align, Table, rate};
 
 /// The arguments of `agon bench games`.
@@ -20,10 +21,10 @@ pub struct Games {
     #[arg(value_name = "GAME")]
     games: Vec<String>,
     /// How many runs; the median counts
-    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..=1000))]
+    #[arg(long, default_value_t = 5, value_parser = whole::<u16>("the number of runs", 1, 1000), allow_negative_numbers = true)]
     runs: u16,
     /// Milliseconds a run
-    #[arg(long, default_value_t = 200, value_parser = clap::value_parser!(u64).range(1..=600_000))]
+    #[arg(long, default_value_t = 200, value_parser = whole::<u64>("the number of milliseconds", 1, 600_000), allow_negative_numbers = true)]
     ms: u64,
     /// Print one JSON document
     #[arg(long)]
@@ -117,9 +118,8 @@ impl UniformVisitor for Measure {
         let rollouts = median(self.runs, |run| play::<G>(&start, run, self.budget, true).2);
         let (depth, leaves) = perft_depth(&start, self.budget);
         let perft = median(self.runs, |_| {
-            let clock = Instant::now();
-            perft(&mut start.clone(), depth, &mut Vec::new());
-            leaves as f64 / clock.elapsed().as_secs_f64()
+            let walks = perft_walks(&start, depth, self.budget);
+            leaves as f64 * walks
         });
         let plies_per_game = plies as f64 / games as f64;
         Ok(Speed {
@@ -172,19 +172,43 @@ fn play<G: Complete>(start: &G, seed: u64, budget: Duration, rollout: bool) -> (
     }
 }
 
-/// The deepest perft that fits the budget, and its leaves.
+/// The perft with the most leaves among the depths that fit the budget, and its leaves. Where games are short, the
+/// deepest has but a few: most lines have ended before.
 fn perft_depth<G: Complete>(start: &G, budget: Duration) -> (u32, u64) {
     let mut best = (1, perft(&mut start.clone(), 1, &mut Vec::new()));
     for depth in 2..=40 {
         let clock = Instant::now();
         let leaves = perft(&mut start.clone(), depth, &mut Vec::new());
-        if leaves == 0 {
-            break;
+        let elapsed = clock.elapsed();
+        if leaves > best.1 && elapsed <= budget {
+            best = (depth, leaves);
         }
-        best = (depth, leaves);
-        if clock.elapsed() * 5 > budget {
+        // The next depth takes several times as long.
+        if leaves == 0 || elapsed * 5 > budget {
             break;
         }
     }
     best
+}
+
+/// How often a second the tree of that depth is walked, over as many walks as fill the budget.
+fn perft_walks<G: Complete>(start: &G, depth: u32, budget: Duration) -> f64 {
+    let mut position = start.clone();
+    let mut stack = Vec::new();
+    let mut walks = 0u64;
+    let mut batch = 1;
+    let clock = Instant::now();
+    loop {
+        for _ in 0..batch {
+            // Hidden, so that a walk whose answer is known is not left out.
+            std::hint::black_box(perft(std::hint::black_box(&mut position), depth, &mut stack));
+        }
+        walks += batch;
+        let elapsed = clock.elapsed();
+        if elapsed >= budget {
+            return walks as f64 / elapsed.as_secs_f64();
+        }
+        // Reading the clock must not cost what a small tree does.
+        batch = if elapsed < budget / 64 { batch * 2 } else { batch };
+    }
 }

@@ -17,6 +17,7 @@ use serde::Serialize;
 
 use crate::commands::player::read_player;
 use crate::fail::Outcome;
+use crate::number::whole;
 use crate::table::{Align, Table, rate};
 
 /// The arguments of `agon bench search`.
@@ -26,7 +27,7 @@ pub struct Search {
     #[arg(value_name = "GAME")]
     games: Vec<String>,
     /// Nodes of each search; a hundredth of it in simulations for those that sample
-    #[arg(long, default_value_t = 20_000, value_parser = clap::value_parser!(u64).range(100..=1_000_000_000))]
+    #[arg(long, default_value_t = 20_000, value_parser = whole::<u64>("the number of nodes", 100, 1_000_000_000), allow_negative_numbers = true)]
     nodes: u64,
     /// Print one JSON document
     #[arg(long)]
