@@ -107,7 +107,7 @@ impl Setup for Chess {
         };
         let fields = text.split(' ').count();
         if fields != 6 {
-            return Err(wrong(&format!("it has {fields} fields instead of 6")));
+            return Err(wrong(&format!("it has {fields} fields instead of 6, parted by single spaces")));
         }
         let board = Board::from_fen(text, false).map_err(|error| wrong(fen_reason(error)))?;
         if board.to_string() != text {

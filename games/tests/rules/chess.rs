@@ -532,7 +532,7 @@ fn impossible_positions_are_refused_with_a_reason() {
         ("k7/8/8/8/8/8/8/7K w - - 0 900", "beyond the limit of 1000 plies"),
         ("k7/8/8/8/8/8/8/7K w - -", "4 fields instead of 6"),
         ("k7/8/8/8/8/8/8/7K w - - 0 1 1", "7 fields instead of 6"),
-        ("k7/8/8/8/8/8/8/7K  w - - 0 1", "w or b"),
+        ("k7/8/8/8/8/8/8/7K  w - - 0 1", "single spaces"),
         ("k7/pppppppp/8/8/8/8/8/QQ5K w - - 0 1", ""),
         ("7k/8/8/8/8/8/PPPPPPPP/QQ5K w - - 0 1", "could have become"),
     ] {
