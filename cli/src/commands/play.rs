@@ -52,8 +52,8 @@ impl Play {
         })?;
         let seed = self.seed.unwrap_or_else(time_of_day);
         let arena = Arena::new(&game, &[player.config], Surroundings::system())?;
-        println!("{game}, seed {seed}. You have seat {}; {} has the others.", human.0, player.name);
-        println!("Type a move, `moves`, `back` or `quit`.");
+        say(format_args!("{game}, seed {seed}. You have seat {}; {} has the others.", human.0, player.name))?;
+        say(format_args!("Type a move, `moves`, `back` or `quit`."))?;
         game.visit_any(Session { arena, limit, human, place: Place { run: seed, bout: 0, game: 0 } })
     }
 }
@@ -93,19 +93,19 @@ impl UniformVisitor for Session {
             }
             let turn = position.turn();
             if drawn != line.len() && (turn == Turn::Over || turn == Turn::Player(self.human)) {
-                println!("\n{}\n", position.board());
+                say(format_args!("\n{}\n", position.board()))?;
                 drawn = line.len();
             }
             let seed = self.place.ply_seed(line.len() as u32);
             match turn {
                 Turn::Over => {
-                    println!("Over: {}. {}", position.ending(), result(&position, self.human));
+                    say(format_args!("Over: {}. {}", position.ending(), result(&position, self.human)))?;
                     return Ok(ExitCode::SUCCESS);
                 }
                 Turn::Chance => {
                     let outcome = position.sample(&mut seeded(seed), &mut Vec::new());
                     let word = position.move_text(outcome);
-                    println!("chance: {word}");
+                    say(format_args!("chance: {word}"))?;
                     line.push(word);
                 }
                 Turn::Player(seat) if seat == self.human => match ask(&position)? {
@@ -116,7 +116,7 @@ impl UniformVisitor for Session {
                 Turn::Player(seat) => {
                     let opening = Opening { position: None, moves: line.join(" ") };
                     let record = self.arena.search(0, &opening, self.limit, seed, &mut |_| ())?;
-                    println!("seat {}: {} ({})", seat.0, record.mv, value_text(record.value));
+                    say(format_args!("seat {}: {} ({})", seat.0, record.mv, value_text(record.value)))?;
                     line.push(record.mv);
                 }
             }
@@ -124,24 +124,29 @@ impl UniformVisitor for Session {
     }
 }
 
+/// A line for the person; where nobody reads it any more that is an error to return and not a panic.
+fn say(text: std::fmt::Arguments<'_>) -> io::Result<()> {
+    writeln!(io::stdout(), "{text}")
+}
+
 fn ask<G: Complete>(position: &G) -> io::Result<Word<G::Move>> {
     let mut text = String::new();
     loop {
-        print!("your move: ");
+        write!(io::stdout(), "your move: ")?;
         io::stdout().flush()?;
         text.clear();
         if io::stdin().lock().read_line(&mut text)? == 0 {
-            println!();
+            say(format_args!(""))?;
             return Ok(Word::Quit);
         }
         match text.trim() {
             "" => {}
             "quit" | "exit" => return Ok(Word::Quit),
             "back" => return Ok(Word::Back),
-            "moves" => println!("{}", legal_texts(position).join(" ")),
+            "moves" => say(format_args!("{}", legal_texts(position).join(" ")))?,
             word => match position.parse_move(word) {
                 Some(mv) => return Ok(Word::Move(mv)),
-                None => println!("`{word}` is not a legal move; `moves` lists them"),
+                None => say(format_args!("`{word}` is not a legal move; `moves` lists them"))?,
             },
         }
     }
