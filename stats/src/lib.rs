@@ -1,0 +1,6 @@
+//! The mathematics every answer rests on: ratings, sequential tests, pruning measures, tuning steps.
+//!
+//! Pure: no I/O, no clock, no hidden randomness; whatever draws takes a seed. Every formula names its source. The unit
+//! of evidence is the **bout** (all seatings of one opening), never the single game, wherever bouts are known.
+
+pub mod distribution;
