@@ -61,18 +61,18 @@ const CHANCE: &[Family] = &[Family::Chance];
 
 const ORDER: OptionInfo = OptionInfo {
     name: "order",
-    default: r#"["table", "pv", "values", "killers", "history", "static"]"#,
-    domain: Domain::Words(&["table", "pv", "values", "killers", "history", "static"]),
+    default: r#"["table", "pv", "values", "static", "killers", "history"]"#,
+    domain: Domain::Words(&["table", "pv", "values", "static", "killers", "history"]),
     about: "stages of move ordering, the first decides first",
 };
 const ORDER_WITHOUT_TABLE: OptionInfo = OptionInfo {
-    default: r#"["pv", "values", "killers", "history", "static"]"#,
-    domain: Domain::Words(&["pv", "values", "killers", "history", "static"]),
+    default: r#"["pv", "values", "static", "killers", "history"]"#,
+    domain: Domain::Words(&["pv", "values", "static", "killers", "history"]),
     ..ORDER
 };
 const ORDER_OF_CHANCE: OptionInfo = OptionInfo {
-    default: r#"["pv", "killers", "history", "static"]"#,
-    domain: Domain::Words(&["pv", "killers", "history", "static"]),
+    default: r#"["pv", "static", "killers", "history"]"#,
+    domain: Domain::Words(&["pv", "static", "killers", "history"]),
     ..ORDER
 };
 const TABLE_MB: OptionInfo = OptionInfo {

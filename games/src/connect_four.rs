@@ -82,7 +82,14 @@ fn has_line(stones: u64, stride: u32) -> bool {
     line(1) | line(stride - 1) | line(stride) | line(stride + 1) != 0
 }
 
+/// The same for any stride. It takes no position: one that is passed by reference cannot live in registers.
+#[inline(never)]
+fn has_unusual_line(stones: u64, stride: u8) -> bool {
+    has_line(stones, stride.into())
+}
+
 /// The squares, on the board or off it, that would make a line of four with three of the stones.
+#[inline(always)]
 fn completions(stones: u64, stride: u32) -> u64 {
     let upright = stones << 1 & stones << 2 & stones << 3;
     [stride - 1, stride, stride + 1].into_iter().fold(upright, |squares, step| {
@@ -158,12 +165,7 @@ impl ConnectFour {
     #[inline]
     fn is_line(&self, stones: u64) -> bool {
         // The shifts by constants of the usual board are worth a branch that is always the same.
-        if self.stride == 7 { has_line(stones, 7) } else { self.is_unusual_line(stones) }
-    }
-
-    #[inline(never)]
-    fn is_unusual_line(&self, stones: u64) -> bool {
-        has_line(stones, self.stride.into())
+        if self.stride == 7 { has_line(stones, 7) } else { has_unusual_line(stones, self.stride) }
     }
 
     #[inline]
@@ -181,10 +183,16 @@ impl ConnectFour {
     }
 
     /// The landing squares that win for the mover, and those that would win for the other side.
+    #[inline]
     fn fours(&self) -> [u64; 2] {
         let landings = self.landings();
-        let complete = |stones| completions(stones, u32::from(self.stride)) & landings;
-        [complete(self.own), complete(self.occupied ^ self.own)]
+        let stones = [self.own, self.occupied ^ self.own];
+        // As with lines, the shifts by constants are worth a branch.
+        if self.stride == 7 {
+            stones.map(|stones| completions(stones, 7) & landings)
+        } else {
+            stones.map(|stones| completions(stones, self.stride.into()) & landings)
+        }
     }
 
     fn columns(&self) -> impl Iterator<Item = u8> {
@@ -318,12 +326,25 @@ impl Ordered for ConnectFour {
 
     /// A four, then the answer to one, then the columns from the centre.
     #[inline]
-    fn promise(&self, Column(column): Column) -> i32 {
+    fn promise(&self, column: Column) -> i32 {
+        self.promise_among(column, self.fours())
+    }
+
+    #[inline]
+    fn promises(&self, moves: &[Column], mut each: impl FnMut(usize, i32)) {
+        let fours = self.fours();
+        for (index, &column) in moves.iter().enumerate() {
+            each(index, self.promise_among(column, fours));
+        }
+    }
+}
+
+impl ConnectFour {
+    #[inline]
+    fn promise_among(&self, Column(column): Column, [wins, saves]: [u64; 2]) -> i32 {
         let landing = self.landing(column);
-        let (wins, saves) =
-            (self.is_line(self.own | landing), self.is_line(self.occupied ^ self.own | landing));
         let centre = i32::from(column.min(self.width - 1 - column));
-        centre + 100 * i32::from(wins) + 50 * i32::from(saves)
+        centre + 100 * i32::from(wins & landing != 0) + 50 * i32::from(saves & landing != 0)
     }
 }
 

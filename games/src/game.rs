@@ -242,6 +242,15 @@ pub trait Ordered: Game {
 
     /// How promising the move looks by the rules of thumb of the game; greater is better, 0 is unremarkable.
     fn promise(&self, mv: Self::Move) -> i32;
+
+    /// Tells `each` the index and the promise of every one of these moves. The same numbers as [`Ordered::promise`],
+    /// where what they have in common is worth computing once.
+    #[inline]
+    fn promises(&self, moves: &[Self::Move], mut each: impl FnMut(usize, i32)) {
+        for (index, &mv) in moves.iter().enumerate() {
+            each(index, self.promise(mv));
+        }
+    }
 }
 
 /// A named term of the linear evaluation.

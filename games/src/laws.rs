@@ -192,6 +192,12 @@ fn move_laws<G: Complete>(position: &G, legal: &[G::Move]) -> Lawful {
         let slot = position.slot(*mv);
         hold("a move's slot lies within the table", slot < G::SLOTS, || format!("{mv:?} has slot {slot}"))?;
     }
+    let mut promises = Vec::new();
+    position.promises(legal, |index, promise| promises.push((index, promise)));
+    let each: Vec<(usize, i32)> = legal.iter().map(|&mv| position.promise(mv)).enumerate().collect();
+    hold("promises together are those of each move", promises == each, || {
+        format!("{promises:?}, not {each:?}")
+    })?;
     match position.turn() {
         Turn::Player(seat) => {
             hold("a seat lies within the seats", seat.index() < G::SEATS, || format!("{seat:?}"))

@@ -100,6 +100,16 @@ impl Budget {
         if nodes < self.next_look { Ok(()) } else { self.look(nodes) }
     }
 
+    /// How many of `wanted` nodes may be entered after `nodes` of them before the budget must be asked again: at least
+    /// one. Precondition: `wanted` is not 0.
+    #[inline]
+    pub fn grant(&mut self, nodes: u64, wanted: u64) -> Result<u64, Stopped> {
+        if nodes + wanted > self.next_look {
+            self.look(nodes)?;
+        }
+        Ok(wanted.min(self.next_look - nodes))
+    }
+
     /// Whether one more simulation may be made after so many of them, which entered so many positions. A limit of nodes
     /// counts simulations here; a limit of depth means nothing and allows none.
     #[inline]
@@ -192,6 +202,14 @@ mod tests {
             let entered = (0..).find(|&nodes| budget.spend(nodes).is_err()).unwrap();
             assert_eq!(entered, limit);
             assert_eq!(budget.spend(entered), Err(Stopped));
+
+            let mut budget = Budget::start(Limit::Nodes(limit), clock.clone());
+            let mut entered = 0;
+            while let Ok(granted) = budget.grant(entered, 1 + entered % 37) {
+                assert!((1..=1 + entered % 37).contains(&granted));
+                entered += granted;
+            }
+            assert_eq!(entered, limit);
         }
     }
 

@@ -36,6 +36,21 @@ impl Effort {
         Ok(())
     }
 
+    /// How many of so many leaves may be entered before this must be asked again: at least one. They are counted by
+    /// [`Effort::leaves`].
+    #[inline]
+    pub fn grant(&mut self, wanted: usize) -> Result<usize, Stopped> {
+        Ok(self.budget.grant(self.counters.nodes, wanted as u64)? as usize)
+    }
+
+    /// Counts so many leaves that were granted and entered, at this distance from the root.
+    #[inline]
+    pub fn leaves(&mut self, count: usize, ply: usize) {
+        self.counters.nodes += count as u64;
+        self.counters.leaves += count as u64 - 1;
+        self.leaf(ply);
+    }
+
     /// Counts a leaf at this distance from the root.
     #[inline]
     pub fn leaf(&mut self, ply: usize) {

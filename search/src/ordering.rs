@@ -33,9 +33,9 @@ impl Stage {
         (Stage::Table, "table"),
         (Stage::Pv, "pv"),
         (Stage::Values, "values"),
+        (Stage::Static, "static"),
         (Stage::Killers, "killers"),
         (Stage::History, "history"),
-        (Stage::Static, "static"),
     ];
 
     /// How many bits of the key it fills; together at most 64.
@@ -77,6 +77,12 @@ impl Order {
     #[inline]
     pub fn has(&self, stage: Stage) -> bool {
         self.shifts[stage as usize].is_some()
+    }
+
+    /// Whether the stage is on and comes before every other.
+    #[inline]
+    fn leads(&self, stage: Stage) -> bool {
+        self.shifts[stage as usize] == Some(64 - stage.bits())
     }
 }
 
@@ -126,6 +132,12 @@ impl<G: Ordered> Ordering<G> {
         self.order.has(stage)
     }
 
+    /// Whether any stage is on.
+    #[inline]
+    pub fn is_active(&self) -> bool {
+        self.active
+    }
+
     /// Whether the value of a child of a node at this ply should be noted.
     #[inline]
     pub fn notes_values(&self, ply: usize) -> bool {
@@ -154,6 +166,18 @@ impl<G: Ordered> Ordering<G> {
                 self.history.iter_mut().for_each(|count| *count /= 2);
             }
         }
+    }
+}
+
+impl<G: Ordered> Ordering<G> {
+    /// Brings the table's move to the front, the others keeping their order, if its stage comes before every other:
+    /// then it can be tried before the others are ranked. Whether it was there.
+    #[inline]
+    pub fn lead(&self, moves: &mut [G::Move], table: Option<G::Move>) -> bool {
+        let Some(best) = table.filter(|_| self.order.leads(Stage::Table)) else { return false };
+        let Some(place) = moves.iter().position(|&mv| mv == best) else { return false };
+        moves[..=place].rotate_right(1);
+        true
     }
 }
 
@@ -231,9 +255,7 @@ impl<G: Ordered + Keyed> Ordering<G> {
             }
         }
         if let Some(shift) = shift(Stage::Static) {
-            for (key, &mv) in keys.iter_mut().zip(moves) {
-                *key |= promise_bits(position, mv) << shift;
-            }
+            position.promises(moves, |index, promise| keys[index] |= promise_bits(promise) << shift);
         }
         if let Some(shift) = shift(Stage::Values)
             && ply < VALUE_PLIES
@@ -247,7 +269,7 @@ impl<G: Ordered + Keyed> Ordering<G> {
     /// Gives each noisy move of `moves[start..]` its key: the game's rules of thumb alone, whatever stages are on.
     pub fn rank_noisy(&mut self, position: &G, moves: &[G::Move], start: usize) {
         self.keys.resize(start, 0);
-        self.keys.extend(moves[start..].iter().map(|&mv| promise_bits(position, mv)));
+        position.promises(&moves[start..], |_, promise| self.keys.push(promise_bits(promise)));
     }
 
     /// Brings the best of `moves[index..]` to `index`, keeping the others in their order.
@@ -277,9 +299,9 @@ impl<G: Ordered + Keyed> Ordering<G> {
 
 /// The game's rules of thumb as bits that order as they do.
 #[inline]
-fn promise_bits<G: Ordered>(position: &G, mv: G::Move) -> u64 {
+fn promise_bits(promise: i32) -> u64 {
     let middle = 1 << (Stage::Static.bits() - 1);
-    (position.promise(mv).clamp(-middle, middle - 1) + middle) as u64
+    (promise.clamp(-middle, middle - 1) + middle) as u64
 }
 
 /// The places of moves by their values in the iteration before, the best the highest, the unknown 0.

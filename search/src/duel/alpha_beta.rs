@@ -32,14 +32,21 @@ impl<G: DuelRules, E: Evaluate<G>> DuelSearch<G, E> {
         }
 
         // 3. List and rank the moves.
-        let start = self.list(position, seat, ply, table_move);
+        let listed = self.list(position, seat, depth, ply, table_move);
 
-        // 4. Search them in turn, each with what the others have left of the window.
+        // 4. The last ply is a matter of its own.
+        if self.at_frontier(depth, ply) {
+            let (best, best_move) = self.frontier(position, seat, listed.start, alpha, beta, ply)?;
+            self.leave(listed, key, ply, || Known::learnt(depth, best, alpha, beta, best_move));
+            return Ok(best);
+        }
+
+        // 5. Search them in turn, each with what the others have left of the window.
         let mut best = -INFINITY;
         let mut best_move = None;
         let mut low = alpha;
         let mut index = 0;
-        while let Some(mv) = self.next_move(start, index) {
+        while let Some(mv) = self.next_move(position, seat, ply, listed, index) {
             let mut reduction = self.reduction(position, mv, depth, index);
             let value = loop {
                 let value = position.after(mv, |next| {
@@ -60,7 +67,7 @@ impl<G: DuelRules, E: Evaluate<G>> DuelSearch<G, E> {
                     best_move = Some(mv);
                     self.lines.extend(ply, mv);
                 }
-                // 5. Too good: the opponent will not let it come to this.
+                // 6. Too good: the opponent will not let it come to this.
                 if value >= beta {
                     self.effort.cutoff(index);
                     self.ordering.note_cutoff(position, seat, mv, depth, ply);
@@ -69,12 +76,9 @@ impl<G: DuelRules, E: Evaluate<G>> DuelSearch<G, E> {
             }
             index += 1;
         }
-        self.moves.truncate(start);
 
-        // 6. Remember what was learnt.
-        if self.table.is_some() {
-            self.remember(key, ply, Known::learnt(depth, best, alpha, beta, best_move));
-        }
+        // 7. Remember what was learnt.
+        self.leave(listed, key, ply, || Known::learnt(depth, best, alpha, beta, best_move));
         Ok(best)
     }
 }

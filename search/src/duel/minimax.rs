@@ -19,12 +19,19 @@ impl<G: DuelRules, E: Evaluate<G>> DuelSearch<G, E> {
         ply: usize,
     ) -> Result<Score, Stopped> {
         // 1. List the moves in the game's own order.
-        let start = self.list(position, seat, ply, None);
+        let listed = self.list(position, seat, depth, ply, None);
 
-        // 2. The value is the best of the children's.
+        // 2. The last ply is a matter of its own.
+        if self.at_frontier(depth, ply) {
+            let (best, _) = self.frontier(position, seat, listed.start, -INFINITY, INFINITY, ply)?;
+            self.moves.truncate(listed.start);
+            return Ok(best);
+        }
+
+        // 3. The value is the best of the children's.
         let mut best = -INFINITY;
         let mut index = 0;
-        while let Some(mv) = self.next_move(start, index) {
+        while let Some(mv) = self.next_move(position, seat, ply, listed, index) {
             let value = position.after(mv, |next| {
                 self.child(next, seat, depth - 1, -INFINITY, INFINITY, ply + 1, Self::minimax)
             })?;
@@ -35,7 +42,7 @@ impl<G: DuelRules, E: Evaluate<G>> DuelSearch<G, E> {
             }
             index += 1;
         }
-        self.moves.truncate(start);
+        self.moves.truncate(listed.start);
         Ok(best)
     }
 }

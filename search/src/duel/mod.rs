@@ -5,6 +5,7 @@
 //! happens at the horizon.
 
 mod alpha_beta;
+mod frontier;
 mod minimax;
 mod mtd;
 mod pvs;
@@ -88,6 +89,15 @@ impl Options {
             keep: true,
         }
     }
+}
+
+/// Moves listed on the stack.
+#[derive(Clone, Copy)]
+struct Listed {
+    /// Where they start.
+    start: usize,
+    /// Whether the first is the table's, and the others are ranked only when it has been tried.
+    led: bool,
 }
 
 /// A search of a duel, with what it keeps from move to move.
@@ -217,12 +227,13 @@ impl<G: DuelRules, E: Evaluate<G>> DuelSearch<G, E> {
         Ok(known.best)
     }
 
-    /// Stores what a search of the window `(alpha, beta)` found.
+    /// Leaves a node whose moves were listed, and stores what was learnt of it.
     #[inline]
-    fn remember(&mut self, key: u64, ply: usize, known: Known<G::Move>) {
+    fn leave(&mut self, listed: Listed, key: u64, ply: usize, learnt: impl FnOnce() -> Known<G::Move>) {
+        self.moves.truncate(listed.start);
         if let Some(table) = &mut self.table {
             self.effort.counters.table_stores += 1;
-            table.store(key, ply, known);
+            table.store(key, ply, learnt());
         }
     }
 
@@ -232,22 +243,58 @@ impl<G: DuelRules, E: Evaluate<G>> DuelSearch<G, E> {
         if self.table.is_some() { position.key() } else { 0 }
     }
 
-    /// Lists the moves on the stack and ranks them; returns where they start.
-    #[inline]
-    fn list(&mut self, position: &mut G, seat: Seat, ply: usize, table_move: Option<G::Move>) -> usize {
+    /// Lists the moves on the stack and ranks them. Where the table's move comes first it is tried before the others
+    /// are ranked, but for the last ply, where ranking costs less than asking twice.
+    #[inline(always)]
+    fn list(
+        &mut self,
+        position: &mut G,
+        seat: Seat,
+        depth: u32,
+        ply: usize,
+        table_move: Option<G::Move>,
+    ) -> Listed {
         let start = self.moves.len();
         position.moves(&mut self.moves);
-        self.ordering.rank(position, seat, ply, &self.moves, start, table_move);
-        start
+        let led =
+            table_move.is_some() && depth > 1 && self.ordering.lead(&mut self.moves[start..], table_move);
+        if !led {
+            self.ordering.rank(position, seat, ply, &self.moves, start, table_move);
+        }
+        Listed { start, led }
     }
 
-    /// The next best of the listed moves.
+    /// The listed move that is the next best.
     #[inline(always)]
-    fn next_move(&mut self, start: usize, index: usize) -> Option<G::Move> {
-        if start + index < self.moves.len() {
-            self.ordering.pick(&mut self.moves, start + index);
+    fn next_move(
+        &mut self,
+        position: &mut G,
+        seat: Seat,
+        ply: usize,
+        listed: Listed,
+        index: usize,
+    ) -> Option<G::Move> {
+        let place = listed.start + index;
+        if place >= self.moves.len() {
+            return None;
         }
-        self.moves.get(start + index).copied()
+        if self.ordering.is_active() {
+            self.pick(position, seat, ply, listed, place);
+        }
+        Some(self.moves[place])
+    }
+
+    /// Brings the next best of the listed moves to its place. A call of its own, so that searches without any ordering
+    /// keep their registers.
+    #[inline(never)]
+    fn pick(&mut self, position: &mut G, seat: Seat, ply: usize, listed: Listed, place: usize) {
+        if listed.led && place == listed.start {
+            return;
+        }
+        if listed.led && place == listed.start + 1 {
+            self.ordering.rank(position, seat, ply, &self.moves, place, None);
+        }
+        self.ordering.pick(&mut self.moves, place);
     }
 
     /// Notes the value of a root move, and of moves near the root for the next iteration.

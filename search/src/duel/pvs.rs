@@ -33,14 +33,21 @@ impl<G: DuelRules, E: Evaluate<G>> DuelSearch<G, E> {
         }
 
         // 3. List and rank the moves.
-        let start = self.list(position, seat, ply, table_move);
+        let listed = self.list(position, seat, depth, ply, table_move);
 
-        // 4. The first child gets the whole window, the others a window of width zero above the best so far.
+        // 4. The last ply is a matter of its own.
+        if self.at_frontier(depth, ply) {
+            let (best, best_move) = self.frontier(position, seat, listed.start, alpha, beta, ply)?;
+            self.leave(listed, key, ply, || Known::learnt(depth, best, alpha, beta, best_move));
+            return Ok(best);
+        }
+
+        // 5. The first child gets the whole window, the others a window of width zero above the best so far.
         let mut best = -INFINITY;
         let mut best_move = None;
         let mut low = alpha;
         let mut index = 0;
-        while let Some(mv) = self.next_move(start, index) {
+        while let Some(mv) = self.next_move(position, seat, ply, listed, index) {
             let mut reduction = self.reduction(position, mv, depth, index);
             let (mut floor, mut high) = (low, if index == 0 { beta } else { low + 1 });
             let value = loop {
@@ -48,10 +55,10 @@ impl<G: DuelRules, E: Evaluate<G>> DuelSearch<G, E> {
                     self.child(next, seat, depth - 1 - reduction, floor, high, ply + 1, Self::pvs)
                 })?;
                 if reduction > 0 && value > low {
-                    // 5. A reduced child that looks good is asked again at full depth.
+                    // 6. A reduced child that looks good is asked again at full depth.
                     reduction = 0;
                 } else if high < beta && value > low && value < beta {
-                    // 6. A child that is better, by how much is not known yet, gets the window that is left.
+                    // 7. A child that is better, by how much is not known yet, gets the window that is left.
                     (floor, high) = (low.max(value - 1), beta);
                 } else {
                     break value;
@@ -66,7 +73,7 @@ impl<G: DuelRules, E: Evaluate<G>> DuelSearch<G, E> {
                     best_move = Some(mv);
                     self.lines.extend(ply, mv);
                 }
-                // 7. Too good: the opponent will not let it come to this.
+                // 8. Too good: the opponent will not let it come to this.
                 if value >= beta {
                     self.effort.cutoff(index);
                     self.ordering.note_cutoff(position, seat, mv, depth, ply);
@@ -75,12 +82,9 @@ impl<G: DuelRules, E: Evaluate<G>> DuelSearch<G, E> {
             }
             index += 1;
         }
-        self.moves.truncate(start);
 
-        // 8. Remember what was learnt.
-        if self.table.is_some() {
-            self.remember(key, ply, Known::learnt(depth, best, alpha, beta, best_move));
-        }
+        // 9. Remember what was learnt.
+        self.leave(listed, key, ply, || Known::learnt(depth, best, alpha, beta, best_move));
         Ok(best)
     }
 }

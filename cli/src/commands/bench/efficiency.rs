@@ -37,7 +37,7 @@ pub struct Efficiency {
 const DEFAULT: [(&str, u32); 5] =
     [("connect-four", 10), ("othello", 6), ("kalah", 9), ("checkers", 9), ("chess", 5)];
 
-const ALL: &str = r#""table", "pv", "values", "killers", "history", "static""#;
+const ALL: &str = r#""table", "pv", "values", "static", "killers", "history""#;
 
 #[derive(Serialize)]
 struct Document {
@@ -66,11 +66,11 @@ struct Ratio {
 fn contestants() -> Vec<(String, String)> {
     let alpha_beta = |order: &str| format!(r#"search = {{ algorithm = "alpha-beta", order = [{order}] }}"#);
     let mut players = Vec::new();
-    for stage in ["table", "pv", "values", "killers", "history", "static"] {
+    for stage in ["table", "pv", "values", "static", "killers", "history"] {
         let order: Vec<&str> = ALL.split(", ").filter(|word| word.trim_matches('"') != stage).collect();
         players.push((format!("without {stage}"), alpha_beta(&order.join(", "))));
     }
-    let no_table = r#"search = { algorithm = "alpha-beta", table_mb = 0, order = ["pv", "values", "killers", "history", "static"] }"#;
+    let no_table = r#"search = { algorithm = "alpha-beta", table_mb = 0, order = ["pv", "values", "static", "killers", "history"] }"#;
     players.push(("no table at all".to_string(), no_table.to_string()));
     let no_order = r#"search = { algorithm = "alpha-beta", table_mb = 0, order = [] }"#;
     players.push(("nothing".to_string(), no_order.to_string()));
