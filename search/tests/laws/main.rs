@@ -6,6 +6,7 @@ mod chance;
 mod duel;
 mod many;
 mod sampling;
+mod selective;
 mod solved;
 mod textbook;
 mod tree;
