@@ -9,4 +9,5 @@ mod sampling;
 mod selective;
 mod solved;
 mod textbook;
+mod threat;
 mod tree;

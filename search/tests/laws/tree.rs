@@ -314,6 +314,8 @@ impl<const SEATS: usize> Game for ManyTree<SEATS> {
 
     fn play(&mut self, mv: u8) {
         let mover = self.0.mover;
+        // What a move leads to depends on who makes it, which best-reply search decides.
+        self.0.node = mix(self.0.node, u64::from(mover.0));
         self.0.play(mv);
         self.0.mover = if self.0.shape.alternate {
             mover.next(SEATS)
