@@ -58,7 +58,7 @@ pub fn definition<G: DuelRules, E: Evaluate<G>>(
 }
 
 /// The moves of a position and their values for `seat`.
-fn children<G: DuelRules, E: Evaluate<G>>(
+pub fn children<G: DuelRules, E: Evaluate<G>>(
     position: &G,
     seat: Seat,
     depth: u32,
