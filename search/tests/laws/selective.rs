@@ -186,6 +186,27 @@ fn proofs_are_true_and_counts_add_up_on_random_trees() {
     assert!(proofs > 1000);
 }
 
+/// That a position is won even after passing proves no win: passing is no move. Small trees, where passing is often
+/// better than every move.
+#[test]
+fn null_moves_prove_nothing() {
+    let mut proofs = 0;
+    for seed in 0..600 {
+        let shape = Shape {
+            seed: mix(seed, 80),
+            width: 2,
+            alternate: seed % 2 == 0,
+            meets: false,
+            ends: [3, 4, 6][(seed % 3) as usize],
+            last: 9,
+        };
+        let null = ways(false, true).into_iter().filter(|options| options.null_move);
+        proofs += hold(&RandomTree::new(shape), &NodeValue, &null.collect::<Vec<_>>(), 7);
+    }
+    println!("{proofs} proofs are true in spite of null moves");
+    assert!(proofs > 1000);
+}
+
 struct Hold {
     depth: u32,
     positions: u64,
