@@ -4,3 +4,7 @@
 //! of evidence is the **bout** (all seatings of one opening), never the single game, wherever bouts are known.
 
 pub mod distribution;
+pub mod elo;
+pub mod outcome;
+pub mod pairs;
+pub mod sprt;
