@@ -5,6 +5,10 @@
 
 pub mod distribution;
 pub mod elo;
+pub mod multinomial;
 pub mod outcome;
 pub mod pairs;
+mod parallel;
+pub mod pool;
+pub mod simulate;
 pub mod sprt;
