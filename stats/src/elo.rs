@@ -46,9 +46,9 @@ pub struct Split {
 }
 
 impl Split {
-    /// The outcomes of a game with this expected score, both games and draws counted, where `draw_rate` of the games of
-    /// equal players are drawn: draw = nu sqrt(win loss) (Davidson 1970, equation 2.1) with win + draw/2 the expected
-    /// score. Both arguments are probabilities, and are clamped to be.
+    /// The outcomes of a game with this expected score, where `draw_rate` of the games of equal players are drawn:
+    /// draw = nu sqrt(win loss) (Davidson 1970, "On extending the Bradley-Terry model to accommodate ties in paired
+    /// comparison experiments") with win + draw/2 the expected score. Both arguments are clamped to be probabilities.
     ///
     /// With nu = 2 r / (1 - r) for the draw rate r at equality, and q = s (1 - s), the relation is the quadratic
     /// (1 - 2r) d^2 + 2 r^2 d - 4 r^2 q = 0. Its root is written so that nothing cancels, and holds at r = 0 (nobody

@@ -141,7 +141,7 @@ impl Scores {
     }
 
     /// Normalised Elo: how many standard deviations of one *game's* score the mean is from 1/2, in units of
-    /// [`NORMALISED_UNIT`] (Van den Bergh, "Normalized Elo", equation 1.2).
+    /// [`NORMALISED_UNIT`] (Van den Bergh, "Normalized Elo").
     ///
     /// A pair's score is the mean of two games', so that the deviation of a game is sqrt(2 v), as if the two were
     /// independent; of a single game it is sqrt(v). The error is that of the mean alone, z / sqrt(games) in units.

@@ -2,9 +2,10 @@
 
 use std::num::NonZeroUsize;
 
-use agon_stats::distribution::seeded;
+use agon_stats::distribution::{Z95, seeded};
 use agon_stats::elo::{self, Split, expected_score};
 use agon_stats::outcome::Outcome::{self, Draw, Loss, Win};
+use agon_stats::pairs::Scores;
 use agon_stats::pool::{Bound, Fit, Options, Results};
 use agon_stats::simulate::World;
 
@@ -360,4 +361,20 @@ fn cycles_are_found() {
     // Twenty are expected; the bounds are three standard errors of a binomial.
     assert!((7..=33).contains(&rejected), "{rejected}");
     assert!(overdispersion < 0.9, "shared openings make bouts vary less: {overdispersion}");
+}
+
+/// For two players the pool's errors, both ways, are those of their pairs.
+#[test]
+fn two_players_have_the_errors_of_their_pairs() {
+    let world = World::ladder(2, -70.0);
+    let pairs = world.pairs(0, 1, 1000, &mut seeded(9, 0));
+    let results = world.tournament(1000, &mut seeded(9, 0));
+    let estimate = Scores::from(pairs).elo().unwrap();
+    let options = Options { anchor: Some("player 0001".into()), ..Options::default() };
+    let fit = Fit::new(&results, &options).unwrap();
+    near(fit.ratings()[0], estimate.value, 1.0);
+    for errors in [fit.sandwich(), fit.bootstrap(replicas(2000), 1, replicas(2))] {
+        near((errors.high[0] - errors.low[0]) / 2.0, estimate.error, 0.06 * estimate.error);
+        near(Z95 * errors.deviation(0), estimate.error, 0.05 * estimate.error);
+    }
 }

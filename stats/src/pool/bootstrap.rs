@@ -135,3 +135,68 @@ fn covariance(players: usize, replicas: &[Replica]) -> DMatrix<f64> {
     let products = &centred * centred.transpose();
     products / (count - 1.0).max(1.0)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn points(tally: &Tally) -> f64 {
+        let [_, draws, wins] = tally.total();
+        wins + 0.5 * draws
+    }
+
+    /// The points of a replica vary as those of the units do: n times their unbiased variance, with their mean.
+    #[test]
+    fn replicas_have_the_variance_of_the_data() {
+        let mut seen = [0; KINDS];
+        for (kind, count) in [(0, 1), (3, 2), (8, 1), (6, 3), (10, 2), (11, 1), (12, 3), (14, 1)] {
+            seen[kind] = count;
+        }
+        let resampler = Resampler { seen: &seen, modelled: [0.0; KINDS] };
+        let (mut expected_mean, mut expected_variance) = (0.0, 0.0);
+        for stratum in STRATA {
+            let count: f64 = seen[stratum.clone()].iter().sum::<u64>() as f64;
+            let moment = |power: i32| -> f64 {
+                let kinds = stratum.clone();
+                kinds.map(|kind| seen[kind] as f64 * Unit::of_kind(kind).points().powi(power)).sum::<f64>()
+                    / count
+            };
+            expected_mean += count * moment(1);
+            expected_variance += count * (moment(2) - moment(1).powi(2)) * count / (count - 1.0);
+        }
+        let mut random = seeded(3, 0);
+        let values: Vec<f64> = (0..40_000).map(|_| points(&resampler.draw(&mut random))).collect();
+        let mean = values.iter().sum::<f64>() / 40_000.0;
+        let variance = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / 40_000.0;
+        assert!((mean / expected_mean - 1.0).abs() < 0.005, "{mean} is not {expected_mean}");
+        assert!((variance / expected_variance - 1.0).abs() < 0.03, "{variance} is not {expected_variance}");
+    }
+
+    /// A unit that is alone comes from the model, and a thousandth of it stays.
+    #[test]
+    fn a_single_unit_is_drawn_from_the_model() {
+        let mut seen = [0; KINDS];
+        seen[11] = 1;
+        let mut modelled = [0.0; KINDS];
+        (modelled[9], modelled[11]) = (0.25, 0.75);
+        let resampler = Resampler { seen: &seen, modelled };
+        let mut random = seeded(4, 0);
+        let mut wins = 0;
+        for _ in 0..10_000 {
+            let tally = resampler.draw(&mut random);
+            assert!((tally.total().iter().sum::<f64>() - 1.0).abs() < 1e-12);
+            assert!(tally.first[2] >= LEAST_SCORE);
+            wins += u32::from(tally.first[2] > 0.5);
+        }
+        assert!((7370..=7630).contains(&wins), "{wins}");
+    }
+
+    #[test]
+    fn quantiles_of_known_values() {
+        let values: Vec<f64> = (1..=39).map(f64::from).collect();
+        assert_eq!((quantile(&values, 0.025), quantile(&values, 0.975)), (1.0, 39.0));
+        assert_eq!(quantile(&values, 0.5), 20.0);
+        assert_eq!(quantile(&values[..2], 0.5), 1.5);
+        assert_eq!(quantile(&values[..1], 0.025), 1.0);
+    }
+}

@@ -20,7 +20,8 @@ const LARGEST_BOUND: f64 = 40.0;
 /// How a pool is rated.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Options {
-    /// The player whose rating is zero; otherwise it is the mean of each component's reference block.
+    /// The player whose rating is zero. Without one, zero is the mean of each component's reference block, or with a
+    /// prior, its imaginary opponent.
     pub anchor: Option<String>,
     /// Whether the first seat's advantage is fitted. It is left out anyway where it cannot be told from the ratings.
     pub seat_advantage: bool,

@@ -3,7 +3,7 @@
 //! The first seat's expected score s is logistic in x, its advantage in log-odds; draws are split off by Davidson's
 //! relation at that score ([`crate::elo::Split`]). In terms of the log-odds y of the draw rate at equality, x and y are the
 //! mean of one natural statistic of an exponential family (the score) and the natural parameter of the other (drawn or
-//! not). Such mixed parameters are orthogonal (Barndorff-Nielsen 1978, section 8.2): in expectation nothing is lost by
+//! not). Such mixed parameters are orthogonal (Barndorff-Nielsen 1978, "Information and exponential families"): in expectation nothing is lost by
 //! not knowing the other, and derivatives are short. Written with q = s (1 - s), the draw rate r, and
 //! p = r / sqrt(r^2 + 4 (1 - 2r) q):
 //!

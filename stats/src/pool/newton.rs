@@ -26,6 +26,9 @@ const LARGEST_STEP: f64 = 2.0;
 const SURE: f64 = 1e-4;
 const DONE: f64 = 1e-10;
 
+/// What of a sum of many logarithms is noise.
+const ROUNDING: f64 = 1e-13;
+
 /// A bound on the iterations that is never met by a likelihood that rises with each.
 const ITERATIONS: usize = 200;
 
@@ -109,7 +112,8 @@ impl Problem {
             }
             let mut slopes_there = self.slopes(tallies, &there, Curvature::Observed);
             // Far from the summit a step may overshoot it.
-            while decrement > SURE && slopes_there.value < slopes.value && step.amax() > 1e-12 {
+            let least = slopes.value - ROUNDING * slopes.value.abs();
+            while decrement > SURE && slopes_there.value < least && step.amax() > 1e-12 {
                 step *= 0.5;
                 there = here.moved(&step);
                 slopes_there = self.slopes(tallies, &there, Curvature::Observed);
@@ -162,16 +166,18 @@ impl Problem {
         }
         let slope = gradient[advantage];
         let outward = at.advantage.abs() >= LARGEST_ADVANTAGE && slope * at.advantage >= 0.0;
-        if !self.advantage || outward {
+        let hold_advantage = !self.advantage || outward;
+        if hold_advantage {
             hold(advantage, &mut gradient, &mut information);
         }
         let slope = gradient[draw];
         let outward =
             (at.draw <= DRAW_LOG_ODDS.0 && slope <= 0.0) || (at.draw >= DRAW_LOG_ODDS.1 && slope >= 0.0);
-        if !self.draws || outward {
+        let hold_draw = !self.draws || outward;
+        if hold_draw {
             hold(draw, &mut gradient, &mut information);
         }
-        Slopes { value, gradient, information }
+        Slopes { value, gradient, information, held: [hold_advantage, hold_draw] }
     }
 
     /// Adds a square of each block's sum: gradients have no part along it, so that steps have none either.
@@ -205,6 +211,8 @@ pub struct Slopes {
     pub gradient: DVector<f64>,
     /// In the same order; the lower triangle.
     pub information: DMatrix<f64>,
+    /// Whether the advantage and the draw rate do not move: not fitted, or at the edge of the box.
+    pub held: [bool; 2],
 }
 
 /// Takes a parameter out of the step.

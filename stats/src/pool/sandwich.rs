@@ -9,17 +9,19 @@ use nalgebra::{Cholesky, DMatrix};
 use super::fit::Fit;
 use super::model::Point;
 use super::newton::Curvature;
-use super::results::Unit;
+use super::results::{KINDS, Unit};
 use super::uncertainty::Uncertainty;
 use crate::distribution::Z95;
 use crate::elo::POINTS_PER_LOGIT;
+use crate::outcome::Outcome;
 
 impl Fit {
     /// Intervals and covariance by the sandwich. Intervals are symmetric, of 1.96 standard deviations.
     pub fn sandwich(&self) -> Uncertainty {
         let players = self.problem.players;
-        let bread = self.bread();
-        let meat = self.meat();
+        let slopes = self.problem.slopes(&self.tallies, &self.parameters, Curvature::Observed);
+        let meat = self.meat(slopes.held);
+        let bread = self.bread(slopes.information);
         let units: u64 = self.inner.iter().flat_map(|pairing| pairing.units).sum();
         let spare = (units as f64 - self.problem.freedom() as f64).max(1.0);
         let scale = POINTS_PER_LOGIT.powi(2) * (units as f64 / spare).max(1.0);
@@ -57,21 +59,22 @@ impl Fit {
     }
 
     /// The inverse of the information.
-    fn bread(&self) -> DMatrix<f64> {
-        let information =
-            |curvature| self.problem.slopes(&self.tallies, &self.parameters, curvature).information;
-        Cholesky::new(information(Curvature::Observed))
-            .or_else(|| Cholesky::new(information(Curvature::Expected)))
+    fn bread(&self, observed: DMatrix<f64>) -> DMatrix<f64> {
+        let expected =
+            || self.problem.slopes(&self.tallies, &self.parameters, Curvature::Expected).information;
+        Cholesky::new(observed)
+            .or_else(|| Cholesky::new(expected()))
             .expect("within strongly connected blocks the expected information is positive definite")
             .inverse()
     }
 
     /// The summed squares of the units' gradients.
-    fn meat(&self) -> DMatrix<f64> {
+    fn meat(&self, held: [bool; 2]) -> DMatrix<f64> {
         let players = self.problem.players;
         let mut meat = DMatrix::zeros(players + 2, players + 2);
         for pairing in &self.inner {
-            let gradients = self.unit_gradients(pairing.one, pairing.other);
+            let difference = self.parameters.ratings[pairing.one] - self.parameters.ratings[pairing.other];
+            let gradients = unit_gradients(difference, self.parameters.advantage, self.draw_rate());
             let mut squares = [[0.0; 3]; 3];
             for (gradient, &count) in gradients.iter().zip(&pairing.units) {
                 for i in 0..3 {
@@ -88,35 +91,25 @@ impl Fit {
                 }
             }
         }
-        // What is not fitted has no error.
-        for (index, fitted) in [(players, self.problem.advantage), (players + 1, self.problem.draws)] {
-            if !fitted {
+        // What does not move has no error.
+        for (index, held) in (players..).zip(held) {
+            if held {
                 meat.row_mut(index).fill(0.0);
                 meat.column_mut(index).fill(0.0);
             }
         }
         meat
     }
-
-    /// The gradient of each kind of unit by the players' difference, the advantage and the draw rate.
-    pub(super) fn unit_gradients(&self, one: usize, other: usize) -> [[f64; 3]; super::results::KINDS] {
-        let difference = self.parameters.ratings[one] - self.parameters.ratings[other];
-        unit_gradients(difference, self.parameters.advantage, self.parameters.draw_rate())
-    }
 }
 
 /// The gradient of each kind of unit at a difference, by the difference, the advantage and the draw rate.
-pub(super) fn unit_gradients(
-    difference: f64,
-    advantage: f64,
-    rate: f64,
-) -> [[f64; 3]; super::results::KINDS] {
+pub(super) fn unit_gradients(difference: f64, advantage: f64, rate: f64) -> [[f64; 3]; KINDS] {
     let first = Point::new(advantage + difference, rate);
     let second = Point::new(advantage - difference, rate);
     std::array::from_fn(|kind| {
         let unit = Unit::of_kind(kind);
         let mut gradient = [0.0; 3];
-        let games = [(unit.first(), first, 1.0), (unit.second().map(|o| o.reversed()), second, -1.0)];
+        let games = [(unit.first(), first, 1.0), (unit.second().map(Outcome::reversed), second, -1.0)];
         for (outcome, point, side) in games {
             if let Some(outcome) = outcome {
                 let [by_x, by_y] = point.gradient(outcome.half_points());

@@ -10,7 +10,7 @@ use nalgebra::DVector;
 
 use super::fit::Fit;
 use super::model::PairingTerms;
-use super::newton::{Curvature, Parameters};
+use super::newton::Parameters;
 use super::results::Tally;
 use super::sandwich::unit_gradients;
 use crate::distribution::chi_square_tail;
@@ -41,9 +41,8 @@ impl Fit {
     pub fn transitivity(&self) -> Transitivity {
         let connected = self.structure.blocks.iter().map(|block| block.len() - 1).sum::<usize>();
         let degrees = self.inner.len().saturating_sub(connected);
-        let rated = self.problem.slopes(&self.tallies, &self.parameters, Curvature::Observed).value
-            - self.prior_value(&self.parameters);
-        let free = FreePairings::fit(&self.tallies, self);
+        let rated = summed(&self.differences(), &self.parameters, &self.tallies).value;
+        let free = FreePairings::fit(self);
         let likelihood_ratio = (2.0 * (free.value - rated)).max(0.0);
         let overdispersion = self.overdispersion(&free);
         let p_value =
@@ -51,13 +50,13 @@ impl Fit {
         Transitivity { likelihood_ratio, overdispersion, degrees, p_value }
     }
 
-    /// What the prior adds to the log-likelihood.
-    fn prior_value(&self, parameters: &Parameters) -> f64 {
-        let score = |rating: f64| crate::elo::logistic(rating) * crate::elo::logistic(-rating);
-        let sum: f64 = parameters.ratings.iter().map(|&rating| score(rating).ln()).sum();
-        if self.problem.prior > 0.0 { self.problem.prior * sum } else { 0.0 }
+    /// The difference of each pairing by the ratings, in log-odds.
+    fn differences(&self) -> Vec<f64> {
+        let ratings = &self.parameters.ratings;
+        self.problem.pairings.iter().map(|&(one, other)| ratings[one] - ratings[other]).collect()
     }
 
+    /// How many times as much bouts vary about the free differences as independent games would.
     fn overdispersion(&self, free: &FreePairings) -> f64 {
         let (mut sum, mut pairings) = (0.0, 0.0);
         for ((pairing, tally), &difference) in self.inner.iter().zip(&self.tallies).zip(&free.differences) {
@@ -87,11 +86,10 @@ struct FreePairings {
 impl FreePairings {
     /// In turns: all differences at the advantage and draw rate so far, then these two at the differences so far. They
     /// hardly depend on each other, so that few turns are needed.
-    fn fit(tallies: &[Tally], fit: &Fit) -> Self {
-        let start = |&(one, other): &(usize, usize)| {
-            (fit.parameters.ratings[one] - fit.parameters.ratings[other]).clamp(-LARGEST, LARGEST)
-        };
-        let mut differences: Vec<f64> = fit.problem.pairings.iter().map(start).collect();
+    fn fit(fit: &Fit) -> Self {
+        let tallies = &fit.tallies[..];
+        let mut differences = fit.differences();
+        differences.iter_mut().for_each(|difference| *difference = difference.clamp(-LARGEST, LARGEST));
         let mut shared = fit.parameters.clone();
         let mut value = summed(&differences, &shared, tallies).value;
         for _ in 0..TURNS {

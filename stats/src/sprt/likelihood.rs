@@ -167,6 +167,23 @@ mod tests {
         }
     }
 
+    /// Unseen scores and single games, against a second implementation in Python that halves instead of stepping.
+    #[test]
+    fn ratios_of_few_and_one_sided_results() {
+        let games = |losses, draws, wins| Scores::from(Games { wins, draws, losses });
+        for (scores, logistic, normalised) in [
+            (Pairs([0, 0, 10, 6, 0]).into(), 0.4537223026386458, 0.2699135895878911),
+            (Pairs([0, 3, 0, 0, 9]).into(), 0.34025048892835413, 0.37770909306119205),
+            (games(40, 30, 60), 0.6789008772496457, 0.6025568370663258),
+            (games(0, 25, 5), 0.850664351897831, 0.3427168892886004),
+        ] {
+            for (model, expected) in [(Model::Logistic, logistic), (Model::Normalised, normalised)] {
+                let got = Bounds::new(0.0, 10.0, model, 0.05, 0.05).unwrap().llr(scores);
+                assert!((got - expected).abs() < 1e-9, "{scores:?} {model:?}: {got} is not {expected}");
+            }
+        }
+    }
+
     fn random_scores(random: &mut Random) -> Scores {
         let largest = [2, 20, 1000, 1_000_000][random.random_range(0..4)];
         let paired = random.random_bool(0.5);
