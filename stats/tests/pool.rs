@@ -21,14 +21,14 @@ fn games(rows: &[(&str, &str, [u64; 3])]) -> Results {
     for &(first, second, counts) in rows {
         let (first, second) = (results.player(first), results.player(second));
         for (outcome, count) in Outcome::ALL.into_iter().zip(counts) {
-            results.add_games(first, second, outcome, count).unwrap();
+            results.add_games(first, second, outcome, count).expect("two different players");
         }
     }
     results
 }
 
 fn fit(results: &Results) -> Fit {
-    Fit::new(results, &Options::default()).unwrap()
+    Fit::new(results, &Options::default()).expect("default options fit every pool")
 }
 
 #[track_caller]
@@ -311,11 +311,10 @@ fn tables_agree_with_the_results() {
     let world = World { draw_rate: 0.0, ..World::ladder(5, 60.0) };
     let fit = fit(&world.tournament(40, &mut seeded(5, 0)));
     let table = fit.crosstable();
-    for one in 0..5 {
-        assert_eq!(table[one][one].games(), 0);
-        for other in 0..5 {
-            assert_eq!(table[one][other].wins, table[other][one].losses);
-            assert_eq!(table[one][other].games(), if one == other { 0 } else { 80 });
+    for (one, row) in table.iter().enumerate() {
+        for (other, meeting) in row.iter().enumerate() {
+            assert_eq!(meeting.wins, table[other][one].losses);
+            assert_eq!(meeting.games(), if one == other { 0 } else { 80 });
         }
     }
     let mut surplus = [0.0; 5];
