@@ -248,6 +248,9 @@ mod tests {
         }
         let wide = scores([0, 0, 0, 1, 40]).elo().unwrap();
         assert!(wide.clamped && wide.high == elo::difference(1.0) && wide.low < wide.value);
+        let wide = scores([40, 1, 0, 0, 0]).elo().unwrap();
+        assert!(wide.clamped && wide.low == elo::difference(0.0) && wide.high > wide.value);
+        assert!(!scores([5, 17, 20, 9, 2]).elo().unwrap().clamped);
     }
 
     /// The other player's view has the opposite signs.
