@@ -8,6 +8,7 @@ use agon_stats::outcome::Outcome::{self, Draw, Loss, Win};
 use agon_stats::pairs::Scores;
 use agon_stats::pool::{Bound, Fit, Options, Results};
 use agon_stats::simulate::World;
+use rand::RngExt as _;
 
 const ONE_THREAD: NonZeroUsize = NonZeroUsize::MIN;
 
@@ -79,7 +80,8 @@ fn log_likelihood(rows: &[(usize, usize, [u64; 3])], ratings: &[f64], advantage:
             let score = expected_score(ratings[first] - ratings[second] + advantage);
             let split = Split::at(score, draw_rate);
             let probabilities = [split.loss, split.draw, split.win];
-            counts.iter().zip(probabilities).map(|(&count, p)| count as f64 * p.ln()).sum::<f64>()
+            let seen = counts.iter().zip(probabilities).filter(|(count, _)| **count > 0);
+            seen.map(|(&count, probability)| count as f64 * probability.ln()).sum::<f64>()
         })
         .sum()
 }
@@ -303,6 +305,56 @@ fn degenerate_pools_are_finite() {
     let fit = fit(&pools[2]);
     near(fit.seat_advantage().unwrap(), elo::difference(1.0), 1e-6);
     assert!(fit.ratings().iter().all(|rating| rating.abs() < 1e-6));
+}
+
+/// Small pools at random, most of them degenerate in some way: all is finite, and no estimated rating can be moved without
+/// making the games among the estimated less likely.
+#[test]
+fn every_fit_is_a_summit() {
+    let mut random = seeded(21, 0);
+    let (mut estimated, mut bounded, mut separate) = (0, 0, 0);
+    for _ in 0..2000 {
+        let players = random.random_range(2..6);
+        let names = ["a", "b", "c", "d", "e"];
+        let mut rows = Vec::new();
+        for _ in 0..random.random_range(1..9) {
+            let (first, second) = (random.random_range(0..players), random.random_range(0..players));
+            if first != second {
+                let mut count = || [0, 0, 1, 2, 9][random.random_range(0..5)];
+                rows.push((first, second, [count(), count(), count()]));
+            }
+        }
+        let named: Vec<_> =
+            rows.iter().map(|&(first, second, counts)| (names[first], names[second], counts)).collect();
+        let fit = fit(&games(&named));
+        let place =
+            |player: usize| fit.names().iter().position(|name| name == names[player]).expect("played");
+        let rows: Vec<_> =
+            rows.iter().map(|&(first, second, counts)| (place(first), place(second), counts)).collect();
+        separate += usize::from(fit.components() > 1);
+        bounded += fit.bounds().iter().flatten().count();
+        let (ratings, advantage) = (fit.ratings(), fit.seat_advantage().unwrap_or(0.0));
+        assert!(ratings.iter().all(|rating| rating.is_finite()), "{named:?}");
+        let among = |&&(first, second, _): &&(usize, usize, [u64; 3])| {
+            let free = |player: usize| fit.bounds()[player].is_none();
+            free(first) && free(second) && fit.component_of()[first] == fit.component_of()[second]
+        };
+        let inner: Vec<_> = rows.iter().filter(among).copied().collect();
+        let value = |ratings: &[f64]| log_likelihood(&inner, ratings, advantage, fit.draw_rate());
+        for player in (0..ratings.len()).filter(|&player| fit.bounds()[player].is_none()) {
+            estimated += 1;
+            for step in [-0.5, 0.5] {
+                let mut moved = ratings.to_vec();
+                moved[player] += step;
+                assert!(value(&moved) <= value(ratings) + 1e-9, "{named:?}: {} {step}", fit.names()[player]);
+            }
+        }
+        let resampled = fit.bootstrap(replicas(5), 1, ONE_THREAD);
+        assert!(resampled.covariance.iter().all(|number| number.is_finite()), "{named:?}");
+        assert!(fit.sandwich().covariance.iter().all(|number| number.is_finite()), "{named:?}");
+        assert!(fit.transitivity().likelihood_ratio.is_finite(), "{named:?}");
+    }
+    assert!(estimated > 1000 && bounded > 300 && separate > 100, "{estimated} {bounded} {separate}");
 }
 
 /// The table's sums, its symmetry, and residuals that sum to nothing for everybody where nothing is drawn.

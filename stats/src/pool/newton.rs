@@ -18,6 +18,9 @@ const LARGEST_ADVANTAGE: f64 = LARGEST_DIFFERENCE / POINTS_PER_LOGIT;
 /// millionth.
 const DRAW_LOG_ODDS: (f64, f64) = (-30.0, 13.8);
 
+/// The box of the parameters that all games share: the advantage and the draw rate's log-odds.
+const BOX: [(f64, f64); 2] = [(-LARGEST_ADVANTAGE, LARGEST_ADVANTAGE), DRAW_LOG_ODDS];
+
 /// A step changes no parameter by more, in log-odds: further away the quadratic model says nothing.
 const LARGEST_STEP: f64 = 2.0;
 
@@ -97,17 +100,15 @@ impl Problem {
         let mut slopes = self.slopes(tallies, &here, Curvature::Observed);
         for _ in 0..ITERATIONS {
             // Away from the summit the likelihood need not be concave; its expected curvature always is.
-            let factor = Cholesky::new(slopes.information.clone())
-                .or_else(|| Cholesky::new(self.slopes(tallies, &here, Curvature::Expected).information));
-            let Some(factor) = factor else { break };
-            let mut step = factor.solve(&slopes.gradient);
+            let step = self
+                .step(&slopes, &here)
+                .or_else(|| self.step(&self.slopes(tallies, &here, Curvature::Expected), &here));
+            let Some(mut step) = step else { break };
             let decrement = step.dot(&slopes.gradient);
-            let largest = step.amax();
-            if largest > LARGEST_STEP {
-                step *= LARGEST_STEP / largest;
-            }
+            let share = here.share_within_box(&step).min(LARGEST_STEP / step.amax());
+            step *= share.min(1.0);
             let mut there = here.moved(&step);
-            if decrement < DONE {
+            if decrement < DONE && share >= 1.0 {
                 return there;
             }
             let mut slopes_there = self.slopes(tallies, &there, Curvature::Observed);
@@ -123,8 +124,30 @@ impl Problem {
         here
     }
 
-    /// The log-likelihood at some parameters, with its gradient and negated curvature, the information. The information is
-    /// made regular: held parameters have a one of their own, and so has each block's mean.
+    /// Whether the advantage and the draw rate do not move: they are not fitted, or at an edge of their box.
+    pub fn held(&self, at: &Parameters) -> [bool; 2] {
+        let [advantage, draw] = at.at_edge();
+        [!self.advantage || advantage, !self.draws || draw]
+    }
+
+    /// Newton's step. A parameter at the edge of its box that would leave it is held, and the others step without it:
+    /// cutting it off alone would leave them where its change was to make up for theirs. Nothing where the information is
+    /// not positive definite.
+    fn step(&self, slopes: &Slopes, at: &Parameters) -> Option<DVector<f64>> {
+        let mut held = [!self.advantage, !self.draws];
+        loop {
+            let Slopes { gradient, information, .. } = slopes.clone().holding(held);
+            let step = Cholesky::new(information)?.solve(&gradient);
+            let outward = at.leaves_box(&step);
+            if (0..2).all(|shared| held[shared] || !outward[shared]) {
+                return Some(step);
+            }
+            held = std::array::from_fn(|shared| held[shared] || outward[shared]);
+        }
+    }
+
+    /// The log-likelihood at some parameters, with its gradient and negated curvature, the information. Each
+    /// block's mean has an information of its own, which makes the whole regular.
     pub fn slopes(&self, tallies: &[Tally], at: &Parameters, curvature: Curvature) -> Slopes {
         let (advantage, draw) = (self.players, self.players + 1);
         let mut value = 0.0;
@@ -164,20 +187,7 @@ impl Problem {
         } else {
             self.hold_means(&mut information);
         }
-        let slope = gradient[advantage];
-        let outward = at.advantage.abs() >= LARGEST_ADVANTAGE && slope * at.advantage >= 0.0;
-        let hold_advantage = !self.advantage || outward;
-        if hold_advantage {
-            hold(advantage, &mut gradient, &mut information);
-        }
-        let slope = gradient[draw];
-        let outward =
-            (at.draw <= DRAW_LOG_ODDS.0 && slope <= 0.0) || (at.draw >= DRAW_LOG_ODDS.1 && slope >= 0.0);
-        let hold_draw = !self.draws || outward;
-        if hold_draw {
-            hold(draw, &mut gradient, &mut information);
-        }
-        Slopes { value, gradient, information, held: [hold_advantage, hold_draw] }
+        Slopes { value, gradient, information }
     }
 
     /// Adds a square of each block's sum: gradients have no part along it, so that steps have none either.
@@ -211,30 +221,66 @@ pub struct Slopes {
     pub gradient: DVector<f64>,
     /// In the same order; the lower triangle.
     pub information: DMatrix<f64>,
-    /// Whether the advantage and the draw rate do not move: not fitted, or at the edge of the box.
-    pub held: [bool; 2],
 }
 
-/// Takes a parameter out of the step.
-fn hold(index: usize, gradient: &mut DVector<f64>, information: &mut DMatrix<f64>) {
-    gradient[index] = 0.0;
-    information.row_mut(index).fill(0.0);
-    information.column_mut(index).fill(0.0);
-    information[(index, index)] = 1.0;
+impl Slopes {
+    /// The same with the advantage, the draw rate or both taken out of every step.
+    pub fn holding(mut self, held: [bool; 2]) -> Self {
+        let players = self.gradient.len() - held.len();
+        for (index, _) in (players..).zip(held).filter(|(_, held)| *held) {
+            self.gradient[index] = 0.0;
+            self.information.row_mut(index).fill(0.0);
+            self.information.column_mut(index).fill(0.0);
+            self.information[(index, index)] = 1.0;
+        }
+        self
+    }
 }
 
 impl Parameters {
-    /// The parameters a step away, within the box.
+    /// The parameters a step away, the shared ones within their box.
     pub fn moved(&self, step: &DVector<f64>) -> Self {
         let players = self.ratings.len();
+        let shared: [f64; 2] = std::array::from_fn(|index| {
+            let (value, (low, high)) = (self.shared()[index], BOX[index]);
+            if value.is_finite() { (value + step[players + index]).clamp(low, high) } else { value }
+        });
         Parameters {
             ratings: self.ratings.iter().zip(step.iter()).map(|(rating, step)| rating + step).collect(),
-            advantage: (self.advantage + step[players]).clamp(-LARGEST_ADVANTAGE, LARGEST_ADVANTAGE),
-            draw: if self.draw.is_finite() {
-                (self.draw + step[players + 1]).clamp(DRAW_LOG_ODDS.0, DRAW_LOG_ODDS.1)
-            } else {
-                self.draw
-            },
+            advantage: shared[0],
+            draw: shared[1],
         }
+    }
+
+    /// Whether the advantage and the draw rate are at an edge of their box.
+    fn at_edge(&self) -> [bool; 2] {
+        std::array::from_fn(|index| {
+            let (value, (low, high)) = (self.shared()[index], BOX[index]);
+            value <= low || value >= high
+        })
+    }
+
+    fn shared(&self) -> [f64; 2] {
+        [self.advantage, self.draw]
+    }
+
+    /// Whether the advantage and the draw rate are at an edge that a step crosses.
+    fn leaves_box(&self, step: &DVector<f64>) -> [bool; 2] {
+        std::array::from_fn(|index| {
+            let (value, (low, high)) = (self.shared()[index], BOX[index]);
+            let step = step[self.ratings.len() + index];
+            (value <= low && step < 0.0) || (value >= high && step > 0.0)
+        })
+    }
+
+    /// The share of a step that ends at the first edge it meets.
+    fn share_within_box(&self, step: &DVector<f64>) -> f64 {
+        let share = |index: usize| {
+            let (value, (low, high)) = (self.shared()[index], BOX[index]);
+            let step = step[self.ratings.len() + index];
+            let room = if step > 0.0 { high - value } else { value - low };
+            if step == 0.0 { f64::INFINITY } else { room / step.abs() }
+        };
+        share(0).min(share(1))
     }
 }

@@ -19,9 +19,8 @@ impl Fit {
     /// Intervals and covariance by the sandwich. Intervals are symmetric, of 1.96 standard deviations.
     pub fn sandwich(&self) -> Uncertainty {
         let players = self.problem.players;
-        let slopes = self.problem.slopes(&self.tallies, &self.parameters, Curvature::Observed);
-        let meat = self.meat(slopes.held);
-        let bread = self.bread(slopes.information);
+        let held = self.problem.held(&self.parameters);
+        let (bread, meat) = (self.bread(held), self.meat(held));
         let units: u64 = self.inner.iter().flat_map(|pairing| pairing.units).sum();
         let spare = (units as f64 - self.problem.freedom() as f64).max(1.0);
         let scale = POINTS_PER_LOGIT.powi(2) * (units as f64 / spare).max(1.0);
@@ -59,13 +58,18 @@ impl Fit {
     }
 
     /// The inverse of the information.
-    fn bread(&self, observed: DMatrix<f64>) -> DMatrix<f64> {
-        let expected =
-            || self.problem.slopes(&self.tallies, &self.parameters, Curvature::Expected).information;
-        Cholesky::new(observed)
-            .or_else(|| Cholesky::new(expected()))
-            .expect("within strongly connected blocks the expected information is positive definite")
-            .inverse()
+    fn bread(&self, held: [bool; 2]) -> DMatrix<f64> {
+        let information = |curvature| {
+            self.problem.slopes(&self.tallies, &self.parameters, curvature).holding(held).information
+        };
+        if let Some(factor) = Cholesky::new(information(Curvature::Observed)) {
+            return factor.inverse();
+        }
+        // Ratings so far apart that rounding hides what connects them: what is hidden has no part in the inverse.
+        let mut expected = information(Curvature::Expected);
+        expected.fill_upper_triangle_with_lower_triangle();
+        let negligible = 1e-14 * expected.amax();
+        expected.pseudo_inverse(negligible).expect("the threshold is not negative")
     }
 
     /// The summed squares of the units' gradients.
