@@ -174,7 +174,7 @@ impl Fit {
         for (index, component) in self.structure.components.iter().enumerate() {
             let mut placed = vec![component.reference];
             for (blocks, bound) in [(&component.above, Bound::AtLeast), (&component.below, Bound::AtMost)] {
-                // What is above was compared with what is above too, but never with what is below.
+                // A bound from below bounds nobody from above, so that each side stands on the reference alone.
                 placed.truncate(1);
                 for &block in blocks {
                     let offset = self.bound(block, &placed, &ratings, bound);
