@@ -2,7 +2,7 @@
 
 use std::num::NonZeroUsize;
 
-use agon_stats::distribution::{Z95, seeded};
+use agon_stats::distribution::{Z95, chi_square_tail, seeded};
 use agon_stats::elo::{self, Split, expected_score};
 use agon_stats::outcome::Outcome::{self, Draw, Loss, Win};
 use agon_stats::pairs::Scores;
@@ -416,6 +416,8 @@ fn cycles_are_found() {
     for seed in 0..400 {
         let test = fit(&world.tournament(60, &mut seeded(11, seed))).transitivity();
         assert_eq!(test.degrees, 6);
+        let scaled = chi_square_tail(test.likelihood_ratio / test.overdispersion, 6.0);
+        near(test.p_value.unwrap(), scaled, 1e-12);
         rejected += u32::from(test.p_value.unwrap() < 0.05);
         overdispersion += test.overdispersion / 400.0;
     }
