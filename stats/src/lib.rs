@@ -4,3 +4,11 @@
 //! of evidence is the **bout** (all seatings of one opening), never the single game, wherever bouts are known.
 
 pub mod distribution;
+pub mod elo;
+pub mod multinomial;
+pub mod outcome;
+pub mod pairs;
+mod parallel;
+pub mod pool;
+pub mod simulate;
+pub mod sprt;
