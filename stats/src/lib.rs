@@ -5,5 +5,6 @@
 
 pub mod branching;
 pub mod distribution;
+pub mod plackett_luce;
 pub mod replicas;
 pub mod spsa;
