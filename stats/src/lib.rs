@@ -7,6 +7,7 @@ pub mod acquisition;
 pub mod branching;
 pub mod distribution;
 pub mod gaussian_process;
+pub mod homogeneity;
 pub mod plackett_luce;
 pub mod replicas;
 pub mod simulate_tuning;

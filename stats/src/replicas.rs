@@ -9,7 +9,7 @@ use std::thread;
 use rand::RngExt as _;
 use statrs::distribution::{ContinuousCDF as _, StudentsT};
 
-use crate::distribution::{Random, normal_cdf, normal_quantile, seeded};
+use crate::distribution::{Random, normal_cdf, seeded};
 
 /// How many replicas are drawn where nobody asks for another number.
 pub const REPLICAS: usize = 1000;
@@ -61,26 +61,34 @@ fn replicate_on<T: Send>(
     drawn.into_iter().map(|value| value.expect("each place was filled by its thread")).collect()
 }
 
-/// The 95 % percentile interval of replicas of a statistic of `clusters` clusters, widened for small samples.
+/// The 95 % percentile interval of replicas of a statistic of `clusters` clusters that were drawn within `strata`
+/// strata, widened for small samples.
 ///
-/// The percentile interval of few clusters is too narrow, by the missing factor sqrt(n / (n - 1)) and by the normal
-/// where Student's t belongs. The expanded percentile interval (Hesterberg, "What teachers should know about the
-/// bootstrap", 2015, section 4.3) reads the replicas at Phi(-sqrt(n / (n - 1)) t) instead of 2.5 %, and unlike a
-/// normal interval it stays within the range of what can be observed. `None` without replicas or with one cluster.
-pub fn percentile_interval(value: f64, mut replicas: Vec<f64>, clusters: usize) -> Option<Measure> {
-    if replicas.is_empty() || clusters < 2 {
+/// The percentile interval of few clusters is too narrow: a replica's variance lacks the factor n / (n - s) of n clusters
+/// in s strata, and the normal stands where Student's t with n - s degrees belongs. The expanded percentile interval
+/// (Hesterberg, "What teachers should know about the bootstrap", 2015, section 4.3, for one stratum) reads the replicas
+/// at Phi(-sqrt(n / (n - s)) t) instead of 2.5 %, and unlike a normal interval it stays within the range of what can be
+/// observed. `None` without replicas or without more clusters than strata.
+pub fn percentile_interval(
+    value: f64,
+    mut replicas: Vec<f64>,
+    clusters: usize,
+    strata: usize,
+) -> Option<Measure> {
+    if replicas.is_empty() || clusters <= strata {
         return None;
     }
-    let n = clusters as f64;
-    let student = StudentsT::new(0.0, 1.0, n - 1.0).expect("a positive number of degrees of freedom");
-    let tail = normal_cdf((n / (n - 1.0)).sqrt() * student.inverse_cdf(0.025));
+    let (n, freedom) = (clusters as f64, (clusters - strata) as f64);
+    let student = StudentsT::new(0.0, 1.0, freedom).expect("a positive number of degrees of freedom");
+    let tail = normal_cdf((n / freedom).sqrt() * student.inverse_cdf(0.025));
     replicas.sort_by(f64::total_cmp);
     Some(Measure { value, low: quantile(&replicas, tail), high: quantile(&replicas, 1.0 - tail) })
 }
 
-/// The quantile of sorted values, linear between neighbours.
+/// The quantile of sorted values: the i-th of n, counted from 1, is that of i / (n + 1), and between neighbours it is
+/// linear (Davison and Hinkley, "Bootstrap methods and their application", 1997, equation 5.6).
 fn quantile(sorted: &[f64], share: f64) -> f64 {
-    let place = share.clamp(0.0, 1.0) * (sorted.len() - 1) as f64;
+    let place = (share * (sorted.len() + 1) as f64 - 1.0).clamp(0.0, (sorted.len() - 1) as f64);
     let (below, above) = (sorted[place.floor() as usize], sorted[place.ceil() as usize]);
     below + (above - below) * place.fract()
 }
@@ -103,14 +111,15 @@ pub fn ratio_of_sums(clusters: &[(f64, f64)], seed: u64, replicas: usize) -> Opt
     });
     // Clusters without any denominator may fill a whole replica, which then says nothing.
     let drawn = drawn.into_iter().filter(|value| value.is_finite()).collect();
-    percentile_interval(ratio(total), drawn, clusters.len())
+    percentile_interval(ratio(total), drawn, clusters.len(), 1)
 }
 
-/// A standard normal draw, by inversion: one uniform for one value, so that streams stay in step.
+/// A standard normal draw, by inversion.
+#[cfg(test)]
 pub(crate) fn standard_normal(random: &mut Random) -> f64 {
     let uniform: f64 = random.random();
     // The middle of the 2^53 cells that the uniform can fall into is never 0 or 1.
-    normal_quantile((uniform + f64::EPSILON / 4.0).min(1.0 - f64::EPSILON / 2.0))
+    crate::distribution::normal_quantile((uniform + f64::EPSILON / 4.0).min(1.0 - f64::EPSILON / 2.0))
 }
 
 #[cfg(test)]
@@ -130,7 +139,9 @@ mod tests {
     #[test]
     fn quantiles_are_linear_between_neighbours() {
         let sorted = [1.0, 2.0, 4.0];
-        for (share, expected) in [(0.0, 1.0), (0.25, 1.5), (0.5, 2.0), (0.75, 3.0), (1.0, 4.0)] {
+        for (share, expected) in
+            [(0.0, 1.0), (0.25, 1.0), (0.375, 1.5), (0.5, 2.0), (0.625, 3.0), (0.75, 4.0), (1.0, 4.0)]
+        {
             assert_eq!(quantile(&sorted, share), expected);
         }
     }

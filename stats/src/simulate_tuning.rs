@@ -118,23 +118,15 @@ mod tests {
     fn spsa_finds_the_optimum() {
         // 324 Elo below the optimum at the start; 10,000 games.
         let tunes = simulate_spsa(2, 5000, 16, 0..20).unwrap();
-        for tune in &tunes {
-            eprintln!("{tune:?}");
-        }
-        eprintln!("{}", mean_loss(&tunes));
-        assert!(tunes.iter().all(|tune| tune.loss_before > 300.0 && tune.loss_after < 25.0));
-        assert!(mean_loss(&tunes) < 10.0, "{}", mean_loss(&tunes));
+        assert!(tunes.iter().all(|tune| tune.loss_before > 300.0 && tune.loss_after < 20.0), "{tunes:?}");
+        assert!(mean_loss(&tunes) < 5.0, "{}", mean_loss(&tunes));
     }
 
     #[test]
     fn gaussian_process_finds_the_optimum() {
-        // 324 Elo below the optimum at the start; 48 trials of 100 games.
+        // 324 Elo below the optimum at the start; 48 trials of 100 games. The whole parameter costs 2 Elo at its best.
         let tunes = simulate_gaussian_process(2, (6, 8, 100), 0..20).unwrap();
-        for tune in &tunes {
-            eprintln!("{tune:?}");
-        }
-        eprintln!("{}", mean_loss(&tunes));
-        assert!(tunes.iter().all(|tune| tune.loss_before > 300.0 && tune.loss_after < 25.0));
+        assert!(tunes.iter().all(|tune| tune.loss_before > 300.0 && tune.loss_after < 40.0), "{tunes:?}");
         assert!(mean_loss(&tunes) < 10.0, "{}", mean_loss(&tunes));
     }
 }

@@ -1,8 +1,10 @@
 //! Intervals by resampling bouts: the games of one bout share their opening and are drawn together or not at all.
 //!
-//! Within a roster as many bouts are drawn as were played, with replacement, so the schedule stays what it was. A
-//! replica in which a player of the core never loses puts that player about 2000 Elo up, where the ridge stops it; an
+//! Within a roster as many bouts are drawn as were played, with replacement, so the schedule stays what it was. Rosters
+//! of few bouts are drawn from together: alone, one bout would always be drawn as it is and seem to be certain. A replica in which a player of the core never loses puts that player about 2000 Elo up, where the ridge stops it; an
 //! interval that ends there says that the data do not bound the strength on that side.
+
+use std::collections::{BTreeMap, BTreeSet};
 
 use rand::RngExt as _;
 
@@ -11,6 +13,9 @@ use super::fit::{Anchor, ELO_PER_NAT, Model, anchor_strengths};
 use super::graph::{Component, Side, components};
 use crate::distribution::Random;
 use crate::replicas::{Measure, percentile_interval, replicate};
+
+/// Rosters of fewer bouts than this are drawn from together.
+const FEWEST_BOUTS: u64 = 8;
 
 /// The fitted strengths and seat effects of every replica, on the Elo scale.
 #[derive(Clone, Debug, PartialEq)]
@@ -21,23 +26,30 @@ pub struct Replicas {
     drawn: Vec<Vec<f64>>,
     /// The component of each player, none for those who have only a bound.
     comparable: Vec<Option<usize>>,
-    /// How many bouts each player played in.
-    bouts: Vec<usize>,
-    /// How many bouts there are.
-    all_bouts: usize,
+    /// How many bouts each player played in, and in how many strata they were drawn.
+    evidence: Vec<Evidence>,
+    /// The same of all bouts.
+    all_evidence: Evidence,
+}
+
+/// How much a parameter rests on.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Evidence {
+    bouts: usize,
+    strata: usize,
 }
 
 impl Replicas {
     /// A player's strength with its interval. `None` where there is only a bound, or no two bouts.
     pub fn strength(&self, player: usize) -> Option<Measure> {
         (*self.comparable.get(player)?)?;
-        self.measure(player, self.bouts[player])
+        self.measure(player, self.evidence[player])
     }
 
     /// A seat's effect with its interval. `None` if there are no two bouts.
     pub fn seat_effect(&self, seat: usize) -> Option<Measure> {
         let place = self.comparable.len() + seat;
-        (place < self.fitted.len()).then(|| self.measure(place, self.all_bouts))?
+        (place < self.fitted.len()).then(|| self.measure(place, self.all_evidence))?
     }
 
     /// The likelihood of superiority: the share of replicas in which `first` is stronger than `second`, an equal one
@@ -55,21 +67,33 @@ impl Replicas {
         Some(ahead.sum::<f64>() / self.drawn.len() as f64)
     }
 
-    fn measure(&self, place: usize, bouts: usize) -> Option<Measure> {
+    fn measure(&self, place: usize, evidence: Evidence) -> Option<Measure> {
         let values = self.drawn.iter().map(|replica| replica[place]).collect();
-        percentile_interval(self.fitted[place], values, bouts)
+        percentile_interval(self.fitted[place], values, evidence.bouts, evidence.strata)
     }
 }
 
-/// The bouts of one roster, ready to be drawn from.
-struct Roster<'a> {
+/// The bouts of one roster, or of several small ones, ready to be drawn from.
+#[derive(Default)]
+struct Stratum<'a> {
+    /// Who plays in them.
+    players: BTreeSet<usize>,
     /// The kinds of bouts.
     kinds: Vec<&'a [usize]>,
     /// The kind of every bout. Drawing from this list is drawing from the counts.
     bouts: Vec<u32>,
 }
 
-impl Roster<'_> {
+impl<'a> Stratum<'a> {
+    fn add(&mut self, roster: &[usize], bouts: &'a BTreeMap<Vec<usize>, u64>) {
+        self.players.extend(roster);
+        for (games, &count) in bouts {
+            let kind = u32::try_from(self.kinds.len()).expect("kinds of bouts are fewer than 2^32");
+            self.kinds.push(games);
+            self.bouts.extend((0..count).map(|_| kind));
+        }
+    }
+
     /// Adds the games of as many bouts as there are.
     fn resample(&self, random: &mut Random, counts: &mut [f64]) {
         let mut drawn = vec![0u32; self.kinds.len()];
@@ -87,17 +111,19 @@ impl Roster<'_> {
 pub(super) fn bootstrap(pool: &Pool, anchor: Anchor, seed: u64, replicas: usize) -> Replicas {
     let model = Model::new(pool);
     let components = components(pool.players, pool.kinds.iter());
-    let rosters: Vec<Roster<'_>> = pool
-        .rosters
-        .values()
-        .map(|bouts| Roster {
-            kinds: bouts.keys().map(Vec::as_slice).collect(),
-            bouts: (0u32..)
-                .zip(bouts.values())
-                .flat_map(|(kind, &count)| (0..count).map(move |_| kind))
-                .collect(),
-        })
-        .collect();
+    let (mut strata, mut small) = (Vec::new(), Stratum::default());
+    for (roster, bouts) in &pool.rosters {
+        if bouts.values().sum::<u64>() < FEWEST_BOUTS {
+            small.add(roster, bouts);
+        } else {
+            let mut stratum = Stratum::default();
+            stratum.add(roster, bouts);
+            strata.push(stratum);
+        }
+    }
+    if !small.bouts.is_empty() {
+        strata.push(small);
+    }
     let whole = model.maximise(&pool.counts(), vec![0.0; model.size()]);
     let shown = |mut point: Vec<f64>| {
         anchor_strengths(&mut point[..pool.players], &components, anchor);
@@ -106,18 +132,21 @@ pub(super) fn bootstrap(pool: &Pool, anchor: Anchor, seed: u64, replicas: usize)
     };
     let drawn = replicate(seed, replicas, |random| {
         let mut counts = vec![0.0; pool.kinds.len()];
-        rosters.iter().for_each(|roster| roster.resample(random, &mut counts));
+        strata.iter().for_each(|stratum| stratum.resample(random, &mut counts));
         shown(model.maximise(&counts, whole.clone()))
     });
 
-    let mut bouts = vec![0; pool.players];
+    let mut evidence = vec![Evidence::default(); pool.players];
     for (roster, kinds) in &pool.rosters {
         let played: u64 = kinds.values().sum();
-        roster.iter().for_each(|&player| bouts[player] += played as usize);
+        roster.iter().for_each(|&player| evidence[player].bouts += played as usize);
+    }
+    for player in strata.iter().flat_map(|stratum| &stratum.players) {
+        evidence[*player].strata += 1;
     }
     let comparable = (0..pool.players).map(|player| component_of(&components, player)).collect();
-    let all_bouts = pool.bouts() as usize;
-    Replicas { fitted: shown(whole), drawn, comparable, bouts, all_bouts }
+    let all_evidence = Evidence { bouts: pool.bouts() as usize, strata: strata.len() };
+    Replicas { fitted: shown(whole), drawn, comparable, evidence, all_evidence }
 }
 
 /// The component in whose core the player is.

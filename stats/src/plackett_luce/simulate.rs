@@ -142,6 +142,13 @@ mod tests {
             (five(), four(), 0.0, LowestPlaces::Undecided),
             (vec![80.0, -80.0], vec![40.0, 0.0, -40.0], 0.5, LowestPlaces::Decided),
             (vec![80.0, -80.0], vec![30.0, -30.0], 0.5, LowestPlaces::Decided),
+            // 56 rosters of about two bouts.
+            (
+                vec![30.0, 20.0, 10.0, 0.0, 0.0, -10.0, -20.0, -30.0],
+                vec![20.0, 0.0, -20.0],
+                0.0,
+                LowestPlaces::Decided,
+            ),
         ] {
             let truth = Truth { strengths, seat_effects, ties, lowest };
             let pools = 40;
