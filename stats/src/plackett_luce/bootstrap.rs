@@ -1,8 +1,9 @@
 //! Intervals by resampling bouts: the games of one bout share their opening and are drawn together or not at all.
 //!
 //! Within a roster as many bouts are drawn as were played, with replacement, so the schedule stays what it was. Rosters
-//! of few bouts are drawn from together: alone, one bout would always be drawn as it is and seem to be certain. A replica in which a player of the core never loses puts that player about 2000 Elo up, where the ridge stops it; an
-//! interval that ends there says that the data do not bound the strength on that side.
+//! of few bouts are drawn from together: alone, one bout would always be drawn as it is and seem to be certain. A replica
+//! in which a player of the core never loses puts that player about 2000 Elo up, where the ridge stops it, and moves the
+//! mean along; an interval that ends so far out says that the data do not bound the strength on that side.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -17,7 +17,7 @@ pub(super) const ELO_PER_NAT: f64 = 400.0 / std::f64::consts::LN_10;
 /// The weight of half the squared parameters, in nats.
 const RIDGE: f64 = 1e-6;
 
-/// Newton's steps end below this many nats, a hundred-thousandth of an Elo.
+/// How many nats off the maximum may be: a hundred-thousandth of an Elo.
 const PRECISION: f64 = 5e-8;
 
 /// What has the strength 0.
@@ -111,7 +111,8 @@ impl Model {
                 }
             }
             point = moved(share);
-            if longest < PRECISION {
+            // Near the maximum the error after a step is about the square of its length.
+            if longest * longest < PRECISION {
                 break;
             }
         }

@@ -62,26 +62,24 @@ impl Prepared {
         Prepared { players: kind.players.clone(), placed, terms }
     }
 
-    /// The utility of each seat: the player's strength and the seat's effect, in nats.
+    /// The utility of each seat, in nats: the player's strength and the seat's effect, relative to the greatest.
     fn utilities(&self, strengths: &[f64], effects: &[f64]) -> [f64; 8] {
-        let mut utilities = [0.0; 8];
+        let mut utilities = [f64::NEG_INFINITY; 8];
         for (seat, &player) in self.players.iter().enumerate() {
             utilities[seat] = strengths[player] + effects[seat];
         }
-        utilities
+        let greatest = utilities.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        utilities.map(|utility| utility - greatest)
     }
 
     /// The log-likelihood.
     pub fn value(&self, strengths: &[f64], effects: &[f64]) -> f64 {
+        // Measuring from another origin changes nothing: there are as many placed seats as terms weigh together.
         let utilities = self.utilities(strengths, effects);
+        let weights = utilities.map(f64::exp);
         let decided: f64 = seats_of(self.placed).map(|seat| utilities[seat]).sum();
-        // Each sum is scaled by its own greatest: strengths on their way to a bound are far apart.
-        let logarithm = |term: &Term| {
-            let greatest = seats_of(term.set).map(|seat| utilities[seat]).fold(f64::NEG_INFINITY, f64::max);
-            let sum: f64 = seats_of(term.set).map(|seat| (utilities[seat] - greatest).exp()).sum();
-            term.weight * (greatest + sum.ln())
-        };
-        decided - self.terms.iter().map(logarithm).sum::<f64>()
+        let sum = |set: u8| seats_of(set).map(|seat| weights[seat]).sum::<f64>();
+        decided - self.terms.iter().map(|term| term.weight * sum(term.set).ln()).sum::<f64>()
     }
 
     /// Adds `count` times the gradient to `gradient` and the negative Hessian to `information`, both over the players'
@@ -93,28 +91,25 @@ impl Prepared {
         gradient: &mut DVector<f64>,
         information: &mut DMatrix<f64>,
     ) {
-        let seats = self.players.len();
         let utilities = self.utilities(strengths, effects);
+        let weights = utilities.map(f64::exp);
         let (mut first, mut second) = ([0.0; 8], [[0.0; 8]; 8]);
         for seat in seats_of(self.placed) {
             first[seat] += 1.0;
         }
         for term in &self.terms {
-            let greatest = seats_of(term.set).map(|seat| utilities[seat]).fold(f64::NEG_INFINITY, f64::max);
+            // Whole arrays, with nothing in the seats that are out: loops of a fixed length.
             let mut shares = [0.0; 8];
-            let mut sum = 0.0;
-            for seat in seats_of(term.set) {
-                shares[seat] = (utilities[seat] - greatest).exp();
-                sum += shares[seat];
+            for seat in 0..8 {
+                shares[seat] = if term.set >> seat & 1 == 1 { weights[seat] } else { 0.0 };
             }
-            for share in &mut shares[..seats] {
-                *share /= sum;
-            }
-            for seat in 0..seats {
+            let scale = 1.0 / shares.iter().sum::<f64>();
+            shares.iter_mut().for_each(|share| *share *= scale);
+            for seat in 0..8 {
                 let weighted = term.weight * shares[seat];
                 first[seat] -= weighted;
                 second[seat][seat] += weighted;
-                for other in 0..seats {
+                for other in 0..8 {
                     second[seat][other] -= weighted * shares[other];
                 }
             }

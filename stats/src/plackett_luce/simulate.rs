@@ -152,7 +152,7 @@ mod tests {
         ] {
             let truth = Truth { strengths, seat_effects, ties, lowest };
             let pools = 40;
-            for row in simulate_recovery(&truth, pools, 120, 80, 17).unwrap() {
+            for row in simulate_recovery(&truth, pools, 120, 60, 17).unwrap() {
                 // The maximum of the likelihood is biased away from 0 by about one part in the number of games.
                 let slack = 4.0 * row.error + 0.01 * row.truth.abs();
                 assert!((row.mean - row.truth).abs() < slack, "{truth:?}: {row:?}");
