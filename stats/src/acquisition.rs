@@ -117,12 +117,12 @@ impl Space {
     /// which noise flatters); within a batch each suggestion is believed to come out as expected ("kriging believer",
     /// Ginsbourger, Le Riche and Carraro, 2010), with the noise of a usual trial, so that the next one looks elsewhere.
     pub fn suggest(&self, trials: &[Trial], count: usize, seed: u64) -> Result<Vec<Vec<f64>>, SpaceError> {
-        let spread = self.initial_trials().saturating_sub(trials.len()).min(count);
+        // With less than two trials there is no regression even for the end of a long batch.
+        let missing = self.initial_trials().saturating_sub(trials.len()).min(count);
+        let spread = if trials.len() < 2 { count } else { missing };
         let mut suggestions: Vec<Vec<f64>> =
             (0..spread).map(|offset| self.values(&self.spread_point(trials.len() + offset, seed))).collect();
-        if spread == count || trials.len() < 2 {
-            // Too little is known even for the rest of the batch.
-            suggestions.extend((spread..count).map(|offset| self.values(&self.spread_point(offset, seed))));
+        if spread == count {
             return Ok(suggestions);
         }
         let mut seen = self.observations(trials)?;
@@ -326,7 +326,10 @@ mod tests {
         let trials: Vec<Trial> = [0.1, 0.5, 0.3, 0.7, 0.2].map(trial).to_vec();
         assert_eq!(space.initial_trials(), 8);
         assert_eq!(space.suggest(&trials, 6, 1).unwrap().len(), 6);
-        assert_eq!(space.suggest(&trials[..1], 12, 1).unwrap().len(), 12);
+        let mut long = space.suggest(&trials[..1], 12, 1).unwrap();
+        long.sort_by(|first, second| first[0].total_cmp(&second[0]));
+        long.dedup();
+        assert_eq!(long.len(), 12, "no point of the spread comes twice");
         assert_eq!(space.suggest(&trials, 0, 1).unwrap().len(), 0);
     }
 

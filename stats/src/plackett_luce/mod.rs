@@ -94,13 +94,22 @@ impl Pool {
         counts
     }
 
-    /// The strengths of maximal likelihood.
+    /// The strengths of maximal likelihood. Precondition: a player to anchor at is in the pool.
     pub fn fit(&self, anchor: Anchor) -> Fit {
+        self.assert_anchor(anchor);
         fit::fit(self, anchor)
     }
 
-    /// The fit of `replicas` pools whose bouts are drawn with replacement within each roster.
+    /// The fit of `replicas` pools whose bouts are drawn with replacement within each roster. Precondition as for
+    /// [`Pool::fit`].
     pub fn bootstrap(&self, anchor: Anchor, seed: u64, replicas: usize) -> Replicas {
+        self.assert_anchor(anchor);
         bootstrap::bootstrap(self, anchor, seed, replicas)
+    }
+
+    fn assert_anchor(&self, anchor: Anchor) {
+        if let Anchor::Player(player) = anchor {
+            assert!(player < self.players, "the anchor must be one of the pool's {} players", self.players);
+        }
     }
 }
