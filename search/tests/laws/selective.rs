@@ -327,7 +327,7 @@ fn a_search_that_stops_by_itself_knows_the_value() {
         let root = RandomTree::new(shape);
         let Turn::Player(seat) = root.turn() else { continue };
         let worth = definition(&root, seat, 4, 0, &mut NodeValue);
-        for options in ways(true, false) {
+        for options in ways(true, true) {
             let found = limited(&root, NodeValue, options, Limit::Depth(20));
             if found.depth < 20 && found.value.proof.is_none() {
                 assert_eq!(found.value, Value::from(worth), "{root:?}, {options:?}");
