@@ -65,7 +65,7 @@ impl Table {
 }
 
 /// The width that everything for people fits.
-const COLUMNS: usize = 80;
+pub const COLUMNS: usize = 80;
 
 /// A text in lines of at most so many characters, broken between words; at least one line.
 fn folded(text: &str, room: usize) -> Vec<String> {
@@ -98,6 +98,23 @@ pub fn rate(number: f64) -> String {
         _ => 2,
     };
     format!("{scaled:.decimals$}{unit}")
+}
+
+/// A fact a line: what it is, and what is so, folded at 80 columns.
+pub fn write_facts(facts: &[(&str, String)], out: &mut impl Write) -> io::Result<()> {
+    let indent = facts.iter().map(|fact| fact.0.chars().count() + 2).max().unwrap_or(0);
+    for (name, text) in facts {
+        for (index, line) in folded(text, COLUMNS - indent).into_iter().enumerate() {
+            let name = if index == 0 { name } else { "" };
+            writeln!(out, "{name:<indent$}{line}")?;
+        }
+    }
+    Ok(())
+}
+
+/// A sentence, folded at 80 columns.
+pub fn write_sentence(sentence: &str, out: &mut impl Write) -> io::Result<()> {
+    folded(sentence, COLUMNS).iter().try_for_each(|line| writeln!(out, "{line}"))
 }
 
 /// Words after a heading, folded at 80 columns.
