@@ -3,11 +3,13 @@
 use agon_stats::pairs::{Estimate, Games, Pairs, Scores};
 use clap::Args;
 
+use crate::table::signed;
+
 /// The largest count: sums of five of them are exact in every way they are added up.
 const LARGEST_COUNT: u64 = 1_000_000_000_000;
 
 /// Bouts, or games without bouts, below which intervals are told to be too narrow; `agon bench stats` measures it.
-const FEW_UNITS: u64 = 50;
+pub const FEW_UNITS: u64 = 50;
 
 /// Results of the first player.
 #[derive(Args)]
@@ -58,9 +60,9 @@ pub fn wins_losses_draws(games: Games) -> [u64; 3] {
 /// `+55.58 +- 27.65`; without an error where all units scored the same, for such data cannot tell it.
 pub fn plus_minus(estimate: Estimate) -> String {
     if estimate.error == 0.0 {
-        return format!("{:+.2}, with an error that cannot be told", estimate.value);
+        return format!("{}, with an error that cannot be told", signed(estimate.value, 2));
     }
-    format!("{:+.2} +- {:.2}", estimate.value, estimate.error)
+    format!("{} +- {:.2}", signed(estimate.value, 2), estimate.error)
 }
 
 /// An estimate's error for programs: none where it cannot be told.

@@ -11,7 +11,7 @@ use serde::Serialize;
 use super::counts::{self, Counts};
 use crate::fail::{Outcome, WrongCall};
 use crate::number::real;
-use crate::table::{write_facts, write_sentence};
+use crate::table::{signed, write_facts, write_sentence};
 
 /// The arguments of `agon elo`.
 #[derive(Args)]
@@ -95,7 +95,7 @@ impl Elo {
         match self.score {
             Some(score) if score > 1.0 - LEAST_SCORE => format!("> {LARGEST_DIFFERENCE:.1}"),
             Some(score) if score < LEAST_SCORE => format!("< -{LARGEST_DIFFERENCE:.1}"),
-            _ => format!("{elo:+.2}"),
+            _ => signed(elo, 2),
         }
     }
 

@@ -3,10 +3,10 @@
 
 mod csv;
 mod document;
-pub mod pgn;
+mod pgn;
 mod report;
-pub mod results;
-mod sources;
+mod results;
+pub mod sources;
 
 use std::io::{self, Write};
 use std::num::NonZeroUsize;

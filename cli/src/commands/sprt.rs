@@ -12,7 +12,7 @@ use serde::Serialize;
 use super::counts::{self, Counts};
 use crate::fail::{Outcome, WrongCall};
 use crate::number::real;
-use crate::table::{write_facts, write_sentence};
+use crate::table::{fixed, write_facts, write_sentence};
 
 /// The arguments of `agon sprt`.
 #[derive(Args)]
@@ -133,7 +133,10 @@ fn write_test(scores: &Scores, bounds: &Bounds, llr: f64, out: &mut impl Write) 
         Verdict::Continue => "continue: the results decide neither way yet".to_string(),
     };
     let mut facts = vec![
-        ("LLR", format!("{llr:.4} between {:.4} (H0) and {:+.4} (H1)", bounds.lower(), bounds.upper())),
+        (
+            "LLR",
+            format!("{} between {:.4} (H0) and {:+.4} (H1)", fixed(llr, 4), bounds.lower(), bounds.upper()),
+        ),
         ("test", format!("{low} against {high} {unit}, alpha {}, beta {}", bounds.alpha(), bounds.beta())),
         ("verdict", verdict),
     ];
@@ -161,7 +164,7 @@ fn pace(scores: &Scores, bounds: &Bounds, llr: f64) -> Option<String> {
     let more = scores.units() as f64 * (1.0 - share) / share;
     let unit = if scores.games_per_unit() == 2.0 { "bouts" } else { "games" };
     // Early ratios wander: a pace that promises more than a hundredfold of what was seen promises nothing.
-    let forecast = if share >= 0.01 {
+    let forecast = if share >= 0.01 && scores.units() >= counts::FEW_UNITS {
         format!("; about {more:.0} {unit} more if they go on like this")
     } else {
         String::new()

@@ -40,7 +40,11 @@ impl Fit {
     /// a prior, the ratings are not the likeliest ones, and the ratio is larger by as much.
     pub fn transitivity(&self) -> Transitivity {
         let connected = self.structure.blocks.iter().map(|block| block.len() - 1).sum::<usize>();
-        let degrees = self.inner.len().saturating_sub(connected);
+        // Where each pairing always sat the same way, free differences take in the first seat's advantage too.
+        let both_ways =
+            |tally: &Tally| [tally.first, tally.second].iter().all(|seat| seat.iter().sum::<f64>() > 0.0);
+        let taken_in = self.problem.advantage && !self.tallies.iter().any(both_ways);
+        let degrees = self.inner.len().saturating_sub(connected + usize::from(taken_in));
         let rated = summed(&self.differences(), &self.parameters, &self.tallies).value;
         let free = FreePairings::fit(self);
         let likelihood_ratio = (2.0 * (free.value - rated)).max(0.0);

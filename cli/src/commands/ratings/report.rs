@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use super::document::{Document, Player};
-use crate::table::{Align, COLUMNS, Table, write_facts, write_sentence};
+use crate::table::{Align, COLUMNS, Table, fixed, signed, write_facts, write_sentence};
 
 /// The shortest a name is cut to, whatever the width.
 const SHORTEST_NAME: usize = 8;
@@ -60,9 +60,9 @@ fn write_standings(players: &[&Player], out: &mut impl Write) -> io::Result<()> 
 
 fn cells(player: &Player) -> [String; 11] {
     let elo = match player.bound {
-        Some("at_least") => format!("> {:.0}", player.elo),
-        Some(_) => format!("< {:.0}", player.elo),
-        None => format!("{:.1}", player.elo),
+        Some("at_least") => format!("> {}", fixed(player.elo, 0)),
+        Some(_) => format!("< {}", fixed(player.elo, 0)),
+        None => fixed(player.elo, 1),
     };
     let error = |end: Option<f64>| {
         let end = end.filter(|_| player.bound.is_none());
@@ -108,8 +108,10 @@ fn facts(document: &Document) -> Vec<(&'static str, String)> {
     facts.push((
         "first seat",
         match (document.seat_advantage, document.seat_advantage_interval) {
-            (Some(elo), Some([low, high])) => format!("worth {elo:+.1} Elo ({low:+.1} to {high:+.1})"),
-            (Some(elo), None) => format!("worth {elo:+.1} Elo"),
+            (Some(elo), Some([low, high])) => {
+                format!("worth {} Elo ({} to {})", signed(elo, 1), signed(low, 1), signed(high, 1))
+            }
+            (Some(elo), None) => format!("worth {} Elo", signed(elo, 1)),
             (None, _) => "its advantage is not in the model, or cannot be told from the ratings".to_string(),
         },
     ));
@@ -226,7 +228,7 @@ fn write_residuals(document: &Document, out: &mut impl Write) -> io::Result<()> 
             residual.games.to_string(),
             format!("{:.1}", residual.observed),
             format!("{:.1}", residual.expected),
-            residual.deviations.map_or_else(String::new, |deviations| format!("{deviations:+.1}")),
+            residual.deviations.map_or_else(String::new, |deviations| signed(deviations, 1)),
         ]);
     }
     table.write(out)

@@ -87,7 +87,8 @@ fn refuse_twice(sources: &[(&PathBuf, Format)]) -> Result<(), WrongCall> {
 }
 
 impl Reading {
-    fn pgn(&mut self, source: impl Read, name: &str, progress: &Progress) -> io::Result<()> {
+    /// Counts the games of one PGN file; `name` is what messages call it.
+    pub fn pgn(&mut self, source: impl Read, name: &str, progress: &Progress) -> io::Result<()> {
         let mut games = 0_u64;
         scan(source, &mut |found| {
             games += 1;
