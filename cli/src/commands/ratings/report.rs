@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use super::document::{Document, Player};
-use crate::table::{Align, COLUMNS, Table, fixed, signed, write_facts, write_sentence};
+use crate::table::{Align, COLUMNS, Table, fixed, rate, signed, write_facts, write_sentence};
 
 /// The shortest a name is cut to, whatever the width.
 const SHORTEST_NAME: usize = 8;
@@ -74,13 +74,18 @@ fn cells(player: &Player) -> [String; 11] {
         elo,
         error(player.high),
         error(player.low),
-        player.games.to_string(),
-        player.wins.to_string(),
-        player.draws.to_string(),
-        player.losses.to_string(),
+        count(player.games),
+        count(player.wins),
+        count(player.draws),
+        count(player.losses),
         percent(player.score),
         player.los_next.map_or_else(String::new, percent),
     ]
+}
+
+/// A count, with a unit where its digits would not fit beside the others.
+fn count(games: u64) -> String {
+    if games < 10_000_000 { games.to_string() } else { rate(games as f64) }
 }
 
 fn percent(share: f64) -> String {
