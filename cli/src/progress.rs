@@ -20,6 +20,16 @@ impl Progress {
         Progress { watched: io::stderr().is_terminal(), shown: Mutex::new((Instant::now(), false)) }
     }
 
+    /// Shows at once what work begins that will not tell how far it is.
+    pub fn announce(&self, text: &str) {
+        if let Ok(mut shown) = self.shown.lock()
+            && self.watched
+        {
+            *shown = (Instant::now(), true);
+            let _ = write!(io::stderr(), "\r{text:<70}");
+        }
+    }
+
     /// Shows a text, unless nobody watches or something was shown just now.
     pub fn show(&self, text: impl FnOnce() -> String) {
         if !self.watched {

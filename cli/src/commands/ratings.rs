@@ -74,7 +74,7 @@ pub struct Ratings {
 }
 
 /// The most players: the fit solves equations in all of them together.
-const MOST_PLAYERS: usize = 3000;
+const MOST_PLAYERS: usize = 2000;
 
 /// Up to so many players errors are resampled by default: beyond, a thousand fits take minutes.
 const RESAMPLED_PLAYERS: usize = 200;
@@ -93,10 +93,14 @@ impl Ratings {
         };
         let options =
             Options { anchor: anchor.clone(), seat_advantage: !self.no_seat_advantage, prior: self.prior };
+        let progress = Progress::new();
+        if players > RESAMPLED_PLAYERS {
+            progress.announce(&format!("rating {players} players"));
+        }
         let fit = Fit::new(&results, &options)?;
         let default = if players <= RESAMPLED_PLAYERS { DEFAULT_REPLICAS.get() } else { 0 };
         let replicas = self.replicas.unwrap_or(default);
-        let uncertainty = self.uncertainty(&fit, replicas);
+        let uncertainty = self.uncertainty(&fit, replicas, &progress);
         let document = Document::new(
             &fit,
             &uncertainty,
@@ -110,6 +114,7 @@ impl Ratings {
             },
             &document::Skipped { unfinished: reading.unfinished, malformed: reading.malformed, left_out },
         );
+        progress.wipe();
         let mut out = io::stdout().lock();
         if self.json {
             serde_json::to_writer(&mut out, &document)?;
@@ -141,11 +146,11 @@ impl Ratings {
         Ok(())
     }
 
-    fn uncertainty(&self, fit: &Fit, replicas: usize) -> Uncertainty {
+    fn uncertainty(&self, fit: &Fit, replicas: usize, progress: &Progress) -> Uncertainty {
         let Some(count) = NonZeroUsize::new(replicas) else { return fit.sandwich() };
         let cores = || std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
         let threads = self.threads.and_then(NonZeroUsize::new).unwrap_or_else(cores);
-        let (progress, made) = (Progress::new(), AtomicUsize::new(0));
+        let made = AtomicUsize::new(0);
         fit.bootstrap_watched(count, self.seed, threads, &|| {
             let made = made.fetch_add(1, Ordering::Relaxed) + 1;
             progress.show(|| format!("{made} of {replicas} replicas"));

@@ -133,7 +133,7 @@ impl Stats {
             measure_tuning(&size, &progress, &mut document)?;
         }
         if asked(Part::Speed) {
-            progress.show(|| format!("reading and rating {} games", size.games));
+            progress.announce(&format!("reading and rating {} games", size.games));
             document.speed = Some(speed::measure(size.games)?);
         }
         Ok(document)
@@ -164,7 +164,7 @@ fn measure_pairs(size: &Size, document: &mut Document) {
 fn measure_pool(size: &Size, progress: &Progress, document: &mut Document) {
     for (name, world) in worlds(4, 60.0) {
         for bouts in [5, 10, 20, 50, 200] {
-            progress.show(|| format!("pools of {bouts} bouts a pairing: {name}"));
+            progress.announce(&format!("pools of {bouts} bouts a pairing: {name}"));
             let both = coverage_of_pool(&world, bouts, size.pool, size.replicas, 1, cores());
             document.coverage.extend(both.iter().map(|coverage| CoverageRow::new(name, coverage)));
         }
@@ -176,7 +176,7 @@ fn measure_sprt(size: &Size, progress: &Progress, document: &mut Document) -> an
         for (model, model_name, elo1) in
             [(Model::Logistic, "logistic", 20.0), (Model::Normalised, "normalised", 20.0)]
         {
-            progress.show(|| format!("sequential tests, {model_name}: {name}"));
+            progress.announce(&format!("sequential tests, {model_name}: {name}"));
             let bounds = Bounds::new(0.0, elo1, model, 0.05, 0.1)?;
             for errors in sprt_error_rates(&world, &bounds, size.sprt, 100_000, 1, cores()) {
                 document.sprt.push(SprtRow {
@@ -206,7 +206,7 @@ fn measure_rankings(size: &Size, progress: &Progress, document: &mut Document) -
         ("winners only", 0.0, LowestPlaces::Undecided),
     ] {
         for bouts in [30, 120] {
-            progress.show(|| format!("rankings of four seats, {bouts} bouts: {name}"));
+            progress.announce(&format!("rankings of four seats, {bouts} bouts: {name}"));
             let truth = Truth { strengths: five.clone(), seat_effects: four.clone(), ties, lowest };
             let rows = simulate_recovery(&truth, size.rankings as usize, bouts, REPLICAS.get(), 17)?;
             let (players, seats) = rows.split_at(five.len());
@@ -231,7 +231,7 @@ fn measure_workers(size: &Size, progress: &Progress, document: &mut Document) {
     for (workers, bouts, fabricated) in
         [(3, 300, 0.0), (12, 100, 0.0), (40, 100, 0.0), (6, 300, 0.1), (6, 300, 0.3)]
     {
-        progress.show(|| format!("fleets of {workers} workers"));
+        progress.announce(&format!("fleets of {workers} workers"));
         let row = simulate_fleets(workers, bouts, fabricated, size.fleets, 5);
         document.workers.push(FleetRow {
             workers,
@@ -258,7 +258,7 @@ fn measure_tuning(size: &Size, progress: &Progress, document: &mut Document) -> 
         }
     };
     for (parameters, iterations) in [(2, 5000), (8, 20_000)] {
-        progress.show(|| format!("SPSA of {parameters} parameters"));
+        progress.announce(&format!("SPSA of {parameters} parameters"));
         document.tuning.push(row(
             "SPSA",
             parameters,
@@ -266,7 +266,7 @@ fn measure_tuning(size: &Size, progress: &Progress, document: &mut Document) -> 
         ));
     }
     for parameters in [1, 2] {
-        progress.show(|| format!("Gaussian process of {parameters} parameters"));
+        progress.announce(&format!("Gaussian process of {parameters} parameters"));
         let tunes = simulate_gaussian_process(parameters, (6, 8, 100), 0..size.tunes)?;
         document.tuning.push(row("Gaussian process", parameters, &tunes));
     }

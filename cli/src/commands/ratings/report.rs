@@ -122,7 +122,7 @@ fn facts(document: &Document) -> Vec<(&'static str, String)> {
     ));
     facts.push(("draws", format!("{} of the games between equal players", percent(document.draw_rate))));
     facts.push(("transitivity", match document.transitivity.p_value {
-        None => "cannot be tested: nobody can be compared in more than one way".to_string(),
+        None => "cannot be tested: that takes several ways to compare the same players, and ten games a pairing".to_string(),
         Some(p) if p < SURPRISING => format!(
             "one number a player is not enough ({}): some pairings go against the ratings, and --residuals lists them",
             probability(p)
