@@ -125,6 +125,7 @@ mod tests {
             ("a,b,-1,2,3", "table:2: wins is `-1`; it is a whole number from 0 to"),
             ("a,b,1,NaN,3", "table:2: draws is `NaN`"),
             ("a,b,1,2,99999999999999999999", "table:2: losses is"),
+            ("a,b,1,2,1000000000001", "table:2: losses is"),
             (",b,1,2,3", "table:2: white is empty"),
             ("a,a,1,2,3", "table:2: `a` is on both sides"),
         ] {
