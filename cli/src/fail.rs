@@ -6,6 +6,8 @@ use std::process::ExitCode;
 use agon_arena::{ConfigError, PlayError, RosterError};
 use agon_games::SetupError;
 use agon_games::line::MoveError;
+use agon_stats::pool::RatingError;
+use agon_stats::sprt::BoundsError;
 
 /// What every command returns.
 pub type Outcome = anyhow::Result<ExitCode>;
@@ -35,6 +37,8 @@ pub fn report(error: &anyhow::Error) -> ExitCode {
         || error.is::<MoveError>()
         || error.is::<ConfigError>()
         || error.is::<RosterError>()
+        || error.is::<BoundsError>()
+        || error.is::<RatingError>()
         || error.downcast_ref::<PlayError>().is_some_and(|error| !matches!(error, PlayError::Interrupted));
     ExitCode::from(if wrong_call { 2 } else { 1 })
 }

@@ -6,6 +6,7 @@
 mod commands;
 mod fail;
 mod number;
+mod progress;
 mod table;
 
 use std::process::ExitCode;
@@ -38,7 +39,13 @@ enum Command {
     Play(commands::play::Play),
     /// Play a quick series between players on this machine
     Match(commands::local_match::Match),
-    /// Measure speed on this machine
+    /// Rate the players of PGN files or of tables of results
+    Ratings(commands::ratings::Ratings),
+    /// Say what a sequential test makes of two players' results
+    Sprt(commands::sprt::Sprt),
+    /// Turn scores, results and Elo differences into each other
+    Elo(commands::elo::Elo),
+    /// Measure speed, and what the statistics promise, on this machine
     #[command(subcommand)]
     Bench(commands::bench::Bench),
     /// Print completions for a shell
@@ -57,6 +64,9 @@ fn main() -> ExitCode {
         Command::Search(command) => command.run(),
         Command::Play(command) => command.run(),
         Command::Match(command) => command.run(),
+        Command::Ratings(command) => command.run(),
+        Command::Sprt(command) => command.run(),
+        Command::Elo(command) => command.run(),
         Command::Bench(command) => command.run(),
         Command::Completions(command) => command.run(&mut Call::command()),
         Command::Man(command) => command.run(Call::command()),

@@ -1,4 +1,4 @@
-//! Whole numbers in calls, refused with a sentence of our own.
+//! Numbers in calls, refused with a sentence of our own.
 
 /// A parser for clap: a whole number from `least` to `most`, or a sentence that says what `name` is.
 pub fn whole<T: TryFrom<u64> + 'static>(
@@ -11,5 +11,18 @@ pub fn whole<T: TryFrom<u64> + 'static>(
         number
             .and_then(|number| T::try_from(number).ok())
             .ok_or_else(|| format!("{name} is a whole number from {least} to {most}"))
+    }
+}
+
+/// A parser for clap: a number from `least` to `most`, or a sentence that says what `name` is.
+pub fn real(
+    name: &'static str,
+    least: f64,
+    most: f64,
+) -> impl Fn(&str) -> Result<f64, String> + Clone + Send + Sync + 'static {
+    move |text| {
+        // No range contains what is not a number.
+        let number = text.trim().parse().ok().filter(|number| (least..=most).contains(number));
+        number.ok_or_else(|| format!("{name} is a number from {least} to {most}"))
     }
 }

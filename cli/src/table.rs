@@ -49,7 +49,7 @@ impl Table {
             }
             if self.columns[last] == Align::Right {
                 line.push_str(&format!("{:>width$}", row[last], width = widths[last]));
-                writeln!(out, "{line}")?;
+                writeln!(out, "{}", line.trim_end())?;
                 continue;
             }
             for (index, text) in folded(&row[last], COLUMNS.saturating_sub(indent)).into_iter().enumerate() {
@@ -65,7 +65,7 @@ impl Table {
 }
 
 /// The width that everything for people fits.
-const COLUMNS: usize = 80;
+pub const COLUMNS: usize = 80;
 
 /// A text in lines of at most so many characters, broken between words; at least one line.
 fn folded(text: &str, room: usize) -> Vec<String> {
@@ -100,6 +100,37 @@ pub fn rate(number: f64) -> String {
     format!("{scaled:.decimals$}{unit}")
 }
 
+/// A number with so many decimals, and no sign where it is rounded to zero.
+pub fn fixed(number: f64, decimals: usize) -> String {
+    let text = format!("{number:.decimals$}");
+    let zero = text.bytes().all(|byte| matches!(byte, b'-' | b'0' | b'.'));
+    if zero { text.trim_start_matches('-').to_string() } else { text }
+}
+
+/// The same with a plus sign before what is above zero.
+pub fn signed(number: f64, decimals: usize) -> String {
+    let text = fixed(number, decimals);
+    let above = number > 0.0 && text.bytes().any(|byte| matches!(byte, b'1'..=b'9'));
+    if above { format!("+{text}") } else { text }
+}
+
+/// A fact a line: what it is, and what is so, folded at 80 columns.
+pub fn write_facts(facts: &[(&str, String)], out: &mut impl Write) -> io::Result<()> {
+    let indent = facts.iter().map(|fact| fact.0.chars().count() + 2).max().unwrap_or(0);
+    for (name, text) in facts {
+        for (index, line) in folded(text, COLUMNS - indent).into_iter().enumerate() {
+            let name = if index == 0 { name } else { "" };
+            writeln!(out, "{name:<indent$}{line}")?;
+        }
+    }
+    Ok(())
+}
+
+/// A sentence, folded at 80 columns.
+pub fn write_sentence(sentence: &str, out: &mut impl Write) -> io::Result<()> {
+    folded(sentence, COLUMNS).iter().try_for_each(|line| writeln!(out, "{line}"))
+}
+
 /// Words after a heading, folded at 80 columns.
 pub fn write_words(heading: &str, words: &[impl AsRef<str>], out: &mut impl Write) -> io::Result<()> {
     let mut line = heading.to_string();
@@ -123,6 +154,15 @@ mod tests {
     fn rates_keep_three_digits() {
         let texts = [0.5, 7.0, 703.0, 7034.0, 224e6, 99.96, 1.5e9].map(rate);
         assert_eq!(texts, ["0.50  ", "7.00  ", "703  ", "7.03 k", "224 M", "100  ", "1.50 G"]);
+    }
+
+    #[test]
+    fn zero_has_no_sign() {
+        assert_eq!([-0.04, 0.04, -0.06, 12.0].map(|number| fixed(number, 1)), ["0.0", "0.0", "-0.1", "12.0"]);
+        assert_eq!(
+            [-0.04, 0.04, -0.06, 12.0].map(|number| signed(number, 1)),
+            ["0.0", "0.0", "-0.1", "+12.0"]
+        );
     }
 
     #[test]

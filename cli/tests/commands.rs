@@ -2,59 +2,13 @@
 
 #![allow(clippy::unwrap_used, reason = "in a test a panic is the report")]
 
+mod binary;
+
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Command, Stdio};
 
+use binary::{agon, agon_with_input, json, refused};
 use serde_json::Value;
-
-struct Answer {
-    code: i32,
-    out: String,
-    err: String,
-}
-
-fn agon_with_input(arguments: &[&str], input: &[u8]) -> Answer {
-    let mut child = Command::new(env!("CARGO_BIN_EXE_agon"))
-        .args(arguments)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut stdin = child.stdin.take().unwrap();
-    let input = input.to_vec();
-    let writer = std::thread::spawn(move || stdin.write_all(&input).is_ok());
-    let output = child.wait_with_output().unwrap();
-    writer.join().unwrap();
-    Answer {
-        code: output.status.code().unwrap(),
-        out: String::from_utf8(output.stdout).unwrap(),
-        err: String::from_utf8(output.stderr).unwrap(),
-    }
-}
-
-fn agon(arguments: &[&str]) -> Answer {
-    agon_with_input(arguments, b"")
-}
-
-fn json(arguments: &[&str]) -> Value {
-    let answer = agon(arguments);
-    assert_eq!(answer.code, 0, "{}", answer.err);
-    serde_json::from_str(&answer.out).unwrap()
-}
-
-/// A wrong call: exit code 2, nothing on standard output, one sentence on standard error, no trace of a panic.
-fn refused(arguments: &[&str], sentence: &str) {
-    let answer = agon(arguments);
-    assert_eq!(answer.code, 2, "{arguments:?}: {}", answer.err);
-    assert_eq!(answer.out, "", "{arguments:?}");
-    assert!(!answer.err.contains("panicked") && !answer.err.contains("RUST_BACKTRACE"), "{}", answer.err);
-    assert!(
-        answer.err.starts_with("error: ") && answer.err.contains(sentence),
-        "{arguments:?}: {}",
-        answer.err
-    );
-}
 
 #[test]
 fn wrong_calls_are_refused_with_a_remedy() {

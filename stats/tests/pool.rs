@@ -410,6 +410,13 @@ fn cycles_are_found() {
     // All three are equal: by hand, the free pairings gain ln(.8 / .5) for each win and ln(.2 / .5) for each loss.
     let by_hand = 2.0 * 3.0 * (80.0 * (0.8f64 / 0.5).ln() + 20.0 * (0.2f64 / 0.5).ln());
     near(test.likelihood_ratio, by_hand, 1e-6);
+    // Everybody who won had the first seat: its advantage explains the same, and nothing is left to test.
+    let test = fit(&cycle).transitivity();
+    assert_eq!((test.degrees, test.p_value), (0, None));
+    // With nine games a pairing nothing is told; with ten it is.
+    let few = |wins: u64| [("a", "b", [2, 0, wins]), ("b", "c", [2, 0, wins]), ("c", "a", [2, 0, wins])];
+    let told = |wins: u64| Fit::new(&games(&few(wins)), &no_seats).unwrap().transitivity().p_value;
+    assert!(told(7).is_none() && told(8).is_some());
 
     let world = World::ladder(5, 40.0);
     let (mut rejected, mut overdispersion) = (0, 0.0);

@@ -1,8 +1,9 @@
-//! `agon bench`: speed on this machine, as tables and JSON.
+//! `agon bench`: speed on this machine, and what the statistics promise, as tables and JSON.
 
 mod efficiency;
 mod games;
 mod search;
+mod stats;
 
 use clap::Subcommand;
 
@@ -17,6 +18,8 @@ pub enum Bench {
     Search(search::Search),
     /// What move ordering and each algorithm save, in nodes at equal depth
     Efficiency(efficiency::Efficiency),
+    /// Whether the statistics keep what they promise, by simulation, and how fast they are
+    Stats(stats::Stats),
 }
 
 impl Bench {
@@ -26,6 +29,7 @@ impl Bench {
             Bench::Games(command) => command.run(),
             Bench::Search(command) => command.run(),
             Bench::Efficiency(command) => command.run(),
+            Bench::Stats(command) => command.run(),
         }
     }
 }

@@ -1,6 +1,8 @@
 //! One file a command.
 
 pub mod bench;
+pub mod counts;
+pub mod elo;
 pub mod list_algorithms;
 pub mod list_games;
 pub mod local_match;
@@ -9,5 +11,7 @@ pub mod perft;
 pub mod play;
 pub mod player;
 pub mod position;
+pub mod ratings;
 pub mod search;
 pub mod show;
+pub mod sprt;

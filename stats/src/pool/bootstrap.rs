@@ -30,10 +30,23 @@ impl Fit {
     /// Intervals and covariance over `replicas` resampled pools. Intervals go from the 2.5 % to the 97.5 % point of the
     /// replicas. What is drawn depends on the seed only, not on the number of threads.
     pub fn bootstrap(&self, replicas: NonZeroUsize, seed: u64, threads: NonZeroUsize) -> Uncertainty {
+        self.bootstrap_watched(replicas, seed, threads, &|| ())
+    }
+
+    /// The same, with a call after each replica from the thread that made it, for those who show how far it is.
+    pub fn bootstrap_watched(
+        &self,
+        replicas: NonZeroUsize,
+        seed: u64,
+        threads: NonZeroUsize,
+        made_one: &(dyn Fn() + Sync),
+    ) -> Uncertainty {
         let players = self.problem.players;
         let pairings: Vec<Resampler<'_>> = self.inner.iter().map(|pairing| self.resampler(pairing)).collect();
         let replicas = parallel::map(replicas.get() as u64, threads, |replica| {
-            self.replica(&pairings, &mut seeded(seed, replica))
+            let replica = self.replica(&pairings, &mut seeded(seed, replica));
+            made_one();
+            replica
         });
         let interval = |of: &dyn Fn(&Replica) -> f64| {
             let mut values: Vec<f64> = replicas.iter().map(of).collect();

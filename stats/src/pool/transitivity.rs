@@ -19,6 +19,9 @@ use crate::elo::{LARGEST_DIFFERENCE, POINTS_PER_LOGIT};
 /// The largest free strength, in log-odds: that of a score of 0.999.
 const LARGEST: f64 = LARGEST_DIFFERENCE / POINTS_PER_LOGIT;
 
+/// Units a pairing, on average, from which on the likelihood ratio follows chi-square well enough to be told.
+const FEWEST_UNITS: f64 = 10.0;
+
 /// A bound on the turns of the free fit; a handful is usual.
 const TURNS: usize = 50;
 
@@ -31,7 +34,8 @@ pub struct Transitivity {
     pub overdispersion: f64,
     /// Degrees of freedom.
     pub degrees: usize,
-    /// The probability of so large a ratio if one number a player is enough; nothing without freedom.
+    /// The probability of so large a ratio if one number a player is enough; nothing without freedom, and with
+    /// fewer than ten units a pairing, where the ratio does not follow chi-square.
     pub p_value: Option<f64>,
 }
 
@@ -40,13 +44,19 @@ impl Fit {
     /// a prior, the ratings are not the likeliest ones, and the ratio is larger by as much.
     pub fn transitivity(&self) -> Transitivity {
         let connected = self.structure.blocks.iter().map(|block| block.len() - 1).sum::<usize>();
-        let degrees = self.inner.len().saturating_sub(connected);
+        // Where each pairing always sat the same way, free differences take in the first seat's advantage too.
+        let both_ways =
+            |tally: &Tally| [tally.first, tally.second].iter().all(|seat| seat.iter().sum::<f64>() > 0.0);
+        let taken_in = self.problem.advantage && !self.tallies.iter().any(both_ways);
+        let degrees = self.inner.len().saturating_sub(connected + usize::from(taken_in));
         let rated = summed(&self.differences(), &self.parameters, &self.tallies).value;
         let free = FreePairings::fit(self);
         let likelihood_ratio = (2.0 * (free.value - rated)).max(0.0);
         let overdispersion = self.overdispersion(&free);
-        let p_value =
-            (degrees > 0).then(|| chi_square_tail(likelihood_ratio / overdispersion, degrees as f64));
+        let units: u64 = self.inner.iter().flat_map(|pairing| pairing.units).sum();
+        let enough = units as f64 >= FEWEST_UNITS * self.inner.len() as f64;
+        let p_value = (degrees > 0 && enough)
+            .then(|| chi_square_tail(likelihood_ratio / overdispersion, degrees as f64));
         Transitivity { likelihood_ratio, overdispersion, degrees, p_value }
     }
 

@@ -1,0 +1,128 @@
+//! The results of two players as they are typed: pairs of games by their score, or single games won, lost and drawn.
+
+use agon_stats::pairs::{Estimate, Games, Pairs, Scores};
+use clap::Args;
+
+use crate::table::signed;
+
+/// The largest count: sums of five of them are exact in every way they are added up.
+const LARGEST_COUNT: u64 = 1_000_000_000_000;
+
+/// Bouts, or games without bouts, below which intervals are told to be too narrow; `agon bench stats` measures it.
+pub const FEW_UNITS: u64 = 50;
+
+/// Results of the first player.
+#[derive(Args)]
+pub struct Counts {
+    /// Bouts of two games, one from each seat, by the first player's score: LL, LD, LW or DD, WD, WW
+    #[arg(long, value_name = "N0,N1,N2,N3,N4", value_parser = read_pairs, allow_hyphen_values = true)]
+    pub pairs: Option<Pairs>,
+    /// Single games won, lost and drawn by the first player, where bouts are not known
+    #[arg(long, value_name = "W,L,D", value_parser = read_games, allow_hyphen_values = true, conflicts_with = "pairs")]
+    pub wld: Option<Games>,
+}
+
+impl Counts {
+    /// What was typed, or nothing.
+    pub fn scores(&self) -> Option<Scores> {
+        self.pairs.map(Scores::from).or(self.wld.map(Scores::from))
+    }
+}
+
+fn read_pairs(text: &str) -> Result<Pairs, String> {
+    let counts = read_counts(text).map(Pairs);
+    counts.ok_or_else(|| {
+        format!(
+            "pairs are five whole numbers from 0 to {LARGEST_COUNT}: how many bouts scored 0, 1/2, 1, 3/2 and 2 points, \
+             such as 13,37,50,25,3"
+        )
+    })
+}
+
+fn read_games(text: &str) -> Result<Games, String> {
+    let counts = read_counts(text).map(|[wins, losses, draws]| Games { wins, draws, losses });
+    counts.ok_or_else(|| {
+        format!("games are three whole numbers from 0 to {LARGEST_COUNT}: won, lost, drawn, such as 60,10,30")
+    })
+}
+
+fn read_counts<const N: usize>(text: &str) -> Option<[u64; N]> {
+    let count = |text: &str| text.trim().parse().ok().filter(|&count| count <= LARGEST_COUNT);
+    let counts: Option<Vec<u64>> = text.split(',').map(count).collect();
+    counts?.try_into().ok()
+}
+
+/// The JSON of single games, in the order of the call.
+pub fn wins_losses_draws(games: Games) -> [u64; 3] {
+    [games.wins, games.losses, games.draws]
+}
+
+/// `+55.58 +- 27.65`; without an error where all units scored the same, for such data cannot tell it.
+pub fn plus_minus(estimate: Estimate) -> String {
+    if estimate.error == 0.0 {
+        return format!("{}, with an error that cannot be told", signed(estimate.value, 2));
+    }
+    format!("{} +- {:.2}", signed(estimate.value, 2), estimate.error)
+}
+
+/// An estimate's error for programs: none where it cannot be told.
+pub fn error_of(estimate: Estimate) -> Option<f64> {
+    (estimate.error > 0.0).then_some(estimate.error)
+}
+
+/// The facts every result has: Elo, normalised Elo, superiority, score, and what was counted.
+pub fn facts(scores: &Scores) -> Vec<(&'static str, String)> {
+    let (Some(elo), Some(mean), Some(superiority)) = (scores.elo(), scores.mean(), scores.superiority())
+    else {
+        return vec![("games", "none yet: nothing can be said of the players".to_string())];
+    };
+    let normalised = scores.normalised_elo();
+    let unit = if scores.games_per_unit() == 2.0 { "bouts" } else { "single games" };
+    let games = scores.units() * scores.games_per_unit() as u64;
+    vec![
+        ("Elo", plus_minus(elo)),
+        ("nElo", normalised.map_or_else(|| "cannot be told: all scored the same".to_string(), plus_minus)),
+        ("LOS", format!("{:.2} %", 100.0 * superiority)),
+        ("score", format!("{:.2} %", 100.0 * mean)),
+        (
+            "games",
+            if scores.games_per_unit() == 2.0 {
+                format!("{games} in {} {unit}", scores.units())
+            } else {
+                format!("{games} {unit}")
+            },
+        ),
+    ]
+}
+
+/// What a person should know before trusting the numbers.
+pub fn cautions(scores: &Scores) -> Vec<String> {
+    let mut cautions = Vec::new();
+    let (Some(elo), Some(variance)) = (scores.elo(), scores.variance()) else {
+        return cautions;
+    };
+    let unit = if scores.games_per_unit() == 2.0 { "bouts" } else { "games" };
+    if variance == 0.0 {
+        cautions.push(format!(
+            "All {unit} scored the same, which says how the difference leans and not how large it is."
+        ));
+    } else if elo.clamped {
+        cautions.push(
+            "The interval reaches a score of 0 or 1 and is cut off at 1200 Elo: the truth may be further out."
+                .to_string(),
+        );
+    }
+    if scores.units() < FEW_UNITS {
+        cautions.push(format!(
+            "Fewer than {FEW_UNITS} {unit} are few: the error is itself uncertain, and intervals called 95 % hold \
+             less often."
+        ));
+    }
+    if scores.games_per_unit() == 1.0 {
+        cautions.push(
+            "Single games count as independent. If each opening was played from both sides, --pairs is more exact."
+                .to_string(),
+        );
+    }
+    cautions
+}

@@ -1,0 +1,131 @@
+//! `agon elo`: quick conversions between scores, Elo differences and results of two players.
+
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use agon_stats::elo::{LARGEST_DIFFERENCE, LEAST_SCORE, Split, difference, expected_score};
+use agon_stats::pairs::Scores;
+use clap::Args;
+use serde::Serialize;
+
+use super::counts::{self, Counts};
+use crate::fail::{Outcome, WrongCall};
+use crate::number::real;
+use crate::table::{signed, write_facts, write_sentence};
+
+/// The arguments of `agon elo`.
+#[derive(Args)]
+#[command(
+    after_help = "Examples: agon elo --score 0.75, agon elo --difference 100 --draw-rate 0.3, agon elo --wld 60,10,30"
+)]
+pub struct Elo {
+    /// A score from 0 to 1: which difference does it show?
+    #[arg(long, value_name = "SCORE", value_parser = real("the score", 0.0, 1.0), allow_negative_numbers = true)]
+    score: Option<f64>,
+    /// An Elo difference: which score does it promise?
+    #[arg(long, value_name = "ELO", value_parser = real("the difference", -10_000.0, 10_000.0), allow_negative_numbers = true)]
+    difference: Option<f64>,
+    #[command(flatten)]
+    counts: Counts,
+    /// The share of draws between equal players: how many of the games are won, drawn and lost?
+    #[arg(long, value_name = "SHARE", value_parser = real("the draw rate", 0.0, 1.0), allow_negative_numbers = true, conflicts_with_all = ["pairs", "wld"])]
+    draw_rate: Option<f64>,
+    /// Print one JSON document
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Serialize, Default)]
+struct Document {
+    score: Option<f64>,
+    elo: Option<f64>,
+    elo_error: Option<f64>,
+    low: Option<f64>,
+    high: Option<f64>,
+    nelo: Option<f64>,
+    nelo_error: Option<f64>,
+    los: Option<f64>,
+    games: Option<u64>,
+    win: Option<f64>,
+    draw: Option<f64>,
+    loss: Option<f64>,
+}
+
+impl Elo {
+    /// Runs the command.
+    pub fn run(self) -> Outcome {
+        let scores = self.counts.scores();
+        let (score, elo) = match (self.score, self.difference, scores) {
+            (Some(score), None, None) => (score, difference(score)),
+            (None, Some(elo), None) => (expected_score(elo), elo),
+            (None, None, Some(scores)) => return self.results(&scores),
+            _ => {
+                let what = "one of --score 0.75, --difference 100, --wld 60,10,30 or --pairs 13,37,50,25,3";
+                return Err(WrongCall(format!("say what to convert: {what}")).into());
+            }
+        };
+        let split = self.draw_rate.map(|rate| Split::at(score, rate));
+        let mut out = io::stdout().lock();
+        if self.json {
+            let document = Document {
+                score: Some(score),
+                elo: Some(elo),
+                win: split.map(|split| split.win),
+                draw: split.map(|split| split.draw),
+                loss: split.map(|split| split.loss),
+                ..Document::default()
+            };
+            serde_json::to_writer(&mut out, &document)?;
+            writeln!(out)?;
+            return Ok(ExitCode::SUCCESS);
+        }
+        let mut facts = vec![("Elo", self.told(elo)), ("score", format!("{:.2} %", 100.0 * score))];
+        if let Some(Split { win, draw, loss }) = split {
+            facts.extend(
+                [("won", win), ("drawn", draw), ("lost", loss)]
+                    .map(|(name, share)| (name, format!("{:.2} %", 100.0 * share))),
+            );
+        }
+        write_facts(&facts, &mut out)?;
+        Ok(ExitCode::SUCCESS)
+    }
+
+    /// A difference for people; scores close to 0 and 1 only bound it.
+    fn told(&self, elo: f64) -> String {
+        match self.score {
+            Some(score) if score > 1.0 - LEAST_SCORE => format!("> {LARGEST_DIFFERENCE:.1}"),
+            Some(score) if score < LEAST_SCORE => format!("< -{LARGEST_DIFFERENCE:.1}"),
+            _ => signed(elo, 2),
+        }
+    }
+
+    fn results(&self, scores: &Scores) -> Outcome {
+        let mut out = io::stdout().lock();
+        if !self.json {
+            write_facts(&counts::facts(scores), &mut out)?;
+            counts::cautions(scores).iter().try_for_each(|caution| write_sentence(caution, &mut out))?;
+            return Ok(ExitCode::SUCCESS);
+        }
+        let (elo, nelo) = (scores.elo(), scores.normalised_elo());
+        // Of pairs it is not known how single games ended.
+        let games = self.counts.wld.filter(|_| scores.units() > 0);
+        let share = |count: u64| count as f64 / scores.units() as f64;
+        let document = Document {
+            score: scores.mean(),
+            elo: elo.map(|estimate| estimate.value),
+            elo_error: elo.and_then(counts::error_of),
+            low: elo.filter(|estimate| estimate.error > 0.0).map(|estimate| estimate.low),
+            high: elo.filter(|estimate| estimate.error > 0.0).map(|estimate| estimate.high),
+            nelo: nelo.map(|estimate| estimate.value),
+            nelo_error: nelo.and_then(counts::error_of),
+            los: scores.superiority(),
+            games: Some(scores.units() * scores.games_per_unit() as u64),
+            win: games.map(|games| share(games.wins)),
+            draw: games.map(|games| share(games.draws)),
+            loss: games.map(|games| share(games.losses)),
+        };
+        serde_json::to_writer(&mut out, &document)?;
+        writeln!(out)?;
+        Ok(ExitCode::SUCCESS)
+    }
+}

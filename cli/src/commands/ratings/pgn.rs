@@ -1,0 +1,528 @@
+//! Who met whom with which result, from PGN of any size (Edwards 1994, "Portable Game Notation Specification").
+//!
+//! The file goes by once, through one buffer. Of the tags White, Black and Result are read, of the moves only where they
+//! end; nothing is checked against the rules of a game. What real files get wrong is read as it was meant where there is
+//! no doubt (quotes inside names, Latin-1, a missing Result tag, tags without moves); otherwise the game is left out and
+//! named, and the next one is read.
+
+use std::io::{self, Read};
+
+use agon_stats::outcome::Outcome;
+use memchr::{memchr, memrchr};
+
+/// The bytes held at a time: a line longer than this is read in pieces.
+const BUFFER: usize = 256 * 1024;
+
+/// The longest name, in bytes; the standard has 255 for a whole line.
+const LONGEST_NAME: usize = 1000;
+
+/// What was found in a file.
+pub enum Found<'a> {
+    /// A finished game, with the outcome for White. Names are bytes as they stand in the file.
+    Game {
+        /// Who had the white pieces.
+        white: &'a [u8],
+        /// Who had the black pieces.
+        black: &'a [u8],
+        /// How it ended for White.
+        outcome: Outcome,
+        /// The line where the game begins.
+        line: u64,
+    },
+    /// A game without a result.
+    Unfinished,
+    /// A game that cannot be counted.
+    Malformed {
+        /// The line where it begins.
+        line: u64,
+        /// What is wrong with it.
+        reason: String,
+    },
+}
+
+/// Reads all games of a file.
+pub fn scan(mut source: impl Read, found: &mut dyn FnMut(Found<'_>)) -> io::Result<()> {
+    let mut scanner = Scanner::new(found);
+    let mut buffer = vec![0; BUFFER];
+    let (mut start, mut end) = (0, 0);
+    loop {
+        if let Some(length) = memchr(b'\n', &buffer[start..end]) {
+            scanner.piece(&buffer[start..start + length]);
+            scanner.end_line();
+            start += length + 1;
+            continue;
+        }
+        if start == 0 && end == buffer.len() {
+            // A line longer than the buffer is cut where no word is.
+            start = memrchr(b' ', &buffer[..end]).filter(|&cut| cut > 0).unwrap_or(end);
+            scanner.piece(&buffer[..start]);
+        }
+        buffer.copy_within(start..end, 0);
+        (start, end) = (0, end - start);
+        match source.read(&mut buffer[end..]) {
+            Ok(0) => {
+                scanner.piece(&buffer[..end]);
+                scanner.finish(None);
+                return Ok(());
+            }
+            Ok(count) => end += count,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => (),
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+/// A result as it is written.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Ending {
+    Finished(Outcome),
+    Unfinished,
+}
+
+impl Ending {
+    fn read(text: &[u8]) -> Option<Self> {
+        match text {
+            b"1-0" => Some(Ending::Finished(Outcome::Win)),
+            b"0-1" => Some(Ending::Finished(Outcome::Loss)),
+            b"1/2-1/2" | b"1/2" => Some(Ending::Finished(Outcome::Draw)),
+            b"*" => Some(Ending::Unfinished),
+            _ => None,
+        }
+    }
+
+    fn text(self) -> &'static str {
+        match self {
+            Ending::Finished(Outcome::Win) => "1-0",
+            Ending::Finished(Outcome::Loss) => "0-1",
+            Ending::Finished(Outcome::Draw) => "1/2-1/2",
+            Ending::Unfinished => "*",
+        }
+    }
+}
+
+/// What is known of the game that is being read. Names keep their memory from game to game.
+#[derive(Default)]
+struct Header {
+    /// Where the game began; zero before anything of it was seen.
+    line: u64,
+    white: Vec<u8>,
+    black: Vec<u8>,
+    has_event: bool,
+    has_white: bool,
+    has_black: bool,
+    result: Option<Ending>,
+    /// The first thing that is wrong.
+    flaw: Option<String>,
+}
+
+impl Header {
+    fn clear(&mut self) {
+        self.white.clear();
+        self.black.clear();
+        self.line = 0;
+        (self.has_event, self.has_white, self.has_black) = (false, false, false);
+        (self.result, self.flaw) = (None, None);
+    }
+
+    fn flaw(&mut self, reason: impl FnOnce() -> String) {
+        self.flaw.get_or_insert_with(reason);
+    }
+}
+
+struct Scanner<'f> {
+    found: &'f mut dyn FnMut(Found<'_>),
+    line: u64,
+    header: Header,
+    /// Whether moves of this game were seen: then a tag begins the next.
+    moves: bool,
+    /// The line in which a comment in braces was opened that is not closed yet.
+    comment: Option<u64>,
+    /// How many variations are open.
+    variations: u32,
+    /// Whether the rest of the line is a comment.
+    skip_line: bool,
+    /// Whether something of the current line was read, and whether the line before had nothing in it.
+    within_line: bool,
+    after_blank: bool,
+    blank: bool,
+}
+
+impl<'f> Scanner<'f> {
+    fn new(found: &'f mut dyn FnMut(Found<'_>)) -> Self {
+        Scanner {
+            found,
+            line: 1,
+            header: Header::default(),
+            moves: false,
+            comment: None,
+            variations: 0,
+            skip_line: false,
+            within_line: false,
+            after_blank: true,
+            blank: true,
+        }
+    }
+
+    fn end_line(&mut self) {
+        self.line += 1;
+        self.after_blank = self.blank;
+        (self.blank, self.within_line, self.skip_line) = (true, false, false);
+    }
+
+    /// Reads a line, or a part of one that does not fit the buffer.
+    fn piece(&mut self, text: &[u8]) {
+        let mut rest = text;
+        if !std::mem::replace(&mut self.within_line, true) {
+            if self.line == 1 {
+                rest = rest.strip_prefix(b"\xef\xbb\xbf").unwrap_or(rest);
+            }
+            // The escape mechanism of the standard: such a line is for another program.
+            self.skip_line = rest.first() == Some(&b'%') && self.comment.is_none();
+            self.close_lost_comment(rest);
+        }
+        while !self.skip_line {
+            if self.comment.is_some() {
+                self.blank &= rest.iter().all(u8::is_ascii_whitespace);
+                let Some(end) = memchr(b'}', rest) else { return };
+                self.comment = None;
+                rest = &rest[end + 1..];
+            }
+            let Some(start) = rest.iter().position(|byte| !byte.is_ascii_whitespace()) else { return };
+            rest = &rest[start..];
+            self.blank = false;
+            let length = match rest[0] {
+                b'[' => self.tag(rest),
+                b'{' => {
+                    self.comment = Some(self.line);
+                    1
+                }
+                b';' => {
+                    self.skip_line = true;
+                    1
+                }
+                b'(' => {
+                    self.variations += 1;
+                    1
+                }
+                b')' => {
+                    self.variations = self.variations.saturating_sub(1);
+                    1
+                }
+                b'}' => 1,
+                _ => self.word(rest),
+            };
+            rest = &rest[length..];
+        }
+    }
+
+    /// A comment that nobody closed would hide all games behind it: a tag after an empty line shows that it is over.
+    /// Commands within comments begin with `[%`.
+    fn close_lost_comment(&mut self, line: &[u8]) {
+        let Some(opened) = self.comment else { return };
+        if self.after_blank && matches!(line, [b'[', b'A'..=b'Z', ..]) {
+            self.comment = None;
+            self.moves = true;
+            self.header.flaw(|| format!("the comment opened in line {opened} is not closed"));
+        }
+    }
+
+    /// A word of the moves; returns its length.
+    fn word(&mut self, text: &[u8]) -> usize {
+        let ends =
+            |byte: &u8| byte.is_ascii_whitespace() || matches!(byte, b'{' | b'}' | b'(' | b')' | b';' | b'[');
+        let length = text.iter().position(ends).unwrap_or(text.len());
+        if self.header.line == 0 {
+            self.header.line = self.line;
+        }
+        self.moves = true;
+        if self.variations == 0
+            && let Some(ending) = Ending::read(&text[..length])
+        {
+            self.finish(Some(ending));
+        }
+        length
+    }
+
+    /// A tag pair; returns its length.
+    fn tag(&mut self, text: &[u8]) -> usize {
+        let inner = &text[1..];
+        let name_start = inner.iter().position(|&byte| byte != b' ').unwrap_or(inner.len());
+        let is_name = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
+        let name_length = inner[name_start..].iter().position(|byte| !is_name(byte)).unwrap_or(0);
+        let name = &inner[name_start..name_start + name_length];
+        let repeated = match name {
+            b"Event" => {
+                self.header.line > 0
+                    && (self.header.has_event || self.header.has_white || self.header.has_black)
+            }
+            b"White" => self.header.has_white,
+            b"Black" => self.header.has_black,
+            b"Result" => self.header.result.is_some(),
+            _ => false,
+        };
+        if self.moves || repeated {
+            self.finish(None);
+        }
+        if self.header.line == 0 {
+            self.header.line = self.line;
+        }
+        let Some((value, length)) = quoted(&inner[name_start + name_length..]) else {
+            self.header.flaw(|| {
+                let shown = String::from_utf8_lossy(&text[..text.len().min(40)]).trim_end().to_string();
+                format!("the tag `{shown}` is not closed")
+            });
+            return text.len();
+        };
+        let header = &mut self.header;
+        match name {
+            b"Event" => header.has_event = true,
+            b"White" => {
+                header.has_white = true;
+                unescape(value, &mut header.white);
+            }
+            b"Black" => {
+                header.has_black = true;
+                unescape(value, &mut header.black);
+            }
+            b"Result" => {
+                header.result = Ending::read(value);
+                if header.result.is_none() && !matches!(value, b"" | b"?") {
+                    let text = String::from_utf8_lossy(&value[..value.len().min(40)]).into_owned();
+                    header.flaw(|| format!("the result `{text}` is none of 1-0, 0-1, 1/2-1/2 and *"));
+                }
+            }
+            _ => (),
+        }
+        1 + name_start + name_length + length
+    }
+
+    /// Ends the game that is being read, if there is one; `word` is the result after its moves.
+    fn finish(&mut self, word: Option<Ending>) {
+        (self.moves, self.variations) = (false, 0);
+        let header = &mut self.header;
+        if header.line == 0 {
+            return;
+        }
+        let line = header.line;
+        if let (Some(tag), Some(word)) = (header.result, word)
+            && tag != word
+        {
+            header
+                .flaw(|| format!("the tag Result is {}, but the moves end with {}", tag.text(), word.text()));
+        }
+        for (side, name) in [("White", &header.white), ("Black", &header.black)] {
+            if matches!(&name[..], b"" | b"?") {
+                header.flaw.get_or_insert_with(|| format!("the tag {side} names nobody"));
+            } else if name.len() > LONGEST_NAME {
+                header
+                    .flaw
+                    .get_or_insert_with(|| format!("the name of {side} is longer than {LONGEST_NAME} bytes"));
+            }
+        }
+        let found = match (header.flaw.take(), header.result.or(word)) {
+            (Some(reason), _) => Found::Malformed { line, reason },
+            (None, None) => Found::Malformed {
+                line,
+                reason: "it has no result, neither as a tag nor after its moves".into(),
+            },
+            (None, Some(Ending::Unfinished)) => Found::Unfinished,
+            (None, Some(Ending::Finished(outcome))) => {
+                Found::Game { white: &header.white, black: &header.black, outcome, line }
+            }
+        };
+        (self.found)(found);
+        self.header.clear();
+    }
+}
+
+/// The text between quotes in what follows a tag's name, and the length up to the closing bracket. A quote that no bracket
+/// follows belongs to the text, as does one behind a backslash.
+fn quoted(text: &[u8]) -> Option<(&[u8], usize)> {
+    let start =
+        text.iter().position(|byte| !byte.is_ascii_whitespace()).filter(|&start| text[start] == b'"')? + 1;
+    let mut from = start;
+    loop {
+        let quote = from + memchr(b'"', &text[from..])?;
+        from = quote + 1;
+        let behind = text[from..].iter().position(|byte| !byte.is_ascii_whitespace());
+        // An escaped quote before a bracket is the end after all if no other quote follows in the line.
+        let escaped = text[start..quote].iter().rev().take_while(|&&byte| byte == b'\\').count() % 2 == 1;
+        let last = || memchr(b'"', &text[from..]).is_none();
+        if let Some(behind) = behind
+            && text[from + behind] == b']'
+            && (!escaped || last())
+        {
+            return Some((&text[start..quote], from + behind + 1));
+        }
+    }
+}
+
+/// Replaces what a name was with a tag's text, without spaces around it and backslashes before quotes and backslashes.
+fn unescape(text: &[u8], name: &mut Vec<u8>) {
+    name.clear();
+    let text = text.trim_ascii();
+    if memchr(b'\\', text).is_none() {
+        name.extend_from_slice(text);
+        return;
+    }
+    let mut bytes = text.iter().copied().peekable();
+    while let Some(byte) = bytes.next() {
+        let escapes = byte == b'\\' && matches!(bytes.peek(), Some(b'"' | b'\\'));
+        name.push(if escapes { bytes.next().unwrap_or(byte) } else { byte });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What was found, in short: `a-b=1` for White's half points, `*`, or `!line reason`. Read in pieces of every small
+    /// size and at once, which must not matter.
+    fn read(text: &[u8]) -> Vec<String> {
+        struct Slow<'a>(&'a [u8], usize);
+        impl Read for Slow<'_> {
+            fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+                let size = self.1.min(buffer.len());
+                self.0.read(&mut buffer[..size])
+            }
+        }
+        let all = |size: usize| {
+            let mut list = Vec::new();
+            scan(Slow(text, size), &mut |found| {
+                list.push(match found {
+                    Found::Game { white, black, outcome, .. } => format!(
+                        "{}-{}={}",
+                        String::from_utf8_lossy(white),
+                        String::from_utf8_lossy(black),
+                        outcome.half_points()
+                    ),
+                    Found::Unfinished => "*".to_string(),
+                    Found::Malformed { line, reason } => format!("!{line} {reason}"),
+                });
+            })
+            .unwrap();
+            list
+        };
+        let at_once = all(usize::MAX);
+        assert!([1, 2, 3, 7].into_iter().all(|size| all(size) == at_once));
+        at_once
+    }
+
+    const GAME: &str = "[White \"a\"]\n[Black \"b\"]\n";
+
+    #[test]
+    fn games_as_they_should_be() {
+        let text = "[Event \"x\"]\n[White \"a\"]\n[Black \"b\"]\n[Result \"1-0\"]\n\n1. e4 e5 2. Nf3 1-0\n\n\
+                    [Event \"y\"]\n[White \"b\"]\n[Black \"c d\"]\n[Result \"1/2-1/2\"]\n\n1. d4 1/2-1/2\n\n\
+                    [Event \"z\"]\n[White \"c\"]\n[Black \"a\"]\n[Result \"0-1\"]\n\n0-1\n\
+                    [Event \"z\"]\n[White \"c\"]\n[Black \"a\"]\n[Result \"*\"]\n\n1. c4 *\n";
+        let expected = ["a-b=2", "b-c d=1", "c-a=0", "*"];
+        assert_eq!(read(text.as_bytes()), expected);
+        assert_eq!(read(text.replace('\n', "\r\n").as_bytes()), expected);
+        assert_eq!(read(format!("\u{feff}{text}").as_bytes()), expected);
+        assert_eq!(read(text.trim_end().as_bytes()), expected);
+        assert!(read(b"").is_empty() && read(b"\n\n  \n").is_empty());
+    }
+
+    #[test]
+    fn moves_are_skipped_with_all_they_may_hold() {
+        for moves in [
+            "1. e4 {1-0 [White \"x\"] (} e5 1-0",
+            "1. e4 {over\n\n[%clk 1]\n lines 0-1} 1-0",
+            "1. e4 ; 0-1 to the end of the line {\n 1-0",
+            "1. e4 (1. d4 0-1 (1. c4 *) 0-1) 1-0",
+            "1. e4\n% 0-1 {\n1-0",
+            "1. e4 1-0 {White won} ; indeed",
+            "1. e4!! $1 e5 1-0",
+            "1-0",
+        ] {
+            let text = format!("{GAME}[Result \"1-0\"]\n\n{moves}\n\n{GAME}[Result \"0-1\"]\n\n0-1\n");
+            assert_eq!(read(text.as_bytes()), ["a-b=2", "a-b=0"], "{moves}");
+        }
+    }
+
+    #[test]
+    fn results_are_found_where_they_are() {
+        assert_eq!(read(format!("{GAME}\n1. e4 0-1\n\n{GAME}\n1. d4 1-0").as_bytes()), ["a-b=0", "a-b=2"]);
+        // Tags alone, with and without an empty line between the games, and with the players first.
+        assert_eq!(read(format!("{GAME}[Result \"1/2\"]\n").repeat(3).as_bytes()), ["a-b=1"; 3]);
+        assert_eq!(read(format!("[Result \"1-0\"]\n{GAME}\n").repeat(3).as_bytes()), ["a-b=2"; 3]);
+        assert_eq!(
+            read(format!("[Event \"x\"]\n[Result \"1-0\"]\n{GAME}\n").repeat(3).as_bytes()),
+            ["a-b=2"; 3]
+        );
+        assert_eq!(
+            read(b"[White \"a\"] [Black \"b\"] [Result \"1-0\"] 1. e4 1-0 [White \"c\"][Black \"d\"]*"),
+            ["a-b=2", "*"]
+        );
+    }
+
+    #[test]
+    fn names_are_read_as_they_were_meant() {
+        let name = |value: &str| read(format!("[White \"{value}\"]\n[Black \"b\"]\n1-0\n").as_bytes());
+        assert_eq!(name("Fischer, Robert J."), ["Fischer, Robert J.-b=2"]);
+        assert_eq!(name("  a ] b "), ["a ] b-b=2"]);
+        assert_eq!(name(r#"a \"quoted\" name"#), [r#"a "quoted" name-b=2"#]);
+        assert_eq!(name(r#"a "careless" name"#), [r#"a "careless" name-b=2"#]);
+        assert_eq!(name(r"back\\slash"), [r"back\slash-b=2"]);
+        assert_eq!(name(r"C:\engines\"), [r"C:\engines\-b=2"]);
+        let mut white = Vec::new();
+        let latin = b"[White \"M\xfcller\"]\n[Black \"b\"]\n1-0";
+        scan(&latin[..], &mut |found| {
+            if let Found::Game { white: name, .. } = found {
+                white = name.to_vec();
+            }
+        })
+        .unwrap();
+        assert_eq!(white, b"M\xfcller");
+    }
+
+    #[test]
+    fn malformed_games_are_named_and_the_next_is_read() {
+        let after = format!("{GAME}[Result \"1-0\"]\n\n1-0\n");
+        let flaw = |text: &str| {
+            let found = read(format!("\n{text}\n{after}").as_bytes());
+            assert_eq!(found.len(), 2, "{text}: {found:?}");
+            assert_eq!(found[1], "a-b=2", "{text}");
+            found[0].clone()
+        };
+        assert_eq!(flaw("[White \"a\"]\n[Result \"1-0\"]\n\n1-0"), "!2 the tag Black names nobody");
+        assert_eq!(flaw("[White \"?\"]\n[Black \"b\"]\n\n1-0"), "!2 the tag White names nobody");
+        assert_eq!(
+            flaw(&format!("{GAME}\n1. e4 e5")),
+            "!2 it has no result, neither as a tag nor after its moves"
+        );
+        assert_eq!(
+            flaw(&format!("{GAME}[Result \"1-0\"]\n\n0-1")),
+            "!2 the tag Result is 1-0, but the moves end with 0-1"
+        );
+        assert_eq!(
+            flaw(&format!("{GAME}[Result \"2-0\"]\n\n1. e4 *")),
+            "!2 the result `2-0` is none of 1-0, 0-1, 1/2-1/2 and *"
+        );
+        assert_eq!(flaw("[White \"a\n[Black \"b\"]\n1-0"), "!2 the tag `[White \"a` is not closed");
+        assert_eq!(
+            flaw(&format!("{GAME}[Result \"1-0\"]\n\n1. e4 {{a comment\n1-0\n")),
+            "!2 the comment opened in line 6 is not closed"
+        );
+        assert_eq!(flaw("some text"), "!2 the tag White names nobody");
+        let long = "x".repeat(LONGEST_NAME + 1);
+        assert!(flaw(&format!("[White \"{long}\"]\n[Black \"b\"]\n1-0")).contains("longer than 1000 bytes"));
+    }
+
+    /// A line of a megabyte is cut at words, and a result behind it is seen.
+    #[test]
+    fn lines_may_be_longer_than_the_buffer() {
+        let moves = "Nf3 ".repeat(BUFFER);
+        let text =
+            format!("{GAME}\n{moves} ({moves} 1-0) {{{moves}}} 0-1\n{GAME}\n1-0\n{GAME};{moves}0-1\n1-0");
+        let mut found = Vec::new();
+        scan(text.as_bytes(), &mut |game| {
+            if let Found::Game { outcome, .. } = game {
+                found.push(outcome.half_points());
+            }
+        })
+        .unwrap();
+        assert_eq!(found, [0, 2, 2]);
+    }
+}

@@ -1,0 +1,240 @@
+//! A rated pool for people, in eighty columns.
+
+use std::io::{self, Write};
+
+use super::document::{Document, Player};
+use crate::table::{Align, COLUMNS, Table, fixed, rate, signed, write_facts, write_sentence};
+
+/// The shortest a name is cut to, whatever the width.
+const SHORTEST_NAME: usize = 8;
+
+/// The longest name beside a matrix or in a list of pairings.
+const LABEL: usize = 20;
+
+/// Below this probability a pool is said to need more than one number a player.
+const SURPRISING: f64 = 0.01;
+
+/// Writes the standings and what was asked beside them.
+pub fn write(document: &Document, out: &mut impl Write) -> io::Result<()> {
+    let groups = document.components.len();
+    if groups > 1 {
+        write_sentence(
+            &format!(
+                "No results connect these {groups} groups of players. Each is rated by itself: ratings of different groups \
+                 cannot be compared."
+            ),
+            out,
+        )?;
+    }
+    for component in 0..groups {
+        if groups > 1 {
+            writeln!(out, "\ngroup {}", component + 1)?;
+        }
+        let players: Vec<&Player> =
+            document.players.iter().filter(|player| player.component == component).collect();
+        write_standings(&players, out)?;
+    }
+    writeln!(out)?;
+    write_facts(&facts(document), out)?;
+    write_crosstable(document, out)?;
+    write_superiority(document, out)?;
+    write_residuals(document, out)
+}
+
+fn write_standings(players: &[&Player], out: &mut impl Write) -> io::Result<()> {
+    const HEADER: [&str; 11] = ["#", "player", "Elo", "+", "-", "games", "W", "D", "L", "score", "LOS"];
+    let rows: Vec<[String; 11]> = players.iter().map(|player| cells(player)).collect();
+    let width = |column: usize| {
+        rows.iter().map(|row| row[column].chars().count()).chain([HEADER[column].len()]).max().unwrap_or(0)
+    };
+    let others: usize = (0..HEADER.len()).filter(|&column| column != 1).map(|column| width(column) + 2).sum();
+    let room = COLUMNS.saturating_sub(others).max(SHORTEST_NAME);
+    let columns = HEADER.map(|name| (name, if name == "player" { Align::Left } else { Align::Right }));
+    let mut table = Table::new(&columns);
+    for mut row in rows {
+        row[1] = cut(&row[1], room);
+        table.row(row);
+    }
+    table.write(out)
+}
+
+fn cells(player: &Player) -> [String; 11] {
+    let elo = match player.bound {
+        Some("at_least") => format!("> {}", fixed(player.elo, 0)),
+        Some(_) => format!("< {}", fixed(player.elo, 0)),
+        None => fixed(player.elo, 1),
+    };
+    let error = |end: Option<f64>| {
+        let end = end.filter(|_| player.bound.is_none());
+        end.map_or_else(String::new, |end| format!("{:.1}", (end - player.elo).abs()))
+    };
+    [
+        player.rank.to_string(),
+        player.name.clone(),
+        elo,
+        error(player.high),
+        error(player.low),
+        count(player.games),
+        count(player.wins),
+        count(player.draws),
+        count(player.losses),
+        percent(player.score),
+        player.los_next.map_or_else(String::new, percent),
+    ]
+}
+
+/// A count, with a unit where its digits would not fit beside the others.
+fn count(games: u64) -> String {
+    if games < 10_000_000 { games.to_string() } else { rate(games as f64) }
+}
+
+fn percent(share: f64) -> String {
+    format!("{:.1} %", 100.0 * share)
+}
+
+/// A name in a number of characters.
+fn cut(name: &str, room: usize) -> String {
+    // What moves the cursor in a name would move it in the table.
+    let name: String = name.chars().map(|c| if c.is_control() { '?' } else { c }).collect();
+    if name.chars().count() <= room {
+        return name;
+    }
+    name.chars().take(room - 1).chain(['…']).collect()
+}
+
+/// What holds for the pool as a whole.
+fn facts(document: &Document) -> Vec<(&'static str, String)> {
+    let mut facts = Vec::new();
+    let players = document.players.len();
+    facts.push((
+        "games",
+        format!("{} of {players} players; the unit of evidence is the {}", document.games, document.unit),
+    ));
+    facts.push((
+        "first seat",
+        match (document.seat_advantage, document.seat_advantage_interval) {
+            (Some(elo), Some([low, high])) => {
+                format!("worth {} Elo ({} to {})", signed(elo, 1), signed(low, 1), signed(high, 1))
+            }
+            (Some(elo), None) => format!("worth {} Elo", signed(elo, 1)),
+            (None, _) => "its advantage is not in the model, or cannot be told from the ratings".to_string(),
+        },
+    ));
+    facts.push(("draws", format!("{} of the games between equal players", percent(document.draw_rate))));
+    facts.push(("transitivity", match document.transitivity.p_value {
+        None => "cannot be tested: that takes several ways to compare the same players, and ten games a pairing".to_string(),
+        Some(p) if p < SURPRISING => format!(
+            "one number a player is not enough ({}): some pairings go against the ratings, and --residuals lists them",
+            probability(p)
+        ),
+        Some(p) => format!("nothing speaks against one number a player ({})", probability(p)),
+    }));
+    let zero = match (&document.anchor, document.average) {
+        (Some(anchor), _) => format!("the rating of {anchor} is given"),
+        (None, average) => format!("the mean rating is {}", average.unwrap_or(0.0)),
+    };
+    let errors = match document.replicas {
+        0 => "by the sandwich formula".to_string(),
+        replicas => format!("from {replicas} resampled pools"),
+    };
+    facts.push(("scale", zero));
+    facts.push(("+ and -", format!("to the ends of the 95 % interval, {errors}")));
+    if document.players.iter().any(|player| player.bound.is_some()) {
+        facts.push((
+            "> and <",
+            "who won or lost everything has no rating, only a bound: beyond it such a result has a probability of more \
+             than 5 %"
+                .to_string(),
+        ));
+    }
+    let skipped = &document.skipped;
+    let counts = [
+        (skipped.malformed, "malformed games"),
+        (skipped.unfinished, "unfinished games"),
+        (skipped.left_out as u64, "players with too few games"),
+    ];
+    let words: Vec<String> =
+        counts.iter().filter(|count| count.0 > 0).map(|(count, what)| format!("{count} {what}")).collect();
+    if !words.is_empty() {
+        facts.push(("left out", words.join(", ")));
+    }
+    facts
+}
+
+fn probability(p: f64) -> String {
+    if p < 0.0001 { "p < 0.0001".to_string() } else { format!("p = {p:.4}") }
+}
+
+fn write_crosstable(document: &Document, out: &mut impl Write) -> io::Result<()> {
+    let Some(table) = &document.crosstable else { return Ok(()) };
+    writeln!(out, "\nwon-drawn-lost by the row against the column")?;
+    write_matrix(document, out, |row, column| {
+        let meeting = table[row][column].as_ref();
+        meeting.map_or_else(String::new, |m| format!("{}-{}-{}", m.wins, m.draws, m.losses))
+    })
+}
+
+fn write_superiority(document: &Document, out: &mut impl Write) -> io::Result<()> {
+    let Some(table) = &document.los else { return Ok(()) };
+    writeln!(out, "\nlikelihood that the row is stronger than the column, in %")?;
+    write_matrix(document, out, |row, column| {
+        table[row][column].map_or_else(String::new, |share| format!("{:.1}", 100.0 * share))
+    })
+}
+
+/// A row and a column for each player, in as many bands of columns as the width asks for. Columns are numbered by row.
+fn write_matrix(
+    document: &Document,
+    out: &mut impl Write,
+    cell: impl Fn(usize, usize) -> String,
+) -> io::Result<()> {
+    let players = document.players.len();
+    let labels: Vec<String> = document
+        .players
+        .iter()
+        .enumerate()
+        .map(|(row, player)| format!("{} {}", row + 1, cut(&player.name, LABEL)))
+        .collect();
+    let all = || (0..players).flat_map(|row| (0..players).map(move |column| (row, column)));
+    let width =
+        all().map(|(row, column)| cell(row, column).len()).max().unwrap_or(0).max(players.to_string().len());
+    let label = labels.iter().map(|label| label.chars().count()).max().unwrap_or(0);
+    let band = (COLUMNS.saturating_sub(label) / (width + 2)).max(1);
+    let numbers: Vec<String> = (1..=players).map(|number| number.to_string()).collect();
+    for start in (0..players).step_by(band) {
+        let columns = start..(start + band).min(players);
+        let header = [("", Align::Left)].into_iter();
+        let header: Vec<_> =
+            header.chain(columns.clone().map(|column| (numbers[column].as_str(), Align::Right))).collect();
+        let mut table = Table::new(&header);
+        for (row, label) in labels.iter().enumerate() {
+            table.row([label.clone()].into_iter().chain(columns.clone().map(|column| cell(row, column))));
+        }
+        table.write(out)?;
+    }
+    Ok(())
+}
+
+fn write_residuals(document: &Document, out: &mut impl Write) -> io::Result<()> {
+    let Some(residuals) = &document.residuals else { return Ok(()) };
+    writeln!(out, "\npoints made against points expected, in standard deviations of the pairing")?;
+    let mut table = Table::new(&[
+        ("player", Align::Left),
+        ("against", Align::Left),
+        ("games", Align::Right),
+        ("made", Align::Right),
+        ("expected", Align::Right),
+        ("deviations", Align::Right),
+    ]);
+    for residual in residuals {
+        table.row([
+            cut(&residual.one, LABEL),
+            cut(&residual.other, LABEL),
+            residual.games.to_string(),
+            format!("{:.1}", residual.observed),
+            format!("{:.1}", residual.expected),
+            residual.deviations.map_or_else(String::new, |deviations| signed(deviations, 1)),
+        ]);
+    }
+    table.write(out)
+}

@@ -1,0 +1,377 @@
+//! The statistics' commands as a person or a program meets them: known values, odd input, exit codes.
+
+#![allow(clippy::unwrap_used, reason = "in a test a panic is the report")]
+
+mod binary;
+
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use binary::{agon, agon_with_input, json, refused};
+use serde_json::Value;
+
+/// A file of its own for a test, removed at its end.
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn new(name: &str, content: impl AsRef<[u8]>) -> Self {
+        let path = std::env::temp_dir().join(format!("agon-{}-{name}", std::process::id()));
+        std::fs::write(&path, content).unwrap();
+        Scratch(path)
+    }
+
+    fn path(&self) -> &str {
+        self.0.to_str().unwrap()
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
+#[track_caller]
+fn near(got: &Value, expected: f64, tolerance: f64) {
+    let number = got.as_f64().unwrap();
+    assert!((number - expected).abs() <= tolerance, "{number} is not {expected}");
+}
+
+fn rated(table: &str, arguments: &[&str]) -> Value {
+    let call = [&["ratings", "--csv", "-", "--json"], arguments].concat();
+    let answer = agon_with_input(&call, table.as_bytes());
+    assert_eq!(answer.code, 0, "{}", answer.err);
+    serde_json::from_str(&answer.out).unwrap()
+}
+
+fn player<'a>(document: &'a Value, name: &str) -> &'a Value {
+    document["players"].as_array().unwrap().iter().find(|player| player["name"] == name).unwrap()
+}
+
+fn pgn(white: &str, black: &str, result: &str, games: usize) -> String {
+    format!("[White \"{white}\"]\n[Black \"{black}\"]\n[Result \"{result}\"]\n\n1. e4 e5 {result}\n\n")
+        .repeat(games)
+}
+
+/// Outputs of fishtest and fastchess.
+#[test]
+fn sequential_tests_have_published_ratios() {
+    for (pairs, bounds, model, llr, verdict) in [
+        ("365,16618,36229,16974,390", "0,2", "normalised", 2.2504, "continue"),
+        ("127,4883,10712,5150,104", "-1.75,0.25", "normalised", 3.0102, "H1"),
+        ("223,9863,21279,10037,246", "0.5,2.5", "logistic", -3.0741, "H0"),
+        ("379,10170,21828,10640,343", "0,2", "normalised", 2.9455, "H1"),
+        ("13,37,50,25,3", "0,4", "normalised", -0.5491, "continue"),
+    ] {
+        let bounds = format!("--bounds={bounds}");
+        let test = json(&["sprt", "--pairs", pairs, &bounds, "--model", model, "--json"]);
+        near(&test["llr"], llr, 6e-5);
+        assert_eq!(test["verdict"], verdict);
+        near(&test["upper"], 2.94444, 5e-6);
+    }
+    let test = json(&["sprt", "--pairs", "34,54,63,64,75", "--bounds=0,2", "--json"]);
+    for (field, expected) in [("elo", 55.58), ("elo_error", 27.65), ("nelo", 57.94), ("nelo_error", 28.28)] {
+        near(&test[field], expected, 0.006);
+    }
+}
+
+#[test]
+fn sprt_has_the_documented_fields() {
+    let fields = [
+        "pairs",
+        "model",
+        "bounds",
+        "alpha",
+        "beta",
+        "llr",
+        "lower",
+        "upper",
+        "verdict",
+        "elo",
+        "elo_error",
+        "nelo",
+        "nelo_error",
+        "los",
+    ];
+    let of_pairs = json(&["sprt", "--pairs", "1,2,3,4,5", "--bounds=0,5", "--json"]);
+    let mut keys: Vec<&str> = of_pairs.as_object().unwrap().keys().map(String::as_str).collect();
+    let mut expected = fields.to_vec();
+    keys.sort_unstable();
+    expected.sort_unstable();
+    assert_eq!(keys, expected);
+    assert_eq!(of_pairs["pairs"], serde_json::json!([1, 2, 3, 4, 5]));
+    let of_games = json(&["sprt", "--wld", "60,10,30", "--bounds=0,5", "--model", "logistic", "--json"]);
+    assert!(of_games["pairs"].is_null());
+    assert_eq!(of_games["wld"], serde_json::json!([60, 10, 30]));
+}
+
+/// Sixty wins, thirty draws and ten losses are one difference, whichever command is asked and however it is told.
+#[test]
+fn a_score_of_three_quarters_is_the_same_everywhere() {
+    near(&json(&["elo", "--score", "0.75", "--json"])["elo"], 190.85, 0.002);
+    near(&json(&["elo", "--wld", "60,10,30", "--json"])["elo"], 190.85, 0.002);
+    near(&json(&["sprt", "--wld", "60,10,30", "--bounds=0,5", "--json"])["elo"], 190.85, 0.002);
+    near(&json(&["elo", "--difference", "190.85", "--json"])["score"], 0.75, 1e-5);
+    let table = rated("a,b,60,30,10\n", &["--anchor", "b"]);
+    near(&player(&table, "a")["elo"], 190.85, 0.002);
+    let games = [pgn("a", "b", "1-0", 60), pgn("a", "b", "1/2-1/2", 30), pgn("a", "b", "0-1", 10)].concat();
+    let file = Scratch::new("three-quarters.pgn", games);
+    let table = json(&["ratings", "--pgn", file.path(), "--anchor", "b", "--json"]);
+    near(&player(&table, "a")["elo"], 190.85, 0.002);
+    let words = agon(&["elo", "--wld", "60,10,30"]).out;
+    assert!(words.contains("Elo    +190.85 +- 62.05"), "{words}");
+}
+
+#[test]
+fn conversions_split_off_draws() {
+    let split = json(&["elo", "--score", "0.76", "--draw-rate", "0.3", "--json"]);
+    near(&split["draw"], 0.23845, 5e-6);
+    near(&split["win"], 0.64078, 5e-6);
+    near(&split["loss"], 0.12078, 5e-6);
+    assert_eq!(agon(&["elo", "--score", "1"]).out, "Elo    > 1199.8\nscore  100.00 %\n");
+    assert_eq!(agon(&["elo", "--difference", "0"]).out, "Elo    0.00\nscore  50.00 %\n");
+}
+
+#[test]
+fn wrong_calls_are_refused_with_a_sentence() {
+    let pairs = "pairs are five whole numbers from 0 to 1000000000000";
+    for counts in ["1,2,3", "-1,2,3,4,5", "1,2,3,4,NaN", "1,2,3,4,1e3", "1,2,3,4,99999999999999999999", ""] {
+        refused(&["sprt", "--pairs", counts, "--bounds=0,2"], pairs);
+    }
+    refused(&["elo", "--wld", "60,-10,30"], "games are three whole numbers");
+    let test = |bounds: &'static str| ["sprt", "--wld", "6,1,3", "--bounds", bounds];
+    refused(&test("2,0"), "the bounds 2 and 0 are reversed: the smaller comes first");
+    refused(&test("2,2"), "both bounds are 2");
+    refused(&test("nan,2"), "the bound NaN is not a number between -200 and 200");
+    refused(&test("0,1e9"), "the bound 1000000000 is not a number");
+    refused(&test("0"), "bounds are two numbers, the smaller first");
+    refused(&["sprt", "--bounds=0,2"], "give the results to test");
+    refused(
+        &["sprt", "--wld", "6,1,3", "--bounds=0,2", "--alpha", "0.7"],
+        "alpha is 0.7; an error rate lies between",
+    );
+    refused(&["sprt", "--wld", "6,1,3", "--bounds=0,2", "--beta", "NaN"], "beta is a number from 0 to 1");
+    refused(&["elo", "--score", "1.5"], "the score is a number from 0 to 1");
+    refused(&["elo", "--difference", "inf"], "the difference is a number from -10000 to 10000");
+    refused(&["elo"], "say what to convert");
+    refused(&["elo", "--score", "0.5", "--difference", "3"], "say what to convert");
+    refused(&["ratings"], "say what to rate");
+    refused(&["ratings", "--pgn", "/nonexistent/a.pgn"], "cannot read /nonexistent/a.pgn: No such file");
+    refused(&["ratings", "--pgn", "/"], "cannot read /: Is a directory");
+    refused(&["ratings", "--pgn", "-"], "there is nothing to rate: no games were found");
+    refused(&["ratings", "--csv", "-", "--replicas", "-3"], "the number of replicas is a whole number");
+}
+
+#[test]
+fn tables_and_files_that_cannot_be_rated_are_refused() {
+    let wrong = |table: &str, arguments: &[&str], sentence: &str| {
+        let file = Scratch::new(&format!("wrong-{}.csv", sentence.len()), table);
+        refused(&[&["ratings", "--csv", file.path()], arguments].concat(), sentence);
+    };
+    wrong("", &[], "there is nothing to rate: no games were found");
+    wrong("a,b,-1,0,0\n", &[], "csv:1: wins is `-1`; it is a whole number");
+    wrong("a,b,1,0,nan\n", &[], "csv:1: losses is `nan`");
+    wrong("a,a,1,0,0\n", &[], "csv:1: `a` is on both sides");
+    wrong("a,b,1,0,0\n", &["--min-games", "5"], "there is nothing to rate: nobody has 5 games");
+    wrong("a,b,1,0,3\n", &["--anchor", "z"], "the anchor `z` is none of the players: a, b");
+    wrong("a,b,1,0,3\n", &["--prior", "-1"], "the prior is a number from 0 to 1000000");
+    let file = Scratch::new("twice.pgn", pgn("a", "b", "1-0", 2));
+    refused(&["ratings", "--pgn", file.path(), file.path()], "is given twice; its games would count twice");
+    let alone = Scratch::new("alone.pgn", pgn("a", "a", "1-0", 2));
+    let answer = agon(&["ratings", "--pgn", alone.path()]);
+    assert_eq!((answer.code, answer.out.as_str()), (2, ""));
+    assert!(answer.err.contains(":1: a game is left out: `a` is on both sides"), "{}", answer.err);
+    assert!(
+        answer
+            .err
+            .ends_with("error: there is nothing to rate: of the games 2 are malformed and 0 unfinished\n")
+    );
+}
+
+/// Whatever the results are: numbers, bounds or nothing, in both forms, within eighty columns.
+#[test]
+fn odd_pools_have_answers_without_infinities() {
+    let mut many = String::new();
+    for player in 0..30 {
+        many.push_str(&format!(
+            "somebody with a long name {player},someone else {},{player},7,3\n",
+            player % 7
+        ));
+    }
+    for table in [
+        "a,b,0,10,0\n",
+        "a,b,10,0,0\n",
+        "a,b,1,0,0\n",
+        "a,b,3,3,3\nc,d,1,0,0\n",
+        "a,b,5,0,0\nb,c,5,0,0\nc,d,5,0,0\n",
+        "a,b,5,0,0\nb,c,5,0,0\nc,a,5,0,0\n",
+        "a,b,1000000000000,0,1\n",
+        "a,b,1000000000000,1000000000000,1000000000000\nb,c,1,0,1\n",
+        "a,b,0,0,0\nc,d,1,1,1\n",
+        many.as_str(),
+    ] {
+        let all = ["--los", "--crosstable", "--residuals"];
+        for arguments in [vec![], vec!["--replicas", "0"], vec!["--prior", "1"], vec!["--no-seat-advantage"]]
+        {
+            let call = [&["ratings", "--csv", "-"][..], &all, &arguments].concat();
+            let answer = agon_with_input(&call, table.as_bytes());
+            assert_eq!((answer.code, answer.err.as_str()), (0, ""), "{table} {arguments:?}");
+            for line in answer.out.lines() {
+                assert!(line.chars().count() <= 80, "{line}");
+                assert!(!line.ends_with(' ') && !line.contains("NaN") && !line.contains("inf"), "{line}");
+            }
+            for player in rated(table, &arguments)["players"].as_array().unwrap() {
+                assert!(player["elo"].as_f64().unwrap().abs() < 20_000.0, "{player}");
+                let ends = [&player["low"], &player["high"]].map(Value::is_number);
+                let expected = match player["bound"].as_str() {
+                    None => [true, true],
+                    Some("at_least") => [true, false],
+                    Some(_) => [false, true],
+                };
+                assert_eq!(ends, expected, "{player}");
+            }
+        }
+    }
+    for counts in ["0,0,0", "7,0,0", "0,7,0", "0,0,7", "1000000000000,1000000000000,1000000000000"] {
+        for call in [&["elo", "--wld", counts][..], &["sprt", "--wld", counts, "--bounds=0,5"]] {
+            let answer = agon(call);
+            assert_eq!((answer.code, answer.err.as_str()), (0, ""), "{call:?}");
+            assert!(!answer.out.contains("NaN") && !answer.out.contains("inf"), "{}", answer.out);
+        }
+    }
+}
+
+#[test]
+fn ratings_have_the_documented_fields() {
+    let table = rated("a,b,60,30,10\nb,a,20,30,50\nc,a,9,0,0\n", &["--los", "--crosstable", "--residuals"]);
+    for field in ["run", "complete", "players", "seat_advantage", "draw_rate", "components"] {
+        assert!(table.get(field).is_some(), "{field}");
+    }
+    assert!(table["run"].is_null());
+    assert_eq!(
+        (&table["complete"], &table["unit"], &table["games"]),
+        (&true.into(), &"game".into(), &209.into())
+    );
+    assert_eq!(table["components"], serde_json::json!([["c", "a", "b"]]));
+    for field in [
+        "rank", "name", "elo", "low", "high", "bound", "games", "wins", "draws", "losses", "score",
+        "los_next",
+    ] {
+        assert!(player(&table, "a").get(field).is_some(), "{field}");
+    }
+    assert_eq!(player(&table, "c")["bound"], "at_least");
+    assert_eq!(table["crosstable"][1][2], serde_json::json!({ "wins": 110, "draws": 60, "losses": 30 }));
+    assert!(table["los"][1][2].as_f64().unwrap() > 0.99);
+    assert_eq!(table["residuals"][0]["games"], 200);
+}
+
+/// As a person sees it.
+#[test]
+fn a_pool_in_words() {
+    let table =
+        "Anna,Bert,6,3,1\nBert,Clara,5,0,5\nClara,Anna,2,4,4\nAnna,Clara,5,4,1\nDora,Anna,4,0,0\nx,y,1,0,1\n";
+    let answer =
+        agon_with_input(&["ratings", "--csv", "-", "--replicas", "0", "--average", "1500"], table.as_bytes());
+    assert_eq!((answer.code, answer.err.as_str()), (0, ""));
+    let lines: Vec<&str> = answer.out.lines().collect();
+    assert_eq!(lines[0], "No results connect these 2 groups of players. Each is rated by itself: ratings");
+    assert_eq!(lines[1], "of different groups cannot be compared.");
+    assert_eq!(lines[3], "group 1");
+    assert!(lines[4].starts_with("#  player") && lines[4].ends_with("LOS"), "{}", lines[4]);
+    assert!(
+        lines[5].starts_with("1  Dora    > ") && lines[5].ends_with("  4   4   0   0  100.0 %"),
+        "{}",
+        lines[5]
+    );
+    assert!(lines[6].starts_with("2  Anna    15"), "{}", lines[6]);
+    assert!(answer.out.contains("> and <       who won or lost everything has no rating, only a bound"));
+    assert!(answer.out.contains("scale         the mean rating is 1500"));
+}
+
+#[test]
+fn the_scale_is_what_was_asked() {
+    let table = "a,b,60,30,10\nb,a,20,30,50\nb=1,a,1,2,3\n";
+    let elo = |arguments: &[&str], name: &str| {
+        player(&rated(table, &[&["--replicas", "0"], arguments].concat()), name)["elo"].as_f64().unwrap()
+    };
+    let gap = elo(&[], "a") - elo(&[], "b");
+    let same = |got: f64, expected: f64| assert!((got - expected).abs() < 1e-6, "{got} is not {expected}");
+    same(elo(&[], "a") + elo(&[], "b") + elo(&[], "b=1"), 0.0);
+    same(elo(&["--average", "2300"], "a") - elo(&[], "a"), 2300.0);
+    same(elo(&["--anchor", "b"], "a"), gap);
+    same(elo(&["--anchor", "b=2000"], "a"), 2000.0 + gap);
+    // A name may hold an equals sign: who played comes first.
+    same(elo(&["--anchor", "b=1"], "b=1"), 0.0);
+    same(elo(&["--anchor", "b=1=-50.5"], "b=1"), -50.5);
+}
+
+/// The same games in several files, tables and orders are the same pool, whatever the number of threads.
+#[test]
+fn sources_and_threads_do_not_matter() {
+    let one = Scratch::new("one.pgn", [pgn("a", "b", "1-0", 30), pgn("b", "c", "1/2-1/2", 20)].concat());
+    let two = Scratch::new("two.pgn", [pgn("c", "a", "0-1", 10), pgn("b", "a", "1-0", 15)].concat());
+    let rest = Scratch::new("rest.csv", "b,c,5,0,9\nc,a,7,0,0\n");
+    let files = |order: [&str; 2], threads: &str| {
+        let sources = ["--pgn", order[0], order[1], "--csv", rest.path()];
+        json(&[&["ratings", "--json", "--replicas", "50", "--threads", threads][..], &sources].concat())
+    };
+    let first = files([one.path(), two.path()], "1");
+    assert_eq!(first, files([two.path(), one.path()], "3"));
+    assert_eq!(first, rated("a,b,30,0,0\nb,a,15,0,0\nb,c,5,20,9\nc,a,7,0,10\n", &["--replicas", "50"]));
+    assert_ne!(
+        first["players"][0]["low"],
+        rated("a,b,30,0,0\nb,a,15,0,0\nb,c,5,20,9\nc,a,7,0,10\n", &["--replicas", "50", "--seed", "2"])["players"]
+            [0]["low"]
+    );
+}
+
+#[test]
+fn malformed_games_are_named_and_counted() {
+    let bad = "[White \"a\"]\n[Result \"1-0\"]\n\n1-0\n\n".repeat(12);
+    let text = [bad, pgn("a", "b", "1-0", 3), pgn("a", "b", "*", 2), pgn("b", "a", "1-0", 2)].concat();
+    let answer = agon_with_input(&["ratings", "--pgn", "-", "--json"], text.as_bytes());
+    assert_eq!(answer.code, 0);
+    let lines: Vec<&str> = answer.err.lines().collect();
+    assert_eq!(lines.len(), 11);
+    assert_eq!(lines[1], "standard input:6: a game is left out: the tag Black names nobody");
+    assert_eq!(lines[10], "and 2 malformed games more");
+    let table: Value = serde_json::from_str(&answer.out).unwrap();
+    assert_eq!(table["games"], 5);
+    assert_eq!(table["skipped"], serde_json::json!({ "unfinished": 2, "malformed": 12, "players": 0 }));
+    let words = agon_with_input(&["ratings", "--pgn", "-"], text.as_bytes()).out;
+    assert!(words.contains("left out      12 malformed games, 2 unfinished games"), "{words}");
+}
+
+/// A reader that has seen enough of a long answer ends it without an error.
+#[test]
+fn a_closed_pipe_is_no_failure() {
+    let mut table = String::new();
+    for player in 0..150 {
+        table.push_str(&format!("a{player},b,3,2,1\n"));
+    }
+    let file = Scratch::new("pipe.csv", table);
+    let mut child = Command::new(env!("CARGO_BIN_EXE_agon"))
+        .args(["ratings", "--replicas", "0", "--los", "--crosstable", "--csv", file.path()])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(String::from_utf8(output.stderr).unwrap(), "");
+    assert_eq!(output.status.code(), Some(0));
+}
+
+#[test]
+fn bench_stats_measures_what_is_asked() {
+    let document = json(&["bench", "stats", "pairs", "sprt", "workers", "--simulations", "20", "--json"]);
+    assert_eq!(document["coverage"].as_array().unwrap().len(), 15);
+    assert!(
+        document["coverage"].as_array().unwrap().iter().all(|row| row["coverage"].as_f64().unwrap() > 0.5)
+    );
+    assert_eq!(document["sprt"].as_array().unwrap().len(), 12);
+    assert_eq!(document["sprt"][0]["tests"], 20);
+    assert_eq!(document["rankings"].as_array().unwrap().len(), 0);
+    let words = agon(&["bench", "stats", "workers", "--simulations", "5"]);
+    assert!(words.out.starts_with("how often workers are flagged\n"), "{}", words.out);
+}
