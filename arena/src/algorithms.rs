@@ -103,7 +103,7 @@ const NULL_MOVE: OptionInfo = OptionInfo {
     name: "null_move",
     default: "false",
     domain: Domain::Flag,
-    about: "cut off where even passing is too good",
+    about: "cut off where even passing is too good: tic-tac-toe, chess, chinese-checkers",
 };
 const LATE_MOVE_REDUCTIONS: OptionInfo = OptionInfo {
     name: "late_move_reductions",

@@ -18,6 +18,7 @@ use crate::config::PlayerConfig;
 use crate::error::ConfigError;
 use crate::player::{Player, chance_player, duel_player, many_player};
 use crate::record::{GameRecord, IterationRecord, MoveRecord, SearchRecord};
+use crate::roster::rotations;
 use crate::seeds::Place;
 
 /// Why something cannot be played.
@@ -438,7 +439,7 @@ impl<G: Complete> Sheet<G> {
     }
 }
 
-/// A bout: one opening, played once in each rotation of its seats.
+/// A bout: one opening, played once in each rotation of its circle of players.
 #[derive(Clone, PartialEq, Debug)]
 pub struct BoutRequest {
     /// Where its games start.
@@ -454,17 +455,13 @@ pub struct BoutRequest {
 }
 
 impl BoutRequest {
-    /// The games of the bout: in game `r` each player sits `r` seats further back.
+    /// The games of the bout: in game `r` each player sits `r` seats further back, until everybody sits as at first.
     pub fn games(&self) -> impl Iterator<Item = GameRequest> + '_ {
-        (0..self.players.len()).map(|rotation| {
-            let mut seats = self.players.clone();
-            seats.rotate_left(rotation);
-            GameRequest {
-                opening: self.opening.clone(),
-                seats,
-                limits: self.limits.clone(),
-                place: Place { run: self.run_seed, bout: self.bout, game: rotation as u32 },
-            }
+        rotations(&self.players).enumerate().map(|(rotation, seats)| GameRequest {
+            opening: self.opening.clone(),
+            seats,
+            limits: self.limits.clone(),
+            place: Place { run: self.run_seed, bout: self.bout, game: rotation as u32 },
         })
     }
 }

@@ -114,6 +114,17 @@ fn check_together(
     if has("quiescence") && settings.flag("quiescence") && !info.noisy {
         return refuse("quiescence", format!("{} has no noisy moves; leave `quiescence` out", info.name));
     }
+    if has("null_move") && settings.flag("null_move") && !info.passing_hurts {
+        let allowed: Vec<&str> =
+            GAMES.iter().filter(|info| info.passing_hurts).map(|info| info.name).collect();
+        let reason = format!(
+            "in {} passing can be better than every move, so that a null move proves nothing; leave `null_move` out, \
+             which is for {}",
+            info.name,
+            allowed.join(", ")
+        );
+        return refuse("null_move", reason);
+    }
     if has("pruning") && settings.flag("pruning") {
         if settings.word("values") != "shares" {
             let reason = "max-n prunes soundly only where values sum to a constant; write values = \"shares\" beside it";

@@ -1,7 +1,7 @@
 //! From configuration text to games played: only here games meet algorithms.
 //!
-//! [`algorithms`] lists what can be configured, [`config`] reads a player, [`arena`] seats players at a game and plays.
-//! Deliberately not here: files, networks, threads, schedules.
+//! [`algorithms`] lists what can be configured, [`config`] reads a player, [`arena`] seats players at a game and plays,
+//! [`roster`] says who meets whom. Deliberately not here: files, networks, threads, and when a run ends.
 
 pub mod algorithms;
 pub mod arena;
@@ -10,6 +10,7 @@ pub mod error;
 pub mod limit;
 mod player;
 pub mod record;
+pub mod roster;
 pub mod seeds;
 pub mod settings;
 
@@ -19,4 +20,5 @@ pub use config::PlayerConfig;
 pub use error::ConfigError;
 pub use limit::parse_limit;
 pub use record::{GameRecord, IterationRecord, MoveRecord, SearchRecord};
+pub use roster::{Roster, RosterError};
 pub use seeds::Place;

@@ -285,6 +285,11 @@ fn wrong_configurations_are_refused_with_what_is_allowed() {
             "search = { algorithm = \"pvs\", quiescence = true }",
             "tic-tac-toe has no noisy moves",
         ),
+        (
+            "othello",
+            "search = { algorithm = \"pvs\", null_move = true }",
+            "in othello passing can be better than every move, so that a null move proves nothing; leave `null_move` out, which is for tic-tac-toe, chess, chinese-checkers",
+        ),
         ("othello", "search = { algorithm = \"uct\", c = nan }", "`c` must be a number from 0 to 1000"),
         ("othello", "search = { algorithm = \"uct\", c = -1 }", "`c` must be a number from 0 to 1000"),
         (
@@ -335,6 +340,26 @@ fn wrong_configurations_are_refused_with_what_is_allowed() {
     ] {
         let error = PlayerConfig::parse(&game(name), text).unwrap_err().to_string();
         assert!(error.contains(said), "{text}: {error}");
+    }
+}
+
+#[test]
+fn null_moves_are_for_the_games_that_the_help_names() {
+    for info in GAMES.iter().filter(|info| !info.chance) {
+        let spec = game(&if info.seats.len() > 1 {
+            format!("{}:seats=2", info.name)
+        } else {
+            info.name.to_string()
+        });
+        for algorithm in fitting(Family::Duel) {
+            let Some(option) = algorithm.options.iter().find(|option| option.name == "null_move") else {
+                continue;
+            };
+            let text = format!("search = {{ algorithm = \"{}\", null_move = true }}", algorithm.name);
+            assert_eq!(PlayerConfig::parse(&spec, &text).is_ok(), info.passing_hurts, "{}", info.name);
+            let mut named = option.about.split([' ', ',']);
+            assert_eq!(named.any(|word| word == info.name), info.passing_hurts, "{}", info.name);
+        }
     }
 }
 

@@ -418,6 +418,19 @@ fn a_match_counts_what_every_player_did() {
         assert!(player["score"].is_number() && player["mean_payoff"].is_number(), "{player}");
     }
     assert_eq!(players[0]["wins"], players[1]["losses"]);
+    // Two players in three seats: all 2^3 - 2 ways to fill them over each opening.
+    let filled = json(&[
+        "match",
+        "rolit:seats=3",
+        "--players",
+        "random,greedy",
+        "--games",
+        "12",
+        "--limit",
+        "nodes=9",
+        "--json",
+    ]);
+    assert_eq!((&filled["games"], filled["players"][0]["games"].as_u64()), (&12.into(), Some(18)));
     refused(&["match", "tic-tac-toe", "--players", "pvs"], "a match needs two players or more");
 }
 

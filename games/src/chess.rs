@@ -355,6 +355,9 @@ impl Keyed for Chess {
 }
 
 impl Reseat for Chess {
+    /// But for endings of a few pieces, where zugzwang decides now and then.
+    const PASSING_HURTS: bool = true;
+
     fn reseat(&self, seat: Seat) -> Option<Self> {
         let mut position = self.clone();
         (seat == self.mover() || position.pass()).then_some(position)

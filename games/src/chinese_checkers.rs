@@ -355,6 +355,9 @@ impl<const SEATS: usize> Keyed for ChineseCheckers<SEATS> {
 }
 
 impl<const SEATS: usize> Reseat for ChineseCheckers<SEATS> {
+    /// It is a race.
+    const PASSING_HURTS: bool = true;
+
     fn reseat(&self, seat: Seat) -> Option<Self> {
         let key = self.key ^ TURN_KEYS[self.mover.index()] ^ TURN_KEYS[seat.index()];
         (!self.over()).then(|| ChineseCheckers { mover: seat, key, ..self.clone() })

@@ -204,6 +204,11 @@ pub trait Keyed: Game {
 
 /// A position with the turn given to any seat, the one that has it included.
 pub trait Reseat: Game {
+    /// Whether to pass, were it allowed, would hardly ever be better than the best move. Not so where zugzwang is common
+    /// (connect-four, checkers, nim), where few moves are worth more than many (othello, kalah), or where a pass is a
+    /// move of the rules (go).
+    const PASSING_HURTS: bool = false;
+
     /// This position with `seat` to move, or nothing where that makes no sense (the seat is out or has no move,
     /// a king would be left in check); never nothing for the seat whose turn it is. Precondition: the turn is a
     /// player's.

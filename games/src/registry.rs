@@ -77,6 +77,8 @@ pub struct GameInfo {
     pub path_dependent: bool,
     /// Whether, as a duel, it has noisy moves for quiescence search to follow.
     pub noisy: bool,
+    /// Whether, as a duel, passing would hardly ever be better than the best move.
+    pub passing_hurts: bool,
     /// The parameters.
     pub parameters: &'static [Parameter],
     /// The features with their default weights.
@@ -84,7 +86,7 @@ pub struct GameInfo {
 }
 
 macro_rules! info {
-    ($game:ty, $seats:expr, $chance:expr, $noisy:expr) => {
+    ($game:ty, $seats:expr, $chance:expr, $noisy:expr, $passing_hurts:expr) => {
         GameInfo {
             name: <$game>::NAME,
             summary: <$game>::SUMMARY,
@@ -93,6 +95,7 @@ macro_rules! info {
             turns: <$game>::TURNS,
             path_dependent: <$game>::PATH_DEPENDENT,
             noisy: $noisy,
+            passing_hurts: $passing_hurts,
             parameters: <$game>::PARAMETERS,
             features: <$game>::FEATURES,
         }
@@ -109,9 +112,9 @@ macro_rules! register {
     ) => {
         /// Every game, in the order of the families.
         pub static GAMES: &[GameInfo] = &[
-            $(info!($duel, &[2], false, <$duel>::NOISY),)*
-            $(info!($many<2>, &[2, $($seats),*], false, <$many<2>>::NOISY),)*
-            $(info!($chance, &[2], true, false),)*
+            $(info!($duel, &[2], false, <$duel>::NOISY, <$duel>::PASSING_HURTS),)*
+            $(info!($many<2>, &[2, $($seats),*], false, <$many<2>>::NOISY, <$many<2>>::PASSING_HURTS),)*
+            $(info!($chance, &[2], true, false, false),)*
         ];
 
         impl GameSpec {

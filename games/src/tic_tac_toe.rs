@@ -125,6 +125,9 @@ impl Keyed for TicTacToe {
 }
 
 impl Reseat for TicTacToe {
+    /// One more own square never harms.
+    const PASSING_HURTS: bool = true;
+
     fn reseat(&self, seat: Seat) -> Option<Self> {
         Some(TicTacToe { mover: seat, ..self.clone() })
     }

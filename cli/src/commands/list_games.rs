@@ -135,6 +135,9 @@ fn kind(info: &GameInfo) -> Vec<&'static str> {
     if info.path_dependent {
         kind.push("history");
     }
+    if info.passing_hurts {
+        kind.push("null move");
+    }
     kind
 }
 

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use agon_arena::{Arena, BoutRequest, GameRecord, Opening, Place, PlayerConfig, Surroundings};
+use agon_arena::{Arena, BoutRequest, GameRecord, Opening, Place, PlayerConfig, Roster, Surroundings};
 use agon_games::GameSpec;
 use agon_search::Limit;
 use clap::Args;
@@ -28,7 +28,8 @@ pub struct Match {
     /// One more player: an algorithm's name, or TOML such as 'search = { algorithm = "uct", c = 1.2 }'
     #[arg(long = "player", value_name = "PLAYER")]
     more: Vec<String>,
-    /// How many games at least; whole bouts are played, each opening once in every rotation of the seats
+    /// How many games at least; whole bouts are played, each opening once in every rotation of the seats. With fewer
+    /// players than seats the bouts go through every way to fill them
     #[arg(long, default_value_t = 20, value_parser = whole::<u64>("the number of games", 1, 10_000_000), allow_negative_numbers = true)]
     games: u64,
     /// The limit of each move: ms=50, cpu_ms=50, nodes=1000, depth=6 or clock_ms=60000,increment_ms=100
@@ -90,7 +91,6 @@ impl Match {
             .chain(&self.more)
             .map(|text| read_player(&game, text.trim()))
             .collect::<Result<_, _>>()?;
-        let seats = game.parameters().seats();
         if named.len() < 2 {
             let example = "--players pvs,uct";
             return Err(
@@ -98,8 +98,9 @@ impl Match {
             );
         }
         let configs: Vec<PlayerConfig> = named.iter().map(|player| player.config.clone()).collect();
-        let groups = groups(named.len(), seats);
-        let bouts = self.games.div_ceil(seats as u64).max(1);
+        let seats = game.parameters().seats();
+        let roster = Roster::round_robin(seats, named.len())?;
+        let bouts = roster.bouts(self.games);
         let lines = Mutex::new(names(&named));
         let taken = AtomicU64::new(0);
         let threads = self.threads.map_or_else(cores, usize::from);
@@ -107,7 +108,7 @@ impl Match {
         Arena::new(&game, &configs, Surroundings::system())?;
         let outcome: anyhow::Result<()> = std::thread::scope(|scope| {
             let workers: Vec<_> = (0..threads)
-                .map(|_| scope.spawn(|| self.work(&game, &configs, limit, &groups, bouts, &taken, &lines)))
+                .map(|_| scope.spawn(|| self.work(&game, &configs, limit, &roster, bouts, &taken, &lines)))
                 .collect();
             workers
                 .into_iter()
@@ -116,7 +117,9 @@ impl Match {
         outcome?;
         let mut lines = lines.into_inner().expect("no thread panicked");
         lines.iter_mut().for_each(Line::sum_up);
-        let document = Document { game: game.to_string(), games: bouts * seats as u64, players: lines };
+        // Every seat of a game is a game of the player in it.
+        let games = lines.iter().map(|line| line.games).sum::<u64>() / seats as u64;
+        let document = Document { game: game.to_string(), games, players: lines };
         let mut out = io::stdout().lock();
         if self.json {
             serde_json::to_writer(&mut out, &document)?;
@@ -133,7 +136,7 @@ impl Match {
         game: &GameSpec,
         configs: &[PlayerConfig],
         limit: Limit,
-        groups: &[Vec<usize>],
+        roster: &Roster,
         bouts: u64,
         taken: &AtomicU64,
         lines: &Mutex<Vec<Line>>,
@@ -144,12 +147,11 @@ impl Match {
             if bout >= bouts {
                 return Ok(());
             }
-            // Every group meets over the same openings in turn.
-            let group = &groups[(bout % groups.len() as u64) as usize];
-            let place = Place { run: self.seed, bout: bout / groups.len() as u64, game: 0 };
+            let table = roster.table(bout);
+            let place = Place { run: self.seed, bout: table.opening, game: 0 };
             let request = BoutRequest {
                 opening: Opening { position: None, moves: arena.random_opening(place, self.random_plies)? },
-                players: group.clone(),
+                players: table.circle,
                 limits: vec![limit; configs.len()],
                 run_seed: self.seed,
                 bout,
@@ -168,24 +170,6 @@ impl Match {
 
 fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
-}
-
-/// Who meets whom: all groups of as many players as there are seats, or, with fewer players, all of them in turn.
-fn groups(players: usize, seats: usize) -> Vec<Vec<usize>> {
-    if players <= seats {
-        return vec![(0..seats).map(|seat| seat % players).collect()];
-    }
-    let mut groups: Vec<Vec<usize>> = vec![Vec::new()];
-    for _ in 0..seats {
-        groups = groups
-            .into_iter()
-            .flat_map(|group| {
-                let next = group.last().map_or(0, |last| last + 1);
-                (next..players).map(move |player| group.iter().copied().chain([player]).collect())
-            })
-            .collect();
-    }
-    groups
 }
 
 /// A line a player; players of the same name get numbers.
@@ -279,17 +263,4 @@ fn write_document(document: &Document, out: &mut impl Write) -> io::Result<()> {
         ]);
     }
     table.write(out)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn groups_fill_the_seats() {
-        assert_eq!(groups(2, 2), [[0, 1]]);
-        assert_eq!(groups(3, 2), [[0, 1], [0, 2], [1, 2]]);
-        assert_eq!(groups(2, 4), [[0, 1, 0, 1]]);
-        assert_eq!(groups(4, 3).len(), 4);
-    }
 }

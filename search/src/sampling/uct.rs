@@ -227,10 +227,11 @@ impl<G: SamplingRules, E: Evaluate<G>> Uct<G, E> {
         self.options.solver && G::SEATS == 2
     }
 
-    /// An end that the tree has reached is proven.
+    /// An end that the tree has reached is proven, unless chance had a part in it: nobody chooses its outcomes, so that
+    /// no proof rises through them.
     fn prove_end(&mut self, position: &G, node: usize) {
         let Some(Step { seat: Some(seat), .. }) = self.path.last().copied() else { return };
-        if self.solves() {
+        if self.solves() && self.path[1..].iter().all(|step| step.seat.is_some()) {
             self.tree.nodes[node].status = match position.payoff(seat).signum() {
                 1 => Status::Win,
                 0 => Status::Draw,
@@ -251,8 +252,9 @@ impl<G: SamplingRules, E: Evaluate<G>> Uct<G, E> {
     }
 
     /// The child of the root to play: a proven win at once, else by mean or by visits, never one without a visit if
-    /// there is another.
+    /// there is another. A proven draw is visited no more: by visits it is played unless one that is better is open.
     fn best_child(&self) -> usize {
+        let has_draw = self.tree.nodes[0].has_draw;
         let worth = |node: &Node<G::Move>| {
             let visited = f64::from(u8::from(node.visits > 0));
             let (mean, visits) = (node.mean(), f64::from(node.visits));
@@ -260,7 +262,11 @@ impl<G: SamplingRules, E: Evaluate<G>> Uct<G, E> {
                 (Status::Win, _) => (3.0, -f64::from(node.distance)),
                 (Status::Loss, _) => (-1.0, f64::from(node.distance)),
                 (_, Final::Value) => (visited * (1.0 + mean), visits),
-                (_, Final::Visits) => (visited, visits + mean / 2.0),
+                (Status::Draw, Final::Visits) => (1.5, 0.0),
+                (Status::Open, Final::Visits) if has_draw && mean > Status::Draw.reward() => {
+                    (2.0 * visited, visits)
+                }
+                (Status::Open, Final::Visits) => (visited, visits + mean / 2.0),
             }
         };
         let children = self.tree.children(0);

@@ -24,7 +24,16 @@ fn answer<G: DuelRules, E: Evaluate<G>>(
     options: Options,
     depth: u32,
 ) -> Answer<G::Move> {
-    let limit = Limit::Depth(depth);
+    limited(root, evaluator, options, Limit::Depth(depth))
+}
+
+/// The answer of a search that begins with nothing kept.
+pub fn limited<G: DuelRules, E: Evaluate<G>>(
+    root: &G,
+    evaluator: E,
+    options: Options,
+    limit: Limit,
+) -> Answer<G::Move> {
     let mut search = DuelSearch::new(options, evaluator);
     let answer = deepen(&mut search, root, budget(limit), &mut |_| ());
     assert!(is_legal_line(root, &answer.line), "{root:?}, {options:?}: {:?}", answer.line);
@@ -33,7 +42,7 @@ fn answer<G: DuelRules, E: Evaluate<G>>(
 
 /// The value of a position for `seat` straight from the definition: no window, no table, nothing shared with the
 /// searches.
-fn definition<G: DuelRules, E: Evaluate<G>>(
+pub fn definition<G: DuelRules, E: Evaluate<G>>(
     position: &G,
     seat: Seat,
     depth: u32,
@@ -49,7 +58,7 @@ fn definition<G: DuelRules, E: Evaluate<G>>(
 }
 
 /// The moves of a position and their values for `seat`.
-fn children<G: DuelRules, E: Evaluate<G>>(
+pub fn children<G: DuelRules, E: Evaluate<G>>(
     position: &G,
     seat: Seat,
     depth: u32,

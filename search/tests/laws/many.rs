@@ -172,7 +172,7 @@ struct Agree {
 }
 
 /// Positions somewhere in random games.
-fn positions<G: agon_games::Complete>(start: &G, count: u64, plies: usize) -> Vec<G> {
+pub fn positions<G: agon_games::Complete>(start: &G, count: u64, plies: usize) -> Vec<G> {
     let mut scratch = Vec::new();
     (0..count)
         .map(|seed| {

@@ -1,18 +1,24 @@
 //! UCT finds what full search finds, its solver proves it, and rewards go to the right seats.
 
+use agon_games::backgammon::Backgammon;
+use agon_games::pig::Pig;
 use agon_games::random::mix;
-use agon_games::{ChanceGame, DuelGame, GameSpec, Keyed, ManyGame, Parameters, Seat, Turn, Visitor};
+use agon_games::{
+    Chance, ChanceGame, DuelGame, Game, GameSpec, Keyed, ManyGame, Notation, Parameters, Seat, Setup, Turn,
+    Visitor,
+};
 use agon_search::baseline::{Greedy, RandomPlayer};
 use agon_search::deepening::deepen;
 use agon_search::duel::{self, DuelSearch};
-use agon_search::evaluate::Linear;
+use agon_search::evaluate::{Evaluate, Linear};
 use agon_search::sampling::monte_carlo::MonteCarlo;
 use agon_search::sampling::uct::{Final, Options, Uct};
 use agon_search::sampling::{Playout, Rollout, SamplingRules};
 use agon_search::{Answer, Limit, Proof, Searcher};
 
+use crate::chance::ExactPig;
 use crate::duel::budget;
-use crate::tree::{ManyTree, NodeValue, RandomTree, Shape};
+use crate::tree::{ChanceTree, ManyTree, NodeValue, RandomTree, Shape};
 
 fn playout() -> Playout {
     Playout { rollout: Rollout::Uniform, plies: 0, scale: 4.0 }
@@ -32,41 +38,47 @@ fn options() -> Options {
 
 fn uct<G: SamplingRules>(root: &G, options: Options, simulations: u64, seed: u64) -> Answer<G::Move>
 where
-    NodeValue: agon_search::evaluate::Evaluate<G>,
+    NodeValue: Evaluate<G>,
 {
     Uct::new(options, NodeValue).search(root, budget(Limit::Nodes(simulations)), seed, &mut |_| ())
 }
 
-/// The payoffs of a finite tree by max-n, straight from the definition, and the best first moves for the mover.
-fn max_n<const SEATS: usize>(position: &ManyTree<SEATS>) -> ([i32; SEATS], Vec<u8>) {
-    use agon_games::Game;
+/// All payoffs of a finite tree that max-n may end with: where a mover is indifferent among its moves, or cannot tell
+/// because another seat is, each of them may be the one.
+fn max_n<const SEATS: usize>(position: &ManyTree<SEATS>) -> Vec<[i32; SEATS]> {
     let Turn::Player(mover) = position.turn() else {
-        return (std::array::from_fn(|seat| position.payoff(Seat(seat as u8))), Vec::new());
+        return vec![std::array::from_fn(|seat| position.payoff(Seat(seat as u8)))];
     };
-    let mut moves = Vec::new();
-    position.moves(&mut moves);
-    let mut best: Option<[i32; SEATS]> = None;
-    let mut choices = Vec::new();
-    for mv in moves {
-        let mut next = position.clone();
-        next.play(mv);
-        let (payoffs, _) = max_n(&next);
-        let own = payoffs[mover.index()];
-        match best {
-            Some(known) if own < known[mover.index()] => {}
-            Some(known) if own == known[mover.index()] => choices.push(mv),
-            _ => {
-                best = Some(payoffs);
-                choices = vec![mv];
-            }
-        }
-    }
-    (best.unwrap(), choices)
+    let children: Vec<_> = first_moves(position).into_iter().map(|(_, next)| max_n(&next)).collect();
+    let (worst, best) = (least(mover), most(mover));
+    let sure = children.iter().map(|child| worst(child)).max().unwrap();
+    children.into_iter().filter(|child| best(child) >= sure).flatten().collect()
 }
 
+fn least<const SEATS: usize>(seat: Seat) -> impl Fn(&[[i32; SEATS]]) -> i32 {
+    move |payoffs| payoffs.iter().map(|payoffs| payoffs[seat.index()]).min().unwrap()
+}
+
+fn most<const SEATS: usize>(seat: Seat) -> impl Fn(&[[i32; SEATS]]) -> i32 {
+    move |payoffs| payoffs.iter().map(|payoffs| payoffs[seat.index()]).max().unwrap()
+}
+
+/// The moves of a position and where they lead.
+fn first_moves<G: Game>(position: &G) -> Vec<(G::Move, G)> {
+    let mut moves = Vec::new();
+    position.moves(&mut moves);
+    let next = |mv| {
+        let mut next = position.clone();
+        next.play(mv);
+        (mv, next)
+    };
+    moves.into_iter().map(next).collect()
+}
+
+/// In how many trees with a clear best move UCT plays it, and how many there are.
 fn converges<const SEATS: usize>() -> (u32, u32) {
     let (mut right, mut trees) = (0, 0);
-    for seed in 0..60 {
+    for seed in 0..120 {
         let shape = Shape {
             seed: mix(seed, 1000 + SEATS as u64),
             width: 2 + seed % 3,
@@ -76,23 +88,187 @@ fn converges<const SEATS: usize>() -> (u32, u32) {
             last: 3,
         };
         let root = ManyTree::<SEATS>(RandomTree::new(shape));
-        let (_, choices) = max_n(&root);
-        let answer = uct(&root, options(), 20_000, seed);
-        trees += 1;
-        right += u32::from(choices.contains(&answer.best));
+        let Turn::Player(mover) = root.turn() else { continue };
+        let moves: Vec<_> = first_moves(&root).into_iter().map(|(mv, next)| (mv, max_n(&next))).collect();
+        // Clear: whatever the indifferent do, no other move pays as much.
+        let clear = moves.iter().find(|(mv, payoffs)| {
+            let others = moves.iter().filter(|(other, _)| other != mv);
+            others.map(|(_, others)| most(mover)(others)).all(|other| other < least(mover)(payoffs))
+        });
+        let Some((best, _)) = clear.filter(|_| moves.len() > 1) else { continue };
+        // With two seats the solver may prove it; with more it has nothing to say.
+        for (choice, solver) in
+            [(Final::Value, false), (Final::Visits, false), (Final::Value, true), (Final::Visits, true)]
+        {
+            let answer = uct(&root, Options { choice, solver, ..options() }, 20_000, seed);
+            trees += 1;
+            right += u32::from(answer.best == *best);
+        }
     }
     (right, trees)
 }
 
 #[test]
 fn converges_to_the_best_move_for_any_number_of_seats() {
-    // Where seats are indifferent among their moves max-n itself is not unique; most trees must agree all the same.
-    let two = converges::<2>();
-    assert_eq!(two.0, two.1, "two seats");
-    for (right, trees) in [converges::<3>(), converges::<4>()] {
-        println!("{right} of {trees} trees");
-        assert!(right * 100 >= trees * 85, "{right} of {trees}");
+    for (seats, (right, trees)) in
+        [(2, converges::<2>()), (3, converges::<3>()), (4, converges::<4>()), (6, converges::<6>())]
+    {
+        println!("{seats} seats: {right} of {trees} clear decisions");
+        assert!(trees >= 40, "{seats} seats: {trees}");
+        assert_eq!(right, trees, "{seats} seats");
     }
+}
+
+/// What adds up in the counters of every search that samples: one leaf a simulation, and every position entered is on
+/// the way down the tree or in a playout.
+fn counts_add_up<M>(answer: &Answer<M>, limit: u64) {
+    let counters = &answer.counters;
+    assert_eq!((counters.simulations, counters.leaves), (limit, limit), "{counters:?}");
+    let in_tree = counters.nodes - 1 - counters.playout_plies;
+    assert!(in_tree >= limit && in_tree <= limit * u64::from(counters.selective_depth), "{counters:?}");
+    assert_eq!((counters.cutoffs, counters.table_probes, counters.researches), (0, 0, 0));
+}
+
+/// The expected payoff of a finite position for a seat, straight from the definition.
+fn expected<G: Game + Chance>(position: &G, seat: Seat) -> f64 {
+    let values = || first_moves(position).into_iter().map(|(_, next)| expected(&next, seat));
+    match position.turn() {
+        Turn::Over => f64::from(position.payoff(seat)),
+        Turn::Player(mover) if mover == seat => values().fold(f64::NEG_INFINITY, f64::max),
+        Turn::Player(_) => values().fold(f64::INFINITY, f64::min),
+        Turn::Chance => {
+            let weighed = first_moves(position)
+                .into_iter()
+                .map(|(outcome, next)| f64::from(position.weight(outcome)) * expected(&next, seat));
+            weighed.sum::<f64>() / f64::from(position.total_weight())
+        }
+    }
+}
+
+/// Whether UCT plays the best move of a position, by value and by visits and with the solver, and says only what is true
+/// of it; nothing where the best is not better than the rest by `margin`.
+fn decides<G: SamplingRules + Chance, E: Evaluate<G> + Clone>(
+    root: &G,
+    evaluator: &E,
+    simulations: u64,
+    margin: f64,
+) -> Option<bool> {
+    let Turn::Player(seat) = root.turn() else { return None };
+    let mut moves: Vec<_> =
+        first_moves(root).into_iter().map(|(mv, next)| (expected(&next, seat), mv)).collect();
+    moves.sort_by(|one, other| other.0.total_cmp(&one.0));
+    if moves.len() < 2 || moves[0].0 - moves[1].0 < margin {
+        return None;
+    }
+    let ways = [(Final::Visits, false), (Final::Value, false), (Final::Visits, true)];
+    Some(ways.into_iter().all(|(choice, solver)| {
+        let mut search = Uct::new(Options { choice, solver, ..options() }, evaluator.clone());
+        let answer = search.search(root, budget(Limit::Nodes(simulations)), 1, &mut |_| ());
+        if !solver {
+            counts_add_up(&answer, simulations);
+        }
+        // What is proven is certain.
+        match answer.value.proof {
+            Some(Proof::Win(_)) => assert!(moves[0].0 > 0.0 && expected_sign(root, seat) == 1, "{root:?}"),
+            Some(Proof::Loss(_)) => assert!(expected_sign(root, seat) == -1, "{root:?}"),
+            None => {}
+        }
+        answer.best == moves[0].1
+    }))
+}
+
+/// Who wins a position whatever chance does: 1 for `seat`, -1 for the other, 0 if that is not certain.
+fn expected_sign<G: Game + Chance>(position: &G, seat: Seat) -> i32 {
+    let certain = |wanted: i32, seat| certainly(position, seat).then_some(wanted);
+    certain(1, seat).or_else(|| certain(-1, seat.other())).unwrap_or(0)
+}
+
+/// Whether `seat` wins whatever the other and chance do.
+fn certainly<G: Game + Chance>(position: &G, seat: Seat) -> bool {
+    let mut children = first_moves(position).into_iter().map(|(_, next)| next);
+    match position.turn() {
+        Turn::Over => position.payoff(seat) > 0,
+        Turn::Player(mover) if mover == seat => children.any(|next| certainly(&next, seat)),
+        _ => children.all(|next| certainly(&next, seat)),
+    }
+}
+
+#[test]
+fn converges_to_the_best_move_where_chance_decides_too() {
+    let (mut right, mut trees) = (0, 0);
+    for seed in 0..200 {
+        let shape = Shape {
+            seed: mix(seed, 2000),
+            width: 2 + seed % 3,
+            alternate: seed % 2 == 0,
+            meets: false,
+            ends: [0, 6][(seed % 2) as usize],
+            last: 4,
+        };
+        // A tenth of the range of the payoffs.
+        let Some(found) = decides(&ChanceTree(RandomTree::new(shape)), &NodeValue, 10_000, 0.6) else {
+            continue;
+        };
+        trees += 1;
+        right += u32::from(found);
+    }
+    println!("{right} of {trees} clear decisions of random trees");
+    assert!(trees > 60);
+    assert_eq!(right, trees);
+}
+
+#[test]
+fn pig_is_sampled_towards_its_exact_solution() {
+    let exact = ExactPig::solve(12);
+    let spec = GameSpec::parse("pig:target=12").unwrap();
+    let (mut right, mut decisions) = (0, 0);
+    for own in (0..12).step_by(2) {
+        for other in (0..12).step_by(2) {
+            for total in 2..12 - own {
+                let text = format!("{own} {other} {total} 0 decide 60");
+                let Ok(root) = Pig::from_position(spec.parameters(), &text) else { continue };
+                let (roll, hold) = (exact.roll(own, other, total), exact.hold(own, other, total));
+                if (roll - hold).abs() < 0.1 {
+                    continue;
+                }
+                let best = if roll > hold { "roll" } else { "hold" };
+                let mut search =
+                    Uct::new(Options { choice: Final::Visits, ..options() }, Linear::default_of::<Pig>());
+                let answer = search.search(&root, budget(Limit::Nodes(5_000)), 1, &mut |_| ());
+                counts_add_up(&answer, 5_000);
+                decisions += 1;
+                right += u32::from(root.move_text(answer.best) == best);
+            }
+        }
+    }
+    println!("{right} of {decisions} clear decisions of pig");
+    assert!(decisions > 50);
+    assert_eq!(right, decisions);
+}
+
+#[test]
+fn bearing_off_is_sampled_towards_its_exact_solution() {
+    let spec = GameSpec::parse("backgammon").unwrap();
+    let evaluator = Linear::default_of::<Backgammon>();
+    let (mut right, mut decisions) = (0, 0);
+    for far in 2..=6 {
+        for near in 2..=far {
+            for roll in ["21", "31", "32", "41", "43", "52"] {
+                // The other side bears off its last checkers with its next roll, or almost.
+                for other in ["1:1,off:14", "4:1,1:1,off:13"] {
+                    let own = if far == near { format!("{far}:2") } else { format!("{far}:1,{near}:1") };
+                    let text = format!("{own},1:1,off:12 {other} x {roll} 97");
+                    let root = Backgammon::from_position(spec.parameters(), &text).unwrap();
+                    let Some(found) = decides(&root, &evaluator, 10_000, 0.1) else { continue };
+                    decisions += 1;
+                    right += u32::from(found);
+                }
+            }
+        }
+    }
+    println!("{right} of {decisions} clear decisions of bearing off");
+    assert!(decisions > 10);
+    assert_eq!(right, decisions);
 }
 
 /// The solver against minimax on a small game: the same result, and a move that keeps it.
@@ -176,7 +352,6 @@ fn the_same_seed_gives_the_same_answer_and_the_tree_is_bounded() {
 
 #[test]
 fn a_tree_that_is_kept_follows_the_game() {
-    use agon_games::Game;
     let shape = Shape { seed: 8, width: 4, alternate: true, meets: false, ends: 0, last: 12 };
     let mut position = ManyTree::<2>(RandomTree::new(shape));
     let mut search = Uct::new(options(), NodeValue);
@@ -196,7 +371,6 @@ fn a_tree_that_is_kept_follows_the_game() {
 
 #[test]
 fn all_options_play_legal_moves_within_their_limit() {
-    use agon_games::Game;
     let shape = Shape { seed: 5, width: 6, alternate: false, meets: false, ends: 7, last: 20 };
     let root = ManyTree::<3>(RandomTree::new(shape));
     let mut legal = Vec::new();

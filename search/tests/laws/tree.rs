@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 
-use agon_games::random::mix;
+use agon_games::random::{Random, below, mix};
 use agon_games::{Chance, Deterministic, Duel, Game, Keyed, Noisy, Ordered, Payoffs, Reseat, Seat, Turn};
 use agon_search::Score;
 use agon_search::evaluate::Evaluate;
@@ -252,6 +252,25 @@ impl Game for ChanceTree {
         3 * self.0.payoff(seat)
     }
 
+    /// Outcomes by their weights.
+    fn sample(&self, random: &mut Random, scratch: &mut Vec<u8>) -> u8 {
+        scratch.clear();
+        self.moves(scratch);
+        if self.turn() != Turn::Chance {
+            return scratch[below(random, scratch.len())];
+        }
+        let mut drawn = below(random, self.total_weight() as usize) as u32;
+        *scratch
+            .iter()
+            .find(|&&outcome| {
+                let weight = self.weight(outcome);
+                let found = drawn < weight;
+                drawn = drawn.saturating_sub(weight);
+                found
+            })
+            .unwrap()
+    }
+
     fn ply_bound(&self) -> u32 {
         u32::MAX
     }
@@ -314,6 +333,8 @@ impl<const SEATS: usize> Game for ManyTree<SEATS> {
 
     fn play(&mut self, mv: u8) {
         let mover = self.0.mover;
+        // What a move leads to depends on who makes it, which best-reply search decides.
+        self.0.node = mix(self.0.node, u64::from(mover.0));
         self.0.play(mv);
         self.0.mover = if self.0.shape.alternate {
             mover.next(SEATS)

@@ -1,0 +1,357 @@
+//! Who meets whom, and who sits where: the pure way from the number of a bout to its players by seat.
+//!
+//! A bout plays the rotations of one circle of players, so that everybody sits everywhere. With at least as many
+//! players as seats a pairing is a group of different players, and the circles it can sit in take turns from opening to
+//! opening. With fewer, a pairing is a way to fill the seats in which each player has at least one. Deliberately not
+//! here: which opening a number stands for, and when a run ends.
+
+/// Why players cannot be seated.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RosterError {
+    /// Somebody must play.
+    #[error("there is no player; name at least one")]
+    NoPlayers,
+    /// The groups cannot be counted.
+    #[error("{players} players make too many groups of {seats}; name fewer players")]
+    TooManyGroups {
+        /// How many players there are.
+        players: usize,
+        /// How many seats.
+        seats: usize,
+    },
+    /// The hero of a gauntlet is not there.
+    #[error("the hero is player {hero}, and there are {players}, counted from 0")]
+    NoHero {
+        /// The number of the hero.
+        hero: usize,
+        /// How many players there are.
+        players: usize,
+    },
+}
+
+/// A bout as the roster knows it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Table {
+    /// Which opening it plays, counted from 0: all pairings meet over the first before any meets over the second.
+    pub opening: u64,
+    /// Which pairing meets, below [`Roster::pairings`].
+    pub pairing: u64,
+    /// The players in the order of the seats of its first game.
+    pub circle: Vec<usize>,
+}
+
+/// All bouts between the players of a run, in their order.
+#[derive(Clone, Debug)]
+pub struct Roster {
+    groups: Groups,
+    /// Circles of places in a group, each in one of its rotations.
+    circles: Vec<Vec<usize>>,
+}
+
+/// Which players meet.
+#[derive(Clone, Copy, Debug)]
+enum Groups {
+    /// There are fewer players than seats and all meet; every circle is a pairing.
+    One,
+    /// `count` groups of `size` players who are numbered below `players` once the hero, who is in all of them, is left
+    /// out; every group is a pairing.
+    Many { count: u64, size: usize, players: usize, hero: Option<usize> },
+}
+
+impl Roster {
+    /// Everybody meets everybody. There is at least one seat.
+    pub fn round_robin(seats: usize, players: usize) -> Result<Roster, RosterError> {
+        Roster::new(seats, players, None)
+    }
+
+    /// The player `hero` meets everybody; the others meet only where it sits with them. There is at least one seat.
+    pub fn gauntlet(seats: usize, players: usize, hero: usize) -> Result<Roster, RosterError> {
+        Roster::new(seats, players, Some(hero))
+    }
+
+    fn new(seats: usize, players: usize, hero: Option<usize>) -> Result<Roster, RosterError> {
+        if players == 0 {
+            return Err(RosterError::NoPlayers);
+        }
+        if let Some(hero) = hero.filter(|&hero| hero >= players) {
+            return Err(RosterError::NoHero { hero, players });
+        }
+        if players < seats {
+            return Ok(Roster { groups: Groups::One, circles: fillings(seats, players) });
+        }
+        let heroes = usize::from(hero.is_some());
+        let (size, others) = (seats - heroes, players - heroes);
+        let count = binomial(others, size).ok_or(RosterError::TooManyGroups { players, seats })?;
+        Ok(Roster { groups: Groups::Many { count, size, players: others, hero }, circles: orders(seats) })
+    }
+
+    /// How many pairings meet over each opening.
+    pub fn pairings(&self) -> u64 {
+        match self.groups {
+            Groups::One => self.circles.len() as u64,
+            Groups::Many { count, .. } => count,
+        }
+    }
+
+    /// After how many openings everything is balanced: who sits where, and who follows whom. Then the circles repeat.
+    pub fn cycle(&self) -> u64 {
+        match self.groups {
+            Groups::One => 1,
+            Groups::Many { .. } => self.circles.len() as u64,
+        }
+    }
+
+    /// The bout with this number.
+    pub fn table(&self, bout: u64) -> Table {
+        let (opening, pairing) = (bout / self.pairings(), bout % self.pairings());
+        let circle = match self.groups {
+            Groups::One => self.circles[pairing as usize].clone(),
+            Groups::Many { size, players, hero, .. } => {
+                let group = group(pairing, size, players, hero);
+                let order = &self.circles[(opening % self.cycle()) as usize];
+                order.iter().map(|&place| group[place]).collect()
+            }
+        };
+        Table { opening, pairing, circle }
+    }
+
+    /// The least number of bouts, from the first on, that have at least so many games.
+    pub fn bouts(&self, games: u64) -> u64 {
+        let lengths: Vec<u64> = match self.groups {
+            Groups::One => self.circles.iter().map(|circle| period(circle) as u64).collect(),
+            Groups::Many { .. } => vec![self.circles[0].len() as u64],
+        };
+        let round: u64 = lengths.iter().sum();
+        let (mut bouts, mut left) = (games / round * lengths.len() as u64, games % round);
+        for length in lengths {
+            if left == 0 {
+                break;
+            }
+            bouts += 1;
+            left = left.saturating_sub(length);
+        }
+        bouts
+    }
+}
+
+/// The seatings of a bout, each once: in the next everybody sits one seat further back. A circle that repeats itself, as
+/// ABAB does, has fewer rotations than seats.
+pub fn rotations(circle: &[usize]) -> impl Iterator<Item = Vec<usize>> + '_ {
+    (0..period(circle)).map(|rotation| rotated(circle, rotation))
+}
+
+fn rotated(circle: &[usize], rotation: usize) -> Vec<usize> {
+    let mut seats = circle.to_vec();
+    seats.rotate_left(rotation);
+    seats
+}
+
+/// After how many rotations a circle looks as before.
+fn period(circle: &[usize]) -> usize {
+    (1..circle.len()).find(|&rotation| rotated(circle, rotation) == circle).unwrap_or(circle.len())
+}
+
+/// All `(seats - 1)!` circles of different players, each followed by its reverse, so that who follows whom is balanced
+/// after two of them as well as it can be.
+fn orders(seats: usize) -> Vec<Vec<usize>> {
+    let mut orders = Vec::new();
+    for tail in sequences(seats, seats - 1) {
+        let different = tail.iter().enumerate().all(|(place, player)| !tail[..place].contains(player));
+        // The first player stays where it is: the rotations do the rest. A reverse comes with what it reverses.
+        if different && !tail.contains(&0) && tail.first() <= tail.last() {
+            let circle = |tail: &mut dyn Iterator<Item = usize>| [0].into_iter().chain(tail).collect();
+            orders.push(circle(&mut tail.iter().copied()));
+            if tail.len() > 1 {
+                orders.push(circle(&mut tail.iter().rev().copied()));
+            }
+        }
+    }
+    orders
+}
+
+/// Every way to fill the seats in which each player has at least one, but of those that are rotations of each other only
+/// the first; the most even ones first, so that a run that ends early is fair.
+fn fillings(seats: usize, players: usize) -> Vec<Vec<usize>> {
+    let held = |circle: &[usize], player| circle.iter().filter(|&&other| other == player).count();
+    let uneven = |circle: &Vec<usize>| {
+        let counts = || (0..players).map(|player| held(circle, player));
+        counts().max().unwrap_or(0) - counts().min().unwrap_or(0)
+    };
+    let mut fillings: Vec<Vec<usize>> = sequences(players, seats)
+        .into_iter()
+        .filter(|circle| (0..players).all(|player| held(circle, player) > 0))
+        .filter(|circle| rotations(circle).all(|rotation| *circle <= rotation))
+        .collect();
+    fillings.sort_by_key(uneven);
+    fillings
+}
+
+/// All sequences of so many numbers below `bound`, in order.
+fn sequences(bound: usize, length: usize) -> Vec<Vec<usize>> {
+    (0..length).fold(vec![Vec::new()], |shorter, _| {
+        let longer = |sequence: Vec<usize>| {
+            (0..bound).map(move |number| sequence.iter().copied().chain([number]).collect())
+        };
+        shorter.into_iter().flat_map(longer).collect()
+    })
+}
+
+/// The group of this rank in lexicographic order, its hero, if it has one, in front.
+fn group(mut rank: u64, size: usize, players: usize, hero: Option<usize>) -> Vec<usize> {
+    let mut group: Vec<usize> = hero.into_iter().collect();
+    let mut missing = size;
+    for player in 0..players {
+        if missing == 0 {
+            break;
+        }
+        let with =
+            binomial(players - player - 1, missing - 1).expect("no part has more groups than the whole");
+        if rank < with {
+            // Those from the hero on were numbered as if it were not there.
+            group.push(player + usize::from(hero.is_some_and(|hero| hero <= player)));
+            missing -= 1;
+        } else {
+            rank -= with;
+        }
+    }
+    group
+}
+
+/// How many groups of `size` there are among so many, if that can be counted.
+fn binomial(of: usize, size: usize) -> Option<u64> {
+    if size > of {
+        return Some(0);
+    }
+    let mut groups: u128 = 1;
+    for step in 0..size {
+        // Always a whole number: so many groups of `step + 1`.
+        groups = groups.checked_mul((of - step) as u128)? / (step + 1) as u128;
+    }
+    u64::try_from(groups).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    /// Every game of a whole cycle.
+    fn games(roster: &Roster) -> Vec<Vec<usize>> {
+        let bouts = roster.cycle() * roster.pairings();
+        (0..bouts).flat_map(|bout| rotations(&roster.table(bout).circle).collect::<Vec<_>>()).collect()
+    }
+
+    /// Whether a count is the same for all that are asked.
+    fn balanced<T>(of: impl IntoIterator<Item = T>, count: impl Fn(T) -> usize) -> bool {
+        of.into_iter().map(count).collect::<BTreeSet<_>>().len() <= 1
+    }
+
+    #[test]
+    fn a_cycle_has_every_seating_once_and_is_balanced() {
+        for seats in 2..=6 {
+            for players in 1..=8 {
+                let roster = Roster::round_robin(seats, players).unwrap();
+                let games = games(&roster);
+                // 1. By definition: every seating of different players, or every one in which all take part.
+                let expected: BTreeSet<Vec<usize>> = sequences(players, seats)
+                    .into_iter()
+                    .filter(|seating| {
+                        let different = seating.iter().collect::<BTreeSet<_>>().len();
+                        different == seats.min(players)
+                    })
+                    .collect();
+                assert_eq!(games.len(), expected.len(), "{players} players in {seats} seats");
+                assert_eq!(games.iter().cloned().collect::<BTreeSet<_>>(), expected);
+                // 2. Everybody sits in each seat equally often.
+                let pairs = |first: usize, second: usize| {
+                    (0..first).flat_map(move |one| (0..second).map(move |other| (one, other)))
+                };
+                let sits =
+                    |(player, seat): (usize, usize)| games.iter().filter(|game| game[seat] == player).count();
+                assert!(balanced(pairs(players, seats), sits), "{players} players in {seats} seats");
+                // 3. Everybody follows everybody else equally often.
+                let follows = |(one, other): (usize, usize)| {
+                    let places = games.iter().flat_map(|game| (0..seats).map(move |seat| (game, seat)));
+                    places
+                        .filter(|(game, seat)| game[*seat] == one && game[(seat + 1) % seats] == other)
+                        .count()
+                };
+                let different = pairs(players, players).filter(|(one, other)| one != other);
+                assert!(balanced(different, follows), "{players} players in {seats} seats");
+            }
+        }
+    }
+
+    #[test]
+    fn known_rosters() {
+        let circles = |seats, players, bouts: u64| {
+            let roster = Roster::round_robin(seats, players).unwrap();
+            (0..bouts).map(|bout| roster.table(bout).circle).collect::<Vec<_>>()
+        };
+        assert_eq!(circles(2, 3, 4), [[0, 1], [0, 2], [1, 2], [0, 1]]);
+        assert_eq!(circles(3, 3, 3), [[0, 1, 2], [0, 2, 1], [0, 1, 2]]);
+        assert_eq!(circles(4, 4, 2), [[0, 1, 2, 3], [0, 3, 2, 1]]);
+        assert_eq!(circles(4, 2, 4), [[0, 0, 1, 1], [0, 1, 0, 1], [0, 0, 0, 1], [0, 1, 1, 1]]);
+        assert_eq!(rotations(&[0, 1, 0, 1]).collect::<Vec<_>>(), [[0, 1, 0, 1], [1, 0, 1, 0]]);
+        for seats in 3..=6 {
+            let games = games(&Roster::round_robin(seats, 2).unwrap()).len();
+            assert_eq!(games, (1 << seats) - 2, "two types in {seats} seats");
+        }
+    }
+
+    #[test]
+    fn every_pairing_meets_over_an_opening_before_the_next() {
+        for (seats, players) in [(2, 5), (3, 5), (4, 2), (6, 4)] {
+            let roster = Roster::round_robin(seats, players).unwrap();
+            for bout in 0..5 * roster.pairings() {
+                let table = roster.table(bout);
+                assert_eq!(table.opening * roster.pairings() + table.pairing, bout);
+                let members = |circle: &[usize]| circle.iter().copied().collect::<BTreeSet<_>>();
+                let before = roster.table(table.pairing);
+                assert_eq!(members(&table.circle), members(&before.circle), "a pairing keeps its players");
+            }
+        }
+    }
+
+    #[test]
+    fn a_gauntlet_is_the_part_of_a_round_robin_that_its_hero_plays() {
+        for (seats, players) in [(2, 2), (2, 5), (3, 5), (4, 4), (4, 6), (4, 3)] {
+            let all: BTreeSet<_> = games(&Roster::round_robin(seats, players).unwrap()).into_iter().collect();
+            for hero in 0..players {
+                let gauntlet = games(&Roster::gauntlet(seats, players, hero).unwrap());
+                let set: BTreeSet<_> = gauntlet.iter().cloned().collect();
+                let expected: BTreeSet<_> = all.iter().filter(|game| game.contains(&hero)).cloned().collect();
+                assert_eq!((gauntlet.len(), &set), (expected.len(), &expected), "hero {hero} of {players}");
+            }
+        }
+    }
+
+    #[test]
+    fn bouts_for_so_many_games() {
+        for (seats, players) in [(2, 2), (2, 5), (3, 3), (4, 2), (6, 2), (6, 4), (3, 1)] {
+            let roster = Roster::round_robin(seats, players).unwrap();
+            let mut played = vec![0];
+            for bout in 0..200 {
+                played.push(played[bout as usize] + rotations(&roster.table(bout).circle).count() as u64);
+            }
+            for games in 0..played[199] {
+                let least = played.iter().position(|&sum| sum >= games).unwrap() as u64;
+                assert_eq!(roster.bouts(games), least, "{games} games of {players} players in {seats} seats");
+            }
+        }
+    }
+
+    #[test]
+    fn large_fields_are_ranked_without_being_listed() {
+        let roster = Roster::round_robin(6, 1000).unwrap();
+        assert_eq!(roster.pairings(), 1_368_173_298_991_500);
+        assert_eq!(roster.table(0).circle, [0, 1, 2, 3, 4, 5]);
+        assert_eq!(roster.table(roster.pairings() - 1).circle, [994, 995, 996, 997, 998, 999]);
+        let error = Roster::round_robin(6, 1_000_000).unwrap_err();
+        assert_eq!(error, RosterError::TooManyGroups { players: 1_000_000, seats: 6 });
+        assert_eq!(Roster::round_robin(2, 0).unwrap_err(), RosterError::NoPlayers);
+        assert_eq!(Roster::gauntlet(2, 3, 3).unwrap_err(), RosterError::NoHero { hero: 3, players: 3 });
+    }
+}

@@ -1,0 +1,302 @@
+//! What a search answers whose budget ends in the middle of an iteration, for every budget there can be.
+//!
+//! The rule: the last completed iteration answers; a better move of the unfinished one replaces its move only if that
+//! move has been searched again too. Without a completed iteration the best so far answers, and the first move before.
+
+use agon_games::random::mix;
+use agon_games::{ChanceGame, DuelGame, Game, GameSpec, ManyGame, Parameters, Seat, Turn, Visitor};
+use agon_search::chance::{self, ChanceSearch};
+use agon_search::deepening::{Iterate, deepen};
+use agon_search::duel::{Algorithm, Driver, DuelRules, DuelSearch, Options};
+use agon_search::evaluate::{Evaluate, Linear};
+use agon_search::many::{self, ManySearch, ThreatRule, Values};
+use agon_search::ordering::{Order, Stage};
+use agon_search::value::{INFINITY, end_score, proof};
+use agon_search::{Answer, Limit, Score, Value};
+
+use crate::duel::{budget, children};
+use crate::tree::{ChanceTree, ManyTree, NodeValue, RandomTree, Shape};
+
+/// A root move that has been searched: in which iteration, what it was worth, and how many nodes the whole search had
+/// entered by then.
+#[derive(Debug)]
+struct Done<M> {
+    depth: u32,
+    mv: M,
+    value: Score,
+    after: u64,
+}
+
+/// A slow alpha-beta, or minimax if it does not prune, that counts what it enters.
+struct Counting<'a, E> {
+    evaluator: &'a mut E,
+    prunes: bool,
+    nodes: u64,
+    horizon: bool,
+}
+
+impl<E> Counting<'_, E> {
+    /// Enters a position and returns its value for `seat`.
+    fn enter<G: DuelRules>(
+        &mut self,
+        position: &G,
+        seat: Seat,
+        depth: u32,
+        window: (Score, Score),
+        ply: usize,
+    ) -> Score
+    where
+        E: Evaluate<G>,
+    {
+        self.nodes += 1;
+        let Turn::Player(mover) = position.turn() else { return end_score(position.payoff(seat), ply) };
+        if depth == 0 {
+            self.horizon = true;
+            return self.evaluator.evaluate(position, seat);
+        }
+        let (sign, (alpha, beta)) = if mover == seat { (1, window) } else { (-1, (-window.1, -window.0)) };
+        let mut moves = Vec::new();
+        position.moves(&mut moves);
+        let mut best = -INFINITY;
+        for mv in moves {
+            let mut next = position.clone();
+            next.play(mv);
+            best = best.max(self.enter(&next, mover, depth - 1, (alpha.max(best), beta), ply + 1));
+            if self.prunes && best >= beta {
+                break;
+            }
+        }
+        sign * best
+    }
+
+    /// Everything that a search to the end of the tree does at the root, in its order.
+    fn timeline<G: DuelRules>(&mut self, root: &G) -> Vec<Done<G::Move>>
+    where
+        E: Evaluate<G>,
+    {
+        let Turn::Player(seat) = root.turn() else { return Vec::new() };
+        let mut moves = Vec::new();
+        root.moves(&mut moves);
+        let mut timeline = Vec::new();
+        for depth in 1.. {
+            self.nodes += 1;
+            self.horizon = false;
+            let mut best = -INFINITY;
+            for &mv in &moves {
+                let mut next = root.clone();
+                next.play(mv);
+                let value = self.enter(&next, seat, depth - 1, (best, INFINITY), 1);
+                best = best.max(value);
+                timeline.push(Done { depth, mv, value, after: self.nodes });
+            }
+            if proof(best).is_some() || !self.horizon {
+                break;
+            }
+        }
+        timeline
+    }
+}
+
+/// The rule, word by word: the move, the value and the depth that a search which may enter `nodes` answers with.
+fn rule<M: Copy + PartialEq>(first: M, timeline: &[Done<M>], nodes: u64) -> (M, Value, u32) {
+    let mut answer = (first, Value { number: 0.0, proof: None }, 0);
+    for iteration in timeline.chunk_by(|one, other| one.depth == other.depth) {
+        let done: Vec<&Done<M>> = iteration.iter().take_while(|done| done.after <= nodes).collect();
+        // Of equally good moves the first.
+        let Some(lead) = done.iter().rev().max_by_key(|done| done.value) else { break };
+        if done.len() == iteration.len() {
+            answer = (lead.mv, Value::from(lead.value), lead.depth);
+            continue;
+        }
+        if answer.2 == 0 || done.iter().any(|done| done.mv == answer.0) {
+            answer.0 = lead.mv;
+        }
+        break;
+    }
+    answer
+}
+
+/// Follows the rule for every limit of nodes and returns in how many of them the unfinished iteration spoke.
+fn follows_the_rule<G: DuelRules, E: Evaluate<G> + Clone>(root: &G, evaluator: &E) -> u64 {
+    let mut spoke = 0;
+    for algorithm in [Algorithm::Minimax, Algorithm::AlphaBeta] {
+        let prunes = algorithm == Algorithm::AlphaBeta;
+        let mut counting = Counting { evaluator: &mut evaluator.clone(), prunes, nodes: 0, horizon: false };
+        let timeline = counting.timeline(root);
+        let all = counting.nodes;
+        let finished = |depth| {
+            timeline
+                .iter()
+                .filter(|done| done.depth == depth)
+                .max_by_key(|done| (done.value, -(done.after as i64)))
+        };
+        for nodes in 0..=all + 2 {
+            let mut search = DuelSearch::new(Options::plain(algorithm), evaluator.clone());
+            let found = deepen(&mut search, root, budget(Limit::Nodes(nodes)), &mut |_| ());
+            let mut moves = Vec::new();
+            root.moves(&mut moves);
+            let expected = rule(moves[0], &timeline, nodes);
+            assert_eq!(
+                (found.best, found.value, found.depth),
+                expected,
+                "{root:?}, {algorithm:?}, {nodes} of {all} nodes"
+            );
+            assert_eq!(found.counters.nodes, nodes.min(all), "{root:?}, {algorithm:?}");
+            assert_eq!(found.line.first(), Some(&found.best));
+            spoke += u64::from(finished(found.depth).is_some_and(|done| done.mv != found.best));
+        }
+    }
+    spoke
+}
+
+struct Follow;
+
+impl Visitor for Follow {
+    type Output = u64;
+    fn duel<G: DuelGame>(self, parameters: &Parameters) -> u64 {
+        follows_the_rule(&G::initial(parameters).unwrap(), &Linear::default_of::<G>())
+    }
+    fn many<G: ManyGame>(self, _: &Parameters) -> u64 {
+        unreachable!("a duel was asked for")
+    }
+    fn chance<G: ChanceGame>(self, _: &Parameters) -> u64 {
+        unreachable!("a duel was asked for")
+    }
+}
+
+#[test]
+fn every_limit_of_nodes_is_answered_by_the_rule() {
+    let mut spoke = 0;
+    for seed in 0..60 {
+        let shape = Shape {
+            seed: mix(seed, 500),
+            width: 2 + seed % 3,
+            alternate: seed % 2 == 0,
+            meets: false,
+            ends: [0, 9][(seed % 2) as usize],
+            last: 4 + seed % 2,
+        };
+        spoke += follows_the_rule(&RandomTree::new(shape), &NodeValue);
+    }
+    for game in ["nim:heaps=1-2-3", "grundy:heaps=8", "kalah:holes=2,seeds=2"] {
+        spoke += GameSpec::parse(game).unwrap().visit(Follow);
+    }
+    println!("{spoke} answers were those of an unfinished iteration");
+    assert!(spoke > 100);
+}
+
+/// What every deepening search owes to every limit: the iterations that it completes are those of a search without one,
+/// all that is allowed is spent, and the move is legal. Returns the answers.
+fn is_a_part_of_the_whole<G: Game, S: Iterate<G>>(
+    root: &G,
+    search: impl Fn() -> S,
+    depth: u32,
+) -> Vec<Answer<G::Move>> {
+    let whole = deepen(&mut search(), root, budget(Limit::Depth(depth)), &mut |_| ());
+    let all = whole.counters.nodes;
+    let mut legal = Vec::new();
+    root.moves(&mut legal);
+    let mut answers: Vec<Answer<G::Move>> = Vec::new();
+    // Every limit where there are few, else a hundred of them and all iterations' ends.
+    let mut limits: Vec<u64> = (0..all).step_by(1 + all as usize / 100).chain([all]).collect();
+    let ends = whole.iterations.iter().scan(0, |sum, iteration| {
+        *sum += iteration.nodes;
+        Some(*sum)
+    });
+    limits.extend(ends.clone());
+    limits.sort_unstable();
+    for nodes in limits {
+        let found = deepen(&mut search(), root, budget(Limit::Nodes(nodes)), &mut |_| ());
+        assert!(legal.contains(&found.best) && found.line.first() == Some(&found.best), "{root:?}, {nodes}");
+        assert_eq!(found.counters.nodes, nodes, "{root:?}");
+        assert_eq!(
+            found.depth as usize,
+            ends.clone().filter(|&end| end <= nodes).count(),
+            "{root:?}, {nodes}"
+        );
+        for (part, same) in found.iterations.iter().zip(&whole.iterations) {
+            let told = |iteration: &agon_search::Iteration<G::Move>| {
+                (iteration.depth, iteration.nodes, iteration.line.clone(), iteration.value)
+            };
+            assert_eq!(told(part), told(same), "{root:?}, {nodes}");
+        }
+        match found.iterations.last() {
+            None => assert_eq!(found.value, Value { number: 0.0, proof: None }, "{root:?}, {nodes}"),
+            Some(last) => {
+                assert_eq!(found.value, last.value, "{root:?}, {nodes}");
+                if ends.clone().any(|end| end == nodes) {
+                    assert_eq!(found.best, last.line[0], "{root:?}: nothing of the next iteration is known");
+                }
+            }
+        }
+        answers.push(found);
+    }
+    answers
+}
+
+/// A move that replaced that of the last completed iteration is no worse one ply deeper. Returns how many there were.
+fn replaced_by_better<G: DuelRules, E: Evaluate<G> + Clone>(
+    root: &G,
+    evaluator: &E,
+    answers: &[Answer<G::Move>],
+) -> u64 {
+    let Turn::Player(seat) = root.turn() else { return 0 };
+    let mut replaced = 0;
+    for answer in answers {
+        let Some(last) = answer.iterations.last().filter(|last| last.line[0] != answer.best) else {
+            continue;
+        };
+        let worth = children(root, seat, answer.depth + 1, 0, &mut evaluator.clone());
+        let value = |mv| worth.iter().find(|(known, _)| *known == mv).map(|(_, value)| *value);
+        assert!(value(answer.best) >= value(last.line[0]), "{root:?}: {:?}", answer.best);
+        replaced += 1;
+    }
+    replaced
+}
+
+#[test]
+fn every_search_keeps_what_it_has_completed() {
+    let all = Order::new(&Stage::ALL.map(|(stage, _)| stage));
+    let mut replaced = 0;
+    for seed in 0..30 {
+        let shape = Shape {
+            seed: mix(seed, 501),
+            width: 2 + seed % 4,
+            alternate: seed % 2 == 0,
+            meets: false,
+            ends: [0, 9][(seed % 2) as usize],
+            last: u64::MAX,
+        };
+        let tree = RandomTree::new(shape);
+        for order in [Order::NONE, all] {
+            for (algorithm, table_mb, aspiration) in [
+                (Algorithm::AlphaBeta, 0, None),
+                (Algorithm::AlphaBeta, 1, Some(4)),
+                (Algorithm::Pvs, 0, None),
+                (Algorithm::Pvs, 1, Some(4)),
+                (Algorithm::Mtd(Driver::F), 1, None),
+                (Algorithm::Mtd(Driver::Bisection), 1, None),
+            ] {
+                let options = Options { order, table_mb, aspiration, ..Options::plain(algorithm) };
+                let answers = is_a_part_of_the_whole(&tree, || DuelSearch::new(options, NodeValue), 4);
+                replaced += replaced_by_better(&tree, &NodeValue, &answers);
+            }
+            for algorithm in [
+                many::Algorithm::Paranoid,
+                many::Algorithm::MaxN(Values::Raw),
+                many::Algorithm::BestReply(ThreatRule::MoveToFront),
+            ] {
+                let root = ManyTree::<3>(tree.clone());
+                is_a_part_of_the_whole(&root, || ManySearch::new(algorithm, order, NodeValue), 4);
+            }
+            for algorithm in
+                [chance::Algorithm::Expectiminimax, chance::Algorithm::Star1, chance::Algorithm::Star2]
+            {
+                let root = ChanceTree(tree.clone());
+                is_a_part_of_the_whole(&root, || ChanceSearch::new(algorithm, order, NodeValue), 4);
+            }
+        }
+    }
+    println!("{replaced} answers replaced that of the last completed iteration");
+    assert!(replaced > 100);
+}

@@ -1,0 +1,405 @@
+//! The options that may change a search's value (null move, late move reductions, deeper table hits): what must hold for
+//! them all the same. A proof is a proof, a game that is searched to its end is solved, and nothing depends on chance.
+
+use agon_games::random::{below, mix, seeded};
+use agon_games::{
+    ChanceGame, Complete, DuelGame, GAMES, Game as _, GameSpec, ManyGame, Parameters, Turn, Visitor,
+};
+use agon_search::deepening::deepen;
+use agon_search::duel::{Algorithm, Driver, DuelRules, DuelSearch, Options, TableHits};
+use agon_search::evaluate::{Evaluate, Linear};
+use agon_search::ordering::{Order, Stage};
+use agon_search::value::{Score, proof};
+use agon_search::{Answer, Limit, Proof, Value};
+
+use crate::duel::{budget, definition, limited};
+use crate::tree::{NodeValue, RandomTree, Shape};
+
+/// Positions somewhere in random games.
+fn positions<G: Complete>(start: &G, count: u64, plies: usize) -> Vec<G> {
+    let mut scratch = Vec::new();
+    (0..count)
+        .map(|seed| {
+            let mut random = seeded(mix(29, seed));
+            let mut position = start.clone();
+            for _ in 0..below(&mut random, plies) {
+                let mut next = position.clone();
+                let mv = next.sample(&mut random, &mut scratch);
+                next.play(mv);
+                if next.turn() == Turn::Over {
+                    break;
+                }
+                position = next;
+            }
+            position
+        })
+        .collect()
+}
+
+/// In how many positions passing would be better than the best move, if it were a move like the others, and of how many.
+struct Passing {
+    depth: u32,
+    positions: u64,
+}
+
+impl Visitor for Passing {
+    type Output = (u64, u64);
+    fn duel<G: DuelGame>(self, parameters: &Parameters) -> (u64, u64) {
+        let (mut better, mut all) = (0, 0);
+        let start = G::initial(parameters).unwrap();
+        for root in positions(&start, self.positions, 60) {
+            let Turn::Player(seat) = root.turn() else { continue };
+            let Some(passed) = root.reseat(seat.other()) else { continue };
+            let mut evaluator = Linear::default_of::<G>();
+            let best = definition(&root, seat, self.depth, 0, &mut evaluator);
+            let pass = definition(&passed, seat, self.depth - 1, 1, &mut evaluator);
+            all += 1;
+            better += u64::from(pass > best);
+        }
+        (better, all)
+    }
+    fn many<G: ManyGame>(self, _: &Parameters) -> (u64, u64) {
+        unreachable!("a duel was asked for")
+    }
+    fn chance<G: ChanceGame>(self, _: &Parameters) -> (u64, u64) {
+        unreachable!("a duel was asked for")
+    }
+}
+
+#[test]
+fn passing_is_hardly_ever_best_where_a_game_says_so() {
+    let best = |game: &str, depth, positions| {
+        let (better, all) = GameSpec::parse(game).unwrap().visit(Passing { depth, positions });
+        println!("{game}: passing is best in {better} of {all} positions");
+        assert!(all > 50, "{game}");
+        better as f64 / all as f64
+    };
+    assert_eq!(best("tic-tac-toe", 9, 80), 0.0);
+    assert!(best("chess", 3, 100) < 0.02);
+    assert!(best("chinese-checkers:seats=2", 2, 60) < 0.02);
+    for game in ["othello", "kalah", "checkers"] {
+        assert!(best(game, 3, 100) > 0.05, "{game}");
+    }
+    let said = GAMES.iter().filter(|info| info.passing_hurts).map(|info| info.name);
+    assert_eq!(said.collect::<Vec<_>>(), ["tic-tac-toe", "chess", "chinese-checkers"]);
+}
+
+/// Every mixture of the options; a null move where the game allows it.
+fn ways(table: bool, null: bool) -> Vec<Options> {
+    let order = Order::new(&Stage::ALL.map(|(stage, _)| stage));
+    let mut ways = Vec::new();
+    for mixture in 1..8 {
+        let (reduce, pass, deeper) = (mixture & 1 > 0, mixture & 2 > 0, mixture & 4 > 0);
+        if (pass && !null) || (deeper && !table) {
+            continue;
+        }
+        let mut algorithms = vec![Algorithm::AlphaBeta, Algorithm::Pvs];
+        if table {
+            algorithms.extend([Driver::F, Driver::Sss, Driver::Dual, Driver::Bisection].map(Algorithm::Mtd));
+        }
+        for algorithm in algorithms {
+            let mtd = matches!(algorithm, Algorithm::Mtd(_));
+            for order in [Order::NONE, order] {
+                ways.push(Options {
+                    order,
+                    table_mb: usize::from(mtd || deeper),
+                    table_hits: if deeper { TableHits::Deeper } else { TableHits::Equal },
+                    null_move: pass,
+                    late_move_reductions: reduce,
+                    ..Options::plain(algorithm)
+                });
+            }
+        }
+    }
+    ways
+}
+
+/// What adds up in the counters of every search of a duel, whatever its options.
+fn counts_add_up<M>(answer: &Answer<M>) {
+    let counters = &answer.counters;
+    let nodes: u64 = answer.iterations.iter().map(|iteration| iteration.nodes).sum();
+    assert!(nodes <= counters.nodes && counters.leaves <= counters.nodes, "{counters:?}");
+    assert!(counters.quiescence_nodes <= counters.nodes, "{counters:?}");
+    assert!(counters.first_move_cutoffs <= counters.cutoffs, "{counters:?}");
+    assert!(counters.cutoffs + counters.leaves <= 2 * counters.nodes, "{counters:?}");
+    assert!(counters.table_hits <= counters.table_probes, "{counters:?}");
+    assert!(counters.table_stores <= counters.table_probes, "{counters:?}");
+    assert_eq!((counters.simulations, counters.tree_nodes, counters.playout_plies), (0, 0, 0));
+    let depths: Vec<u32> = answer.iterations.iter().map(|iteration| iteration.depth).collect();
+    assert_eq!(depths, (1..=answer.depth).collect::<Vec<_>>());
+}
+
+/// Whether what a search proved is so: who wins is who wins with best play, and that it takes no longer than was said.
+fn is_true(said: Proof, by_definition: impl Fn(u32) -> Score) -> bool {
+    match said {
+        Proof::Win(plies) => matches!(proof(by_definition(plies)), Some(Proof::Win(best)) if best <= plies),
+        Proof::Loss(plies) => matches!(proof(by_definition(plies)), Some(Proof::Loss(best)) if best <= plies),
+    }
+}
+
+/// Searches a position in every way, to every depth and with limits of nodes, and returns how many proofs were checked.
+fn hold<G: DuelRules, E: Evaluate<G> + Clone>(
+    root: &G,
+    evaluator: &E,
+    ways: &[Options],
+    deepest: u32,
+) -> u64 {
+    let Turn::Player(seat) = root.turn() else { return 0 };
+    let mut proofs = 0;
+    for &options in ways {
+        let search = |limit| limited(root, evaluator.clone(), options, limit);
+        for limit in (1..=deepest).map(Limit::Depth).chain([7, 300].map(Limit::Nodes)) {
+            let found = search(limit);
+            counts_add_up(&found);
+            assert_eq!(found.line.first(), Some(&found.best));
+            let again = search(limit);
+            let told = |answer: &Answer<G::Move>| (answer.best, answer.value, answer.counters);
+            assert_eq!(told(&found), told(&again), "{root:?}, {options:?}, {limit:?}: not the same again");
+            if let Some(said) = found.value.proof {
+                let by_definition = |depth| definition(root, seat, depth, 0, &mut evaluator.clone());
+                assert!(is_true(said, by_definition), "{root:?}, {options:?}, {limit:?}: {said:?}");
+                proofs += 1;
+            }
+            if let Limit::Nodes(nodes) = limit {
+                assert!(found.counters.nodes <= nodes, "{root:?}, {options:?}: {limit:?}");
+            }
+        }
+    }
+    proofs
+}
+
+#[test]
+fn proofs_are_true_and_counts_add_up_on_random_trees() {
+    let mut proofs = 0;
+    for seed in 0..30 {
+        let shape = Shape {
+            seed: mix(seed, 77),
+            width: 2 + seed % 5,
+            alternate: seed % 2 == 0,
+            meets: seed % 3 == 0,
+            ends: [3, 5, 9][(seed / 2 % 3) as usize],
+            last: 7,
+        };
+        proofs += hold(&RandomTree::new(shape), &NodeValue, &ways(true, true), 5);
+    }
+    println!("{proofs} proofs are true");
+    assert!(proofs > 1000);
+}
+
+/// That a position is won even after passing proves no win: passing is no move. Small trees, where passing is often
+/// better than every move.
+#[test]
+fn null_moves_prove_nothing() {
+    let mut proofs = 0;
+    for seed in 0..600 {
+        let shape = Shape {
+            seed: mix(seed, 80),
+            width: 2,
+            alternate: seed % 2 == 0,
+            meets: false,
+            ends: [3, 4, 6][(seed % 3) as usize],
+            last: 9,
+        };
+        let null = ways(false, true).into_iter().filter(|options| options.null_move);
+        proofs += hold(&RandomTree::new(shape), &NodeValue, &null.collect::<Vec<_>>(), 7);
+    }
+    println!("{proofs} proofs are true in spite of null moves");
+    assert!(proofs > 1000);
+}
+
+struct Hold {
+    depth: u32,
+    positions: u64,
+    plies: usize,
+}
+
+impl Visitor for Hold {
+    type Output = u64;
+    fn duel<G: DuelGame>(self, parameters: &Parameters) -> u64 {
+        let start = G::initial(parameters).unwrap();
+        let ways = ways(!G::PATH_DEPENDENT, G::PASSING_HURTS);
+        let roots = positions(&start, self.positions, self.plies);
+        roots.iter().map(|root| hold(root, &Linear::default_of::<G>(), &ways, self.depth)).sum()
+    }
+    fn many<G: ManyGame>(self, _: &Parameters) -> u64 {
+        unreachable!("a duel was asked for")
+    }
+    fn chance<G: ChanceGame>(self, _: &Parameters) -> u64 {
+        unreachable!("a duel was asked for")
+    }
+}
+
+#[test]
+fn proofs_are_true_and_counts_add_up_on_games() {
+    let mut proofs = 0;
+    for (game, depth, positions, plies) in [
+        ("tic-tac-toe", 6, 12, 7),
+        ("nim", 5, 6, 6),
+        ("connect-four", 5, 5, 36),
+        ("othello", 3, 3, 50),
+        ("kalah:holes=4,seeds=2", 5, 6, 20),
+        ("checkers", 4, 4, 60),
+        ("chess", 3, 3, 80),
+        ("chinese-checkers:seats=2", 2, 2, 40),
+    ] {
+        let found = GameSpec::parse(game).unwrap().visit(Hold { depth, positions, plies });
+        println!("{game}: {found} proofs are true");
+        proofs += found;
+    }
+    assert!(proofs > 100);
+}
+
+/// What an answer tells but for how long it took.
+fn told<M: Copy>(answer: &Answer<M>) -> (M, agon_search::Value, agon_search::Counters) {
+    (answer.best, answer.value, answer.counters)
+}
+
+#[test]
+fn what_cannot_apply_changes_nothing() {
+    for seed in 0..60 {
+        let shape = Shape {
+            seed: mix(seed, 78),
+            width: 2 + seed % 7,
+            alternate: seed % 2 == 0,
+            meets: seed % 3 == 0,
+            ends: [0, 7][(seed % 2) as usize],
+            last: u64::MAX,
+        };
+        let root = RandomTree::new(shape);
+        for algorithm in [Algorithm::AlphaBeta, Algorithm::Pvs, Algorithm::Mtd(Driver::F)] {
+            let plain = Options { table_mb: 1, ..Options::plain(algorithm) };
+            let same = |options: Options, depth| {
+                let found = limited(&root, NodeValue, options, Limit::Depth(depth));
+                let expected = limited(&root, NodeValue, plain, Limit::Depth(depth));
+                assert_eq!(told(&found), told(&expected), "{root:?}, depth {depth}, {options:?}");
+            };
+            // Neither of them at so little depth.
+            same(Options { late_move_reductions: true, ..plain }, 2);
+            same(Options { null_move: true, ..plain }, 3);
+            // In these trees a position stands at one ply only: no entry is deeper than what is asked.
+            same(Options { table_hits: TableHits::Deeper, ..plain }, 5);
+        }
+    }
+}
+
+/// The nodes of two searches, the second from where the first expects the game to be two plies later, without any of the
+/// options and with each of them.
+struct Nodes {
+    depth: u32,
+}
+
+impl Visitor for Nodes {
+    type Output = [[u64; 2]; 4];
+    fn duel<G: DuelGame>(self, parameters: &Parameters) -> [[u64; 2]; 4] {
+        let start = G::initial(parameters).unwrap();
+        let order = Order::new(&Stage::ALL.map(|(stage, _)| stage));
+        let plain = Options { order, table_mb: 1, ..Options::plain(Algorithm::Pvs) };
+        let ways = [
+            plain,
+            Options { late_move_reductions: true, ..plain },
+            Options { null_move: true, ..plain },
+            Options { table_hits: TableHits::Deeper, ..plain },
+        ];
+        ways.map(|options| {
+            let mut nodes = [0; 2];
+            for mut root in positions(&start, 8, 40) {
+                let mut search = DuelSearch::new(options, Linear::default_of::<G>());
+                // The second one less deep than what the table knows of its positions.
+                for (sum, depth) in nodes.iter_mut().zip([self.depth, self.depth - 3]) {
+                    let found = deepen(&mut search, &root, budget(Limit::Depth(depth)), &mut |_| ());
+                    *sum += found.counters.nodes;
+                    found.line.iter().take(2).for_each(|&mv| root.play(mv));
+                    if root.turn() == Turn::Over {
+                        break;
+                    }
+                }
+            }
+            nodes
+        })
+    }
+    fn many<G: ManyGame>(self, _: &Parameters) -> [[u64; 2]; 4] {
+        unreachable!("a duel was asked for")
+    }
+    fn chance<G: ChanceGame>(self, _: &Parameters) -> [[u64; 2]; 4] {
+        unreachable!("a duel was asked for")
+    }
+}
+
+#[test]
+fn each_option_saves_nodes_where_it_is_meant_to() {
+    let nodes = GameSpec::parse("chess").unwrap().visit(Nodes { depth: 5 });
+    println!("chess: nodes without, with reductions, null moves, deeper hits: {nodes:?}");
+    let [plain, reduced, null, deeper] = nodes;
+    assert!(reduced[0] < plain[0] && null[0] < plain[0] && deeper[1] < plain[1]);
+}
+
+/// A search that needs no more depth has met no horizon: its value is that of the whole tree.
+#[test]
+fn a_search_that_stops_by_itself_knows_the_value() {
+    let mut whole = 0;
+    for seed in 0..60 {
+        let shape = Shape {
+            seed: mix(seed, 79),
+            width: 2 + seed % 5,
+            alternate: seed % 2 == 0,
+            meets: false,
+            ends: 0,
+            last: 4,
+        };
+        let root = RandomTree::new(shape);
+        let Turn::Player(seat) = root.turn() else { continue };
+        let worth = definition(&root, seat, 4, 0, &mut NodeValue);
+        for options in ways(true, false) {
+            let found = limited(&root, NodeValue, options, Limit::Depth(20));
+            if found.depth < 20 && found.value.proof.is_none() {
+                assert_eq!(found.value, Value::from(worth), "{root:?}, {options:?}");
+                whole += 1;
+            }
+        }
+    }
+    println!("{whole} searches ended because they had seen everything");
+    assert!(whole > 100);
+}
+
+/// Who wins from the start with best play: 1, 0 or -1, by each way to search to the end.
+struct Solved;
+
+impl Visitor for Solved {
+    type Output = Vec<i32>;
+    fn duel<G: DuelGame>(self, parameters: &Parameters) -> Vec<i32> {
+        let root = G::initial(parameters).unwrap();
+        let worth = |options| {
+            let nothing = Linear::new(&vec![0.0; G::FEATURES.len()]);
+            match limited(&root, nothing, options, Limit::Depth(200)).value.proof {
+                Some(Proof::Win(_)) => 1,
+                Some(Proof::Loss(_)) => -1,
+                None => 0,
+            }
+        };
+        let mut values: Vec<i32> = ways(true, G::PASSING_HURTS).into_iter().map(worth).collect();
+        values.dedup();
+        values
+    }
+    fn many<G: ManyGame>(self, _: &Parameters) -> Vec<i32> {
+        unreachable!("a duel was asked for")
+    }
+    fn chance<G: ChanceGame>(self, _: &Parameters) -> Vec<i32> {
+        unreachable!("a duel was asked for")
+    }
+}
+
+/// A reduction is one ply at a time, so that enough depth sees every line to its end.
+#[test]
+fn solved_games_stay_solved() {
+    for (game, value) in [
+        ("tic-tac-toe", 0),
+        ("nim:heaps=3-4-5", 1),
+        ("nim:heaps=1-2-3", -1),
+        ("grundy:heaps=10", -1),
+        ("grundy:heaps=13", 1),
+        ("kalah:holes=2,seeds=2", -1),
+        ("kalah:holes=3,seeds=1", 0),
+    ] {
+        assert_eq!(GameSpec::parse(game).unwrap().visit(Solved), [value], "{game}");
+    }
+}
