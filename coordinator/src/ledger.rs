@@ -93,6 +93,11 @@ impl Ledger {
         workers.len() >= FAILURES
     }
 
+    /// How many workers have failed at this bout.
+    pub fn failures(&self, bout: u64) -> usize {
+        self.failures.get(&bout).map_or(0, BTreeSet::len)
+    }
+
     /// Whether a worker has failed at this bout.
     pub fn has_failed(&self, bout: u64, worker: &str) -> bool {
         self.failures.get(&bout).is_some_and(|workers| workers.contains(worker))
