@@ -41,10 +41,11 @@ impl<G: DuelRules, E: Evaluate<G>> DuelSearch<G, E> {
             self.child(next, seat, depth - 1 - NULL_REDUCTION, beta - 1, beta, ply + 1, search)
         });
         self.after_null = false;
-        match outcome {
-            Some(value) => Ok(Some(value?).filter(|&value| value >= beta && value <= MAX_EVALUATION)),
-            None => Ok(None),
-        }
+        let Some(value) = outcome else { return Ok(None) };
+        let bound = Some(value?).filter(|&value| value >= beta && value <= MAX_EVALUATION);
+        // A cutoff by a move that cannot be played proves nothing: the tree has not been seen whole.
+        self.effort.horizon |= bound.is_some();
+        Ok(bound)
     }
 
     /// How much less deep a move is searched at first.

@@ -1,10 +1,8 @@
 //! The options that may change a search's value (null move, late move reductions, deeper table hits): what must hold for
 //! them all the same. A proof is a proof, a game that is searched to its end is solved, and nothing depends on chance.
 
-use agon_games::random::{below, mix, seeded};
-use agon_games::{
-    ChanceGame, Complete, DuelGame, GAMES, Game as _, GameSpec, ManyGame, Parameters, Turn, Visitor,
-};
+use agon_games::random::mix;
+use agon_games::{ChanceGame, DuelGame, GAMES, Game as _, GameSpec, ManyGame, Parameters, Turn, Visitor};
 use agon_search::deepening::deepen;
 use agon_search::duel::{Algorithm, Driver, DuelRules, DuelSearch, Options, TableHits};
 use agon_search::evaluate::{Evaluate, Linear};
@@ -13,28 +11,8 @@ use agon_search::value::{Score, proof};
 use agon_search::{Answer, Limit, Proof, Value};
 
 use crate::duel::{budget, definition, limited};
+use crate::many::positions;
 use crate::tree::{NodeValue, RandomTree, Shape};
-
-/// Positions somewhere in random games.
-fn positions<G: Complete>(start: &G, count: u64, plies: usize) -> Vec<G> {
-    let mut scratch = Vec::new();
-    (0..count)
-        .map(|seed| {
-            let mut random = seeded(mix(29, seed));
-            let mut position = start.clone();
-            for _ in 0..below(&mut random, plies) {
-                let mut next = position.clone();
-                let mv = next.sample(&mut random, &mut scratch);
-                next.play(mv);
-                if next.turn() == Turn::Over {
-                    break;
-                }
-                position = next;
-            }
-            position
-        })
-        .collect()
-}
 
 /// In how many positions passing would be better than the best move, if it were a move like the others, and of how many.
 struct Passing {
@@ -349,7 +327,7 @@ fn a_search_that_stops_by_itself_knows_the_value() {
         let root = RandomTree::new(shape);
         let Turn::Player(seat) = root.turn() else { continue };
         let worth = definition(&root, seat, 4, 0, &mut NodeValue);
-        for options in ways(true, false) {
+        for options in ways(true, true) {
             let found = limited(&root, NodeValue, options, Limit::Depth(20));
             if found.depth < 20 && found.value.proof.is_none() {
                 assert_eq!(found.value, Value::from(worth), "{root:?}, {options:?}");

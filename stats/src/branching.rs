@@ -1,0 +1,147 @@
+//! How fast a search tree grows: effective branching factor, growth by depth, the minimal tree, paired node ratios.
+//!
+//! Only formulas and their intervals; which nodes are counted, and at which positions, is the caller's affair. Ratios
+//! between players are paired by position, because positions differ far more than players do.
+
+use crate::replicas::{Measure, ratio_of_sums};
+
+/// The effective branching factor b*: the root of N = 1 + b + ... + b^d, the width of a uniform tree of depth `depth`
+/// with `nodes` nodes (Nilsson, "Problem-solving methods in artificial intelligence", 1971; Russell and Norvig,
+/// section 3.6.1). `None` for depth zero or less than one node, where there is no such tree.
+pub fn effective_branching_factor(nodes: f64, depth: u32) -> Option<f64> {
+    if depth == 0 || !nodes.is_finite() || nodes < 1.0 {
+        return None;
+    }
+    // The polynomial is increasing and convex for b >= 0, and at N^(1/d) its last term alone is N: Newton's steps from
+    // there fall to the root without passing it, and stop falling only by rounding.
+    let mut branching = nodes.powf(1.0 / f64::from(depth));
+    loop {
+        let (mut value, mut slope) = (1.0, 0.0);
+        for _ in 0..depth {
+            slope = slope * branching + value;
+            value = value * branching + 1.0;
+        }
+        let next = (branching - (value - nodes) / slope).max(0.0);
+        if next < branching {
+            branching = next;
+        } else {
+            return Some(branching);
+        }
+    }
+}
+
+/// The geometric mean of nodes(d) / nodes(d - 1) over consecutive depths. `None` with fewer than two depths or where
+/// one of them has no nodes.
+pub fn growth(nodes_by_depth: &[u64]) -> Option<f64> {
+    let (first, last) = (*nodes_by_depth.first()?, *nodes_by_depth.last()?);
+    if nodes_by_depth.len() < 2 || nodes_by_depth.contains(&0) {
+        return None;
+    }
+    // The product of the ratios telescopes.
+    let steps = (nodes_by_depth.len() - 1) as f64;
+    Some((last as f64 / first as f64).powf(1.0 / steps))
+}
+
+/// The leaves of the minimal tree, b^ceil(d/2) + b^floor(d/2) - 1: the fewest that prove the value of a uniform tree
+/// (Knuth and Moore, "An analysis of alpha-beta pruning", 1975, corollary of theorem 1).
+pub fn minimal_leaves(branching: f64, depth: u32) -> f64 {
+    let (longer, shorter) = (depth.div_ceil(2), depth / 2);
+    branching.powf(f64::from(longer)) + branching.powf(f64::from(shorter)) - 1.0
+}
+
+/// The geometric mean of values by position, with a bootstrap interval over positions. `None` with fewer than two
+/// positions or a value that is not positive.
+pub fn geometric_mean(by_position: &[f64], seed: u64, replicas: usize) -> Option<Measure> {
+    // The logarithm of a value that is not positive is not finite, which the mean refuses.
+    let logarithms: Vec<(f64, f64)> = by_position.iter().map(|value| (value.ln(), 1.0)).collect();
+    Some(ratio_of_sums(&logarithms, seed, replicas)?.map(f64::exp))
+}
+
+/// The ratio of the geometric means of two players' nodes (or times) on the same positions, `(first, second)` by
+/// position, with a bootstrap interval over positions. `None` as for [`geometric_mean`].
+pub fn paired_ratio(by_position: &[(f64, f64)], seed: u64, replicas: usize) -> Option<Measure> {
+    let ratios: Vec<f64> = by_position.iter().map(|(first, second)| first / second).collect();
+    geometric_mean(&ratios, seed, replicas)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::distribution::seeded;
+    use crate::replicas::standard_normal;
+
+    fn nodes_of_uniform_tree(branching: f64, depth: u32) -> f64 {
+        (0..=depth).map(|level| branching.powi(level as i32)).sum()
+    }
+
+    #[test]
+    fn branching_factor_inverts_the_uniform_tree() {
+        for depth in [1, 2, 3, 5, 10, 20, 60] {
+            for branching in [0.0, 0.01, 0.5, 0.999, 1.0, 1.001, 1.5, 2.0, 6.0, 35.0, 400.0] {
+                let nodes = nodes_of_uniform_tree(branching, depth);
+                let found = effective_branching_factor(nodes, depth).unwrap();
+                // Where b is tiny, N is one to the last bit and cannot be inverted any better.
+                assert!((found - branching).abs() < 1e-9 * branching + 1e-15, "{branching}^{depth}: {found}");
+            }
+        }
+    }
+
+    #[test]
+    fn branching_factor_of_known_trees() {
+        // Russell and Norvig's example: 52 nodes at depth 5 are a branching factor of 1.92.
+        let example = effective_branching_factor(53.0, 5).unwrap();
+        assert!((example - 1.92).abs() < 0.005, "{example}");
+        for (nodes, depth) in [(10.0, 0), (0.5, 3), (f64::NAN, 3), (f64::INFINITY, 3)] {
+            assert_eq!(effective_branching_factor(nodes, depth), None);
+        }
+        assert!(effective_branching_factor(f64::MAX, 300).unwrap().is_finite(), "the sum overflows");
+    }
+
+    #[test]
+    fn growth_is_the_geometric_mean_of_the_ratios() {
+        assert_eq!(growth(&[1, 3, 9, 27]), Some(3.0));
+        let (unequal, product) = (growth(&[2, 10, 20, 90]).unwrap(), 5.0_f64 * 2.0 * 4.5);
+        assert!((unequal - product.powf(1.0 / 3.0)).abs() < 1e-12);
+        for none in [&[][..], &[4], &[0, 3], &[3, 0, 9]] {
+            assert_eq!(growth(none), None);
+        }
+    }
+
+    #[test]
+    fn minimal_tree_of_knuth_and_moore() {
+        for (branching, depth, leaves) in
+            [(3.0, 0, 1.0), (3.0, 1, 3.0), (3.0, 2, 5.0), (3.0, 3, 11.0), (24.0, 4, 1151.0)]
+        {
+            assert_eq!(minimal_leaves(branching, depth), leaves);
+        }
+    }
+
+    /// Pairing: the ratio is known far better than the positions' sizes, and the interval covers it.
+    #[test]
+    fn paired_ratio_covers_the_truth() {
+        let (simulations, mut covered) = (400, 0);
+        for simulation in 0..simulations {
+            let mut random = seeded(3, simulation);
+            let pairs: Vec<(f64, f64)> = (0..30)
+                .map(|_| {
+                    let position = (8.0 + 2.0 * standard_normal(&mut random)).exp();
+                    (position * (0.2 * standard_normal(&mut random)).exp() * 0.5, position)
+                })
+                .collect();
+            let measure = paired_ratio(&pairs, simulation, 300).unwrap();
+            assert!(measure.high / measure.low < 1.5, "{measure:?}");
+            covered += usize::from(measure.low <= 0.5 && 0.5 <= measure.high);
+        }
+        let (share, error) =
+            (covered as f64 / simulations as f64, (0.95_f64 * 0.05 / simulations as f64).sqrt());
+        assert!((share - 0.95).abs() < 3.0 * error, "{share}");
+    }
+
+    #[test]
+    fn what_is_not_positive_has_no_geometric_mean() {
+        assert_eq!(geometric_mean(&[1.0, 0.0], 1, 100), None);
+        assert_eq!(geometric_mean(&[1.0, -1.0], 1, 100), None);
+        assert_eq!(geometric_mean(&[2.0], 1, 100), None);
+        assert_eq!(paired_ratio(&[(1.0, 0.0), (1.0, 1.0)], 1, 100), None);
+    }
+}

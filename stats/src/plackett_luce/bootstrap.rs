@@ -1,0 +1,205 @@
+//! Intervals by resampling bouts: the games of one bout share their opening and are drawn together or not at all.
+//!
+//! Within a roster as many bouts are drawn as were played, with replacement, so the schedule stays what it was. Rosters
+//! of few bouts are drawn from together: alone, one bout would always be drawn as it is and seem to be certain. A replica
+//! in which a player of the core never loses puts that player about 2000 Elo up, where the ridge stops it, and moves the
+//! mean along; an interval that ends so far out says that the data do not bound the strength on that side.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use rand::RngExt as _;
+
+use super::Pool;
+use super::fit::{Anchor, ELO_PER_NAT, Model, anchor_strengths};
+use super::graph::{Component, Side, components};
+use crate::distribution::Random;
+use crate::replicas::{Measure, percentile_interval, replicate};
+
+/// Rosters of fewer bouts than this are drawn from together.
+const FEWEST_BOUTS: u64 = 8;
+
+/// The fitted strengths and seat effects of every replica, on the Elo scale.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Replicas {
+    /// The fit of the data themselves: strengths, then seat effects.
+    fitted: Vec<f64>,
+    /// The same of each replica.
+    drawn: Vec<Vec<f64>>,
+    /// The component of each player, none for those who have only a bound.
+    comparable: Vec<Option<usize>>,
+    /// How many bouts each player played in, and in how many strata they were drawn.
+    evidence: Vec<Evidence>,
+    /// The same of all bouts.
+    all_evidence: Evidence,
+}
+
+/// How much a parameter rests on.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Evidence {
+    bouts: usize,
+    strata: usize,
+}
+
+impl Replicas {
+    /// A player's strength with its interval. `None` where there is only a bound, or no two bouts.
+    pub fn strength(&self, player: usize) -> Option<Measure> {
+        (*self.comparable.get(player)?)?;
+        self.measure(player, self.evidence[player])
+    }
+
+    /// A seat's effect with its interval. `None` if there are no two bouts.
+    pub fn seat_effect(&self, seat: usize) -> Option<Measure> {
+        let place = self.comparable.len() + seat;
+        (place < self.fitted.len()).then(|| self.measure(place, self.all_evidence))?
+    }
+
+    /// The likelihood of superiority: the share of replicas in which `first` is stronger than `second`, an equal one
+    /// counted half. `None` where the two cannot be compared.
+    pub fn superiority(&self, first: usize, second: usize) -> Option<f64> {
+        let components = ((*self.comparable.get(first)?)?, (*self.comparable.get(second)?)?);
+        if components.0 != components.1 || self.drawn.is_empty() {
+            return None;
+        }
+        let ahead = self.drawn.iter().map(|replica| match replica[first].total_cmp(&replica[second]) {
+            std::cmp::Ordering::Less => 0.0,
+            std::cmp::Ordering::Equal => 0.5,
+            std::cmp::Ordering::Greater => 1.0,
+        });
+        Some(ahead.sum::<f64>() / self.drawn.len() as f64)
+    }
+
+    fn measure(&self, place: usize, evidence: Evidence) -> Option<Measure> {
+        let values = self.drawn.iter().map(|replica| replica[place]).collect();
+        percentile_interval(self.fitted[place], values, evidence.bouts, evidence.strata)
+    }
+}
+
+/// The bouts of one roster, or of several small ones, ready to be drawn from.
+#[derive(Default)]
+struct Stratum<'a> {
+    /// Who plays in them.
+    players: BTreeSet<usize>,
+    /// The kinds of bouts.
+    kinds: Vec<&'a [usize]>,
+    /// The kind of every bout. Drawing from this list is drawing from the counts.
+    bouts: Vec<u32>,
+}
+
+impl<'a> Stratum<'a> {
+    fn add(&mut self, roster: &[usize], bouts: &'a BTreeMap<Vec<usize>, u64>) {
+        self.players.extend(roster);
+        for (games, &count) in bouts {
+            let kind = u32::try_from(self.kinds.len()).expect("kinds of bouts are fewer than 2^32");
+            self.kinds.push(games);
+            self.bouts.extend((0..count).map(|_| kind));
+        }
+    }
+
+    /// Adds the games of as many bouts as there are.
+    fn resample(&self, random: &mut Random, counts: &mut [f64]) {
+        let mut drawn = vec![0u32; self.kinds.len()];
+        for _ in 0..self.bouts.len() {
+            drawn[self.bouts[random.random_range(0..self.bouts.len())] as usize] += 1;
+        }
+        for (games, count) in self.kinds.iter().zip(drawn) {
+            for &game in *games {
+                counts[game] += f64::from(count);
+            }
+        }
+    }
+}
+
+pub(super) fn bootstrap(pool: &Pool, anchor: Anchor, seed: u64, replicas: usize) -> Replicas {
+    let model = Model::new(pool);
+    let components = components(pool.players, pool.kinds.iter());
+    let (mut strata, mut small) = (Vec::new(), Stratum::default());
+    for (roster, bouts) in &pool.rosters {
+        if bouts.values().sum::<u64>() < FEWEST_BOUTS {
+            small.add(roster, bouts);
+        } else {
+            let mut stratum = Stratum::default();
+            stratum.add(roster, bouts);
+            strata.push(stratum);
+        }
+    }
+    if !small.bouts.is_empty() {
+        strata.push(small);
+    }
+    let whole = model.maximise(&pool.counts(), vec![0.0; model.size()]);
+    let shown = |mut point: Vec<f64>| {
+        anchor_strengths(&mut point[..pool.players], &components, anchor);
+        point.iter_mut().for_each(|parameter| *parameter *= ELO_PER_NAT);
+        point
+    };
+    let drawn = replicate(seed, replicas, |random| {
+        let mut counts = vec![0.0; pool.kinds.len()];
+        strata.iter().for_each(|stratum| stratum.resample(random, &mut counts));
+        shown(model.maximise(&counts, whole.clone()))
+    });
+
+    let mut evidence = vec![Evidence::default(); pool.players];
+    for (roster, kinds) in &pool.rosters {
+        let played: u64 = kinds.values().sum();
+        roster.iter().for_each(|&player| evidence[player].bouts += played as usize);
+    }
+    for player in strata.iter().flat_map(|stratum| &stratum.players) {
+        evidence[*player].strata += 1;
+    }
+    let comparable = (0..pool.players).map(|player| component_of(&components, player)).collect();
+    let all_evidence = Evidence { bouts: pool.bouts() as usize, strata: strata.len() };
+    Replicas { fitted: shown(whole), drawn, comparable, evidence, all_evidence }
+}
+
+/// The component in whose core the player is.
+fn component_of(components: &[Component], player: usize) -> Option<usize> {
+    components.iter().position(|component| {
+        component.blocks.iter().any(|block| block.side == Side::Core && block.members.contains(&player))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plackett_luce::{Game, LowestPlaces};
+
+    /// Duels in bouts of two, whose standard error is known: the interval has that width.
+    #[test]
+    fn intervals_have_the_width_of_the_binomial() {
+        let mut pool = Pool::new(2, 2, LowestPlaces::Decided).unwrap();
+        // Bouts won, shared and lost 100, 200, 100 times: as independent games at even odds.
+        for (first, second, count) in [(1, -1, 100), (1, 1, 100), (-1, -1, 100), (-1, 1, 100)] {
+            for _ in 0..count {
+                let game = |players: [usize; 2], payoff| Game {
+                    players: players.into(),
+                    payoffs: vec![payoff, -payoff],
+                };
+                pool.add(&[game([0, 1], first), game([1, 0], second)]).unwrap();
+            }
+        }
+        let replicas = pool.bootstrap(Anchor::Player(1), 3, 1000);
+        let measure = replicas.strength(0).unwrap();
+        let expected = 1.96 * ELO_PER_NAT / (800.0_f64 / 4.0).sqrt();
+        let half = (measure.high - measure.low) / 2.0;
+        assert!(measure.value.abs() < 1e-6 && (half / expected - 1.0).abs() < 0.08, "{measure:?} {expected}");
+        let superiority = replicas.superiority(0, 1).unwrap();
+        assert!((superiority - 0.5).abs() < 0.06, "{superiority}");
+        assert_eq!(replicas, pool.bootstrap(Anchor::Player(1), 3, 1000));
+        assert!(replicas.seat_effect(1).is_some() && replicas.seat_effect(2).is_none());
+    }
+
+    #[test]
+    fn bounded_and_unconnected_players_have_no_interval() {
+        let mut pool = Pool::new(4, 2, LowestPlaces::Decided).unwrap();
+        for (players, payoff) in
+            [([0, 1], 1), ([0, 1], -1), ([2, 1], 1), ([1, 0], 1), ([1, 0], -1), ([2, 0], 1)]
+        {
+            pool.add(&[Game { players: players.into(), payoffs: vec![payoff, -payoff] }]).unwrap();
+        }
+        let replicas = pool.bootstrap(Anchor::Mean, 1, 50);
+        assert!(replicas.strength(0).is_some());
+        assert_eq!(replicas.strength(2), None, "only a bound");
+        assert_eq!(replicas.strength(3), None, "no bouts");
+        assert_eq!(replicas.strength(4), None, "no such player");
+        assert_eq!((replicas.superiority(0, 3), replicas.superiority(2, 0)), (None, None));
+    }
+}

@@ -1,0 +1,160 @@
+//! Is one number a player enough? The likelihood of a free strength for each pairing against that of the ratings.
+//!
+//! The statistic is twice the difference of the log-likelihoods, whose expectation under the ratings is the number of
+//! pairings beyond those a tree of comparisons needs. The games of a bout are not independent, which scales it: it is
+//! divided by the mean, over pairings, of how much a pairing's bouts vary to how much independent games would (the first
+//! order correction of Rao and Scott 1981 and 1984). Only pairings within blocks count: between blocks nothing can be
+//! told.
+
+use nalgebra::DVector;
+
+use super::fit::Fit;
+use super::model::PairingTerms;
+use super::newton::Parameters;
+use super::results::Tally;
+use super::sandwich::unit_gradients;
+use crate::distribution::chi_square_tail;
+use crate::elo::{LARGEST_DIFFERENCE, POINTS_PER_LOGIT};
+
+/// The largest free strength, in log-odds: that of a score of 0.999.
+const LARGEST: f64 = LARGEST_DIFFERENCE / POINTS_PER_LOGIT;
+
+/// A bound on the turns of the free fit; a handful is usual.
+const TURNS: usize = 50;
+
+/// A test of the ratings against free pairings.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Transitivity {
+    /// Twice the difference of the log-likelihoods, as if all games were independent.
+    pub likelihood_ratio: f64,
+    /// How many times as much bouts vary as independent games would: what the ratio is divided by.
+    pub overdispersion: f64,
+    /// Degrees of freedom.
+    pub degrees: usize,
+    /// The probability of so large a ratio if one number a player is enough; nothing without freedom.
+    pub p_value: Option<f64>,
+}
+
+impl Fit {
+    /// Tests whether the pairings need more than one number a player: cycles such as that of rock, paper and scissors. With
+    /// a prior, the ratings are not the likeliest ones, and the ratio is larger by as much.
+    pub fn transitivity(&self) -> Transitivity {
+        let connected = self.structure.blocks.iter().map(|block| block.len() - 1).sum::<usize>();
+        let degrees = self.inner.len().saturating_sub(connected);
+        let rated = summed(&self.differences(), &self.parameters, &self.tallies).value;
+        let free = FreePairings::fit(self);
+        let likelihood_ratio = (2.0 * (free.value - rated)).max(0.0);
+        let overdispersion = self.overdispersion(&free);
+        let p_value =
+            (degrees > 0).then(|| chi_square_tail(likelihood_ratio / overdispersion, degrees as f64));
+        Transitivity { likelihood_ratio, overdispersion, degrees, p_value }
+    }
+
+    /// The difference of each pairing by the ratings, in log-odds.
+    fn differences(&self) -> Vec<f64> {
+        let ratings = &self.parameters.ratings;
+        self.problem.pairings.iter().map(|&(one, other)| ratings[one] - ratings[other]).collect()
+    }
+
+    /// How many times as much bouts vary about the free differences as independent games would.
+    fn overdispersion(&self, free: &FreePairings) -> f64 {
+        let (mut sum, mut pairings) = (0.0, 0.0);
+        for ((pairing, tally), &difference) in self.inner.iter().zip(&self.tallies).zip(&free.differences) {
+            let units: f64 = pairing.units.iter().sum::<u64>() as f64;
+            let gradients = unit_gradients(difference, free.advantage, free.rate);
+            let squares: f64 =
+                gradients.iter().zip(&pairing.units).map(|(g, &count)| count as f64 * g[0] * g[0]).sum();
+            let information = -PairingTerms::new(difference, free.advantage, free.rate, tally).expected[0][0];
+            // Pairings at the edge of what can be told have lost their variance.
+            if units > 1.0 && difference.abs() < LARGEST && squares > 0.0 && information > 0.0 {
+                sum += squares / information * units / (units - 1.0);
+                pairings += 1.0;
+            }
+        }
+        if pairings > 0.0 { sum / pairings } else { 1.0 }
+    }
+}
+
+/// The largest likelihood with a difference of its own for each pairing.
+struct FreePairings {
+    differences: Vec<f64>,
+    advantage: f64,
+    rate: f64,
+    value: f64,
+}
+
+impl FreePairings {
+    /// In turns: all differences at the advantage and draw rate so far, then these two at the differences so far. They
+    /// hardly depend on each other, so that few turns are needed.
+    fn fit(fit: &Fit) -> Self {
+        let tallies = &fit.tallies[..];
+        let mut differences = fit.differences();
+        differences.iter_mut().for_each(|difference| *difference = difference.clamp(-LARGEST, LARGEST));
+        let mut shared = fit.parameters.clone();
+        let mut value = summed(&differences, &shared, tallies).value;
+        for _ in 0..TURNS {
+            for (difference, tally) in differences.iter_mut().zip(tallies) {
+                *difference = best_difference(*difference, &shared, tally);
+            }
+            let terms = summed(&differences, &shared, tallies);
+            let mut step = DVector::zeros(fit.problem.players + 2);
+            for (index, fitted) in [(1, fit.problem.advantage), (2, fit.problem.draws)] {
+                if fitted && terms.expected[index][index] < 0.0 {
+                    step[fit.problem.players + index - 1] =
+                        -terms.gradient[index] / terms.expected[index][index];
+                }
+            }
+            let next = shared.moved(&step);
+            let gain = summed(&differences, &next, tallies).value - value;
+            if gain < 1e-9 {
+                break;
+            }
+            value += gain;
+            shared = next;
+        }
+        let value = summed(&differences, &shared, tallies).value;
+        FreePairings { differences, advantage: shared.advantage, rate: shared.draw_rate(), value }
+    }
+}
+
+/// The terms of all pairings together.
+fn summed(differences: &[f64], shared: &Parameters, tallies: &[Tally]) -> PairingTerms {
+    let rate = shared.draw_rate();
+    let mut sum = PairingTerms::default();
+    for (&difference, tally) in differences.iter().zip(tallies) {
+        let terms = PairingTerms::new(difference, shared.advantage, rate, tally);
+        sum.value += terms.value;
+        for i in 0..3 {
+            sum.gradient[i] += terms.gradient[i];
+            for j in 0..3 {
+                sum.hessian[i][j] += terms.hessian[i][j];
+                sum.expected[i][j] += terms.expected[i][j];
+            }
+        }
+    }
+    sum
+}
+
+/// The likeliest difference of one pairing: the root of the gradient, between the largest differences, by Newton's method
+/// and by halving where that leaves what is left.
+fn best_difference(start: f64, shared: &Parameters, tally: &Tally) -> f64 {
+    let rate = shared.draw_rate();
+    let (mut low, mut high) = (-LARGEST, LARGEST);
+    let mut difference = start;
+    for _ in 0..100 {
+        let terms = PairingTerms::new(difference, shared.advantage, rate, tally);
+        if terms.gradient[0] > 0.0 {
+            low = difference;
+        } else {
+            high = difference;
+        }
+        let step = difference - terms.gradient[0] / terms.hessian[0][0];
+        let next = if step > low && step < high { step } else { low + (high - low) / 2.0 };
+        let change = (next - difference).abs();
+        difference = next;
+        if change < 1e-10 {
+            break;
+        }
+    }
+    difference
+}

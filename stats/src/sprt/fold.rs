@@ -1,0 +1,207 @@
+//! The test over a schedule: results come in any order, the verdict is the same for all of them.
+//!
+//! The fold looks at prefixes of the schedule without holes, one bout after the other, and ends at the first that
+//! decides. What is beyond that prefix never counts, however early it came. Nothing is stored but the bouts that wait for
+//! an earlier one.
+
+use std::collections::BTreeMap;
+
+use thiserror::Error;
+
+use super::{Bounds, Verdict};
+use crate::pairs::{PairScore, Pairs};
+
+/// What became of a scheduled bout.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum BoutResult {
+    /// It was played.
+    Pair(PairScore),
+    /// It failed or was voided: no evidence, but the schedule goes on behind it.
+    Void,
+}
+
+/// A test that has ended.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Decision {
+    /// [`Verdict::H0`] or [`Verdict::H1`].
+    pub verdict: Verdict,
+    /// The log-likelihood ratio that decided.
+    pub llr: f64,
+    /// The index of the bout that decided: the prefix is everything up to it.
+    pub index: u64,
+}
+
+/// Why a result is refused.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
+#[non_exhaustive]
+pub enum FoldError {
+    /// The bout has a result already.
+    #[error("bout {0} already has a result; a bout counts once")]
+    Twice(u64),
+}
+
+/// A sequential test in progress.
+#[derive(Clone, Debug)]
+pub struct Fold {
+    bounds: Bounds,
+    pairs: Pairs,
+    llr: f64,
+    next: u64,
+    waiting: BTreeMap<u64, BoutResult>,
+    decision: Option<Decision>,
+}
+
+impl Fold {
+    /// A test of a schedule that begins with bout 0.
+    pub fn new(bounds: Bounds) -> Self {
+        Fold { bounds, pairs: Pairs::default(), llr: 0.0, next: 0, waiting: BTreeMap::new(), decision: None }
+    }
+
+    /// Takes the result of bout `index`, and the decision if the test has ended, now or before. Once it has, results
+    /// are ignored, and a second one of the same bout beyond the deciding prefix is not noticed.
+    pub fn put(&mut self, index: u64, result: BoutResult) -> Result<Option<Decision>, FoldError> {
+        if index < self.next || self.waiting.contains_key(&index) {
+            return Err(FoldError::Twice(index));
+        }
+        if self.decision.is_none() {
+            self.waiting.insert(index, result);
+            self.advance();
+        }
+        Ok(self.decision)
+    }
+
+    fn advance(&mut self) {
+        while let Some(result) = self.waiting.remove(&self.next) {
+            let index = self.next;
+            self.next += 1;
+            let BoutResult::Pair(score) = result else { continue };
+            self.pairs.add(score);
+            self.llr = self.bounds.llr(self.pairs);
+            let verdict = self.bounds.verdict(self.llr);
+            if verdict != Verdict::Continue {
+                self.decision = Some(Decision { verdict, llr: self.llr, index });
+                self.waiting.clear();
+                return;
+            }
+        }
+    }
+
+    /// What is tested.
+    pub fn bounds(&self) -> &Bounds {
+        &self.bounds
+    }
+
+    /// The counts over the prefix without holes, up to the deciding bout.
+    pub fn pairs(&self) -> Pairs {
+        self.pairs
+    }
+
+    /// The log-likelihood ratio over that prefix.
+    pub fn llr(&self) -> f64 {
+        self.llr
+    }
+
+    /// The length of that prefix, void bouts included.
+    pub fn prefix(&self) -> u64 {
+        self.next
+    }
+
+    /// How many results wait for an earlier bout.
+    pub fn waiting(&self) -> usize {
+        self.waiting.len()
+    }
+
+    /// The decision, if there is one.
+    pub fn decision(&self) -> Option<Decision> {
+        self.decision
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rand::RngExt as _;
+    use rand::seq::SliceRandom as _;
+
+    use super::*;
+    use crate::distribution::seeded;
+    use crate::sprt::Model;
+
+    fn bounds(model: Model) -> Bounds {
+        Bounds::new(0.0, 40.0, model, 0.05, 0.05).unwrap()
+    }
+
+    /// A schedule of results with a lean to one side, some of them void.
+    fn schedule(seed: u64, bouts: u64) -> Vec<(u64, BoutResult)> {
+        let mut random = seeded(seed, 0);
+        let lean = random.random_range(0.45..0.60);
+        (0..bouts)
+            .map(|index| {
+                let points = (0..4).filter(|_| random.random_bool(lean)).count() as u8;
+                let pair = PairScore::from_half_points(points).unwrap();
+                (index, if random.random_bool(0.05) { BoutResult::Void } else { BoutResult::Pair(pair) })
+            })
+            .collect()
+    }
+
+    /// The first prefix whose counts, made afresh, decide.
+    fn slow_decision(bounds: &Bounds, schedule: &[(u64, BoutResult)]) -> Option<Decision> {
+        (1..=schedule.len()).find_map(|length| {
+            let mut pairs = Pairs::default();
+            for (_, result) in &schedule[..length] {
+                if let BoutResult::Pair(pair) = result {
+                    pairs.add(*pair);
+                }
+            }
+            let llr = bounds.llr(pairs);
+            let verdict = bounds.verdict(llr);
+            (verdict != Verdict::Continue).then_some(Decision { verdict, llr, index: length as u64 - 1 })
+        })
+    }
+
+    /// The law of the fold: any order of arrival ends with the same decision at the same bout.
+    #[test]
+    fn the_order_of_arrival_does_not_matter() {
+        let mut verdicts = [0; 3];
+        for seed in 0..60 {
+            let bounds = bounds(if seed % 2 == 0 { Model::Logistic } else { Model::Normalised });
+            let mut results = schedule(seed, 150);
+            let expected = slow_decision(&bounds, &results);
+            verdicts[expected.map_or(2, |decision| decision.verdict as usize)] += 1;
+            let mut random = seeded(seed, 1);
+            for _ in 0..5 {
+                results.shuffle(&mut random);
+                let mut fold = Fold::new(bounds);
+                for &(index, result) in &results {
+                    fold.put(index, result).unwrap();
+                }
+                assert_eq!(fold.decision(), expected, "schedule {seed}");
+                assert_eq!(fold.prefix(), expected.map_or(150, |decision| decision.index + 1));
+                assert_eq!(fold.waiting(), 0);
+            }
+        }
+        assert!(verdicts.iter().all(|&count| count > 3), "the schedules are one-sided: {verdicts:?}");
+    }
+
+    #[test]
+    fn nothing_counts_before_its_predecessors() {
+        let mut fold = Fold::new(bounds(Model::Logistic));
+        let win = BoutResult::Pair(PairScore::from_half_points(4).unwrap());
+        for index in 1..200 {
+            assert_eq!(fold.put(index, win), Ok(None));
+        }
+        assert_eq!((fold.prefix(), fold.llr(), fold.waiting()), (0, 0.0, 199));
+        let decision = fold.put(0, BoutResult::Void).unwrap().expect("two hundred wins decide");
+        assert_eq!(decision.verdict, Verdict::H1);
+        assert!(decision.index < 100);
+    }
+
+    #[test]
+    fn a_bout_counts_once() {
+        let mut fold = Fold::new(bounds(Model::Logistic));
+        fold.put(0, BoutResult::Void).unwrap();
+        fold.put(2, BoutResult::Void).unwrap();
+        assert_eq!(fold.put(0, BoutResult::Void), Err(FoldError::Twice(0)));
+        assert_eq!(fold.put(2, BoutResult::Void), Err(FoldError::Twice(2)));
+        assert_eq!(fold.prefix(), 1);
+    }
+}
