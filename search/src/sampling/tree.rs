@@ -39,6 +39,10 @@ pub(super) struct Node<M> {
     /// The rewards of the seat that moved to it, summed.
     pub(super) total: f64,
     pub(super) visits: u32,
+    /// The mean of the rewards and one over the root of the visits, kept beside them because a node is looked at far
+    /// more often than it is visited.
+    pub(super) value: f32,
+    pub(super) spread: f32,
     /// Where the children begin; 0 while there are none, for the root is nobody's child.
     pub(super) first: u32,
     pub(super) count: u16,
@@ -57,6 +61,8 @@ impl<M> Node<M> {
         Node {
             total: 0.0,
             visits: 0,
+            value: 0.0,
+            spread: 1.0,
             first: 0,
             count: 0,
             tried: 0,
@@ -64,6 +70,18 @@ impl<M> Node<M> {
             status: Status::Open,
             has_draw: false,
             mv,
+        }
+    }
+
+    /// Counts a visit with the reward of the seat that moved here; where chance did, there is none.
+    #[inline]
+    pub(super) fn visit(&mut self, reward: Option<f64>) {
+        self.visits += 1;
+        if let Some(reward) = reward {
+            self.total += reward;
+            let visits = f64::from(self.visits);
+            self.value = (self.total / visits) as f32;
+            self.spread = 1.0 / (visits as f32).sqrt();
         }
     }
 

@@ -153,13 +153,12 @@ impl<G: SamplingRules, E: Evaluate<G>> Uct<G, E> {
             self.tree.nodes[node].tried += 1;
             return first + usize::from(tried);
         }
-        let log = logarithm(visits.max(1));
+        let width = (self.options.c * logarithm(visits.max(1)).sqrt()) as f32;
         let children = &self.tree.nodes[first..first + usize::from(tried)];
-        let mut best = (f64::NEG_INFINITY, 0);
+        let mut best = (f32::NEG_INFINITY, 0);
         for (index, child) in children.iter().enumerate() {
-            let share = 1.0 / f64::from(child.visits.max(1));
             let bound = match child.status {
-                Status::Open => child.total * share + self.options.c * (log * share).sqrt(),
+                Status::Open => child.value + width * child.spread,
                 Status::Win => return first + index,
                 // Nothing is left to learn of these; `back_up` knows that the mover has them.
                 Status::Draw => -1.0,
@@ -169,7 +168,7 @@ impl<G: SamplingRules, E: Evaluate<G>> Uct<G, E> {
                 best = (bound, index);
             }
         }
-        if untried && self.options.first_play.is_some_and(|value| value >= best.0) {
+        if untried && self.options.first_play.is_some_and(|value| value as f32 >= best.0) {
             self.tree.nodes[node].tried += 1;
             return first + usize::from(tried);
         }
@@ -191,11 +190,8 @@ impl<G: SamplingRules, E: Evaluate<G>> Uct<G, E> {
             return;
         }
         for step in &self.path {
-            let node = &mut self.tree.nodes[step.node as usize];
-            node.visits += 1;
-            if let Some(seat) = step.seat {
-                node.total += rewards[seat.index()];
-            }
+            let reward = step.seat.map(|seat| rewards[seat.index()]);
+            self.tree.nodes[step.node as usize].visit(reward);
         }
     }
 
@@ -206,9 +202,8 @@ impl<G: SamplingRules, E: Evaluate<G>> Uct<G, E> {
         for index in (0..self.path.len()).rev() {
             let step = self.path[index];
             let node = &mut self.tree.nodes[step.node as usize];
-            node.visits += 1;
+            node.visit(step.seat.map(|seat| rewards[seat.index()]));
             let (Some(mover), Some(above)) = (step.seat, index.checked_sub(1)) else { continue };
-            node.total += rewards[mover.index()];
             let (status, mean) = (node.status, node.mean());
             let above = self.path[above];
             let parent = &mut self.tree.nodes[above.node as usize];
