@@ -14,6 +14,7 @@ pub mod referee;
 pub mod roster;
 pub mod seeds;
 pub mod settings;
+pub mod signature;
 pub mod spec;
 
 pub use algorithms::{ALGORITHMS, AlgorithmInfo, Family};
@@ -25,4 +26,5 @@ pub use record::{GameRecord, IterationRecord, MoveRecord, SearchRecord};
 pub use referee::{Claim, Fault, PlyClaim, SearchClaim};
 pub use roster::{Roster, RosterError};
 pub use seeds::Place;
+pub use signature::{KnownAnswers, known_answers};
 pub use spec::{Spec, SpecError, SpecSource};
