@@ -50,6 +50,12 @@ pub enum PlayError {
         /// What was asked for.
         plies: u32,
     },
+    /// No random game has so many turns.
+    #[error("no random game in a thousand has {} turns of the first seat; ask for fewer", .turn + 1)]
+    NoTurn {
+        /// What was asked for.
+        turn: u32,
+    },
     /// A flag was raised.
     #[error("interrupted")]
     Interrupted,
@@ -161,6 +167,11 @@ impl Arena {
         self.board.random_decision(place.opening_seed(), plies).ok_or(PlayError::NoOpening { plies })
     }
 
+    /// The line of a random game to the turn of the first seat with this number, counted from 0.
+    pub fn random_turn(&self, place: Place, turn: u32) -> Result<String, PlayError> {
+        self.board.random_turn(place.opening_seed(), turn).ok_or(PlayError::NoTurn { turn })
+    }
+
     /// The key of the position that an opening leads to, where a game can go on from there: lines that transpose into
     /// each other have one key.
     pub fn decision_key(&self, opening: &Opening) -> Result<u64, PlayError> {
@@ -200,6 +211,8 @@ trait Board: Send {
     fn random_opening(&self, seed: u64, plies: u32) -> Option<String>;
 
     fn random_decision(&self, seed: u64, plies: u32) -> Option<String>;
+
+    fn random_turn(&self, seed: u64, turn: u32) -> Option<String>;
 
     fn decision_key(&self, opening: &Opening) -> Result<u64, PlayError>;
 
@@ -385,6 +398,16 @@ impl<G: Complete> Board for Typed<G> {
         })
     }
 
+    fn random_turn(&self, seed: u64, turn: u32) -> Option<String> {
+        let mut turns = 0;
+        self.random_line(seed, |position, played| {
+            turns = if played == 0 { 0 } else { turns };
+            let own = position.turn() == Turn::Player(Seat::FIRST);
+            turns += u32::from(own);
+            own && turns > turn
+        })
+    }
+
     fn decision_key(&self, opening: &Opening) -> Result<u64, PlayError> {
         let position = self.after_opening(opening)?;
         match position.turn() {
@@ -402,7 +425,7 @@ impl<G: Complete> Board for Typed<G> {
 impl<G: Complete> Typed<G> {
     /// A random line to the first position that is `enough`. Draws again, at most a thousand times, where the game ends
     /// before.
-    fn random_line(&self, seed: u64, enough: impl Fn(&G, usize) -> bool) -> Option<String> {
+    fn random_line(&self, seed: u64, mut enough: impl FnMut(&G, usize) -> bool) -> Option<String> {
         let mut random = seeded(seed);
         let mut scratch = Vec::new();
         for _ in 0..1000 {
