@@ -24,9 +24,6 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// How often a silent connection is asked whether it lives, and how long it may take to answer.
 const KEEP_ALIVE: Duration = Duration::from_secs(10);
 
-/// How long the last messages may take to leave.
-const FAREWELL: Duration = Duration::from_millis(500);
-
 /// What comes out of a session.
 pub(crate) enum SessionEvent {
     /// The hello was accepted. Always the first event, or there is only the end.
@@ -75,15 +72,15 @@ impl Session {
         self.events.recv().await.unwrap_or_else(ended)
     }
 
-    /// Lets the last messages leave and hangs up.
-    pub(crate) async fn close(self) {
+    /// Hangs up, and lets the last messages leave for so long.
+    pub(crate) async fn close(self, patience: Duration) {
         let Session { outbound, mut events, mut task } = self;
         drop(outbound);
         let drained = async {
             while events.recv().await.is_some() {}
             let _ = (&mut task).await;
         };
-        if timeout(FAREWELL, drained).await.is_err() {
+        if timeout(patience, drained).await.is_err() {
             task.abort();
         }
     }

@@ -47,9 +47,14 @@ pub async fn run(config: Config, shutdown: impl Future<Output = ()>) -> Result<S
     let mut worker = Worker::start(config, answers.signature, speed)?;
     let outcome = worker.work(shutdown).await;
     if let Some(session) = worker.session.take() {
-        session.close().await;
+        session.close(farewell(worker.config.grace)).await;
     }
     outcome
+}
+
+/// The very last part of a grace, in which the last messages of the session leave.
+fn farewell(grace: Duration) -> Duration {
+    (grace / 8).min(Duration::from_millis(500))
 }
 
 fn check(config: &Config) -> Result<(), WorkerError> {
@@ -87,6 +92,8 @@ struct Worker {
     grants_received: u64,
     /// The room that the coordinator knows of.
     told_room: usize,
+    /// Whether the coordinator was told of more unacknowledged bytes than it wants to see.
+    told_full: bool,
     /// The mean time of a bout, by exponential smoothing.
     pace: Option<Duration>,
     submissions: mpsc::UnboundedSender<Command>,
@@ -151,6 +158,7 @@ impl Worker {
             next_heartbeat: now,
             grants_received: 0,
             told_room: 0,
+            told_full: false,
             pace: None,
             submissions,
             submitted,
@@ -312,6 +320,7 @@ impl Worker {
         self.backoff.reset();
         self.grants_received = 0;
         self.told_room = 0;
+        self.told_full = false;
         self.next_heartbeat = Instant::now();
         self.welcome = Some(welcome);
         self.may_submit.send_replace(true);
@@ -407,18 +416,26 @@ impl Worker {
         })
     }
 
-    /// Speaks at once when a slot has nothing to do or much of what is held ready is used up, and the coordinator does
-    /// not know it yet. What is played is left to the next regular heartbeat.
+    /// Speaks at once when a slot has nothing to do, much of what is held ready is used up, or bytes are within the
+    /// window again, and the coordinator does not know it yet. What is played is left to the next regular heartbeat.
     fn tell_room(&mut self) {
         let news = self.room().saturating_sub(self.told_room);
-        if self.welcome.is_some() && news > 0 && (self.held.idle() || 2 * news >= self.prefetch()) {
+        let room = news > 0 && (self.held.idle() || 2 * news >= self.prefetch());
+        if self.welcome.is_some() && (room || (self.told_full && !self.is_full())) {
             self.heartbeat(Vec::new());
         }
     }
 
+    /// Whether more bytes are unacknowledged than the coordinator wants to see.
+    fn is_full(&self) -> bool {
+        let bytes = self.unacknowledged_bytes.load(Ordering::Relaxed);
+        self.welcome.as_ref().is_some_and(|welcome| bytes > welcome.window_bytes)
+    }
+
     fn heartbeat(&mut self, progress: Vec<Progress>) {
-        let Some(session) = &self.session else { return };
+        let Some(session) = self.session.as_ref() else { return };
         self.told_room = self.room();
+        self.told_full = self.is_full();
         let heartbeat = Heartbeat {
             room: self.told_room,
             progress,
@@ -530,7 +547,7 @@ impl Worker {
         self.tell(&WorkerEvent::Draining { reason: reason.to_string() });
         self.summary.ended = ended;
         let now = Instant::now();
-        let grace = self.config.grace;
+        let grace = self.config.grace - farewell(self.config.grace);
         // The last part of the grace is for giving back what is interrupted and for acknowledgements.
         let last = (grace / 4).min(Duration::from_secs(3));
         self.draining =

@@ -174,8 +174,11 @@ async fn probes_come_back_too() {
         let (first, second) = (a.decision.search.as_ref().unwrap(), b.decision.search.as_ref().unwrap());
         assert_eq!((first.player.as_str(), second.player.as_str()), ("a", "b"));
         assert_eq!(first.score, second.score, "the same position to the same depth");
-        let (seat, legal) = if lease.bout == 0 { (1, 3) } else { (0, 4) };
-        assert_eq!((a.decision.seat, a.decision.legal > 0), (Some(seat), legal > 0));
+        let (seat, legal) = if lease.bout == 0 { (1, 2) } else { (0, 4) };
+        assert_eq!(
+            (a.decision.seat, a.decision.legal, a.decision.ply),
+            (Some(seat), legal, if seat == 1 { 3 } else { 0 })
+        );
     }
 }
 
