@@ -1,6 +1,8 @@
 //! Laws of a submission: rows become messages and the same rows again, and whatever happens to the messages on the way
 //! is refused with a sentence.
 
+#![allow(clippy::unwrap_used, reason = "in a test a panic is the report")]
+
 use std::sync::Arc;
 
 use agon_arena::{Arena, Opening, PlayerConfig, Spec, SpecSource, Surroundings};

@@ -1,5 +1,7 @@
 //! The small messages: what is sent is what is read, and what is out of bounds is refused with the field's name.
 
+#![allow(clippy::unwrap_used, reason = "in a test a panic is the report")]
+
 use std::time::Duration;
 
 use agon_arena::{Opening, SpecSource};

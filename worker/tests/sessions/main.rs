@@ -1,5 +1,7 @@
 //! A worker against a coordinator that a test holds in its hand: what it promises, and what it does when things break.
 
+#![allow(clippy::unwrap_used, reason = "in a test a panic is the report")]
+
 mod fake;
 
 use std::future::pending;
