@@ -77,21 +77,23 @@ impl Tally {
     }
 }
 
-/// Plays a bout. `send` gets its messages in their order, all but the last, which is returned.
+/// Plays a bout. `send` gets its messages in their order, all but the last, which is returned. The head goes out before
+/// the players are seated, so that even a failure there says whose it is.
 pub(crate) fn play(
     job: &Job,
-    arena: &mut Arena,
+    seat: impl FnOnce() -> Result<Arena, PlayError>,
     identity: &Identity,
     tally: &Tally,
     send: &mut dyn FnMut(Submission),
-) -> Result<(Played, Submission), PlayFault> {
+) -> Result<(Played, Submission, Arena), PlayFault> {
     let mut writer = BoutWriter::new(Arc::clone(&job.spec), job.bout.clone())?;
     send(writer.head(&identity.worker, &identity.build)?);
+    let mut arena = seat()?;
     let played = match job.spec.plan {
-        Plan::Tournament(_) => games(job, arena, identity, tally, &mut writer, send)?,
-        Plan::Probe(_) => searches(job, arena, tally, &mut writer, send)?,
+        Plan::Tournament(_) => games(job, &mut arena, identity, tally, &mut writer, send)?,
+        Plan::Probe(_) => searches(job, &mut arena, tally, &mut writer, send)?,
     };
-    Ok((played, writer.end()?))
+    Ok((played, writer.end()?, arena))
 }
 
 fn games(

@@ -134,16 +134,14 @@ impl Player {
         let started = Instant::now();
         // What a player that panicked leaves behind is thrown away: only what is put back is used again.
         let kept = self.arena.take().filter(|(run, _)| *run == job.bout.lease.run);
-        let result = guarded(|| {
-            let mut arena = match kept {
-                Some((_, arena)) => arena,
-                None => self.seat(job)?,
-            };
-            let (played, end) = play(job, &mut arena, &self.identity, &self.tally, &mut |message| {
-                let _ = self.messages.send(Command::Message(job.bout.lease.clone(), message));
-            })?;
-            Ok((played, end, arena))
-        });
+        let seat = || match kept {
+            Some((_, arena)) => Ok(arena),
+            None => self.seat(job),
+        };
+        let mut send = |message| {
+            let _ = self.messages.send(Command::Message(job.bout.lease.clone(), message));
+        };
+        let result = guarded(|| play(job, seat, &self.identity, &self.tally, &mut send));
         // A search that was interrupted answers early without saying so.
         if self.interrupt.load(Ordering::Relaxed) {
             return Ending::Interrupted;
@@ -157,11 +155,11 @@ impl Player {
         }
     }
 
-    fn seat(&self, job: &Job) -> Result<Arena, PlayFault> {
+    fn seat(&self, job: &Job) -> Result<Arena, PlayError> {
         let players: Vec<PlayerConfig> =
             job.spec.players.iter().map(|player| player.config.clone()).collect();
         let surroundings = Surroundings { interrupt: Arc::clone(&self.interrupt), ..Surroundings::system() };
-        Ok(Arena::new(&job.spec.game, &players, surroundings).map_err(PlayError::from)?)
+        Ok(Arena::new(&job.spec.game, &players, surroundings)?)
     }
 }
 

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use agon_arena::{Spec, SpecSource, known_answers};
-use agon_proto::limits::{MAX_SLOTS, MAX_WORKER_NAME};
+use agon_proto::limits::{MAX_BUILD, MAX_SLOTS, MAX_WORKER_NAME};
 use agon_proto::v1::coordinator_message::Kind;
 use agon_proto::v1::{Outcome, worker_message};
 use agon_proto::write::failure;
@@ -62,8 +62,13 @@ fn check(config: &Config) -> Result<(), WorkerError> {
     if config.slots == 0 || config.slots > MAX_SLOTS {
         return wrong(format!("a worker has 1 to {MAX_SLOTS} slots, not {}", config.slots));
     }
-    let name = &config.name;
-    if name.is_empty() || name.len() > MAX_WORKER_NAME || name.chars().any(char::is_control) {
+    let sound =
+        |text: &str, most| !text.is_empty() && text.len() <= most && !text.chars().any(char::is_control);
+    let (name, build) = (&config.name, &config.build);
+    if !sound(build, MAX_BUILD) {
+        return wrong(format!("a build's name has 1 to {MAX_BUILD} printable characters, not {build:?}"));
+    }
+    if !sound(name, MAX_WORKER_NAME) {
         return wrong(format!(
             "a worker's name has 1 to {MAX_WORKER_NAME} printable characters, not {name:?}"
         ));
