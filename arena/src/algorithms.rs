@@ -52,6 +52,8 @@ pub struct AlgorithmInfo {
     pub evaluates: bool,
     /// Whether it samples: its limit of nodes counts simulations, and a limit of depth means nothing to it.
     pub samples: bool,
+    /// Whether it draws: another seed may make it play otherwise.
+    pub draws: bool,
 }
 
 const ALL: &[Family] = &[Family::Duel, Family::Many, Family::Chance];
@@ -145,6 +147,7 @@ pub static ALGORITHMS: &[AlgorithmInfo] = &[
         options: &[],
         evaluates: false,
         samples: false,
+        draws: true,
     },
     AlgorithmInfo {
         name: "greedy",
@@ -153,6 +156,7 @@ pub static ALGORITHMS: &[AlgorithmInfo] = &[
         options: &[],
         evaluates: true,
         samples: false,
+        draws: false,
     },
     AlgorithmInfo {
         name: "minimax",
@@ -161,6 +165,7 @@ pub static ALGORITHMS: &[AlgorithmInfo] = &[
         options: &[],
         evaluates: true,
         samples: false,
+        draws: false,
     },
     AlgorithmInfo {
         name: "alpha-beta",
@@ -178,6 +183,7 @@ pub static ALGORITHMS: &[AlgorithmInfo] = &[
         ],
         evaluates: true,
         samples: false,
+        draws: false,
     },
     AlgorithmInfo {
         name: "pvs",
@@ -195,6 +201,7 @@ pub static ALGORITHMS: &[AlgorithmInfo] = &[
         ],
         evaluates: true,
         samples: false,
+        draws: false,
     },
     AlgorithmInfo {
         name: "mtd",
@@ -217,6 +224,7 @@ pub static ALGORITHMS: &[AlgorithmInfo] = &[
         ],
         evaluates: true,
         samples: false,
+        draws: false,
     },
     AlgorithmInfo {
         name: "paranoid",
@@ -225,6 +233,7 @@ pub static ALGORITHMS: &[AlgorithmInfo] = &[
         options: &[ORDER_WITHOUT_TABLE],
         evaluates: true,
         samples: false,
+        draws: false,
     },
     AlgorithmInfo {
         name: "max-n",
@@ -247,6 +256,7 @@ pub static ALGORITHMS: &[AlgorithmInfo] = &[
         ],
         evaluates: true,
         samples: false,
+        draws: false,
     },
     AlgorithmInfo {
         name: "best-reply",
@@ -263,6 +273,7 @@ pub static ALGORITHMS: &[AlgorithmInfo] = &[
         ],
         evaluates: true,
         samples: false,
+        draws: false,
     },
     AlgorithmInfo {
         name: "expectiminimax",
@@ -271,6 +282,7 @@ pub static ALGORITHMS: &[AlgorithmInfo] = &[
         options: &[],
         evaluates: true,
         samples: false,
+        draws: false,
     },
     AlgorithmInfo {
         name: "star1",
@@ -279,6 +291,7 @@ pub static ALGORITHMS: &[AlgorithmInfo] = &[
         options: &[ORDER_OF_CHANCE],
         evaluates: true,
         samples: false,
+        draws: false,
     },
     AlgorithmInfo {
         name: "star2",
@@ -287,6 +300,7 @@ pub static ALGORITHMS: &[AlgorithmInfo] = &[
         options: &[ORDER_OF_CHANCE],
         evaluates: true,
         samples: false,
+        draws: false,
     },
     AlgorithmInfo {
         name: "monte-carlo",
@@ -295,6 +309,7 @@ pub static ALGORITHMS: &[AlgorithmInfo] = &[
         options: &[ROLLOUT, ROLLOUT_PLIES, ROLLOUT_SCALE],
         evaluates: true,
         samples: true,
+        draws: true,
     },
     AlgorithmInfo {
         name: "uct",
@@ -338,6 +353,7 @@ pub static ALGORITHMS: &[AlgorithmInfo] = &[
         ],
         evaluates: true,
         samples: true,
+        draws: true,
     },
 ];
 

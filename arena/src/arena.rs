@@ -9,7 +9,8 @@ use std::sync::atomic::AtomicBool;
 use agon_games::line::{MoveError, follow};
 use agon_games::random::seeded;
 use agon_games::{
-    ChanceGame, Complete, DuelGame, GameSpec, ManyGame, Parameters, Payoffs, Seat, SetupError, Turn, Visitor,
+    ChanceGame, Complete, DuelGame, Game, GameSpec, ManyGame, Parameters, Payoffs, Seat, SetupError, Turn,
+    Visitor,
 };
 use agon_search::clock::{Clock, ThreadClock, WallClock};
 use agon_search::{Budget, Limit};
@@ -18,6 +19,7 @@ use crate::config::PlayerConfig;
 use crate::error::ConfigError;
 use crate::player::{Player, chance_player, duel_player, many_player};
 use crate::record::{GameRecord, IterationRecord, MoveRecord, SearchRecord};
+use crate::referee::{self, Claim, Fault};
 use crate::roster::rotations;
 use crate::seeds::Place;
 
@@ -47,6 +49,12 @@ pub enum PlayError {
     NoOpening {
         /// What was asked for.
         plies: u32,
+    },
+    /// No random game has so many turns.
+    #[error("no random game in a thousand has {} turns of the first seat; ask for fewer", .turn + 1)]
+    NoTurn {
+        /// What was asked for.
+        turn: u32,
     },
     /// A flag was raised.
     #[error("interrupted")]
@@ -109,7 +117,7 @@ pub struct GameRequest {
 /// A game and the players who know it.
 pub struct Arena {
     board: Box<dyn Board>,
-    algorithms: Vec<&'static crate::algorithms::AlgorithmInfo>,
+    players: Vec<PlayerConfig>,
 }
 
 impl Arena {
@@ -120,20 +128,7 @@ impl Arena {
         surroundings: Surroundings,
     ) -> Result<Arena, SetupError> {
         let board = game.visit(Seated { players, surroundings })?;
-        Ok(Arena { board, algorithms: players.iter().map(|player| player.algorithm).collect() })
-    }
-
-    /// Whether a player can work with a limit.
-    fn check(&self, player: usize, limit: Limit) -> Result<(), ConfigError> {
-        let algorithm = self.algorithms[player];
-        if algorithm.samples && matches!(limit, Limit::Depth(_)) {
-            let reason = format!(
-                "`{}` has no depth to limit; give ms, cpu_ms or nodes, which counts simulations",
-                algorithm.name
-            );
-            return Err(ConfigError { span: None, reason });
-        }
-        Ok(())
+        Ok(Arena { board, players: players.to_vec() })
     }
 
     /// Lets a player search one position. `report` sees each completed iteration.
@@ -145,7 +140,7 @@ impl Arena {
         seed: u64,
         report: &mut dyn FnMut(&IterationRecord),
     ) -> Result<SearchRecord, PlayError> {
-        self.check(player, limit)?;
+        self.players[player].check_limit(limit)?;
         self.board.search(player, opening, limit, seed, report)
     }
 
@@ -156,7 +151,7 @@ impl Arena {
         watch: &mut dyn FnMut(&MoveRecord),
     ) -> Result<GameRecord, PlayError> {
         for &player in &request.seats {
-            self.check(player, request.limits[player])?;
+            self.players[player].check_limit(request.limits[player])?;
         }
         self.board.play(request, watch)
     }
@@ -172,15 +167,38 @@ impl Arena {
         self.board.random_decision(place.opening_seed(), plies).ok_or(PlayError::NoOpening { plies })
     }
 
+    /// The line of a random game to the turn of the first seat with this number, counted from 0.
+    pub fn random_turn(&self, place: Place, turn: u32) -> Result<String, PlayError> {
+        self.board.random_turn(place.opening_seed(), turn).ok_or(PlayError::NoTurn { turn })
+    }
+
+    /// The key of the position that an opening leads to, where a game can go on from there: lines that transpose into
+    /// each other have one key.
+    pub fn decision_key(&self, opening: &Opening) -> Result<u64, PlayError> {
+        self.board.decision_key(opening)
+    }
+
+    /// Checks by the rules a game that somebody says was played as asked. No player is needed for it.
+    pub fn verify(&self, request: &GameRequest, claim: &Claim<'_>) -> Result<(), Fault> {
+        self.board.verify(request, claim)
+    }
+
     /// The number of seats.
     pub fn seats(&self) -> usize {
         self.board.seats()
+    }
+
+    /// A bound on the plies of a game.
+    pub fn ply_bound(&self) -> u32 {
+        self.board.ply_bound()
     }
 }
 
 /// What is asked of a game whose type is hidden.
 trait Board: Send {
     fn seats(&self) -> usize;
+
+    fn ply_bound(&self) -> u32;
 
     fn search(
         &mut self,
@@ -200,6 +218,12 @@ trait Board: Send {
     fn random_opening(&self, seed: u64, plies: u32) -> Option<String>;
 
     fn random_decision(&self, seed: u64, plies: u32) -> Option<String>;
+
+    fn random_turn(&self, seed: u64, turn: u32) -> Option<String>;
+
+    fn decision_key(&self, opening: &Opening) -> Result<u64, PlayError>;
+
+    fn verify(&self, request: &GameRequest, claim: &Claim<'_>) -> Result<(), Fault>;
 }
 
 /// Makes a board of a game with its players.
@@ -254,11 +278,25 @@ impl<G: Complete> Typed<G> {
             None => Ok(self.start.clone()),
         }
     }
+
+    fn after_opening(&self, opening: &Opening) -> Result<G, PlayError> {
+        let mut position = self.first(opening)?;
+        follow(&mut position, &opening.moves)?;
+        Ok(position)
+    }
+}
+
+fn nothing_to_search<G: Game>(position: &G, remedy: &'static str) -> PlayError {
+    PlayError::NothingToSearch { turn: position.turn().to_string(), remedy }
 }
 
 impl<G: Complete> Board for Typed<G> {
     fn seats(&self) -> usize {
         G::SEATS
+    }
+
+    fn ply_bound(&self) -> u32 {
+        self.start.ply_bound()
     }
 
     fn search(
@@ -269,15 +307,11 @@ impl<G: Complete> Board for Typed<G> {
         seed: u64,
         report: &mut dyn FnMut(&IterationRecord),
     ) -> Result<SearchRecord, PlayError> {
-        let mut position = self.first(opening)?;
-        follow(&mut position, &opening.moves)?;
-        let remedy = match position.turn() {
-            Turn::Player(_) => None,
-            Turn::Chance => Some("add an outcome to the moves"),
-            Turn::Over => Some("leave out the last moves"),
-        };
-        if let Some(remedy) = remedy {
-            return Err(PlayError::NothingToSearch { turn: position.turn().to_string(), remedy });
+        let position = self.after_opening(opening)?;
+        match position.turn() {
+            Turn::Player(_) => {}
+            Turn::Chance => return Err(nothing_to_search(&position, "add an outcome to the moves")),
+            Turn::Over => return Err(nothing_to_search(&position, "leave out the last moves")),
         }
         let searcher = &mut self.players[player];
         searcher.new_game();
@@ -354,7 +388,7 @@ impl<G: Complete> Board for Typed<G> {
         // 3. The end.
         let payoffs: Vec<i32> =
             Seat::all(G::SEATS).map(|seat| end_payoff(&position, forfeit, seat)).collect();
-        let ending = if forfeit.is_some() { "time forfeit" } else { position.ending() };
+        let ending = if forfeit.is_some() { TIME_FORFEIT } else { position.ending() };
         Ok(GameRecord {
             players: request.seats.clone(),
             moves: game.moves,
@@ -374,12 +408,35 @@ impl<G: Complete> Board for Typed<G> {
             played >= plies as usize && matches!(position.turn(), Turn::Player(_))
         })
     }
+
+    fn random_turn(&self, seed: u64, turn: u32) -> Option<String> {
+        let mut turns = 0;
+        self.random_line(seed, |position, played| {
+            turns = if played == 0 { 0 } else { turns };
+            let own = position.turn() == Turn::Player(Seat::FIRST);
+            turns += u32::from(own);
+            own && turns > turn
+        })
+    }
+
+    fn decision_key(&self, opening: &Opening) -> Result<u64, PlayError> {
+        let position = self.after_opening(opening)?;
+        match position.turn() {
+            Turn::Over => Err(nothing_to_search(&position, "leave out the last moves")),
+            _ => Ok(position.key()),
+        }
+    }
+
+    fn verify(&self, request: &GameRequest, claim: &Claim<'_>) -> Result<(), Fault> {
+        let first = self.first(&request.opening).map_err(|error| Fault::of_game(error.to_string()))?;
+        referee::verify(first, request, claim)
+    }
 }
 
 impl<G: Complete> Typed<G> {
     /// A random line to the first position that is `enough`. Draws again, at most a thousand times, where the game ends
     /// before.
-    fn random_line(&self, seed: u64, enough: impl Fn(&G, usize) -> bool) -> Option<String> {
+    fn random_line(&self, seed: u64, mut enough: impl FnMut(&G, usize) -> bool) -> Option<String> {
         let mut random = seeded(seed);
         let mut scratch = Vec::new();
         for _ in 0..1000 {
@@ -401,8 +458,11 @@ impl<G: Complete> Typed<G> {
     }
 }
 
+/// How a game ends whose clock ran out.
+pub(crate) const TIME_FORFEIT: &str = "time forfeit";
+
 /// The payoff of a seat: by the rules, or all others share the win over the seat whose clock ran out.
-fn end_payoff<G: Complete>(position: &G, forfeit: Option<Seat>, seat: Seat) -> i32 {
+pub(crate) fn end_payoff<G: Complete>(position: &G, forfeit: Option<Seat>, seat: Seat) -> i32 {
     match forfeit {
         None => position.payoff(seat),
         Some(late) => Payoffs::of_winners(G::SEATS, ((1 << G::SEATS) - 1) & !(1 << late.0), seat),

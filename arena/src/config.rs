@@ -1,6 +1,7 @@
 //! A player's configuration: a search table and an evaluation table, read from TOML and checked against a game.
 
 use agon_games::{Feature, GAMES, GameInfo, GameSpec};
+use agon_search::Limit;
 use agon_search::evaluate::WEIGHT_UNIT;
 use toml::de::{DeTable, DeValue};
 
@@ -50,6 +51,18 @@ impl PlayerConfig {
         let (algorithm, settings) = read_search(game, info, family, table)?;
         let weights = read_evaluation(info, algorithm, &settings, table)?;
         Ok(PlayerConfig { algorithm, settings, weights })
+    }
+
+    /// Whether the player can work with a limit.
+    pub fn check_limit(&self, limit: Limit) -> Result<(), ConfigError> {
+        if self.algorithm.samples && matches!(limit, Limit::Depth(_)) {
+            let reason = format!(
+                "`{}` has no depth to limit; give ms, cpu_ms or nodes, which counts simulations",
+                self.algorithm.name
+            );
+            return Err(ConfigError { span: None, reason });
+        }
+        Ok(())
     }
 }
 

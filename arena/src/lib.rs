@@ -1,7 +1,7 @@
 //! From configuration text to games played: only here games meet algorithms.
 //!
 //! [`algorithms`] lists what can be configured, [`config`] reads a player, [`arena`] seats players at a game and plays,
-//! [`roster`] says who meets whom. Deliberately not here: files, networks, threads, and when a run ends.
+//! [`roster`] says who meets whom, [`spec`] reads whole experiments, [`referee`] checks games that others played. Deliberately not here: files, networks, threads, and when a run ends.
 
 pub mod algorithms;
 pub mod arena;
@@ -10,9 +10,12 @@ pub mod error;
 pub mod limit;
 mod player;
 pub mod record;
+pub mod referee;
 pub mod roster;
 pub mod seeds;
 pub mod settings;
+pub mod signature;
+pub mod spec;
 
 pub use algorithms::{ALGORITHMS, AlgorithmInfo, Family};
 pub use arena::{Arena, BoutRequest, GameRequest, Opening, PlayError, Surroundings};
@@ -20,5 +23,8 @@ pub use config::PlayerConfig;
 pub use error::ConfigError;
 pub use limit::parse_limit;
 pub use record::{GameRecord, IterationRecord, MoveRecord, SearchRecord};
+pub use referee::{Claim, Fault, PlyClaim, SearchClaim};
 pub use roster::{Roster, RosterError};
 pub use seeds::Place;
+pub use signature::{KnownAnswers, known_answers};
+pub use spec::{Spec, SpecError, SpecSource};

@@ -1,6 +1,7 @@
 //! One file a command.
 
 pub mod bench;
+pub mod cluster;
 pub mod counts;
 pub mod elo;
 pub mod list_algorithms;

@@ -8,8 +8,8 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use agon_arena::algorithms::fitting;
-use agon_arena::{Arena, Family, Opening, Place, SearchRecord, Surroundings};
-use agon_games::random::mix;
+use agon_arena::signature::sign;
+use agon_arena::{Arena, Family, Opening, Place, Surroundings};
 use agon_games::{GAMES, GameSpec};
 use agon_search::Limit;
 use clap::Args;
@@ -121,30 +121,6 @@ fn opening(arena: &Arena, number: u64, plies: u32) -> Opening {
     // Some games are over before so many plies: then to the first decision.
     let moves = arena.random_decision(place, plies).or_else(|_| arena.random_decision(place, 0));
     Opening { position: None, moves: moves.unwrap_or_default() }
-}
-
-/// Mixes everything that a search counted, its move and its value into the signature.
-fn sign(signature: u64, record: &SearchRecord) -> u64 {
-    let counters = &record.counters;
-    let counts = [
-        counters.nodes,
-        counters.leaves,
-        counters.quiescence_nodes,
-        counters.cutoffs,
-        counters.first_move_cutoffs,
-        counters.table_probes,
-        counters.table_hits,
-        counters.table_stores,
-        counters.researches,
-        counters.simulations,
-        counters.tree_nodes,
-        counters.playout_plies,
-        u64::from(counters.selective_depth),
-        u64::from(record.depth),
-        record.value.number.to_bits(),
-    ];
-    let text = record.mv.bytes().map(u64::from);
-    counts.into_iter().chain(text).fold(signature, mix)
 }
 
 fn write_document(document: &Document, out: &mut impl Write) -> io::Result<()> {

@@ -1,0 +1,105 @@
+//! Known answers: a few fixed searches, by which two builds tell whether they search alike.
+//!
+//! The signature depends on no clock, no thread and no machine. It is small enough to be computed at every start; the
+//! thorough one over every game and algorithm is the benchmark's.
+
+use agon_games::GameSpec;
+use agon_games::random::mix;
+use agon_search::Limit;
+
+use crate::arena::{Arena, Opening, PlayError, Surroundings};
+use crate::config::PlayerConfig;
+use crate::record::SearchRecord;
+use crate::seeds::Place;
+
+/// A game, a player of it, and the nodes or simulations it may spend: each family of algorithms is there, and games
+/// with passes, with chance and with more than two seats.
+const SEARCHES: [(&str, &str, u64); 8] = [
+    ("tic-tac-toe", r#"search = { algorithm = "alpha-beta" }"#, 2_000),
+    ("othello", r#"search = { algorithm = "pvs" }"#, 20_000),
+    ("connect-four", r#"search = { algorithm = "mtd" }"#, 20_000),
+    ("chess", r#"search = { algorithm = "pvs", quiescence = true }"#, 20_000),
+    ("backgammon", r#"search = { algorithm = "star2" }"#, 10_000),
+    ("virus:seats=3", r#"search = { algorithm = "max-n" }"#, 5_000),
+    ("kalah", r#"search = { algorithm = "uct" }"#, 300),
+    ("pig", r#"search = { algorithm = "monte-carlo" }"#, 200),
+];
+
+/// What the fixed searches answered.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct KnownAnswers {
+    /// Sixteen hexadecimal digits over everything that they counted, chose and valued.
+    pub signature: String,
+    /// The positions that they entered.
+    pub nodes: u64,
+}
+
+/// Runs the fixed searches: a few hundredths of a second.
+pub fn known_answers() -> KnownAnswers {
+    let mut nodes = 0;
+    let mut signature = 0;
+    for (game, player, limit) in SEARCHES {
+        let record =
+            search(game, player, limit).expect("the fixed searches are of games and players that exist");
+        nodes += record.counters.nodes;
+        signature = sign(signature, &record);
+    }
+    KnownAnswers { signature: format!("{signature:016x}"), nodes }
+}
+
+fn search(game: &str, player: &str, limit: u64) -> Result<SearchRecord, PlayError> {
+    let game = GameSpec::parse(game)?;
+    let player = PlayerConfig::parse(&game, player)?;
+    let mut arena = Arena::new(&game, &[player], Surroundings::system())?;
+    let place = Place { run: 1, bout: 1, game: 0 };
+    let opening = Opening { position: None, moves: arena.random_decision(place, 3)? };
+    arena.search(0, &opening, Limit::Nodes(limit), 1, &mut |_| ())
+}
+
+/// Mixes everything that a search counted, its move and its value into the signature.
+pub fn sign(signature: u64, record: &SearchRecord) -> u64 {
+    let counters = &record.counters;
+    let counts = [
+        counters.nodes,
+        counters.leaves,
+        counters.quiescence_nodes,
+        counters.cutoffs,
+        counters.first_move_cutoffs,
+        counters.table_probes,
+        counters.table_hits,
+        counters.table_stores,
+        counters.researches,
+        counters.simulations,
+        counters.tree_nodes,
+        counters.playout_plies,
+        u64::from(counters.selective_depth),
+        u64::from(record.depth),
+        record.value.number.to_bits(),
+    ];
+    let text = record.mv.bytes().map(u64::from);
+    counts.into_iter().chain(text).fold(signature, mix)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_answers_are_always_the_same() {
+        let answers = known_answers();
+        assert_eq!(answers, known_answers());
+        assert_eq!(answers.signature.len(), 16);
+        assert!(answers.nodes > 50_000, "{} nodes measure no speed", answers.nodes);
+    }
+
+    #[test]
+    fn every_search_changes_the_signature() {
+        let all: Vec<u64> = SEARCHES
+            .iter()
+            .map(|&(game, player, limit)| sign(0, &search(game, player, limit).unwrap()))
+            .collect();
+        for (index, one) in all.iter().enumerate() {
+            assert!(!all[..index].contains(one), "search {index}");
+        }
+    }
+}

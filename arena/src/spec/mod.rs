@@ -1,0 +1,253 @@
+//! Spec files: one experiment as a user writes it, read in two steps: TOML text, then a validated type.
+//!
+//! No key is silently ignored. An error names the place in the text, what was found and what is allowed. Files that a
+//! spec names are not opened here: whoever has them hands their text in, so that a spec means the same everywhere.
+
+mod openings;
+mod read;
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::ops::Range;
+
+use agon_games::GameSpec;
+use agon_search::Limit;
+use toml::de::{DeTable, DeValue};
+
+use crate::arena::Opening;
+use crate::config::PlayerConfig;
+use crate::error::ConfigError;
+
+pub use openings::{LARGEST_BOOK, Openings};
+
+/// A spec as it is handed around: its text and the texts of the files that it names.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct SpecSource {
+    /// The TOML.
+    pub text: String,
+    /// File contents by the names that the text uses.
+    pub files: BTreeMap<String, String>,
+}
+
+/// What is wrong with a spec, and where.
+#[derive(Clone, PartialEq, Debug, thiserror::Error)]
+#[error("{reason}")]
+pub struct SpecError {
+    /// The file that is meant; none for the spec itself.
+    pub file: Option<String>,
+    /// The line, counted from 1, where it is known.
+    pub line: Option<usize>,
+    /// A sentence with the remedy.
+    pub reason: String,
+}
+
+/// An experiment: who plays what, how long, how often.
+#[derive(Clone, Debug)]
+pub struct Spec {
+    /// The first part of the run's id.
+    pub name: String,
+    /// The game.
+    pub game: GameSpec,
+    /// Where all randomness comes from.
+    pub seed: u64,
+    /// Where games start.
+    pub openings: Openings,
+    /// Who plays.
+    pub players: Vec<SpecPlayer>,
+    /// What they do.
+    pub plan: Plan,
+}
+
+/// A player of a spec.
+#[derive(Clone, Debug)]
+pub struct SpecPlayer {
+    /// Its name, unlike any other's.
+    pub name: String,
+    /// What it is.
+    pub config: PlayerConfig,
+    /// What it may spend on a move.
+    pub limit: Limit,
+}
+
+impl SpecPlayer {
+    /// Whether it always plays the same in the same game, whatever the seed and the machine.
+    pub fn is_deterministic(&self) -> bool {
+        !self.config.algorithm.draws && matches!(self.limit, Limit::Nodes(_) | Limit::Depth(_))
+    }
+
+    /// Whether the same seed makes it play the same on any machine: its games can be played again bit by bit.
+    pub fn is_repeatable(&self) -> bool {
+        matches!(self.limit, Limit::Nodes(_) | Limit::Depth(_))
+    }
+}
+
+/// What the players of a spec do.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Plan {
+    /// They meet in bouts.
+    Tournament(Format),
+    /// They search the same positions.
+    Probe(Positions),
+}
+
+/// Who meets whom, and how often.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Format {
+    /// Everybody meets everybody.
+    RoundRobin {
+        /// Openings for each pairing.
+        bouts: u64,
+    },
+    /// One player meets everybody.
+    Gauntlet {
+        /// Its number.
+        hero: usize,
+        /// Openings for each pairing.
+        bouts: u64,
+    },
+    /// Two players meet until a sequential test decides.
+    Sprt(SprtSettings),
+}
+
+/// The settings of a sequential test.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct SprtSettings {
+    /// Elo under the first and under the second hypothesis.
+    pub bounds: [f64; 2],
+    /// Whether these are normalised Elo.
+    pub normalised: bool,
+    /// How often the first hypothesis may be wrongly refused.
+    pub alpha: f64,
+    /// How often the second may.
+    pub beta: f64,
+    /// Bouts after which it ends undecided.
+    pub max_bouts: u64,
+}
+
+/// The positions of a probe.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Positions {
+    /// From random games, each after a number of plies within a range.
+    Random {
+        /// How many.
+        count: u64,
+        /// The fewest and the most plies.
+        plies: [u32; 2],
+    },
+    /// Given lines.
+    Lines(Vec<Opening>),
+    /// Each seat's turns in games that are played at random.
+    Play {
+        /// How many games.
+        games: u64,
+        /// How many turns of the first seat are searched in each.
+        turns: u32,
+    },
+}
+
+impl Spec {
+    /// Reads a spec.
+    pub fn parse(source: &SpecSource) -> Result<Spec, SpecError> {
+        let table = parse_toml(&source.text)?;
+        read::spec(table.get_ref(), source)
+    }
+
+    /// Whether all its players are repeatable: then a result that comes late is as good as one that comes in time.
+    pub fn is_repeatable(&self) -> bool {
+        self.players.iter().all(SpecPlayer::is_repeatable)
+    }
+}
+
+impl SpecSource {
+    /// The names of the files that the text needs, in any order.
+    pub fn needed_files(text: &str) -> Result<Vec<String>, SpecError> {
+        let table = parse_toml(text)?;
+        let mut names = Vec::new();
+        collect_files(table.get_ref(), &mut names);
+        Ok(names)
+    }
+
+    /// A text that is the same for specs that say the same, whatever their comments, spaces and order of keys.
+    pub fn canonical(&self) -> Result<String, SpecError> {
+        let table = parse_toml(&self.text)?;
+        let mut text = String::new();
+        write_table(table.get_ref(), &mut text);
+        for (name, content) in &self.files {
+            let _ = write!(text, "\n{name:?} {content:?}");
+        }
+        Ok(text)
+    }
+}
+
+impl SpecError {
+    fn at(text: &str, span: Option<Range<usize>>, reason: String) -> SpecError {
+        let line = ConfigError { span, reason: String::new() }.place(text).map(|(line, _)| line);
+        SpecError { file: None, line, reason }
+    }
+}
+
+fn parse_toml(text: &str) -> Result<toml::Spanned<DeTable<'_>>, SpecError> {
+    DeTable::parse(text).map_err(|error| {
+        let reason = format!("this is not TOML: {}", error.message().trim_end());
+        SpecError::at(text, error.span(), reason)
+    })
+}
+
+/// Every `file = "..."` of a table that may have one.
+fn collect_files(table: &DeTable<'_>, names: &mut Vec<String>) {
+    let sources = [table.get("openings"), sub(table, "probe").and_then(|probe| probe.get("positions"))];
+    for source in sources.into_iter().flatten() {
+        if let DeValue::Table(inner) = source.get_ref()
+            && let Some(name) = inner.get("file").and_then(|value| value.get_ref().as_str())
+            && !names.iter().any(|known| known == name)
+        {
+            names.push(name.to_string());
+        }
+    }
+}
+
+fn sub<'t, 's>(table: &'t DeTable<'s>, name: &str) -> Option<&'t DeTable<'s>> {
+    match table.get(name)?.get_ref() {
+        DeValue::Table(inner) => Some(inner),
+        _ => None,
+    }
+}
+
+fn write_table(table: &DeTable<'_>, out: &mut String) {
+    let mut entries: Vec<_> = table.iter().map(|(key, value)| (key.get_ref(), value.get_ref())).collect();
+    entries.sort_by_key(|(key, _)| *key);
+    out.push('{');
+    for (key, value) in entries {
+        let _ = write!(out, "{key:?}:");
+        write_value(value, out);
+        out.push(',');
+    }
+    out.push('}');
+}
+
+fn write_value(value: &DeValue<'_>, out: &mut String) {
+    match value {
+        DeValue::String(text) => {
+            let _ = write!(out, "{text:?}");
+        }
+        DeValue::Integer(number) => {
+            let _ = write!(out, "{}:{}", number.radix(), number.as_str());
+        }
+        DeValue::Float(number) => out.push_str(number.as_str()),
+        DeValue::Boolean(flag) => {
+            let _ = write!(out, "{flag}");
+        }
+        DeValue::Datetime(date) => {
+            let _ = write!(out, "{date}");
+        }
+        DeValue::Array(items) => {
+            out.push('[');
+            for item in items {
+                write_value(item.get_ref(), out);
+                out.push(',');
+            }
+            out.push(']');
+        }
+        DeValue::Table(table) => write_table(table, out),
+    }
+}

@@ -1,0 +1,351 @@
+//! The workers' side of the wire: sessions and submissions.
+
+use std::collections::HashMap;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use agon_arena::{Arena, Claim, Fault, PlyClaim, SearchClaim, Spec};
+use agon_proto::v1::worker_message::Kind;
+use agon_proto::{Assembled, Assembler, Bout, Heartbeat, Hello, Lease, PROTOCOLS, Returned, WholeBout, v1};
+use agon_records::{BoutRows, MoveRow};
+use prost::Message as _;
+use tokio::sync::mpsc;
+use tokio_stream::wrappers::{ReceiverStream, UnboundedReceiverStream};
+use tokio_stream::{Stream, StreamExt as _};
+use tonic::{Request, Response, Status, Streaming};
+use tracing::{error, warn};
+
+use crate::hall::{Arrival, Hall};
+use crate::standings::Summary;
+use crate::store::{NewBout, RunState, StoreError, Stored};
+
+/// How long a worker has for its hello.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// How long a full disk is left alone before it is tried again.
+const RETRY: Duration = Duration::from_secs(1);
+/// Acknowledgements that may wait for a slow reader.
+const ACKNOWLEDGEMENTS: usize = 1024;
+/// Bouts that one stream may have under way at once.
+const MOST_OPEN: usize = 8192;
+
+/// The service that workers call.
+#[derive(Clone)]
+pub struct Fleet {
+    hall: Arc<Hall>,
+}
+
+impl Fleet {
+    /// The service over a hall.
+    pub fn new(hall: Arc<Hall>) -> Fleet {
+        Fleet { hall }
+    }
+}
+
+type Answers<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send>>;
+
+#[tonic::async_trait]
+impl v1::worker_server::Worker for Fleet {
+    type SessionStream = Answers<v1::CoordinatorMessage>;
+    type SubmitStream = Answers<v1::Acknowledgement>;
+
+    async fn session(
+        &self,
+        request: Request<Streaming<v1::WorkerMessage>>,
+    ) -> Result<Response<Self::SessionStream>, Status> {
+        let mut messages = request.into_inner();
+        let first = tokio::time::timeout(PATIENCE, messages.next())
+            .await
+            .map_err(|_| Status::deadline_exceeded("no hello came; it is the first message of a session"))?;
+        let Some(Kind::Hello(hello)) = first.transpose()?.and_then(|message| message.kind) else {
+            return Err(Status::invalid_argument("the first message of a session must be a hello"));
+        };
+        let hello = Hello::try_from(hello)?;
+        self.admit(&hello)?;
+        let (out, answers) = mpsc::unbounded_channel();
+        let session = self.hall.welcome(&hello, out);
+        let hall = Arc::clone(&self.hall);
+        tokio::spawn(async move {
+            while let Some(Ok(message)) = messages.next().await {
+                if let Err(status) = hear(&hall, &hello.worker, session, message) {
+                    warn!(worker = hello.worker, %status, "a message of a session makes no sense; it is left out");
+                }
+            }
+            hall.farewell(&hello.worker, session);
+        });
+        Ok(Response::new(Box::pin(UnboundedReceiverStream::new(answers))))
+    }
+
+    async fn submit(
+        &self,
+        request: Request<Streaming<v1::Submission>>,
+    ) -> Result<Response<Self::SubmitStream>, Status> {
+        let mut messages = request.into_inner();
+        let (out, answers) = mpsc::channel(ACKNOWLEDGEMENTS);
+        let hall = Arc::clone(&self.hall);
+        tokio::spawn(async move {
+            let mut open: HashMap<Lease, Incoming> = HashMap::new();
+            while let Some(Ok(message)) = messages.next().await {
+                let answer = match take(&hall, &mut open, message) {
+                    Ok(None) => continue,
+                    Ok(Some(finished)) => {
+                        // Bouts are stored beside each other: one sync serves all that wait for it.
+                        let (hall, out) = (Arc::clone(&hall), out.clone());
+                        tokio::spawn(async move {
+                            let answer = settle(&hall, finished).await;
+                            let _ = out.send(Ok(answer)).await;
+                        });
+                        continue;
+                    }
+                    Err(answer) => answer,
+                };
+                if out.send(answer).await.is_err() {
+                    break;
+                }
+            }
+        });
+        Ok(Response::new(Box::pin(ReceiverStream::new(answers))))
+    }
+}
+
+impl Fleet {
+    /// Whether a worker may play for this coordinator.
+    fn admit(&self, hello: &Hello) -> Result<(), Status> {
+        let spoken = &hello.protocols;
+        if spoken.start() > PROTOCOLS.end() || spoken.end() < PROTOCOLS.start() {
+            return Err(Status::failed_precondition(format!(
+                "the worker speaks versions {} to {} of the protocol and the coordinator {} to {}; update the older one",
+                spoken.start(),
+                spoken.end(),
+                PROTOCOLS.start(),
+                PROTOCOLS.end()
+            )));
+        }
+        if hello.signature != self.hall.signature {
+            return Err(Status::failed_precondition(format!(
+                "this worker's build {} searches otherwise than the coordinator's (signature {} and not {}): its games \
+                 could not be compared; run the same build on both sides",
+                hello.build, hello.signature, self.hall.signature
+            )));
+        }
+        Ok(())
+    }
+}
+
+/// One message of a session after its hello.
+fn hear(hall: &Hall, worker: &str, session: u64, message: v1::WorkerMessage) -> Result<(), Status> {
+    match message.kind {
+        Some(Kind::Heartbeat(heartbeat)) => {
+            hall.heartbeat(worker, session, &Heartbeat::try_from(heartbeat)?);
+            Ok(())
+        }
+        Some(Kind::Return(returned)) => {
+            let returned = Returned::try_from(returned)?;
+            hall.returned(worker, &returned.leases, &returned.reason);
+            Ok(())
+        }
+        Some(Kind::Hello(_)) => Err(Status::invalid_argument("a session has one hello")),
+        None => Err(Status::invalid_argument("an empty message")),
+    }
+}
+
+/// A bout whose messages are coming in.
+struct Incoming {
+    assembler: Assembler,
+    referee: Arc<Mutex<Arena>>,
+    /// The messages as they will be stored.
+    payload: Vec<u8>,
+}
+
+/// A bout of which everything has arrived.
+struct Finished {
+    lease: Lease,
+    incoming: Incoming,
+    outcome: Assembled,
+}
+
+/// Takes the next message. `Err` has what to answer at once: an acknowledgement, or the end of the stream.
+#[allow(clippy::result_large_err, reason = "a Status is what the wire wants")]
+fn take(
+    hall: &Hall,
+    open: &mut HashMap<Lease, Incoming>,
+    message: v1::Submission,
+) -> Result<Option<Finished>, Result<v1::Acknowledgement, Status>> {
+    let lease = Lease::required(message.lease.clone()).map_err(|error| Err(error.into()))?;
+    let is_head =
+        matches!(message.kind, Some(v1::submission::Kind::Head(_) | v1::submission::Kind::Failure(_)));
+    if is_head && !open.contains_key(&lease) {
+        let Some((spec, bout, referee)) = hall.lent(&lease) else {
+            return Err(Ok(acknowledge(&lease, v1::Outcome::NotWanted, "this coordinator has no such bout")));
+        };
+        if open.len() >= MOST_OPEN {
+            return Err(Err(Status::resource_exhausted(format!("more than {MOST_OPEN} bouts at once"))));
+        }
+        let assembler = Assembler::new(spec, bout).map_err(|error| Err(error.into()))?;
+        open.insert(lease.clone(), Incoming { assembler, referee, payload: Vec::new() });
+    }
+    // What follows a bout that was refused, or whose run is gone, has been answered already.
+    let Some(incoming) = open.get_mut(&lease) else { return Ok(None) };
+    incoming.payload.extend_from_slice(&message.encode_length_delimited_to_vec());
+    match incoming.assembler.accept(message) {
+        Ok(None) => Ok(None),
+        Ok(Some(outcome)) => {
+            let incoming = open.remove(&lease).expect("it was there a line ago");
+            Ok(Some(Finished { lease, incoming, outcome }))
+        }
+        Err(error) => {
+            let worker = incoming.assembler.played_by().0.to_string();
+            open.remove(&lease);
+            let reason = error.to_string();
+            hall.flag(&worker, &reason);
+            hall.take_back(&lease);
+            Err(Ok(acknowledge(&lease, v1::Outcome::Refused, &reason)))
+        }
+    }
+}
+
+fn acknowledge(lease: &Lease, outcome: v1::Outcome, reason: &str) -> v1::Acknowledgement {
+    v1::Acknowledgement {
+        lease: Some(lease.into()),
+        outcome: outcome as i32,
+        reason: agon_proto::session::shortened(reason),
+    }
+}
+
+/// Checks and stores a bout, and says what became of it. Waits as long as the disk is full.
+async fn settle(hall: &Arc<Hall>, finished: Finished) -> v1::Acknowledgement {
+    let Finished { lease, incoming, outcome } = finished;
+    let worker = incoming.assembler.played_by().0.to_string();
+    match outcome {
+        Assembled::Failed { reason } => {
+            if hall.failed(&lease, &worker, &reason) {
+                let bout = NewBout {
+                    run: lease.run.clone(),
+                    bout: lease.bout,
+                    worker: worker.clone(),
+                    digest: None,
+                    summary: String::new(),
+                    payload: Vec::new(),
+                    failure: Some(reason.clone()),
+                };
+                if store(hall, bout).await == Stored::New {
+                    count(hall, &lease, &worker, None).await;
+                }
+            }
+            acknowledge(&lease, v1::Outcome::FailureNoted, &reason)
+        }
+        Assembled::Whole(whole) => {
+            let spec = Arc::clone(incoming.assembler.spec());
+            let fault = verify(&incoming, &spec, &whole.rows);
+            if let Err(fault) = fault {
+                let reason = format!("bout {} of {}: {fault}", lease.bout, lease.run);
+                hall.flag(&worker, &reason);
+                hall.take_back(&lease);
+                return acknowledge(&lease, v1::Outcome::Refused, &reason);
+            }
+            keep(hall, &lease, &worker, &spec, *whole, incoming.payload).await
+        }
+    }
+}
+
+/// Stores a bout that is sound, unless it comes too late.
+async fn keep(
+    hall: &Arc<Hall>,
+    lease: &Lease,
+    worker: &str,
+    spec: &Spec,
+    whole: WholeBout,
+    payload: Vec<u8>,
+) -> v1::Acknowledgement {
+    match hall.arrival(lease) {
+        Arrival::NotWanted => {
+            return acknowledge(lease, v1::Outcome::NotWanted, "the run takes no more bouts");
+        }
+        Arrival::Stale => {
+            let reason = "it came too late and is played anew: in a timed run the first to finish would be the shortest";
+            return acknowledge(lease, v1::Outcome::Stale, reason);
+        }
+        Arrival::Store => {}
+    }
+    let summary = Summary::new(spec, &whole.rows);
+    let bout = NewBout {
+        run: lease.run.clone(),
+        bout: lease.bout,
+        worker: worker.to_string(),
+        digest: Some(whole.content_digest),
+        summary: serde_json::to_string(&summary).expect("a summary is plain data"),
+        payload,
+        failure: None,
+    };
+    match store(hall, bout).await {
+        Stored::New => {
+            count(hall, lease, worker, Some(&summary)).await;
+            acknowledge(lease, v1::Outcome::Committed, "")
+        }
+        Stored::Same => acknowledge(lease, v1::Outcome::Duplicate, ""),
+        Stored::Other => {
+            warn!(run = lease.run, bout = lease.bout, worker, "another result of a bout that is stored");
+            acknowledge(lease, v1::Outcome::Conflict, "the bout is there with another content, which stays")
+        }
+        Stored::NotWanted => acknowledge(lease, v1::Outcome::NotWanted, "the run takes no more bouts"),
+    }
+}
+
+/// Stores a bout. While there is no room nothing is granted and nobody is told that it is stored.
+async fn store(hall: &Hall, bout: NewBout) -> Stored {
+    loop {
+        match hall.store.put_bout(bout.clone()).await {
+            Ok(stored) => {
+                hall.set_waiting(None);
+                return stored;
+            }
+            Err(StoreError::Full) => {
+                hall.set_waiting(Some(&StoreError::Full));
+                tokio::time::sleep(RETRY).await;
+            }
+            Err(failure) => {
+                // After a failed write nothing that this process believes about its file can be trusted.
+                error!(%failure, "the state cannot be written; this process ends, and starting it again recovers");
+                std::process::exit(1);
+            }
+        }
+    }
+}
+
+/// Counts a bout that is durable, and ends a run that it decides.
+async fn count(hall: &Arc<Hall>, lease: &Lease, worker: &str, summary: Option<&Summary>) {
+    let Some(decision) = hall.committed(lease, worker, summary) else { return };
+    let decided = hall.store.set_state(lease.run.clone(), RunState::Decided, Some(decision.index)).await;
+    match decided {
+        Ok(()) => hall.end_run(&lease.run, RunState::Decided, Some(decision.index), "the test has decided"),
+        // The next bout of the prefix finds the same decision.
+        Err(failure) => warn!(%failure, run = lease.run, "a decision could not be stored yet"),
+    }
+}
+
+/// Plays the games of a bout again by the rules.
+fn verify(incoming: &Incoming, spec: &Spec, rows: &BoutRows) -> Result<(), Fault> {
+    let bout: &Bout = incoming.assembler.bout();
+    let referee = incoming.referee.lock().unwrap_or_else(PoisonError::into_inner);
+    for (request, row) in bout.request(spec).games().zip(&rows.games) {
+        let plies = rows.moves.iter().filter(|mv| mv.game == row.game).map(|mv| claim(spec, mv)).collect();
+        let claim = Claim { plies, payoffs: &row.payoffs, ending: &row.ending, seed: row.seed };
+        referee.verify(&request, &claim)?;
+    }
+    Ok(())
+}
+
+fn claim<'a>(spec: &Spec, row: &'a MoveRow) -> PlyClaim<'a> {
+    let search = row.search.as_ref();
+    PlyClaim {
+        mv: &row.mv,
+        seat: row.seat.map(usize::from),
+        player: search.and_then(|search| spec.players.iter().position(|player| player.name == search.player)),
+        legal: u32::from(row.legal),
+        search: search.map(|search| SearchClaim {
+            nodes: search.nodes,
+            simulations: search.simulations,
+            depth: u32::from(search.depth),
+        }),
+    }
+}

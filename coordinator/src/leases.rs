@@ -1,0 +1,261 @@
+//! The lease book: who is playing what, until when. A pure state machine: time comes in as an argument.
+//!
+//! Leases make work efficient and decide nothing: a bout counts by its key, whoever brings it. A lease lives in memory
+//! only; its token names the coordinator's epoch, so that no lease of an earlier life is ever mistaken for one of this.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+/// The name of a worker.
+pub type WorkerName = String;
+
+/// A bout of a run: what is counted once.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct BoutKey {
+    /// The run.
+    pub run: String,
+    /// The number of the bout.
+    pub bout: u64,
+}
+
+/// What tells one lease from every other.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Token {
+    /// Which life of the coordinator gave it.
+    pub epoch: u64,
+    /// Its number in that life.
+    pub sequence: u64,
+}
+
+/// How far a bout is.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Debug)]
+pub struct Progress {
+    /// Whether a slot plays it.
+    pub started: bool,
+    /// The game under way.
+    pub game: u32,
+    /// Its ply.
+    pub ply: u32,
+}
+
+/// A bout lent to a worker.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Lease {
+    /// To whom.
+    pub worker: WorkerName,
+    /// By which token.
+    pub token: Token,
+    /// Until when, if nothing is heard.
+    pub expires: Duration,
+    /// How far it was when it was last heard of.
+    pub progress: Progress,
+}
+
+/// All leases.
+#[derive(Debug)]
+pub struct LeaseBook {
+    epoch: u64,
+    sequence: u64,
+    length: Duration,
+    leases: BTreeMap<BoutKey, Lease>,
+    /// Leases by when they end, so that looking for those that have ended is cheap.
+    ends: BTreeSet<(Duration, BoutKey)>,
+}
+
+impl LeaseBook {
+    /// An empty book of one epoch, whose leases last so long.
+    pub fn new(epoch: u64, length: Duration) -> LeaseBook {
+        LeaseBook { epoch, sequence: 0, length, leases: BTreeMap::new(), ends: BTreeSet::new() }
+    }
+
+    /// Lends a bout. Precondition: it is not lent.
+    pub fn grant(&mut self, key: BoutKey, worker: &str, now: Duration) -> Token {
+        self.sequence += 1;
+        let token = Token { epoch: self.epoch, sequence: self.sequence };
+        self.put(key, worker, token, now);
+        token
+    }
+
+    /// Takes over what a worker says it holds from before, if nobody else has it. Whether it was taken over.
+    pub fn adopt(&mut self, key: BoutKey, worker: &str, token: Token, now: Duration) -> bool {
+        match self.leases.get(&key) {
+            Some(lease) if lease.worker != worker || lease.token != token => false,
+            _ => {
+                self.sequence = self.sequence.max(if token.epoch == self.epoch { token.sequence } else { 0 });
+                self.release(&key);
+                self.put(key, worker, token, now);
+                true
+            }
+        }
+    }
+
+    fn put(&mut self, key: BoutKey, worker: &str, token: Token, now: Duration) {
+        let expires = now + self.length;
+        let lease = Lease { worker: worker.to_string(), token, expires, progress: Progress::default() };
+        self.ends.insert((expires, key.clone()));
+        let before = self.leases.insert(key, lease);
+        debug_assert!(before.is_none(), "a bout is lent once at a time");
+    }
+
+    /// Hears of a bout. The lease lasts longer if the bout has gone on, or has not begun.
+    pub fn hear(&mut self, key: &BoutKey, token: Token, progress: Progress, now: Duration) {
+        let Some(lease) = self.leases.get_mut(key).filter(|lease| lease.token == token) else { return };
+        if progress > lease.progress || !progress.started {
+            lease.progress = progress.max(lease.progress);
+            self.ends.remove(&(lease.expires, key.clone()));
+            lease.expires = now + self.length;
+            self.ends.insert((lease.expires, key.clone()));
+        }
+    }
+
+    /// The lease of a bout.
+    pub fn lease(&self, key: &BoutKey) -> Option<&Lease> {
+        self.leases.get(key)
+    }
+
+    /// Ends a lease, whoever has it.
+    pub fn release(&mut self, key: &BoutKey) -> Option<Lease> {
+        let lease = self.leases.remove(key)?;
+        self.ends.remove(&(lease.expires, key.clone()));
+        Some(lease)
+    }
+
+    /// Ends every lease of which nothing was heard in time, and returns them.
+    pub fn expire(&mut self, now: Duration) -> Vec<(BoutKey, Lease)> {
+        let mut ended = Vec::new();
+        while let Some((end, key)) = self.ends.first().cloned()
+            && end <= now
+        {
+            let lease = self.release(&key).expect("an end belongs to a lease");
+            ended.push((key, lease));
+        }
+        ended
+    }
+
+    /// The leases of a worker.
+    pub fn of_worker<'a>(&'a self, worker: &'a str) -> impl Iterator<Item = (&'a BoutKey, &'a Lease)> {
+        self.leases.iter().filter(move |(_, lease)| lease.worker == worker)
+    }
+
+    /// The leases of a run.
+    pub fn of_run<'a>(&'a self, run: &'a str) -> impl Iterator<Item = (&'a BoutKey, &'a Lease)> {
+        let first = BoutKey { run: run.to_string(), bout: 0 };
+        self.leases.range(first..).take_while(move |(key, _)| key.run == run)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LENGTH: Duration = Duration::from_secs(30);
+
+    fn key(bout: u64) -> BoutKey {
+        BoutKey { run: "r".to_string(), bout }
+    }
+
+    fn at(seconds: u64) -> Duration {
+        Duration::from_secs(seconds)
+    }
+
+    #[test]
+    fn a_lease_lasts_while_its_bout_goes_on() {
+        let mut book = LeaseBook::new(1, LENGTH);
+        let token = book.grant(key(0), "w", at(0));
+        let progress = |ply| Progress { started: true, game: 0, ply };
+        book.hear(&key(0), token, progress(3), at(20));
+        assert!(book.expire(at(49)).is_empty());
+        // The same again is no progress, and neither is an earlier ply; another token is somebody else.
+        book.hear(&key(0), token, progress(3), at(45));
+        book.hear(&key(0), token, progress(2), at(46));
+        book.hear(&key(0), Token { epoch: 1, sequence: 9 }, progress(8), at(47));
+        assert_eq!(book.expire(at(50)).len(), 1);
+        assert!(book.lease(&key(0)).is_none());
+    }
+
+    #[test]
+    fn a_bout_that_waits_for_a_slot_is_not_lost() {
+        let mut book = LeaseBook::new(1, LENGTH);
+        let token = book.grant(key(0), "w", at(0));
+        for time in (20..400).step_by(20) {
+            book.hear(&key(0), token, Progress::default(), at(time));
+            assert!(book.expire(at(time)).is_empty());
+        }
+    }
+
+    #[test]
+    fn what_is_held_is_adopted_once() {
+        let mut book = LeaseBook::new(2, LENGTH);
+        let old = Token { epoch: 1, sequence: 7 };
+        assert!(book.adopt(key(0), "w", old, at(0)));
+        assert!(book.adopt(key(0), "w", old, at(1)), "the same worker again");
+        assert!(!book.adopt(key(0), "other", old, at(1)));
+        assert_eq!(book.lease(&key(0)).unwrap().token, old);
+    }
+
+    /// A slow model: a list of what is lent, looked through from one end to the other each time.
+    #[test]
+    fn the_book_agrees_with_a_slow_model() {
+        use agon_games::random::{below, seeded};
+        for seed in 0..200 {
+            let mut random = seeded(seed);
+            let mut book = LeaseBook::new(1, LENGTH);
+            let mut model: Vec<(u64, &str, Token, Duration, Progress)> = Vec::new();
+            let mut given = BTreeSet::new();
+            let mut now = Duration::ZERO;
+            for _ in 0..300 {
+                now += Duration::from_secs(below(&mut random, 8) as u64);
+                let bout = below(&mut random, 6) as u64;
+                let worker = ["a", "b", "c"][below(&mut random, 3)];
+                let known = model.iter().position(|entry| entry.0 == bout);
+                match below(&mut random, 4) {
+                    0 if known.is_none() => {
+                        let token = book.grant(key(bout), worker, now);
+                        assert!(given.insert(token), "no token is given twice");
+                        model.push((bout, worker, token, now + LENGTH, Progress::default()));
+                    }
+                    1 => {
+                        let lease = book.release(&key(bout));
+                        assert_eq!(lease.is_some(), known.is_some());
+                        if let Some(place) = known {
+                            model.remove(place);
+                        }
+                    }
+                    2 => {
+                        let progress = Progress {
+                            started: below(&mut random, 3) > 0,
+                            game: below(&mut random, 2) as u32,
+                            ply: below(&mut random, 5) as u32,
+                        };
+                        if let Some(place) = known {
+                            let (_, _, token, expires, before) = &mut model[place];
+                            book.hear(&key(bout), *token, progress, now);
+                            if progress > *before || !progress.started {
+                                *before = progress.max(*before);
+                                *expires = now + LENGTH;
+                            }
+                        }
+                    }
+                    _ => {
+                        let mut ended: Vec<u64> =
+                            book.expire(now).into_iter().map(|(key, _)| key.bout).collect();
+                        ended.sort_unstable();
+                        let mut expected: Vec<u64> =
+                            model.iter().filter(|entry| entry.3 <= now).map(|entry| entry.0).collect();
+                        expected.sort_unstable();
+                        assert_eq!(ended, expected);
+                        model.retain(|entry| entry.3 > now);
+                    }
+                }
+                for entry in &model {
+                    let lease = book.lease(&key(entry.0)).unwrap();
+                    assert_eq!(
+                        (lease.worker.as_str(), lease.token, lease.expires),
+                        (entry.1, entry.2, entry.3)
+                    );
+                }
+                assert_eq!(book.of_run("r").count(), model.len());
+            }
+        }
+    }
+}

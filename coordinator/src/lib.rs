@@ -1,0 +1,185 @@
+//! The coordinator: schedules bouts, lends them to workers, keeps what comes back, answers operators.
+//!
+//! [`schedule`], [`leases`] and [`ledger`] are pure; [`store`] is the durable state; [`hall`] decides what follows from
+//! what; [`fleet`] and [`operator`] are the services; [`export`] writes the dataset. Deliberately not here: searching.
+//! Games that arrive are played again by the rules, and that is all.
+
+pub mod data;
+pub mod export;
+pub mod fleet;
+pub mod hall;
+pub mod leases;
+pub mod ledger;
+pub mod operator;
+pub mod schedule;
+pub mod standings;
+pub mod store;
+
+use std::future::Future;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use agon_arena::{Spec, SpecSource};
+use agon_proto::v1;
+use tokio::net::TcpListener;
+use tokio_stream::wrappers::TcpListenerStream;
+use tonic::transport::Server;
+use tracing::{info, warn};
+
+use crate::data::{DataError, DataFolder, STATE};
+use crate::export::{Dataset, ExportError, export};
+use crate::hall::{Hall, Run, Timing};
+use crate::schedule::Schedule;
+use crate::standings::Summary;
+use crate::store::{RunState, Store, StoreError, StoredRun};
+
+/// How a coordinator is set up.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// Where state and dataset lie.
+    pub data: PathBuf,
+    /// Heartbeats and leases.
+    pub timing: Timing,
+    /// How many bouts a full part of the dataset has.
+    pub part_bouts: u64,
+    /// How long workers have to finish when the coordinator shuts down.
+    pub grace: Duration,
+}
+
+impl Config {
+    /// The usual settings over a data folder.
+    pub fn new(data: PathBuf) -> Config {
+        Config { data, timing: Timing::default(), part_bouts: 500, grace: Duration::from_secs(2) }
+    }
+}
+
+/// Why a coordinator cannot run.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum CoordinatorError {
+    /// Its folder.
+    #[error(transparent)]
+    Data(#[from] DataError),
+    /// Its state.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// Its dataset.
+    #[error(transparent)]
+    Export(#[from] ExportError),
+    /// Its network.
+    #[error("the coordinator cannot serve: {0}")]
+    Serve(#[from] tonic::transport::Error),
+}
+
+/// Runs a coordinator on a listener until `shutdown` is ready, then drains.
+pub async fn run(
+    config: Config,
+    listener: TcpListener,
+    shutdown: impl Future<Output = ()> + Send,
+) -> Result<(), CoordinatorError> {
+    let folder = DataFolder::open(&config.data)?;
+    let store = Store::open(&folder.folder.join(STATE))?;
+    let epoch = store.next_epoch().await?;
+    let stored = store.runs().await?;
+    let under_way = epoch > 1 && stored.iter().any(|run| run.state == RunState::Running);
+    let data = folder.folder.display().to_string();
+    let signature = agon_arena::signature::known_answers().signature;
+    let hall = Arc::new(Hall::new(store, config.timing.clone(), signature, epoch, data, under_way));
+    for run in stored {
+        take_up(&hall, run).await?;
+    }
+
+    let (health, health_service) = tonic_health::server::health_reporter();
+    health.set_serving::<v1::worker_server::WorkerServer<fleet::Fleet>>().await;
+    health.set_serving::<v1::operator_server::OperatorServer<operator::Operator>>().await;
+    let reflection = tonic_reflection::server::Builder::configure()
+        .register_encoded_file_descriptor_set(agon_proto::DESCRIPTORS)
+        .build_v1()
+        .expect("the descriptors are made with the code");
+    let fleet = v1::worker_server::WorkerServer::new(fleet::Fleet::new(Arc::clone(&hall)))
+        .max_decoding_message_size(agon_proto::limits::MAX_MESSAGE_BYTES);
+    let operators = v1::operator_server::OperatorServer::new(operator::Operator::new(Arc::clone(&hall)))
+        .max_decoding_message_size(agon_proto::limits::MAX_MESSAGE_BYTES);
+    if let Ok(address) = listener.local_addr() {
+        info!(%address, epoch, data = %config.data.display(), "the coordinator listens");
+    }
+    let exporter =
+        tokio::spawn(export(Arc::clone(&hall), Dataset::local(folder.folder.clone())?, config.part_bouts));
+    let ticker = tokio::spawn(tick(Arc::clone(&hall)));
+    let draining = Arc::clone(&hall);
+    Server::builder()
+        .http2_keepalive_interval(Some(Duration::from_secs(20)))
+        .add_service(health_service)
+        .add_service(reflection)
+        .add_service(fleet)
+        .add_service(operators)
+        .serve_with_incoming_shutdown(TcpListenerStream::new(listener), async move {
+            shutdown.await;
+            info!("the coordinator drains");
+            draining.drain();
+            let idle = async {
+                while draining.workers().iter().any(|worker| worker.connected) {
+                    tokio::time::sleep(Duration::from_millis(50)).await;
+                }
+            };
+            if tokio::time::timeout(config.grace, idle).await.is_err() {
+                warn!("workers are still there after the grace; they present what they hold to the next coordinator");
+            }
+            draining.close();
+        })
+        .await?;
+    ticker.abort();
+    exporter.abort();
+    Ok(())
+}
+
+/// Takes up a run that is stored.
+async fn take_up(hall: &Arc<Hall>, stored: StoredRun) -> Result<(), CoordinatorError> {
+    let files = serde_json::from_str(&stored.files).unwrap_or_default();
+    let source = SpecSource { text: stored.text, files };
+    let schedule = Spec::parse(&source)
+        .map_err(|error| error.to_string())
+        .and_then(|spec| Schedule::new(spec).map_err(|error| error.to_string()));
+    let schedule = match schedule {
+        Ok(schedule) => schedule,
+        Err(reason) => {
+            warn!(
+                run = stored.id,
+                reason, "a stored run is not understood by this program and is left alone"
+            );
+            return Ok(());
+        }
+    };
+    let summaries = hall.store.summaries(stored.id.clone()).await?;
+    let done: Vec<(u64, Option<Summary>)> = summaries
+        .into_iter()
+        .map(|row| (row.bout, if row.failed { None } else { serde_json::from_str(&row.summary).ok() }))
+        .collect();
+    let bouts = done.len();
+    match Run::new(source, schedule, &done, stored.state, stored.submitted_us) {
+        Ok(mut run) => {
+            run.decided = stored.decided.or(run.decided);
+            let undecided = run.state == RunState::Running;
+            let decided = run.decided;
+            info!(run = stored.id, bouts, state = stored.state.name(), "run taken up");
+            hall.add_run(&stored.id, run);
+            // A decision that was found but not stored before the end.
+            if let (true, Some(bout)) = (undecided, decided) {
+                hall.store.set_state(stored.id.clone(), RunState::Decided, Some(bout)).await?;
+                hall.end_run(&stored.id, RunState::Decided, Some(bout), "the test has decided");
+            }
+        }
+        Err(error) => warn!(run = stored.id, %error, "a stored run cannot be taken up"),
+    }
+    Ok(())
+}
+
+/// Looks after leases.
+async fn tick(hall: Arc<Hall>) {
+    let pause = (hall.timing.lease / 20).clamp(Duration::from_millis(20), Duration::from_secs(1));
+    loop {
+        tokio::time::sleep(pause).await;
+        hall.expire();
+    }
+}

@@ -1,0 +1,312 @@
+//! The receiving end of a submission: messages of one bout, checked one by one, become its rows.
+//!
+//! A machine with few states: the head, then each game's plies and its end in turn (or the searches of a probe), then
+//! the end of the bout with its digests. Whatever comes in another order, for another lease or beyond a limit is refused,
+//! and nothing less than a whole bout comes out.
+
+use std::sync::Arc;
+
+use agon_arena::Spec;
+use agon_arena::roster::rotations;
+use agon_arena::spec::Plan;
+use agon_records::rows::opening_text;
+use agon_records::{BoutRows, GameRow, MoveRow, ProbeRow, content_digest};
+use prost::Message;
+
+use crate::bout::Bout;
+use crate::check;
+use crate::error::WireError;
+use crate::lease::Lease;
+use crate::limits::{
+    MAX_BATCH_MOVES, MAX_BOUT_BYTES, MAX_BUILD, MAX_ENDING, MAX_PAYOFF, MAX_PLIES, MAX_REASON,
+    MAX_SUBMISSION_BYTES, MAX_TIME_US, MAX_WORKER_NAME,
+};
+use crate::rows;
+use crate::v1;
+use crate::v1::submission::Kind;
+
+/// What a submission comes to.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Assembled {
+    /// All of it arrived as it was sent.
+    Whole(Box<WholeBout>),
+    /// The worker could not play it.
+    Failed {
+        /// Why, in the worker's words.
+        reason: String,
+    },
+}
+
+/// A bout that arrived as a whole.
+#[derive(Clone, PartialEq, Debug)]
+pub struct WholeBout {
+    /// Its rows.
+    pub rows: BoutRows,
+    /// Of what makes two datasets equal.
+    pub content_digest: [u8; 32],
+    /// Of the messages.
+    pub bytes_digest: [u8; 32],
+    /// How many bytes the messages had.
+    pub bytes: usize,
+}
+
+/// Collects the messages of one bout. After an error it is spent: the bout must come again from its head.
+pub struct Assembler {
+    spec: Arc<Spec>,
+    bout: Bout,
+    /// The players by seat of each game; of a probe there is none.
+    seatings: Vec<Vec<usize>>,
+    state: State,
+    rows: BoutRows,
+    /// Plies of the game that is under way.
+    plies: usize,
+    worker: String,
+    build: String,
+    digest: blake3::Hasher,
+    bytes: usize,
+    buffer: Vec<u8>,
+}
+
+/// What must come next.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum State {
+    Head,
+    Play,
+    /// Nothing: it is whole, failed or refused.
+    Over,
+}
+
+impl Assembler {
+    /// Waits for the head of a bout of this spec.
+    pub fn new(spec: Arc<Spec>, bout: Bout) -> Result<Assembler, WireError> {
+        bout.fits(&spec)?;
+        let seatings = match spec.plan {
+            Plan::Tournament(_) => rotations(&bout.players).collect(),
+            Plan::Probe(_) => Vec::new(),
+        };
+        Ok(Assembler {
+            spec,
+            bout,
+            seatings,
+            state: State::Head,
+            rows: BoutRows::default(),
+            plies: 0,
+            worker: String::new(),
+            build: String::new(),
+            digest: blake3::Hasher::new(),
+            bytes: 0,
+            buffer: Vec::new(),
+        })
+    }
+
+    /// The bout.
+    pub fn bout(&self) -> &Bout {
+        &self.bout
+    }
+
+    /// The spec.
+    pub fn spec(&self) -> &Arc<Spec> {
+        &self.spec
+    }
+
+    /// The worker and its build as the head named them; empty before it.
+    pub fn played_by(&self) -> (&str, &str) {
+        (&self.worker, &self.build)
+    }
+
+    /// Bytes so far.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Takes the next message. The outcome is there after the last.
+    pub fn accept(&mut self, submission: v1::Submission) -> Result<Option<Assembled>, WireError> {
+        let before = std::mem::replace(&mut self.state, State::Over);
+        let outcome = self.step(before, submission)?;
+        if outcome.is_none() {
+            self.state = State::Play;
+        }
+        Ok(outcome)
+    }
+
+    /// The digests of what came so far, for the end of the bout.
+    pub(crate) fn digests(&self) -> ([u8; 32], [u8; 32]) {
+        (content_digest(&self.rows), *self.digest.finalize().as_bytes())
+    }
+
+    fn step(&mut self, state: State, submission: v1::Submission) -> Result<Option<Assembled>, WireError> {
+        self.measure(&submission)?;
+        let lease = Lease::required(submission.lease)?;
+        if lease != self.bout.lease {
+            let (found, expected) = (lease.to_string(), self.bout.lease.to_string());
+            return Err(WireError::AnotherLease { found, expected });
+        }
+        match (state, check::required("kind", submission.kind)?) {
+            (State::Over, kind) => Err(self.out_of_order(&kind, "nothing more")),
+            (_, Kind::Failure(failure)) => {
+                let reason = check::text("reason", failure.reason, MAX_REASON)?;
+                Ok(Some(Assembled::Failed { reason }))
+            }
+            (State::Head, Kind::Head(head)) => {
+                self.worker = check::name("worker", head.worker, MAX_WORKER_NAME)?;
+                self.build = check::name("build", head.build, MAX_BUILD)?;
+                Ok(None)
+            }
+            (State::Head, kind) => Err(self.out_of_order(&kind, "the head")),
+            (State::Play, Kind::Moves(batch)) => self.moves(batch).map(|()| None),
+            (State::Play, Kind::GameEnd(end)) => self.game_end(end).map(|()| None),
+            (State::Play, Kind::Probes(batch)) => self.probes(batch).map(|()| None),
+            (State::Play, Kind::End(end)) => self.end(&end).map(Some),
+            (State::Play, kind @ Kind::Head(_)) => Err(self.out_of_order(&kind, &self.expected())),
+        }
+    }
+
+    /// Counts the bytes of a message and mixes all but the last into the digest.
+    fn measure(&mut self, submission: &v1::Submission) -> Result<(), WireError> {
+        let found = submission.encoded_len();
+        if found > MAX_SUBMISSION_BYTES {
+            return Err(WireError::TooLong { field: "submission", found, most: MAX_SUBMISSION_BYTES });
+        }
+        self.bytes += found;
+        if self.bytes > MAX_BOUT_BYTES {
+            return Err(WireError::TooLong { field: "bout", found: self.bytes, most: MAX_BOUT_BYTES });
+        }
+        if !matches!(submission.kind, Some(Kind::End(_))) {
+            self.buffer.clear();
+            submission.encode_length_delimited(&mut self.buffer).expect("a vector grows as needed");
+            self.digest.update(&self.buffer);
+        }
+        Ok(())
+    }
+
+    fn moves(&mut self, batch: v1::MoveBatch) -> Result<(), WireError> {
+        let game = self.current_game("plies", batch.game)?;
+        check::count("moves", batch.moves.len(), 1..=MAX_BATCH_MOVES)?;
+        check::count("plies", self.plies + batch.moves.len(), 1..=MAX_PLIES)?;
+        for mv in batch.moves {
+            let ply = u16::try_from(self.plies).expect("a game has at most 65536 plies");
+            let row = rows::from_wire(mv, (self.bout.lease.bout, game, ply), &self.spec.players)?;
+            self.rows.moves.push(row);
+            self.plies += 1;
+        }
+        Ok(())
+    }
+
+    fn game_end(&mut self, end: v1::GameEnd) -> Result<(), WireError> {
+        let game = self.current_game("the end", end.game)?;
+        let seats = &self.seatings[usize::from(game)];
+        check::count("payoffs", end.payoffs.len(), seats.len()..=seats.len())?;
+        for &payoff in &end.payoffs {
+            check::number("payoffs", payoff, -MAX_PAYOFF..=MAX_PAYOFF)?;
+        }
+        let row = GameRow {
+            bout: self.bout.lease.bout,
+            game,
+            rules: self.spec.game.name().to_string(),
+            variant: self.spec.game.parameters().to_string(),
+            opening: opening_text(&self.bout.opening),
+            players: seats.iter().map(|&player| self.spec.players[player].name.clone()).collect(),
+            payoffs: end.payoffs,
+            plies: u32::try_from(self.plies).expect("a game has at most 65536 plies"),
+            ending: check::name("ending", end.ending, MAX_ENDING)?,
+            seed: end.seed,
+            worker: self.worker.clone(),
+            build: self.build.clone(),
+            started: check::number("started_us", end.started_us, 0..=MAX_TIME_US as i64)?,
+            duration_us: check::number("duration_us", end.duration_us, 0..=MAX_TIME_US)?,
+        };
+        self.rows.games.push(row);
+        self.plies = 0;
+        Ok(())
+    }
+
+    fn probes(&mut self, batch: v1::ProbeBatch) -> Result<(), WireError> {
+        if let Plan::Tournament(_) = self.spec.plan {
+            return Err(self.out_of_order(&Kind::Probes(batch), &self.expected()));
+        }
+        let left = self.bout.players.len() - self.rows.probes.len();
+        check::count("searches", batch.searches.len(), 1..=left)?;
+        let ply = self.bout.opening.moves.split_ascii_whitespace().count();
+        let ply = check::number("ply", ply as u64, 0..=u16::MAX)?;
+        for mv in batch.searches {
+            let index = self.rows.probes.len();
+            let place = (self.bout.lease.bout, index as u16, ply);
+            let decision = rows::from_wire(mv, place, &self.spec.players)?;
+            let expected = self.bout.players[index];
+            self.check_searcher(&decision, expected)?;
+            self.rows.probes.push(ProbeRow {
+                position: self.bout.opening.position.clone().unwrap_or_default(),
+                moves: self.bout.opening.moves.clone(),
+                decision,
+            });
+        }
+        Ok(())
+    }
+
+    /// The search of a probe is that of the player whose turn it is to search.
+    fn check_searcher(&self, row: &MoveRow, expected: usize) -> Result<(), WireError> {
+        let search = check::required("search", row.search.as_ref())?;
+        check::required("seat", row.seat)?;
+        let expected = &self.spec.players[expected].name;
+        if search.player == *expected {
+            return Ok(());
+        }
+        let found = format!("a search of `{}`", search.player);
+        Err(WireError::OutOfOrder { found, expected: format!("one of `{expected}`") })
+    }
+
+    fn end(&mut self, end: &v1::BoutEnd) -> Result<Assembled, WireError> {
+        let whole = match self.spec.plan {
+            Plan::Tournament(_) => self.rows.games.len() == self.seatings.len() && self.plies == 0,
+            Plan::Probe(_) => self.rows.probes.len() == self.bout.players.len(),
+        };
+        if !whole {
+            return Err(self.out_of_order(&Kind::End(end.clone()), &self.expected()));
+        }
+        let (content_digest, bytes_digest) = self.digests();
+        if end.bytes_digest != bytes_digest {
+            return Err(WireError::Digest { what: "messages" });
+        }
+        if end.content_digest != content_digest {
+            return Err(WireError::Digest { what: "content" });
+        }
+        let rows = std::mem::take(&mut self.rows);
+        Ok(Assembled::Whole(Box::new(WholeBout { rows, content_digest, bytes_digest, bytes: self.bytes })))
+    }
+
+    /// The number of the game under way, which must be the one that a message is about.
+    fn current_game(&self, what: &str, game: u32) -> Result<u16, WireError> {
+        let current = self.rows.games.len();
+        if current < self.seatings.len() && game as usize == current {
+            return Ok(u16::try_from(current).expect("a bout has as many games as seats"));
+        }
+        let found = format!("{what} of game {game}");
+        Err(WireError::OutOfOrder { found, expected: self.expected() })
+    }
+
+    /// What may come, in words.
+    fn expected(&self) -> String {
+        match self.spec.plan {
+            Plan::Tournament(_) if self.rows.games.len() < self.seatings.len() => {
+                format!("plies or the end of game {}", self.rows.games.len())
+            }
+            Plan::Probe(_) if self.rows.probes.len() < self.bout.players.len() => {
+                let player = self.bout.players[self.rows.probes.len()];
+                format!("the search of `{}`", self.spec.players[player].name)
+            }
+            _ => "the end of the bout".to_string(),
+        }
+    }
+
+    fn out_of_order(&self, kind: &Kind, expected: &str) -> WireError {
+        let found = match kind {
+            Kind::Head(_) => "the head",
+            Kind::Moves(_) => "plies",
+            Kind::GameEnd(_) => "the end of a game",
+            Kind::Probes(_) => "searches of a probe",
+            Kind::End(_) => "the end of the bout",
+            Kind::Failure(_) => "a failure",
+        };
+        WireError::OutOfOrder { found: found.to_string(), expected: expected.to_string() }
+    }
+}

@@ -1,0 +1,123 @@
+//! What is lent: specs, openings and grants, checked.
+
+use std::collections::BTreeMap;
+
+use agon_arena::spec::Plan;
+use agon_arena::{BoutRequest, Opening, Spec, SpecSource};
+
+use crate::check;
+use crate::error::WireError;
+use crate::lease::Lease;
+use crate::limits::{MAX_FILE_NAME, MAX_LINE, MAX_PLAYERS, MAX_SPEC_BYTES, MAX_SPEC_FILES};
+use crate::v1;
+
+impl From<&SpecSource> for v1::Spec {
+    fn from(source: &SpecSource) -> v1::Spec {
+        v1::Spec { text: source.text.clone(), files: source.files.clone().into_iter().collect() }
+    }
+}
+
+impl TryFrom<v1::Spec> for SpecSource {
+    type Error = WireError;
+
+    fn try_from(spec: v1::Spec) -> Result<SpecSource, WireError> {
+        check::count("files", spec.files.len(), 0..=MAX_SPEC_FILES)?;
+        let mut files = BTreeMap::new();
+        let mut bytes = spec.text.len();
+        for (name, content) in spec.files {
+            bytes += content.len();
+            files.insert(check::name("files", name, MAX_FILE_NAME)?, content);
+        }
+        if bytes > MAX_SPEC_BYTES {
+            return Err(WireError::TooLong { field: "spec", found: bytes, most: MAX_SPEC_BYTES });
+        }
+        Ok(SpecSource { text: spec.text, files })
+    }
+}
+
+impl From<&Opening> for v1::Opening {
+    fn from(opening: &Opening) -> v1::Opening {
+        v1::Opening { position: opening.position.clone().unwrap_or_default(), moves: opening.moves.clone() }
+    }
+}
+
+impl TryFrom<v1::Opening> for Opening {
+    type Error = WireError;
+
+    fn try_from(opening: v1::Opening) -> Result<Opening, WireError> {
+        let position = check::text("position", opening.position, MAX_LINE)?;
+        Ok(Opening {
+            position: Some(position).filter(|text| !text.is_empty()),
+            moves: check::line("moves", opening.moves, MAX_LINE)?,
+        })
+    }
+}
+
+/// A bout that is lent, or a position of a probe.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Bout {
+    /// The lease.
+    pub lease: Lease,
+    /// The players of the first game by seat; of a probe, those who search. By their numbers in the spec.
+    pub players: Vec<usize>,
+    /// Where its games start; of a probe, the position.
+    pub opening: Opening,
+}
+
+impl From<&Bout> for v1::Grant {
+    fn from(bout: &Bout) -> v1::Grant {
+        v1::Grant {
+            lease: Some((&bout.lease).into()),
+            players: bout
+                .players
+                .iter()
+                .map(|&player| u32::try_from(player).expect("a spec has few players"))
+                .collect(),
+            opening: Some((&bout.opening).into()),
+        }
+    }
+}
+
+impl TryFrom<v1::Grant> for Bout {
+    type Error = WireError;
+
+    fn try_from(grant: v1::Grant) -> Result<Bout, WireError> {
+        check::count("players", grant.players.len(), 1..=MAX_PLAYERS)?;
+        let player = |player| check::number("players", player, 0..=MAX_PLAYERS as u32 - 1);
+        Ok(Bout {
+            lease: Lease::required(grant.lease)?,
+            players: grant
+                .players
+                .into_iter()
+                .map(|number| player(number).map(|number| number as usize))
+                .collect::<Result<_, _>>()?,
+            opening: check::required("opening", grant.opening)?.try_into()?,
+        })
+    }
+}
+
+impl Bout {
+    /// Checks the bout against its spec: as many players as seats, and none that the spec does not have.
+    pub fn fits(&self, spec: &Spec) -> Result<(), WireError> {
+        if let Plan::Tournament(_) = spec.plan {
+            let seats = spec.game.parameters().seats();
+            check::count("players", self.players.len(), seats..=seats)?;
+        }
+        let last = spec.players.len().saturating_sub(1) as u64;
+        for &player in &self.players {
+            check::number("players", player as u64, 0..=last)?;
+        }
+        Ok(())
+    }
+
+    /// The bout as the arena plays it. Precondition: it [fits](Bout::fits) the spec.
+    pub fn request(&self, spec: &Spec) -> BoutRequest {
+        BoutRequest {
+            opening: self.opening.clone(),
+            players: self.players.clone(),
+            limits: spec.players.iter().map(|player| player.limit).collect(),
+            run_seed: spec.seed,
+            bout: self.lease.bout,
+        }
+    }
+}

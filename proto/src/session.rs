@@ -1,0 +1,254 @@
+//! The small messages of a session, checked: hello and welcome, heartbeats, and what is given back.
+
+use std::ops::RangeInclusive;
+use std::time::Duration;
+
+use crate::check;
+use crate::error::WireError;
+use crate::lease::Lease;
+use crate::limits::{MAX_BUILD, MAX_LEASES, MAX_REASON, MAX_RUN_ID, MAX_SLOTS, MAX_WORKER_NAME};
+use crate::v1;
+
+/// The first message of a session.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Hello {
+    /// The versions of the protocol that the worker speaks.
+    pub protocols: RangeInclusive<u32>,
+    /// Its name.
+    pub worker: String,
+    /// The version of its program.
+    pub build: String,
+    /// How many bouts it plays at once.
+    pub slots: usize,
+    /// The signature of its known answers.
+    pub signature: String,
+    /// Nodes a second of a fixed search on one slot.
+    pub speed: f64,
+    /// What it holds from an earlier session.
+    pub held: Vec<Lease>,
+    /// The runs whose specs it has.
+    pub specs: Vec<String>,
+}
+
+impl From<&Hello> for v1::Hello {
+    fn from(hello: &Hello) -> v1::Hello {
+        v1::Hello {
+            protocol_min: *hello.protocols.start(),
+            protocol_max: *hello.protocols.end(),
+            worker: hello.worker.clone(),
+            build: hello.build.clone(),
+            slots: u32::try_from(hello.slots).unwrap_or(u32::MAX),
+            signature: hello.signature.clone(),
+            speed: hello.speed,
+            held: Lease::references(&hello.held),
+            specs: hello.specs.clone(),
+        }
+    }
+}
+
+impl TryFrom<v1::Hello> for Hello {
+    type Error = WireError;
+
+    fn try_from(hello: v1::Hello) -> Result<Hello, WireError> {
+        check::count("specs", hello.specs.len(), 0..=MAX_LEASES)?;
+        let run = |run| check::name("specs", run, MAX_RUN_ID);
+        let least = check::number("protocol_min", hello.protocol_min, 1..=u32::MAX)?;
+        let speed = check::finite("speed", hello.speed)?;
+        if speed < 0.0 {
+            return Err(WireError::OutOfRange {
+                field: "speed",
+                found: speed as i128,
+                least: 0,
+                most: i128::MAX,
+            });
+        }
+        Ok(Hello {
+            protocols: least..=check::number("protocol_max", hello.protocol_max, least..=u32::MAX)?,
+            worker: check::name("worker", hello.worker, MAX_WORKER_NAME)?,
+            build: check::name("build", hello.build, MAX_BUILD)?,
+            slots: check::number("slots", hello.slots, 1..=MAX_SLOTS as u32)? as usize,
+            signature: check::name("signature", hello.signature, MAX_BUILD)?,
+            speed,
+            held: Lease::list(hello.held)?,
+            specs: hello.specs.into_iter().map(run).collect::<Result<_, _>>()?,
+        })
+    }
+}
+
+/// The answer to a hello.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Welcome {
+    /// The version of the protocol that both speak.
+    pub protocol: u32,
+    /// The epoch of the coordinator.
+    pub epoch: u64,
+    /// How often heartbeats are wanted.
+    pub heartbeat: Duration,
+    /// How long a lease lasts without one.
+    pub lease: Duration,
+    /// Unacknowledged bytes beyond which nothing is granted.
+    pub window_bytes: u64,
+    /// What the worker may go on with.
+    pub adopted: Vec<Lease>,
+}
+
+impl From<&Welcome> for v1::Welcome {
+    fn from(welcome: &Welcome) -> v1::Welcome {
+        let milliseconds = |time: Duration| u32::try_from(time.as_millis()).unwrap_or(u32::MAX);
+        v1::Welcome {
+            protocol: welcome.protocol,
+            epoch: welcome.epoch,
+            heartbeat_ms: milliseconds(welcome.heartbeat),
+            lease_ms: milliseconds(welcome.lease),
+            window_bytes: welcome.window_bytes,
+            adopted: Lease::references(&welcome.adopted),
+        }
+    }
+}
+
+impl TryFrom<v1::Welcome> for Welcome {
+    type Error = WireError;
+
+    fn try_from(welcome: v1::Welcome) -> Result<Welcome, WireError> {
+        let time = |field, found: u32| {
+            check::number(field, found, 1..=u32::MAX).map(|ms| Duration::from_millis(u64::from(ms)))
+        };
+        Ok(Welcome {
+            protocol: check::number("protocol", welcome.protocol, crate::PROTOCOLS)?,
+            epoch: welcome.epoch,
+            heartbeat: time("heartbeat_ms", welcome.heartbeat_ms)?,
+            lease: time("lease_ms", welcome.lease_ms)?,
+            window_bytes: welcome.window_bytes,
+            adopted: Lease::list(welcome.adopted)?,
+        })
+    }
+}
+
+/// What a worker says at every interval.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct Heartbeat {
+    /// How many more bouts it would take.
+    pub room: usize,
+    /// The bouts that it plays or will play.
+    pub progress: Vec<Progress>,
+    /// Bytes that are not yet acknowledged.
+    pub unacknowledged_bytes: u64,
+    /// Grants of this session that arrived.
+    pub grants_received: u64,
+}
+
+/// How far a bout is.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Progress {
+    /// The bout.
+    pub lease: Lease,
+    /// Whether it has a slot.
+    pub started: bool,
+    /// The game that is played, or the search of a probe.
+    pub game: u32,
+    /// The plies of it.
+    pub ply: u32,
+}
+
+impl From<&Heartbeat> for v1::Heartbeat {
+    fn from(heartbeat: &Heartbeat) -> v1::Heartbeat {
+        v1::Heartbeat {
+            room: u32::try_from(heartbeat.room).unwrap_or(u32::MAX),
+            progress: heartbeat.progress.iter().map(v1::Progress::from).collect(),
+            unacknowledged_bytes: heartbeat.unacknowledged_bytes,
+            grants_received: heartbeat.grants_received,
+        }
+    }
+}
+
+impl TryFrom<v1::Heartbeat> for Heartbeat {
+    type Error = WireError;
+
+    fn try_from(heartbeat: v1::Heartbeat) -> Result<Heartbeat, WireError> {
+        check::count("progress", heartbeat.progress.len(), 0..=MAX_LEASES)?;
+        Ok(Heartbeat {
+            room: check::number("room", heartbeat.room, 0..=MAX_LEASES as u32)? as usize,
+            progress: heartbeat.progress.into_iter().map(Progress::try_from).collect::<Result<_, _>>()?,
+            unacknowledged_bytes: heartbeat.unacknowledged_bytes,
+            grants_received: heartbeat.grants_received,
+        })
+    }
+}
+
+impl From<&Progress> for v1::Progress {
+    fn from(progress: &Progress) -> v1::Progress {
+        v1::Progress {
+            lease: Some((&progress.lease).into()),
+            started: progress.started,
+            game: progress.game,
+            ply: progress.ply,
+        }
+    }
+}
+
+impl TryFrom<v1::Progress> for Progress {
+    type Error = WireError;
+
+    fn try_from(progress: v1::Progress) -> Result<Progress, WireError> {
+        Ok(Progress {
+            lease: Lease::required(progress.lease)?,
+            started: progress.started,
+            game: progress.game,
+            ply: progress.ply,
+        })
+    }
+}
+
+/// Leases with a sentence: those that a worker gives back, or those that a coordinator takes back.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct Returned {
+    /// The leases.
+    pub leases: Vec<Lease>,
+    /// Why; empty where a worker drains.
+    pub reason: String,
+}
+
+impl Returned {
+    fn read(leases: Vec<v1::LeaseRef>, reason: String) -> Result<Returned, WireError> {
+        Ok(Returned { leases: Lease::list(leases)?, reason: check::text("reason", reason, MAX_REASON)? })
+    }
+}
+
+impl From<&Returned> for v1::Return {
+    fn from(returned: &Returned) -> v1::Return {
+        let reason = shortened(&returned.reason);
+        v1::Return { leases: Lease::references(&returned.leases), reason }
+    }
+}
+
+impl TryFrom<v1::Return> for Returned {
+    type Error = WireError;
+
+    fn try_from(message: v1::Return) -> Result<Returned, WireError> {
+        Returned::read(message.leases, message.reason)
+    }
+}
+
+impl From<&Returned> for v1::Revoke {
+    fn from(returned: &Returned) -> v1::Revoke {
+        let reason = shortened(&returned.reason);
+        v1::Revoke { leases: Lease::references(&returned.leases), reason }
+    }
+}
+
+impl TryFrom<v1::Revoke> for Returned {
+    type Error = WireError;
+
+    fn try_from(message: v1::Revoke) -> Result<Returned, WireError> {
+        Returned::read(message.leases, message.reason)
+    }
+}
+
+/// A reason cut to what the wire allows, at a character.
+pub fn shortened(reason: &str) -> String {
+    let mut end = reason.len().min(MAX_REASON);
+    while !reason.is_char_boundary(end) {
+        end -= 1;
+    }
+    reason[..end].to_string()
+}

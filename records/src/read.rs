@@ -1,0 +1,330 @@
+//! Parquet files become rows again, or batches of some of their columns.
+//!
+//! A column is found by its name and read by its type, wherever it stands and whatever else is there; a file of a newer
+//! version is refused, since its numbers might mean something else. A source is a `bytes::Bytes` or a file.
+
+use arrow::array::{
+    Array, ArrayRef, Float64Array, Int32Array, ListArray, RecordBatch, StringArray,
+    TimestampMicrosecondArray, UInt16Array, UInt32Array, UInt64Array,
+};
+use parquet::arrow::ProjectionMask;
+use parquet::arrow::arrow_reader::{
+    ArrowReaderOptions, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder,
+};
+use parquet::file::reader::ChunkReader;
+
+use crate::rows::{GameRow, LimitKind, MoveRow, ProbeRow, SearchColumns};
+use crate::schema::{SCHEMA_VERSION, TABLE_KEY, Table, VERSION_KEY};
+
+/// Why a file cannot be read.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ReadError {
+    /// It is no Parquet, or it is damaged.
+    #[error("this is no Parquet file, or it is damaged: {0}")]
+    Parquet(#[from] parquet::errors::ParquetError),
+    /// It is damaged where batches are made of it.
+    #[error("the file is damaged: {0}")]
+    Arrow(#[from] arrow::error::ArrowError),
+    /// Nothing says that it is a part of a dataset.
+    #[error(
+        "this Parquet file is no part of a dataset of agon: its metadata has no number under `{VERSION_KEY}`"
+    )]
+    NotAPart,
+    /// It was written by a newer program.
+    #[error(
+        "the file has version {found} of the columns, and this program knows up to {SCHEMA_VERSION}; use a newer one"
+    )]
+    NewerSchema {
+        /// The version of the file.
+        found: u32,
+    },
+    /// It is another table.
+    #[error("this is a part of `{found}`, not of `{}`", .expected.name())]
+    WrongTable {
+        /// What was asked for.
+        expected: Table,
+        /// What it is.
+        found: String,
+    },
+    /// A column is missing.
+    #[error("the column `{column}` is missing")]
+    MissingColumn {
+        /// The column.
+        column: String,
+    },
+    /// A column has another type.
+    #[error("the column `{column}` has the type {found}, not {expected}")]
+    WrongType {
+        /// The column.
+        column: String,
+        /// Its type.
+        found: String,
+        /// The type that it should have.
+        expected: &'static str,
+    },
+    /// A column is null where it must not be, or the reverse.
+    #[error("the column `{column}` is {} in a row where that cannot be", if *.null { "null" } else { "not null" })]
+    Null {
+        /// The column.
+        column: String,
+        /// Whether it is null.
+        null: bool,
+    },
+    /// A limit of a kind that is not known.
+    #[error("the column `limit_kind` has `{found}`, which is no kind of limit")]
+    UnknownLimit {
+        /// What stands there.
+        found: String,
+    },
+}
+
+/// The rows of a part of `games`.
+pub fn read_games(source: impl ChunkReader + 'static) -> Result<Vec<GameRow>, ReadError> {
+    read(source, Table::Games, game_rows)
+}
+
+/// The rows of a part of `moves`.
+pub fn read_moves(source: impl ChunkReader + 'static) -> Result<Vec<MoveRow>, ReadError> {
+    read(source, Table::Moves, move_rows)
+}
+
+/// The rows of a part of `probes`.
+pub fn read_probes(source: impl ChunkReader + 'static) -> Result<Vec<ProbeRow>, ReadError> {
+    read(source, Table::Probes, probe_rows)
+}
+
+/// Some columns of a part, batch after batch; all that are there where no names are given. Columns come in the order of
+/// the file.
+pub fn read_batches(
+    source: impl ChunkReader + 'static,
+    table: Table,
+    columns: &[&str],
+) -> Result<ParquetRecordBatchReader, ReadError> {
+    // What another writer may say about Arrow types does not matter: those of Parquet decide.
+    let options = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
+    let builder = ParquetRecordBatchReaderBuilder::try_new_with_options(source, options)?;
+    let metadata = builder.metadata().file_metadata().key_value_metadata();
+    let value = |key: &str| {
+        let pairs = metadata.into_iter().flatten();
+        pairs.filter(|pair| pair.key == key).find_map(|pair| pair.value.as_deref())
+    };
+    let found = value(VERSION_KEY).and_then(|text| text.parse().ok()).ok_or(ReadError::NotAPart)?;
+    if found > SCHEMA_VERSION {
+        return Err(ReadError::NewerSchema { found });
+    }
+    let found = value(TABLE_KEY).ok_or(ReadError::NotAPart)?;
+    if found != table.name() {
+        return Err(ReadError::WrongTable { expected: table, found: found.to_string() });
+    }
+    for &column in columns {
+        if builder.schema().field_with_name(column).is_err() {
+            return Err(ReadError::MissingColumn { column: column.to_string() });
+        }
+    }
+    let mask = if columns.is_empty() {
+        ProjectionMask::all()
+    } else {
+        ProjectionMask::columns(builder.parquet_schema(), columns.iter().copied())
+    };
+    Ok(builder.with_projection(mask).build()?)
+}
+
+fn read<T>(
+    source: impl ChunkReader + 'static,
+    table: Table,
+    rows: impl Fn(&RecordBatch) -> Result<Vec<T>, ReadError>,
+) -> Result<Vec<T>, ReadError> {
+    let columns: Vec<&str> = table.columns().map(|column| column.name).collect();
+    let mut all = Vec::new();
+    for batch in read_batches(source, table, &columns)? {
+        all.extend(rows(&batch?)?);
+    }
+    Ok(all)
+}
+
+fn game_rows(batch: &RecordBatch) -> Result<Vec<GameRow>, ReadError> {
+    let bout = required::<UInt64Array>(batch, "bout", "u64")?;
+    let game = required::<UInt16Array>(batch, "game", "u16")?;
+    let rules = required::<StringArray>(batch, "rules", "string")?;
+    let variant = required::<StringArray>(batch, "variant", "string")?;
+    let opening = required::<StringArray>(batch, "opening", "string")?;
+    let players = Lists::<StringArray>::new(required(batch, "players", "a list")?, "players", "string")?;
+    let payoffs = Lists::<Int32Array>::new(required(batch, "payoffs", "a list")?, "payoffs", "i32")?;
+    let plies = required::<UInt32Array>(batch, "plies", "u32")?;
+    let ending = required::<StringArray>(batch, "ending", "string")?;
+    let seed = required::<UInt64Array>(batch, "seed", "u64")?;
+    let worker = required::<StringArray>(batch, "worker", "string")?;
+    let build = required::<StringArray>(batch, "build", "string")?;
+    let started = required::<TimestampMicrosecondArray>(batch, "started", "timestamp in microseconds")?;
+    let duration_us = required::<UInt64Array>(batch, "duration_us", "u64")?;
+    let row = |index| GameRow {
+        bout: bout.value(index),
+        game: game.value(index),
+        rules: rules.value(index).to_string(),
+        variant: variant.value(index).to_string(),
+        opening: opening.value(index).to_string(),
+        players: players.range(index).map(|element| players.elements.value(element).to_string()).collect(),
+        payoffs: payoffs.elements.values()[payoffs.range(index)].to_vec(),
+        plies: plies.value(index),
+        ending: ending.value(index).to_string(),
+        seed: seed.value(index),
+        worker: worker.value(index).to_string(),
+        build: build.value(index).to_string(),
+        started: started.value(index),
+        duration_us: duration_us.value(index),
+    };
+    Ok((0..batch.num_rows()).map(row).collect())
+}
+
+fn move_rows(batch: &RecordBatch) -> Result<Vec<MoveRow>, ReadError> {
+    let bout = required::<UInt64Array>(batch, "bout", "u64")?;
+    let game = required::<UInt16Array>(batch, "game", "u16")?;
+    let ply = required::<UInt16Array>(batch, "ply", "u16")?;
+    let seat = column::<UInt16Array>(batch, "seat", "u16")?;
+    let mv = required::<StringArray>(batch, "move", "string")?;
+    let legal = required::<UInt16Array>(batch, "legal", "u16")?;
+    // Whether there was a search is what the player's name says; every other column of a search must agree.
+    let player = column::<StringArray>(batch, "player", "string")?;
+    let text = |name| searched::<StringArray>(batch, name, "string", player);
+    let small = |name| searched::<UInt16Array>(batch, name, "u16", player);
+    let number = |name| searched::<UInt64Array>(batch, name, "u64", player);
+    let list = |name| Lists::<UInt64Array>::new(searched(batch, name, "a list", player)?, name, "u64");
+    let (depth, selective_depth) = (small("depth")?, small("selective_depth")?);
+    let (nodes, leaves, quiescence_nodes) =
+        (number("nodes")?, number("leaves")?, number("quiescence_nodes")?);
+    let (cutoffs, first_move_cutoffs) = (number("cutoffs")?, number("first_move_cutoffs")?);
+    let (table_probes, table_hits) = (number("table_probes")?, number("table_hits")?);
+    let (table_stores, researches) = (number("table_stores")?, number("researches")?);
+    let (simulations, tree_nodes) = (number("simulations")?, number("tree_nodes")?);
+    let playout_plies = number("playout_plies")?;
+    let (depth_nodes, depth_time_us) = (list("depth_nodes")?, list("depth_time_us")?);
+    let score = searched::<Float64Array>(batch, "score", "f64", player)?;
+    let pv = text("pv")?;
+    let (time_us, overshoot_us) = (number("time_us")?, number("overshoot_us")?);
+    let (limit_kind, limit_value) = (text("limit_kind")?, number("limit_value")?);
+    let search = |index| -> Result<SearchColumns, ReadError> {
+        let kind = limit_kind.value(index);
+        Ok(SearchColumns {
+            player: player.value(index).to_string(),
+            depth: depth.value(index),
+            selective_depth: selective_depth.value(index),
+            nodes: nodes.value(index),
+            leaves: leaves.value(index),
+            quiescence_nodes: quiescence_nodes.value(index),
+            cutoffs: cutoffs.value(index),
+            first_move_cutoffs: first_move_cutoffs.value(index),
+            table_probes: table_probes.value(index),
+            table_hits: table_hits.value(index),
+            table_stores: table_stores.value(index),
+            researches: researches.value(index),
+            simulations: simulations.value(index),
+            tree_nodes: tree_nodes.value(index),
+            playout_plies: playout_plies.value(index),
+            depth_nodes: depth_nodes.elements.values()[depth_nodes.range(index)].to_vec(),
+            depth_time_us: depth_time_us.elements.values()[depth_time_us.range(index)].to_vec(),
+            score: score.value(index),
+            pv: pv.value(index).to_string(),
+            time_us: time_us.value(index),
+            overshoot_us: overshoot_us.value(index),
+            limit_kind: LimitKind::from_name(kind)
+                .ok_or_else(|| ReadError::UnknownLimit { found: kind.to_string() })?,
+            limit_value: limit_value.value(index),
+        })
+    };
+    let row = |index| -> Result<MoveRow, ReadError> {
+        Ok(MoveRow {
+            bout: bout.value(index),
+            game: game.value(index),
+            ply: ply.value(index),
+            seat: seat.is_valid(index).then(|| seat.value(index)),
+            mv: mv.value(index).to_string(),
+            legal: legal.value(index),
+            search: player.is_valid(index).then(|| search(index)).transpose()?,
+        })
+    };
+    (0..batch.num_rows()).map(row).collect()
+}
+
+fn probe_rows(batch: &RecordBatch) -> Result<Vec<ProbeRow>, ReadError> {
+    let position = required::<StringArray>(batch, "position", "string")?;
+    let moves = required::<StringArray>(batch, "moves", "string")?;
+    let row = |(index, decision)| ProbeRow {
+        position: position.value(index).to_string(),
+        moves: moves.value(index).to_string(),
+        decision,
+    };
+    Ok(move_rows(batch)?.into_iter().enumerate().map(row).collect())
+}
+
+/// A column of a batch by its name and type.
+fn column<'a, A: Array + 'static>(
+    batch: &'a RecordBatch,
+    name: &str,
+    expected: &'static str,
+) -> Result<&'a A, ReadError> {
+    let array =
+        batch.column_by_name(name).ok_or_else(|| ReadError::MissingColumn { column: name.to_string() })?;
+    typed(array, name, expected)
+}
+
+/// A column that is never null.
+fn required<'a, A: Array + 'static>(
+    batch: &'a RecordBatch,
+    name: &str,
+    expected: &'static str,
+) -> Result<&'a A, ReadError> {
+    let array = column::<A>(batch, name, expected)?;
+    if array.null_count() > 0 {
+        return Err(ReadError::Null { column: name.to_string(), null: true });
+    }
+    Ok(array)
+}
+
+/// A column that is null exactly where the player is.
+fn searched<'a, A: Array + 'static>(
+    batch: &'a RecordBatch,
+    name: &str,
+    expected: &'static str,
+    player: &StringArray,
+) -> Result<&'a A, ReadError> {
+    let array = column::<A>(batch, name, expected)?;
+    match (0..batch.num_rows()).find(|&row| array.is_null(row) != player.is_null(row)) {
+        Some(row) => Err(ReadError::Null { column: name.to_string(), null: array.is_null(row) }),
+        None => Ok(array),
+    }
+}
+
+fn typed<'a, A: Array + 'static>(
+    array: &'a ArrayRef,
+    name: &str,
+    expected: &'static str,
+) -> Result<&'a A, ReadError> {
+    array.as_any().downcast_ref().ok_or_else(|| ReadError::WrongType {
+        column: name.to_string(),
+        found: array.data_type().to_string(),
+        expected,
+    })
+}
+
+/// A column of lists.
+struct Lists<'a, A> {
+    lists: &'a ListArray,
+    elements: &'a A,
+}
+
+impl<'a, A: Array + 'static> Lists<'a, A> {
+    fn new(lists: &'a ListArray, name: &str, expected: &'static str) -> Result<Lists<'a, A>, ReadError> {
+        let elements = typed::<A>(lists.values(), name, expected)?;
+        if elements.null_count() > 0 {
+            return Err(ReadError::Null { column: name.to_string(), null: true });
+        }
+        Ok(Lists { lists, elements })
+    }
+
+    /// Where the elements of a row stand.
+    fn range(&self, row: usize) -> std::ops::Range<usize> {
+        let offsets = self.lists.value_offsets();
+        offsets[row] as usize..offsets[row + 1] as usize
+    }
+}

@@ -1,0 +1,226 @@
+//! Rows become the bytes of a Parquet file, always the same bytes for the same rows.
+//!
+//! Nothing of the surroundings goes in: no time of writing, no version of a library. Rows are sorted by their keys, so
+//! that row groups and pages are ranges of bouts which a reader can skip. Deliberately not there: the Arrow schema in the
+//! file's metadata, since the types of Parquet say it all and descriptions would outweigh small parts.
+
+use std::sync::Arc;
+
+use arrow::array::{
+    ArrayRef, Float64Array, Int32Builder, ListBuilder, RecordBatch, StringArray, StringBuilder,
+    TimestampMicrosecondArray, UInt16Array, UInt32Array, UInt64Array, UInt64Builder,
+};
+use parquet::arrow::ArrowWriter;
+use parquet::arrow::arrow_writer::ArrowWriterOptions;
+use parquet::basic::{Compression, Encoding, ZstdLevel};
+use parquet::file::metadata::{KeyValue, SortingColumn};
+use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterVersion};
+use parquet::schema::types::ColumnPath;
+
+use crate::rows::{GameRow, MoveRow, ProbeRow, SearchColumns};
+use crate::schema::{Kind, Layout, SCHEMA_VERSION, TABLE_KEY, Table, VERSION_KEY};
+
+/// Rows of a row group: as many as DuckDB gives to one thread, and few enough to skip most of a large part.
+const ROW_GROUP_ROWS: usize = 122_880;
+
+/// Rows of a page: what a reader that looks for one game has to read.
+const PAGE_ROWS: usize = 8_192;
+
+/// The compression level: beyond it time grows faster than files shrink.
+const ZSTD_LEVEL: i32 = 3;
+
+/// Why rows cannot be written.
+#[derive(Debug, thiserror::Error)]
+#[error("the {} cannot be written as Parquet: {source}", .table.name())]
+pub struct WriteError {
+    /// The table.
+    pub table: Table,
+    /// What the writer says.
+    pub source: parquet::errors::ParquetError,
+}
+
+/// The bytes of a part of `games`.
+pub fn write_games<'a>(rows: impl IntoIterator<Item = &'a GameRow>) -> Result<Vec<u8>, WriteError> {
+    let mut rows: Vec<&GameRow> = rows.into_iter().collect();
+    rows.sort_by_key(|row| (row.bout, row.game));
+    write(Table::Games, &rows, game_arrays, properties(Table::Games))
+}
+
+/// The bytes of a part of `moves`.
+pub fn write_moves<'a>(rows: impl IntoIterator<Item = &'a MoveRow>) -> Result<Vec<u8>, WriteError> {
+    write_moves_with(rows, properties(Table::Moves))
+}
+
+/// The bytes of a part of `probes`.
+pub fn write_probes<'a>(rows: impl IntoIterator<Item = &'a ProbeRow>) -> Result<Vec<u8>, WriteError> {
+    let mut rows: Vec<&ProbeRow> = rows.into_iter().collect();
+    rows.sort_by_key(|row| (row.decision.bout, row.decision.game));
+    write(Table::Probes, &rows, probe_arrays, properties(Table::Probes))
+}
+
+/// Moves with other properties, which tests compare with ours.
+pub(crate) fn write_moves_with<'a>(
+    rows: impl IntoIterator<Item = &'a MoveRow>,
+    properties: WriterProperties,
+) -> Result<Vec<u8>, WriteError> {
+    let mut rows: Vec<&MoveRow> = rows.into_iter().collect();
+    rows.sort_by_key(|row| (row.bout, row.game, row.ply));
+    write(Table::Moves, &rows, move_arrays, properties)
+}
+
+fn write<T>(
+    table: Table,
+    rows: &[T],
+    arrays: impl Fn(&[T]) -> Vec<ArrayRef>,
+    properties: WriterProperties,
+) -> Result<Vec<u8>, WriteError> {
+    let attempt = || {
+        let schema = table.schema();
+        let options = ArrowWriterOptions::new().with_properties(properties).with_skip_arrow_metadata(true);
+        let mut writer = ArrowWriter::try_new_with_options(Vec::new(), Arc::clone(&schema), options)?;
+        for group in rows.chunks(ROW_GROUP_ROWS) {
+            writer.write(&RecordBatch::try_new(Arc::clone(&schema), arrays(group))?)?;
+        }
+        writer.into_inner()
+    };
+    attempt().map_err(|source| WriteError { table, source })
+}
+
+/// How a table is laid out on disk.
+fn properties(table: Table) -> WriterProperties {
+    let level = ZstdLevel::try_new(ZSTD_LEVEL).expect("the level is one that zstd has");
+    let metadata = [(VERSION_KEY, SCHEMA_VERSION.to_string()), (TABLE_KEY, table.name().to_string())];
+    let metadata = metadata.into_iter().map(|(key, value)| KeyValue::new(key.to_string(), value));
+    let place = |name: &str| {
+        let index = table.columns().position(|column| column.name == name);
+        index.expect("the columns of a key are columns of its table") as i32
+    };
+    let sorting = table.key().iter().map(|name| SortingColumn {
+        column_idx: place(name),
+        descending: false,
+        nulls_first: false,
+    });
+    let mut builder = WriterProperties::builder()
+        .set_writer_version(WriterVersion::PARQUET_2_0)
+        .set_created_by("agon".to_string())
+        .set_key_value_metadata(Some(metadata.collect()))
+        .set_sorting_columns(Some(sorting.collect()))
+        .set_compression(Compression::ZSTD(level))
+        .set_max_row_group_row_count(Some(ROW_GROUP_ROWS))
+        .set_data_page_row_count_limit(PAGE_ROWS)
+        .set_statistics_enabled(EnabledStatistics::Chunk);
+    for column in table.columns() {
+        let path = ColumnPath::new(column.kind.path(column.name));
+        // Only keys are looked for within a row group.
+        if table.key().contains(&column.name) {
+            builder = builder.set_column_statistics_enabled(path.clone(), EnabledStatistics::Page);
+        }
+        let encoding = match column.layout {
+            Layout::Dictionary => continue,
+            Layout::Delta => Encoding::DELTA_BINARY_PACKED,
+            Layout::Lengths => Encoding::DELTA_LENGTH_BYTE_ARRAY,
+            Layout::Plain => Encoding::PLAIN,
+        };
+        builder =
+            builder.set_column_dictionary_enabled(path.clone(), false).set_column_encoding(path, encoding);
+    }
+    builder.build()
+}
+
+// Arrays of a table stand in the order of its columns; the schema checks their number and types.
+
+fn game_arrays(rows: &[&GameRow]) -> Vec<ArrayRef> {
+    let text = |of: fn(&GameRow) -> &str| -> ArrayRef {
+        Arc::new(StringArray::from_iter_values(rows.iter().map(|row| of(row))))
+    };
+    let number = |of: fn(&GameRow) -> u64| -> ArrayRef {
+        Arc::new(UInt64Array::from_iter_values(rows.iter().map(|row| of(row))))
+    };
+    let mut players = ListBuilder::new(StringBuilder::new()).with_field(Kind::Texts.element());
+    let mut payoffs = ListBuilder::new(Int32Builder::new()).with_field(Kind::Integers.element());
+    for row in rows {
+        players.append_value(row.players.iter().map(Some));
+        payoffs.append_value(row.payoffs.iter().copied().map(Some));
+    }
+    let started = TimestampMicrosecondArray::from_iter_values(rows.iter().map(|row| row.started));
+    vec![
+        number(|row| row.bout),
+        Arc::new(UInt16Array::from_iter_values(rows.iter().map(|row| row.game))),
+        text(|row| &row.rules),
+        text(|row| &row.variant),
+        text(|row| &row.opening),
+        Arc::new(players.finish()),
+        Arc::new(payoffs.finish()),
+        Arc::new(UInt32Array::from_iter_values(rows.iter().map(|row| row.plies))),
+        text(|row| &row.ending),
+        number(|row| row.seed),
+        text(|row| &row.worker),
+        text(|row| &row.build),
+        Arc::new(started.with_timezone("UTC")),
+        number(|row| row.duration_us),
+    ]
+}
+
+fn move_arrays(rows: &[&MoveRow]) -> Vec<ArrayRef> {
+    let key = |of: fn(&MoveRow) -> u16| -> ArrayRef {
+        Arc::new(UInt16Array::from_iter_values(rows.iter().map(|row| of(row))))
+    };
+    let searches = || rows.iter().map(|row| row.search.as_ref());
+    let text = |of: fn(&SearchColumns) -> &str| -> ArrayRef {
+        Arc::new(searches().map(|search| search.map(of)).collect::<StringArray>())
+    };
+    let small = |of: fn(&SearchColumns) -> u16| -> ArrayRef {
+        Arc::new(searches().map(|search| search.map(of)).collect::<UInt16Array>())
+    };
+    let number = |of: fn(&SearchColumns) -> u64| -> ArrayRef {
+        Arc::new(searches().map(|search| search.map(of)).collect::<UInt64Array>())
+    };
+    let list = |of: fn(&SearchColumns) -> &[u64]| -> ArrayRef {
+        let mut lists = ListBuilder::new(UInt64Builder::new()).with_field(Kind::Counters.element());
+        for search in searches() {
+            lists.append_option(search.map(|search| of(search).iter().copied().map(Some)));
+        }
+        Arc::new(lists.finish())
+    };
+    vec![
+        Arc::new(UInt64Array::from_iter_values(rows.iter().map(|row| row.bout))),
+        key(|row| row.game),
+        key(|row| row.ply),
+        Arc::new(rows.iter().map(|row| row.seat).collect::<UInt16Array>()),
+        Arc::new(StringArray::from_iter_values(rows.iter().map(|row| &row.mv))),
+        key(|row| row.legal),
+        text(|search| &search.player),
+        small(|search| search.depth),
+        small(|search| search.selective_depth),
+        number(|search| search.nodes),
+        number(|search| search.leaves),
+        number(|search| search.quiescence_nodes),
+        number(|search| search.cutoffs),
+        number(|search| search.first_move_cutoffs),
+        number(|search| search.table_probes),
+        number(|search| search.table_hits),
+        number(|search| search.table_stores),
+        number(|search| search.researches),
+        number(|search| search.simulations),
+        number(|search| search.tree_nodes),
+        number(|search| search.playout_plies),
+        list(|search| &search.depth_nodes),
+        list(|search| &search.depth_time_us),
+        Arc::new(searches().map(|search| search.map(|search| search.score)).collect::<Float64Array>()),
+        text(|search| &search.pv),
+        number(|search| search.time_us),
+        number(|search| search.overshoot_us),
+        text(|search| search.limit_kind.name()),
+        number(|search| search.limit_value),
+    ]
+}
+
+fn probe_arrays(rows: &[&ProbeRow]) -> Vec<ArrayRef> {
+    let decisions: Vec<&MoveRow> = rows.iter().map(|row| &row.decision).collect();
+    let mut arrays: Vec<ArrayRef> = vec![
+        Arc::new(StringArray::from_iter_values(rows.iter().map(|row| &row.position))),
+        Arc::new(StringArray::from_iter_values(rows.iter().map(|row| &row.moves))),
+    ];
+    arrays.extend(move_arrays(&decisions));
+    arrays
+}
