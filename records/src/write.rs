@@ -18,7 +18,7 @@ use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterVersi
 use parquet::schema::types::ColumnPath;
 
 use crate::rows::{GameRow, MoveRow, ProbeRow, SearchColumns};
-use crate::schema::{Kind, Layout, SCHEMA_VERSION, TABLE_KEY, Table, VERSION_KEY};
+use crate::schema::{Kind, Layout, PAGES_KEY, SCHEMA_VERSION, TABLE_KEY, Table, VERSION_KEY};
 
 /// Rows of a row group: as many as DuckDB gives to one thread, and few enough to skip most of a large part.
 const ROW_GROUP_ROWS: usize = 122_880;
@@ -81,6 +81,12 @@ fn write<T>(
         for group in rows.chunks(ROW_GROUP_ROWS) {
             writer.write(&RecordBatch::try_new(Arc::clone(&schema), arrays(group))?)?;
         }
+        // Parquet's own checksums are optional and seldom checked: one flipped bit would be another number.
+        writer.flush()?;
+        writer.sync()?;
+        let pages = writer.inner();
+        let digest = format!("{} {}", pages.len(), blake3::hash(pages).to_hex());
+        writer.append_key_value_metadata(KeyValue::new(PAGES_KEY.to_string(), digest));
         writer.into_inner()
     };
     attempt().map_err(|source| WriteError { table, source })
@@ -223,4 +229,82 @@ fn probe_arrays(rows: &[&ProbeRow]) -> Vec<ArrayRef> {
     ];
     arrays.extend(move_arrays(&decisions));
     arrays
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::samples::played;
+
+    /// Bytes a move of ours, of the library's defaults, and of those with the same compression.
+    #[test]
+    fn the_layout_is_smaller_than_the_defaults() {
+        for (game, players, limit, bouts) in [
+            ("othello", ["pvs", "uct"], "nodes=400", 40),
+            ("chess", ["alpha-beta", "pvs"], "nodes=1000", 10),
+            ("backgammon", ["star2", "expectiminimax"], "nodes=300", 10),
+        ] {
+            let bouts = played(game, players, limit, bouts);
+            let moves: Vec<&MoveRow> = bouts.iter().flat_map(|bout| &bout.moves).collect();
+            let size = |properties| {
+                let bytes = write_moves_with(moves.iter().copied(), properties).unwrap().len();
+                bytes as f64 / moves.len() as f64
+            };
+            let plain = WriterProperties::builder();
+            let zstd = WriterProperties::builder()
+                .set_compression(Compression::ZSTD(ZstdLevel::try_new(ZSTD_LEVEL).unwrap()));
+            let (ours, plain, zstd) =
+                (size(properties(Table::Moves)), size(plain.build()), size(zstd.build()));
+            println!(
+                "{game}: {} moves, bytes a move: {ours:.1}, defaults {plain:.1}, with zstd {zstd:.1}",
+                moves.len()
+            );
+            assert!(ours < zstd && zstd < plain, "{game}: {ours} {zstd} {plain}");
+            // TEMPORARY
+            for column in Table::Moves.columns() {
+                let mut line = format!("{:20}", column.name);
+                for (label, dictionary, encoding) in [
+                    ("dict", true, None),
+                    ("delta", false, Some(Encoding::DELTA_BINARY_PACKED)),
+                    ("plain", false, Some(Encoding::PLAIN)),
+                    ("split", false, Some(Encoding::BYTE_STREAM_SPLIT)),
+                    ("len", false, Some(Encoding::DELTA_LENGTH_BYTE_ARRAY)),
+                    ("prefix", false, Some(Encoding::DELTA_BYTE_ARRAY)),
+                ] {
+                    let text = matches!(column.kind, Kind::Text);
+                    if text && matches!(label, "delta" | "split")
+                        || !text && matches!(label, "len" | "prefix")
+                        || column.kind == Kind::F64 && label == "delta"
+                    {
+                        continue;
+                    }
+                    let path = ColumnPath::new(column.kind.path(column.name));
+                    let mut builder = properties(Table::Moves)
+                        .into_builder()
+                        .set_column_dictionary_enabled(path.clone(), dictionary);
+                    if let Some(encoding) = encoding {
+                        builder = builder.set_column_encoding(path, encoding);
+                    }
+                    let bytes = write_moves_with(moves.iter().copied(), builder.build()).unwrap();
+                    use parquet::file::reader::FileReader;
+                    let reader =
+                        parquet::file::reader::SerializedFileReader::new(bytes::Bytes::from(bytes)).unwrap();
+                    let size: i64 = reader
+                        .metadata()
+                        .row_groups()
+                        .iter()
+                        .map(|g| {
+                            g.columns()
+                                .iter()
+                                .find(|c| c.column_path().parts()[0] == column.name)
+                                .unwrap()
+                                .compressed_size()
+                        })
+                        .sum();
+                    line += &format!(" {label} {:.2}", size as f64 / moves.len() as f64);
+                }
+                println!("{line}");
+            }
+        }
+    }
 }
