@@ -64,8 +64,8 @@ fn the_bytes_of_a_part_are_pinned() {
     let digest = |bytes: Vec<u8>| blake3::hash(&bytes).to_hex().to_string();
     let digests = [digest(write_games(&games).unwrap()), digest(write_moves(&moves).unwrap())].join("\n");
     expect![[r#"
-        c2f2fe757d3b0c55802599511a20349873c3950832b3a90f5afe08b55564cf28
-        b8fbfffa87395d5b60dce5a500abe3f1811b336f3dd7385080a4185a9480f7fd"#]]
+        5581fe90cc64b682ef5a157805c13490e661ef60fc4580dbe714d587e8ad3453
+        1469b9f2d86450e1140806cdb42d3d317327f5fb1de12b3b26c269e598830fc5"#]]
     .assert_eq(&digests);
 }
 
@@ -226,24 +226,18 @@ fn a_part_that_is_cut_short_is_refused() {
 }
 
 #[test]
-fn zz_footer_flips() {
-    let mut source = Source::new(6);
-    let rows: Vec<MoveRow> = (0..60).map(|_| source.ply()).collect();
+fn a_flipped_bit_anywhere_is_an_error_or_no_matter() {
+    let mut source = Source::new(8);
+    let rows: Vec<MoveRow> = (0..20).map(|_| source.ply()).collect();
     let bytes = write_moves(&rows).unwrap();
-    let good = shown(read_moves(Bytes::from(bytes.clone())).unwrap());
-    let (mut panics, mut wrong, mut errors, mut same) = (0, 0, 0, 0);
-    std::panic::set_hook(Box::new(|info| eprintln!("{info}")));
-    for place in 0..bytes.len() {
+    let undamaged = shown(read_moves(Bytes::from(bytes.clone())).unwrap());
+    for place in (0..bytes.len()).step_by(5) {
         let mut damaged = bytes.clone();
         damaged[place] ^= 1 << source.below(8);
-        match std::panic::catch_unwind(|| read_moves(Bytes::from(damaged))) {
-            Err(_) => panics += 1,
-            Ok(Err(_)) => errors += 1,
-            Ok(Ok(rows)) if shown(&rows) == good => same += 1,
-            Ok(Ok(_)) => wrong += 1,
+        if let Ok(rows) = read_moves(Bytes::from(damaged)) {
+            assert_eq!(shown(rows), undamaged, "byte {place}");
         }
     }
-    eprintln!("FLIPS of {}: panics {panics} wrong {wrong} errors {errors} same {same}", bytes.len());
 }
 
 // ------------------------------------------------------------------------------------------------------ digests

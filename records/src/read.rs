@@ -5,6 +5,8 @@
 //! pages before anything is decoded; batches of some columns, which do not read all pages, are not. A source is a
 //! `bytes::Bytes` or a file.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
 use arrow::array::{
     Array, ArrayRef, Float64Array, Int32Array, ListArray, RecordBatch, StringArray,
     TimestampMicrosecondArray, UInt16Array, UInt32Array, UInt64Array,
@@ -32,6 +34,9 @@ pub enum ReadError {
     /// Its pages are not those that were written.
     #[error("the file is damaged: its pages are not those that were written; fetch or export it again")]
     DamagedPages,
+    /// What says where its pages are is damaged.
+    #[error("the file is damaged: its directory does not fit its pages; fetch or export it again")]
+    DamagedDirectory,
     /// Nothing says that it is a part of a dataset.
     #[error(
         "this Parquet file is no part of a dataset of agon: its metadata has no number under `{VERSION_KEY}`"
@@ -101,7 +106,7 @@ pub fn read_probes(source: impl ChunkReader + 'static) -> Result<Vec<ProbeRow>, 
 }
 
 /// Some columns of a part, batch after batch; all that are there where no names are given. Columns come in the order of
-/// the file.
+/// the file. A damaged part is not always recognised.
 pub fn read_batches(
     source: impl ChunkReader + 'static,
     table: Table,
@@ -116,14 +121,19 @@ fn read<T>(
     table: Table,
     rows: impl Fn(&RecordBatch) -> Result<Vec<T>, ReadError>,
 ) -> Result<Vec<T>, ReadError> {
-    let part = open(&source, table)?;
-    check_pages(&source, part.metadata().file_metadata())?;
-    let columns: Vec<&str> = table.columns().map(|column| column.name).collect();
-    let mut all = Vec::new();
-    for batch in batches(source, part, &columns)? {
-        all.extend(rows(&batch?)?);
-    }
-    Ok(all)
+    let attempt = || {
+        let part = open(&source, table)?;
+        check_pages(&source, part.metadata().file_metadata())?;
+        let columns: Vec<&str> = table.columns().map(|column| column.name).collect();
+        let mut all = Vec::new();
+        for batch in batches(source, part, &columns)? {
+            all.extend(rows(&batch?)?);
+        }
+        Ok(all)
+    };
+    // No digest covers the file's own directory, and on some damages of it the decoder panics. Nothing that it has
+    // touched outlives the attempt.
+    catch_unwind(AssertUnwindSafe(attempt)).unwrap_or(Err(ReadError::DamagedDirectory))
 }
 
 /// Opens a part of a table, if it is one.

@@ -107,7 +107,8 @@ fn properties(table: Table) -> WriterProperties {
         nulls_first: false,
     });
     let mut builder = WriterProperties::builder()
-        .set_writer_version(WriterVersion::PARQUET_2_0)
+        // Pages of version 2 leave uncompressed where the nulls are, which costs more than it saves.
+        .set_writer_version(WriterVersion::PARQUET_1_0)
         .set_created_by("agon".to_string())
         .set_key_value_metadata(Some(metadata.collect()))
         .set_sorting_columns(Some(sorting.collect()))
@@ -124,7 +125,6 @@ fn properties(table: Table) -> WriterProperties {
         let encoding = match column.layout {
             Layout::Dictionary => continue,
             Layout::Delta => Encoding::DELTA_BINARY_PACKED,
-            Layout::Lengths => Encoding::DELTA_LENGTH_BYTE_ARRAY,
             Layout::Plain => Encoding::PLAIN,
         };
         builder =
@@ -260,51 +260,6 @@ mod tests {
                 moves.len()
             );
             assert!(ours < zstd && zstd < plain, "{game}: {ours} {zstd} {plain}");
-            // TEMPORARY
-            for column in Table::Moves.columns() {
-                let mut line = format!("{:20}", column.name);
-                for (label, dictionary, encoding) in [
-                    ("dict", true, None),
-                    ("delta", false, Some(Encoding::DELTA_BINARY_PACKED)),
-                    ("plain", false, Some(Encoding::PLAIN)),
-                    ("split", false, Some(Encoding::BYTE_STREAM_SPLIT)),
-                    ("len", false, Some(Encoding::DELTA_LENGTH_BYTE_ARRAY)),
-                    ("prefix", false, Some(Encoding::DELTA_BYTE_ARRAY)),
-                ] {
-                    let text = matches!(column.kind, Kind::Text);
-                    if text && matches!(label, "delta" | "split")
-                        || !text && matches!(label, "len" | "prefix")
-                        || column.kind == Kind::F64 && label == "delta"
-                    {
-                        continue;
-                    }
-                    let path = ColumnPath::new(column.kind.path(column.name));
-                    let mut builder = properties(Table::Moves)
-                        .into_builder()
-                        .set_column_dictionary_enabled(path.clone(), dictionary);
-                    if let Some(encoding) = encoding {
-                        builder = builder.set_column_encoding(path, encoding);
-                    }
-                    let bytes = write_moves_with(moves.iter().copied(), builder.build()).unwrap();
-                    use parquet::file::reader::FileReader;
-                    let reader =
-                        parquet::file::reader::SerializedFileReader::new(bytes::Bytes::from(bytes)).unwrap();
-                    let size: i64 = reader
-                        .metadata()
-                        .row_groups()
-                        .iter()
-                        .map(|g| {
-                            g.columns()
-                                .iter()
-                                .find(|c| c.column_path().parts()[0] == column.name)
-                                .unwrap()
-                                .compressed_size()
-                        })
-                        .sum();
-                    line += &format!(" {label} {:.2}", size as f64 / moves.len() as f64);
-                }
-                println!("{line}");
-            }
         }
     }
 }
