@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, RecordBatch, StringArray};
+use arrow::array::{ArrayRef, RecordBatch, RecordBatchReader, StringArray};
 use arrow::datatypes::{Field, Schema};
 use bytes::Bytes;
 use expect_test::expect;
@@ -96,13 +96,11 @@ fn a_part_is_made_of_row_groups_that_are_ranges_of_bouts() {
     assert_eq!(count, rows.len());
 }
 
+/// The columns of a file, to be changed.
+type Columns = Vec<(Field, ArrayRef)>;
+
 /// A file of a table with other metadata, one column more, or one less.
-fn variant_of(
-    table: Table,
-    version: Option<&str>,
-    name: &str,
-    change: impl Fn(&mut Vec<(Field, ArrayRef)>),
-) -> Bytes {
+fn variant_of(table: Table, version: Option<&str>, name: &str, change: impl Fn(&mut Columns)) -> Bytes {
     let mut source = Source::new(5);
     let bytes = match table {
         Table::Games => write_games(&[source.game()]),
@@ -136,11 +134,9 @@ fn more_columns_and_another_order_are_no_matter() {
 #[test]
 fn what_cannot_be_read_is_named() {
     let said = |bytes: Bytes| read_moves(bytes).unwrap_err().to_string();
-    let same = |_: &mut Vec<(Field, ArrayRef)>| ();
+    let same = |_: &mut Columns| ();
     let newer = (SCHEMA_VERSION + 1).to_string();
-    let file = |version, name, change: &dyn Fn(&mut Vec<(Field, ArrayRef)>)| {
-        variant_of(Table::Moves, version, name, change)
-    };
+    let file = |version, name, change: &dyn Fn(&mut Columns)| variant_of(Table::Moves, version, name, change);
     let find = |columns: &[(Field, ArrayRef)], name: &str| {
         columns.iter().position(|(field, _)| field.name() == name).unwrap()
     };
@@ -353,7 +349,7 @@ fn the_digest_sees_where_a_field_ends() {
     };
     assert_ne!(texts("ab", "c"), texts("a", "bc"));
     let players = |names: &[&str]| {
-        digest(&|bout| bout.games[0].players = names.iter().map(|name| name.to_string()).collect())
+        digest(&|bout| bout.games[0].players = names.iter().copied().map(String::from).collect())
     };
     assert_ne!(players(&["ab"]), players(&["a", "b"]));
     assert_ne!(players(&[]), players(&[""]));
@@ -450,7 +446,6 @@ fn the_schema_says_what_the_documentation_says() {
                 .map(|field| (field.name().clone(), field.data_type().to_string()))
                 .collect::<Vec<_>>()
         };
-        use arrow::array::RecordBatchReader;
         assert_eq!(types(&reader.schema()), types(&schema));
     }
     let uncounted: BTreeSet<_> = UNCOUNTED.into_iter().collect();
