@@ -1,7 +1,11 @@
 //! Parquet files become rows again, or batches of some of their columns.
 //!
 //! A column is found by its name and read by its type, wherever it stands and whatever else is there; a file of a newer
-//! version is refused, since its numbers might mean something else. A source is a `bytes::Bytes` or a file.
+//! version is refused, since its numbers might mean something else. Whole parts are checked against the digest of their
+//! pages before anything is decoded; batches of some columns, which do not read all pages, are not. A source is a
+//! `bytes::Bytes` or a file.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use arrow::array::{
     Array, ArrayRef, Float64Array, Int32Array, ListArray, RecordBatch, StringArray,
@@ -9,12 +13,13 @@ use arrow::array::{
 };
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{
-    ArrowReaderOptions, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder,
+    ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder,
 };
+use parquet::file::metadata::FileMetaData;
 use parquet::file::reader::ChunkReader;
 
 use crate::rows::{GameRow, LimitKind, MoveRow, ProbeRow, SearchColumns};
-use crate::schema::{SCHEMA_VERSION, TABLE_KEY, Table, VERSION_KEY};
+use crate::schema::{PAGES_KEY, SCHEMA_VERSION, TABLE_KEY, Table, VERSION_KEY};
 
 /// Why a file cannot be read.
 #[derive(Debug, thiserror::Error)]
@@ -26,6 +31,12 @@ pub enum ReadError {
     /// It is damaged where batches are made of it.
     #[error("the file is damaged: {0}")]
     Arrow(#[from] arrow::error::ArrowError),
+    /// Its pages are not those that were written.
+    #[error("the file is damaged: its pages are not those that were written; fetch or export it again")]
+    DamagedPages,
+    /// What says where its pages are is damaged.
+    #[error("the file is damaged: its directory does not fit its pages; fetch or export it again")]
+    DamagedDirectory,
     /// Nothing says that it is a part of a dataset.
     #[error(
         "this Parquet file is no part of a dataset of agon: its metadata has no number under `{VERSION_KEY}`"
@@ -95,39 +106,14 @@ pub fn read_probes(source: impl ChunkReader + 'static) -> Result<Vec<ProbeRow>, 
 }
 
 /// Some columns of a part, batch after batch; all that are there where no names are given. Columns come in the order of
-/// the file.
+/// the file. A damaged part is not always recognised.
 pub fn read_batches(
     source: impl ChunkReader + 'static,
     table: Table,
     columns: &[&str],
 ) -> Result<ParquetRecordBatchReader, ReadError> {
-    // What another writer may say about Arrow types does not matter: those of Parquet decide.
-    let options = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
-    let builder = ParquetRecordBatchReaderBuilder::try_new_with_options(source, options)?;
-    let metadata = builder.metadata().file_metadata().key_value_metadata();
-    let value = |key: &str| {
-        let pairs = metadata.into_iter().flatten();
-        pairs.filter(|pair| pair.key == key).find_map(|pair| pair.value.as_deref())
-    };
-    let found = value(VERSION_KEY).and_then(|text| text.parse().ok()).ok_or(ReadError::NotAPart)?;
-    if found > SCHEMA_VERSION {
-        return Err(ReadError::NewerSchema { found });
-    }
-    let found = value(TABLE_KEY).ok_or(ReadError::NotAPart)?;
-    if found != table.name() {
-        return Err(ReadError::WrongTable { expected: table, found: found.to_string() });
-    }
-    for &column in columns {
-        if builder.schema().field_with_name(column).is_err() {
-            return Err(ReadError::MissingColumn { column: column.to_string() });
-        }
-    }
-    let mask = if columns.is_empty() {
-        ProjectionMask::all()
-    } else {
-        ProjectionMask::columns(builder.parquet_schema(), columns.iter().copied())
-    };
-    Ok(builder.with_projection(mask).build()?)
+    let part = open(&source, table)?;
+    batches(source, part, columns)
 }
 
 fn read<T>(
@@ -135,12 +121,72 @@ fn read<T>(
     table: Table,
     rows: impl Fn(&RecordBatch) -> Result<Vec<T>, ReadError>,
 ) -> Result<Vec<T>, ReadError> {
-    let columns: Vec<&str> = table.columns().map(|column| column.name).collect();
-    let mut all = Vec::new();
-    for batch in read_batches(source, table, &columns)? {
-        all.extend(rows(&batch?)?);
+    let attempt = || {
+        let part = open(&source, table)?;
+        check_pages(&source, part.metadata().file_metadata())?;
+        let columns: Vec<&str> = table.columns().map(|column| column.name).collect();
+        let mut all = Vec::new();
+        for batch in batches(source, part, &columns)? {
+            all.extend(rows(&batch?)?);
+        }
+        Ok(all)
+    };
+    // No digest covers the file's own directory, and on some damages of it the decoder panics. Nothing that it has
+    // touched outlives the attempt.
+    catch_unwind(AssertUnwindSafe(attempt)).unwrap_or(Err(ReadError::DamagedDirectory))
+}
+
+/// Opens a part of a table, if it is one.
+fn open(source: &impl ChunkReader, table: Table) -> Result<ArrowReaderMetadata, ReadError> {
+    // What another writer may say about Arrow types does not matter: those of Parquet decide.
+    let options = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
+    let part = ArrowReaderMetadata::load(source, options)?;
+    let metadata = part.metadata().file_metadata();
+    let version = value(metadata, VERSION_KEY).and_then(|text| text.parse().ok());
+    match version.ok_or(ReadError::NotAPart)? {
+        found if found > SCHEMA_VERSION => return Err(ReadError::NewerSchema { found }),
+        _ => {}
     }
-    Ok(all)
+    let found = value(metadata, TABLE_KEY).ok_or(ReadError::NotAPart)?;
+    if found != table.name() {
+        return Err(ReadError::WrongTable { expected: table, found: found.to_string() });
+    }
+    Ok(part)
+}
+
+/// The value of a key of a file's metadata.
+fn value<'a>(metadata: &'a FileMetaData, key: &str) -> Option<&'a str> {
+    let pairs = metadata.key_value_metadata().into_iter().flatten();
+    pairs.filter(|pair| pair.key == key).find_map(|pair| pair.value.as_deref())
+}
+
+/// Compares the pages with their digest. A part that another program has written anew has none.
+fn check_pages(source: &impl ChunkReader, metadata: &FileMetaData) -> Result<(), ReadError> {
+    let Some(digest) = value(metadata, PAGES_KEY) else { return Ok(()) };
+    let (length, digest) = digest.split_once(' ').ok_or(ReadError::DamagedPages)?;
+    let length = length.parse::<u64>().ok().filter(|&length| length <= source.len());
+    let pages = source.get_bytes(0, length.ok_or(ReadError::DamagedPages)? as usize)?;
+    let same = blake3::hash(&pages).to_hex().as_str() == digest;
+    same.then_some(()).ok_or(ReadError::DamagedPages)
+}
+
+fn batches(
+    source: impl ChunkReader + 'static,
+    part: ArrowReaderMetadata,
+    columns: &[&str],
+) -> Result<ParquetRecordBatchReader, ReadError> {
+    for &column in columns {
+        if part.schema().field_with_name(column).is_err() {
+            return Err(ReadError::MissingColumn { column: column.to_string() });
+        }
+    }
+    let mask = if columns.is_empty() {
+        ProjectionMask::all()
+    } else {
+        ProjectionMask::columns(part.parquet_schema(), columns.iter().copied())
+    };
+    let builder = ParquetRecordBatchReaderBuilder::new_with_metadata(source, part);
+    Ok(builder.with_projection(mask).build()?)
 }
 
 fn game_rows(batch: &RecordBatch) -> Result<Vec<GameRow>, ReadError> {

@@ -18,6 +18,9 @@ pub const VERSION_KEY: &str = "agon.schema";
 /// The key of the table's name in a file's metadata.
 pub const TABLE_KEY: &str = "agon.table";
 
+/// The key of the digest of a file's pages in its metadata: how many bytes from the first on, and their BLAKE3.
+pub const PAGES_KEY: &str = "agon.pages";
+
 /// The columns that say where and when a bout was played, and how fast the machine was: two datasets are equal when all
 /// others are.
 pub const UNCOUNTED: [&str; 7] =
@@ -62,11 +65,9 @@ pub enum Kind {
 pub(crate) enum Layout {
     /// Few different values: each once, then references.
     Dictionary,
-    /// Counters: differences in as few bits as they need.
+    /// Values that grow steadily: differences in as few bits as they need.
     Delta,
-    /// Long texts, hardly ever the same: lengths apart from letters.
-    Lengths,
-    /// Nothing in common.
+    /// Many different values: as they are, for the compression to find what they have in common.
     Plain,
 }
 
@@ -109,7 +110,7 @@ const fn searched(
 }
 
 use Kind::{Counters, F64, Integers, Text, Texts, Timestamp, U16, U32, U64};
-use Layout::{Delta, Dictionary, Lengths, Plain};
+use Layout::{Delta, Dictionary, Plain};
 
 const GAMES: [Column; 14] = [
     always("bout", U64, Delta, "", "the bout: one opening, played once in each rotation of the seats"),
@@ -131,13 +132,13 @@ const GAMES: [Column; 14] = [
     ),
     always("players", Texts, Dictionary, "", "the names of the players, by seat"),
     always("payoffs", Integers, Dictionary, "", "what each seat got, by seat"),
-    always("plies", U32, Delta, "plies", "rows of the game in moves, opening and chance included"),
+    always("plies", U32, Dictionary, "plies", "rows of the game in moves, opening and chance included"),
     always("ending", Text, Dictionary, "", "how it ended, in words"),
     always("seed", U64, Plain, "", "what its searches and its chance are drawn from"),
     always("worker", Text, Dictionary, "", "who played it"),
     always("build", Text, Dictionary, "", "the version of the program that played it"),
     always("started", Timestamp, Delta, "UTC", "when it was started, by the worker's clock"),
-    always("duration_us", U64, Delta, "microseconds", "how long it took"),
+    always("duration_us", U64, Plain, "microseconds", "how long it took"),
 ];
 
 const MOVES: [Column; 29] = [
@@ -172,39 +173,39 @@ const MOVES: [Column; 29] = [
     searched(
         "nodes",
         U64,
-        Delta,
+        Plain,
         "nodes",
         "positions entered: root, leaves and quiescence included, summed over iterations",
     ),
-    searched("leaves", U64, Delta, "nodes", "static evaluations and ends"),
-    searched("quiescence_nodes", U64, Delta, "nodes", "positions entered by quiescence search"),
-    searched("cutoffs", U64, Delta, "nodes", "nodes left early because a move was too good"),
-    searched("first_move_cutoffs", U64, Delta, "nodes", "those of them where it was the first move"),
-    searched("table_probes", U64, Delta, "", "looks into the transposition table"),
-    searched("table_hits", U64, Delta, "", "looks that found the position"),
-    searched("table_stores", U64, Delta, "", "entries written"),
-    searched("researches", U64, Delta, "", "searches repeated with another window"),
-    searched("simulations", U64, Delta, "", "playouts or descents of a sampling search"),
-    searched("tree_nodes", U64, Delta, "nodes", "nodes in the tree of a sampling search at its end"),
-    searched("playout_plies", U64, Delta, "plies", "plies played in playouts"),
-    searched("depth_nodes", Counters, Delta, "nodes", "nodes of each completed depth alone, from depth 1"),
+    searched("leaves", U64, Plain, "nodes", "static evaluations and ends"),
+    searched("quiescence_nodes", U64, Plain, "nodes", "positions entered by quiescence search"),
+    searched("cutoffs", U64, Plain, "nodes", "nodes left early because a move was too good"),
+    searched("first_move_cutoffs", U64, Plain, "nodes", "those of them where it was the first move"),
+    searched("table_probes", U64, Plain, "", "looks into the transposition table"),
+    searched("table_hits", U64, Plain, "", "looks that found the position"),
+    searched("table_stores", U64, Plain, "", "entries written"),
+    searched("researches", U64, Plain, "", "searches repeated with another window"),
+    searched("simulations", U64, Plain, "", "playouts or descents of a sampling search"),
+    searched("tree_nodes", U64, Plain, "nodes", "nodes in the tree of a sampling search at its end"),
+    searched("playout_plies", U64, Plain, "plies", "plies played in playouts"),
+    searched("depth_nodes", Counters, Plain, "nodes", "nodes of each completed depth alone, from depth 1"),
     searched(
         "depth_time_us",
         Counters,
-        Delta,
+        Plain,
         "microseconds",
         "time of each completed depth alone, from depth 1",
     ),
     searched(
         "score",
         F64,
-        Dictionary,
+        Plain,
         "the game's evaluation",
         "the value for the seat that moves; of a sampling search, the mean payoff",
     ),
-    searched("pv", Text, Lengths, "", "the principal variation: moves separated by spaces"),
-    searched("time_us", U64, Delta, "microseconds", "the time taken"),
-    searched("overshoot_us", U64, Delta, "microseconds", "the part of it beyond the limit"),
+    searched("pv", Text, Plain, "", "the principal variation: moves separated by spaces"),
+    searched("time_us", U64, Plain, "microseconds", "the time taken"),
+    searched("overshoot_us", U64, Plain, "microseconds", "the part of it beyond the limit"),
     searched(
         "limit_kind",
         Text,
@@ -215,7 +216,7 @@ const MOVES: [Column; 29] = [
     searched(
         "limit_value",
         U64,
-        Delta,
+        Dictionary,
         "that of the kind",
         "the limit; of a clock, what was left before the move",
     ),
