@@ -187,11 +187,18 @@ impl Arena {
     pub fn seats(&self) -> usize {
         self.board.seats()
     }
+
+    /// A bound on the plies of a game.
+    pub fn ply_bound(&self) -> u32 {
+        self.board.ply_bound()
+    }
 }
 
 /// What is asked of a game whose type is hidden.
 trait Board: Send {
     fn seats(&self) -> usize;
+
+    fn ply_bound(&self) -> u32;
 
     fn search(
         &mut self,
@@ -286,6 +293,10 @@ fn nothing_to_search<G: Game>(position: &G, remedy: &'static str) -> PlayError {
 impl<G: Complete> Board for Typed<G> {
     fn seats(&self) -> usize {
         G::SEATS
+    }
+
+    fn ply_bound(&self) -> u32 {
+        self.start.ply_bound()
     }
 
     fn search(

@@ -38,6 +38,24 @@ enum Command {
     Play(commands::play::Play),
     /// Play a quick series between players on this machine
     Match(commands::local_match::Match),
+    /// Play a whole spec on this machine: tournament, data, ratings
+    Run(commands::cluster::run::Run),
+    /// Read a spec and tell what it would do
+    Check(commands::cluster::check::Check),
+    /// Serve as the coordinator of a cluster
+    Coordinator(commands::cluster::coordinator::Coordinator),
+    /// Play what a coordinator lends
+    Worker(commands::cluster::worker::Worker),
+    /// Hand a spec to a coordinator
+    Submit(commands::cluster::submit::Submit),
+    /// List the runs of a coordinator
+    List(commands::cluster::list::List),
+    /// Follow a run to its end
+    Watch(commands::cluster::watch::Watch),
+    /// End a run; what it has played stays
+    Cancel(commands::cluster::cancel::Cancel),
+    /// List the workers of a coordinator
+    Workers(commands::cluster::workers::Workers),
     /// Measure speed on this machine
     #[command(subcommand)]
     Bench(commands::bench::Bench),
@@ -57,6 +75,15 @@ fn main() -> ExitCode {
         Command::Search(command) => command.run(),
         Command::Play(command) => command.run(),
         Command::Match(command) => command.run(),
+        Command::Run(command) => command.run(),
+        Command::Check(command) => command.run(),
+        Command::Coordinator(command) => command.run(),
+        Command::Worker(command) => command.run(),
+        Command::Submit(command) => command.run(),
+        Command::List(command) => command.run(),
+        Command::Watch(command) => command.run(),
+        Command::Cancel(command) => command.run(),
+        Command::Workers(command) => command.run(),
         Command::Bench(command) => command.run(),
         Command::Completions(command) => command.run(&mut Call::command()),
         Command::Man(command) => command.run(Call::command()),

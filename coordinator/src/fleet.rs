@@ -6,7 +6,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use agon_arena::{Arena, Claim, Fault, PlyClaim, SearchClaim, Spec};
-use agon_proto::limits::MAX_SPEC_BYTES;
 use agon_proto::v1::worker_message::Kind;
 use agon_proto::{Assembled, Assembler, Bout, Heartbeat, Hello, Lease, PROTOCOLS, Returned, WholeBout, v1};
 use agon_records::{BoutRows, MoveRow};
@@ -112,11 +111,12 @@ impl v1::worker_server::Worker for Fleet {
 impl Fleet {
     /// Whether a worker may play for this coordinator.
     fn admit(&self, hello: &Hello) -> Result<(), Status> {
-        if hello.protocol_min > *PROTOCOLS.end() || hello.protocol_max < *PROTOCOLS.start() {
+        let spoken = &hello.protocols;
+        if spoken.start() > PROTOCOLS.end() || spoken.end() < PROTOCOLS.start() {
             return Err(Status::failed_precondition(format!(
                 "the worker speaks versions {} to {} of the protocol and the coordinator {} to {}; update the older one",
-                hello.protocol_min,
-                hello.protocol_max,
+                spoken.start(),
+                spoken.end(),
                 PROTOCOLS.start(),
                 PROTOCOLS.end()
             )));
@@ -350,6 +350,3 @@ fn claim<'a>(spec: &Spec, row: &'a MoveRow) -> PlyClaim<'a> {
         }),
     }
 }
-
-/// The largest message that a worker or an operator may send.
-pub const LARGEST_MESSAGE: usize = MAX_SPEC_BYTES;

@@ -238,7 +238,7 @@ impl Hall {
         let known = state.workers.remove(&hello.worker);
         let worker = Worker {
             build: hello.build.clone(),
-            slots: hello.slots,
+            slots: hello.slots as u32,
             speed: hello.speed,
             out: Some(out),
             session,
@@ -297,7 +297,7 @@ impl Hall {
         known.heard = Instant::now();
         known.unacknowledged = heartbeat.unacknowledged_bytes;
         let under_way = known.sent.saturating_sub(heartbeat.grants_received);
-        known.room = u64::from(heartbeat.room).saturating_sub(under_way);
+        known.room = (heartbeat.room as u64).saturating_sub(under_way);
         self.grant(state, leases, worker);
     }
 

@@ -11,6 +11,11 @@ pub mod rows;
 pub mod schema;
 pub mod write;
 
+#[cfg(test)]
+mod laws;
+#[cfg(test)]
+mod samples;
+
 pub use digest::content_digest;
 pub use read::{ReadError, read_batches, read_games, read_moves, read_probes};
 pub use rows::{BoutRows, GameHead, GameRow, LimitKind, MoveRow, ProbeRow, RowError, SearchColumns};

@@ -1,6 +1,7 @@
 //! One file a command.
 
 pub mod bench;
+pub mod cluster;
 pub mod list_algorithms;
 pub mod list_games;
 pub mod local_match;

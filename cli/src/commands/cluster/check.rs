@@ -1,0 +1,115 @@
+//! `agon check`: reads a spec and tells what it would do, without playing.
+
+use std::io::{self, Write as _};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use agon_arena::roster::rotations;
+use agon_arena::spec::Plan;
+use agon_coordinator::schedule::Schedule;
+use agon_search::Limit;
+use clap::Args;
+use serde::Serialize;
+
+use super::spec_file::SpecFile;
+use super::status::clock;
+use crate::fail::{Outcome, WrongCall};
+
+/// The arguments of `agon check`.
+#[derive(Args)]
+pub struct Check {
+    /// The spec
+    spec: PathBuf,
+    /// Print one JSON document
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Serialize)]
+struct CheckJson {
+    run: String,
+    game: String,
+    players: Vec<String>,
+    bouts: u64,
+    games: u64,
+    repeatable: bool,
+    seconds: Option<f64>,
+}
+
+impl Check {
+    /// Runs the command.
+    pub fn run(self) -> Outcome {
+        let file = SpecFile::read(&self.spec)?;
+        let id = agon_coordinator::operator::run_id(&file.spec.name, &file.source)
+            .map_err(|status| WrongCall(status.message().to_string()))?;
+        let mut schedule = Schedule::new(file.spec.clone())
+            .map_err(|error| WrongCall(format!("{}: {error}", self.spec.display())))?;
+        let wrong = |error: agon_coordinator::schedule::ScheduleError| WrongCall(error.to_string());
+        let bouts = schedule.bouts();
+        let is_tournament = matches!(file.spec.plan, Plan::Tournament(_));
+        let mut games = 0;
+        if is_tournament {
+            // All rounds have the same games.
+            let round = schedule.pairings().unwrap_or(1).min(bouts).min(10_000);
+            for index in 0..round {
+                games += rotations(&schedule.bout(index).map_err(wrong)?.players).count() as u64;
+            }
+            games = games * bouts / round.max(1);
+        }
+        let plies = f64::from(games_plies(&mut schedule).map_err(wrong)?);
+        let seconds = seconds_a_move(&file).map(|move_time| {
+            let moves = if is_tournament { games as f64 * plies } else { bouts as f64 * file.spec.players.len() as f64 };
+            let cores = std::thread::available_parallelism().map_or(1, usize::from);
+            moves * move_time / cores as f64
+        });
+        let answer = CheckJson {
+            run: id,
+            game: file.spec.game.to_string(),
+            players: file.spec.players.iter().map(|player| player.name.clone()).collect(),
+            bouts,
+            games,
+            repeatable: file.spec.is_repeatable(),
+            seconds,
+        };
+        let mut out = io::stdout().lock();
+        if self.json {
+            serde_json::to_writer(&mut out, &answer)?;
+            writeln!(out)?;
+        } else {
+            writeln!(out, "{}: {} players of {}", answer.run, answer.players.len(), answer.game)?;
+            if is_tournament {
+                writeln!(out, "{bouts} bouts of together {games} games")?;
+            } else {
+                writeln!(out, "{bouts} positions, {} searches", bouts * answer.players.len() as u64)?;
+            }
+            if let Some(seconds) = answer.seconds {
+                writeln!(out, "at most about {} on this machine", clock(seconds))?;
+            }
+            let repeat = if answer.repeatable { "can be played again bit by bit" } else { "depend on the machine" };
+            writeln!(out, "its games {repeat}")?;
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// The longest a game can be, at most what a long one is in practice.
+fn games_plies(schedule: &mut Schedule) -> Result<u32, agon_coordinator::schedule::ScheduleError> {
+    let opening = schedule.bout(0)?.opening;
+    let played = opening.moves.split_ascii_whitespace().count() as u32;
+    Ok(schedule.referee().ply_bound().saturating_sub(played).min(200))
+}
+
+/// What the slowest player may take for a move, if its limit is one of time.
+fn seconds_a_move(file: &SpecFile) -> Option<f64> {
+    let times: Vec<Option<f64>> = file
+        .spec
+        .players
+        .iter()
+        .map(|player| match player.limit {
+            Limit::Wall(time) | Limit::Cpu(time) => Some(time.as_secs_f64()),
+            _ => None,
+        })
+        .collect();
+    let known: Vec<f64> = times.iter().copied().flatten().collect();
+    (known.len() == times.len()).then(|| known.iter().sum::<f64>() / known.len().max(1) as f64)
+}

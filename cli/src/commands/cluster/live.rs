@@ -1,0 +1,74 @@
+//! A run as it goes on: a block that is drawn again on a terminal, a line now and then elsewhere.
+
+use std::io::{self, IsTerminal as _, Write as _};
+use std::time::{Duration, Instant};
+
+use agon_proto::v1;
+
+use super::status::{progress_line, sprt_line, write_standings};
+
+/// How often a line is written where there is no terminal.
+const BETWEEN_LINES: Duration = Duration::from_secs(10);
+/// The most players shown while a run goes on.
+const ROWS: usize = 10;
+const BAR: usize = 24;
+
+/// The display of one run on standard error.
+pub struct Live {
+    terminal: bool,
+    quiet: bool,
+    /// Lines drawn the last time.
+    drawn: usize,
+    last: Option<Instant>,
+}
+
+impl Live {
+    /// A display; `quiet` shows nothing.
+    pub fn new(quiet: bool) -> Live {
+        let dumb = std::env::var_os("TERM").is_none_or(|term| term == "dumb");
+        Live { terminal: io::stderr().is_terminal() && !dumb, quiet, drawn: 0, last: None }
+    }
+
+    /// Shows how the run is.
+    pub fn show(&mut self, status: &v1::RunStatus) {
+        if self.quiet {
+            return;
+        }
+        // Where standard error is closed there is nobody to show it to.
+        let _ = if self.terminal { self.draw(status) } else { self.line(status) };
+    }
+
+    fn line(&mut self, status: &v1::RunStatus) -> io::Result<()> {
+        if self.last.is_none_or(|last| last.elapsed() >= BETWEEN_LINES) {
+            self.last = Some(Instant::now());
+            writeln!(io::stderr(), "{}: {}", status.run, progress_line(status))?;
+        }
+        Ok(())
+    }
+
+    fn draw(&mut self, status: &v1::RunStatus) -> io::Result<()> {
+        let mut text = Vec::new();
+        let share = status.committed as f64 / status.bouts.max(1) as f64;
+        let full = (share * BAR as f64) as usize;
+        let bar = format!("{}{}", "#".repeat(full), "-".repeat(BAR - full));
+        writeln!(text, "{} [{bar}] {:.0} %", status.run, 100.0 * share)?;
+        writeln!(text, "{}", progress_line(status))?;
+        if let Some(sprt) = &status.sprt {
+            writeln!(text, "{}", sprt_line(sprt))?;
+        }
+        write_standings(status, ROWS, &mut text)?;
+        self.clear()?;
+        let text = String::from_utf8_lossy(&text).into_owned();
+        self.drawn = text.lines().count();
+        io::stderr().write_all(text.as_bytes())
+    }
+
+    /// Takes the block away.
+    pub fn clear(&mut self) -> io::Result<()> {
+        if self.drawn > 0 {
+            write!(io::stderr(), "\x1b[{}A\x1b[J", self.drawn)?;
+            self.drawn = 0;
+        }
+        Ok(())
+    }
+}

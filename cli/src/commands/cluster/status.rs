@@ -1,0 +1,198 @@
+//! How a run looks to people and to programs.
+
+use std::io::{self, Write};
+
+use agon_proto::v1;
+use serde::Serialize;
+
+use crate::table::{Align, Table, rate};
+
+/// The name of a run's state.
+pub fn state_name(status: &v1::RunStatus) -> &'static str {
+    match status.state() {
+        v1::RunState::Running => "running",
+        v1::RunState::Done => "done",
+        v1::RunState::Decided => "decided",
+        v1::RunState::Cancelled => "cancelled",
+        v1::RunState::Unspecified => "unknown",
+    }
+}
+
+/// A run as JSON; `run` ends with the first five fields.
+#[derive(Serialize)]
+pub struct RunJson {
+    run: String,
+    state: &'static str,
+    bouts: u64,
+    games: u64,
+    data: String,
+    game: String,
+    total: u64,
+    failed: u64,
+    leased: u64,
+    exported: u64,
+    workers: u32,
+    games_per_second: f64,
+    seconds_left: Option<f64>,
+    waiting: Option<String>,
+    abandoned: u64,
+    standings: Vec<StandingJson>,
+    sprt: Option<SprtJson>,
+}
+
+#[derive(Serialize)]
+struct StandingJson {
+    player: String,
+    elo: Option<f64>,
+    low: Option<f64>,
+    high: Option<f64>,
+    games: u64,
+    wins: u64,
+    draws: u64,
+    losses: u64,
+    score: f64,
+    mean_nodes: f64,
+    mean_depth: f64,
+}
+
+#[derive(Serialize)]
+struct SprtJson {
+    llr: f64,
+    lower: f64,
+    upper: f64,
+    verdict: String,
+    pairs: Vec<u64>,
+    prefix: u64,
+}
+
+impl From<&v1::RunStatus> for RunJson {
+    fn from(status: &v1::RunStatus) -> RunJson {
+        RunJson {
+            run: status.run.clone(),
+            state: state_name(status),
+            bouts: status.committed,
+            games: status.games,
+            data: status.data.clone(),
+            game: status.game.clone(),
+            total: status.bouts,
+            failed: status.failed,
+            leased: status.leased,
+            exported: status.exported,
+            workers: status.workers,
+            games_per_second: status.games_per_second,
+            seconds_left: status.seconds_left,
+            waiting: Some(status.waiting.clone()).filter(|reason| !reason.is_empty()),
+            abandoned: status.abandoned,
+            standings: status.standings.iter().map(StandingJson::from).collect(),
+            sprt: status.sprt.as_ref().map(|sprt| SprtJson {
+                llr: sprt.llr,
+                lower: sprt.lower,
+                upper: sprt.upper,
+                verdict: sprt.verdict.clone(),
+                pairs: sprt.pairs.clone(),
+                prefix: sprt.prefix,
+            }),
+        }
+    }
+}
+
+impl From<&v1::Standing> for StandingJson {
+    fn from(row: &v1::Standing) -> StandingJson {
+        StandingJson {
+            player: row.player.clone(),
+            elo: row.elo,
+            low: row.low,
+            high: row.high,
+            games: row.games,
+            wins: row.wins,
+            draws: row.draws,
+            losses: row.losses,
+            score: row.score,
+            mean_nodes: row.mean_nodes,
+            mean_depth: row.mean_depth,
+        }
+    }
+}
+
+/// Seconds as a clock shows them.
+pub fn clock(seconds: f64) -> String {
+    let seconds = seconds.max(0.0).round() as u64;
+    let (hours, minutes, seconds) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
+    if hours > 0 { format!("{hours}:{minutes:02}:{seconds:02}") } else { format!("{minutes}:{seconds:02}") }
+}
+
+/// One line on how far a run is.
+pub fn progress_line(status: &v1::RunStatus) -> String {
+    let mut line = format!("{}/{} bouts, {} games", status.committed, status.bouts, status.games);
+    if status.games_per_second > 0.0 && state_name(status) == "running" {
+        line.push_str(&format!(", {} games/s", rate(status.games_per_second).trim_end()));
+    }
+    if let Some(left) = status.seconds_left {
+        line.push_str(&format!(", {} left", clock(left)));
+    }
+    if status.failed > 0 {
+        line.push_str(&format!(", {} failed", status.failed));
+    }
+    if !status.waiting.is_empty() {
+        line.push_str(&format!("; {}", status.waiting));
+    }
+    line
+}
+
+/// The rating with its interval: `+123 +-45`, or a bound.
+fn rating(row: &v1::Standing) -> (String, String) {
+    let Some(elo) = row.elo else { return ("-".to_string(), String::new()) };
+    match (row.low, row.high) {
+        (Some(low), Some(high)) => (format!("{elo:+.0}"), format!("{low:+.0} to {high:+.0}")),
+        (Some(low), None) => (format!("> {low:+.0}"), "won all".to_string()),
+        (None, Some(high)) => (format!("< {high:+.0}"), "lost all".to_string()),
+        (None, None) => (format!("{elo:+.0}"), String::new()),
+    }
+}
+
+/// The standings of a run, within eighty columns.
+pub fn write_standings(status: &v1::RunStatus, most: usize, out: &mut impl Write) -> io::Result<()> {
+    let probe = status.games == 0 && status.standings.iter().all(|row| row.games == 0);
+    let words: &[(&str, Align)] = if probe {
+        &[("player", Align::Left), ("searches", Align::Right), ("nodes", Align::Right), ("depth", Align::Right)]
+    } else {
+        &[
+            ("player", Align::Left),
+            ("Elo", Align::Right),
+            ("95 %", Align::Right),
+            ("score", Align::Right),
+            ("W", Align::Right),
+            ("D", Align::Right),
+            ("L", Align::Right),
+            ("nodes", Align::Right),
+            ("depth", Align::Right),
+        ]
+    };
+    let mut table = Table::new(words);
+    for row in status.standings.iter().take(most) {
+        let (elo, interval) = rating(row);
+        let effort = [rate(row.mean_nodes).trim_end().to_string(), format!("{:.1}", row.mean_depth)];
+        let cells = if probe {
+            vec![row.player.clone(), row.moves.to_string()]
+        } else {
+            let score = if row.games == 0 { "-".to_string() } else { format!("{:.1} %", 100.0 * row.score) };
+            let counts = [row.wins, row.draws, row.losses].map(|count| count.to_string());
+            [vec![row.player.clone(), elo, interval, score], counts.to_vec()].concat()
+        };
+        table.row(cells.into_iter().chain(effort));
+    }
+    table.write(out)
+}
+
+/// How a sequential test stands.
+pub fn sprt_line(sprt: &v1::Sprt) -> String {
+    let verdict = match sprt.verdict.as_str() {
+        "H1" => "the second hypothesis is accepted (H1): the first player is stronger by the upper bound's kind",
+        "H0" => "the first hypothesis is accepted (H0)",
+        _ => "undecided",
+    };
+    format!(
+        "LLR {:+.2} within {:+.2} to {:+.2} after {} bouts: {verdict}",
+        sprt.llr, sprt.lower, sprt.upper, sprt.prefix
+    )
+}

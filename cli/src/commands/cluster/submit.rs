@@ -1,0 +1,51 @@
+//! `agon submit`: hands a spec to a coordinator.
+
+use std::io::{self, Write as _};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use agon_proto::v1;
+use clap::Args;
+
+use super::block_on;
+use super::client::{Address, told};
+use super::spec_file::SpecFile;
+use super::status::{RunJson, progress_line, state_name};
+use crate::fail::Outcome;
+
+/// The arguments of `agon submit`.
+#[derive(Args)]
+pub struct Submit {
+    /// The spec of the run
+    spec: PathBuf,
+    #[command(flatten)]
+    address: Address,
+    /// Run the spec once more instead of naming the run there is
+    #[arg(long)]
+    again: bool,
+    /// Print one JSON document
+    #[arg(long)]
+    json: bool,
+}
+
+impl Submit {
+    /// Runs the command.
+    pub fn run(self) -> Outcome {
+        let file = SpecFile::read(&self.spec)?;
+        block_on(async move {
+            let mut operator = self.address.connect().await?;
+            let request = v1::SubmitRunRequest { spec: Some((&file.source).into()), again: self.again };
+            let status = operator.submit_run(request).await.map_err(|status| told(&status))?.into_inner();
+            let mut out = io::stdout().lock();
+            if self.json {
+                serde_json::to_writer(&mut out, &RunJson::from(&status))?;
+                writeln!(out)?;
+            } else {
+                let what = if status.existed { state_name(&status) } else { "submitted" };
+                writeln!(out, "{}: {what}, {}", status.run, progress_line(&status))?;
+                writeln!(out, "follow it with: agon watch {}", status.run)?;
+            }
+            Ok(ExitCode::SUCCESS)
+        })
+    }
+}

@@ -1,0 +1,65 @@
+//! `agon watch`: follows a run to its end.
+
+use std::io::{self, Write as _};
+use std::process::ExitCode;
+
+use agon_proto::v1;
+use clap::Args;
+
+use super::block_on;
+use super::client::{Address, told};
+use super::live::Live;
+use super::status::{RunJson, progress_line, sprt_line, state_name, write_standings};
+use crate::fail::Outcome;
+
+/// The arguments of `agon watch`.
+#[derive(Args)]
+pub struct Watch {
+    /// A run: its id, a unique beginning of it, or `latest`
+    #[arg(default_value = "latest")]
+    run: String,
+    #[command(flatten)]
+    address: Address,
+    /// Show how it is and do not wait
+    #[arg(long)]
+    once: bool,
+    /// Print one JSON document a line, each time something happened
+    #[arg(long)]
+    json: bool,
+}
+
+impl Watch {
+    /// Runs the command.
+    pub fn run(self) -> Outcome {
+        block_on(async move {
+            let mut operator = self.address.connect().await?;
+            let request = v1::WatchRunRequest { run: self.run.clone() };
+            let mut stream = operator.watch_run(request).await.map_err(|status| told(&status))?.into_inner();
+            let mut live = Live::new(self.json || self.once);
+            let mut last = None;
+            while let Some(status) = stream.message().await.map_err(|status| told(&status))? {
+                if self.json {
+                    let mut out = io::stdout().lock();
+                    serde_json::to_writer(&mut out, &RunJson::from(&status))?;
+                    writeln!(out)?;
+                }
+                live.show(&status);
+                last = Some(status);
+                if self.once {
+                    break;
+                }
+            }
+            live.clear()?;
+            if let Some(status) = last.filter(|_| !self.json) {
+                let mut out = io::stdout().lock();
+                writeln!(out, "{} ({}): {}", status.run, status.game, state_name(&status))?;
+                writeln!(out, "{}\n", progress_line(&status))?;
+                write_standings(&status, usize::MAX, &mut out)?;
+                if let Some(sprt) = &status.sprt {
+                    writeln!(out, "\n{}", sprt_line(sprt))?;
+                }
+            }
+            Ok(ExitCode::SUCCESS)
+        })
+    }
+}

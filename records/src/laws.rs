@@ -1,0 +1,429 @@
+//! What must hold of rows, bytes and digests together.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, RecordBatch, StringArray};
+use arrow::datatypes::{Field, Schema};
+use bytes::Bytes;
+use expect_test::expect;
+use parquet::arrow::ArrowWriter;
+use parquet::file::metadata::KeyValue;
+use parquet::file::properties::WriterProperties;
+use parquet::file::reader::{FileReader, SerializedFileReader};
+use parquet::file::statistics::Statistics;
+
+use crate::samples::{Source, played};
+use crate::schema::{TABLE_KEY, UNCOUNTED, VERSION_KEY};
+use crate::{
+    BoutRows, GameRow, LimitKind, MoveRow, ReadError, SCHEMA_VERSION, SearchColumns, Table, content_digest,
+    read_batches, read_games, read_moves, read_probes, write_games, write_moves, write_probes,
+};
+
+/// What is compared of rows that hold decimals: the text tells -0 from 0.
+fn shown(rows: impl std::fmt::Debug) -> String {
+    format!("{rows:?}")
+}
+
+#[test]
+fn rows_come_back_as_they_were() {
+    let mut source = Source::new(1);
+    for size in [0, 1, 2, 7, 100, 1000] {
+        let mut games: Vec<_> = (0..size).map(|_| source.game()).collect();
+        let mut moves: Vec<_> = (0..size).map(|_| source.ply()).collect();
+        let mut probes: Vec<_> = (0..size).map(|_| source.probe()).collect();
+        let bytes = [write_games(&games), write_moves(&moves), write_probes(&probes)];
+        let [games_bytes, moves_bytes, probes_bytes] = bytes.map(|bytes| Bytes::from(bytes.unwrap()));
+        games.sort_by_key(|row| (row.bout, row.game));
+        moves.sort_by_key(|row| (row.bout, row.game, row.ply));
+        probes.sort_by_key(|row| (row.decision.bout, row.decision.game));
+        assert_eq!(shown(read_games(games_bytes).unwrap()), shown(games));
+        assert_eq!(shown(read_moves(moves_bytes).unwrap()), shown(moves));
+        assert_eq!(shown(read_probes(probes_bytes).unwrap()), shown(probes));
+    }
+}
+
+#[test]
+fn the_same_rows_are_the_same_bytes_in_whatever_order_they_come() {
+    let mut source = Source::new(2);
+    let mut rows: Vec<MoveRow> = (0..500).map(|_| source.ply()).collect();
+    for (index, row) in rows.iter_mut().enumerate() {
+        row.bout = index as u64;
+    }
+    let bytes = write_moves(&rows).unwrap();
+    assert_eq!(write_moves(&rows).unwrap(), bytes);
+    assert_eq!(write_moves(rows.iter().rev()).unwrap(), bytes);
+}
+
+/// Known bytes: whatever changes them makes a part that is written again after a crash another one.
+#[test]
+fn the_bytes_of_a_part_are_pinned() {
+    let mut source = Source::new(3);
+    let games: Vec<_> = (0..50).map(|_| source.game()).collect();
+    let moves: Vec<_> = (0..50).map(|_| source.ply()).collect();
+    let digest = |bytes: Vec<u8>| blake3::hash(&bytes).to_hex().to_string();
+    let digests = [digest(write_games(&games).unwrap()), digest(write_moves(&moves).unwrap())].join("\n");
+    expect![[r#""#]].assert_eq(&digests);
+}
+
+#[test]
+fn a_part_is_made_of_row_groups_that_are_ranges_of_bouts() {
+    let row = Source::new(4).ply();
+    let rows: Vec<MoveRow> = (0..130_000).map(|bout| MoveRow { bout, ..row.clone() }).collect();
+    let bytes = Bytes::from(write_moves(&rows).unwrap());
+    let reader = SerializedFileReader::new(bytes.clone()).unwrap();
+    let ranges: Vec<_> = reader
+        .metadata()
+        .row_groups()
+        .iter()
+        .map(|group| match group.column(0).statistics() {
+            Some(Statistics::Int64(bouts)) => (*bouts.min_opt().unwrap(), *bouts.max_opt().unwrap()),
+            other => panic!("no statistics of bouts: {other:?}"),
+        })
+        .collect();
+    assert_eq!(ranges, [(0, 122_879), (122_880, 129_999)]);
+    let file = reader.metadata().file_metadata();
+    assert_eq!(file.created_by(), Some("agon"));
+    let mut count = 0;
+    for batch in read_batches(bytes, Table::Moves, &["bout", "nodes"]).unwrap() {
+        let batch = batch.unwrap();
+        assert_eq!(batch.num_columns(), 2);
+        count += batch.num_rows();
+    }
+    assert_eq!(count, rows.len());
+}
+
+/// A file of a table with other metadata, one column more, or one less.
+fn variant_of(
+    table: Table,
+    version: Option<&str>,
+    name: &str,
+    change: impl Fn(&mut Vec<(Field, ArrayRef)>),
+) -> Bytes {
+    let mut source = Source::new(5);
+    let bytes = match table {
+        Table::Games => write_games(&[source.game()]),
+        Table::Moves => write_moves(&[source.ply()]),
+        Table::Probes => write_probes(&[source.probe()]),
+    };
+    let batch = read_batches(Bytes::from(bytes.unwrap()), table, &[]).unwrap().next().unwrap().unwrap();
+    let fields = batch.schema().fields().iter().map(|field| field.as_ref().clone()).collect::<Vec<_>>();
+    let mut columns: Vec<_> = fields.into_iter().zip(batch.columns().iter().cloned()).collect();
+    change(&mut columns);
+    let (fields, arrays): (Vec<Field>, Vec<ArrayRef>) = columns.into_iter().unzip();
+    let batch = RecordBatch::try_new(Arc::new(Schema::new(fields)), arrays).unwrap();
+    let mut metadata = vec![KeyValue::new(TABLE_KEY.to_string(), name.to_string())];
+    metadata.extend(version.map(|version| KeyValue::new(VERSION_KEY.to_string(), version.to_string())));
+    let properties = WriterProperties::builder().set_key_value_metadata(Some(metadata)).build();
+    let mut writer = ArrowWriter::try_new(Vec::new(), batch.schema(), Some(properties)).unwrap();
+    writer.write(&batch).unwrap();
+    Bytes::from(writer.into_inner().unwrap())
+}
+
+#[test]
+fn more_columns_and_another_order_are_no_matter() {
+    let bytes = variant_of(Table::Games, Some("1"), "games", |columns| {
+        let array: ArrayRef = Arc::new(StringArray::from(vec!["?"]));
+        columns.insert(0, (Field::new("novelty", array.data_type().clone(), true), array));
+        columns.reverse();
+    });
+    assert_eq!(read_games(bytes).unwrap(), [Source::new(5).game()]);
+}
+
+#[test]
+fn what_cannot_be_read_is_named() {
+    let said = |bytes: Bytes| read_moves(bytes).unwrap_err().to_string();
+    let same = |_: &mut Vec<(Field, ArrayRef)>| ();
+    let newer = (SCHEMA_VERSION + 1).to_string();
+    let file = |version, name, change: &dyn Fn(&mut Vec<(Field, ArrayRef)>)| {
+        variant_of(Table::Moves, version, name, change)
+    };
+    let find = |columns: &[(Field, ArrayRef)], name: &str| {
+        columns.iter().position(|(field, _)| field.name() == name).unwrap()
+    };
+    let cases: [(Bytes, &str); 9] = [
+        (Bytes::from_static(b"PAR1 and nothing else"), "this is no Parquet file, or it is damaged"),
+        (Bytes::new(), "this is no Parquet file, or it is damaged"),
+        (file(None, "moves", &same), "is no part of a dataset of agon"),
+        (file(Some("one"), "moves", &same), "is no part of a dataset of agon"),
+        (
+            file(Some(&newer), "moves", &same),
+            "the file has version 2 of the columns, and this program knows up to 1",
+        ),
+        (file(Some("1"), "games", &same), "this is a part of `games`, not of `moves`"),
+        (
+            file(Some("1"), "moves", &|columns| {
+                columns.remove(find(columns, "cutoffs"));
+            }),
+            "the column `cutoffs` is missing",
+        ),
+        (
+            file(Some("1"), "moves", &|columns| {
+                let index = find(columns, "legal");
+                let array: ArrayRef = Arc::new(StringArray::from(vec!["?"]));
+                columns[index] = (Field::new("legal", array.data_type().clone(), true), array);
+            }),
+            "the column `legal` has the type Utf8, not u16",
+        ),
+        (
+            file(Some("1"), "moves", &|columns| {
+                let index = find(columns, "move");
+                let array: ArrayRef = Arc::new(StringArray::new_null(1));
+                columns[index] = (Field::new("move", array.data_type().clone(), true), array);
+            }),
+            "the column `move` is null in a row where that cannot be",
+        ),
+    ];
+    for (bytes, expected) in cases {
+        let error = said(bytes);
+        assert!(error.contains(expected), "{error}");
+    }
+}
+
+/// A search that is there by its player must be there in every column.
+#[test]
+fn half_a_search_is_refused() {
+    let bytes = variant_of(Table::Moves, Some("1"), "moves", |columns| {
+        for (field, array) in columns {
+            if field.name() == "player" {
+                let other: [Option<&str>; 1] = [array.is_null(0).then_some("nobody")];
+                *array = Arc::new(StringArray::from_iter(other));
+                *field = Field::new("player", array.data_type().clone(), true);
+            }
+        }
+    });
+    assert!(matches!(read_moves(bytes), Err(ReadError::Null { .. })));
+}
+
+#[test]
+fn a_damaged_part_is_an_error_or_other_rows_and_never_a_panic() {
+    let mut source = Source::new(6);
+    let rows: Vec<MoveRow> = (0..60).map(|_| source.ply()).collect();
+    let bytes = write_moves(&rows).unwrap();
+    for _ in 0..1500 {
+        let mut damaged = bytes.clone();
+        let place = source.below(bytes.len() as u64) as usize;
+        damaged[place] ^= 1 << source.below(8);
+        let outcome = std::panic::catch_unwind(|| read_moves(Bytes::from(damaged)).is_ok());
+        assert!(outcome.is_ok(), "byte {place}");
+    }
+    for length in 0..bytes.len() {
+        assert!(read_moves(Bytes::copy_from_slice(&bytes[..length])).is_err(), "{length} bytes");
+    }
+}
+
+// ------------------------------------------------------------------------------------------------------ digests
+
+/// The smallest bout with a value in every column.
+fn bout() -> BoutRows {
+    let mut source = Source::new(7);
+    let ply = MoveRow { seat: Some(1), search: Some(source.search()), ..source.ply() };
+    let mut probe = source.probe();
+    probe.decision = ply.clone();
+    BoutRows { games: vec![source.game()], moves: vec![ply], probes: vec![probe] }
+}
+
+fn change_game(row: &mut GameRow, column: &str) {
+    match column {
+        "bout" => row.bout ^= 1,
+        "game" => row.game ^= 1,
+        "rules" => row.rules.push('x'),
+        "variant" => row.variant.push('x'),
+        "opening" => row.opening.push('x'),
+        "players" => row.players.push(String::new()),
+        "payoffs" => row.payoffs.push(0),
+        "plies" => row.plies ^= 1,
+        "ending" => row.ending.push('x'),
+        "seed" => row.seed ^= 1,
+        "worker" => row.worker.push('x'),
+        "build" => row.build.push('x'),
+        "started" => row.started ^= 1,
+        "duration_us" => row.duration_us ^= 1,
+        unknown => panic!("nobody changes the column `{unknown}`"),
+    }
+}
+
+fn change_move(row: &mut MoveRow, column: &str) {
+    let search = row.search.as_mut().unwrap();
+    match column {
+        "bout" => row.bout ^= 1,
+        "game" => row.game ^= 1,
+        "ply" => row.ply ^= 1,
+        "seat" => row.seat = None,
+        "move" => row.mv.push('x'),
+        "legal" => row.legal ^= 1,
+        "player" => search.player.push('x'),
+        "depth" => search.depth ^= 1,
+        "selective_depth" => search.selective_depth ^= 1,
+        "nodes" => search.nodes ^= 1,
+        "leaves" => search.leaves ^= 1,
+        "quiescence_nodes" => search.quiescence_nodes ^= 1,
+        "cutoffs" => search.cutoffs ^= 1,
+        "first_move_cutoffs" => search.first_move_cutoffs ^= 1,
+        "table_probes" => search.table_probes ^= 1,
+        "table_hits" => search.table_hits ^= 1,
+        "table_stores" => search.table_stores ^= 1,
+        "researches" => search.researches ^= 1,
+        "simulations" => search.simulations ^= 1,
+        "tree_nodes" => search.tree_nodes ^= 1,
+        "playout_plies" => search.playout_plies ^= 1,
+        "depth_nodes" => search.depth_nodes.push(0),
+        "depth_time_us" => search.depth_time_us.push(0),
+        "score" => search.score = -1.25,
+        "pv" => search.pv.push('x'),
+        "time_us" => search.time_us ^= 1,
+        "overshoot_us" => search.overshoot_us ^= 1,
+        "limit_kind" => {
+            let other = LimitKind::ALL.into_iter().find(|&kind| kind != search.limit_kind);
+            search.limit_kind = other.unwrap();
+        }
+        "limit_value" => search.limit_value ^= 1,
+        unknown => panic!("nobody changes the column `{unknown}`"),
+    }
+}
+
+#[test]
+fn the_digest_sees_every_column_that_counts_and_no_other() {
+    let original = bout();
+    let mut seen = BTreeSet::from([content_digest(&original)]);
+    for table in Table::ALL {
+        for column in table.columns() {
+            let mut changed = original.clone();
+            match (table, column.name) {
+                (Table::Games, name) => change_game(&mut changed.games[0], name),
+                (Table::Moves, name) => change_move(&mut changed.moves[0], name),
+                (Table::Probes, "position") => changed.probes[0].position.push('x'),
+                (Table::Probes, "moves") => changed.probes[0].moves.push('x'),
+                (Table::Probes, name) => change_move(&mut changed.probes[0].decision, name),
+            }
+            assert_ne!(changed, original, "{} of {table:?}", column.name);
+            let counts = !UNCOUNTED.contains(&column.name);
+            let new = seen.insert(content_digest(&changed));
+            assert_eq!(new, counts, "{} of {table:?}", column.name);
+        }
+    }
+    let mut without = original.clone();
+    without.moves[0].search = None;
+    assert!(seen.insert(content_digest(&without)));
+}
+
+/// What stands beside each other cannot move from one field, list or table to the next.
+#[test]
+fn the_digest_sees_where_a_field_ends() {
+    let digest = |change: &dyn Fn(&mut BoutRows)| {
+        let mut bout = bout();
+        change(&mut bout);
+        content_digest(&bout)
+    };
+    let search =
+        |bout: &mut BoutRows, of: &dyn Fn(&mut SearchColumns)| of(bout.moves[0].search.as_mut().unwrap());
+    let texts = |rules: &str, variant: &str| {
+        digest(&|bout| {
+            bout.games[0].rules = rules.to_string();
+            bout.games[0].variant = variant.to_string();
+        })
+    };
+    assert_ne!(texts("ab", "c"), texts("a", "bc"));
+    let players = |names: &[&str]| {
+        digest(&|bout| bout.games[0].players = names.iter().map(|name| name.to_string()).collect())
+    };
+    assert_ne!(players(&["ab"]), players(&["a", "b"]));
+    assert_ne!(players(&[]), players(&[""]));
+    let score = |score: f64| digest(&|bout| search(bout, &|columns| columns.score = score));
+    assert_ne!(score(0.0), score(-0.0));
+    let twice = |bout: &mut BoutRows| bout.moves.push(bout.moves[0].clone());
+    assert_ne!(digest(&twice), digest(&|_| ()));
+}
+
+#[test]
+fn the_digest_is_pinned() {
+    let hex = |bout: &BoutRows| content_digest(bout).map(|byte| format!("{byte:02x}")).concat();
+    expect![[r#""#]].assert_eq(&[hex(&BoutRows::default()), hex(&bout())].join("\n"));
+}
+
+#[test]
+fn bouts_that_were_played_keep_their_digests_through_parquet() {
+    let bouts = played("tic-tac-toe", ["alpha-beta", "uct"], "nodes=60", 12);
+    let games = Bytes::from(write_games(bouts.iter().flat_map(|bout| &bout.games)).unwrap());
+    let moves = Bytes::from(write_moves(bouts.iter().flat_map(|bout| &bout.moves)).unwrap());
+    let back = BoutRows::by_bout(read_games(games).unwrap(), read_moves(moves).unwrap(), []);
+    assert_eq!(back.into_values().collect::<Vec<_>>(), bouts);
+    let again = played("tic-tac-toe", ["alpha-beta", "uct"], "nodes=60", 12);
+    let digests = |bouts: &[BoutRows]| bouts.iter().map(content_digest).collect::<Vec<_>>();
+    assert_eq!(digests(&bouts), digests(&again));
+}
+
+// ---------------------------------------------------------------------------------------------- documentation
+
+/// The table of a table's columns as it stands in the documentation.
+fn documented(table: Table) -> String {
+    let mut text =
+        String::from("| column | type | null | unit | meaning |\n| --- | --- | --- | --- | --- |\n");
+    for column in table.columns() {
+        let null = if column.nullable { "yes" } else { "" };
+        let row = format!(
+            "| `{}` | {} | {null} | {} | {} |\n",
+            column.name,
+            column.kind.name(),
+            column.unit,
+            column.description
+        );
+        text.push_str(&row.replace("|  |", "| |").replace("|  |", "| |"));
+    }
+    text
+}
+
+/// `UPDATE_EXPECT=1` writes the tables anew.
+#[test]
+fn the_documentation_lists_exactly_the_columns() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/dataset.md");
+    let text = std::fs::read_to_string(path).unwrap();
+    let mut renewed = text.clone();
+    for table in Table::ALL {
+        let begin = format!("<!-- columns of {} -->\n", table.name());
+        let start = renewed.find(&begin).expect("the page has a place for each table") + begin.len();
+        let end = start + renewed[start..].find("<!-- end -->").unwrap();
+        renewed.replace_range(start..end, &documented(table));
+    }
+    if std::env::var_os("UPDATE_EXPECT").is_some() {
+        std::fs::write(path, renewed).unwrap();
+    } else {
+        assert_eq!(text, renewed, "run the tests with UPDATE_EXPECT=1");
+    }
+}
+
+#[test]
+fn the_schema_says_what_the_documentation_says() {
+    for table in Table::ALL {
+        let schema = table.schema();
+        assert_eq!(schema.metadata()[VERSION_KEY], SCHEMA_VERSION.to_string());
+        for (field, column) in schema.fields().iter().zip(table.columns()) {
+            assert_eq!(field.metadata()["description"], column.description);
+            assert_eq!(field.metadata().get("unit").map_or("", String::as_str), column.unit);
+            assert_eq!(field.is_nullable(), column.nullable);
+        }
+        // Names are there once, keys are columns, and every type comes back from a file as it went in.
+        let names: BTreeSet<_> = table.columns().map(|column| column.name).collect();
+        assert_eq!(names.len(), table.columns().count());
+        assert!(table.key().iter().all(|key| names.contains(key)));
+        let bytes = match table {
+            Table::Games => write_games([]),
+            Table::Moves => write_moves([]),
+            Table::Probes => write_probes([]),
+        };
+        let reader = read_batches(Bytes::from(bytes.unwrap()), table, &[]).unwrap();
+        let types = |schema: &Schema| {
+            schema
+                .fields()
+                .iter()
+                .map(|field| (field.name().clone(), field.data_type().to_string()))
+                .collect::<Vec<_>>()
+        };
+        use arrow::array::RecordBatchReader;
+        assert_eq!(types(&reader.schema()), types(&schema));
+    }
+    let uncounted: BTreeSet<_> = UNCOUNTED.into_iter().collect();
+    let all: BTreeSet<_> =
+        Table::ALL.into_iter().flat_map(Table::columns).map(|column| column.name).collect();
+    assert!(uncounted.is_subset(&all));
+}
