@@ -155,8 +155,15 @@ mod tests {
             limit_kind: LimitKind::Nodes,
             limit_value: 19,
         };
-        let decision =
-            MoveRow { bout: 0, game: 0, ply: 0, seat: None, mv: "b".to_string(), legal: 1, search: Some(search) };
+        let decision = MoveRow {
+            bout: 0,
+            game: 0,
+            ply: 0,
+            seat: None,
+            mv: "b".to_string(),
+            legal: 1,
+            search: Some(search),
+        };
         ProbeRow { position: String::new(), moves: String::new(), decision }
     }
 
@@ -164,7 +171,11 @@ mod tests {
     fn every_column_that_counts_is_compared() {
         let names = |columns: Columns| columns.into_iter().map(|(name, _)| name).collect::<Vec<_>>();
         let counted = |table: Table| {
-            table.columns().map(|column| column.name).filter(|name| !UNCOUNTED.contains(name)).collect::<Vec<_>>()
+            table
+                .columns()
+                .map(|column| column.name)
+                .filter(|name| !UNCOUNTED.contains(name))
+                .collect::<Vec<_>>()
         };
         let game = GameRow {
             bout: 0,

@@ -199,9 +199,7 @@ impl Dataset {
         let candidates: Vec<&String> = self.ids.iter().filter(|id| id.starts_with(asked)).collect();
         match candidates[..] {
             [id] if !asked.is_empty() => self.run(id),
-            [] | [_] => {
-                Err(DatasetError::UnknownRun { asked: asked.to_string(), known: self.ids.clone() })
-            }
+            [] | [_] => Err(DatasetError::UnknownRun { asked: asked.to_string(), known: self.ids.clone() }),
             _ => Err(DatasetError::AmbiguousRun {
                 asked: asked.to_string(),
                 candidates: candidates.into_iter().cloned().collect(),
@@ -212,8 +210,8 @@ impl Dataset {
     /// Reads the file of the run with exactly this id.
     pub fn run(&self, id: &str) -> Result<Run, DatasetError> {
         let file = self.folder.join("runs").join(format!("{id}.json"));
-        let text = fs::read_to_string(&file)
-            .map_err(|source| DatasetError::Disk { file: file.clone(), source })?;
+        let text =
+            fs::read_to_string(&file).map_err(|source| DatasetError::Disk { file: file.clone(), source })?;
         let wrong = |reason: String| DatasetError::RunFile { file: file.clone(), reason };
         let told: RunFile = serde_json::from_str(&text).map_err(|error| wrong(error.to_string()))?;
         if told.run != id {

@@ -59,7 +59,9 @@ pub enum ReplayError {
         game: Option<u16>,
     },
     /// A row that the spec does not ask for.
-    #[error("bout {bout}, game {game} is in the dataset, but the run's spec has no such game; `agon verify` says more")]
+    #[error(
+        "bout {bout}, game {game} is in the dataset, but the run's spec has no such game; `agon verify` says more"
+    )]
     NotScheduled {
         /// The bout.
         bout: u64,
@@ -326,9 +328,7 @@ impl Collector {
 /// The bout and the game of each row.
 fn keys(part: &Part) -> Result<Vec<(u64, u16)>, DatasetError> {
     Ok(match part.table {
-        Table::Probes => {
-            part.probes()?.iter().map(|row| (row.decision.bout, row.decision.game)).collect()
-        }
+        Table::Probes => part.probes()?.iter().map(|row| (row.decision.bout, row.decision.game)).collect(),
         _ => part.games()?.iter().map(|row| (row.bout, row.game)).collect(),
     })
 }
@@ -348,8 +348,7 @@ fn play_all(spec: &Spec, tasks: &[Task], threads: NonZeroUsize) -> Result<Vec<Ou
         }
     };
     let shares = std::thread::scope(|scope| {
-        let workers: Vec<_> =
-            (0..threads.get().min(tasks.len())).map(|_| scope.spawn(work)).collect();
+        let workers: Vec<_> = (0..threads.get().min(tasks.len())).map(|_| scope.spawn(work)).collect();
         let join = |worker: std::thread::ScopedJoinHandle<'_, _>| match worker.join() {
             Ok(share) => share,
             Err(panic) => std::panic::resume_unwind(panic),

@@ -13,7 +13,9 @@ use agon_arena::{Claim, GameRequest, PlyClaim, SearchClaim, Spec};
 use agon_coordinator::schedule::{Bout, Schedule};
 use agon_coordinator::store::RunState;
 use agon_records::rows::opening_text;
-use agon_records::{BoutRows, GameRow, LimitKind, MoveRow, ProbeRow, ReadError, SearchColumns, Table, WriteError};
+use agon_records::{
+    BoutRows, GameRow, LimitKind, MoveRow, ProbeRow, ReadError, SearchColumns, Table, WriteError,
+};
 use bytes::Bytes;
 use serde::Serialize;
 
@@ -112,7 +114,8 @@ struct Check {
 
 impl Check {
     fn new(run: Run) -> Result<Check, String> {
-        let spec = Spec::parse(&run.source).map_err(|error| format!("the spec is not understood: {error}"))?;
+        let spec =
+            Spec::parse(&run.source).map_err(|error| format!("the spec is not understood: {error}"))?;
         let schedule =
             Schedule::new(spec).map_err(|error| format!("the spec cannot be scheduled: {error}"))?;
         let verified = Verified { run: run.id.clone(), ..Verified::default() };
@@ -189,13 +192,12 @@ impl Check {
     }
 
     fn check_games(&mut self, games_part: &Part, moves_part: Option<&Part>) {
-        let games = self.rows(games_part, agon_records::read_games, |rows: &[GameRow]| {
-            agon_records::write_games(rows)
-        });
+        let games = self
+            .rows(games_part, agon_records::read_games, |rows: &[GameRow]| agon_records::write_games(rows));
         let moves = match moves_part {
-            Some(part) => self.rows(part, agon_records::read_moves, |rows: &[MoveRow]| {
-                agon_records::write_moves(rows)
-            }),
+            Some(part) => {
+                self.rows(part, agon_records::read_moves, |rows: &[MoveRow]| agon_records::write_moves(rows))
+            }
             None => {
                 let reason = "there is no part of moves to these games".to_string();
                 self.problem(Some(games_part), None, None, reason);
@@ -260,13 +262,18 @@ impl Check {
         let requests: Vec<GameRequest> = self.schedule.request(bout).games().collect();
         let numbers: Vec<usize> = rows.games.iter().map(|row| usize::from(row.game)).collect();
         if !numbers.iter().copied().eq(0..requests.len()) {
-            let reason =
-                format!("its games are {numbers:?}, and should be each once from 0 to {}", requests.len() - 1);
+            let reason = format!(
+                "its games are {numbers:?}, and should be each once from 0 to {}",
+                requests.len() - 1
+            );
             self.problem(Some(games_part), index, None, reason);
             return;
         }
-        let mut moves: HashMap<u16, &[MoveRow]> =
-            rows.moves.chunk_by(|one, next| one.game == next.game).map(|moves| (moves[0].game, moves)).collect();
+        let mut moves: HashMap<u16, &[MoveRow]> = rows
+            .moves
+            .chunk_by(|one, next| one.game == next.game)
+            .map(|moves| (moves[0].game, moves))
+            .collect();
         for (request, row) in requests.iter().zip(&rows.games) {
             let own = moves.remove(&row.game).unwrap_or_default();
             if let Err((table, reason)) = check_game(&self.schedule, request, row, own) {
@@ -280,9 +287,8 @@ impl Check {
     }
 
     fn check_probes(&mut self, part: &Part) {
-        let rows = self.rows(part, agon_records::read_probes, |rows: &[ProbeRow]| {
-            agon_records::write_probes(rows)
-        });
+        let rows =
+            self.rows(part, agon_records::read_probes, |rows: &[ProbeRow]| agon_records::write_probes(rows));
         let number = self.files.len();
         self.files.push(part.name.clone());
         let Some(rows) = rows else { return };
@@ -291,7 +297,8 @@ impl Check {
             let Some(scheduled) = self.admit(part, number, index) else { continue };
             let numbers: Vec<usize> = bout.probes.iter().map(|row| usize::from(row.decision.game)).collect();
             let players = self.schedule.spec().players.len();
-            if !matches!(self.schedule.spec().plan, Plan::Probe(_)) || !numbers.iter().copied().eq(0..players) {
+            if !matches!(self.schedule.spec().plan, Plan::Probe(_)) || !numbers.iter().copied().eq(0..players)
+            {
                 let reason = format!("its searches are {numbers:?}, and the spec asks for others");
                 self.problem(Some(part), Some(index), None, reason);
                 continue;

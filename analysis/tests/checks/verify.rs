@@ -186,9 +186,8 @@ fn holes_are_named_unless_the_run_explains_them() {
 
 #[test]
 fn lost_and_exchanged_parts_are_named() {
-    let problems = |world: &World| -> Vec<String> {
-        verified(world).problems.iter().map(ToString::to_string).collect()
-    };
+    let problems =
+        |world: &World| -> Vec<String> { verified(world).problems.iter().map(ToString::to_string).collect() };
     let world = World::of(TOURNAMENT);
     fs::remove_file(world.file("moves", 2)).unwrap();
     let lost = format!("{}: there is no part of moves to these games", world.name("games", 2));
