@@ -75,6 +75,14 @@ pub enum DatasetError {
     },
 }
 
+impl DatasetError {
+    /// Whether something else should have been asked for; otherwise what was asked for is broken.
+    pub fn is_wrong_call(&self) -> bool {
+        use DatasetError::{AmbiguousRun, NoDataset, NoFolder, UnknownRun};
+        matches!(self, NoFolder { .. } | NoDataset { .. } | UnknownRun { .. } | AmbiguousRun { .. })
+    }
+}
+
 fn listed(known: &[String]) -> String {
     match known {
         [] => "is none".to_string(),
@@ -188,22 +196,25 @@ impl Dataset {
 
     /// The run with this id, or with the only id that begins like this, or `latest`: the one submitted last.
     pub fn find(&self, asked: &str) -> Result<Run, DatasetError> {
+        self.run(&self.find_id(asked)?)
+    }
+
+    /// The id of that run, whose own file is not read: it may be what is wrong.
+    pub fn find_id(&self, asked: &str) -> Result<String, DatasetError> {
         if self.ids.iter().any(|id| id == asked) {
-            return self.run(asked);
+            return Ok(asked.to_string());
         }
         if asked == "latest" {
             let runs = self.ids.iter().map(|id| self.run(id)).collect::<Result<Vec<_>, _>>()?;
             let latest = runs.into_iter().max_by_key(|run| run.submitted_us);
-            return Ok(latest.expect("a dataset that is open has a run"));
+            return Ok(latest.expect("a dataset that is open has a run").id);
         }
-        let candidates: Vec<&String> = self.ids.iter().filter(|id| id.starts_with(asked)).collect();
-        match candidates[..] {
-            [id] if !asked.is_empty() => self.run(id),
-            [] | [_] => Err(DatasetError::UnknownRun { asked: asked.to_string(), known: self.ids.clone() }),
-            _ => Err(DatasetError::AmbiguousRun {
-                asked: asked.to_string(),
-                candidates: candidates.into_iter().cloned().collect(),
-            }),
+        let candidates: Vec<String> = self.ids.iter().filter(|id| id.starts_with(asked)).cloned().collect();
+        let asked = asked.to_string();
+        match &candidates[..] {
+            [id] if !asked.is_empty() => Ok(id.clone()),
+            [] | [_] => Err(DatasetError::UnknownRun { asked, known: self.ids.clone() }),
+            _ => Err(DatasetError::AmbiguousRun { asked, candidates }),
         }
     }
 

@@ -3,6 +3,7 @@
 use std::io::{self, ErrorKind, Write};
 use std::process::ExitCode;
 
+use agon_analysis::DatasetError;
 use agon_arena::{ConfigError, PlayError, RosterError};
 use agon_games::SetupError;
 use agon_games::line::MoveError;
@@ -35,6 +36,7 @@ pub fn report(error: &anyhow::Error) -> ExitCode {
         || error.is::<MoveError>()
         || error.is::<ConfigError>()
         || error.is::<RosterError>()
+        || error.downcast_ref::<DatasetError>().is_some_and(DatasetError::is_wrong_call)
         || error.downcast_ref::<PlayError>().is_some_and(|error| !matches!(error, PlayError::Interrupted));
     ExitCode::from(if wrong_call { 2 } else { 1 })
 }

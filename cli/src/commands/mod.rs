@@ -10,5 +10,7 @@ pub mod perft;
 pub mod play;
 pub mod player;
 pub mod position;
+pub mod replay;
 pub mod search;
 pub mod show;
+pub mod verify;
