@@ -3,6 +3,7 @@
 use std::io::{self, ErrorKind, Write};
 use std::process::ExitCode;
 
+use agon_analysis::DatasetError;
 use agon_arena::{ConfigError, PlayError, RosterError};
 use agon_games::SetupError;
 use agon_games::line::MoveError;
@@ -39,6 +40,7 @@ pub fn report(error: &anyhow::Error) -> ExitCode {
         || error.is::<RosterError>()
         || error.is::<BoundsError>()
         || error.is::<RatingError>()
+        || error.downcast_ref::<DatasetError>().is_some_and(DatasetError::is_wrong_call)
         || error.downcast_ref::<PlayError>().is_some_and(|error| !matches!(error, PlayError::Interrupted));
     ExitCode::from(if wrong_call { 2 } else { 1 })
 }

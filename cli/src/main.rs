@@ -63,6 +63,10 @@ enum Command {
     Cancel(commands::cluster::cancel::Cancel),
     /// List the workers of a coordinator
     Workers(commands::cluster::workers::Workers),
+    /// Check a dataset: every bout once, every game complete and legal
+    Verify(commands::verify::Verify),
+    /// Play recorded games again and compare them bit by bit
+    Replay(commands::replay::ReplayGames),
     /// Measure speed, and what the statistics promise, on this machine
     #[command(subcommand)]
     Bench(commands::bench::Bench),
@@ -94,6 +98,8 @@ fn main() -> ExitCode {
         Command::Watch(command) => command.run(),
         Command::Cancel(command) => command.run(),
         Command::Workers(command) => command.run(),
+        Command::Verify(command) => command.run(),
+        Command::Replay(command) => command.run(),
         Command::Bench(command) => command.run(),
         Command::Completions(command) => command.run(&mut Call::command()),
         Command::Man(command) => command.run(Call::command()),

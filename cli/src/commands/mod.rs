@@ -13,6 +13,8 @@ pub mod play;
 pub mod player;
 pub mod position;
 pub mod ratings;
+pub mod replay;
 pub mod search;
 pub mod show;
 pub mod sprt;
+pub mod verify;

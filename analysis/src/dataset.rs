@@ -1,0 +1,329 @@
+//! A data folder as a reader sees it: its runs, the parts of their tables, the rows of a part.
+//!
+//! `runs/<id>.json` says what a run is, `<table>/run=<id>/*.parquet` are its parts. Deliberately not here: what the rows
+//! mean, and the coordinator's own state, which no reader needs.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use agon_arena::SpecSource;
+use agon_coordinator::store::RunState;
+use agon_records::{GameRow, MoveRow, ProbeRow, ReadError, Table};
+use bytes::Bytes;
+use serde::Deserialize;
+
+/// Why a dataset, or something in it, cannot be read.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum DatasetError {
+    /// There is no such folder.
+    #[error("there is no folder {}; give the one that a coordinator writes to with --data", .folder.display())]
+    NoFolder {
+        /// The folder.
+        folder: PathBuf,
+    },
+    /// The folder has no runs.
+    #[error(
+        "the folder {} has no dataset: no run was exported to its folder `runs` yet; give another with --data",
+        .folder.display()
+    )]
+    NoDataset {
+        /// The folder.
+        folder: PathBuf,
+    },
+    /// No run has this id.
+    #[error("there is no run `{asked}`; there {}", listed(.known))]
+    UnknownRun {
+        /// What was asked for.
+        asked: String,
+        /// The runs there are.
+        known: Vec<String>,
+    },
+    /// Several runs begin like this.
+    #[error("`{asked}` is the beginning of several runs; write more of one of {}", .candidates.join(", "))]
+    AmbiguousRun {
+        /// What was asked for.
+        asked: String,
+        /// The runs that begin like it.
+        candidates: Vec<String>,
+    },
+    /// The file of a run does not say what it should.
+    #[error("{} does not describe a run: {reason}", .file.display())]
+    RunFile {
+        /// The file.
+        file: PathBuf,
+        /// Why.
+        reason: String,
+    },
+    /// A part is damaged or no part.
+    #[error("{}: {source}", .file.display())]
+    Part {
+        /// The file.
+        file: PathBuf,
+        /// What the reader says.
+        source: ReadError,
+    },
+    /// The disk.
+    #[error("{} cannot be read: {source}", .file.display())]
+    Disk {
+        /// The file or folder.
+        file: PathBuf,
+        /// What the disk says.
+        source: io::Error,
+    },
+}
+
+impl DatasetError {
+    /// Whether something else should have been asked for; otherwise what was asked for is broken.
+    pub fn is_wrong_call(&self) -> bool {
+        use DatasetError::{AmbiguousRun, NoDataset, NoFolder, UnknownRun};
+        matches!(self, NoFolder { .. } | NoDataset { .. } | UnknownRun { .. } | AmbiguousRun { .. })
+    }
+}
+
+fn listed(known: &[String]) -> String {
+    match known {
+        [] => "is none".to_string(),
+        [one] => format!("is only {one}"),
+        _ => format!("are {}", known.join(", ")),
+    }
+}
+
+/// A data folder.
+#[derive(Clone, Debug)]
+pub struct Dataset {
+    folder: PathBuf,
+    /// The ids of its runs, in their order.
+    ids: Vec<String>,
+}
+
+/// A run as its file describes it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Run {
+    /// Its id.
+    pub id: String,
+    /// The spec with the files that it names.
+    pub source: SpecSource,
+    /// Of the spec, in hexadecimal.
+    pub digest: String,
+    /// The version of the program that coordinated it.
+    pub build: String,
+    /// How it stands.
+    pub state: RunState,
+    /// How many bouts its schedule has.
+    pub bouts: u64,
+    /// How many of them were done, failed ones included, when the file was written.
+    pub committed: u64,
+    /// How many of those failed and have no rows.
+    pub failed: u64,
+    /// When it was submitted: microseconds since 1970, UTC.
+    pub submitted_us: i64,
+    /// Bouts that do not count.
+    pub voided: Vec<u64>,
+}
+
+/// The keys of a run's file that a reader needs.
+#[derive(Deserialize)]
+struct RunFile {
+    run: String,
+    spec: String,
+    #[serde(default)]
+    files: BTreeMap<String, String>,
+    digest: String,
+    build: String,
+    state: String,
+    bouts: u64,
+    committed: u64,
+    #[serde(default)]
+    failed: u64,
+    submitted_us: i64,
+    #[serde(default)]
+    voided: Vec<u64>,
+}
+
+/// A file of a table.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Part {
+    /// The table.
+    pub table: Table,
+    /// Where it is.
+    pub file: PathBuf,
+    /// Its path within the data folder, for people.
+    pub name: String,
+    /// The first and the last bout that it may have, where its name says so.
+    pub bouts: Option<(u64, u64)>,
+}
+
+impl Dataset {
+    /// Opens a folder and lists its runs.
+    pub fn open(folder: &Path) -> Result<Dataset, DatasetError> {
+        if !folder.is_dir() {
+            return Err(DatasetError::NoFolder { folder: folder.to_path_buf() });
+        }
+        let mut ids: Vec<String> = file_names(&folder.join("runs"))?
+            .into_iter()
+            .filter_map(|name| name.strip_suffix(".json").map(str::to_string))
+            .collect();
+        ids.sort_unstable();
+        if ids.is_empty() {
+            return Err(DatasetError::NoDataset { folder: folder.to_path_buf() });
+        }
+        Ok(Dataset { folder: folder.to_path_buf(), ids })
+    }
+
+    /// The ids of all runs, in their order.
+    pub fn ids(&self) -> &[String] {
+        &self.ids
+    }
+
+    /// Ids of runs that have parts but no file that describes them.
+    pub fn undescribed(&self) -> Result<Vec<String>, DatasetError> {
+        let mut ids = Vec::new();
+        for table in Table::ALL {
+            for name in file_names(&self.folder.join(table.name()))? {
+                if let Some(id) = name.strip_prefix("run=")
+                    && self.ids.binary_search_by(|known| known.as_str().cmp(id)).is_err()
+                    && !ids.iter().any(|known| known == id)
+                {
+                    ids.push(id.to_string());
+                }
+            }
+        }
+        Ok(ids)
+    }
+
+    /// The run with this id, or with the only id that begins like this, or `latest`: the one submitted last.
+    pub fn find(&self, asked: &str) -> Result<Run, DatasetError> {
+        self.run(&self.find_id(asked)?)
+    }
+
+    /// The id of that run, whose own file is not read: it may be what is wrong.
+    pub fn find_id(&self, asked: &str) -> Result<String, DatasetError> {
+        if self.ids.iter().any(|id| id == asked) {
+            return Ok(asked.to_string());
+        }
+        if asked == "latest" {
+            let runs = self.ids.iter().map(|id| self.run(id)).collect::<Result<Vec<_>, _>>()?;
+            let latest = runs.into_iter().max_by_key(|run| run.submitted_us);
+            return Ok(latest.expect("a dataset that is open has a run").id);
+        }
+        let candidates: Vec<String> = self.ids.iter().filter(|id| id.starts_with(asked)).cloned().collect();
+        let asked = asked.to_string();
+        match &candidates[..] {
+            [id] if !asked.is_empty() => Ok(id.clone()),
+            [] | [_] => Err(DatasetError::UnknownRun { asked, known: self.ids.clone() }),
+            _ => Err(DatasetError::AmbiguousRun { asked, candidates }),
+        }
+    }
+
+    /// Reads the file of the run with exactly this id.
+    pub fn run(&self, id: &str) -> Result<Run, DatasetError> {
+        let file = self.folder.join("runs").join(format!("{id}.json"));
+        let text =
+            fs::read_to_string(&file).map_err(|source| DatasetError::Disk { file: file.clone(), source })?;
+        let wrong = |reason: String| DatasetError::RunFile { file: file.clone(), reason };
+        let told: RunFile = serde_json::from_str(&text).map_err(|error| wrong(error.to_string()))?;
+        if told.run != id {
+            return Err(wrong(format!("it is about the run `{}`", told.run)));
+        }
+        let state = RunState::ALL.iter().find(|(_, name)| *name == told.state).map(|(state, _)| *state);
+        Ok(Run {
+            id: told.run,
+            source: SpecSource { text: told.spec, files: told.files },
+            digest: told.digest,
+            build: told.build,
+            state: state.ok_or_else(|| wrong(format!("no run is in the state `{}`", told.state)))?,
+            bouts: told.bouts,
+            committed: told.committed,
+            failed: told.failed,
+            submitted_us: told.submitted_us,
+            voided: told.voided,
+        })
+    }
+
+    /// The parts of a table of a run, in the order of their names. Where it has none, there is none.
+    pub fn parts(&self, run: &Run, table: Table) -> Result<Vec<Part>, DatasetError> {
+        let place = format!("{}/run={}", table.name(), run.id);
+        let mut names = file_names(&self.folder.join(&place))?;
+        names.retain(|name| name.ends_with(".parquet"));
+        names.sort_unstable();
+        let part = |name: String| Part {
+            table,
+            file: self.folder.join(&place).join(&name),
+            bouts: bouts_of(&name),
+            name: format!("{place}/{name}"),
+        };
+        Ok(names.into_iter().map(part).collect())
+    }
+}
+
+/// The range of bouts in the name of a part.
+fn bouts_of(name: &str) -> Option<(u64, u64)> {
+    let (first, last) = name.strip_prefix("part-")?.strip_suffix(".parquet")?.split_once('-')?;
+    Some((first.parse().ok()?, last.parse().ok()?))
+}
+
+/// The names in a folder; a folder that is not there has none.
+fn file_names(folder: &Path) -> Result<Vec<String>, DatasetError> {
+    let disk = |source: io::Error| DatasetError::Disk { file: folder.to_path_buf(), source };
+    let entries = match fs::read_dir(folder) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(disk(error)),
+    };
+    let mut names = Vec::new();
+    for entry in entries {
+        // No file of ours has a name that is not UTF-8.
+        names.extend(entry.map_err(disk)?.file_name().into_string());
+    }
+    Ok(names)
+}
+
+impl Part {
+    /// The name of the file without its folder, which is the same for all tables of the same bouts.
+    pub fn file_name(&self) -> &str {
+        self.name.rsplit('/').next().unwrap_or(&self.name)
+    }
+
+    /// Whether the bout may be in it.
+    pub fn may_have(&self, bout: u64) -> bool {
+        self.bouts.is_none_or(|(first, last)| (first..=last).contains(&bout))
+    }
+
+    /// The bytes of the file.
+    pub fn bytes(&self) -> Result<Bytes, DatasetError> {
+        let bytes = fs::read(&self.file);
+        bytes.map(Bytes::from).map_err(|source| DatasetError::Disk { file: self.file.clone(), source })
+    }
+
+    /// The rows of a part of `games`.
+    pub fn games(&self) -> Result<Vec<GameRow>, DatasetError> {
+        agon_records::read_games(self.bytes()?).map_err(|source| self.unreadable(source))
+    }
+
+    /// The rows of a part of `moves`.
+    pub fn moves(&self) -> Result<Vec<MoveRow>, DatasetError> {
+        agon_records::read_moves(self.bytes()?).map_err(|source| self.unreadable(source))
+    }
+
+    /// The rows of a part of `probes`.
+    pub fn probes(&self) -> Result<Vec<ProbeRow>, DatasetError> {
+        agon_records::read_probes(self.bytes()?).map_err(|source| self.unreadable(source))
+    }
+
+    /// How many rows it has. Only the key is read.
+    pub fn rows(&self) -> Result<u64, DatasetError> {
+        let batches = agon_records::read_batches(self.bytes()?, self.table, &["bout"]);
+        let mut rows = 0;
+        for batch in batches.map_err(|source| self.unreadable(source))? {
+            rows += batch.map_err(|error| self.unreadable(error.into()))?.num_rows() as u64;
+        }
+        Ok(rows)
+    }
+
+    fn unreadable(&self, source: ReadError) -> DatasetError {
+        DatasetError::Part { file: self.file.clone(), source }
+    }
+}

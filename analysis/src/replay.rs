@@ -1,0 +1,442 @@
+//! Plays recorded games again and compares them, bit by bit, in every column that makes two datasets equal.
+//!
+//! Everything comes from the run's own spec, so that only the moves and counters of the record are trusted, and those are
+//! what is compared. Games start with empty tables and seeds of their own: one can be played without the others of its
+//! bout. Deliberately not here: limits of time, under which no two machines play the same.
+
+use std::collections::HashSet;
+use std::num::NonZeroUsize;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use agon_arena::spec::{Plan, SpecPlayer};
+use agon_arena::{Arena, GameRequest, Place, PlayError, PlayerConfig, Spec, SpecError, Surroundings};
+use agon_coordinator::schedule::{Bout, Schedule, ScheduleError};
+use agon_games::SetupError;
+use agon_games::random::{below, seeded};
+use agon_records::{BoutRows, GameHead, GameRow, LimitKind, MoveRow, ProbeRow, RowError, Table};
+use serde::Serialize;
+
+use crate::columns::{Columns, of_game, of_move, of_probe};
+use crate::dataset::{Dataset, DatasetError, Part, Run};
+use crate::probe::decision;
+
+/// Games are played when so many were read.
+const BATCH: usize = 256;
+
+/// Why nothing can be played again.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ReplayError {
+    /// The dataset.
+    #[error(transparent)]
+    Dataset(#[from] DatasetError),
+    /// The spec of the run.
+    #[error("the spec of the run is not understood: {0}")]
+    Spec(#[from] SpecError),
+    /// Its schedule.
+    #[error("the spec of the run cannot be scheduled: {0}")]
+    Schedule(#[from] ScheduleError),
+    /// No two games by the clock are the same.
+    #[error(
+        "the run cannot be played again: `{player}` is limited by time ({kind}), and how far a search comes in time \
+         differs from moment to moment; only limits of nodes or depth repeat"
+    )]
+    Timed {
+        /// A player with such a limit.
+        player: String,
+        /// The kind of limit.
+        kind: &'static str,
+    },
+    /// There is nothing to play again.
+    #[error("the run has no games in its dataset yet")]
+    Empty,
+    /// The bout, or the game of it, has no row.
+    #[error("bout {bout}{} is not in the dataset of the run", game_text(.game))]
+    NotRecorded {
+        /// The bout.
+        bout: u64,
+        /// The game, where one was asked for.
+        game: Option<u16>,
+    },
+    /// A row that the spec does not ask for.
+    #[error(
+        "bout {bout}, game {game} is in the dataset, but the run's spec has no such game; `agon verify` says more"
+    )]
+    NotScheduled {
+        /// The bout.
+        bout: u64,
+        /// The game.
+        game: u16,
+    },
+    /// The arena cannot play it.
+    #[error(transparent)]
+    Play(#[from] PlayError),
+    /// The game cannot be set up.
+    #[error(transparent)]
+    Setup(#[from] SetupError),
+    /// What was played does not fit into rows.
+    #[error(transparent)]
+    Row(#[from] RowError),
+}
+
+fn game_text(game: &Option<u16>) -> String {
+    game.map(|game| format!(", game {game}")).unwrap_or_default()
+}
+
+/// What is played again.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Selection {
+    /// Games spread over the whole run.
+    Sample {
+        /// How many.
+        games: u64,
+        /// Which ones.
+        seed: u64,
+    },
+    /// One bout.
+    Bout {
+        /// Its number.
+        bout: u64,
+        /// One game of it; all where none is named.
+        game: Option<u16>,
+    },
+}
+
+/// What came of it.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Replay {
+    /// The run.
+    pub run: String,
+    /// Games that were played again; of a probe, searches.
+    pub games: u64,
+    /// Those that are identical.
+    pub identical_games: u64,
+    /// Recorded plies of those games.
+    pub moves: u64,
+    /// Those that are identical.
+    pub identical_moves: u64,
+    /// The first difference, by bout and game.
+    pub difference: Option<Difference>,
+}
+
+/// Where the record and its repetition part.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Difference {
+    /// The bout.
+    pub bout: u64,
+    /// The game, or the search of a probe.
+    pub game: u16,
+    /// The ply; none where it is a column of the game.
+    pub ply: Option<u16>,
+    /// The column.
+    pub column: &'static str,
+    /// The value in the dataset.
+    pub recorded: String,
+    /// The value now.
+    pub replayed: String,
+}
+
+/// Plays recorded games of a run again.
+pub fn replay(
+    dataset: &Dataset,
+    run: &Run,
+    selection: Selection,
+    threads: NonZeroUsize,
+) -> Result<Replay, ReplayError> {
+    let spec = Spec::parse(&run.source)?;
+    if let Some(player) = spec.players.iter().find(|player| !player.is_repeatable()) {
+        let (kind, _) = LimitKind::of(player.limit);
+        return Err(ReplayError::Timed { player: player.name.clone(), kind: kind.name() });
+    }
+    let mut collector = Collector::new(dataset, run, spec)?;
+    let mut told = Replay {
+        run: run.id.clone(),
+        games: 0,
+        identical_games: 0,
+        moves: 0,
+        identical_moves: 0,
+        difference: None,
+    };
+    // Games of many parts are played together, so that a thin sample keeps every thread busy too.
+    let mut pending = Vec::new();
+    for (part, rows) in collector.choose(selection)? {
+        pending.extend(collector.tasks(&part, &rows)?);
+        if pending.len() >= BATCH {
+            told.add_all(play_all(collector.schedule.spec(), &pending, threads)?);
+            pending.clear();
+        }
+    }
+    told.add_all(play_all(collector.schedule.spec(), &pending, threads)?);
+    Ok(told)
+}
+
+impl Replay {
+    /// Adds outcomes, which come in the order of bouts and games.
+    fn add_all(&mut self, outcomes: Vec<Outcome>) {
+        for outcome in outcomes {
+            self.games += 1;
+            self.identical_games += u64::from(outcome.difference.is_none());
+            self.moves += outcome.moves;
+            self.identical_moves += outcome.identical_moves;
+            self.difference = self.difference.take().or(outcome.difference);
+        }
+    }
+}
+
+/// A recorded game and what the spec asks for in its place.
+struct Task {
+    bout: Bout,
+    recorded: Recorded,
+}
+
+enum Recorded {
+    Game { request: GameRequest, row: GameRow, moves: Vec<MoveRow> },
+    Search(ProbeRow),
+}
+
+/// What came of one game.
+struct Outcome {
+    moves: u64,
+    identical_moves: u64,
+    difference: Option<Difference>,
+}
+
+/// Finds the rows that are asked for.
+struct Collector {
+    schedule: Schedule,
+    /// Parts of games or of probes.
+    parts: Vec<Part>,
+    /// Parts of moves.
+    moves: Vec<Part>,
+}
+
+impl Collector {
+    fn new(dataset: &Dataset, run: &Run, spec: Spec) -> Result<Collector, ReplayError> {
+        let table = match spec.plan {
+            Plan::Tournament(_) => Table::Games,
+            Plan::Probe(_) => Table::Probes,
+        };
+        Ok(Collector {
+            schedule: Schedule::new(spec)?,
+            parts: dataset.parts(run, table)?,
+            moves: dataset.parts(run, Table::Moves)?,
+        })
+    }
+
+    /// The parts to read and the keys of the rows that are wanted there.
+    fn choose(&self, selection: Selection) -> Result<Vec<(Part, Vec<u64>)>, ReplayError> {
+        match selection {
+            Selection::Sample { games, seed } => self.sample(games, seed),
+            Selection::Bout { bout, game } => self.find(bout, game),
+        }
+    }
+
+    /// One row out of each of so many equal stretches of the run.
+    fn sample(&self, games: u64, seed: u64) -> Result<Vec<(Part, Vec<u64>)>, ReplayError> {
+        let counts = self.parts.iter().map(Part::rows).collect::<Result<Vec<u64>, _>>()?;
+        let total: u64 = counts.iter().sum();
+        if total == 0 {
+            return Err(ReplayError::Empty);
+        }
+        let games = games.clamp(1, total);
+        let edge = |stretch: u64| (u128::from(stretch) * u128::from(total) / u128::from(games)) as u64;
+        let mut random = seeded(seed);
+        let mut wanted = (0..games)
+            .map(|stretch| {
+                let width = edge(stretch + 1) - edge(stretch);
+                edge(stretch) + below(&mut random, width as usize) as u64
+            })
+            .peekable();
+        let mut before = 0;
+        let mut chosen = Vec::new();
+        for (part, count) in self.parts.iter().zip(counts) {
+            let mut rows = Vec::new();
+            while let Some(row) = wanted.next_if(|row| *row < before + count) {
+                rows.push(row - before);
+            }
+            before += count;
+            if !rows.is_empty() {
+                chosen.push((part.clone(), rows));
+            }
+        }
+        Ok(chosen)
+    }
+
+    /// The rows of one bout.
+    fn find(&self, bout: u64, game: Option<u16>) -> Result<Vec<(Part, Vec<u64>)>, ReplayError> {
+        for part in self.parts.iter().filter(|part| part.may_have(bout)) {
+            let fits = |key: &(u64, u16)| key.0 == bout && game.is_none_or(|game| key.1 == game);
+            let keys = keys(part)?;
+            let rows: Vec<u64> =
+                (0..).zip(&keys).filter(|(_, key)| fits(key)).map(|(index, _)| index).collect();
+            if !rows.is_empty() {
+                return Ok(vec![(part.clone(), rows)]);
+            }
+        }
+        Err(ReplayError::NotRecorded { bout, game })
+    }
+
+    /// What is recorded in some rows of a part, with what the spec asks for.
+    fn tasks(&mut self, part: &Part, rows: &[u64]) -> Result<Vec<Task>, ReplayError> {
+        let rows = || rows.iter().map(|&row| row as usize);
+        if part.table == Table::Probes {
+            let mut probes: Vec<Option<ProbeRow>> = part.probes()?.into_iter().map(Some).collect();
+            let chosen = rows().filter_map(|row| probes.get_mut(row)?.take());
+            return chosen.map(|row| self.search_task(row)).collect();
+        }
+        let mut games: Vec<Option<GameRow>> = part.games()?.into_iter().map(Some).collect();
+        let chosen: Vec<GameRow> = rows().filter_map(|row| games.get_mut(row)?.take()).collect();
+        let keys: HashSet<(u64, u16)> = chosen.iter().map(|row| (row.bout, row.game)).collect();
+        let beside = self.moves.iter().find(|moves| moves.file_name() == part.file_name());
+        let mut moves = beside.map(Part::moves).transpose()?.unwrap_or_default();
+        moves.retain(|mv| keys.contains(&(mv.bout, mv.game)));
+        let mut by_bout = BoutRows::by_bout([], moves, []);
+        chosen
+            .into_iter()
+            .map(|row| {
+                let bout = by_bout.get_mut(&row.bout);
+                let moves = bout.map(|bout| bout.moves.extract_if(.., |mv| mv.game == row.game).collect());
+                self.game_task(row, moves.unwrap_or_default())
+            })
+            .collect()
+    }
+
+    fn scheduled(&mut self, bout: u64, game: u16) -> Result<Bout, ReplayError> {
+        if bout >= self.schedule.bouts() {
+            return Err(ReplayError::NotScheduled { bout, game });
+        }
+        Ok(self.schedule.bout(bout)?)
+    }
+
+    fn game_task(&mut self, row: GameRow, moves: Vec<MoveRow>) -> Result<Task, ReplayError> {
+        let bout = self.scheduled(row.bout, row.game)?;
+        let request = self.schedule.request(&bout).games().nth(usize::from(row.game));
+        let request = request.ok_or(ReplayError::NotScheduled { bout: row.bout, game: row.game })?;
+        Ok(Task { bout, recorded: Recorded::Game { request, row, moves } })
+    }
+
+    fn search_task(&mut self, row: ProbeRow) -> Result<Task, ReplayError> {
+        let (bout, game) = (row.decision.bout, row.decision.game);
+        let scheduled = self.scheduled(bout, game)?;
+        if usize::from(game) >= scheduled.players.len() {
+            return Err(ReplayError::NotScheduled { bout, game });
+        }
+        Ok(Task { bout: scheduled, recorded: Recorded::Search(row) })
+    }
+}
+
+/// The bout and the game of each row.
+fn keys(part: &Part) -> Result<Vec<(u64, u16)>, DatasetError> {
+    Ok(match part.table {
+        Table::Probes => part.probes()?.iter().map(|row| (row.decision.bout, row.decision.game)).collect(),
+        _ => part.games()?.iter().map(|row| (row.bout, row.game)).collect(),
+    })
+}
+
+/// Plays tasks over threads; outcomes are in the order of the tasks.
+fn play_all(spec: &Spec, tasks: &[Task], threads: NonZeroUsize) -> Result<Vec<Outcome>, ReplayError> {
+    let configs: Vec<PlayerConfig> = spec.players.iter().map(|player| player.config.clone()).collect();
+    let names: Vec<String> = spec.players.iter().map(|player| player.name.clone()).collect();
+    let taken = AtomicUsize::new(0);
+    let work = || -> Result<Vec<(usize, Outcome)>, ReplayError> {
+        let mut arena = Arena::new(&spec.game, &configs, Surroundings::system())?;
+        let mut outcomes = Vec::new();
+        loop {
+            let number = taken.fetch_add(1, Ordering::Relaxed);
+            let Some(task) = tasks.get(number) else { return Ok(outcomes) };
+            outcomes.push((number, task.play(spec, &names, &mut arena)?));
+        }
+    };
+    let shares = std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..threads.get().min(tasks.len())).map(|_| scope.spawn(work)).collect();
+        let join = |worker: std::thread::ScopedJoinHandle<'_, _>| match worker.join() {
+            Ok(share) => share,
+            Err(panic) => std::panic::resume_unwind(panic),
+        };
+        workers.into_iter().map(join).collect::<Result<Vec<_>, _>>()
+    })?;
+    let mut outcomes: Vec<(usize, Outcome)> = shares.into_iter().flatten().collect();
+    outcomes.sort_unstable_by_key(|(number, _)| *number);
+    Ok(outcomes.into_iter().map(|(_, outcome)| outcome).collect())
+}
+
+impl Task {
+    fn play(&self, spec: &Spec, names: &[String], arena: &mut Arena) -> Result<Outcome, ReplayError> {
+        match &self.recorded {
+            Recorded::Game { request, row, moves } => {
+                let record = arena.play(request, &mut |_| ())?;
+                // Who plays it, and when, does not count.
+                let head = GameHead {
+                    game: &spec.game,
+                    names,
+                    opening: &request.opening,
+                    bout: row.bout,
+                    index: row.game,
+                    worker: "",
+                    build: "",
+                    started: 0,
+                };
+                let again = BoutRows::game(&head, &record)?;
+                Ok(compare_games((row, moves), (&again.games[0], &again.moves)))
+            }
+            Recorded::Search(row) => {
+                let index = row.decision.game;
+                let number = self.bout.players[usize::from(index)];
+                let again = search_again(spec, &self.bout, index, number, arena)?;
+                let place = (row.decision.bout, index, Some(row.decision.ply));
+                let difference = first_difference(place, of_probe(row), of_probe(&again));
+                Ok(Outcome { moves: 1, identical_moves: u64::from(difference.is_none()), difference })
+            }
+        }
+    }
+}
+
+/// Searches a position of a probe as a worker does: all players with the seed of the bout's first game.
+fn search_again(
+    spec: &Spec,
+    bout: &Bout,
+    index: u16,
+    number: usize,
+    arena: &mut Arena,
+) -> Result<ProbeRow, ReplayError> {
+    let SpecPlayer { name, limit, .. } = &spec.players[number];
+    let seed = Place { run: spec.seed, bout: bout.index, game: 0 }.game_seed();
+    let record = arena.search(number, &bout.opening, *limit, seed, &mut |_| ())?;
+    let rules = decision(&spec.game, &bout.opening, &record.mv)?;
+    let small = |column, value: u64| u16::try_from(value).map_err(|_| RowError::TooLarge { column, value });
+    let seat = rules.seat.expect("a search has just found a move there");
+    let place = (small("seat", seat as u64)?, small("legal", rules.legal)?);
+    Ok(ProbeRow::new(bout.index, index, &bout.opening, place, name.clone(), &record)?)
+}
+
+/// Compares plies first, since what parts there explains what parts at the end.
+fn compare_games(recorded: (&GameRow, &[MoveRow]), again: (&GameRow, &[MoveRow])) -> Outcome {
+    let ((row, moves), (row_again, moves_again)) = (recorded, again);
+    let (bout, game) = (row.bout, row.game);
+    let mut identical_moves = 0;
+    let mut difference = None;
+    for (one, other) in moves.iter().zip(moves_again) {
+        let found = first_difference((bout, game, Some(one.ply)), of_move(one), of_move(other));
+        identical_moves += u64::from(found.is_none());
+        difference = difference.or(found);
+    }
+    let difference = difference
+        .or_else(|| first_difference((bout, game, None), of_game(row), of_game(row_again)))
+        .or_else(|| {
+            // The game's own row may be right where rows of moves are missing or too many.
+            let (recorded, replayed) = (moves.len().to_string(), moves_again.len().to_string());
+            let differs = moves.len() != moves_again.len();
+            differs.then_some(Difference { bout, game, ply: None, column: "plies", recorded, replayed })
+        });
+    Outcome { moves: moves.len() as u64, identical_moves, difference }
+}
+
+fn first_difference(
+    (bout, game, ply): (u64, u16, Option<u16>),
+    recorded: Columns,
+    again: Columns,
+) -> Option<Difference> {
+    let mut pairs = recorded.into_iter().zip(again);
+    let ((column, recorded), (_, replayed)) = pairs.find(|(one, other)| one != other)?;
+    Some(Difference { bout, game, ply, column, recorded, replayed })
+}

@@ -1,0 +1,81 @@
+//! Which bouts were seen and in which part: ranges, since a part has its bouts in a row.
+
+use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
+
+/// Bouts by the number of the part that has them.
+#[derive(Default)]
+pub(crate) struct Spans {
+    /// From the first bout of a range to its last and the part.
+    ranges: BTreeMap<u64, (u64, usize)>,
+    bouts: u64,
+}
+
+impl Spans {
+    /// Notes that a part has a bout; where one has it already, that part is the answer and nothing changes.
+    pub(crate) fn add(&mut self, bout: u64, part: usize) -> Option<usize> {
+        if let Some((_, (last, owner))) = self.ranges.range_mut(..=bout).next_back() {
+            if bout <= *last {
+                return Some(*owner);
+            }
+            if *owner == part && *last + 1 == bout {
+                *last = bout;
+                self.bouts += 1;
+                return None;
+            }
+        }
+        self.ranges.insert(bout, (bout, part));
+        self.bouts += 1;
+        None
+    }
+
+    /// How many bouts there are.
+    pub(crate) fn bouts(&self) -> u64 {
+        self.bouts
+    }
+
+    /// The ranges of bouts below `end` that nobody has.
+    pub(crate) fn holes(&self, end: u64) -> Vec<RangeInclusive<u64>> {
+        let mut holes = Vec::new();
+        let mut next = 0;
+        for (&first, &(last, _)) in self.ranges.range(..end) {
+            if next < first {
+                holes.push(next..=first - 1);
+            }
+            next = last + 1;
+        }
+        if next < end {
+            holes.push(next..=end - 1);
+        }
+        holes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use agon_games::random::{below, seeded};
+
+    use super::*;
+
+    #[test]
+    fn spans_agree_with_a_set() {
+        let mut random = seeded(1);
+        for _ in 0..200 {
+            let mut spans = Spans::default();
+            let mut owners = BTreeMap::new();
+            for _ in 0..below(&mut random, 40) {
+                let (bout, part) = (below(&mut random, 30) as u64, below(&mut random, 3));
+                assert_eq!(spans.add(bout, part), owners.get(&bout).copied());
+                owners.entry(bout).or_insert(part);
+            }
+            assert_eq!(spans.bouts(), owners.len() as u64);
+            for end in 0..35 {
+                let missing: BTreeSet<u64> = spans.holes(end).into_iter().flatten().collect();
+                let expected = (0..end).filter(|bout| !owners.contains_key(bout)).collect();
+                assert_eq!(missing, expected);
+            }
+        }
+    }
+}

@@ -1,0 +1,442 @@
+//! Whether a run's dataset is whole and legal: every bout once, every game complete, every ply by the rules.
+//!
+//! Nothing stops at the first fault: each is a [`Problem`] that names its file, bout and game. Games are checked against
+//! what the schedule of the run's own spec asks for, by the referee that the coordinator uses too. Deliberately not here:
+//! what searches found, which only [`mod@crate::replay`] can check.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fmt;
+use std::ops::RangeInclusive;
+
+use agon_arena::spec::Plan;
+use agon_arena::{Claim, GameRequest, PlyClaim, SearchClaim, Spec};
+use agon_coordinator::schedule::{Bout, Schedule};
+use agon_coordinator::store::RunState;
+use agon_records::rows::opening_text;
+use agon_records::{
+    BoutRows, GameRow, LimitKind, MoveRow, ProbeRow, ReadError, SearchColumns, Table, WriteError,
+};
+use bytes::Bytes;
+use serde::Serialize;
+
+use crate::dataset::{Dataset, DatasetError, Part, Run};
+use crate::probe::decision;
+use crate::spans::Spans;
+
+/// What was checked of a run, and what is wrong with it.
+#[derive(Clone, PartialEq, Eq, Default, Debug, Serialize)]
+pub struct Verified {
+    /// The run.
+    pub run: String,
+    /// Different bouts that were found.
+    pub bouts: u64,
+    /// Rows of games.
+    pub games: u64,
+    /// Rows of moves.
+    pub moves: u64,
+    /// Rows of probes.
+    pub probes: u64,
+    /// Everything that is wrong.
+    pub problems: Vec<Problem>,
+}
+
+/// Something wrong, and where.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Problem {
+    /// The file within the data folder; none where it is the run as a whole.
+    pub file: Option<String>,
+    /// The bout.
+    pub bout: Option<u64>,
+    /// The game of the bout, or the search of a probe.
+    pub game: Option<u16>,
+    /// What is wrong.
+    pub reason: String,
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let places = [
+            self.file.clone(),
+            self.bout.map(|bout| format!("bout {bout}")),
+            self.game.map(|game| format!("game {game}")),
+        ];
+        for place in places.into_iter().flatten() {
+            write!(f, "{place}: ")?;
+        }
+        f.write_str(&self.reason)
+    }
+}
+
+impl Verified {
+    /// Whether nothing is wrong.
+    pub fn is_ok(&self) -> bool {
+        self.problems.is_empty()
+    }
+}
+
+/// Checks every run of a dataset, and that nothing lies beside them.
+pub fn verify_all(dataset: &Dataset) -> Vec<Verified> {
+    let mut all: Vec<Verified> = dataset.ids().iter().map(|id| verify(dataset, id)).collect();
+    let reason = "there are parts of this run, but no file in `runs` says what it is".to_string();
+    match dataset.undescribed() {
+        Ok(ids) => all.extend(ids.into_iter().map(|id| only_problem(id, reason.clone()))),
+        Err(error) => all.push(only_problem(String::new(), error.to_string())),
+    }
+    all
+}
+
+/// Checks the run with exactly this id.
+pub fn verify(dataset: &Dataset, id: &str) -> Verified {
+    let checked = dataset.run(id).map_err(|error| error.to_string()).and_then(|run| {
+        let mut check = Check::new(run)?;
+        check.run(dataset).map_err(|error| error.to_string())?;
+        Ok(check.verified)
+    });
+    checked.unwrap_or_else(|reason| only_problem(id.to_string(), reason))
+}
+
+fn only_problem(run: String, reason: String) -> Verified {
+    let problem = Problem { file: None, bout: None, game: None, reason };
+    Verified { run, problems: vec![problem], ..Verified::default() }
+}
+
+/// A fault of a game and the table whose row has it.
+type GameFault = (Table, String);
+
+struct Check {
+    run: Run,
+    schedule: Schedule,
+    /// Parts with bouts, by the numbers that `seen` uses.
+    files: Vec<String>,
+    seen: Spans,
+    verified: Verified,
+}
+
+impl Check {
+    fn new(run: Run) -> Result<Check, String> {
+        let spec =
+            Spec::parse(&run.source).map_err(|error| format!("the spec is not understood: {error}"))?;
+        let schedule =
+            Schedule::new(spec).map_err(|error| format!("the spec cannot be scheduled: {error}"))?;
+        let verified = Verified { run: run.id.clone(), ..Verified::default() };
+        Ok(Check { run, schedule, files: Vec::new(), seen: Spans::default(), verified })
+    }
+
+    fn problem(&mut self, part: Option<&Part>, bout: Option<u64>, game: Option<u16>, reason: String) {
+        let file = part.map(|part| part.name.clone());
+        self.verified.problems.push(Problem { file, bout, game, reason });
+    }
+
+    fn run(&mut self, dataset: &Dataset) -> Result<(), DatasetError> {
+        // 1. What the run's file says of itself.
+        self.check_description();
+        // 2. Games with the moves beside them, part by part.
+        let moves = dataset.parts(&self.run, Table::Moves)?;
+        let mut moves: BTreeMap<String, Part> =
+            moves.into_iter().map(|part| (part.file_name().to_string(), part)).collect();
+        let games = dataset.parts(&self.run, Table::Games)?;
+        let probes = dataset.parts(&self.run, Table::Probes)?;
+        let last = games.iter().chain(&probes).filter_map(|part| part.bouts).map(|(first, _)| first).max();
+        for part in &games {
+            self.check_games(part, moves.remove(part.file_name()).as_ref());
+        }
+        // 3. Moves are published before their games: only in a run that goes on they may be alone.
+        for part in moves.values().filter(|_| self.run.state != RunState::Running).collect::<Vec<_>>() {
+            self.problem(Some(part), None, None, "there is no part of games to these moves".to_string());
+        }
+        // 4. Probes.
+        for part in &probes {
+            self.check_probes(part);
+        }
+        // 5. Bouts that are nowhere.
+        self.verified.bouts = self.seen.bouts();
+        self.check_holes(last.unwrap_or(0));
+        Ok(())
+    }
+
+    fn check_description(&mut self) {
+        let canonical = self.run.source.canonical().unwrap_or_default();
+        if blake3::hash(canonical.as_bytes()).to_hex().as_str() != self.run.digest {
+            self.problem(None, None, None, "the spec is not the one that its digest is of".to_string());
+        }
+        let (told, scheduled) = (self.run.bouts, self.schedule.bouts());
+        if told != scheduled {
+            let reason = format!("its file says that it has {told} bouts, its spec has {scheduled}");
+            self.problem(None, None, None, reason);
+        }
+    }
+
+    /// The rows of a part. Parts that this build wrote must be, byte for byte, what it would write again.
+    fn rows<T>(
+        &mut self,
+        part: &Part,
+        read: impl Fn(Bytes) -> Result<Vec<T>, ReadError>,
+        write: impl Fn(&[T]) -> Result<Vec<u8>, WriteError>,
+    ) -> Option<Vec<T>> {
+        let rows = part.bytes().map_err(|error| error.to_string()).and_then(|bytes| {
+            let rows = read(bytes.clone()).map_err(|error| error.to_string())?;
+            Ok((bytes, rows))
+        });
+        let (bytes, rows) = match rows {
+            Ok(read) => read,
+            Err(reason) => {
+                self.problem(Some(part), None, None, reason);
+                return None;
+            }
+        };
+        if self.run.build == env!("CARGO_PKG_VERSION") && write(&rows).ok().as_deref() != Some(&bytes[..]) {
+            let reason = "the bytes are not those that its rows are written as: it was changed or damaged";
+            self.problem(Some(part), None, None, reason.to_string());
+        }
+        Some(rows)
+    }
+
+    fn check_games(&mut self, games_part: &Part, moves_part: Option<&Part>) {
+        let games = self
+            .rows(games_part, agon_records::read_games, |rows: &[GameRow]| agon_records::write_games(rows));
+        let moves = match moves_part {
+            Some(part) => {
+                self.rows(part, agon_records::read_moves, |rows: &[MoveRow]| agon_records::write_moves(rows))
+            }
+            None => {
+                let reason = "there is no part of moves to these games".to_string();
+                self.problem(Some(games_part), None, None, reason);
+                None
+            }
+        };
+        self.verified.games += games.as_ref().map_or(0, |rows| rows.len() as u64);
+        self.verified.moves += moves.as_ref().map_or(0, |rows| rows.len() as u64);
+        let number = self.files.len();
+        self.files.push(games_part.name.clone());
+        // Where one of the two cannot be read, the bouts of the other are still told apart.
+        let (Some(games), Some(moves)) = (&games, moves) else {
+            let bouts: Vec<u64> = games.iter().flatten().map(|row| row.bout).collect();
+            for bout in bouts.chunk_by(PartialEq::eq).map(|same| same[0]) {
+                self.admit(games_part, number, bout);
+            }
+            return;
+        };
+        let moves_part = moves_part.expect("moves were read from a part");
+        for (bout, rows) in BoutRows::by_bout(games.iter().cloned(), moves, []) {
+            if rows.games.is_empty() {
+                let reason = "there are moves without a game".to_string();
+                self.problem(Some(moves_part), Some(bout), None, reason);
+                continue;
+            }
+            let Some(scheduled) = self.admit(games_part, number, bout) else { continue };
+            self.check_bout(&scheduled, &rows, games_part, moves_part);
+        }
+    }
+
+    /// Notes a bout, and says what the schedule asks for there.
+    fn admit(&mut self, part: &Part, number: usize, bout: u64) -> Option<Bout> {
+        if bout >= self.schedule.bouts() {
+            let reason = format!("the run has only {} bouts, counted from 0", self.schedule.bouts());
+            self.problem(Some(part), Some(bout), None, reason);
+            return None;
+        }
+        if let Some(other) = self.seen.add(bout, number) {
+            let reason = format!("the bout is there a second time; the first is in {}", self.files[other]);
+            self.problem(Some(part), Some(bout), None, reason);
+            return None;
+        }
+        if !part.may_have(bout) {
+            let reason = "the bout is not one of those in the name of the file".to_string();
+            self.problem(Some(part), Some(bout), None, reason);
+        }
+        match self.schedule.bout(bout) {
+            Ok(scheduled) => Some(scheduled),
+            Err(error) => {
+                self.problem(Some(part), Some(bout), None, error.to_string());
+                None
+            }
+        }
+    }
+
+    fn check_bout(&mut self, bout: &Bout, rows: &BoutRows, games_part: &Part, moves_part: &Part) {
+        let index = Some(bout.index);
+        if let Plan::Probe(_) = self.schedule.spec().plan {
+            self.problem(Some(games_part), index, None, "the run is a probe and has no games".to_string());
+            return;
+        }
+        let requests: Vec<GameRequest> = self.schedule.request(bout).games().collect();
+        let numbers: Vec<usize> = rows.games.iter().map(|row| usize::from(row.game)).collect();
+        if !numbers.iter().copied().eq(0..requests.len()) {
+            let reason = format!(
+                "its games are {numbers:?}, and should be each once from 0 to {}",
+                requests.len() - 1
+            );
+            self.problem(Some(games_part), index, None, reason);
+            return;
+        }
+        let mut moves: HashMap<u16, &[MoveRow]> = rows
+            .moves
+            .chunk_by(|one, next| one.game == next.game)
+            .map(|moves| (moves[0].game, moves))
+            .collect();
+        for (request, row) in requests.iter().zip(&rows.games) {
+            let own = moves.remove(&row.game).unwrap_or_default();
+            if let Err((table, reason)) = check_game(&self.schedule, request, row, own) {
+                let part = if table == Table::Games { games_part } else { moves_part };
+                self.problem(Some(part), index, Some(row.game), reason);
+            }
+        }
+        for game in moves.into_keys() {
+            self.problem(Some(moves_part), index, Some(game), "there are moves without a game".to_string());
+        }
+    }
+
+    fn check_probes(&mut self, part: &Part) {
+        let rows =
+            self.rows(part, agon_records::read_probes, |rows: &[ProbeRow]| agon_records::write_probes(rows));
+        let number = self.files.len();
+        self.files.push(part.name.clone());
+        let Some(rows) = rows else { return };
+        self.verified.probes += rows.len() as u64;
+        for (index, bout) in BoutRows::by_bout([], [], rows) {
+            let Some(scheduled) = self.admit(part, number, index) else { continue };
+            let numbers: Vec<usize> = bout.probes.iter().map(|row| usize::from(row.decision.game)).collect();
+            let players = self.schedule.spec().players.len();
+            if !matches!(self.schedule.spec().plan, Plan::Probe(_)) || !numbers.iter().copied().eq(0..players)
+            {
+                let reason = format!("its searches are {numbers:?}, and the spec asks for others");
+                self.problem(Some(part), Some(index), None, reason);
+                continue;
+            }
+            for row in &bout.probes {
+                if let Err(reason) = check_probe(self.schedule.spec(), &scheduled, row) {
+                    self.problem(Some(part), Some(index), Some(row.decision.game), reason);
+                }
+            }
+        }
+    }
+
+    /// Holes are where bouts failed, or were not played when the run ended.
+    fn check_holes(&mut self, last_part: u64) {
+        let Run { state, failed, committed, .. } = self.run;
+        let found = self.seen.bouts();
+        match state {
+            RunState::Decided | RunState::Cancelled if found + failed == committed => {}
+            RunState::Decided | RunState::Cancelled => {
+                let reason = format!(
+                    "there are {found} bouts, and the run's file counts {committed}, of which {failed} failed"
+                );
+                self.problem(None, None, None, reason);
+            }
+            // Parts may be newer than the run's file, but only the last of them.
+            RunState::Running | RunState::Done => {
+                let done = state == RunState::Done;
+                let holes = self.seen.holes(if done { self.schedule.bouts() } else { last_part });
+                let missing: u64 = holes.iter().map(|hole| hole.end() - hole.start() + 1).sum();
+                if missing > failed || (done && missing < failed) {
+                    let reason = format!("{missing} bouts are missing{}, and {failed} failed", list(&holes));
+                    self.problem(None, None, None, reason);
+                }
+            }
+        }
+    }
+}
+
+/// The first few holes.
+fn list(holes: &[RangeInclusive<u64>]) -> String {
+    const SHOWN: usize = 8;
+    let text = |hole: &RangeInclusive<u64>| match (hole.start(), hole.end()) {
+        (first, last) if first == last => first.to_string(),
+        (first, last) => format!("{first}-{last}"),
+    };
+    let shown: Vec<String> = holes.iter().take(SHOWN).map(text).collect();
+    match holes.len() {
+        0 => String::new(),
+        more if more > SHOWN => format!(" ({}, ...)", shown.join(", ")),
+        _ => format!(" ({})", shown.join(", ")),
+    }
+}
+
+/// Checks a game against what was asked for, and then by the rules.
+fn check_game(
+    schedule: &Schedule,
+    request: &GameRequest,
+    row: &GameRow,
+    moves: &[MoveRow],
+) -> Result<(), GameFault> {
+    let spec = schedule.spec();
+    let seated: Vec<&str> = request.seats.iter().map(|&player| spec.players[player].name.as_str()).collect();
+    let same = |column: &str, found: String, expected: String| {
+        let fault = || (Table::Games, format!("`{column}` is {found}, not {expected}"));
+        if found == expected { Ok(()) } else { Err(fault()) }
+    };
+    same("rules", row.rules.clone(), spec.game.name().to_string())?;
+    same("variant", row.variant.clone(), spec.game.parameters().to_string())?;
+    same("opening", row.opening.clone(), opening_text(&request.opening))?;
+    same("players", format!("{:?}", row.players), format!("{seated:?}"))?;
+    same("plies", row.plies.to_string(), moves.len().to_string())?;
+    let mut plies = Vec::with_capacity(moves.len());
+    for (ply, mv) in moves.iter().enumerate() {
+        let wrong = |reason: String| (Table::Moves, reason);
+        if usize::from(mv.ply) != ply {
+            return Err(wrong(format!("ply {ply} is missing or another is there twice")));
+        }
+        let search = mv.search.as_ref();
+        let player = search.map(|search| check_search(spec, search)).transpose();
+        plies.push(PlyClaim {
+            mv: &mv.mv,
+            seat: mv.seat.map(usize::from),
+            player: player.map_err(|reason| wrong(format!("ply {ply}: {reason}")))?,
+            legal: u32::from(mv.legal),
+            search: search.map(|search| SearchClaim {
+                nodes: search.nodes,
+                simulations: search.simulations,
+                depth: u32::from(search.depth),
+            }),
+        });
+    }
+    let claim = Claim { plies, payoffs: &row.payoffs, ending: &row.ending, seed: row.seed };
+    schedule.referee().verify(request, &claim).map_err(|fault| {
+        let table = if fault.ply.is_some() { Table::Moves } else { Table::Games };
+        (table, fault.to_string())
+    })
+}
+
+/// Checks what a search's columns say of its player, its limit and itself; the answer is the player's number.
+fn check_search(spec: &Spec, search: &SearchColumns) -> Result<usize, String> {
+    let number = spec.players.iter().position(|player| player.name == search.player);
+    let number = number.ok_or_else(|| format!("the run has no player `{}`", search.player))?;
+    let (kind, value) = LimitKind::of(spec.players[number].limit);
+    // What is left on a clock changes from move to move.
+    if search.limit_kind != kind || (kind != LimitKind::ClockMs && search.limit_value != value) {
+        let found = format!("{} {}", search.limit_kind.name(), search.limit_value);
+        return Err(format!("the limit is {found}, not {} {value}", kind.name()));
+    }
+    if !search.score.is_finite() {
+        return Err(format!("the score is {}", search.score));
+    }
+    if search.depth_nodes.len() != search.depth_time_us.len() {
+        return Err("`depth_nodes` and `depth_time_us` have different lengths".to_string());
+    }
+    Ok(number)
+}
+
+/// Checks the search of a probe against what was asked for, and then by the rules.
+fn check_probe(spec: &Spec, bout: &Bout, row: &ProbeRow) -> Result<(), String> {
+    let ProbeRow { position, moves, decision: found } = row;
+    let opening = &bout.opening;
+    if *position != opening.position.clone().unwrap_or_default() || *moves != opening.moves {
+        return Err("the position is not the one that the spec asks for".to_string());
+    }
+    if usize::from(found.ply) != moves.split_ascii_whitespace().count() {
+        return Err(format!("`ply` is {}, and the position has another number of moves", found.ply));
+    }
+    let search = found.search.as_ref().ok_or("there is no search")?;
+    let number = check_search(spec, search)?;
+    if bout.players[usize::from(found.game)] != number {
+        return Err(format!("it is not the turn of `{}` to search", search.player));
+    }
+    let rules = decision(&spec.game, opening, &found.mv).map_err(|error| error.to_string())?;
+    if found.seat.map(usize::from) != rules.seat || u64::from(found.legal) != rules.legal {
+        return Err(format!("seat and legal moves are {:?} and {}", rules.seat, rules.legal));
+    }
+    if !rules.has_move {
+        return Err(format!("`{}` is not legal", found.mv));
+    }
+    Ok(())
+}

@@ -1,0 +1,8 @@
+//! Datasets that are as they should be pass, and each way to spoil one is named.
+
+#![allow(clippy::unwrap_used, reason = "in a test a panic is the report")]
+
+mod dataset;
+mod replay;
+mod verify;
+mod world;
