@@ -2,7 +2,7 @@
 //!
 //! Not counted are `worker`, `build`, `started`, `duration_us`, `time_us`, `depth_time_us` and `overshoot_us`: what depends
 //! on where and when a bout was played. The digest is a promise between builds; its text is fixed by a test, and another
-//! order of fields or another framing is another [`DOMAIN`].
+//! order of fields or another framing needs another domain.
 
 use blake3::Hasher;
 

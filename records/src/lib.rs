@@ -1,6 +1,6 @@
 //! The dataset: one row a game, a move, a probe; how they become Parquet, and how two datasets are compared.
 //!
-//! [`rows`] are plain values made from what the arena recorded, [`schema`] names their columns, [`write`] and [`read`] are
+//! [`rows`] are plain values made from what the arena recorded, [`schema`] names their columns, [`mod@write`] and [`read`] are
 //! the ways to bytes and back, [`digest`] says whether two bouts are the same. Everything is a function from values to
 //! values. Deliberately not here: where files lie and what they are called, when a part is written, and what the numbers
 //! mean for a player's strength.
