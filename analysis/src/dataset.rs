@@ -14,6 +14,8 @@ use agon_records::{GameRow, MoveRow, ProbeRow, ReadError, Table};
 use bytes::Bytes;
 use serde::Deserialize;
 
+use crate::guard::{self, PartError};
+
 /// Why a dataset, or something in it, cannot be read.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -63,7 +65,7 @@ pub enum DatasetError {
         /// The file.
         file: PathBuf,
         /// What the reader says.
-        source: ReadError,
+        source: PartError,
     },
     /// The disk.
     #[error("{} cannot be read: {source}", .file.display())]
@@ -298,32 +300,38 @@ impl Part {
         bytes.map(Bytes::from).map_err(|source| DatasetError::Disk { file: self.file.clone(), source })
     }
 
+    /// What `read` makes of the bytes of the file.
+    pub(crate) fn read<T>(
+        &self,
+        bytes: Bytes,
+        read: impl FnOnce(Bytes) -> Result<T, ReadError>,
+    ) -> Result<T, DatasetError> {
+        guard::read(bytes, read).map_err(|source| DatasetError::Part { file: self.file.clone(), source })
+    }
+
     /// The rows of a part of `games`.
     pub fn games(&self) -> Result<Vec<GameRow>, DatasetError> {
-        agon_records::read_games(self.bytes()?).map_err(|source| self.unreadable(source))
+        self.read(self.bytes()?, agon_records::read_games)
     }
 
     /// The rows of a part of `moves`.
     pub fn moves(&self) -> Result<Vec<MoveRow>, DatasetError> {
-        agon_records::read_moves(self.bytes()?).map_err(|source| self.unreadable(source))
+        self.read(self.bytes()?, agon_records::read_moves)
     }
 
     /// The rows of a part of `probes`.
     pub fn probes(&self) -> Result<Vec<ProbeRow>, DatasetError> {
-        agon_records::read_probes(self.bytes()?).map_err(|source| self.unreadable(source))
+        self.read(self.bytes()?, agon_records::read_probes)
     }
 
     /// How many rows it has. Only the key is read.
     pub fn rows(&self) -> Result<u64, DatasetError> {
-        let batches = agon_records::read_batches(self.bytes()?, self.table, &["bout"]);
-        let mut rows = 0;
-        for batch in batches.map_err(|source| self.unreadable(source))? {
-            rows += batch.map_err(|error| self.unreadable(error.into()))?.num_rows() as u64;
-        }
-        Ok(rows)
-    }
-
-    fn unreadable(&self, source: ReadError) -> DatasetError {
-        DatasetError::Part { file: self.file.clone(), source }
+        self.read(self.bytes()?, |bytes| {
+            let mut rows = 0;
+            for batch in agon_records::read_batches(bytes, self.table, &["bout"])? {
+                rows += batch?.num_rows() as u64;
+            }
+            Ok(rows)
+        })
     }
 }

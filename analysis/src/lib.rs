@@ -5,11 +5,13 @@
 
 mod columns;
 pub mod dataset;
+mod guard;
 mod probe;
 pub mod replay;
 mod spans;
 pub mod verify;
 
 pub use dataset::{Dataset, DatasetError, Part, Run};
+pub use guard::PartError;
 pub use replay::{Difference, Replay, ReplayError, Selection, replay};
 pub use verify::{Problem, Verified, verify, verify_all};

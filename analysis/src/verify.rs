@@ -173,13 +173,15 @@ impl Check {
         read: impl Fn(Bytes) -> Result<Vec<T>, ReadError>,
         write: impl Fn(&[T]) -> Result<Vec<u8>, WriteError>,
     ) -> Option<Vec<T>> {
-        let rows = part.bytes().map_err(|error| error.to_string()).and_then(|bytes| {
-            let rows = read(bytes.clone()).map_err(|error| error.to_string())?;
-            Ok((bytes, rows))
-        });
+        let rows = part.bytes().and_then(|bytes| Ok((bytes.clone(), part.read(bytes, read)?)));
         let (bytes, rows) = match rows {
             Ok(read) => read,
-            Err(reason) => {
+            Err(error) => {
+                // The problem names the file; the sentence need not.
+                let reason = match error {
+                    DatasetError::Part { source, .. } => source.to_string(),
+                    error => error.to_string(),
+                };
                 self.problem(Some(part), None, None, reason);
                 return None;
             }

@@ -1,0 +1,72 @@
+//! Reading bytes that may be damaged. The Parquet reader panics over some of what it finds in metadata that was changed;
+//! here that is an error like any other, and nothing is printed about it.
+
+use std::any::Any;
+use std::cell::Cell;
+use std::panic::{self, AssertUnwindSafe};
+use std::sync::Once;
+
+use agon_records::ReadError;
+use bytes::Bytes;
+
+/// Why the bytes of a part cannot be read.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum PartError {
+    /// The reader says why.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    /// The reader fell over them.
+    #[error("the file is damaged: {0}")]
+    Damaged(String),
+}
+
+thread_local! {
+    /// Whether this thread is reading bytes of which it does not know whether they are sound.
+    static READING: Cell<bool> = const { Cell::new(false) };
+}
+
+static QUIET: Once = Once::new();
+
+/// Reads a part.
+pub(crate) fn read<T>(
+    bytes: Bytes,
+    read: impl FnOnce(Bytes) -> Result<T, ReadError>,
+) -> Result<T, PartError> {
+    // Panics of all other work are reported as they were before.
+    QUIET.call_once(|| {
+        let before = panic::take_hook();
+        panic::set_hook(Box::new(move |panic| {
+            if !READING.get() {
+                before(panic);
+            }
+        }));
+    });
+    READING.set(true);
+    // What was read so far is dropped with the panic: nothing half-made is seen afterwards.
+    let outcome = panic::catch_unwind(AssertUnwindSafe(|| read(bytes)));
+    READING.set(false);
+    match outcome {
+        Ok(rows) => Ok(rows?),
+        Err(panic) => Err(PartError::Damaged(message(&*panic))),
+    }
+}
+
+fn message(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("its reader cannot go on").to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reader_that_falls_over_is_an_error() {
+        let error = read(Bytes::new(), |_| -> Result<(), ReadError> { panic!("at byte {}", 3) });
+        assert_eq!(error.unwrap_err().to_string(), "the file is damaged: at byte 3");
+        let error = read(Bytes::new(), |bytes| agon_records::read_games(bytes).map(|_| ()));
+        assert!(matches!(error, Err(PartError::Read(_))));
+        assert!(read(Bytes::new(), |_| Ok(())).is_ok());
+    }
+}
