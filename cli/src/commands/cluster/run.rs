@@ -139,7 +139,15 @@ impl Run {
             if status.abandoned > 0 {
                 writeln!(out, "\n{} bouts were given up under way and played again", status.abandoned)?;
             }
-            writeln!(out, "\nEvery move is in {}/moves/run={}", self.data.display(), status.run)?;
+            let table = if status.games > 0 { "moves" } else { "probes" };
+            writeln!(out, "\nEvery search is in {}/{table}/run={}", self.data.display(), status.run)?;
+            if status.games > 0 {
+                writeln!(
+                    out,
+                    "Check it with `agon verify`, play it again with `agon replay {}`",
+                    status.run
+                )?;
+            }
         }
         if interrupted {
             let _ = writeln!(io::stderr(), "stopped; the same command goes on from here");

@@ -192,14 +192,12 @@ pub fn write_standings(status: &v1::RunStatus, most: usize, out: &mut impl Write
 /// How a sequential test stands.
 pub fn sprt_line(sprt: &v1::Sprt) -> String {
     let verdict = match sprt.verdict.as_str() {
-        "H1" => {
-            "the second hypothesis is accepted (H1): the first player is stronger by the upper bound's kind"
-        }
-        "H0" => "the first hypothesis is accepted (H0)",
+        "H1" => "H1 is accepted, the first player is as much stronger as it says",
+        "H0" => "H0 is accepted, the first player is no stronger than it says",
         _ => "undecided",
     };
     format!(
-        "LLR {:+.2} within {:+.2} to {:+.2} after {} bouts: {verdict}",
+        "LLR {:+.2} of {:+.2} to {:+.2} after {} bouts: {verdict}",
         sprt.llr, sprt.lower, sprt.upper, sprt.prefix
     )
 }
