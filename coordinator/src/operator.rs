@@ -100,7 +100,7 @@ impl Operator {
         };
         let run = Run::new(source, schedule, &[], RunState::Running, submitted_us)
             .map_err(|error| Status::invalid_argument(error.to_string()))?;
-        self.hall.store.add_run(stored).await.map_err(unavailable)?;
+        self.hall.store.add_run(stored).await.map_err(|error| unavailable(&error))?;
         self.hall.add_run(&id, run);
         self.status(&id)
     }
@@ -113,7 +113,7 @@ pub fn run_id(name: &str, source: &SpecSource) -> Result<String, Status> {
     Ok(format!("{name}-{}", &digest[..8]))
 }
 
-fn unavailable(error: StoreError) -> Status {
+fn unavailable(error: &StoreError) -> Status {
     Status::unavailable(error.to_string())
 }
 
@@ -181,7 +181,11 @@ impl v1::operator_server::Operator for Operator {
             let state = state.map_or("gone", RunState::name);
             return Err(Status::failed_precondition(format!("{id} is {state}; there is nothing to cancel")));
         }
-        self.hall.store.set_state(id.clone(), RunState::Cancelled, None).await.map_err(unavailable)?;
+        self.hall
+            .store
+            .set_state(id.clone(), RunState::Cancelled, None)
+            .await
+            .map_err(|error| unavailable(&error))?;
         self.hall.end_run(&id, RunState::Cancelled, None, "the run was cancelled");
         self.status(&id).map(Response::new)
     }

@@ -84,6 +84,14 @@ enum Pooled {
     Nobody,
 }
 
+/// A rating and the ends of its interval. One that is only a bound has one end.
+#[derive(Clone, Copy)]
+struct Rating {
+    elo: f64,
+    low: Option<f64>,
+    high: Option<f64>,
+}
+
 #[derive(Clone, Copy, Default)]
 struct Tally {
     games: u64,
@@ -196,9 +204,9 @@ impl Standings {
     pub fn table(&self, intervals: bool) -> Vec<v1::Standing> {
         let mut table: Vec<v1::Standing> = (0..self.names.len()).map(|player| self.row(player)).collect();
         for (row, rating) in table.iter_mut().zip(self.ratings(intervals)) {
-            row.elo = rating.map(|(elo, _)| elo);
-            row.low = rating.and_then(|(_, ends)| ends).map(|ends| ends.0);
-            row.high = rating.and_then(|(_, ends)| ends).map(|ends| ends.1);
+            row.elo = rating.map(|rating| rating.elo);
+            row.low = rating.and_then(|rating| rating.low);
+            row.high = rating.and_then(|rating| rating.high);
         }
         if !matches!(self.pool, Pooled::Nobody) {
             let key = |row: &v1::Standing| row.elo.unwrap_or(f64::NEG_INFINITY);
@@ -229,7 +237,7 @@ impl Standings {
     }
 
     /// The rating of each player with the ends of its interval, where they can be said.
-    fn ratings(&self, intervals: bool) -> Vec<Option<(f64, Option<(f64, f64)>)>> {
+    fn ratings(&self, intervals: bool) -> Vec<Option<Rating>> {
         match &self.pool {
             Pooled::Duel(results) => duel_ratings(results, &self.names),
             Pooled::Many(pool) => {
@@ -237,7 +245,11 @@ impl Standings {
                 let replicas = intervals.then(|| pool.bootstrap(Anchor::Mean, SEED, REPLICAS));
                 let rating = |player: usize| {
                     let ends = replicas.as_ref().and_then(|replicas| replicas.strength(player));
-                    Some((fit.strengths.get(player)?.elo, ends.map(|measure| (measure.low, measure.high))))
+                    Some(Rating {
+                        elo: fit.strengths.get(player)?.elo,
+                        low: ends.map(|measure| measure.low),
+                        high: ends.map(|measure| measure.high),
+                    })
                 };
                 (0..self.names.len()).map(|player| rating(player).filter(|_| self.games > 0)).collect()
             }
@@ -280,13 +292,13 @@ fn pair_of(summary: &Summary) -> Option<([usize; 2], [Outcome; 2])> {
     Some(([one, other], outcomes))
 }
 
-fn duel_ratings(results: &Results, names: &[String]) -> Vec<Option<(f64, Option<(f64, f64)>)>> {
+fn duel_ratings(results: &Results, names: &[String]) -> Vec<Option<Rating>> {
     let Ok(fit) = Fit::new(results, &Options::default()) else { return vec![None; names.len()] };
     let uncertainty = fit.sandwich();
     let standings = fit.standings(&uncertainty);
     let rating = |name: &String| {
         let row = standings.iter().find(|row| row.name == *name)?;
-        Some((row.elo, row.low.zip(row.high)))
+        Some(Rating { elo: row.elo, low: row.low, high: row.high })
     };
     names.iter().map(rating).collect()
 }

@@ -236,8 +236,11 @@ fn a_description_that_is_not_the_runs_is_named() {
     assert_eq!((all[1].run.as_str(), all[1].problems.len()), ("stray", 1));
 }
 
+/// What `verify` can check of games, of moves and of probes.
+type Checkable = (Vec<GameRow>, Vec<MoveRow>, Vec<(String, String, MoveRow)>);
+
 /// The rows of a table without what searches found, which no rule can check.
-fn checkable(world: &World, table: &str) -> (Vec<GameRow>, Vec<MoveRow>, Vec<(String, String, MoveRow)>) {
+fn checkable(world: &World, table: &str) -> Checkable {
     let bytes = Bytes::from(fs::read(world.file(table, 0)).unwrap());
     let without_search = |row: MoveRow| MoveRow { search: None, ..row };
     match table {
