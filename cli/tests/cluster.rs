@@ -203,5 +203,7 @@ fn a_test_stops_by_itself() {
     std::fs::write(path("spec.toml"), sprt).unwrap();
     let told = json(&["run", &path("spec.toml"), "--data", &path("data"), "--json"]);
     assert_eq!((told["state"].as_str(), told["sprt"]["verdict"].as_str()), (Some("decided"), Some("H1")));
-    assert!(told["bouts"].as_u64().unwrap() < 400);
+    assert!(told["sprt"]["prefix"].as_u64().unwrap() < 200, "{told}");
+    // What was under way when the test decided may still have come in.
+    assert!(told["bouts"].as_u64().unwrap() < 20_000, "{told}");
 }
