@@ -148,6 +148,25 @@ fn a_run_that_is_killed_again_and_again_has_the_dataset_of_one_that_is_not() {
 }
 
 #[test]
+fn a_run_that_is_interrupted_ends_at_once_and_goes_on_later() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
+    std::fs::write(path("spec.toml"), SPEC.replace("bouts = 100", "bouts = 300")).unwrap();
+    let call = ["run", &path("spec.toml"), "--data", &path("data"), "--json"];
+    let mut running = Process::start(&call);
+    std::thread::sleep(Duration::from_millis(700));
+    let interrupted = Command::new("kill").args(["-INT", &running.0.id().to_string()]).status().unwrap();
+    assert!(interrupted.success());
+    let asked = Instant::now();
+    while running.0.try_wait().unwrap().is_none() {
+        assert!(asked.elapsed() < Duration::from_secs(30), "it does not end");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let told = json(&call);
+    assert_eq!((told["state"].as_str(), told["bouts"].as_u64()), (Some("done"), Some(300)));
+}
+
+#[test]
 fn the_same_spec_again_is_the_same_run() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name).to_str().unwrap().to_string();

@@ -533,6 +533,13 @@ impl Hall {
             let drain = v1::Drain { reason: "the coordinator shuts down".to_string() };
             guard.0.send(&name, v1::coordinator_message::Kind::Drain(drain));
         }
+        drop(guard);
+        self.changed();
+    }
+
+    /// Whether the coordinator shuts down.
+    pub(crate) fn is_draining(&self) -> bool {
+        self.lock().0.draining
     }
 
     /// Ends all sessions.

@@ -54,6 +54,9 @@ impl Config {
     }
 }
 
+/// How long calls have to end by themselves after everybody has been told.
+const LAST_WORDS: Duration = Duration::from_secs(1);
+
 /// Why a coordinator cannot run.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -108,7 +111,8 @@ pub async fn run(
         tokio::spawn(export(Arc::clone(&hall), Dataset::local(folder.folder.clone())?, config.part_bouts));
     let ticker = tokio::spawn(tick(Arc::clone(&hall)));
     let draining = Arc::clone(&hall);
-    Server::builder()
+    let (closing, closed) = tokio::sync::oneshot::channel();
+    let server = Server::builder()
         .http2_keepalive_interval(Some(Duration::from_secs(20)))
         .add_service(health_service)
         .add_service(reflection)
@@ -127,8 +131,13 @@ pub async fn run(
                 warn!("workers are still there after the grace; they present what they hold to the next coordinator");
             }
             draining.close();
-        })
-        .await?;
+            let _ = closing.send(());
+        });
+    tokio::select! {
+        served = server => served?,
+        // Calls that do not end by themselves are cut off: whoever made them sees the connection close.
+        () = async { let _ = closed.await; tokio::time::sleep(LAST_WORDS).await } => {}
+    }
     ticker.abort();
     exporter.abort();
     Ok(())

@@ -159,7 +159,7 @@ impl v1::operator_server::Operator for Operator {
             let mut changes = hall.watch();
             while let Some(status) = hall.status(&id, true) {
                 changes.mark_unchanged();
-                let over = status.state != v1::RunState::Running as i32;
+                let over = status.state != v1::RunState::Running as i32 || hall.is_draining();
                 if out.send(Ok(status)).await.is_err() || over {
                     break;
                 }

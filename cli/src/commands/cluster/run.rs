@@ -113,6 +113,7 @@ impl Run {
         live.clear()?;
 
         // 5. Everybody goes home; what was acknowledged is on disk.
+        drop((stream, operator));
         let _ = halt.send(true);
         let worked = worker.await.context("the worker ended badly")?;
         let _ = stop.send(true);
