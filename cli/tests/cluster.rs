@@ -17,7 +17,7 @@ const SPEC: &str = r#"
 name = "kill"
 game = "connect-four"
 seed = 3
-limit = { nodes = 400 }
+limit = { nodes = 4000 }
 openings = { random_plies = 4 }
 [tournament]
 format = "round-robin"
@@ -111,6 +111,11 @@ fn a_run_that_is_killed_again_and_again_has_the_dataset_of_one_that_is_not() {
     loop {
         std::thread::sleep(Duration::from_millis(if kills < 8 { 350 } else { 200 }));
         if kills < 8 {
+            let answer = agon(&["list", "--coordinator", &address, "--json"]);
+            assert!(
+                !answer.out.contains("\"state\":\"done\""),
+                "too quick to be disturbed after {kills} kills"
+            );
             match kills % 4 {
                 0 | 2 => {
                     let index = kills / 2 % 2;
@@ -193,7 +198,7 @@ fn what_cannot_be_run_is_refused_with_file_and_line() {
         ("name = \"uct\"", "name = \"pvs\"", "two players are called `pvs`"),
         ("random_plies = 4", "file = \"nowhere\"", "nowhere"),
         ("[tournament]", "[tournament", "this is not TOML"),
-        ("nodes = 400", "nodes = -1", "must be a whole number"),
+        ("nodes = 4000", "nodes = -1", "must be a whole number"),
     ] {
         assert!(SPEC.contains(from));
         std::fs::write(&spec, SPEC.replace(from, to)).unwrap();

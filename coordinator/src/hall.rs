@@ -264,10 +264,6 @@ impl Hall {
             adopted,
         };
         state.send(&hello.worker, v1::coordinator_message::Kind::Welcome(welcome));
-        if state.draining {
-            let drain = v1::Drain { reason: "the coordinator shuts down".to_string() };
-            state.send(&hello.worker, v1::coordinator_message::Kind::Drain(drain));
-        }
         drop(guard);
         info!(worker = hello.worker, slots = hello.slots, build = hello.build, "worker connected");
         self.changed();
@@ -524,14 +520,13 @@ impl Hall {
         self.changed();
     }
 
-    /// Tells all workers to stop.
+    /// The coordinator shuts down: nothing is granted any more and all sessions end. Workers go on with what they have and
+    /// present it to the next coordinator.
     pub(crate) fn drain(&self) {
         let mut guard = self.lock();
         guard.0.draining = true;
-        let names: Vec<String> = guard.0.workers.keys().cloned().collect();
-        for name in names {
-            let drain = v1::Drain { reason: "the coordinator shuts down".to_string() };
-            guard.0.send(&name, v1::coordinator_message::Kind::Drain(drain));
+        for worker in guard.0.workers.values_mut() {
+            worker.out = None;
         }
         drop(guard);
         self.changed();
@@ -540,13 +535,6 @@ impl Hall {
     /// Whether the coordinator shuts down.
     pub(crate) fn is_draining(&self) -> bool {
         self.lock().0.draining
-    }
-
-    /// Ends all sessions.
-    pub(crate) fn close(&self) {
-        for worker in self.lock().0.workers.values_mut() {
-            worker.out = None;
-        }
     }
 
     // ------------------------------------------------------------------------------------------- operators

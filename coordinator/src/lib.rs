@@ -43,14 +43,12 @@ pub struct Config {
     pub timing: Timing,
     /// How many bouts a full part of the dataset has.
     pub part_bouts: u64,
-    /// How long workers have to finish when the coordinator shuts down.
-    pub grace: Duration,
 }
 
 impl Config {
     /// The usual settings over a data folder.
     pub fn new(data: PathBuf) -> Config {
-        Config { data, timing: Timing::default(), part_bouts: 500, grace: Duration::from_secs(2) }
+        Config { data, timing: Timing::default(), part_bouts: 500 }
     }
 }
 
@@ -122,15 +120,6 @@ pub async fn run(
             shutdown.await;
             info!("the coordinator drains");
             draining.drain();
-            let idle = async {
-                while draining.workers().iter().any(|worker| worker.connected) {
-                    tokio::time::sleep(Duration::from_millis(50)).await;
-                }
-            };
-            if tokio::time::timeout(config.grace, idle).await.is_err() {
-                warn!("workers are still there after the grace; they present what they hold to the next coordinator");
-            }
-            draining.close();
             let _ = closing.send(());
         });
     tokio::select! {
