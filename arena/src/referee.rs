@@ -95,9 +95,13 @@ pub(crate) fn verify<G: Complete>(
         }
         // 2. The move is legal, and the one that was asked for where it was not to be chosen.
         let mv = position.parse_move(told.mv).ok_or_else(|| wrong(format!("`{}` is not legal", told.mv)))?;
+        let written = position.move_text(mv);
+        if written != told.mv {
+            return Err(wrong(format!("the move is written `{written}`, not `{}`", told.mv)));
+        }
         let searched = match (opening.get(ply), seat) {
             (Some(&word), _) => {
-                if told.mv != word {
+                if position.parse_move(word) != Some(mv) {
                     return Err(wrong(format!("the opening plays `{word}`, not `{}`", told.mv)));
                 }
                 None
