@@ -16,7 +16,7 @@ use prost::Message as _;
 use serde_json::json;
 use tracing::{info, warn};
 
-use crate::hall::Hall;
+use crate::hall::{Hall, Obstacle};
 use crate::store::{RunState, StoreError};
 
 /// How long a store that does not answer is left alone before it is tried again.
@@ -112,8 +112,10 @@ pub(crate) async fn export(hall: Arc<Hall>, dataset: Dataset, part_bouts: u64) {
         for run in hall.run_ids() {
             while let Err(error) = export_run(&hall, &dataset, &run, part_bouts).await {
                 warn!(run, %error, "a part could not be written; it is tried again");
+                hall.set_obstacle(Obstacle::Dataset, Some(format!("{run}: {error}")));
                 tokio::time::sleep(RETRY).await;
             }
+            hall.set_obstacle(Obstacle::Dataset, None);
         }
         hall.export.notified().await;
     }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use agon_arena::{Arena, Claim, Fault, PlyClaim, SearchClaim, Spec};
 use agon_proto::v1::worker_message::Kind;
 use agon_proto::{Assembled, Assembler, Bout, Heartbeat, Hello, Lease, PROTOCOLS, Returned, WholeBout, v1};
-use agon_records::{BoutRows, MoveRow};
+use agon_records::{BoutRows, LimitKind, MoveRow};
 use prost::Message as _;
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::{ReceiverStream, UnboundedReceiverStream};
@@ -16,7 +16,7 @@ use tokio_stream::{Stream, StreamExt as _};
 use tonic::{Request, Response, Status, Streaming};
 use tracing::{error, warn};
 
-use crate::hall::{Arrival, Hall};
+use crate::hall::{Arrival, Hall, Obstacle};
 use crate::standings::Summary;
 use crate::store::{NewBout, RunState, StoreError, Stored};
 
@@ -85,7 +85,15 @@ impl v1::worker_server::Worker for Fleet {
         let hall = Arc::clone(&self.hall);
         tokio::spawn(async move {
             let mut open: HashMap<Lease, Incoming> = HashMap::new();
-            while let Some(Ok(message)) = messages.next().await {
+            while let Some(message) = messages.next().await {
+                let message = match message {
+                    Ok(message) => message,
+                    Err(status) => {
+                        // A message that is too long or garbled: whoever sent it is told before the stream ends.
+                        let _ = out.send(Err(status)).await;
+                        break;
+                    }
+                };
                 let answer = match take(&hall, &mut open, message) {
                     Ok(None) => continue,
                     Ok(Some(finished)) => {
@@ -175,6 +183,12 @@ fn take(
     let is_head =
         matches!(message.kind, Some(v1::submission::Kind::Head(_) | v1::submission::Kind::Failure(_)));
     if is_head && !open.contains_key(&lease) {
+        if let Some(v1::submission::Kind::Head(head)) = &message.kind
+            && let Some(reason) = hall.doubt(&lease, &head.worker)
+        {
+            hall.refuse(&head.worker, &reason);
+            return Err(Ok(acknowledge(&lease, v1::Outcome::Refused, &reason)));
+        }
         let Some((spec, bout, referee)) = hall.lent(&lease) else {
             return Err(Ok(acknowledge(&lease, v1::Outcome::NotWanted, "this coordinator has no such bout")));
         };
@@ -197,8 +211,7 @@ fn take(
             let worker = incoming.assembler.played_by().0.to_string();
             open.remove(&lease);
             let reason = error.to_string();
-            hall.flag(&worker, &reason);
-            hall.take_back(&lease);
+            hall.refuse(&worker, &reason);
             Err(Ok(acknowledge(&lease, v1::Outcome::Refused, &reason)))
         }
     }
@@ -239,8 +252,7 @@ async fn settle(hall: &Arc<Hall>, finished: Finished) -> v1::Acknowledgement {
             let fault = verify(&incoming, &spec, &whole.rows);
             if let Err(fault) = fault {
                 let reason = format!("bout {} of {}: {fault}", lease.bout, lease.run);
-                hall.flag(&worker, &reason);
-                hall.take_back(&lease);
+                hall.refuse(&worker, &reason);
                 return acknowledge(&lease, v1::Outcome::Refused, &reason);
             }
             keep(hall, &lease, &worker, &spec, *whole, incoming.payload).await
@@ -273,7 +285,7 @@ async fn keep(
         bout: lease.bout,
         worker: worker.to_string(),
         digest: Some(whole.content_digest),
-        summary: serde_json::to_string(&summary).expect("a summary is plain data"),
+        summary: summary.to_text(),
         payload,
         failure: None,
     };
@@ -296,11 +308,11 @@ async fn store(hall: &Hall, bout: NewBout) -> Stored {
     loop {
         match hall.store.put_bout(bout.clone()).await {
             Ok(stored) => {
-                hall.set_waiting(None);
+                hall.set_obstacle(Obstacle::State, None);
                 return stored;
             }
             Err(StoreError::Full) => {
-                hall.set_waiting(Some(&StoreError::Full));
+                hall.set_obstacle(Obstacle::State, Some(StoreError::Full.to_string()));
                 tokio::time::sleep(RETRY).await;
             }
             Err(failure) => {
@@ -323,16 +335,32 @@ async fn count(hall: &Arc<Hall>, lease: &Lease, worker: &str, summary: Option<&S
     }
 }
 
-/// Plays the games of a bout again by the rules.
+/// Checks that searches had the limits of the spec, and plays the games of a bout again by the rules.
 fn verify(incoming: &Incoming, spec: &Spec, rows: &BoutRows) -> Result<(), Fault> {
     let bout: &Bout = incoming.assembler.bout();
     let referee = incoming.referee.lock().unwrap_or_else(PoisonError::into_inner);
+    for row in rows.moves.iter().chain(rows.probes.iter().map(|probe| &probe.decision)) {
+        check_limit(spec, row)?;
+    }
     for (request, row) in bout.request(spec).games().zip(&rows.games) {
         let plies = rows.moves.iter().filter(|mv| mv.game == row.game).map(|mv| claim(spec, mv)).collect();
         let claim = Claim { plies, payoffs: &row.payoffs, ending: &row.ending, seed: row.seed };
         referee.verify(&request, &claim)?;
     }
     Ok(())
+}
+
+/// What is left on a clock changes from move to move; every other limit is the player's.
+fn check_limit(spec: &Spec, row: &MoveRow) -> Result<(), Fault> {
+    let Some(search) = &row.search else { return Ok(()) };
+    let Some(player) = spec.players.iter().find(|player| player.name == search.player) else { return Ok(()) };
+    let (kind, value) = LimitKind::of(player.limit);
+    if search.limit_kind == kind && (kind == LimitKind::ClockMs || search.limit_value == value) {
+        return Ok(());
+    }
+    let found = format!("{} {}", search.limit_kind.name(), search.limit_value);
+    let reason = format!("the limit is {found}, not {} {value}", kind.name());
+    Err(Fault { ply: Some(usize::from(row.ply)), reason })
 }
 
 fn claim<'a>(spec: &Spec, row: &'a MoveRow) -> PlyClaim<'a> {

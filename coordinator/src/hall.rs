@@ -19,7 +19,7 @@ use crate::leases::{BoutKey, LeaseBook, Progress, Token};
 use crate::ledger::Ledger;
 use crate::schedule::{Bout, Schedule};
 use crate::standings::{Standings, Summary};
-use crate::store::{RunState, Store, StoreError};
+use crate::store::{RunState, Store};
 
 /// What can be set.
 #[derive(Clone, Debug)]
@@ -88,7 +88,8 @@ struct State {
     /// The ids in the order of submission.
     order: Vec<String>,
     workers: BTreeMap<String, Worker>,
-    waiting: Option<String>,
+    /// Why nothing is granted.
+    obstacles: BTreeMap<Obstacle, String>,
     sessions: u64,
     draining: bool,
 }
@@ -106,6 +107,15 @@ pub struct Hall {
     state: Mutex<(State, LeaseBook)>,
     changes: watch::Sender<u64>,
     pub(crate) export: Notify,
+}
+
+/// What cannot be written for now.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) enum Obstacle {
+    /// The state: nothing can be acknowledged.
+    State,
+    /// The dataset: nothing can be exported.
+    Dataset,
 }
 
 /// What becomes of a bout that arrived.
@@ -224,7 +234,8 @@ impl Hall {
         state.sessions += 1;
         let session = state.sessions;
         let mut adopted = Vec::new();
-        for held in &hello.held {
+        let flagged = state.workers.get(&hello.worker).is_some_and(|known| !known.flag.is_empty());
+        for held in hello.held.iter().filter(|_| !flagged) {
             let (key, token) = key_of(held);
             let Some(run) = state.runs.get_mut(&key.run) else { continue };
             if run.state != RunState::Running
@@ -287,7 +298,10 @@ impl Hall {
         let now = self.now();
         let mut guard = self.lock();
         let (state, leases) = &mut *guard;
-        for progress in &heartbeat.progress {
+        // What is played comes first: what waits lasts as long as that goes on.
+        let (played, waiting): (Vec<_>, Vec<_>) =
+            heartbeat.progress.iter().partition(|progress| progress.started);
+        for progress in played.into_iter().chain(waiting) {
             let (key, token) = key_of(&progress.lease);
             let progress = Progress { started: progress.started, game: progress.game, ply: progress.ply };
             leases.hear(&key, token, progress, now);
@@ -329,7 +343,7 @@ impl Hall {
         for (key, lease) in leases.expire(now) {
             warn!(run = key.run, bout = key.bout, worker = lease.worker, "lease expired");
             if let Some(run) = state.runs.get_mut(&key.run) {
-                run.ledger.give_back(key.bout);
+                run.ledger.lose(key.bout, &lease.worker);
                 run.abandoned += u64::from(lease.progress.started);
             }
             let revoke = v1::Revoke {
@@ -351,9 +365,15 @@ impl Hall {
     /// Lends a worker as many bouts as it has room for.
     fn grant(&self, state: &mut State, leases: &mut LeaseBook, name: &str) {
         let now = self.now();
-        if now < self.opens || state.draining || state.waiting.is_some() {
+        if now < self.opens || state.draining || !state.obstacles.is_empty() {
             return;
         }
+        let present: Vec<String> = state
+            .workers
+            .iter()
+            .filter(|(_, worker)| worker.out.is_some() && worker.flag.is_empty())
+            .map(|(name, _)| name.clone())
+            .collect();
         let Some(worker) = state.workers.get_mut(name) else { return };
         if !worker.flag.is_empty() || worker.unacknowledged > WINDOW_BYTES {
             return;
@@ -365,7 +385,7 @@ impl Hall {
             let mut declined = BTreeSet::new();
             while worker.room > 0 && run.state == RunState::Running {
                 let Some(index) = run.ledger.take() else { break };
-                if run.ledger.has_failed(index, name) {
+                if run.ledger.is_for_others(index, name, present.iter().map(String::as_str)) {
                     declined.insert(index);
                     continue;
                 }
@@ -409,6 +429,21 @@ impl Hall {
             let token = Token { epoch: lease.epoch, sequence: lease.sequence };
             Some((Arc::clone(&run.spec), lent(&lease.run, &bout, token), Arc::clone(&run.referee)))
         })?
+    }
+
+    /// Why a worker cannot have been lent what it sends, where that is certain.
+    pub(crate) fn doubt(&self, lease: &WireLease, worker: &str) -> Option<String> {
+        let (key, token) = key_of(lease);
+        let guard = self.lock();
+        let total = guard.0.runs.get(&key.run)?.ledger.total();
+        if key.bout >= total {
+            return Some(format!("{lease} cannot be: the run has the bouts 0 to {}", total - 1));
+        }
+        match guard.1.lease(&key).filter(|lent| lent.token == token) {
+            Some(lent) if lent.worker != worker => Some(format!("{lease} was lent to another worker")),
+            None if !guard.1.may_have_given(token) => Some(format!("{lease} was never lent")),
+            _ => None,
+        }
     }
 
     /// What to do with a bout that arrived whole and sound.
@@ -464,9 +499,10 @@ impl Hall {
         let (key, token) = key_of(lease);
         let mut guard = self.lock();
         let (state, leases) = &mut *guard;
-        if leases.lease(&key).is_some_and(|lease| lease.token == token) {
-            leases.release(&key);
-        }
+        // A failure of somebody who has it no more says nothing of the bout: whoever has it now may succeed.
+        let Some(lent) = leases.lease(&key).filter(|lent| lent.token == token).cloned() else { return false };
+        leases.release(&key);
+        let worker = lent.worker.as_str();
         // A fleet with fewer workers than it takes to give a bout up gives it up when all of them have failed.
         let workers = state.workers.values().filter(|worker| worker.out.is_some()).count();
         let Some(run) = state.runs.get_mut(&key.run) else { return false };
@@ -478,43 +514,46 @@ impl Hall {
         enough
     }
 
-    /// A worker sent what cannot be: it is given no more.
-    pub(crate) fn flag(&self, worker: &str, reason: &str) {
+    /// A worker sent what cannot be: it is given no more, and what it holds goes to others.
+    pub(crate) fn refuse(&self, worker: &str, reason: &str) {
         warn!(worker, reason, "a bout was refused; its worker is given no more");
-        if let Some(known) = self.lock().0.workers.get_mut(worker) {
-            known.refused += 1;
-            known.flag = reason.to_string();
-        }
-        self.changed();
-    }
-
-    /// Takes back a bout that was refused.
-    pub(crate) fn take_back(&self, lease: &WireLease) {
-        let (key, token) = key_of(lease);
         let mut guard = self.lock();
         let (state, leases) = &mut *guard;
-        if leases.lease(&key).is_some_and(|lease| lease.token == token) {
-            leases.release(&key);
+        let Some(known) = state.workers.get_mut(worker) else { return };
+        known.refused += 1;
+        known.flag = reason.to_string();
+        let held: Vec<BoutKey> = leases.of_worker(worker).map(|(key, _)| key.clone()).collect();
+        let mut revoked = Vec::new();
+        for key in held {
             if let Some(run) = state.runs.get_mut(&key.run) {
                 run.ledger.give_back(key.bout);
             }
+            revoked.extend(leases.release(&key).map(|lease| reference(&key, lease.token)));
         }
+        let revoke = v1::Revoke { leases: revoked, reason: "the worker is given no more".to_string() };
+        state.send(worker, v1::coordinator_message::Kind::Revoke(revoke));
         self.grant_all(state, leases);
+        drop(guard);
+        self.changed();
     }
 
-    /// Stops granting for a reason, or goes on.
-    pub(crate) fn set_waiting(&self, reason: Option<&StoreError>) {
+    /// Stops granting because something cannot be written, or goes on.
+    pub(crate) fn set_obstacle(&self, obstacle: Obstacle, reason: Option<String>) {
         let mut guard = self.lock();
         let (state, leases) = &mut *guard;
-        let reason = reason.map(ToString::to_string);
-        if state.waiting == reason {
+        if state.obstacles.get(&obstacle) == reason.as_ref() {
             return;
         }
-        match &reason {
-            Some(reason) => warn!(reason, "nothing is granted"),
-            None => info!("work goes on"),
+        match reason {
+            Some(reason) => {
+                warn!(reason, "nothing is granted");
+                state.obstacles.insert(obstacle, reason);
+            }
+            None => {
+                state.obstacles.remove(&obstacle);
+                info!("work goes on");
+            }
         }
-        state.waiting = reason;
         self.grant_all(state, leases);
         drop(guard);
         self.changed();
@@ -551,17 +590,17 @@ impl Hall {
         let games = run.standings.games();
         let running = run.state == RunState::Running;
         let left = (run.ledger.total() - done) as f64 / rate;
-        let waiting = match &state.waiting {
-            Some(reason) => reason.clone(),
-            None if !running || done == run.ledger.total() => String::new(),
-            None if self.now() < self.opens => {
+        let waiting = match state.obstacles.values().next() {
+            Some(reason) if running => reason.clone(),
+            _ if !running || done == run.ledger.total() => String::new(),
+            _ if self.now() < self.opens => {
                 "workers may present what they hold from before; nothing is granted anew yet".to_string()
             }
-            None if workers == 0 => "no worker is connected".to_string(),
-            None if state.workers.values().all(|worker| worker.out.is_none() || !worker.flag.is_empty()) => {
+            _ if workers == 0 => "no worker is connected".to_string(),
+            _ if state.workers.values().all(|worker| worker.out.is_none() || !worker.flag.is_empty()) => {
                 "every connected worker is flagged and given nothing".to_string()
             }
-            None => String::new(),
+            _ => String::new(),
         };
         Some(v1::RunStatus {
             run: id.to_string(),

@@ -136,6 +136,13 @@ pub async fn run(
 async fn take_up(hall: &Arc<Hall>, stored: StoredRun) -> Result<(), CoordinatorError> {
     let files = serde_json::from_str(&stored.files).unwrap_or_default();
     let source = SpecSource { text: stored.text, files };
+    let canonical = source.canonical().unwrap_or_default();
+    let digest = blake3::hash(canonical.as_bytes()).to_hex();
+    if !stored.id.contains(&format!("-{}", &digest[..8])) {
+        return Err(
+            StoreError::Damaged(format!("the spec of {} is not what was handed in", stored.id)).into()
+        );
+    }
     let schedule = Spec::parse(&source)
         .map_err(|error| error.to_string())
         .and_then(|spec| Schedule::new(spec).map_err(|error| error.to_string()));
@@ -150,10 +157,15 @@ async fn take_up(hall: &Arc<Hall>, stored: StoredRun) -> Result<(), CoordinatorE
         }
     };
     let summaries = hall.store.summaries(stored.id.clone()).await?;
-    let done: Vec<(u64, Option<Summary>)> = summaries
-        .into_iter()
-        .map(|row| (row.bout, if row.failed { None } else { serde_json::from_str(&row.summary).ok() }))
-        .collect();
+    let damaged = |bout| StoreError::Damaged(format!("bout {bout} of {} does not read back", stored.id));
+    let mut done: Vec<(u64, Option<Summary>)> = Vec::with_capacity(summaries.len());
+    for row in summaries {
+        let summary = match row.failed {
+            true => None,
+            false => Some(Summary::from_text(&row.summary).ok_or_else(|| damaged(row.bout))?),
+        };
+        done.push((row.bout, summary));
+    }
     let bouts = done.len();
     match Run::new(source, schedule, &done, stored.state, stored.submitted_us) {
         Ok(mut run) => {

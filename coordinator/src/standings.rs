@@ -58,10 +58,29 @@ impl Summary {
         Summary { games: rows.games.iter().map(game).collect(), effort }
     }
 
+    /// The text that is stored: JSON, and the beginning of its digest, by which damage is noticed.
+    pub fn to_text(&self) -> String {
+        let json = serde_json::to_string(self).expect("a summary is plain data");
+        format!("{json} {}", short_digest(&json))
+    }
+
+    /// Reads a stored text; none where it is damaged.
+    pub fn from_text(text: &str) -> Option<Summary> {
+        let (json, digest) = text.rsplit_once(' ')?;
+        if digest != short_digest(json) {
+            return None;
+        }
+        serde_json::from_str(json).ok()
+    }
+
     /// How many games it has.
     pub fn games(&self) -> u64 {
         self.games.len() as u64
     }
+}
+
+fn short_digest(text: &str) -> String {
+    blake3::hash(text.as_bytes()).to_hex()[..16].to_string()
 }
 
 /// The results of a run so far.
