@@ -8,6 +8,8 @@ use std::path::{Path, PathBuf};
 const FORMAT: u64 = 1;
 const MARK: &str = "agon.json";
 const LOCK: &str = "coordinator.lock";
+/// The least that SQLite writes, in bytes.
+const SMALLEST_PAGE: u64 = 512;
 /// The state file.
 pub(crate) const STATE: &str = "coordinator.sqlite";
 
@@ -115,7 +117,8 @@ impl DataFolder {
 
 /// Whether there are runs of which the state knows nothing: to begin anew here would play them a second time.
 fn is_stateless(folder: &Path) -> bool {
-    let has_state = fs::metadata(folder.join(STATE)).is_ok_and(|state| state.len() > 0);
+    // SQLite takes what is shorter than its smallest page for a file that is yet to be written.
+    let has_state = fs::metadata(folder.join(STATE)).is_ok_and(|state| state.len() >= SMALLEST_PAGE);
     folder.join("runs").is_dir() && !has_state
 }
 
@@ -136,9 +139,9 @@ mod tests {
         fs::write(folder.join(MARK), "{\"format\": 1}").unwrap();
         fs::create_dir(folder.join("runs")).unwrap();
         assert!(matches!(DataFolder::open(&folder), Err(DataError::Stateless { .. })));
-        fs::write(folder.join(STATE), "").unwrap();
+        fs::write(folder.join(STATE), "short").unwrap();
         assert!(matches!(DataFolder::open(&folder), Err(DataError::Stateless { .. })));
-        fs::write(folder.join(STATE), "something").unwrap();
+        fs::write(folder.join(STATE), [b'x'; 512]).unwrap();
         drop(DataFolder::open(&folder).unwrap());
         fs::remove_file(folder.join(MARK)).unwrap();
         assert!(matches!(DataFolder::open(&folder), Err(DataError::Foreign { .. })));

@@ -144,7 +144,7 @@ fn a_state_that_is_damaged_is_refused_or_recovered() {
         println!("{what}: {end}");
         *ends.entry(end).or_insert(0) += 1;
     }
-    assert!(ends["refused"] >= 6, "{ends:?}: not every truncated state is refused");
+    assert!(ends["refused"] >= 5, "{ends:?}: states that are cut short are not refused");
     // What was not damaged at all goes on where it was.
     let (_, end) = survives(cluster, &whole, Path::new(&calm), "nothing");
     assert_eq!(end, "recovered");

@@ -23,7 +23,7 @@ fn what_is_sent_fifty_times_counts_once_even_after_a_restart() {
     let bout = rogue.take();
     let messages = rogue.honest(&bout);
     // 1. On one stream, one after the other without waiting.
-    let answers = rogue.submit(messages.repeat(50), 50);
+    let answers = rogue.submit(vec![messages.clone(); 50].concat(), 50);
     let outcomes: Vec<Outcome> = answers.into_iter().map(|answer| answer.unwrap().outcome()).collect();
     let of = |wanted: Outcome| outcomes.iter().filter(|&&outcome| outcome == wanted).count();
     assert_eq!((of(Outcome::Committed), of(Outcome::Duplicate)), (1, 49), "{outcomes:?}");
