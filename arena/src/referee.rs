@@ -160,11 +160,12 @@ pub(crate) fn verify<G: Complete>(
 fn check_spent(limit: Limit, search: SearchClaim) -> Result<(), String> {
     // A search that samples spends simulations, one that does not spends nodes.
     let spent = if search.simulations > 0 { search.simulations } else { search.nodes };
+    // Whatever the limit, a move must be found: every search may enter one node and complete one ply.
     match limit {
-        Limit::Nodes(nodes) if spent > nodes => {
+        Limit::Nodes(nodes) if spent > nodes.max(1) => {
             Err(format!("{spent} nodes are more than the limit of {nodes}"))
         }
-        Limit::Depth(depth) if search.depth > depth => {
+        Limit::Depth(depth) if search.depth > depth.max(1) => {
             Err(format!("a depth of {} is more than the limit of {depth}", search.depth))
         }
         _ => Ok(()),

@@ -6,7 +6,8 @@ use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
-use agon_arena::{Spec, SpecError, SpecSource};
+use agon_arena::{Arena, Place, Spec, SpecError, SpecSource, Surroundings};
+use agon_games::GameSpec;
 use agon_games::random::{Random, below, seeded};
 
 /// Everything that a spec can say, in a few specs.
@@ -240,15 +241,19 @@ fn sources() -> Vec<SpecSource> {
             texts.push(std::fs::read_to_string(path).unwrap());
         }
     }
-    let lines = |text: &String| {
-        if text.contains("virus") { "# nothing but the start\n[]\n" } else { "d3 c5\n\nd3 e3 f4\n" }
+    let virus = GameSpec::parse("virus:seats=3,size=6").unwrap();
+    let arena = Arena::new(&virus, &[], Surroundings::system()).unwrap();
+    let opening = arena.random_opening(Place { run: 1, bout: 1, game: 0 }, 3).unwrap();
+    let lines = |text: &str| match text.contains("virus") {
+        true => format!("# one\n{opening}\n"),
+        false => "d3 c5\n\nd3 e3 f4\n".to_string(),
     };
     texts
         .into_iter()
         .map(|text| {
             let mut files = BTreeMap::new();
             for name in SpecSource::needed_files(&text).unwrap() {
-                files.insert(name, lines(&text).to_string());
+                files.insert(name, lines(&text));
             }
             SpecSource { text, files }
         })
