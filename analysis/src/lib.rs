@@ -6,7 +6,6 @@
 mod columns;
 pub mod dataset;
 mod guard;
-mod probe;
 pub mod replay;
 mod spans;
 pub mod verify;
