@@ -9,7 +9,7 @@ const FORMAT: u64 = 1;
 const MARK: &str = "agon.json";
 const LOCK: &str = "coordinator.lock";
 /// The state file.
-pub(crate) const STATE: &str = "coordinator.sqlite";
+pub const STATE: &str = "coordinator.sqlite";
 
 /// Why a folder cannot be used.
 #[derive(Debug, thiserror::Error)]

@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use agon_arena::Spec;
 use agon_proto::{Assembled, Assembler, Lease, v1};
@@ -257,6 +257,7 @@ async fn next_part(hall: &Hall, id: &str, part_bouts: u64) -> Result<Option<(u64
 }
 
 async fn write_part(hall: &Hall, id: &str, first: u64, last: u64) -> Result<(), ExportError> {
+    let started = Instant::now();
     let payloads = hall.store.payloads(id.to_string(), first, last).await?;
     let mut rows = BoutRows::default();
     for (bout, payload) in payloads {
@@ -275,7 +276,9 @@ async fn write_part(hall: &Hall, id: &str, first: u64, last: u64) -> Result<(), 
         hall.dataset.put_once(&name(Table::Games), agon_records::write_games(&rows.games)?).await?;
     }
     let bouts = hall.store.summaries(id.to_string(), first, last).await?;
-    mark_exported(hall, id, last + 1, &bouts).await
+    mark_exported(hall, id, last + 1, &bouts).await?;
+    hall.metrics.part_written(started);
+    Ok(())
 }
 
 fn part_name(table: Table, run: &str, first: u64, last: u64) -> String {

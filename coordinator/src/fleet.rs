@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use agon_arena::{Arena, Spec};
 use agon_proto::v1::worker_message::Kind;
@@ -95,6 +95,7 @@ impl v1::worker_server::Worker for Fleet {
                         let (hall, out) = (Arc::clone(&hall), out.clone());
                         tokio::spawn(async move {
                             let answer = settle(&hall, finished).await;
+                                        hall.metrics.submission(outcome_name(&answer));
                             let _ = out.send(Ok(answer)).await;
                         });
                         continue;
@@ -205,6 +206,19 @@ fn take(
     }
 }
 
+/// What became of a bout, in a word.
+fn outcome_name(answer: &v1::Acknowledgement) -> &'static str {
+    match answer.outcome() {
+        v1::Outcome::Committed => "committed",
+        v1::Outcome::Duplicate => "duplicate",
+        v1::Outcome::Conflict => "conflict",
+        v1::Outcome::Stale => "stale",
+        v1::Outcome::Refused => "refused",
+        v1::Outcome::FailureNoted => "failed",
+        v1::Outcome::NotWanted | v1::Outcome::Unspecified => "not-wanted",
+    }
+}
+
 fn acknowledge(lease: &Lease, outcome: v1::Outcome, reason: &str) -> v1::Acknowledgement {
     v1::Acknowledgement {
         lease: Some(lease.into()),
@@ -237,7 +251,10 @@ async fn settle(hall: &Arc<Hall>, finished: Finished) -> v1::Acknowledgement {
         }
         Assembled::Whole(whole) => {
             let spec = Arc::clone(incoming.assembler.spec());
-            if let Err(reason) = verify(&incoming, &spec, &whole.rows) {
+            let started = Instant::now();
+            let verified = verify(&incoming, &spec, &whole.rows);
+            hall.metrics.checked(started);
+            if let Err(reason) = verified {
                 hall.refuse(&lease, &worker, &reason);
                 return acknowledge(&lease, v1::Outcome::Refused, &reason);
             }
@@ -312,9 +329,11 @@ async fn keep(
 
 /// Stores a bout. While there is no room nothing is granted and nobody is told that it is stored.
 async fn store(hall: &Hall, bout: NewBout) -> Stored {
+    let started = Instant::now();
     loop {
         match hall.store.put_bout(bout.clone()).await {
             Ok(stored) => {
+                hall.metrics.stored(started);
                 hall.set_waiting(None);
                 return stored;
             }

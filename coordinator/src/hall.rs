@@ -22,6 +22,7 @@ use crate::conduct::Conduct;
 use crate::export::Dataset;
 use crate::leases::{BoutKey, LeaseBook, Progress, Token};
 use crate::ledger::Ledger;
+use crate::metrics::{Levels, Metrics};
 use crate::schedule::{Bout, Schedule};
 use crate::standings::{Standings, Summary, Tally};
 use crate::store::{Audit, RunState, Store, StoreError, StoredCell, StoredRun};
@@ -119,6 +120,7 @@ struct State {
 pub struct Hall {
     pub(crate) store: Store,
     pub(crate) dataset: Dataset,
+    pub(crate) metrics: Metrics,
     pub(crate) timing: Timing,
     pub(crate) signature: String,
     pub(crate) epoch: u64,
@@ -174,6 +176,7 @@ impl Hall {
         Hall {
             store,
             dataset,
+            metrics: Metrics::default(),
             opens: if settle { timing.settle } else { Duration::ZERO },
             timing,
             signature,
@@ -209,6 +212,7 @@ impl Hall {
 
     /// Writes something down for operators, without waiting for it.
     pub(crate) fn note(&self, kind: &str, worker: &str, place: Option<&BoutKey>, text: &str) {
+        self.metrics.noted(kind);
         self.store.note(Audit {
             number: 0,
             at_us: now_us(),
@@ -227,6 +231,7 @@ impl Hall {
 
     /// Writes down something about a worker in a run.
     pub(crate) fn note_both(&self, kind: &str, worker: &str, run: &str, text: &str) {
+        self.metrics.noted(kind);
         self.store.note(Audit {
             at_us: now_us(),
             kind: kind.to_string(),
@@ -446,6 +451,7 @@ impl Hall {
         let state = &mut *guard;
         for (key, lease) in state.leases.expire(now) {
             warn!(run = key.run, bout = key.bout, worker = lease.worker, "lease expired");
+            self.metrics.lease_expired();
             state.checks.give_back(&key);
             if let Some(run) = state.runs.get_mut(&key.run) {
                 run.ledger.give_back(key.bout);
@@ -523,6 +529,7 @@ impl Hall {
         }
         worker.room -= 1;
         worker.sent += 1;
+        self.metrics.granted();
         let lent = lent(&key.run, &bout, token);
         send(v1::coordinator_message::Kind::Grant(v1::Grant::from(&lent)))
     }
@@ -626,6 +633,7 @@ impl Hall {
                 self.judge(state, name, |conduct| conduct.crashes += 1);
             }
             let (overshoot_us, moves) = summary.overshoot();
+            self.metrics.committed(summary.games(), moves);
             self.judge(state, worker, |conduct| {
                 conduct.bouts += 1;
                 conduct.games += summary.games();
@@ -844,6 +852,25 @@ impl Hall {
             checked: run.checked,
             disputed: run.disputed,
         })
+    }
+
+    /// What there is of everything now.
+    pub(crate) fn levels(&self) -> Levels {
+        let state = self.lock();
+        let count = |wanted: fn(&Worker) -> bool| state.connected().filter(|(_, worker)| wanted(worker)).count();
+        let runs = RunState::ALL.map(|(kind, name)| {
+            (name, state.runs.values().filter(|run| run.state == kind).count() as i64)
+        });
+        Levels {
+            sessions: state.connected().count() as i64,
+            slots: state.connected().map(|(_, worker)| i64::from(worker.slots)).sum(),
+            quarantined: state.quarantine.len() as i64,
+            throttled: count(|worker| worker.throttled) as i64,
+            leases: state.leases.count() as i64,
+            checks: state.checks.waiting() as i64,
+            waiting: state.waiting.is_some(),
+            runs: runs.to_vec(),
+        }
     }
 
     /// Every worker that has been here.

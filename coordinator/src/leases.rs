@@ -166,6 +166,11 @@ impl LeaseBook {
         self.held.get(worker).into_iter().flatten().filter_map(lease)
     }
 
+    /// How many leases there are.
+    pub fn count(&self) -> usize {
+        self.leases.len()
+    }
+
     /// How many leases a run has.
     pub fn count_of_run(&self, run: &str) -> u64 {
         self.counts.get(run).copied().unwrap_or(0)

@@ -12,6 +12,7 @@ pub mod fleet;
 pub mod hall;
 pub mod leases;
 pub mod ledger;
+pub mod metrics;
 pub mod operator;
 pub mod schedule;
 pub mod standings;
@@ -37,7 +38,7 @@ use crate::standings::Summary;
 use crate::store::{RunState, Store, StoreError, StoredRun};
 
 /// How a coordinator is set up.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Config {
     /// Where state and dataset lie.
     pub data: PathBuf,
@@ -45,12 +46,14 @@ pub struct Config {
     pub timing: Timing,
     /// How many bouts a full part of the dataset has.
     pub part_bouts: u64,
+    /// Where monitors ask, if anywhere.
+    pub metrics: Option<TcpListener>,
 }
 
 impl Config {
     /// The usual settings over a data folder.
     pub fn new(data: PathBuf) -> Config {
-        Config { data, timing: Timing::default(), part_bouts: 500 }
+        Config { data, timing: Timing::default(), part_bouts: 500, metrics: None }
     }
 }
 
@@ -111,6 +114,8 @@ pub async fn run(
     if let Ok(address) = listener.local_addr() {
         info!(%address, epoch, data = %config.data.display(), "the coordinator listens");
     }
+    let monitored = config.metrics.map(|monitor| tokio::spawn(metrics::serve(Arc::clone(&hall), monitor)));
+    hall.metrics.set_ready(true);
     let exporter = tokio::spawn(export(Arc::clone(&hall), config.part_bouts));
     let ticker = tokio::spawn(tick(Arc::clone(&hall)));
     let draining = Arc::clone(&hall);
@@ -134,6 +139,9 @@ pub async fn run(
     }
     ticker.abort();
     exporter.abort();
+    if let Some(monitored) = monitored {
+        monitored.abort();
+    }
     Ok(())
 }
 
