@@ -9,7 +9,6 @@ use agon_arena::{Arena, Spec};
 use agon_proto::v1::worker_message::Kind;
 use agon_proto::{Assembled, Assembler, Bout, Heartbeat, Hello, Lease, PROTOCOLS, Returned, WholeBout, v1};
 use agon_records::{BoutRows, check_bout, check_probe};
-use prost::Message as _;
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::{ReceiverStream, UnboundedReceiverStream};
 use tokio_stream::{Stream, StreamExt as _};
@@ -156,8 +155,6 @@ fn hear(hall: &Hall, worker: &str, session: u64, message: v1::WorkerMessage) -> 
 struct Incoming {
     assembler: Assembler,
     referee: Arc<Mutex<Arena>>,
-    /// The messages as they will be stored.
-    payload: Vec<u8>,
 }
 
 /// A bout of which everything has arrived.
@@ -185,11 +182,10 @@ fn take(
             return Err(Err(Status::resource_exhausted(format!("more than {MOST_OPEN} bouts at once"))));
         }
         let assembler = Assembler::new(spec, bout).map_err(|error| Err(error.into()))?;
-        open.insert(lease.clone(), Incoming { assembler, referee, payload: Vec::new() });
+        open.insert(lease.clone(), Incoming { assembler, referee });
     }
     // What follows a bout that was refused, or whose run is gone, has been answered already.
     let Some(incoming) = open.get_mut(&lease) else { return Ok(None) };
-    incoming.payload.extend_from_slice(&message.encode_length_delimited_to_vec());
     match incoming.assembler.accept(message) {
         Ok(None) => Ok(None),
         Ok(Some(outcome)) => {
@@ -258,7 +254,7 @@ async fn settle(hall: &Arc<Hall>, finished: Finished) -> v1::Acknowledgement {
                 hall.refuse(&lease, &worker, &reason);
                 return acknowledge(&lease, v1::Outcome::Refused, &reason);
             }
-            keep(hall, &lease, &worker, &spec, *whole, incoming.payload).await
+            keep(hall, &lease, &worker, &spec, *whole, incoming.assembler.into_encoded()).await
         }
     }
 }
@@ -309,6 +305,7 @@ async fn keep(
     };
     match store(hall, bout).await {
         Stored::New => {
+            hall.recent.keep(key, whole.rows);
             count(hall, lease, worker, Some((&summary, digest))).await;
             acknowledge(lease, v1::Outcome::Committed, "")
         }

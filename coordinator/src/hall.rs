@@ -19,7 +19,7 @@ use tracing::{info, warn};
 
 use crate::checks::{Checks, Digest, Finding};
 use crate::conduct::Conduct;
-use crate::export::Dataset;
+use crate::export::{Dataset, Recent};
 use crate::leases::{BoutKey, LeaseBook, Progress, Token};
 use crate::ledger::Ledger;
 use crate::metrics::{Levels, Metrics};
@@ -121,6 +121,7 @@ pub struct Hall {
     pub(crate) store: Store,
     pub(crate) dataset: Dataset,
     pub(crate) metrics: Metrics,
+    pub(crate) recent: Recent,
     pub(crate) timing: Timing,
     pub(crate) signature: String,
     pub(crate) epoch: u64,
@@ -177,6 +178,7 @@ impl Hall {
             store,
             dataset,
             metrics: Metrics::default(),
+            recent: Recent::default(),
             opens: if settle { timing.settle } else { Duration::ZERO },
             timing,
             signature,

@@ -160,6 +160,7 @@ impl Operator {
         let answer = v1::VoidBoutsResponse { requeued: again.len() as u64, voided: voided.len() as u64 };
         let text = serde_json::to_string(&folded).expect("a tally is plain data");
         hall.store.void(id.to_string(), again, voided, text).await.map_err(|error| unavailable(&error))?;
+        hall.recent.forget(id);
         let stored = hall.store.runs().await.map_err(|error| unavailable(&error))?;
         if let Some(stored) = stored.into_iter().find(|run| run.id == id) {
             let run = crate::load(&hall.store, stored).await.map_err(|error| unavailable(&error))?;

@@ -409,22 +409,14 @@ impl Store {
         .await
     }
 
-    /// The messages of the bouts from `first` to `last` that did not fail, with their numbers, in their order.
-    pub async fn payloads(
-        &self,
-        run: String,
-        first: u64,
-        last: u64,
-    ) -> Result<Vec<(u64, Vec<u8>)>, StoreError> {
+    /// The messages of a bout; none where it is not here or failed.
+    pub async fn payload(&self, run: String, bout: u64) -> Result<Vec<u8>, StoreError> {
         self.write(move |connection| {
-            let mut statement = connection.prepare_cached(
-                "SELECT bout, payload FROM bouts
-                 WHERE run = ?1 AND bout BETWEEN ?2 AND ?3 AND failure IS NULL ORDER BY bout",
-            )?;
-            let rows = statement.query_map(params![run, number(first), number(last)], |row| {
-                Ok((row.get::<_, i64>(0)? as u64, row.get(1)?))
-            })?;
-            rows.collect()
+            let payload = connection
+                .prepare_cached("SELECT payload FROM bouts WHERE run = ?1 AND bout = ?2")?
+                .query_row(params![run, number(bout)], |row| row.get(0))
+                .optional()?;
+            Ok(payload.unwrap_or_default())
         })
         .await
     }
@@ -760,7 +752,7 @@ mod tests {
         assert_eq!(store.put_bout(bout(3, 1)).await, Ok(Stored::Same));
         assert_eq!(store.put_bout(bout(3, 2)).await, Ok(Stored::Other));
         assert_eq!(store.put_bout(bout(1, 2)).await, Ok(Stored::New));
-        assert_eq!(store.payloads("r".to_string(), 0, 9).await.unwrap().len(), 2);
+        assert_eq!(store.payload("r".to_string(), 3).await, Ok(vec![1, 2, 3]));
         store.set_state("r".to_string(), RunState::Cancelled, None).await.unwrap();
         assert_eq!(store.put_bout(bout(2, 2)).await, Ok(Stored::NotWanted));
         store.assign_part("r".to_string(), 0, 2).await.unwrap();

@@ -89,9 +89,13 @@ search = {{ algorithm = "random" }}
             payload: vec![0; 2000],
             failure: None,
         };
-        let stored = (exported..each).map(|bout| store.put_bout(new(bout)));
-        for stored in stored.collect::<Vec<_>>() {
-            stored.await?;
+        // Beside each other, so that one sync serves many.
+        let put = |bout| {
+            let (store, bout) = (store.clone(), new(bout));
+            tokio::spawn(async move { store.put_bout(bout).await })
+        };
+        for stored in (exported..each).map(put).collect::<Vec<_>>() {
+            stored.await??;
         }
     }
     // The store's thread has written everything it has answered; the file is closed with its last handle.
