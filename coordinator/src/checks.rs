@@ -71,7 +71,8 @@ impl Checks {
     /// number that the worker cannot know before.
     pub fn wants(&self, worker: &str, key: &BoutKey, digest: &Digest, secret: u64) -> bool {
         let drawn = u64::from_le_bytes(digest[..8].try_into().expect("eight bytes")) ^ secret;
-        self.opened.get(worker).copied().unwrap_or(0) < PROBATION || mix(drawn, key.bout).is_multiple_of(SAMPLE)
+        self.opened.get(worker).copied().unwrap_or(0) < PROBATION
+            || mix(drawn, key.bout).is_multiple_of(SAMPLE)
     }
 
     /// Notes a bout that waits for a second opinion.

@@ -19,9 +19,9 @@ use prost::Message as _;
 use serde_json::json;
 use tracing::{info, warn};
 
-use crate::hall::Hall;
+use crate::hall::{Hall, Obstacle};
 use crate::leases::BoutKey;
-use crate::standings::Summary;
+use crate::standings::{Summary, seal};
 use crate::store::{BoutSummary, RunState, StoreError, StoredCell};
 
 /// How long a store that does not answer is left alone before it is tried again.
@@ -184,8 +184,10 @@ pub(crate) async fn export(hall: Arc<Hall>, part_bouts: u64) {
         for run in hall.run_ids() {
             while let Err(error) = export_run(&hall, &run, part_bouts).await {
                 warn!(run, %error, "a part could not be written; it is tried again");
+                hall.set_obstacle(Obstacle::Dataset, Some(format!("{run}: {error}")));
                 tokio::time::sleep(RETRY).await;
             }
+            hall.set_obstacle(Obstacle::Dataset, None);
         }
         hall.export.notified().await;
     }
@@ -305,8 +307,7 @@ async fn mark_exported(
         .into_iter()
         .map(|((worker, pairing), outcomes)| StoredCell { worker, pairing, outcomes })
         .collect();
-    let text = serde_json::to_string(&folded).expect("a tally is plain data");
-    hall.store.part_written(id.to_string(), exported, text, cells).await?;
+    hall.store.part_written(id.to_string(), exported, seal(&folded), cells).await?;
     hall.with_run(id, |run| {
         run.exported = exported;
         run.folded = folded;

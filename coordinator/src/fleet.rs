@@ -16,9 +16,9 @@ use tonic::{Request, Response, Status, Streaming};
 use tracing::{error, warn};
 
 use crate::checks::Digest;
-use crate::hall::{Arrival, Hall};
+use crate::hall::{Arrival, Hall, Obstacle};
 use crate::leases::BoutKey;
-use crate::standings::Summary;
+use crate::standings::{Summary, seal};
 use crate::store::{NewBout, RunState, StoreError, Stored};
 
 /// How long a worker has for its hello.
@@ -86,7 +86,15 @@ impl v1::worker_server::Worker for Fleet {
         let hall = Arc::clone(&self.hall);
         tokio::spawn(async move {
             let mut open: HashMap<Lease, Incoming> = HashMap::new();
-            while let Some(Ok(message)) = messages.next().await {
+            while let Some(message) = messages.next().await {
+                let message = match message {
+                    Ok(message) => message,
+                    Err(status) => {
+                        // A message that is too long or garbled: whoever sent it is told before the stream ends.
+                        let _ = out.send(Err(status)).await;
+                        break;
+                    }
+                };
                 let answer = match take(&hall, &mut open, message) {
                     Ok(None) => continue,
                     Ok(Some(finished)) => {
@@ -94,7 +102,7 @@ impl v1::worker_server::Worker for Fleet {
                         let (hall, out) = (Arc::clone(&hall), out.clone());
                         tokio::spawn(async move {
                             let answer = settle(&hall, finished).await;
-                                        hall.metrics.submission(outcome_name(&answer));
+                            hall.metrics.submission(outcome_name(&answer));
                             let _ = out.send(Ok(answer)).await;
                         });
                         continue;
@@ -175,6 +183,12 @@ fn take(
     let is_head =
         matches!(message.kind, Some(v1::submission::Kind::Head(_) | v1::submission::Kind::Failure(_)));
     if is_head && !open.contains_key(&lease) {
+        if let Some(v1::submission::Kind::Head(head)) = &message.kind
+            && let Some(reason) = hall.doubt(&lease, &head.worker)
+        {
+            hall.refuse(&lease, &head.worker, &reason);
+            return Err(Ok(acknowledge(&lease, v1::Outcome::Refused, &reason)));
+        }
         let Some((spec, bout, referee)) = hall.lent(&lease) else {
             return Err(Ok(acknowledge(&lease, v1::Outcome::NotWanted, "this coordinator has no such bout")));
         };
@@ -293,7 +307,7 @@ async fn keep(
         bout: lease.bout,
         worker: worker.to_string(),
         digest: Some(whole.content_digest),
-        summary: serde_json::to_string(&summary).expect("a summary is plain data"),
+        summary: seal(&summary),
         payload,
         failure: None,
     };
@@ -331,11 +345,11 @@ async fn store(hall: &Hall, bout: NewBout) -> Stored {
         match hall.store.put_bout(bout.clone()).await {
             Ok(stored) => {
                 hall.metrics.stored(started);
-                hall.set_waiting(None);
+                hall.set_obstacle(Obstacle::State, None);
                 return stored;
             }
             Err(StoreError::Full) => {
-                hall.set_waiting(Some(&StoreError::Full));
+                hall.set_obstacle(Obstacle::State, Some(StoreError::Full.to_string()));
                 tokio::time::sleep(RETRY).await;
             }
             Err(failure) => {

@@ -83,21 +83,56 @@ impl Default for Metrics {
         registry.register("games", "Their games", metrics.games.clone());
         registry.register("moves", "Their moves, or searches of a probe", metrics.moves.clone());
         registry.register("grants", "Bouts that were lent", metrics.grants.clone());
-        registry.register("leases_expired", "Leases of which nothing was heard in time", metrics.expired.clone());
+        registry.register(
+            "leases_expired",
+            "Leases of which nothing was heard in time",
+            metrics.expired.clone(),
+        );
         registry.register("parts", "Parts of the dataset that were written", metrics.parts.clone());
-        registry.register("submissions", "Bouts that arrived, by what became of them", metrics.submissions.clone());
+        registry.register(
+            "submissions",
+            "Bouts that arrived, by what became of them",
+            metrics.submissions.clone(),
+        );
         registry.register("audit_entries", "What was written down, by its kind", metrics.audits.clone());
         let seconds = Unit::Seconds;
-        registry.register_with_unit("commit", "From a whole bout to its being durable", seconds.clone(), metrics.commit.clone());
-        registry.register_with_unit("check", "Playing the games of a bout again by the rules", seconds.clone(), metrics.check.clone());
-        registry.register_with_unit("export", "Writing one part of the dataset", seconds, metrics.export.clone());
+        registry.register_with_unit(
+            "commit",
+            "From a whole bout to its being durable",
+            seconds.clone(),
+            metrics.commit.clone(),
+        );
+        registry.register_with_unit(
+            "check",
+            "Playing the games of a bout again by the rules",
+            seconds.clone(),
+            metrics.check.clone(),
+        );
+        registry.register_with_unit(
+            "export",
+            "Writing one part of the dataset",
+            seconds,
+            metrics.export.clone(),
+        );
         registry.register("sessions", "Workers that are connected", metrics.sessions.clone());
         registry.register("slots", "Their slots", metrics.slots.clone());
-        registry.register("workers_quarantined", "Workers that are given nothing", metrics.quarantined.clone());
-        registry.register("workers_throttled", "Workers that their system keeps from running", metrics.throttled.clone());
+        registry.register(
+            "workers_quarantined",
+            "Workers that are given nothing",
+            metrics.quarantined.clone(),
+        );
+        registry.register(
+            "workers_throttled",
+            "Workers that their system keeps from running",
+            metrics.throttled.clone(),
+        );
         registry.register("leases", "Bouts that are lent now", metrics.leases.clone());
         registry.register("checks_waiting", "Bouts that wait for a second worker", metrics.checks.clone());
-        registry.register("waiting", "1 while nothing is granted because the disk is full", metrics.waiting.clone());
+        registry.register(
+            "waiting",
+            "1 while nothing is granted because the disk is full",
+            metrics.waiting.clone(),
+        );
         registry.register("runs", "Runs by their state", metrics.runs.clone());
         metrics
     }
@@ -224,7 +259,8 @@ fn respond(hall: &Hall, request: &[u8]) -> (&'static str, &'static str, String) 
     match (method, path) {
         ("GET" | "HEAD", "/metrics") => ("200 OK", OPEN_METRICS, hall.metrics.page(&hall.levels())),
         ("GET" | "HEAD", "/healthz") => ("200 OK", TEXT, "it lives\n".to_string()),
-        ("GET" | "HEAD", "/readyz") => match (hall.metrics.ready.load(Ordering::Relaxed), hall.is_draining()) {
+        ("GET" | "HEAD", "/readyz") => match (hall.metrics.ready.load(Ordering::Relaxed), hall.is_draining())
+        {
             (true, false) => ("200 OK", TEXT, "it serves\n".to_string()),
             (_, true) => ("503 Service Unavailable", TEXT, "it shuts down\n".to_string()),
             (false, false) => ("503 Service Unavailable", TEXT, "it is starting\n".to_string()),

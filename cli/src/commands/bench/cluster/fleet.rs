@@ -1,7 +1,7 @@
 //! Fleet: thousands of sessions with heartbeats and bouts, what they cost the coordinator, and a storm of reconnects.
 
-use std::collections::BinaryHeap;
 use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -39,8 +39,11 @@ pub(super) async fn measure(sessions: u32, seconds: u32) -> anyhow::Result<Repor
     // 2. The everyday.
     tokio::time::sleep(Duration::from_secs(5)).await;
     fleet.waits.lock().expect("nobody panics with it").clear();
-    let (cpu, granted, done) =
-        (coordinator.cpu()?, counts.granted.load(Ordering::Relaxed), counts.acknowledged.load(Ordering::Relaxed));
+    let (cpu, granted, done) = (
+        coordinator.cpu()?,
+        counts.granted.load(Ordering::Relaxed),
+        counts.acknowledged.load(Ordering::Relaxed),
+    );
     let started = Instant::now();
     tokio::time::sleep(Duration::from_secs(seconds.into())).await;
     let wall = started.elapsed().as_secs_f64();

@@ -71,7 +71,13 @@ struct Report(Vec<Figure>);
 
 impl Report {
     fn add(&mut self, name: &'static str, value: f64, unit: &str) {
-        let digits = if value.abs() >= 1000.0 { 0 } else if value.abs() >= 10.0 { 1 } else { 3 };
+        let digits = if value.abs() >= 1000.0 {
+            0
+        } else if value.abs() >= 10.0 {
+            1
+        } else {
+            3
+        };
         self.0.push(Figure { name, value, text: format!("{value:.digits$} {unit}") });
     }
 }
@@ -91,7 +97,8 @@ impl Cluster {
                     Part::Restart => ("restart", restart::measure(self.committed).await?),
                 };
                 if self.json {
-                    let figures = report.0.into_iter().map(|figure| (figure.name.to_string(), figure.value.into()));
+                    let figures =
+                        report.0.into_iter().map(|figure| (figure.name.to_string(), figure.value.into()));
                     document.insert(title.to_string(), Value::Object(figures.collect()));
                     continue;
                 }

@@ -77,7 +77,11 @@ pub(super) async fn measure() -> anyhow::Result<Report> {
     report.add("tic-tac-toe, depth 1: durable bouts a second", through.bouts / through.seconds, "");
     let cost = through.seconds / through.plies - alone.seconds / alone.plies;
     report.add("cost a ply of everything around the game", 1e6 * cost * SLOTS as f64, "us of a core");
-    report.add("cost a ply in the loop, search included", 1e6 * alone.seconds / alone.plies * SLOTS as f64, "us of a core");
+    report.add(
+        "cost a ply in the loop, search included",
+        1e6 * alone.seconds / alone.plies * SLOTS as f64,
+        "us of a core",
+    );
     Ok(report)
 }
 
@@ -134,7 +138,8 @@ async fn cluster(source: &SpecSource) -> anyhow::Result<Pace> {
     }
     let started = Instant::now();
     let run = coordinator.submit(source).await?;
-    let bouts = Spec::parse(source).map_err(anyhow::Error::from).and_then(|spec| Ok(Schedule::new(spec)?.bouts()))?;
+    let bouts =
+        Spec::parse(source).map_err(anyhow::Error::from).and_then(|spec| Ok(Schedule::new(spec)?.bouts()))?;
     let request = || v1::ShowRunRequest { run: run.clone() };
     while operator.show_run(request()).await?.into_inner().committed < bouts {
         tokio::time::sleep(std::time::Duration::from_millis(5)).await;

@@ -84,7 +84,12 @@ impl Coordinator {
         let stat = self.read("stat")?;
         // The name in brackets may have spaces; the numbers come behind it.
         let numbers = stat.rsplit(')').next().unwrap_or_default();
-        let ticks: u64 = numbers.split_ascii_whitespace().skip(11).take(2).filter_map(|text| text.parse::<u64>().ok()).sum();
+        let ticks: u64 = numbers
+            .split_ascii_whitespace()
+            .skip(11)
+            .take(2)
+            .filter_map(|text| text.parse::<u64>().ok())
+            .sum();
         Ok(ticks as f64 / TICKS)
     }
 

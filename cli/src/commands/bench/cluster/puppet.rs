@@ -112,7 +112,8 @@ impl Puppet {
     /// Holds a session until it breaks; the bouts it still has are given back to it for the next.
     pub(super) async fn session(&mut self, endpoint: &Endpoint, held: &mut Vec<Bout>) -> anyhow::Result<()> {
         // Thousands of connections come from as many addresses as there are hundreds of them.
-        let source = Ipv4Addr::new(127, 0, (1 + self.number / 250 % 250) as u8, (1 + self.number % 250) as u8);
+        let source =
+            Ipv4Addr::new(127, 0, (1 + self.number / 250 % 250) as u8, (1 + self.number % 250) as u8);
         let channel = endpoint.clone().local_address(Some(source.into())).connect().await?;
         let (out, outbound) = mpsc::unbounded_channel();
         let send = |kind| {

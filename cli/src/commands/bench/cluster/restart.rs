@@ -6,7 +6,7 @@ use agon_arena::Spec;
 use agon_coordinator::data::{DataFolder, STATE};
 use agon_coordinator::operator::run_id;
 use agon_coordinator::schedule::Schedule;
-use agon_coordinator::standings::{Summary, Tally};
+use agon_coordinator::standings::{Summary, Tally, seal};
 use agon_coordinator::store::{NewBout, Store, StoredRun};
 use agon_proto::{Bout, Lease};
 use agon_records::content_digest;
@@ -76,7 +76,7 @@ search = {{ algorithm = "random" }}
             text: source.text.clone(),
             files: "{}".to_string(),
             exported,
-            folded: serde_json::to_string(&folded)?,
+            folded: seal(&folded),
             ..StoredRun::default()
         };
         store.add_run(run).await?;
@@ -85,7 +85,7 @@ search = {{ algorithm = "random" }}
             bout,
             worker: Puppet::name(0),
             digest: Some(content_digest(&rows)),
-            summary: serde_json::to_string(&summary).unwrap_or_default(),
+            summary: seal(&summary),
             payload: vec![0; 2000],
             failure: None,
         };
