@@ -33,6 +33,11 @@ pub(crate) fn read<T>(
     bytes: Bytes,
     read: impl FnOnce(Bytes) -> Result<T, ReadError>,
 ) -> Result<T, PartError> {
+    attempt(|| read(bytes))
+}
+
+/// Does something with a part that may be damaged.
+pub(crate) fn attempt<T>(read: impl FnOnce() -> Result<T, ReadError>) -> Result<T, PartError> {
     // Panics of all other work are reported as they were before.
     QUIET.call_once(|| {
         let before = panic::take_hook();
@@ -44,7 +49,7 @@ pub(crate) fn read<T>(
     });
     READING.set(true);
     // What was read so far is dropped with the panic: nothing half-made is seen afterwards.
-    let outcome = panic::catch_unwind(AssertUnwindSafe(|| read(bytes)));
+    let outcome = panic::catch_unwind(AssertUnwindSafe(read));
     READING.set(false);
     match outcome {
         Ok(rows) => Ok(rows?),

@@ -63,6 +63,8 @@ enum Command {
     Cancel(commands::cluster::cancel::Cancel),
     /// List the workers of a coordinator
     Workers(commands::cluster::workers::Workers),
+    /// List the games of a run, show one, or write them for other programs
+    Games(commands::games::Games),
     /// Check a dataset: every bout once, every game complete and legal
     Verify(commands::verify::Verify),
     /// Play recorded games again and compare them bit by bit
@@ -98,6 +100,7 @@ fn main() -> ExitCode {
         Command::Watch(command) => command.run(),
         Command::Cancel(command) => command.run(),
         Command::Workers(command) => command.run(),
+        Command::Games(command) => command.run(),
         Command::Verify(command) => command.run(),
         Command::Replay(command) => command.run(),
         Command::Bench(command) => command.run(),

@@ -84,6 +84,16 @@ fn folded(text: &str, room: usize) -> Vec<String> {
     lines
 }
 
+/// A text of at most so many characters: what is cut off shows as two dots.
+pub fn shortened(text: &str, room: usize) -> String {
+    if text.chars().count() <= room {
+        return text.to_string();
+    }
+    let mut cut: String = text.chars().take(room.saturating_sub(2)).collect();
+    cut.push_str("..");
+    cut
+}
+
 /// A number with few digits and a unit of thousands: `7.03 k`, `224 M`.
 pub fn rate(number: f64) -> String {
     let (scaled, unit) = match number {
@@ -162,6 +172,14 @@ mod tests {
         assert_eq!(
             [-0.04, 0.04, -0.06, 12.0].map(|number| signed(number, 1)),
             ["0.0", "0.0", "-0.1", "+12.0"]
+        );
+    }
+
+    #[test]
+    fn what_is_too_long_is_cut() {
+        assert_eq!(
+            ["", "abcd", "abcde", "äöüßé"].map(|text| shortened(text, 4)),
+            ["", "abcd", "ab..", "äö.."]
         );
     }
 

@@ -17,7 +17,9 @@ mod laws;
 mod samples;
 
 pub use digest::content_digest;
-pub use read::{ReadError, read_batches, read_games, read_moves, read_probes};
+pub use read::{
+    ReadError, Rows, Wanted, read_batches, read_games, read_moves, read_probes, stream_games, stream_moves,
+};
 pub use rows::{BoutRows, GameHead, GameRow, LimitKind, MoveRow, ProbeRow, RowError, SearchColumns};
 pub use schema::{SCHEMA_VERSION, Table};
 pub use write::{WriteError, write_games, write_moves, write_probes};
