@@ -250,7 +250,7 @@ fn other_games_have_their_formats() {
 fn a_move_that_came_too_late_is_not_played() {
     let mut world = World::of(TOURNAMENT);
     let rows = world.bout(0);
-    let last = rows.moves.iter().filter(|row| row.game == 0).next_back().unwrap().mv.clone();
+    let last = rows.moves.iter().rfind(|row| row.game == 0).unwrap().mv.clone();
     rows.games[0].ending = "time forfeit".to_string();
     world.write();
     let told = document(&world, &["--show", "0.0", "--json"]);
