@@ -325,15 +325,11 @@ impl Part {
 
     /// The file, open.
     pub(crate) fn open(&self) -> Result<fs::File, DatasetError> {
-        fs::File::open(&self.file)
-            .map_err(|source| DatasetError::Disk { file: self.file.clone(), source })
+        fs::File::open(&self.file).map_err(|source| DatasetError::Disk { file: self.file.clone(), source })
     }
 
     /// What `read` makes of the file, or of a reader of it.
-    pub(crate) fn attempt<T>(
-        &self,
-        read: impl FnOnce() -> Result<T, ReadError>,
-    ) -> Result<T, DatasetError> {
+    pub(crate) fn attempt<T>(&self, read: impl FnOnce() -> Result<T, ReadError>) -> Result<T, DatasetError> {
         guard::attempt(read).map_err(|source| DatasetError::Part { file: self.file.clone(), source })
     }
 

@@ -50,9 +50,8 @@ impl Query {
             && plies.as_ref().is_none_or(|plies| plies.contains(&row.plies))
             && players.iter().all(|name| row.players.contains(name))
             && winner.as_ref().is_none_or(|name| result_for(row, name) == Some(GameResult::Win))
-            && result.is_none_or(|result| {
-                players.first().and_then(|name| result_for(row, name)) == Some(result)
-            })
+            && result
+                .is_none_or(|result| players.first().and_then(|name| result_for(row, name)) == Some(result))
             && ending.as_ref().is_none_or(|words| row.ending.to_lowercase().contains(&words.to_lowercase()))
     }
 

@@ -5,10 +5,10 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use agon_arena::{Arena, Claim, Fault, PlyClaim, SearchClaim, Spec};
+use agon_arena::{Arena, Spec};
 use agon_proto::v1::worker_message::Kind;
 use agon_proto::{Assembled, Assembler, Bout, Heartbeat, Hello, Lease, PROTOCOLS, Returned, WholeBout, v1};
-use agon_records::{BoutRows, MoveRow};
+use agon_records::{BoutRows, check_bout, check_probe};
 use prost::Message as _;
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::{ReceiverStream, UnboundedReceiverStream};
@@ -16,7 +16,9 @@ use tokio_stream::{Stream, StreamExt as _};
 use tonic::{Request, Response, Status, Streaming};
 use tracing::{error, warn};
 
+use crate::checks::Digest;
 use crate::hall::{Arrival, Hall};
+use crate::leases::BoutKey;
 use crate::standings::Summary;
 use crate::store::{NewBout, RunState, StoreError, Stored};
 
@@ -197,8 +199,7 @@ fn take(
             let worker = incoming.assembler.played_by().0.to_string();
             open.remove(&lease);
             let reason = error.to_string();
-            hall.flag(&worker, &reason);
-            hall.take_back(&lease);
+            hall.refuse(&lease, &worker, &reason);
             Err(Ok(acknowledge(&lease, v1::Outcome::Refused, &reason)))
         }
     }
@@ -236,11 +237,8 @@ async fn settle(hall: &Arc<Hall>, finished: Finished) -> v1::Acknowledgement {
         }
         Assembled::Whole(whole) => {
             let spec = Arc::clone(incoming.assembler.spec());
-            let fault = verify(&incoming, &spec, &whole.rows);
-            if let Err(fault) = fault {
-                let reason = format!("bout {} of {}: {fault}", lease.bout, lease.run);
-                hall.flag(&worker, &reason);
-                hall.take_back(&lease);
+            if let Err(reason) = verify(&incoming, &spec, &whole.rows) {
+                hall.refuse(&lease, &worker, &reason);
                 return acknowledge(&lease, v1::Outcome::Refused, &reason);
             }
             keep(hall, &lease, &worker, &spec, *whole, incoming.payload).await
@@ -257,11 +255,20 @@ async fn keep(
     whole: WholeBout,
     payload: Vec<u8>,
 ) -> v1::Acknowledgement {
+    let key = BoutKey { run: lease.run.clone(), bout: lease.bout };
     match hall.arrival(lease) {
         Arrival::NotWanted => {
             return acknowledge(lease, v1::Outcome::NotWanted, "the run takes no more bouts");
         }
+        Arrival::Check => {
+            return if hall.checked(lease, worker, whole.content_digest) {
+                acknowledge(lease, v1::Outcome::Duplicate, "")
+            } else {
+                acknowledge(lease, v1::Outcome::Conflict, "another worker brought another content")
+            };
+        }
         Arrival::Stale => {
+            hall.note("stale", worker, Some(&key), "it came too late and is played anew");
             let reason = "it came too late and is played anew: in a timed run the first to finish would be the shortest";
             return acknowledge(lease, v1::Outcome::Stale, reason);
         }
@@ -277,16 +284,28 @@ async fn keep(
         payload,
         failure: None,
     };
+    let digest = whole.content_digest;
+    let conflict = || {
+        warn!(run = lease.run, bout = lease.bout, worker, "another result of a bout that is stored");
+        hall.note("conflict", worker, Some(&key), "another content of a bout that counts already");
+        acknowledge(lease, v1::Outcome::Conflict, "the bout is there with another content, which stays")
+    };
     match store(hall, bout).await {
         Stored::New => {
-            count(hall, lease, worker, Some(&summary)).await;
+            count(hall, lease, worker, Some((&summary, digest))).await;
             acknowledge(lease, v1::Outcome::Committed, "")
         }
         Stored::Same => acknowledge(lease, v1::Outcome::Duplicate, ""),
-        Stored::Other => {
-            warn!(run = lease.run, bout = lease.bout, worker, "another result of a bout that is stored");
-            acknowledge(lease, v1::Outcome::Conflict, "the bout is there with another content, which stays")
-        }
+        Stored::Other => conflict(),
+        Stored::Exported => match hall.dataset.content(&lease.run, lease.bout).await {
+            Ok(Some(known)) if known == digest => acknowledge(lease, v1::Outcome::Duplicate, ""),
+            Ok(Some(_)) => conflict(),
+            Ok(None) => acknowledge(lease, v1::Outcome::NotWanted, "the bout failed or was not needed"),
+            Err(error) => {
+                warn!(run = lease.run, bout = lease.bout, %error, "an exported bout cannot be read to compare it");
+                acknowledge(lease, v1::Outcome::Duplicate, "the bout is counted; what was cannot be read now")
+            }
+        },
         Stored::NotWanted => acknowledge(lease, v1::Outcome::NotWanted, "the run takes no more bouts"),
     }
 }
@@ -313,39 +332,23 @@ async fn store(hall: &Hall, bout: NewBout) -> Stored {
 }
 
 /// Counts a bout that is durable, and ends a run that it decides.
-async fn count(hall: &Arc<Hall>, lease: &Lease, worker: &str, summary: Option<&Summary>) {
-    let Some(decision) = hall.committed(lease, worker, summary) else { return };
+async fn count(hall: &Arc<Hall>, lease: &Lease, worker: &str, counted: Option<(&Summary, Digest)>) {
+    let Some(decision) = hall.committed(lease, worker, counted) else { return };
     let decided = hall.store.set_state(lease.run.clone(), RunState::Decided, Some(decision.index)).await;
     match decided {
-        Ok(()) => hall.end_run(&lease.run, RunState::Decided, Some(decision.index), "the test has decided"),
+        Ok(()) => {
+            hall.note_run("decided", &lease.run, &format!("the test decided at bout {}", decision.index));
+            hall.end_run(&lease.run, RunState::Decided, Some(decision.index), "the test has decided");
+        }
         // The next bout of the prefix finds the same decision.
         Err(failure) => warn!(%failure, run = lease.run, "a decision could not be stored yet"),
     }
 }
 
 /// Plays the games of a bout again by the rules.
-fn verify(incoming: &Incoming, spec: &Spec, rows: &BoutRows) -> Result<(), Fault> {
+fn verify(incoming: &Incoming, spec: &Spec, rows: &BoutRows) -> Result<(), String> {
     let bout: &Bout = incoming.assembler.bout();
     let referee = incoming.referee.lock().unwrap_or_else(PoisonError::into_inner);
-    for (request, row) in bout.request(spec).games().zip(&rows.games) {
-        let plies = rows.moves.iter().filter(|mv| mv.game == row.game).map(|mv| claim(spec, mv)).collect();
-        let claim = Claim { plies, payoffs: &row.payoffs, ending: &row.ending, seed: row.seed };
-        referee.verify(&request, &claim)?;
-    }
-    Ok(())
-}
-
-fn claim<'a>(spec: &Spec, row: &'a MoveRow) -> PlyClaim<'a> {
-    let search = row.search.as_ref();
-    PlyClaim {
-        mv: &row.mv,
-        seat: row.seat.map(usize::from),
-        player: search.and_then(|search| spec.players.iter().position(|player| player.name == search.player)),
-        legal: u32::from(row.legal),
-        search: search.map(|search| SearchClaim {
-            nodes: search.nodes,
-            simulations: search.simulations,
-            depth: u32::from(search.depth),
-        }),
-    }
+    check_bout(spec, &referee, bout.request(spec).games(), rows).map_err(|fault| fault.reason)?;
+    rows.probes.iter().try_for_each(|row| check_probe(spec, &referee, &bout.players, &bout.opening, row))
 }

@@ -214,6 +214,7 @@ impl Assembler {
             build: self.build.clone(),
             started: check::number("started_us", end.started_us, 0..=MAX_TIME_US as i64)?,
             duration_us: check::number("duration_us", end.duration_us, 0..=MAX_TIME_US)?,
+            speed_factor: check::not_negative("speed_factor", end.speed_factor)?,
         };
         self.rows.games.push(row);
         self.plies = 0;

@@ -311,6 +311,7 @@ fn game_rows(batch: &RecordBatch) -> Result<Vec<GameRow>, ReadError> {
     let build = required::<StringArray>(batch, "build", "string")?;
     let started = required::<TimestampMicrosecondArray>(batch, "started", "timestamp in microseconds")?;
     let duration_us = required::<UInt64Array>(batch, "duration_us", "u64")?;
+    let speed_factor = required::<Float64Array>(batch, "speed_factor", "f64")?;
     let row = |index| GameRow {
         bout: bout.value(index),
         game: game.value(index),
@@ -326,6 +327,7 @@ fn game_rows(batch: &RecordBatch) -> Result<Vec<GameRow>, ReadError> {
         build: build.value(index).to_string(),
         started: started.value(index),
         duration_us: duration_us.value(index),
+        speed_factor: speed_factor.value(index),
     };
     Ok((0..batch.num_rows()).map(row).collect())
 }

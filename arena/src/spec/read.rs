@@ -15,7 +15,8 @@ use crate::error::ConfigError;
 use crate::limit::read_limit;
 use crate::settings::{number, whole};
 
-const KEYS: [&str; 8] = ["name", "game", "seed", "limit", "openings", "tournament", "probe", "player"];
+const KEYS: [&str; 9] =
+    ["name", "game", "seed", "limit", "normalise", "openings", "tournament", "probe", "player"];
 const FORMATS: [&str; 3] = ["round-robin", "gauntlet", "sprt"];
 const LONGEST_NAME: usize = 60;
 const MOST_PLAYERS: usize = 1000;
@@ -131,7 +132,18 @@ pub(super) fn spec(table: &DeTable<'_>, source: &SpecSource) -> Result<Spec, Spe
             return Err(located(ConfigError { span: None, reason }));
         }
     };
-    Ok(Spec { name: head.name, game: head.game, seed: head.seed, openings, players, plan })
+    let normalise = normalise(root, &players).map_err(located)?;
+    Ok(Spec { name: head.name, game: head.game, seed: head.seed, normalise, openings, players, plan })
+}
+
+/// Whether limits of time are scaled by the speed of whoever plays.
+fn normalise(root: Part<'_, '_>, players: &[SpecPlayer]) -> Found<bool> {
+    let wanted = root.maybe("normalise", "true or false", DeValue::as_bool)?.unwrap_or(false);
+    if wanted && players.iter().all(SpecPlayer::is_repeatable) {
+        let reason = "`normalise` scales limits of time, and no player has one; leave it out".to_string();
+        return Err(ConfigError { span: span_of(root, "normalise"), reason });
+    }
+    Ok(wanted)
 }
 
 fn span_of(part: Part<'_, '_>, key: &str) -> Option<Range<usize>> {

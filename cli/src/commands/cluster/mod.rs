@@ -1,6 +1,6 @@
 //! The commands of the cluster: the services, and what operators ask of them.
 
-pub mod cancel;
+pub mod audit;
 pub mod check;
 mod client;
 pub mod coordinator;
@@ -9,6 +9,7 @@ mod live;
 pub mod run;
 mod spec_file;
 mod status;
+pub mod steer;
 pub mod submit;
 pub mod watch;
 pub mod worker;
@@ -50,14 +51,19 @@ async fn stop_signal() {
     }
 }
 
-/// Logs of a service on standard error: `AGON_LOG` chooses more or less, as in `AGON_LOG=debug`.
+/// Logs of a service on standard error: `AGON_LOG` chooses more or less, as in `AGON_LOG=debug` or
+/// `AGON_LOG=info,agon_worker=debug`.
 fn start_log(default: &str) {
     use std::io::IsTerminal as _;
-    let filter = tracing_subscriber::EnvFilter::try_from_env("AGON_LOG")
-        .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new(default));
+    use tracing_subscriber::filter::Targets;
+    use tracing_subscriber::layer::SubscriberExt as _;
+    use tracing_subscriber::util::SubscriberInitExt as _;
+    let parse = |text: &str| text.parse::<Targets>().ok();
+    let chosen = std::env::var("AGON_LOG").ok().as_deref().and_then(parse);
     let colour = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
-    let log =
-        tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_ansi(colour);
+    let lines =
+        tracing_subscriber::fmt::layer().with_writer(std::io::stderr).with_ansi(colour).with_target(false);
+    let log = tracing_subscriber::registry().with(chosen.or_else(|| parse(default))).with(lines);
     // A second log in one process is the first one.
-    let _ = log.with_target(false).try_init();
+    let _ = log.try_init();
 }

@@ -178,7 +178,7 @@ async fn submit(
         tokio::time::sleep(Duration::from_millis(50)).await;
     };
     let mut operator = client(channel);
-    let request = v1::SubmitRunRequest { spec: Some((&file.source).into()), again };
+    let request = v1::SubmitRunRequest { spec: Some((&file.source).into()), again, priority: 0 };
     let status = operator.submit_run(request).await.map_err(|status| told(&status))?.into_inner();
     Ok((operator, status))
 }

@@ -27,6 +27,9 @@ pub struct Worker {
     /// Keep each slot on a core of its own, where this worker has the machine to itself
     #[arg(long)]
     pin: bool,
+    /// Take bouts by the clock even while the system keeps this worker from running
+    #[arg(long)]
+    timed_when_throttled: bool,
     /// Seconds to finish when asked to stop
     #[arg(long, value_name = "SECONDS", default_value = "20",
           value_parser = whole::<u32>("the grace", 0, 86_400), allow_negative_numbers = true)]
@@ -45,6 +48,7 @@ impl Worker {
             config.slots = usize::from(slots);
         }
         config.pin = self.pin;
+        config.timed_when_throttled = self.timed_when_throttled;
         config.grace = Duration::from_secs(self.grace.into());
         config.watch = Arc::new(tell);
         block_on(async move {

@@ -23,6 +23,7 @@ pub(super) struct GameColumns<'a> {
     build: &'a str,
     started: String,
     duration_us: u64,
+    speed_factor: f64,
 }
 
 impl<'a> From<&'a GameRow> for GameColumns<'a> {
@@ -42,6 +43,7 @@ impl<'a> From<&'a GameRow> for GameColumns<'a> {
             build: &row.build,
             started: Moment::from_unix_microseconds(row.started).to_string(),
             duration_us: row.duration_us,
+            speed_factor: row.speed_factor,
         }
     }
 }

@@ -8,9 +8,10 @@ use std::time::Duration;
 use agon_analysis::games::Recordings;
 use agon_analysis::{Dataset, Query, Recording, Run};
 use agon_arena::Spec;
+use agon_arena::limit::scaled;
 use agon_games::GameSpec;
 use agon_games::exchange::{Format, Moment, Ply, SeatSheet, Sheet, Thought, Worth, Writer, names};
-use agon_records::{LimitKind, MoveRow};
+use agon_records::{GameRow, LimitKind, MoveRow};
 use agon_search::{Limit, Proof};
 use anyhow::Context as _;
 
@@ -51,14 +52,14 @@ pub(super) fn export(
     out: &mut impl Write,
 ) -> anyhow::Result<usize> {
     let writer = Writer::new(read_format(format, &spec.game)?, &spec.game)?;
-    let players = Players::new(spec);
     let mut text = String::new();
     let mut written = 0;
     for recording in Recordings::new(dataset, run, query)?.take(limit) {
         let recording = recording?;
         let (bout, game) = (recording.game.bout, recording.game.game);
+        let limits = limits(spec, &recording.game);
         text.clear();
-        writer.write(&players.sheet(run, &recording, &place_name(bout, game)), &mut text).with_context(
+        writer.write(&sheet(run, &recording, &limits, &place_name(bout, game)), &mut text).with_context(
             || format!("bout {bout}, game {game} cannot be written; `agon verify` says more"),
         )?;
         out.write_all(text.as_bytes())?;
@@ -77,50 +78,41 @@ fn read_format(name: &str, game: &GameSpec) -> Result<Format, WrongCall> {
     Ok(format)
 }
 
-/// The limits of a run's players, in the words of the formats.
-struct Players {
-    players: Vec<Limited>,
-}
-
+/// What limited a player in a game, in the words of the formats.
 struct Limited {
-    name: String,
     limit: String,
     time_control: String,
 }
 
-impl Players {
-    fn new(spec: &Spec) -> Players {
-        let players = spec.players.iter().map(|player| Limited {
-            name: player.name.clone(),
-            limit: limit_text(player.limit),
-            time_control: time_control(player.limit),
-        });
-        Players { players: players.collect() }
-    }
-
-    /// A recorded game as the formats want it.
-    fn sheet<'a>(&'a self, run: &'a Run, recording: &'a Recording, round: &'a str) -> Sheet<'a> {
-        let Recording { game, moves } = recording;
-        let seats = game.players.iter().zip(&game.payoffs).map(|(name, &payoff)| {
-            let limited = self.players.iter().find(|player| player.name == *name);
-            SeatSheet {
-                player: name,
-                limit: limited.map_or("?", |player| &player.limit),
-                time_control: limited.map_or("?", |player| &player.time_control),
-                payoff,
-            }
-        });
-        let played = played(recording);
-        Sheet {
-            event: &run.id,
-            round,
-            started: Moment::from_unix_microseconds(game.started),
-            seats: seats.collect(),
-            position: opening_position(&game.opening),
-            plies: moves[..played].iter().map(ply).collect(),
-            ending: &game.ending,
-            forfeit: played < moves.len(),
+/// The limits of a game by seat, as they were for the machine that played it.
+fn limits(spec: &Spec, game: &GameRow) -> Vec<Limited> {
+    let of_name = |name: &String| match spec.players.iter().find(|player| player.name == *name) {
+        Some(player) => {
+            let limit = scaled(player.limit, game.speed_factor);
+            Limited { limit: limit_text(limit), time_control: time_control(limit) }
         }
+        None => Limited { limit: "?".to_string(), time_control: "?".to_string() },
+    };
+    game.players.iter().map(of_name).collect()
+}
+
+/// A recorded game as the formats want it.
+fn sheet<'a>(run: &'a Run, recording: &'a Recording, limits: &'a [Limited], round: &'a str) -> Sheet<'a> {
+    let Recording { game, moves } = recording;
+    let seats = game.players.iter().zip(&game.payoffs).zip(limits).map(|((player, &payoff), limited)| {
+        let Limited { limit, time_control } = limited;
+        SeatSheet { player, limit, time_control, payoff }
+    });
+    let played = played(recording);
+    Sheet {
+        event: &run.id,
+        round,
+        started: Moment::from_unix_microseconds(game.started),
+        seats: seats.collect(),
+        position: opening_position(&game.opening),
+        plies: moves[..played].iter().map(ply).collect(),
+        ending: &game.ending,
+        forfeit: played < moves.len(),
     }
 }
 

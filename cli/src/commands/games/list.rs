@@ -1,6 +1,6 @@
 //! The games of a run as a table that fits a terminal, or as JSON.
 
-use std::io::{self, Write};
+use std::io::Write;
 
 use agon_analysis::games::Games;
 use agon_analysis::{Dataset, Query, Run};
@@ -155,6 +155,7 @@ mod tests {
             build: String::new(),
             started: 0,
             duration_us: 0,
+            speed_factor: 1.0,
         }
     }
 
