@@ -180,6 +180,12 @@ impl Arena {
         self.board.random_turn(place.opening_seed(), turn).ok_or(PlayError::NoTurn { turn })
     }
 
+    /// The opening in the words that the game itself writes, where a game can go on from there. What is recorded of a
+    /// game has these words.
+    pub fn settle(&self, opening: &Opening) -> Result<Opening, PlayError> {
+        self.board.settle(opening)
+    }
+
     /// The key of the position that an opening leads to, where a game can go on from there: lines that transpose into
     /// each other have one key.
     pub fn decision_key(&self, opening: &Opening) -> Result<u64, PlayError> {
@@ -238,6 +244,8 @@ trait Board: Send {
     fn random_decision(&self, seed: u64, plies: u32) -> Option<String>;
 
     fn random_turn(&self, seed: u64, turn: u32) -> Option<String>;
+
+    fn settle(&self, opening: &Opening) -> Result<Opening, PlayError>;
 
     fn decision_key(&self, opening: &Opening) -> Result<u64, PlayError>;
 
@@ -441,6 +449,25 @@ impl<G: Complete> Board for Typed<G> {
         })
     }
 
+    fn settle(&self, opening: &Opening) -> Result<Opening, PlayError> {
+        let mut position = self.first(opening)?;
+        let mut moves = String::new();
+        for (index, word) in opening.moves.split_ascii_whitespace().enumerate() {
+            let Some(mv) = position.parse_move(word) else {
+                return Err(MoveError::new(&position, index + 1, word).into());
+            };
+            if index > 0 {
+                moves.push(' ');
+            }
+            position.write_move(mv, &mut moves);
+            position.play(mv);
+        }
+        if position.turn() == Turn::Over {
+            return Err(nothing_to_search(&position, "leave out the last moves"));
+        }
+        Ok(Opening { position: opening.position.clone(), moves })
+    }
+
     fn decision_key(&self, opening: &Opening) -> Result<u64, PlayError> {
         let position = self.after_opening(opening)?;
         match position.turn() {
@@ -496,7 +523,7 @@ impl<G: Complete> Typed<G> {
     }
 }
 
-/// How a game ends whose clock ran out.
+/// How a game ends whose clock ran out. The last move of such a game was too late and is not played.
 pub const TIME_FORFEIT: &str = "time forfeit";
 
 /// The payoff of a seat: by the rules, or all others share the win over the seat whose clock ran out.

@@ -2,6 +2,8 @@
 
 use std::io::{self, Write};
 
+use agon_games::exchange::Moment;
+
 /// Which side a column's cells lean to.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Align {
@@ -84,6 +86,16 @@ fn folded(text: &str, room: usize) -> Vec<String> {
     lines
 }
 
+/// A text of at most so many characters: what is cut off shows as two dots.
+pub fn shortened(text: &str, room: usize) -> String {
+    if text.chars().count() <= room {
+        return text.to_string();
+    }
+    let mut cut: String = text.chars().take(room.saturating_sub(2)).collect();
+    cut.push_str("..");
+    cut
+}
+
 /// A number with few digits and a unit of thousands: `7.03 k`, `224 M`.
 pub fn rate(number: f64) -> String {
     let (scaled, unit) = match number {
@@ -148,17 +160,7 @@ pub fn write_words(heading: &str, words: &[impl AsRef<str>], out: &mut impl Writ
 
 /// Microseconds since 1970 as a date and a time, UTC, to the second.
 pub fn utc(microseconds: i64) -> String {
-    let seconds = microseconds.div_euclid(1_000_000);
-    let (days, second) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
-    // Years that begin in March have their leap day at the end: four hundred of them are a cycle of 146,097 days.
-    let days = days + 719_468;
-    let (cycle, day) = (days.div_euclid(146_097), days.rem_euclid(146_097));
-    let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;
-    let day = day - (365 * year + year / 4 - year / 100);
-    let month = (5 * day + 2) / 153;
-    let (day, month) = (day - (153 * month + 2) / 5 + 1, if month < 10 { month + 3 } else { month - 9 });
-    let year = cycle * 400 + year + i64::from(month <= 2);
-    let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
+    let Moment { year, month, day, hour, minute, second, .. } = Moment::from_unix_microseconds(microseconds);
     format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
 }
 
@@ -178,6 +180,14 @@ mod tests {
         assert_eq!(
             [-0.04, 0.04, -0.06, 12.0].map(|number| signed(number, 1)),
             ["0.0", "0.0", "-0.1", "+12.0"]
+        );
+    }
+
+    #[test]
+    fn what_is_too_long_is_cut() {
+        assert_eq!(
+            ["", "abcd", "abcde", "äöüßé"].map(|text| shortened(text, 4)),
+            ["", "abcd", "ab..", "äö.."]
         );
     }
 

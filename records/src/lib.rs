@@ -21,7 +21,9 @@ mod samples;
 
 pub use check::{RowFault, check_bout, check_game, check_probe};
 pub use digest::content_digest;
-pub use read::{ReadError, read_batches, read_games, read_moves, read_probes};
+pub use read::{
+    ReadError, Rows, Wanted, read_batches, read_games, read_moves, read_probes, stream_games, stream_moves,
+};
 pub use rows::{BoutRows, GameHead, GameRow, LimitKind, MoveRow, ProbeRow, RowError, SearchColumns};
 pub use schema::{SCHEMA_VERSION, Table};
 pub use write::{WriteError, write_games, write_moves, write_probes};

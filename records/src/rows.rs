@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use agon_arena::{Decision, GameRecord, MoveRecord, Opening, SearchRecord};
 use agon_games::GameSpec;
-use agon_search::Limit;
+use agon_search::{Limit, Value};
 
 /// The rows of one committed bout: its games with their moves, or, of a probe, one position searched by every player.
 ///
@@ -360,6 +360,13 @@ impl SearchColumns {
             limit_kind,
             limit_value,
         })
+    }
+}
+
+impl SearchColumns {
+    /// The value with what it proves. A search that samples has a mean payoff, which proves nothing.
+    pub fn value(&self) -> Value {
+        Value::from_number(self.score)
     }
 }
 
