@@ -199,6 +199,7 @@ struct Look {
     prefix: u64,
     total: u64,
     exported: u64,
+    described: bool,
 }
 
 impl Look {
@@ -208,6 +209,7 @@ impl Look {
             prefix: run.ledger.prefix(),
             total: run.ledger.total(),
             exported: run.exported,
+            described: run.described,
         })
     }
 }
@@ -216,7 +218,7 @@ impl Look {
 async fn export_run(hall: &Hall, id: &str, part_bouts: u64) -> Result<(), ExportError> {
     let _alone = hall.exporting.lock().await;
     let Some(look) = Look::at(hall, id) else { return Ok(()) };
-    if look.exported == look.total && !look.state.is_open() {
+    if look.exported == look.total && !look.state.is_open() && look.described {
         return Ok(());
     }
     let before = look.exported;
@@ -239,8 +241,9 @@ async fn export_run(hall: &Hall, id: &str, part_bouts: u64) -> Result<(), Export
         // Bouts that were never played are as good as exported.
         mark_exported(hall, id, look.total, &[]).await?;
     }
-    if look.exported > before || !look.state.is_open() || look.exported == look.total {
+    if look.exported > before || !look.described || !look.state.is_open() || look.exported == look.total {
         write_run(hall, id).await?;
+        hall.with_run(id, |run| run.described = true);
         hall.changed();
     }
     Ok(())
@@ -248,7 +251,7 @@ async fn export_run(hall: &Hall, id: &str, part_bouts: u64) -> Result<(), Export
 
 /// The bouts of the next part, where there is one.
 async fn next_part(hall: &Hall, id: &str, part_bouts: u64) -> Result<Option<(u64, u64)>, ExportError> {
-    let Some(Look { state, prefix, total, exported }) = Look::at(hall, id) else { return Ok(None) };
+    let Some(Look { state, prefix, total, exported, .. }) = Look::at(hall, id) else { return Ok(None) };
     if state.is_open() {
         let full = prefix - exported >= part_bouts || (prefix == total && exported < total);
         return Ok(full.then(|| (exported, (exported + part_bouts).min(prefix) - 1)));

@@ -186,7 +186,7 @@ fn take(
         if let Some(v1::submission::Kind::Head(head)) = &message.kind
             && let Some(reason) = hall.doubt(&lease, &head.worker)
         {
-            hall.refuse(&lease, &head.worker, &reason);
+            let reason = hall.refuse(&lease, &head.worker, &reason);
             return Err(Ok(acknowledge(&lease, v1::Outcome::Refused, &reason)));
         }
         let Some((spec, bout, referee)) = hall.lent(&lease) else {
@@ -209,8 +209,7 @@ fn take(
         Err(error) => {
             let worker = incoming.assembler.played_by().0.to_string();
             open.remove(&lease);
-            let reason = error.to_string();
-            hall.refuse(&lease, &worker, &reason);
+            let reason = hall.refuse(&lease, &worker, &error.to_string());
             Err(Ok(acknowledge(&lease, v1::Outcome::Refused, &reason)))
         }
     }
@@ -265,7 +264,7 @@ async fn settle(hall: &Arc<Hall>, finished: Finished) -> v1::Acknowledgement {
             let verified = verify(&incoming, &spec, &whole.rows);
             hall.metrics.checked(started);
             if let Err(reason) = verified {
-                hall.refuse(&lease, &worker, &reason);
+                let reason = hall.refuse(&lease, &worker, &reason);
                 return acknowledge(&lease, v1::Outcome::Refused, &reason);
             }
             keep(hall, &lease, &worker, &spec, *whole, incoming.assembler.into_encoded()).await

@@ -63,6 +63,8 @@ pub(crate) struct Run {
     /// Every bout below is in the dataset, and what is remembered of them.
     pub(crate) exported: u64,
     pub(crate) folded: Tally,
+    /// Whether the dataset has its description, from this life on.
+    pub(crate) described: bool,
     /// Exported bouts that do not count.
     pub(crate) voided: BTreeSet<u64>,
     pub(crate) abandoned: u64,
@@ -784,18 +786,18 @@ impl Hall {
         enough
     }
 
-    /// A worker sent what cannot be: the bout goes to somebody else, and the worker is given no more.
-    pub(crate) fn refuse(&self, lease: &WireLease, worker: &str, reason: &str) {
-        let (key, token) = key_of(lease);
+    /// A worker sent what cannot be: what it holds goes to others, and it is given no more. Returns the whole sentence.
+    pub(crate) fn refuse(&self, lease: &WireLease, worker: &str, reason: &str) -> String {
+        let (key, _) = key_of(lease);
         let mut guard = self.lock();
         let state = &mut *guard;
-        state.take_back(&key, token);
         if let Some(known) = state.workers.get_mut(worker) {
             known.refused += 1;
         }
         self.note("refused", worker, Some(&key), reason);
-        self.quarantine(state, worker, &format!("bout {} of {}: {reason}", key.bout, key.run));
-        self.grant_all(state);
+        let reason = format!("bout {} of {}: {reason}", key.bout, key.run);
+        self.quarantine(state, worker, &reason);
+        reason
     }
 
     /// Stops granting for a reason, or goes on.
@@ -1057,6 +1059,7 @@ impl Run {
             decided: stored.decided,
             exported: stored.exported,
             folded,
+            described: false,
             voided,
             abandoned: 0,
             submitted_us: stored.submitted_us,

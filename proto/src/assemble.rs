@@ -60,7 +60,7 @@ pub struct Assembler {
     plies: usize,
     worker: String,
     build: String,
-    /// All messages but the last, as they are encoded.
+    /// The messages as they are encoded; the last when it was found right.
     encoded: Vec<u8>,
 }
 
@@ -114,16 +114,16 @@ impl Assembler {
         let mut assembler = Assembler::new(spec, bout)?;
         while !encoded.is_empty() {
             let message = v1::Submission::decode_length_delimited(&mut encoded);
-            assembler.accept(message.map_err(|_| WireError::Missing { field: "kind" })?)?;
+            let message = message.map_err(|_| WireError::Digest { what: "messages" })?;
+            if let Some(Assembled::Whole(whole)) = assembler.accept(message)? {
+                return Ok(whole.rows);
+            }
         }
-        if !assembler.is_whole() {
-            let (found, expected) = ("nothing more".to_string(), assembler.expected());
-            return Err(WireError::OutOfOrder { found, expected });
-        }
-        Ok(assembler.rows)
+        let (found, expected) = ("nothing more".to_string(), assembler.expected());
+        Err(WireError::OutOfOrder { found, expected })
     }
 
-    /// All messages so far but the end, each in the order of its fields after its length as a varint.
+    /// All messages so far, each in the order of its fields after its length as a varint.
     pub fn into_encoded(self) -> Vec<u8> {
         self.encoded
     }
@@ -263,15 +263,12 @@ impl Assembler {
         Err(WireError::OutOfOrder { found, expected: format!("one of `{expected}`") })
     }
 
-    fn is_whole(&self) -> bool {
-        match self.spec.plan {
+    fn end(&mut self, end: &v1::BoutEnd) -> Result<Assembled, WireError> {
+        let whole = match self.spec.plan {
             Plan::Tournament(_) => self.rows.games.len() == self.seatings.len() && self.plies == 0,
             Plan::Probe(_) => self.rows.probes.len() == self.bout.players.len(),
-        }
-    }
-
-    fn end(&mut self, end: &v1::BoutEnd) -> Result<Assembled, WireError> {
-        if !self.is_whole() {
+        };
+        if !whole {
             return Err(self.out_of_order(&Kind::End(end.clone()), &self.expected()));
         }
         let (content_digest, bytes_digest) = self.digests();
@@ -282,6 +279,9 @@ impl Assembler {
             return Err(WireError::Digest { what: "content" });
         }
         let rows = std::mem::take(&mut self.rows);
+        let (lease, kind) = (Some((&self.bout.lease).into()), Some(Kind::End(end.clone())));
+        let last = v1::Submission { lease, kind };
+        last.encode_length_delimited(&mut self.encoded).expect("a vector grows as needed");
         Ok(Assembled::Whole(Box::new(WholeBout { rows, content_digest, bytes_digest })))
     }
 

@@ -37,7 +37,8 @@ fn a_worker_that_makes_results_up_is_convicted_and_its_bouts_are_voided() {
         audit["entries"].as_array().unwrap().iter().filter_map(|entry| entry["kind"].as_str()).collect();
     assert!(["disputed", "convicted", "quarantined"].iter().all(|kind| kinds.contains(kind)), "{kinds:?}");
     for honest in ["one", "two"] {
-        assert!(cluster.worker_status(honest)["flag"].is_null(), "{honest} is honest");
+        let known = cluster.worker_status(honest);
+        assert!(known["flag"].is_null(), "{honest} is honest: {known}");
     }
     assert_eq!(liar.take_within(Duration::from_millis(300)), None, "it is given nothing more");
 
