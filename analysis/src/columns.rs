@@ -1,131 +1,79 @@
 //! The columns that make two datasets equal, by name, with their values as texts that differ wherever values do.
-//!
-//! Rows are taken apart field by field, so that a new column does not compile until it is decided whether it counts.
-//! Where there was no search, `player` is null and the columns behind it are left out.
 
-use agon_records::{GameRow, MoveRow, ProbeRow, SearchColumns};
+use agon_records::counted;
+use agon_records::{GameRow, MoveRow, ProbeRow};
 
 /// Columns with their values, in the order of the table.
 pub(crate) type Columns = Vec<(&'static str, String)>;
 
-/// Texts are quoted, so that none can be taken for a number or for null.
-fn text(text: &str) -> String {
-    format!("{text:?}")
-}
-
 /// The columns of a game.
 pub(crate) fn of_game(row: &GameRow) -> Columns {
-    let GameRow {
-        bout,
-        game,
-        rules,
-        variant,
-        opening,
-        players,
-        payoffs,
-        plies,
-        ending,
-        seed,
-        worker: _,
-        build: _,
-        started: _,
-        duration_us: _,
-    } = row;
-    vec![
-        ("bout", bout.to_string()),
-        ("game", game.to_string()),
-        ("rules", text(rules)),
-        ("variant", text(variant)),
-        ("opening", text(opening)),
-        ("players", format!("{players:?}")),
-        ("payoffs", format!("{payoffs:?}")),
-        ("plies", plies.to_string()),
-        ("ending", text(ending)),
-        ("seed", seed.to_string()),
-    ]
+    let mut listed = Listed::default();
+    counted::game(row, &mut listed);
+    listed.0
 }
 
 /// The columns of a ply.
 pub(crate) fn of_move(row: &MoveRow) -> Columns {
-    let MoveRow { bout, game, ply, seat, mv, legal, search } = row;
-    let mut columns = vec![
-        ("bout", bout.to_string()),
-        ("game", game.to_string()),
-        ("ply", ply.to_string()),
-        ("seat", seat.map_or_else(|| "null".to_string(), |seat| seat.to_string())),
-        ("move", text(mv)),
-        ("legal", legal.to_string()),
-    ];
-    match search {
-        Some(search) => columns.extend(of_search(search)),
-        None => columns.push(("player", "null".to_string())),
-    }
-    columns
+    let mut listed = Listed::default();
+    counted::ply(row, &mut listed);
+    listed.0
 }
 
 /// The columns of a search of a probe.
 pub(crate) fn of_probe(row: &ProbeRow) -> Columns {
-    let ProbeRow { position, moves, decision } = row;
-    let mut columns = vec![("position", text(position)), ("moves", text(moves))];
-    columns.extend(of_move(decision));
-    columns
+    let mut listed = Listed::default();
+    counted::probe(row, &mut listed);
+    listed.0
 }
 
-fn of_search(search: &SearchColumns) -> Columns {
-    let SearchColumns {
-        player,
-        depth,
-        selective_depth,
-        nodes,
-        leaves,
-        quiescence_nodes,
-        cutoffs,
-        first_move_cutoffs,
-        table_probes,
-        table_hits,
-        table_stores,
-        researches,
-        simulations,
-        tree_nodes,
-        playout_plies,
-        depth_nodes,
-        depth_time_us: _,
-        score,
-        pv,
-        time_us: _,
-        overshoot_us: _,
-        limit_kind,
-        limit_value,
-    } = search;
-    vec![
-        ("player", text(player)),
-        ("depth", depth.to_string()),
-        ("selective_depth", selective_depth.to_string()),
-        ("nodes", nodes.to_string()),
-        ("leaves", leaves.to_string()),
-        ("quiescence_nodes", quiescence_nodes.to_string()),
-        ("cutoffs", cutoffs.to_string()),
-        ("first_move_cutoffs", first_move_cutoffs.to_string()),
-        ("table_probes", table_probes.to_string()),
-        ("table_hits", table_hits.to_string()),
-        ("table_stores", table_stores.to_string()),
-        ("researches", researches.to_string()),
-        ("simulations", simulations.to_string()),
-        ("tree_nodes", tree_nodes.to_string()),
-        ("playout_plies", playout_plies.to_string()),
-        ("depth_nodes", format!("{depth_nodes:?}")),
-        // The shortest text that reads back as the same bits: two scores that differ have two texts.
-        ("score", format!("{score:?}")),
-        ("pv", text(pv)),
-        ("limit_kind", text(limit_kind.name())),
-        ("limit_value", limit_value.to_string()),
-    ]
+#[derive(Default)]
+struct Listed(Columns);
+
+impl Listed {
+    /// Texts are quoted, so that none can be taken for a number or for null; the debug form of a number with a fraction is
+    /// the shortest that reads back as the same bits.
+    fn push(&mut self, column: &'static str, value: impl std::fmt::Debug) {
+        self.0.push((column, format!("{value:?}")));
+    }
+}
+
+impl counted::Columns for Listed {
+    fn number(&mut self, column: &'static str, number: u64) {
+        self.push(column, number);
+    }
+
+    fn text(&mut self, column: &'static str, text: &str) {
+        self.push(column, text);
+    }
+
+    fn score(&mut self, column: &'static str, score: f64) {
+        self.push(column, score);
+    }
+
+    fn texts(&mut self, column: &'static str, texts: &[String]) {
+        self.push(column, texts);
+    }
+
+    fn numbers(&mut self, column: &'static str, numbers: &[u64]) {
+        self.push(column, numbers);
+    }
+
+    fn payoffs(&mut self, column: &'static str, payoffs: &[i32]) {
+        self.push(column, payoffs);
+    }
+
+    fn present(&mut self, column: &'static str, present: bool) {
+        if !present {
+            self.0.push((column, "null".to_string()));
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use agon_records::schema::UNCOUNTED;
-    use agon_records::{LimitKind, Table};
+    use agon_records::{LimitKind, SearchColumns, Table};
 
     use super::*;
 
@@ -192,6 +140,7 @@ mod tests {
             build: String::new(),
             started: 0,
             duration_us: 0,
+            speed_factor: 1.0,
         };
         assert_eq!(names(of_game(&game)), counted(Table::Games));
         assert_eq!(names(of_probe(&probe())), counted(Table::Probes));

@@ -67,6 +67,20 @@ pub enum DatasetError {
         /// What the reader says.
         source: PartError,
     },
+    /// A game without all of its moves.
+    #[error(
+        "bout {bout}, game {game} has {found} of its {plies} moves in the dataset; `agon verify` says what is wrong with it"
+    )]
+    MissingMoves {
+        /// The bout.
+        bout: u64,
+        /// The game.
+        game: u16,
+        /// How many moves it has.
+        found: usize,
+        /// How many it should have.
+        plies: u32,
+    },
     /// The disk.
     #[error("{} cannot be read: {source}", .file.display())]
     Disk {
@@ -306,7 +320,17 @@ impl Part {
         bytes: Bytes,
         read: impl FnOnce(Bytes) -> Result<T, ReadError>,
     ) -> Result<T, DatasetError> {
-        guard::read(bytes, read).map_err(|source| DatasetError::Part { file: self.file.clone(), source })
+        self.attempt(|| read(bytes))
+    }
+
+    /// The file, open.
+    pub(crate) fn open(&self) -> Result<fs::File, DatasetError> {
+        fs::File::open(&self.file).map_err(|source| DatasetError::Disk { file: self.file.clone(), source })
+    }
+
+    /// What `read` makes of the file, or of a reader of it.
+    pub(crate) fn attempt<T>(&self, read: impl FnOnce() -> Result<T, ReadError>) -> Result<T, DatasetError> {
+        guard::attempt(read).map_err(|source| DatasetError::Part { file: self.file.clone(), source })
     }
 
     /// The rows of a part of `games`.

@@ -7,7 +7,6 @@ use std::panic::{self, AssertUnwindSafe};
 use std::sync::Once;
 
 use agon_records::ReadError;
-use bytes::Bytes;
 
 /// Why the bytes of a part cannot be read.
 #[derive(Debug, thiserror::Error)]
@@ -28,11 +27,8 @@ thread_local! {
 
 static QUIET: Once = Once::new();
 
-/// Reads a part.
-pub(crate) fn read<T>(
-    bytes: Bytes,
-    read: impl FnOnce(Bytes) -> Result<T, ReadError>,
-) -> Result<T, PartError> {
+/// Reads a part, or some of it.
+pub(crate) fn attempt<T>(read: impl FnOnce() -> Result<T, ReadError>) -> Result<T, PartError> {
     // Panics of all other work are reported as they were before.
     QUIET.call_once(|| {
         let before = panic::take_hook();
@@ -44,7 +40,7 @@ pub(crate) fn read<T>(
     });
     READING.set(true);
     // What was read so far is dropped with the panic: nothing half-made is seen afterwards.
-    let outcome = panic::catch_unwind(AssertUnwindSafe(|| read(bytes)));
+    let outcome = panic::catch_unwind(AssertUnwindSafe(read));
     READING.set(false);
     match outcome {
         Ok(rows) => Ok(rows?),
@@ -63,10 +59,10 @@ mod tests {
 
     #[test]
     fn a_reader_that_falls_over_is_an_error() {
-        let error = read(Bytes::new(), |_| -> Result<(), ReadError> { panic!("at byte {}", 3) });
+        let error = attempt(|| -> Result<(), ReadError> { panic!("at byte {}", 3) });
         assert_eq!(error.unwrap_err().to_string(), "the file is damaged: at byte 3");
-        let error = read(Bytes::new(), |bytes| agon_records::read_games(bytes).map(|_| ()));
+        let error = attempt(|| agon_records::read_games(bytes::Bytes::new()).map(|_| ()));
         assert!(matches!(error, Err(PartError::Read(_))));
-        assert!(read(Bytes::new(), |_| Ok(())).is_ok());
+        assert!(attempt(|| Ok(())).is_ok());
     }
 }

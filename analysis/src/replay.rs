@@ -18,7 +18,6 @@ use serde::Serialize;
 
 use crate::columns::{Columns, of_game, of_move, of_probe};
 use crate::dataset::{Dataset, DatasetError, Part, Run};
-use crate::probe::decision;
 
 /// Games are played when so many were read.
 const BATCH: usize = 256;
@@ -375,6 +374,7 @@ impl Task {
                     worker: "",
                     build: "",
                     started: 0,
+                    speed_factor: 1.0,
                 };
                 let again = BoutRows::game(&head, &record)?;
                 Ok(compare_games((row, moves), (&again.games[0], &again.moves)))
@@ -402,11 +402,8 @@ fn search_again(
     let SpecPlayer { name, limit, .. } = &spec.players[number];
     let seed = Place { run: spec.seed, bout: bout.index, game: 0 }.game_seed();
     let record = arena.search(number, &bout.opening, *limit, seed, &mut |_| ())?;
-    let rules = decision(&spec.game, &bout.opening, &record.mv)?;
-    let small = |column, value: u64| u16::try_from(value).map_err(|_| RowError::TooLarge { column, value });
-    let seat = rules.seat.expect("a search has just found a move there");
-    let place = (small("seat", seat as u64)?, small("legal", rules.legal)?);
-    Ok(ProbeRow::new(bout.index, index, &bout.opening, place, name.clone(), &record)?)
+    let decision = arena.decision(&bout.opening)?;
+    Ok(ProbeRow::new(bout.index, index, &bout.opening, decision, name.clone(), &record)?)
 }
 
 /// Compares plies first, since what parts there explains what parts at the end.

@@ -9,18 +9,16 @@ use std::fmt;
 use std::ops::RangeInclusive;
 
 use agon_arena::spec::Plan;
-use agon_arena::{Claim, GameRequest, PlyClaim, SearchClaim, Spec};
+use agon_arena::{GameRequest, Spec};
 use agon_coordinator::schedule::{Bout, Schedule};
 use agon_coordinator::store::RunState;
-use agon_records::rows::opening_text;
 use agon_records::{
-    BoutRows, GameRow, LimitKind, MoveRow, ProbeRow, ReadError, SearchColumns, Table, WriteError,
+    BoutRows, GameRow, MoveRow, ProbeRow, ReadError, Table, WriteError, check_game, check_probe,
 };
 use bytes::Bytes;
 use serde::Serialize;
 
 use crate::dataset::{Dataset, DatasetError, Part, Run};
-use crate::probe::decision;
 use crate::spans::Spans;
 
 /// What was checked of a run, and what is wrong with it.
@@ -100,9 +98,6 @@ fn only_problem(run: String, reason: String) -> Verified {
     Verified { run, problems: vec![problem], ..Verified::default() }
 }
 
-/// A fault of a game and the table whose row has it.
-type GameFault = (Table, String);
-
 struct Check {
     run: Run,
     schedule: Schedule,
@@ -141,7 +136,7 @@ impl Check {
             self.check_games(part, moves.remove(part.file_name()).as_ref());
         }
         // 3. Moves are published before their games: only in a run that goes on they may be alone.
-        for part in moves.values().filter(|_| self.run.state != RunState::Running).collect::<Vec<_>>() {
+        for part in moves.values().filter(|_| !self.run.state.is_open()).collect::<Vec<_>>() {
             self.problem(Some(part), None, None, "there is no part of games to these moves".to_string());
         }
         // 4. Probes.
@@ -278,9 +273,10 @@ impl Check {
             .collect();
         for (request, row) in requests.iter().zip(&rows.games) {
             let own = moves.remove(&row.game).unwrap_or_default();
-            if let Err((table, reason)) = check_game(&self.schedule, request, row, own) {
-                let part = if table == Table::Games { games_part } else { moves_part };
-                self.problem(Some(part), index, Some(row.game), reason);
+            let (spec, referee) = (self.schedule.spec(), self.schedule.referee());
+            if let Err(fault) = check_game(spec, referee, request, row, own) {
+                let part = if fault.table == Table::Games { games_part } else { moves_part };
+                self.problem(Some(part), index, Some(row.game), fault.reason);
             }
         }
         for game in moves.into_keys() {
@@ -306,7 +302,9 @@ impl Check {
                 continue;
             }
             for row in &bout.probes {
-                if let Err(reason) = check_probe(self.schedule.spec(), &scheduled, row) {
+                let Bout { players, opening, .. } = &scheduled;
+                let (spec, referee) = (self.schedule.spec(), self.schedule.referee());
+                if let Err(reason) = check_probe(spec, referee, players, opening, row) {
                     self.problem(Some(part), Some(index), Some(row.decision.game), reason);
                 }
             }
@@ -316,9 +314,11 @@ impl Check {
     /// Holes are where bouts failed, or were not played when the run ended.
     fn check_holes(&mut self, last_part: u64) {
         let Run { state, failed, committed, .. } = self.run;
+        // What is void is there and not counted.
+        let voided = self.run.voided.len() as u64;
         let found = self.seen.bouts();
         match state {
-            RunState::Decided | RunState::Cancelled if found + failed == committed => {}
+            RunState::Decided | RunState::Cancelled if found + failed == committed + voided => {}
             RunState::Decided | RunState::Cancelled => {
                 let reason = format!(
                     "there are {found} bouts, and the run's file counts {committed}, of which {failed} failed"
@@ -326,7 +326,7 @@ impl Check {
                 self.problem(None, None, None, reason);
             }
             // Parts may be newer than the run's file, but only the last of them.
-            RunState::Running | RunState::Done => {
+            RunState::Running | RunState::Paused | RunState::Done => {
                 let done = state == RunState::Done;
                 let holes = self.seen.holes(if done { self.schedule.bouts() } else { last_part });
                 let missing: u64 = holes.iter().map(|hole| hole.end() - hole.start() + 1).sum();
@@ -352,93 +352,4 @@ fn list(holes: &[RangeInclusive<u64>]) -> String {
         more if more > SHOWN => format!(" ({}, ...)", shown.join(", ")),
         _ => format!(" ({})", shown.join(", ")),
     }
-}
-
-/// Checks a game against what was asked for, and then by the rules.
-fn check_game(
-    schedule: &Schedule,
-    request: &GameRequest,
-    row: &GameRow,
-    moves: &[MoveRow],
-) -> Result<(), GameFault> {
-    let spec = schedule.spec();
-    let seated: Vec<&str> = request.seats.iter().map(|&player| spec.players[player].name.as_str()).collect();
-    let same = |column: &str, found: String, expected: String| {
-        let fault = || (Table::Games, format!("`{column}` is {found}, not {expected}"));
-        if found == expected { Ok(()) } else { Err(fault()) }
-    };
-    same("rules", row.rules.clone(), spec.game.name().to_string())?;
-    same("variant", row.variant.clone(), spec.game.parameters().to_string())?;
-    same("opening", row.opening.clone(), opening_text(&request.opening))?;
-    same("players", format!("{:?}", row.players), format!("{seated:?}"))?;
-    same("plies", row.plies.to_string(), moves.len().to_string())?;
-    let mut plies = Vec::with_capacity(moves.len());
-    for (ply, mv) in moves.iter().enumerate() {
-        let wrong = |reason: String| (Table::Moves, reason);
-        if usize::from(mv.ply) != ply {
-            return Err(wrong(format!("ply {ply} is missing or another is there twice")));
-        }
-        let search = mv.search.as_ref();
-        let player = search.map(|search| check_search(spec, search)).transpose();
-        plies.push(PlyClaim {
-            mv: &mv.mv,
-            seat: mv.seat.map(usize::from),
-            player: player.map_err(|reason| wrong(format!("ply {ply}: {reason}")))?,
-            legal: u32::from(mv.legal),
-            search: search.map(|search| SearchClaim {
-                nodes: search.nodes,
-                simulations: search.simulations,
-                depth: u32::from(search.depth),
-            }),
-        });
-    }
-    let claim = Claim { plies, payoffs: &row.payoffs, ending: &row.ending, seed: row.seed };
-    schedule.referee().verify(request, &claim).map_err(|fault| {
-        let table = if fault.ply.is_some() { Table::Moves } else { Table::Games };
-        (table, fault.to_string())
-    })
-}
-
-/// Checks what a search's columns say of its player, its limit and itself; the answer is the player's number.
-fn check_search(spec: &Spec, search: &SearchColumns) -> Result<usize, String> {
-    let number = spec.players.iter().position(|player| player.name == search.player);
-    let number = number.ok_or_else(|| format!("the run has no player `{}`", search.player))?;
-    let (kind, value) = LimitKind::of(spec.players[number].limit);
-    // What is left on a clock changes from move to move.
-    if search.limit_kind != kind || (kind != LimitKind::ClockMs && search.limit_value != value) {
-        let found = format!("{} {}", search.limit_kind.name(), search.limit_value);
-        return Err(format!("the limit is {found}, not {} {value}", kind.name()));
-    }
-    if !search.score.is_finite() {
-        return Err(format!("the score is {}", search.score));
-    }
-    if search.depth_nodes.len() != search.depth_time_us.len() {
-        return Err("`depth_nodes` and `depth_time_us` have different lengths".to_string());
-    }
-    Ok(number)
-}
-
-/// Checks the search of a probe against what was asked for, and then by the rules.
-fn check_probe(spec: &Spec, bout: &Bout, row: &ProbeRow) -> Result<(), String> {
-    let ProbeRow { position, moves, decision: found } = row;
-    let opening = &bout.opening;
-    if *position != opening.position.clone().unwrap_or_default() || *moves != opening.moves {
-        return Err("the position is not the one that the spec asks for".to_string());
-    }
-    if usize::from(found.ply) != moves.split_ascii_whitespace().count() {
-        return Err(format!("`ply` is {}, and the position has another number of moves", found.ply));
-    }
-    let search = found.search.as_ref().ok_or("there is no search")?;
-    let number = check_search(spec, search)?;
-    if bout.players[usize::from(found.game)] != number {
-        return Err(format!("it is not the turn of `{}` to search", search.player));
-    }
-    let rules = decision(&spec.game, opening, &found.mv).map_err(|error| error.to_string())?;
-    if found.seat.map(usize::from) != rules.seat || u64::from(found.legal) != rules.legal {
-        return Err(format!("seat and legal moves are {:?} and {}", rules.seat, rules.legal));
-    }
-    if !rules.has_move {
-        return Err(format!("`{}` is not legal", found.mv));
-    }
-    Ok(())
 }

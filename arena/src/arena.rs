@@ -4,7 +4,6 @@
 //! of what goes in: tables, trees and lists start empty in each game, and seeds are derived from the place in the run.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 use agon_games::line::{MoveError, follow};
 use agon_games::random::seeded;
@@ -13,7 +12,7 @@ use agon_games::{
     Visitor,
 };
 use agon_search::clock::{Clock, ThreadClock, WallClock};
-use agon_search::{Budget, Limit};
+use agon_search::{Budget, Limit, Watched};
 
 use crate::config::PlayerConfig;
 use crate::error::ConfigError;
@@ -68,8 +67,8 @@ pub struct Surroundings {
     pub wall: Arc<dyn Clock>,
     /// The processor time of the thread that plays.
     pub cpu: Arc<dyn Clock>,
-    /// Raised to end a search or a game early.
-    pub interrupt: Arc<AtomicBool>,
+    /// Ends a search or a game early, and shows that one is running.
+    pub watched: Arc<Watched>,
 }
 
 impl Surroundings {
@@ -78,17 +77,17 @@ impl Surroundings {
         Surroundings {
             wall: Arc::new(WallClock::start()),
             cpu: Arc::new(ThreadClock),
-            interrupt: Arc::new(AtomicBool::new(false)),
+            watched: Arc::default(),
         }
     }
 
     fn budget(&self, limit: Limit) -> Budget {
         let clock = if matches!(limit, Limit::Cpu(_)) { &self.cpu } else { &self.wall };
-        Budget::start(limit, Arc::clone(clock)).interrupted_by(Arc::clone(&self.interrupt))
+        Budget::start(limit, Arc::clone(clock)).watched_by(Arc::clone(&self.watched))
     }
 
     fn interrupted(&self) -> bool {
-        self.interrupt.load(std::sync::atomic::Ordering::Relaxed)
+        self.watched.is_interrupted()
     }
 }
 
@@ -112,6 +111,15 @@ pub struct GameRequest {
     pub limits: Vec<Limit>,
     /// Where its randomness comes from.
     pub place: Place,
+}
+
+/// A position in which a player decides.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Decision {
+    /// The seat that decides.
+    pub seat: usize,
+    /// How many moves it has.
+    pub legal: u64,
 }
 
 /// A game and the players who know it.
@@ -172,10 +180,26 @@ impl Arena {
         self.board.random_turn(place.opening_seed(), turn).ok_or(PlayError::NoTurn { turn })
     }
 
+    /// The opening in the words that the game itself writes, where a game can go on from there. What is recorded of a
+    /// game has these words.
+    pub fn settle(&self, opening: &Opening) -> Result<Opening, PlayError> {
+        self.board.settle(opening)
+    }
+
     /// The key of the position that an opening leads to, where a game can go on from there: lines that transpose into
     /// each other have one key.
     pub fn decision_key(&self, opening: &Opening) -> Result<u64, PlayError> {
         self.board.decision_key(opening)
+    }
+
+    /// Whose decision an opening leads to. Where nobody decides there is an error.
+    pub fn decision(&self, opening: &Opening) -> Result<Decision, PlayError> {
+        self.board.decision(opening)
+    }
+
+    /// Checks by the rules that a move can be the answer to the position that an opening leads to.
+    pub fn verify_answer(&self, opening: &Opening, mv: &str) -> Result<(), Fault> {
+        self.board.verify_answer(opening, mv)
     }
 
     /// Checks by the rules a game that somebody says was played as asked. No player is needed for it.
@@ -221,7 +245,13 @@ trait Board: Send {
 
     fn random_turn(&self, seed: u64, turn: u32) -> Option<String>;
 
+    fn settle(&self, opening: &Opening) -> Result<Opening, PlayError>;
+
     fn decision_key(&self, opening: &Opening) -> Result<u64, PlayError>;
+
+    fn decision(&self, opening: &Opening) -> Result<Decision, PlayError>;
+
+    fn verify_answer(&self, opening: &Opening, mv: &str) -> Result<(), Fault>;
 
     fn verify(&self, request: &GameRequest, claim: &Claim<'_>) -> Result<(), Fault>;
 }
@@ -419,11 +449,46 @@ impl<G: Complete> Board for Typed<G> {
         })
     }
 
+    fn settle(&self, opening: &Opening) -> Result<Opening, PlayError> {
+        let mut position = self.first(opening)?;
+        let mut moves = String::new();
+        for (index, word) in opening.moves.split_ascii_whitespace().enumerate() {
+            let Some(mv) = position.parse_move(word) else {
+                return Err(MoveError::new(&position, index + 1, word).into());
+            };
+            if index > 0 {
+                moves.push(' ');
+            }
+            position.write_move(mv, &mut moves);
+            position.play(mv);
+        }
+        if position.turn() == Turn::Over {
+            return Err(nothing_to_search(&position, "leave out the last moves"));
+        }
+        Ok(Opening { position: opening.position.clone(), moves })
+    }
+
     fn decision_key(&self, opening: &Opening) -> Result<u64, PlayError> {
         let position = self.after_opening(opening)?;
         match position.turn() {
             Turn::Over => Err(nothing_to_search(&position, "leave out the last moves")),
             _ => Ok(position.key()),
+        }
+    }
+
+    fn decision(&self, opening: &Opening) -> Result<Decision, PlayError> {
+        let position = self.after_opening(opening)?;
+        let Turn::Player(seat) = position.turn() else {
+            return Err(nothing_to_search(&position, "name a position where a player decides"));
+        };
+        Ok(Decision { seat: seat.index(), legal: position.count(&mut Vec::new()) })
+    }
+
+    fn verify_answer(&self, opening: &Opening, mv: &str) -> Result<(), Fault> {
+        let position = self.after_opening(opening).map_err(|error| Fault::of_game(error.to_string()))?;
+        match position.parse_move(mv) {
+            Some(_) => Ok(()),
+            None => Err(Fault::of_game(format!("`{mv}` is not legal"))),
         }
     }
 
@@ -458,8 +523,8 @@ impl<G: Complete> Typed<G> {
     }
 }
 
-/// How a game ends whose clock ran out.
-pub(crate) const TIME_FORFEIT: &str = "time forfeit";
+/// How a game ends whose clock ran out. The last move of such a game was too late and is not played.
+pub const TIME_FORFEIT: &str = "time forfeit";
 
 /// The payoff of a seat: by the rules, or all others share the win over the seat whose clock ran out.
 pub(crate) fn end_payoff<G: Complete>(position: &G, forfeit: Option<Seat>, seat: Seat) -> i32 {
@@ -515,6 +580,14 @@ pub struct BoutRequest {
 }
 
 impl BoutRequest {
+    /// The same with limits of time multiplied by a factor.
+    pub fn scaled(mut self, factor: f64) -> BoutRequest {
+        for limit in &mut self.limits {
+            *limit = crate::limit::scaled(*limit, factor);
+        }
+        self
+    }
+
     /// The games of the bout: in game `r` each player sits `r` seats further back, until everybody sits as at first.
     pub fn games(&self) -> impl Iterator<Item = GameRequest> + '_ {
         rotations(&self.players).enumerate().map(|(rotation, seats)| GameRequest {

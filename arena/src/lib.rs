@@ -18,7 +18,7 @@ pub mod signature;
 pub mod spec;
 
 pub use algorithms::{ALGORITHMS, AlgorithmInfo, Family};
-pub use arena::{Arena, BoutRequest, GameRequest, Opening, PlayError, Surroundings};
+pub use arena::{Arena, BoutRequest, Decision, GameRequest, Opening, PlayError, Surroundings, TIME_FORFEIT};
 pub use config::PlayerConfig;
 pub use error::ConfigError;
 pub use limit::parse_limit;

@@ -1,5 +1,6 @@
 //! Limits from text and from TOML.
 
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use agon_search::Limit;
@@ -59,6 +60,36 @@ pub fn read_limit(table: &DeTable<'_>) -> Result<Limit, ConfigError> {
     match limits[..] {
         [limit] if increment.is_none() || clock.is_some() => Ok(limit),
         _ => Err(ConfigError { span: None, reason: format!("a limit is exactly one: {FORM}") }),
+    }
+}
+
+/// Nodes a second of the [known answers](crate::signature::known_answers) on the machine that limits of time are meant
+/// for where a spec says `normalise`.
+pub const REFERENCE_SPEED: f64 = 2_000_000.0;
+
+/// What limits of time may be multiplied by. A machine further from the reference cannot stand in for it.
+pub const FACTORS: RangeInclusive<f64> = 0.05..=20.0;
+
+/// What limits of time are multiplied by where the fixed searches run at this speed: a machine that is twice as fast has
+/// half the time. In steps of a thousandth, so that the factor reads back exactly as it was used.
+pub fn speed_factor(speed: f64) -> f64 {
+    let factor = (REFERENCE_SPEED / speed.max(1.0)).clamp(*FACTORS.start(), *FACTORS.end());
+    (factor * 1000.0).round() / 1000.0
+}
+
+/// A limit of time multiplied by a factor; other limits as they are.
+pub fn scaled(limit: Limit, factor: f64) -> Limit {
+    if factor == 1.0 {
+        return limit;
+    }
+    let time = |time: Duration| time.mul_f64(factor);
+    match limit {
+        Limit::Wall(limit) => Limit::Wall(time(limit)),
+        Limit::Cpu(limit) => Limit::Cpu(time(limit)),
+        Limit::Clock { remaining, increment } => {
+            Limit::Clock { remaining: time(remaining), increment: time(increment) }
+        }
+        Limit::Nodes(_) | Limit::Depth(_) => limit,
     }
 }
 

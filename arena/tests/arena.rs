@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "in a test a panic is the report")]
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use agon_arena::algorithms::fitting;
@@ -133,7 +133,7 @@ impl Clock for Stepping {
 
 fn stepping(step: Duration) -> Surroundings {
     let clock = || Arc::new(Stepping { step, asked: AtomicU64::new(0) });
-    Surroundings { wall: clock(), cpu: clock(), interrupt: Arc::new(AtomicBool::new(false)) }
+    Surroundings { wall: clock(), cpu: clock(), watched: Arc::default() }
 }
 
 #[test]
@@ -220,7 +220,7 @@ fn a_clock_that_runs_out_loses() {
 fn an_interrupt_ends_a_game() {
     let spec = game("othello");
     let surroundings = Surroundings::system();
-    let flag = Arc::clone(&surroundings.interrupt);
+    let watched = Arc::clone(&surroundings.watched);
     let mut arena = Arena::new(&spec, &[player(&spec, "pvs")], surroundings).unwrap();
     let request = GameRequest {
         opening: Opening::default(),
@@ -231,7 +231,9 @@ fn an_interrupt_ends_a_game() {
     let mut plies = 0;
     let outcome = arena.play(&request, &mut |_| {
         plies += 1;
-        flag.store(plies == 5, Ordering::Relaxed);
+        if plies == 5 {
+            watched.interrupt();
+        }
     });
     assert_eq!((outcome, plies), (Err(PlayError::Interrupted), 5));
 }

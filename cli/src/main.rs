@@ -60,9 +60,27 @@ enum Command {
     /// Follow a run to its end
     Watch(commands::cluster::watch::Watch),
     /// End a run; what it has played stays
-    Cancel(commands::cluster::cancel::Cancel),
+    Cancel(commands::cluster::steer::Steer),
+    /// Lend nothing more of a run until it is resumed
+    Pause(commands::cluster::steer::Steer),
+    /// Let a paused run go on
+    Resume(commands::cluster::steer::Steer),
+    /// Change which runs are played first
+    Prioritise(commands::cluster::steer::Prioritise),
+    /// Take bouts out of the count, and play anew those that are not exported
+    Void(commands::cluster::steer::Void),
     /// List the workers of a coordinator
     Workers(commands::cluster::workers::Workers),
+    /// Give a worker nothing more until it is trusted again
+    Quarantine(commands::cluster::workers::Quarantine),
+    /// Trust a worker again that is in quarantine
+    Trust(commands::cluster::workers::OneWorker),
+    /// Ask a worker to finish what it plays and end
+    Drain(commands::cluster::workers::OneWorker),
+    /// Read what was written down about workers and runs
+    Audit(commands::cluster::audit::Audit),
+    /// List the games of a run, show one, or write them for other programs
+    Games(commands::games::Games),
     /// Check a dataset: every bout once, every game complete and legal
     Verify(commands::verify::Verify),
     /// Play recorded games again and compare them bit by bit
@@ -96,8 +114,17 @@ fn main() -> ExitCode {
         Command::Submit(command) => command.run(),
         Command::List(command) => command.run(),
         Command::Watch(command) => command.run(),
-        Command::Cancel(command) => command.run(),
+        Command::Cancel(command) => command.cancel(),
+        Command::Pause(command) => command.pause(),
+        Command::Resume(command) => command.resume(),
+        Command::Prioritise(command) => command.run(),
+        Command::Void(command) => command.run(),
         Command::Workers(command) => command.run(),
+        Command::Quarantine(command) => command.run(),
+        Command::Trust(command) => command.trust(),
+        Command::Drain(command) => command.drain(),
+        Command::Audit(command) => command.run(),
+        Command::Games(command) => command.run(),
         Command::Verify(command) => command.run(),
         Command::Replay(command) => command.run(),
         Command::Bench(command) => command.run(),

@@ -2,6 +2,8 @@
 
 use std::io::{self, Write};
 
+use agon_games::exchange::Moment;
+
 /// Which side a column's cells lean to.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Align {
@@ -84,6 +86,16 @@ fn folded(text: &str, room: usize) -> Vec<String> {
     lines
 }
 
+/// A text of at most so many characters: what is cut off shows as two dots.
+pub fn shortened(text: &str, room: usize) -> String {
+    if text.chars().count() <= room {
+        return text.to_string();
+    }
+    let mut cut: String = text.chars().take(room.saturating_sub(2)).collect();
+    cut.push_str("..");
+    cut
+}
+
 /// A number with few digits and a unit of thousands: `7.03 k`, `224 M`.
 pub fn rate(number: f64) -> String {
     let (scaled, unit) = match number {
@@ -146,6 +158,12 @@ pub fn write_words(heading: &str, words: &[impl AsRef<str>], out: &mut impl Writ
     writeln!(out, "{line}")
 }
 
+/// Microseconds since 1970 as a date and a time, UTC, to the second.
+pub fn utc(microseconds: i64) -> String {
+    let Moment { year, month, day, hour, minute, second, .. } = Moment::from_unix_microseconds(microseconds);
+    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -166,6 +184,14 @@ mod tests {
     }
 
     #[test]
+    fn what_is_too_long_is_cut() {
+        assert_eq!(
+            ["", "abcd", "abcde", "äöüßé"].map(|text| shortened(text, 4)),
+            ["", "abcd", "ab..", "äö.."]
+        );
+    }
+
+    #[test]
     fn the_last_column_is_folded() {
         let mut table = Table::new(&[("name", Align::Left), ("about", Align::Left)]);
         table.row(["a".to_string(), "word ".repeat(20).trim_end().to_string()]);
@@ -182,5 +208,19 @@ mod tests {
         let mut text = Vec::new();
         table.write(&mut text).unwrap();
         assert_eq!(String::from_utf8(text).unwrap(), "name    n\na     100\n");
+    }
+
+    #[test]
+    fn dates_are_those_of_the_calendar() {
+        for (seconds, text) in [
+            (0, "1970-01-01T00:00:00Z"),
+            (951_782_400, "2000-02-29T00:00:00Z"),
+            (1_794_843_296, "2026-11-16T15:34:56Z"),
+            (4_107_542_399, "2100-02-28T23:59:59Z"),
+            (4_107_542_400, "2100-03-01T00:00:00Z"),
+            (-1, "1969-12-31T23:59:59Z"),
+        ] {
+            assert_eq!(utc(seconds * 1_000_000), text);
+        }
     }
 }

@@ -11,7 +11,7 @@ const LOCK: &str = "coordinator.lock";
 /// The least that SQLite writes, in bytes.
 const SMALLEST_PAGE: u64 = 512;
 /// The state file.
-pub(crate) const STATE: &str = "coordinator.sqlite";
+pub const STATE: &str = "coordinator.sqlite";
 
 /// Why a folder cannot be used.
 #[derive(Debug, thiserror::Error)]

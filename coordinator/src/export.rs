@@ -4,12 +4,15 @@
 //! so that doing it again after a crash changes nothing. A bout's moves are published before its games: whoever sees a
 //! game sees its moves.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
-use std::sync::Arc;
-use std::time::Duration;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
-use agon_proto::{Assembled, Assembler, Lease, v1};
-use agon_records::BoutRows;
+use agon_arena::Spec;
+use agon_proto::{Assembler, Lease, v1};
+use agon_records::{BoutRows, GameRow, Table};
+use bytes::Bytes;
 use object_store::path::Path;
 use object_store::{ObjectStore, ObjectStoreExt as _, PutMode, PutOptions};
 use prost::Message as _;
@@ -17,7 +20,9 @@ use serde_json::json;
 use tracing::{info, warn};
 
 use crate::hall::{Hall, Obstacle};
-use crate::store::{RunState, StoreError};
+use crate::leases::BoutKey;
+use crate::standings::{Summary, seal};
+use crate::store::{BoutSummary, RunState, StoreError, StoredCell};
 
 /// How long a store that does not answer is left alone before it is tried again.
 const RETRY: Duration = Duration::from_secs(2);
@@ -51,6 +56,9 @@ pub enum ExportError {
     /// Rows that are no table.
     #[error(transparent)]
     Records(#[from] agon_records::WriteError),
+    /// A part that does not read back.
+    #[error("a part does not read back: {0}")]
+    Read(#[from] agon_records::ReadError),
 }
 
 /// Where the dataset lies.
@@ -90,6 +98,70 @@ impl Dataset {
         self.sync(name)
     }
 
+    /// The content digest of a bout that has left for the dataset, if it is there.
+    pub async fn content(&self, run: &str, bout: u64) -> Result<Option<[u8; 32]>, ExportError> {
+        let mut rows = BoutRows::default();
+        if let Some(bytes) = self.part_with(Table::Probes, run, bout).await? {
+            rows.probes = agon_records::read_probes(bytes)?;
+            rows.probes.retain(|row| row.decision.bout == bout);
+        }
+        if let Some(bytes) = self.part_with(Table::Games, run, bout).await? {
+            rows.games = agon_records::read_games(bytes)?;
+            rows.games.retain(|row| row.bout == bout);
+        }
+        if let Some(bytes) = self.part_with(Table::Moves, run, bout).await? {
+            rows.moves = agon_records::read_moves(bytes)?;
+            rows.moves.retain(|row| row.bout == bout);
+        }
+        let found = !(rows.games.is_empty() && rows.probes.is_empty());
+        Ok(found.then(|| agon_records::content_digest(&rows)))
+    }
+
+    /// The names and bouts of the parts of a run.
+    async fn parts(&self, table: Table, run: &str) -> Result<Vec<(Path, u64, u64)>, ExportError> {
+        let folder = Path::from(format!("{}/run={run}", table.name()));
+        let listed = self.store.list_with_delimiter(Some(&folder)).await?;
+        let part = |place: Path| {
+            let name = place.filename()?.strip_prefix("part-")?.strip_suffix(".parquet")?;
+            let (first, last) = name.split_once('-')?;
+            Some((place.clone(), first.parse().ok()?, last.parse().ok()?))
+        };
+        Ok(listed.objects.into_iter().filter_map(|object| part(object.location)).collect())
+    }
+
+    /// The part that a bout must be in.
+    async fn part_with(&self, table: Table, run: &str, bout: u64) -> Result<Option<Bytes>, ExportError> {
+        let parts = self.parts(table, run).await?;
+        match parts.into_iter().find(|(_, first, last)| (*first..=*last).contains(&bout)) {
+            Some((place, ..)) => Ok(Some(self.store.get(&place).await?.bytes().await?)),
+            None => Ok(None),
+        }
+    }
+
+    /// Every exported bout of a run that `wanted` says of its first game, with what the standings know of it.
+    pub(crate) async fn bouts(
+        &self,
+        spec: &Spec,
+        run: &str,
+        wanted: impl Fn(&GameRow) -> bool,
+    ) -> Result<Vec<(u64, Summary)>, ExportError> {
+        let mut found = Vec::new();
+        for (place, first, last) in self.parts(Table::Games, run).await? {
+            let games = agon_records::read_games(self.store.get(&place).await?.bytes().await?)?;
+            let mut bouts: BTreeSet<u64> = BTreeSet::new();
+            bouts.extend(games.iter().filter(|row| wanted(row)).map(|row| row.bout));
+            if bouts.is_empty() {
+                continue;
+            }
+            let moves = Path::from(part_name(Table::Moves, run, first, last));
+            let moves = agon_records::read_moves(self.store.get(&moves).await?.bytes().await?)?;
+            let chosen = BoutRows::by_bout(games, moves, []).into_iter();
+            let chosen = chosen.filter(|(bout, _)| bouts.contains(bout));
+            found.extend(chosen.map(|(bout, rows)| (bout, Summary::new(spec, &rows))));
+        }
+        Ok(found)
+    }
+
     /// Waits until a local file and its name are on disk.
     fn sync(&self, name: &str) -> Result<(), ExportError> {
         if let Some(folder) = &self.folder {
@@ -107,10 +179,10 @@ impl Dataset {
 }
 
 /// Writes parts as bouts are committed, for as long as the coordinator lives.
-pub(crate) async fn export(hall: Arc<Hall>, dataset: Dataset, part_bouts: u64) {
+pub(crate) async fn export(hall: Arc<Hall>, part_bouts: u64) {
     loop {
         for run in hall.run_ids() {
-            while let Err(error) = export_run(&hall, &dataset, &run, part_bouts).await {
+            while let Err(error) = export_run(&hall, &run, part_bouts).await {
                 warn!(run, %error, "a part could not be written; it is tried again");
                 hall.set_obstacle(Obstacle::Dataset, Some(format!("{run}: {error}")));
                 tokio::time::sleep(RETRY).await;
@@ -121,96 +193,200 @@ pub(crate) async fn export(hall: Arc<Hall>, dataset: Dataset, part_bouts: u64) {
     }
 }
 
+/// What the exporter needs to know of a run.
+struct Look {
+    state: RunState,
+    prefix: u64,
+    total: u64,
+    exported: u64,
+    described: bool,
+}
+
+impl Look {
+    fn at(hall: &Hall, id: &str) -> Option<Look> {
+        hall.with_run(id, |run| Look {
+            state: run.state,
+            prefix: run.ledger.prefix(),
+            total: run.ledger.total(),
+            exported: run.exported,
+            described: run.described,
+        })
+    }
+}
+
 /// Writes what there is to write of a run, and ends it when that was the last.
-async fn export_run(hall: &Hall, dataset: &Dataset, id: &str, part_bouts: u64) -> Result<(), ExportError> {
-    let look = hall.with_run(id, |run| (run.state, run.ledger.prefix(), run.ledger.total(), run.exported));
-    let Some((state, prefix, total, exported)) = look else { return Ok(()) };
-    if state == RunState::Done || (state != RunState::Running && exported == total) {
+async fn export_run(hall: &Hall, id: &str, part_bouts: u64) -> Result<(), ExportError> {
+    let _alone = hall.exporting.lock().await;
+    let Some(look) = Look::at(hall, id) else { return Ok(()) };
+    if look.exported == look.total && !look.state.is_open() && look.described {
         return Ok(());
     }
-    // 1. Parts that were assigned before a crash.
-    let parts = hall.store.parts(id.to_string()).await?;
-    let mut next = 0;
-    for (first, last, written) in parts {
-        if !written {
-            write_part(hall, dataset, id, first, last).await?;
-        }
-        next = last + 1;
+    let before = look.exported;
+    // 1. A part that was assigned before a crash.
+    if let Some((first, last)) = hall.store.open_part(id.to_string()).await? {
+        write_part(hall, id, first, last).await?;
     }
-    // 2. Full parts of the prefix; the rest when no more bouts will come.
-    let over = state != RunState::Running || prefix == total;
-    let end = if state == RunState::Running { prefix } else { total };
-    while next < end && (over || end - next >= part_bouts) {
-        let last = (next + part_bouts).min(end) - 1;
-        hall.store.assign_part(id.to_string(), next, last).await?;
-        write_part(hall, dataset, id, next, last).await?;
-        next = last + 1;
+    // 2. What is done without holes, in full parts; the rest when no more bouts will come.
+    while let Some((first, last)) = next_part(hall, id, part_bouts).await? {
+        hall.store.assign_part(id.to_string(), first, last).await?;
+        write_part(hall, id, first, last).await?;
     }
-    hall.with_run(id, |run| run.exported = next);
     // 3. The end.
-    if state == RunState::Running && prefix == total && next == total {
+    let Some(look) = Look::at(hall, id) else { return Ok(()) };
+    if look.state.is_open() && look.exported == look.total {
         hall.store.set_state(id.to_string(), RunState::Done, None).await?;
         hall.end_run(id, RunState::Done, None, "the run is done");
         info!(run = id, "the run is done");
+    } else if !look.state.is_open() {
+        // Bouts that were never played are as good as exported.
+        mark_exported(hall, id, look.total, &[]).await?;
     }
-    write_run(hall, dataset, id).await?;
-    hall.changed();
+    if look.exported > before || !look.described || !look.state.is_open() || look.exported == look.total {
+        write_run(hall, id).await?;
+        hall.with_run(id, |run| run.described = true);
+        hall.changed();
+    }
     Ok(())
 }
 
-async fn write_part(
+/// The bouts of the next part, where there is one.
+async fn next_part(hall: &Hall, id: &str, part_bouts: u64) -> Result<Option<(u64, u64)>, ExportError> {
+    let Some(Look { state, prefix, total, exported, .. }) = Look::at(hall, id) else { return Ok(None) };
+    if state.is_open() {
+        let full = prefix - exported >= part_bouts || (prefix == total && exported < total);
+        return Ok(full.then(|| (exported, (exported + part_bouts).min(prefix) - 1)));
+    }
+    // A run that has ended takes no more bouts: what the store has is all there will be.
+    let left = hall.store.summaries(id.to_string(), exported, u64::MAX).await?;
+    let part = left.iter().take(part_bouts as usize);
+    Ok(part.clone().next().zip(part.last()).map(|(first, last)| (first.bout, last.bout)))
+}
+
+async fn write_part(hall: &Hall, id: &str, first: u64, last: u64) -> Result<(), ExportError> {
+    let started = Instant::now();
+    let bouts = hall.store.summaries(id.to_string(), first, last).await?;
+    let rows = rows_of(hall, id, &bouts).await?;
+    let name = |table: Table| part_name(table, id, first, last);
+    if !rows.probes.is_empty() {
+        hall.dataset.put_once(&name(Table::Probes), agon_records::write_probes(&rows.probes)?).await?;
+    }
+    if !rows.games.is_empty() {
+        hall.dataset.put_once(&name(Table::Moves), agon_records::write_moves(&rows.moves)?).await?;
+        hall.dataset.put_once(&name(Table::Games), agon_records::write_games(&rows.games)?).await?;
+    }
+    mark_exported(hall, id, last + 1, &bouts).await?;
+    hall.metrics.part_written(started);
+    Ok(())
+}
+
+fn part_name(table: Table, run: &str, first: u64, last: u64) -> String {
+    format!("{}/run={run}/part-{first:010}-{last:010}.parquet", table.name())
+}
+
+/// Lets bouts leave the state for the dataset: only what is counted of them stays.
+async fn mark_exported(
     hall: &Hall,
-    dataset: &Dataset,
     id: &str,
-    first: u64,
-    last: u64,
+    exported: u64,
+    bouts: &[BoutSummary],
 ) -> Result<(), ExportError> {
-    let payloads = hall.store.payloads(id.to_string(), first, last).await?;
+    let look = hall.with_run(id, |run| (run.folded.clone(), run.standings.deciding_bout()));
+    let Some((mut folded, decided)) = look else { return Ok(()) };
+    let mut cells: BTreeMap<(String, u64), [u64; 3]> = BTreeMap::new();
+    for row in bouts {
+        let summary = Summary::read(row);
+        match &summary {
+            Some(summary) => folded.add(summary),
+            None => folded.add_failed(),
+        }
+        if decided.is_none_or(|decided| row.bout <= decided) {
+            folded.test(summary.as_ref());
+        }
+        if let Some((pairing, outcome)) = summary.as_ref().and_then(Summary::cell) {
+            cells.entry((row.worker.clone(), pairing)).or_default()[outcome] += 1;
+        }
+    }
+    let cells = cells
+        .into_iter()
+        .map(|((worker, pairing), outcomes)| StoredCell { worker, pairing, outcomes })
+        .collect();
+    hall.store.part_written(id.to_string(), exported, seal(&folded), cells).await?;
+    hall.with_run(id, |run| {
+        run.exported = exported;
+        run.folded = folded;
+    });
+    Ok(())
+}
+
+/// The rows of bouts: those that came lately are at hand, the others are read from the state.
+async fn rows_of(hall: &Hall, id: &str, bouts: &[BoutSummary]) -> Result<BoutRows, ExportError> {
     let mut rows = BoutRows::default();
-    for (bout, payload) in payloads {
-        let unreadable = |reason: String| ExportError::Unreadable { bout, reason };
-        let more = read_back(hall, &payload).map_err(unreadable)?;
+    for row in bouts.iter().filter(|row| !row.failed) {
+        let bout = row.bout;
+        let key = BoutKey { run: id.to_string(), bout };
+        let more = match hall.recent.take(&key) {
+            Some(more) => more,
+            None => read_back(hall, id, bout).await?,
+        };
         rows.games.extend(more.games);
         rows.moves.extend(more.moves);
         rows.probes.extend(more.probes);
     }
-    let name = |table: &str| format!("{table}/run={id}/part-{first:010}-{last:010}.parquet");
-    if !rows.probes.is_empty() {
-        dataset.put_once(&name("probes"), agon_records::write_probes(&rows.probes)?).await?;
-    }
-    if !rows.games.is_empty() {
-        dataset.put_once(&name("moves"), agon_records::write_moves(&rows.moves)?).await?;
-        dataset.put_once(&name("games"), agon_records::write_games(&rows.games)?).await?;
-    }
-    hall.store.part_written(id.to_string(), first, last).await?;
-    Ok(())
+    Ok(rows)
 }
 
 /// The rows of a bout from its stored messages, through the same checks as when they came.
-fn read_back(hall: &Hall, mut payload: &[u8]) -> Result<BoutRows, String> {
-    let mut assembler: Option<Assembler> = None;
-    while !payload.is_empty() {
-        let message =
-            v1::Submission::decode_length_delimited(&mut payload).map_err(|error| error.to_string())?;
-        if assembler.is_none() {
-            let lease = Lease::required(message.lease.clone()).map_err(|error| error.to_string())?;
-            let (spec, bout, _) = hall.lent(&lease).ok_or_else(|| "its run is not known".to_string())?;
-            assembler = Some(Assembler::new(spec, bout).map_err(|error| error.to_string())?);
-        }
-        let outcome = match &mut assembler {
-            Some(assembler) => assembler.accept(message).map_err(|error| error.to_string())?,
-            None => None,
-        };
-        if let Some(Assembled::Whole(whole)) = outcome {
-            return Ok(whole.rows);
+async fn read_back(hall: &Hall, id: &str, bout: u64) -> Result<BoutRows, ExportError> {
+    let unreadable = |reason: String| ExportError::Unreadable { bout, reason };
+    let payload = hall.store.payload(id.to_string(), bout).await?;
+    let message = v1::Submission::decode_length_delimited(&payload[..]);
+    let lease = message.map_err(|error| unreadable(error.to_string()))?.lease;
+    let lease = Lease::required(lease).map_err(|error| unreadable(error.to_string()))?;
+    let lent = hall.lent(&lease).ok_or_else(|| unreadable("its run is not known".to_string()))?;
+    Assembler::read(lent.0, lent.1, &payload).map_err(|error| unreadable(error.to_string()))
+}
+
+/// Rows of bouts that are stored and not yet exported, so that they need not be read back. Losing them loses nothing.
+#[derive(Default)]
+pub(crate) struct Recent(Mutex<(BTreeMap<BoutKey, BoutRows>, usize)>);
+
+/// Rows that are kept at most.
+const MOST_RECENT: usize = 400_000;
+
+impl Recent {
+    /// Keeps the rows of a bout, where there is room.
+    pub(crate) fn keep(&self, key: BoutKey, rows: BoutRows) {
+        let mut guard = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let (bouts, count) = &mut *guard;
+        let more = rows.moves.len() + rows.probes.len();
+        if *count + more <= MOST_RECENT {
+            *count += more;
+            bouts.insert(key, rows);
         }
     }
-    Err("its messages have no end".to_string())
+
+    fn take(&self, key: &BoutKey) -> Option<BoutRows> {
+        let mut guard = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let (bouts, count) = &mut *guard;
+        let rows = bouts.remove(key)?;
+        *count -= rows.moves.len() + rows.probes.len();
+        Some(rows)
+    }
+
+    /// Forgets a run whose bouts are taken away.
+    pub(crate) fn forget(&self, run: &str) {
+        let mut guard = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let (bouts, count) = &mut *guard;
+        bouts.retain(|key, _| key.run != run);
+        *count = bouts.values().map(|rows| rows.moves.len() + rows.probes.len()).sum();
+    }
 }
 
 /// What a reader of the dataset needs to know of a run.
-async fn write_run(hall: &Hall, dataset: &Dataset, id: &str) -> Result<(), ExportError> {
+pub(crate) async fn write_run(hall: &Hall, id: &str) -> Result<(), ExportError> {
     let told = hall.with_run(id, |run| {
+        // A run that goes on is told by all that is done; of one that has ended all that is done is exported.
+        let committed = if run.state.is_open() { run.standings.tally() } else { &run.folded };
         let digest = run.source.canonical().map(|text| blake3::hash(text.as_bytes()).to_hex().to_string());
         json!({
             "run": id,
@@ -223,19 +399,20 @@ async fn write_run(hall: &Hall, dataset: &Dataset, id: &str) -> Result<(), Expor
             "players": run.spec.players.iter().map(|player| player.name.as_str()).collect::<Vec<_>>(),
             "seed": run.spec.seed,
             "bouts": run.ledger.total(),
-            "committed": run.ledger.done(),
-            "failed": run.failed,
-            "games": run.standings.games(),
+            "committed": committed.bouts,
+            "failed": committed.failed,
+            "games": committed.games,
             "state": run.state.name(),
             "submitted_us": run.submitted_us,
             "abandoned": run.abandoned,
             "deciding_bout": run.decided,
-            "voided": [],
+            "priority": run.priority,
+            "voided": run.voided,
         })
     });
     if let Some(told) = told {
         let text = serde_json::to_string_pretty(&told).expect("a run is plain data");
-        dataset.put(&format!("runs/{id}.json"), (text + "\n").into_bytes()).await?;
+        hall.dataset.put(&format!("runs/{id}.json"), (text + "\n").into_bytes()).await?;
     }
     Ok(())
 }

@@ -3,21 +3,22 @@
 use std::collections::HashMap;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use agon_arena::{Arena, Claim, Fault, PlyClaim, SearchClaim, Spec};
+use agon_arena::{Arena, Spec};
 use agon_proto::v1::worker_message::Kind;
 use agon_proto::{Assembled, Assembler, Bout, Heartbeat, Hello, Lease, PROTOCOLS, Returned, WholeBout, v1};
-use agon_records::{BoutRows, LimitKind, MoveRow};
-use prost::Message as _;
+use agon_records::{BoutRows, check_bout, check_probe};
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::{ReceiverStream, UnboundedReceiverStream};
 use tokio_stream::{Stream, StreamExt as _};
 use tonic::{Request, Response, Status, Streaming};
 use tracing::{error, warn};
 
+use crate::checks::Digest;
 use crate::hall::{Arrival, Hall, Obstacle};
-use crate::standings::Summary;
+use crate::leases::BoutKey;
+use crate::standings::{Summary, seal};
 use crate::store::{NewBout, RunState, StoreError, Stored};
 
 /// How long a worker has for its hello.
@@ -101,6 +102,7 @@ impl v1::worker_server::Worker for Fleet {
                         let (hall, out) = (Arc::clone(&hall), out.clone());
                         tokio::spawn(async move {
                             let answer = settle(&hall, finished).await;
+                            hall.metrics.submission(outcome_name(&answer));
                             let _ = out.send(Ok(answer)).await;
                         });
                         continue;
@@ -161,8 +163,6 @@ fn hear(hall: &Hall, worker: &str, session: u64, message: v1::WorkerMessage) -> 
 struct Incoming {
     assembler: Assembler,
     referee: Arc<Mutex<Arena>>,
-    /// The messages as they will be stored.
-    payload: Vec<u8>,
 }
 
 /// A bout of which everything has arrived.
@@ -186,7 +186,7 @@ fn take(
         if let Some(v1::submission::Kind::Head(head)) = &message.kind
             && let Some(reason) = hall.doubt(&lease, &head.worker)
         {
-            hall.refuse(&head.worker, &reason);
+            let reason = hall.refuse(&lease, &head.worker, &reason);
             return Err(Ok(acknowledge(&lease, v1::Outcome::Refused, &reason)));
         }
         let Some((spec, bout, referee)) = hall.lent(&lease) else {
@@ -196,11 +196,10 @@ fn take(
             return Err(Err(Status::resource_exhausted(format!("more than {MOST_OPEN} bouts at once"))));
         }
         let assembler = Assembler::new(spec, bout).map_err(|error| Err(error.into()))?;
-        open.insert(lease.clone(), Incoming { assembler, referee, payload: Vec::new() });
+        open.insert(lease.clone(), Incoming { assembler, referee });
     }
     // What follows a bout that was refused, or whose run is gone, has been answered already.
     let Some(incoming) = open.get_mut(&lease) else { return Ok(None) };
-    incoming.payload.extend_from_slice(&message.encode_length_delimited_to_vec());
     match incoming.assembler.accept(message) {
         Ok(None) => Ok(None),
         Ok(Some(outcome)) => {
@@ -210,10 +209,22 @@ fn take(
         Err(error) => {
             let worker = incoming.assembler.played_by().0.to_string();
             open.remove(&lease);
-            let reason = error.to_string();
-            hall.refuse(&worker, &reason);
+            let reason = hall.refuse(&lease, &worker, &error.to_string());
             Err(Ok(acknowledge(&lease, v1::Outcome::Refused, &reason)))
         }
+    }
+}
+
+/// What became of a bout, in a word.
+fn outcome_name(answer: &v1::Acknowledgement) -> &'static str {
+    match answer.outcome() {
+        v1::Outcome::Committed => "committed",
+        v1::Outcome::Duplicate => "duplicate",
+        v1::Outcome::Conflict => "conflict",
+        v1::Outcome::Stale => "stale",
+        v1::Outcome::Refused => "refused",
+        v1::Outcome::FailureNoted => "failed",
+        v1::Outcome::NotWanted | v1::Outcome::Unspecified => "not-wanted",
     }
 }
 
@@ -249,13 +260,14 @@ async fn settle(hall: &Arc<Hall>, finished: Finished) -> v1::Acknowledgement {
         }
         Assembled::Whole(whole) => {
             let spec = Arc::clone(incoming.assembler.spec());
-            let fault = verify(&incoming, &spec, &whole.rows);
-            if let Err(fault) = fault {
-                let reason = format!("bout {} of {}: {fault}", lease.bout, lease.run);
-                hall.refuse(&worker, &reason);
+            let started = Instant::now();
+            let verified = verify(&incoming, &spec, &whole.rows);
+            hall.metrics.checked(started);
+            if let Err(reason) = verified {
+                let reason = hall.refuse(&lease, &worker, &reason);
                 return acknowledge(&lease, v1::Outcome::Refused, &reason);
             }
-            keep(hall, &lease, &worker, &spec, *whole, incoming.payload).await
+            keep(hall, &lease, &worker, &spec, *whole, incoming.assembler.into_encoded()).await
         }
     }
 }
@@ -269,11 +281,20 @@ async fn keep(
     whole: WholeBout,
     payload: Vec<u8>,
 ) -> v1::Acknowledgement {
+    let key = BoutKey { run: lease.run.clone(), bout: lease.bout };
     match hall.arrival(lease) {
         Arrival::NotWanted => {
             return acknowledge(lease, v1::Outcome::NotWanted, "the run takes no more bouts");
         }
+        Arrival::Check => {
+            return if hall.checked(lease, worker, whole.content_digest) {
+                acknowledge(lease, v1::Outcome::Duplicate, "")
+            } else {
+                acknowledge(lease, v1::Outcome::Conflict, "another worker brought another content")
+            };
+        }
         Arrival::Stale => {
+            hall.note("stale", worker, Some(&key), "it came too late and is played anew");
             let reason = "it came too late and is played anew: in a timed run the first to finish would be the shortest";
             return acknowledge(lease, v1::Outcome::Stale, reason);
         }
@@ -285,29 +306,44 @@ async fn keep(
         bout: lease.bout,
         worker: worker.to_string(),
         digest: Some(whole.content_digest),
-        summary: summary.to_text(),
+        summary: seal(&summary),
         payload,
         failure: None,
     };
+    let digest = whole.content_digest;
+    let conflict = || {
+        warn!(run = lease.run, bout = lease.bout, worker, "another result of a bout that is stored");
+        hall.note("conflict", worker, Some(&key), "another content of a bout that counts already");
+        acknowledge(lease, v1::Outcome::Conflict, "the bout is there with another content, which stays")
+    };
     match store(hall, bout).await {
         Stored::New => {
-            count(hall, lease, worker, Some(&summary)).await;
+            hall.recent.keep(key, whole.rows);
+            count(hall, lease, worker, Some((&summary, digest))).await;
             acknowledge(lease, v1::Outcome::Committed, "")
         }
         Stored::Same => acknowledge(lease, v1::Outcome::Duplicate, ""),
-        Stored::Other => {
-            warn!(run = lease.run, bout = lease.bout, worker, "another result of a bout that is stored");
-            acknowledge(lease, v1::Outcome::Conflict, "the bout is there with another content, which stays")
-        }
+        Stored::Other => conflict(),
+        Stored::Exported => match hall.dataset.content(&lease.run, lease.bout).await {
+            Ok(Some(known)) if known == digest => acknowledge(lease, v1::Outcome::Duplicate, ""),
+            Ok(Some(_)) => conflict(),
+            Ok(None) => acknowledge(lease, v1::Outcome::NotWanted, "the bout failed or was not needed"),
+            Err(error) => {
+                warn!(run = lease.run, bout = lease.bout, %error, "an exported bout cannot be read to compare it");
+                acknowledge(lease, v1::Outcome::Duplicate, "the bout is counted; what was cannot be read now")
+            }
+        },
         Stored::NotWanted => acknowledge(lease, v1::Outcome::NotWanted, "the run takes no more bouts"),
     }
 }
 
 /// Stores a bout. While there is no room nothing is granted and nobody is told that it is stored.
 async fn store(hall: &Hall, bout: NewBout) -> Stored {
+    let started = Instant::now();
     loop {
         match hall.store.put_bout(bout.clone()).await {
             Ok(stored) => {
+                hall.metrics.stored(started);
                 hall.set_obstacle(Obstacle::State, None);
                 return stored;
             }
@@ -325,55 +361,23 @@ async fn store(hall: &Hall, bout: NewBout) -> Stored {
 }
 
 /// Counts a bout that is durable, and ends a run that it decides.
-async fn count(hall: &Arc<Hall>, lease: &Lease, worker: &str, summary: Option<&Summary>) {
-    let Some(decision) = hall.committed(lease, worker, summary) else { return };
+async fn count(hall: &Arc<Hall>, lease: &Lease, worker: &str, counted: Option<(&Summary, Digest)>) {
+    let Some(decision) = hall.committed(lease, worker, counted) else { return };
     let decided = hall.store.set_state(lease.run.clone(), RunState::Decided, Some(decision.index)).await;
     match decided {
-        Ok(()) => hall.end_run(&lease.run, RunState::Decided, Some(decision.index), "the test has decided"),
+        Ok(()) => {
+            hall.note_run("decided", &lease.run, &format!("the test decided at bout {}", decision.index));
+            hall.end_run(&lease.run, RunState::Decided, Some(decision.index), "the test has decided");
+        }
         // The next bout of the prefix finds the same decision.
         Err(failure) => warn!(%failure, run = lease.run, "a decision could not be stored yet"),
     }
 }
 
-/// Checks that searches had the limits of the spec, and plays the games of a bout again by the rules.
-fn verify(incoming: &Incoming, spec: &Spec, rows: &BoutRows) -> Result<(), Fault> {
+/// Plays the games of a bout again by the rules.
+fn verify(incoming: &Incoming, spec: &Spec, rows: &BoutRows) -> Result<(), String> {
     let bout: &Bout = incoming.assembler.bout();
     let referee = incoming.referee.lock().unwrap_or_else(PoisonError::into_inner);
-    for row in rows.moves.iter().chain(rows.probes.iter().map(|probe| &probe.decision)) {
-        check_limit(spec, row)?;
-    }
-    for (request, row) in bout.request(spec).games().zip(&rows.games) {
-        let plies = rows.moves.iter().filter(|mv| mv.game == row.game).map(|mv| claim(spec, mv)).collect();
-        let claim = Claim { plies, payoffs: &row.payoffs, ending: &row.ending, seed: row.seed };
-        referee.verify(&request, &claim)?;
-    }
-    Ok(())
-}
-
-/// What is left on a clock changes from move to move; every other limit is the player's.
-fn check_limit(spec: &Spec, row: &MoveRow) -> Result<(), Fault> {
-    let Some(search) = &row.search else { return Ok(()) };
-    let Some(player) = spec.players.iter().find(|player| player.name == search.player) else { return Ok(()) };
-    let (kind, value) = LimitKind::of(player.limit);
-    if search.limit_kind == kind && (kind == LimitKind::ClockMs || search.limit_value == value) {
-        return Ok(());
-    }
-    let found = format!("{} {}", search.limit_kind.name(), search.limit_value);
-    let reason = format!("the limit is {found}, not {} {value}", kind.name());
-    Err(Fault { ply: Some(usize::from(row.ply)), reason })
-}
-
-fn claim<'a>(spec: &Spec, row: &'a MoveRow) -> PlyClaim<'a> {
-    let search = row.search.as_ref();
-    PlyClaim {
-        mv: &row.mv,
-        seat: row.seat.map(usize::from),
-        player: search.and_then(|search| spec.players.iter().position(|player| player.name == search.player)),
-        legal: u32::from(row.legal),
-        search: search.map(|search| SearchClaim {
-            nodes: search.nodes,
-            simulations: search.simulations,
-            depth: u32::from(search.depth),
-        }),
-    }
+    check_bout(spec, &referee, bout.request(spec).games(), rows).map_err(|fault| fault.reason)?;
+    rows.probes.iter().try_for_each(|row| check_probe(spec, &referee, &bout.players, &bout.opening, row))
 }

@@ -36,6 +36,8 @@ pub struct Progress {
     pub game: u32,
     /// Its ply.
     pub ply: u32,
+    /// How far its search is: a number that grows.
+    pub pulse: u64,
 }
 
 /// A bout lent to a worker.
@@ -60,6 +62,10 @@ pub struct LeaseBook {
     leases: BTreeMap<BoutKey, Lease>,
     /// Leases by when they end, so that looking for those that have ended is cheap.
     ends: BTreeSet<(Duration, BoutKey)>,
+    /// What each worker holds.
+    held: BTreeMap<WorkerName, BTreeSet<BoutKey>>,
+    /// How many leases each run has.
+    counts: BTreeMap<String, u64>,
     /// When each worker last got on with something: what waits for a slot lives as long as the slots do.
     lively: BTreeMap<WorkerName, Duration>,
 }
@@ -73,6 +79,8 @@ impl LeaseBook {
             length,
             leases: BTreeMap::new(),
             ends: BTreeSet::new(),
+            held: BTreeMap::new(),
+            counts: BTreeMap::new(),
             lively: BTreeMap::new(),
         }
     }
@@ -108,6 +116,8 @@ impl LeaseBook {
         let expires = now + self.length;
         let lease = Lease { worker: worker.to_string(), token, expires, progress: Progress::default() };
         self.ends.insert((expires, key.clone()));
+        self.held.entry(worker.to_string()).or_default().insert(key.clone());
+        *self.counts.entry(key.run.clone()).or_default() += 1;
         let before = self.leases.insert(key, lease);
         debug_assert!(before.is_none(), "a bout is lent once at a time");
     }
@@ -141,6 +151,18 @@ impl LeaseBook {
     pub fn release(&mut self, key: &BoutKey) -> Option<Lease> {
         let lease = self.leases.remove(key)?;
         self.ends.remove(&(lease.expires, key.clone()));
+        if let Some(held) = self.held.get_mut(&lease.worker) {
+            held.remove(key);
+            if held.is_empty() {
+                self.held.remove(&lease.worker);
+            }
+        }
+        if let Some(count) = self.counts.get_mut(&key.run) {
+            *count -= 1;
+            if *count == 0 {
+                self.counts.remove(&key.run);
+            }
+        }
         Some(lease)
     }
 
@@ -157,8 +179,19 @@ impl LeaseBook {
     }
 
     /// The leases of a worker.
-    pub fn of_worker<'a>(&'a self, worker: &'a str) -> impl Iterator<Item = (&'a BoutKey, &'a Lease)> {
-        self.leases.iter().filter(move |(_, lease)| lease.worker == worker)
+    pub fn of_worker(&self, worker: &str) -> impl Iterator<Item = (&BoutKey, &Lease)> {
+        let lease = |key| self.leases.get_key_value(key);
+        self.held.get(worker).into_iter().flatten().filter_map(lease)
+    }
+
+    /// How many leases there are.
+    pub fn count(&self) -> usize {
+        self.leases.len()
+    }
+
+    /// How many leases a run has.
+    pub fn count_of_run(&self, run: &str) -> u64 {
+        self.counts.get(run).copied().unwrap_or(0)
     }
 
     /// The leases of a run.
@@ -186,7 +219,7 @@ mod tests {
     fn a_lease_lasts_while_its_bout_goes_on() {
         let mut book = LeaseBook::new(1, LENGTH);
         let token = book.grant(key(0), "w", at(0));
-        let progress = |ply| Progress { started: true, game: 0, ply };
+        let progress = |ply| Progress { started: true, game: 0, ply, pulse: 0 };
         book.hear(&key(0), token, progress(3), at(20));
         assert!(book.expire(at(49)).is_empty());
         // The same again is no progress, and neither is an earlier ply; another token is somebody else.
@@ -203,7 +236,12 @@ mod tests {
         let token = book.grant(key(0), "w", at(0));
         let played = book.grant(key(1), "w", at(0));
         for time in (20..400).step_by(20) {
-            book.hear(&key(1), played, Progress { started: true, game: 0, ply: time as u32 }, at(time));
+            book.hear(
+                &key(1),
+                played,
+                Progress { started: true, ply: time as u32, ..Progress::default() },
+                at(time),
+            );
             book.hear(&key(0), token, Progress::default(), at(time));
             assert!(book.expire(at(time)).is_empty());
         }
@@ -271,6 +309,7 @@ mod tests {
                             started: below(&mut random, 3) > 0,
                             game: below(&mut random, 2) as u32,
                             ply: below(&mut random, 5) as u32,
+                            pulse: below(&mut random, 3) as u64,
                         };
                         if let Some(place) = known {
                             let (_, worker, token, expires, before) = &mut model[place];
@@ -305,6 +344,14 @@ mod tests {
                     );
                 }
                 assert_eq!(book.of_run("r").count(), model.len());
+                assert_eq!(book.count_of_run("r"), model.len() as u64);
+                for worker in ["a", "b", "c"] {
+                    let held: Vec<u64> = book.of_worker(worker).map(|(key, _)| key.bout).collect();
+                    let mut expected: Vec<u64> =
+                        model.iter().filter(|entry| entry.1 == worker).map(|entry| entry.0).collect();
+                    expected.sort_unstable();
+                    assert_eq!(held, expected);
+                }
             }
         }
     }

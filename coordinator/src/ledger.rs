@@ -24,13 +24,13 @@ pub struct Ledger {
 }
 
 impl Ledger {
-    /// A run of so many bouts, of which some are done.
-    pub fn new(total: u64, done: impl IntoIterator<Item = u64>) -> Ledger {
+    /// A run of so many bouts, of which the first `prefix` are done and some more.
+    pub fn new(total: u64, prefix: u64, done: impl IntoIterator<Item = u64>) -> Ledger {
         let mut ledger = Ledger {
             total,
-            prefix: 0,
+            prefix,
             beyond: BTreeSet::new(),
-            fresh: 0,
+            fresh: prefix,
             returned: BTreeSet::new(),
             failures: BTreeMap::new(),
             lost: BTreeMap::new(),
@@ -123,6 +123,11 @@ impl Ledger {
         self.failures.get(&bout).map_or(0, BTreeSet::len)
     }
 
+    /// The workers that have failed at this bout.
+    pub fn failed_at(&self, bout: u64) -> impl Iterator<Item = &str> {
+        self.failures.get(&bout).into_iter().flatten().map(String::as_str)
+    }
+
     /// Whether a worker has failed at this bout.
     pub fn has_failed(&self, bout: u64, worker: &str) -> bool {
         self.failures.get(&bout).is_some_and(|workers| workers.contains(worker))
@@ -162,7 +167,7 @@ mod tests {
 
     #[test]
     fn who_lost_a_bout_gets_it_again_only_if_nobody_else_can() {
-        let mut ledger = Ledger::new(3, []);
+        let mut ledger = Ledger::new(3, 0, []);
         assert_eq!(ledger.take(), Some(0));
         ledger.lose(0, "hung");
         let for_others =
@@ -183,7 +188,7 @@ mod tests {
         for seed in 0..200 {
             let mut random = seeded(seed);
             let total = 1 + below(&mut random, 40) as u64;
-            let mut ledger = Ledger::new(total, []);
+            let mut ledger = Ledger::new(total, 0, []);
             let (mut held, mut done) = (Vec::new(), BTreeSet::new());
             while ledger.done() < total {
                 match below(&mut random, 5) {
@@ -207,7 +212,10 @@ mod tests {
                     }
                     _ => {
                         // A restart: what is done stays, what was held is presented or lost.
-                        ledger = Ledger::new(total, done.iter().copied());
+                        // Of what is done, the beginning may be known by its length alone.
+                        let length = below(&mut random, ledger.prefix() as usize + 1) as u64;
+                        let rest = done.iter().copied().filter(|bout| *bout >= length);
+                        ledger = Ledger::new(total, length, rest);
                         held.retain(|_| below(&mut random, 2) == 0);
                         for &bout in &held {
                             ledger.claim(bout);
@@ -223,7 +231,7 @@ mod tests {
 
     #[test]
     fn three_different_workers_must_fail() {
-        let mut ledger = Ledger::new(5, []);
+        let mut ledger = Ledger::new(5, 0, []);
         assert!(!ledger.fail(2, "a") && !ledger.fail(2, "a") && !ledger.fail(2, "b") && ledger.fail(2, "c"));
         assert!(ledger.has_failed(2, "a") && !ledger.has_failed(1, "a"));
     }

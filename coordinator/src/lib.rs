@@ -1,15 +1,18 @@
 //! The coordinator: schedules bouts, lends them to workers, keeps what comes back, answers operators.
 //!
-//! [`schedule`], [`leases`] and [`ledger`] are pure; [`store`] is the durable state; [`hall`] decides what follows from
+//! [`schedule`], [`leases`], [`ledger`], [`checks`] and [`conduct`] are pure; [`store`] is the durable state; [`hall`] decides what follows from
 //! what; [`fleet`] and [`operator`] are the services; [`export`] writes the dataset. Deliberately not here: searching.
 //! Games that arrive are played again by the rules, and that is all.
 
+pub mod checks;
+pub mod conduct;
 pub mod data;
 pub mod export;
 pub mod fleet;
 pub mod hall;
 pub mod leases;
 pub mod ledger;
+pub mod metrics;
 pub mod operator;
 pub mod schedule;
 pub mod standings;
@@ -29,13 +32,13 @@ use tracing::{info, warn};
 
 use crate::data::{DataError, DataFolder, STATE};
 use crate::export::{Dataset, ExportError, export};
-use crate::hall::{Hall, Run, Timing};
+use crate::hall::{Hall, Remembered, Run, Timing};
 use crate::schedule::Schedule;
 use crate::standings::Summary;
 use crate::store::{RunState, Store, StoreError, StoredRun};
 
 /// How a coordinator is set up.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Config {
     /// Where state and dataset lie.
     pub data: PathBuf,
@@ -43,12 +46,14 @@ pub struct Config {
     pub timing: Timing,
     /// How many bouts a full part of the dataset has.
     pub part_bouts: u64,
+    /// Where monitors ask, if anywhere.
+    pub metrics: Option<TcpListener>,
 }
 
 impl Config {
     /// The usual settings over a data folder.
     pub fn new(data: PathBuf) -> Config {
-        Config { data, timing: Timing::default(), part_bouts: 500 }
+        Config { data, timing: Timing::default(), part_bouts: 500, metrics: None }
     }
 }
 
@@ -83,10 +88,14 @@ pub async fn run(
     let store = Store::open(&folder.folder.join(STATE))?;
     let epoch = store.next_epoch().await?;
     let stored = store.runs().await?;
-    let under_way = epoch > 1 && stored.iter().any(|run| run.state == RunState::Running);
+    let under_way = epoch > 1 && stored.iter().any(|run| run.state.is_open());
     let data = folder.folder.display().to_string();
     let signature = agon_arena::signature::known_answers().signature;
-    let hall = Arc::new(Hall::new(store, config.timing.clone(), signature, epoch, data, under_way));
+    let dataset = Dataset::local(folder.folder.clone())?;
+    let quarantine = store.quarantined().await?.into_iter().collect();
+    let timing = config.timing.clone();
+    let hall = Hall::new(store, dataset, timing, signature, epoch, data, under_way, quarantine);
+    let hall = Arc::new(hall);
     for run in stored {
         take_up(&hall, run).await?;
     }
@@ -105,8 +114,9 @@ pub async fn run(
     if let Ok(address) = listener.local_addr() {
         info!(%address, epoch, data = %config.data.display(), "the coordinator listens");
     }
-    let exporter =
-        tokio::spawn(export(Arc::clone(&hall), Dataset::local(folder.folder.clone())?, config.part_bouts));
+    let monitored = config.metrics.map(|monitor| tokio::spawn(metrics::serve(Arc::clone(&hall), monitor)));
+    hall.metrics.set_ready(true);
+    let exporter = tokio::spawn(export(Arc::clone(&hall), config.part_bouts));
     let ticker = tokio::spawn(tick(Arc::clone(&hall)));
     let draining = Arc::clone(&hall);
     let (closing, closed) = tokio::sync::oneshot::channel();
@@ -129,60 +139,62 @@ pub async fn run(
     }
     ticker.abort();
     exporter.abort();
+    if let Some(monitored) = monitored {
+        monitored.abort();
+    }
     Ok(())
 }
 
 /// Takes up a run that is stored.
 async fn take_up(hall: &Arc<Hall>, stored: StoredRun) -> Result<(), CoordinatorError> {
-    let files = serde_json::from_str(&stored.files).unwrap_or_default();
-    let source = SpecSource { text: stored.text, files };
-    let canonical = source.canonical().unwrap_or_default();
-    let digest = blake3::hash(canonical.as_bytes()).to_hex();
-    if !stored.id.contains(&format!("-{}", &digest[..8])) {
-        return Err(
-            StoreError::Damaged(format!("the spec of {} is not what was handed in", stored.id)).into()
-        );
-    }
-    let schedule = Spec::parse(&source)
-        .map_err(|error| error.to_string())
-        .and_then(|spec| Schedule::new(spec).map_err(|error| error.to_string()));
-    let schedule = match schedule {
-        Ok(schedule) => schedule,
+    let (id, state) = (stored.id.clone(), stored.state);
+    let run = match load(&hall.store, stored).await? {
+        Ok(run) => run,
         Err(reason) => {
-            warn!(
-                run = stored.id,
-                reason, "a stored run is not understood by this program and is left alone"
-            );
+            warn!(run = id, reason, "a stored run is not understood by this program and is left alone");
             return Ok(());
         }
     };
-    let summaries = hall.store.summaries(stored.id.clone()).await?;
-    let damaged = |bout| StoreError::Damaged(format!("bout {bout} of {} does not read back", stored.id));
-    let mut done: Vec<(u64, Option<Summary>)> = Vec::with_capacity(summaries.len());
-    for row in summaries {
-        let summary = match row.failed {
-            true => None,
-            false => Some(Summary::from_text(&row.summary).ok_or_else(|| damaged(row.bout))?),
-        };
-        done.push((row.bout, summary));
-    }
-    let bouts = done.len();
-    match Run::new(source, schedule, &done, stored.state, stored.submitted_us) {
-        Ok(mut run) => {
-            run.decided = stored.decided.or(run.decided);
-            let undecided = run.state == RunState::Running;
-            let decided = run.decided;
-            info!(run = stored.id, bouts, state = stored.state.name(), "run taken up");
-            hall.add_run(&stored.id, run);
-            // A decision that was found but not stored before the end.
-            if let (true, Some(bout)) = (undecided, decided) {
-                hall.store.set_state(stored.id.clone(), RunState::Decided, Some(bout)).await?;
-                hall.end_run(&stored.id, RunState::Decided, Some(bout), "the test has decided");
-            }
-        }
-        Err(error) => warn!(run = stored.id, %error, "a stored run cannot be taken up"),
+    let decided = run.decided;
+    info!(run = id, bouts = run.ledger.done(), state = state.name(), "run taken up");
+    hall.add_run(&id, run);
+    // A decision that was found but not stored before the end.
+    if let (true, Some(bout)) = (state.is_open(), decided) {
+        hall.store.set_state(id.clone(), RunState::Decided, Some(bout)).await?;
+        hall.end_run(&id, RunState::Decided, Some(bout), "the test has decided");
     }
     Ok(())
+}
+
+/// Reads a run from the store. The inner error says why this program does not understand it.
+pub(crate) async fn load(store: &Store, stored: StoredRun) -> Result<Result<Run, String>, StoreError> {
+    let id = stored.id.clone();
+    let damaged = |bout| StoreError::Damaged(format!("bout {bout} of {id} does not read back"));
+    let mut bouts = Vec::new();
+    for row in store.summaries(id.clone(), 0, u64::MAX).await? {
+        let summary = Summary::read(&row);
+        if summary.is_none() && !row.failed {
+            return Err(damaged(row.bout));
+        }
+        bouts.push((row.bout, row.worker, summary));
+    }
+    let cells = store.cells(id.clone()).await?;
+    let voided = store.voided(id.clone()).await?.into_iter().collect();
+    let files = serde_json::from_str(&stored.files).unwrap_or_default();
+    let source = SpecSource { text: stored.text.clone(), files };
+    let digest = blake3::hash(source.canonical().unwrap_or_default().as_bytes()).to_hex();
+    if hall::remembered_tally(&stored).is_none() {
+        return Err(StoreError::Damaged(format!("what was counted of {id} does not read back")));
+    }
+    if !id.contains(&format!("-{}", &digest[..8])) {
+        return Err(StoreError::Damaged(format!("the spec of {id} is not what was handed in")));
+    }
+    let remembered = Remembered { stored, bouts, cells, voided };
+    let run = Spec::parse(&source)
+        .map_err(|error| error.to_string())
+        .and_then(|spec| Schedule::resume(spec).map_err(|error| error.to_string()))
+        .and_then(|schedule| Run::new(source, schedule, remembered).map_err(|error| error.to_string()));
+    Ok(run)
 }
 
 /// Looks after leases.

@@ -1,19 +1,22 @@
 //! The operators' side of the wire: submit, list, show, watch, cancel.
 
+use std::collections::BTreeSet;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use agon_arena::{Spec, SpecSource};
+use agon_proto::session::shortened;
 use agon_proto::v1;
 use tokio::sync::mpsc;
 use tokio_stream::Stream;
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Request, Response, Status};
 
-use crate::hall::{Hall, Run};
+use crate::hall::{Hall, Remembered, Run, now_us};
 use crate::schedule::Schedule;
-use crate::store::{RunState, StoreError, StoredRun};
+use crate::standings::seal;
+use crate::store::{Audit, RunState, StoreError, StoredRun};
 
 /// The least time between two messages to a watcher.
 const BETWEEN: Duration = Duration::from_millis(250);
@@ -63,7 +66,7 @@ impl Operator {
         self.hall.status(id, true).ok_or_else(|| Status::not_found(format!("no run is called `{id}`")))
     }
 
-    async fn submit(&self, source: SpecSource, again: bool) -> Result<v1::RunStatus, Status> {
+    async fn submit(&self, source: SpecSource, again: bool, priority: i32) -> Result<v1::RunStatus, Status> {
         let spec = Spec::parse(&source).map_err(|error| {
             let place = error.line.map(|line| format!("line {line}: ")).unwrap_or_default();
             Status::invalid_argument(format!("{place}{}", error.reason))
@@ -85,24 +88,102 @@ impl Operator {
             .await
             .map_err(|error| Status::internal(error.to_string()))?
             .map_err(|error| Status::invalid_argument(error.to_string()))?;
-        let submitted_us = SystemTime::now()
-            .duration_since(SystemTime::UNIX_EPOCH)
-            .map_or(0, |since| i64::try_from(since.as_micros()).unwrap_or(i64::MAX));
         let files = serde_json::to_string(&source.files).expect("texts by texts");
         let stored = StoredRun {
             id: id.clone(),
             text: source.text.clone(),
             files,
-            state: RunState::Running,
-            submitted_us,
+            submitted_us: now_us(),
             signature: self.hall.signature.clone(),
-            decided: None,
+            priority,
+            ..StoredRun::default()
         };
-        let run = Run::new(source, schedule, &[], RunState::Running, submitted_us)
+        let remembered = Remembered {
+            stored: stored.clone(),
+            bouts: Vec::new(),
+            cells: Vec::new(),
+            voided: BTreeSet::new(),
+        };
+        let run = Run::new(source, schedule, remembered)
             .map_err(|error| Status::invalid_argument(error.to_string()))?;
         self.hall.store.add_run(stored).await.map_err(|error| unavailable(&error))?;
         self.hall.add_run(&id, run);
         self.status(&id)
+    }
+}
+
+impl Operator {
+    fn must_be(&self, id: &str, states: &[RunState], what: &str) -> Result<(), Status> {
+        match self.hall.with_run(id, |run| run.state) {
+            Some(state) if states.contains(&state) => Ok(()),
+            state => {
+                let state = state.map_or("gone", RunState::name);
+                Err(Status::failed_precondition(format!("{id} is {state}; there is nothing to {what}")))
+            }
+        }
+    }
+
+    async fn store_state(&self, id: &str, state: RunState) -> Result<(), Status> {
+        let stored = self.hall.store.set_state(id.to_string(), state, None).await;
+        stored.map_err(|error| unavailable(&error))
+    }
+
+    fn worker(&self, name: String) -> Result<Response<v1::WorkerStatus>, Status> {
+        // One that is known by its quarantine alone has not been here since the coordinator started.
+        let absent = v1::WorkerStatus { worker: name.clone(), ..v1::WorkerStatus::default() };
+        Ok(Response::new(self.hall.worker(&name).unwrap_or(absent)))
+    }
+
+    /// Takes bouts out of the count: those in the state are played anew, those in the dataset are listed and left out.
+    async fn void(&self, id: &str, request: &v1::VoidBoutsRequest) -> Result<v1::VoidBoutsResponse, Status> {
+        let hall = &self.hall;
+        let unavailable = |error: &dyn std::fmt::Display| Status::unavailable(error.to_string());
+        let _alone = hall.exporting.lock().await;
+        let wanted = |bout: u64, worker: &str| match request.worker.as_str() {
+            "" => (request.first..=request.last).contains(&bout),
+            name => name == worker,
+        };
+        let look = hall.with_run(id, |run| (Arc::clone(&run.spec), run.folded.clone(), run.voided.clone()));
+        let (spec, mut folded, known) = look.ok_or_else(|| Status::not_found("the run is gone"))?;
+        let kept =
+            hall.store.summaries(id.to_string(), 0, u64::MAX).await.map_err(|error| unavailable(&error))?;
+        let again: Vec<u64> =
+            kept.iter().filter(|row| wanted(row.bout, &row.worker)).map(|row| row.bout).collect();
+        let exported = hall.dataset.bouts(&spec, id, |row| wanted(row.bout, &row.worker)).await;
+        let mut voided = Vec::new();
+        for (bout, summary) in exported.map_err(|error| unavailable(&error))? {
+            if !known.contains(&bout) {
+                folded.subtract(&summary);
+                folded.forget_test(&summary);
+                voided.push(bout);
+            }
+        }
+        let answer = v1::VoidBoutsResponse { requeued: again.len() as u64, voided: voided.len() as u64 };
+        hall.store
+            .void(id.to_string(), again, voided, seal(&folded))
+            .await
+            .map_err(|error| unavailable(&error))?;
+        hall.recent.forget(id);
+        let stored = hall.store.runs().await.map_err(|error| unavailable(&error))?;
+        if let Some(stored) = stored.into_iter().find(|run| run.id == id) {
+            let run = crate::load(&hall.store, stored).await.map_err(|error| unavailable(&error))?;
+            hall.replace_run(id, run.map_err(Status::internal)?);
+        }
+        crate::export::write_run(hall, id).await.map_err(|error| unavailable(&error))?;
+        let whose = if request.worker.is_empty() {
+            format!("bouts {} to {}", request.first, request.last)
+        } else {
+            format!("bouts of {}", request.worker)
+        };
+        let text = format!(
+            "{whose}: {} are played anew, {} in the dataset are left out{}{}",
+            answer.requeued,
+            answer.voided,
+            if request.reason.is_empty() { "" } else { ": " },
+            shortened(&request.reason)
+        );
+        hall.note_both("voided", &request.worker, id, &text);
+        Ok(answer)
     }
 }
 
@@ -128,7 +209,7 @@ impl v1::operator_server::Operator for Operator {
         let request = request.into_inner();
         let spec = request.spec.ok_or_else(|| Status::invalid_argument("there is no spec"))?;
         let source = SpecSource::try_from(spec)?;
-        self.submit(source, request.again).await.map(Response::new)
+        self.submit(source, request.again, request.priority).await.map(Response::new)
     }
 
     async fn list_runs(
@@ -159,7 +240,8 @@ impl v1::operator_server::Operator for Operator {
             let mut changes = hall.watch();
             while let Some(status) = hall.status(&id, true) {
                 changes.mark_unchanged();
-                let over = status.state != v1::RunState::Running as i32 || hall.is_draining();
+                let open = [v1::RunState::Running, v1::RunState::Paused].map(|state| state as i32);
+                let over = !open.contains(&status.state) || hall.is_draining();
                 if out.send(Ok(status)).await.is_err() || over {
                     break;
                 }
@@ -176,18 +258,56 @@ impl v1::operator_server::Operator for Operator {
         request: Request<v1::CancelRunRequest>,
     ) -> Result<Response<v1::RunStatus>, Status> {
         let id = self.find(&request.into_inner().run)?;
-        let state = self.hall.with_run(&id, |run| run.state);
-        if state != Some(RunState::Running) {
-            let state = state.map_or("gone", RunState::name);
-            return Err(Status::failed_precondition(format!("{id} is {state}; there is nothing to cancel")));
-        }
-        self.hall
-            .store
-            .set_state(id.clone(), RunState::Cancelled, None)
-            .await
-            .map_err(|error| unavailable(&error))?;
+        self.must_be(&id, &[RunState::Running, RunState::Paused], "cancel")?;
+        self.store_state(&id, RunState::Cancelled).await?;
+        self.hall.note_run("cancelled", &id, "an operator cancelled it");
         self.hall.end_run(&id, RunState::Cancelled, None, "the run was cancelled");
         self.status(&id).map(Response::new)
+    }
+
+    async fn pause_run(
+        &self,
+        request: Request<v1::PauseRunRequest>,
+    ) -> Result<Response<v1::RunStatus>, Status> {
+        let id = self.find(&request.into_inner().run)?;
+        self.must_be(&id, &[RunState::Running], "pause")?;
+        self.store_state(&id, RunState::Paused).await?;
+        self.hall.note_run("paused", &id, "an operator paused it");
+        self.hall.steer(&id, |run| run.state = RunState::Paused);
+        self.status(&id).map(Response::new)
+    }
+
+    async fn resume_run(
+        &self,
+        request: Request<v1::ResumeRunRequest>,
+    ) -> Result<Response<v1::RunStatus>, Status> {
+        let id = self.find(&request.into_inner().run)?;
+        self.must_be(&id, &[RunState::Paused], "resume")?;
+        self.store_state(&id, RunState::Running).await?;
+        self.hall.note_run("resumed", &id, "an operator let it go on");
+        self.hall.steer(&id, |run| run.state = RunState::Running);
+        self.status(&id).map(Response::new)
+    }
+
+    async fn prioritise_run(
+        &self,
+        request: Request<v1::PrioritiseRunRequest>,
+    ) -> Result<Response<v1::RunStatus>, Status> {
+        let v1::PrioritiseRunRequest { run, priority } = request.into_inner();
+        let id = self.find(&run)?;
+        self.hall.store.set_priority(id.clone(), priority).await.map_err(|error| unavailable(&error))?;
+        self.hall.note_run("prioritised", &id, &format!("an operator gave it priority {priority}"));
+        self.hall.steer(&id, |run| run.priority = priority);
+        self.status(&id).map(Response::new)
+    }
+
+    async fn void_bouts(
+        &self,
+        request: Request<v1::VoidBoutsRequest>,
+    ) -> Result<Response<v1::VoidBoutsResponse>, Status> {
+        let request = request.into_inner();
+        let id = self.find(&request.run)?;
+        self.void(&id, &request).await.map(Response::new)
     }
 
     async fn list_workers(
@@ -195,5 +315,56 @@ impl v1::operator_server::Operator for Operator {
         _request: Request<v1::ListWorkersRequest>,
     ) -> Result<Response<v1::ListWorkersResponse>, Status> {
         Ok(Response::new(v1::ListWorkersResponse { workers: self.hall.workers() }))
+    }
+
+    async fn quarantine_worker(
+        &self,
+        request: Request<v1::QuarantineWorkerRequest>,
+    ) -> Result<Response<v1::WorkerStatus>, Status> {
+        let v1::QuarantineWorkerRequest { worker, reason } = request.into_inner();
+        let reason =
+            if reason.is_empty() { "an operator set it aside".to_string() } else { shortened(&reason) };
+        self.hall.set_quarantine(&worker, Some(&reason)).map_err(Status::failed_precondition)?;
+        self.worker(worker)
+    }
+
+    async fn trust_worker(
+        &self,
+        request: Request<v1::TrustWorkerRequest>,
+    ) -> Result<Response<v1::WorkerStatus>, Status> {
+        let worker = request.into_inner().worker;
+        self.hall.set_quarantine(&worker, None).map_err(Status::failed_precondition)?;
+        self.worker(worker)
+    }
+
+    async fn drain_worker(
+        &self,
+        request: Request<v1::DrainWorkerRequest>,
+    ) -> Result<Response<v1::WorkerStatus>, Status> {
+        let worker = request.into_inner().worker;
+        self.hall.drain_worker(&worker).map_err(Status::failed_precondition)?;
+        self.worker(worker)
+    }
+
+    async fn list_audit(
+        &self,
+        request: Request<v1::ListAuditRequest>,
+    ) -> Result<Response<v1::ListAuditResponse>, Status> {
+        let v1::ListAuditRequest { worker, run, limit } = request.into_inner();
+        let given = |text: String| (!text.is_empty()).then_some(text);
+        let run = given(run).map(|run| self.find(&run)).transpose()?;
+        let most = if limit == 0 { 1000 } else { u64::from(limit) };
+        let entries = self.hall.store.audits(given(worker), run, most).await;
+        let entry = |entry: Audit| v1::AuditEntry {
+            number: entry.number,
+            at_us: entry.at_us,
+            kind: entry.kind,
+            worker: entry.worker,
+            run: entry.run,
+            bout: entry.bout,
+            text: entry.text,
+        };
+        let entries = entries.map_err(|error| unavailable(&error))?.into_iter().map(entry).collect();
+        Ok(Response::new(v1::ListAuditResponse { entries }))
     }
 }

@@ -87,8 +87,16 @@ struct Book {
 }
 
 impl Schedule {
-    /// The schedule of a spec.
+    /// The schedule of a spec, refused where it would count the same thing twice.
     pub fn new(spec: Spec) -> Result<Schedule, ScheduleError> {
+        let mut schedule = Schedule::resume(spec)?;
+        let rounds = schedule.bouts / schedule.pairings().unwrap_or(1).max(1);
+        schedule.check(rounds)?;
+        Ok(schedule)
+    }
+
+    /// The schedule of a spec that was found sound before. Openings are drawn when they are needed.
+    pub fn resume(spec: Spec) -> Result<Schedule, ScheduleError> {
         let referee = Arena::new(&spec.game, &[], Surroundings::system()).map_err(PlayError::from)?;
         let seats = referee.seats();
         let players = spec.players.len();
@@ -110,9 +118,7 @@ impl Schedule {
         if total > MOST_BOUTS {
             return Err(ScheduleError::TooMany(total));
         }
-        let mut schedule = Schedule { spec, referee, roster, bouts: total as u64, book: Book::default() };
-        schedule.check(rounds)?;
-        Ok(schedule)
+        Ok(Schedule { spec, referee, roster, bouts: total as u64, book: Book::default() })
     }
 
     /// Refuses what would count the same thing twice.

@@ -12,7 +12,7 @@ use rusqlite::{Connection, ErrorCode, OptionalExtension as _, params};
 use tokio::sync::oneshot;
 
 /// The version of the tables.
-const VERSION: i64 = 1;
+const VERSION: i64 = 2;
 /// The most writes in one transaction.
 const LARGEST_GROUP: usize = 512;
 
@@ -65,7 +65,7 @@ impl From<rusqlite::Error> for StoreError {
 }
 
 /// A run as it is stored.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Default, Debug)]
 pub struct StoredRun {
     /// Its id.
     pub id: String,
@@ -81,13 +81,22 @@ pub struct StoredRun {
     pub signature: String,
     /// Of a test that has decided, the bout that decided.
     pub decided: Option<u64>,
+    /// Runs with a greater number are played first.
+    pub priority: i32,
+    /// Every bout below is in the dataset, if it was played, and not here any more.
+    pub exported: u64,
+    /// What is remembered of the bouts that are not here any more, as JSON; empty of none.
+    pub folded: String,
 }
 
 /// What a run is doing.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum RunState {
     /// It is played.
+    #[default]
     Running,
+    /// Nothing of it is lent until somebody resumes it; what is under way is counted.
+    Paused,
     /// Every bout is done and exported.
     Done,
     /// A sequential test has decided.
@@ -98,8 +107,9 @@ pub enum RunState {
 
 impl RunState {
     /// All of them with their names.
-    pub const ALL: [(RunState, &'static str); 4] = [
+    pub const ALL: [(RunState, &'static str); 5] = [
         (RunState::Running, "running"),
+        (RunState::Paused, "paused"),
         (RunState::Done, "done"),
         (RunState::Decided, "decided"),
         (RunState::Cancelled, "cancelled"),
@@ -110,8 +120,14 @@ impl RunState {
         RunState::ALL.iter().find(|(state, _)| *state == self).map_or("", |(_, name)| name)
     }
 
-    fn from_name(name: &str) -> Option<RunState> {
+    /// The state with this name.
+    pub fn from_name(name: &str) -> Option<RunState> {
         RunState::ALL.iter().find(|(_, known)| *known == name).map(|(state, _)| *state)
+    }
+
+    /// Whether bouts of it are still wanted.
+    pub fn is_open(self) -> bool {
+        matches!(self, RunState::Running | RunState::Paused)
     }
 }
 
@@ -143,6 +159,8 @@ pub enum Stored {
     Same,
     /// It was there with another content, which stays.
     Other,
+    /// It was there and is in the dataset by now.
+    Exported,
     /// The run takes no more bouts.
     NotWanted,
 }
@@ -152,10 +170,42 @@ pub enum Stored {
 pub struct BoutSummary {
     /// Its number.
     pub bout: u64,
+    /// Who played it.
+    pub worker: String,
     /// What the standings need of it, as JSON.
     pub summary: String,
     /// Whether it failed.
     pub failed: bool,
+}
+
+/// Something that operators may want to read later.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct Audit {
+    /// Its number, given when it is stored.
+    pub number: u64,
+    /// Microseconds since 1970.
+    pub at_us: i64,
+    /// One word for what it is.
+    pub kind: String,
+    /// The worker it is about; empty of none.
+    pub worker: String,
+    /// The run it is about; empty of none.
+    pub run: String,
+    /// The bout it is about.
+    pub bout: Option<u64>,
+    /// What happened, as a sentence.
+    pub text: String,
+}
+
+/// Bouts of one pairing that one worker played, by outcome for the pairing's first player: won, lost, drawn.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct StoredCell {
+    /// The worker.
+    pub worker: String,
+    /// The pairing.
+    pub pairing: u64,
+    /// Won, lost and drawn.
+    pub outcomes: [u64; 3],
 }
 
 type Completion = Box<dyn FnOnce(Result<(), StoreError>) + Send>;
@@ -213,6 +263,22 @@ impl Store {
         answered.await.map_err(|_| StoreError::Closed)?
     }
 
+    /// Does some work in a transaction that nobody waits for. Where it fails the log says so.
+    fn post(&self, work: impl FnOnce(&Connection) -> rusqlite::Result<()> + Send + 'static) {
+        let job: Job = Box::new(move |connection| {
+            let result = work(connection).map_err(StoreError::from);
+            let succeeded = result.is_ok();
+            let completion = move |committed: Result<(), StoreError>| {
+                if let Err(error) = committed.and(result) {
+                    tracing::warn!(%error, "something could not be written down");
+                }
+            };
+            (succeeded, Box::new(completion))
+        });
+        // A store that is closed has nobody left to read it.
+        let _ = self.jobs.send(job);
+    }
+
     /// Raises the epoch and returns it: the number of times that this state has been opened to be worked with.
     pub async fn next_epoch(&self) -> Result<u64, StoreError> {
         let epoch = self.write(|connection| {
@@ -226,8 +292,19 @@ impl Store {
     pub async fn add_run(&self, run: StoredRun) -> Result<(), StoreError> {
         self.write(move |connection| {
             connection.execute(
-                "INSERT INTO runs (id, text, files, state, submitted_us, signature) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
-                params![run.id, run.text, run.files, run.state.name(), run.submitted_us, run.signature],
+                "INSERT INTO runs (id, text, files, state, submitted_us, signature, priority, exported, folded)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+                params![
+                    run.id,
+                    run.text,
+                    run.files,
+                    run.state.name(),
+                    run.submitted_us,
+                    run.signature,
+                    run.priority,
+                    run.exported as i64,
+                    run.folded
+                ],
             )?;
             Ok(())
         })
@@ -238,7 +315,8 @@ impl Store {
     pub async fn runs(&self) -> Result<Vec<StoredRun>, StoreError> {
         self.write(|connection| {
             let mut statement = connection.prepare(
-                "SELECT id, text, files, state, submitted_us, signature, decided FROM runs ORDER BY number",
+                "SELECT id, text, files, state, submitted_us, signature, decided, priority, exported, folded
+                 FROM runs ORDER BY number",
             )?;
             let rows = statement.query_map([], |row| {
                 let state: String = row.get(3)?;
@@ -251,6 +329,9 @@ impl Store {
                     submitted_us: row.get(4)?,
                     signature: row.get(5)?,
                     decided: row.get::<_, Option<i64>>(6)?.map(|bout| bout as u64),
+                    priority: row.get(7)?,
+                    exported: row.get::<_, i64>(8)? as u64,
+                    folded: row.get(9)?,
                 })
             })?;
             rows.collect()
@@ -286,12 +367,15 @@ impl Store {
                 let same = known.as_deref() == bout.digest.as_ref().map(|digest| &digest[..]);
                 return Ok(if same { Stored::Same } else { Stored::Other });
             }
-            let running: bool = connection
-                .prepare_cached("SELECT state = 'running' FROM runs WHERE id = ?1")?
-                .query_row([&bout.run], |row| row.get(0))
-                .optional()?
-                .unwrap_or(false);
-            if !running {
+            let run: Option<(String, i64)> = connection
+                .prepare_cached("SELECT state, exported FROM runs WHERE id = ?1")?
+                .query_row([&bout.run], |row| Ok((row.get(0)?, row.get(1)?)))
+                .optional()?;
+            let Some((state, exported)) = run else { return Ok(Stored::NotWanted) };
+            if bout.bout < exported as u64 {
+                return Ok(Stored::Exported);
+            }
+            if !RunState::from_name(&state).is_some_and(RunState::is_open) {
                 return Ok(Stored::NotWanted);
             }
             let mut insert = connection.prepare_cached(
@@ -312,17 +396,24 @@ impl Store {
         .await
     }
 
-    /// All bouts of a run, without their messages, in their order.
-    pub async fn summaries(&self, run: String) -> Result<Vec<BoutSummary>, StoreError> {
+    /// The bouts of a run from `first` to `last` that are still here, without their messages, in their order.
+    pub async fn summaries(
+        &self,
+        run: String,
+        first: u64,
+        last: u64,
+    ) -> Result<Vec<BoutSummary>, StoreError> {
         self.write(move |connection| {
-            let mut statement = connection.prepare(
-                "SELECT bout, summary, failure IS NOT NULL FROM bouts WHERE run = ?1 ORDER BY bout",
+            let mut statement = connection.prepare_cached(
+                "SELECT bout, worker, summary, failure IS NOT NULL FROM bouts
+                 WHERE run = ?1 AND bout BETWEEN ?2 AND ?3 ORDER BY bout",
             )?;
-            let rows = statement.query_map([run], |row| {
+            let rows = statement.query_map(params![run, number(first), number(last)], |row| {
                 Ok(BoutSummary {
                     bout: row.get::<_, i64>(0)? as u64,
-                    summary: row.get(1)?,
-                    failed: row.get(2)?,
+                    worker: row.get(1)?,
+                    summary: row.get(2)?,
+                    failed: row.get(3)?,
                 })
             })?;
             rows.collect()
@@ -330,65 +421,216 @@ impl Store {
         .await
     }
 
-    /// The messages of the bouts from `first` to `last` that did not fail, with their numbers, in their order.
-    pub async fn payloads(
-        &self,
-        run: String,
-        first: u64,
-        last: u64,
-    ) -> Result<Vec<(u64, Vec<u8>)>, StoreError> {
+    /// The messages of a bout; none where it is not here or failed.
+    pub async fn payload(&self, run: String, bout: u64) -> Result<Vec<u8>, StoreError> {
         self.write(move |connection| {
-            let mut statement = connection.prepare(
-                "SELECT bout, payload FROM bouts
-                 WHERE run = ?1 AND bout BETWEEN ?2 AND ?3 AND failure IS NULL ORDER BY bout",
-            )?;
-            let rows = statement.query_map(params![run, first as i64, last as i64], |row| {
-                Ok((row.get::<_, i64>(0)? as u64, row.get(1)?))
-            })?;
-            rows.collect()
+            let payload = connection
+                .prepare_cached("SELECT payload FROM bouts WHERE run = ?1 AND bout = ?2")?
+                .query_row(params![run, number(bout)], |row| row.get(0))
+                .optional()?;
+            Ok(payload.unwrap_or_default())
         })
         .await
     }
 
-    /// Assigns bouts to a part, before it is written.
+    /// Assigns bouts to a part, before it is written. A run has one such part at a time.
     pub async fn assign_part(&self, run: String, first: u64, last: u64) -> Result<(), StoreError> {
         self.write(move |connection| {
             connection.execute(
-                "INSERT INTO parts (run, first, last, exported) VALUES (?1, ?2, ?3, 0)",
-                params![run, first as i64, last as i64],
+                "INSERT INTO parts (run, first, last) VALUES (?1, ?2, ?3)",
+                params![run, number(first), number(last)],
             )?;
             Ok(())
         })
         .await
     }
 
-    /// The parts of a run, and whether each has been written.
-    pub async fn parts(&self, run: String) -> Result<Vec<(u64, u64, bool)>, StoreError> {
+    /// The part of a run that was assigned and is not known to be written.
+    pub async fn open_part(&self, run: String) -> Result<Option<(u64, u64)>, StoreError> {
         self.write(move |connection| {
-            let mut statement = connection
-                .prepare("SELECT first, last, exported FROM parts WHERE run = ?1 ORDER BY first")?;
+            connection
+                .prepare_cached("SELECT first, last FROM parts WHERE run = ?1")?
+                .query_row([run], |row| Ok((row.get::<_, i64>(0)? as u64, row.get::<_, i64>(1)? as u64)))
+                .optional()
+        })
+        .await
+    }
+
+    /// Notes that every bout below `exported` is durable where the dataset is. They leave the state; `folded` and the cells
+    /// that are added are what is remembered of them.
+    pub async fn part_written(
+        &self,
+        run: String,
+        exported: u64,
+        folded: String,
+        cells: Vec<StoredCell>,
+    ) -> Result<(), StoreError> {
+        self.write(move |connection| {
+            let place = params![run, number(exported)];
+            connection.execute("DELETE FROM parts WHERE run = ?1 AND last < ?2", place)?;
+            connection.execute("DELETE FROM bouts WHERE run = ?1 AND bout < ?2", place)?;
+            connection.execute(
+                "UPDATE runs SET exported = ?2, folded = ?3 WHERE id = ?1",
+                params![run, number(exported), folded],
+            )?;
+            let mut add = connection.prepare_cached(
+                "INSERT INTO cells (run, worker, pairing, won, lost, drawn) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
+                 ON CONFLICT (run, worker, pairing) DO UPDATE
+                 SET won = won + excluded.won, lost = lost + excluded.lost, drawn = drawn + excluded.drawn",
+            )?;
+            for StoredCell { worker, pairing, outcomes } in cells {
+                let [won, lost, drawn] = outcomes.map(number);
+                add.execute(params![run, worker, number(pairing), won, lost, drawn])?;
+            }
+            Ok(())
+        })
+        .await
+    }
+
+    /// What the workers brought of the bouts of a run that are not here any more.
+    pub async fn cells(&self, run: String) -> Result<Vec<StoredCell>, StoreError> {
+        self.write(move |connection| {
+            let mut statement = connection.prepare(
+                "SELECT worker, pairing, won, lost, drawn FROM cells WHERE run = ?1 ORDER BY worker",
+            )?;
             let rows = statement.query_map([run], |row| {
-                Ok((row.get::<_, i64>(0)? as u64, row.get::<_, i64>(1)? as u64, row.get(2)?))
+                let count = |index: usize| row.get::<_, i64>(index).map(|count| count as u64);
+                Ok(StoredCell {
+                    worker: row.get(0)?,
+                    pairing: count(1)?,
+                    outcomes: [count(2)?, count(3)?, count(4)?],
+                })
             })?;
             rows.collect()
         })
         .await
     }
 
-    /// Notes that a part is durable where the dataset is. The messages of its bouts are needed no more.
-    pub async fn part_written(&self, run: String, first: u64, last: u64) -> Result<(), StoreError> {
+    /// Changes how early a run is played.
+    pub async fn set_priority(&self, run: String, priority: i32) -> Result<(), StoreError> {
         self.write(move |connection| {
-            let place = params![run, first as i64, last as i64];
-            connection.execute(
-                "UPDATE parts SET exported = 1 WHERE run = ?1 AND first = ?2 AND last = ?3",
-                place,
-            )?;
-            connection
-                .execute("UPDATE bouts SET payload = x'' WHERE run = ?1 AND bout BETWEEN ?2 AND ?3", place)?;
+            connection.execute("UPDATE runs SET priority = ?2 WHERE id = ?1", params![run, priority])?;
             Ok(())
         })
         .await
     }
+
+    /// Removes bouts that are not exported, so that they are played anew, and lists those that are as void. Either way
+    /// `folded` is what is remembered from now on.
+    pub async fn void(
+        &self,
+        run: String,
+        again: Vec<u64>,
+        voided: Vec<u64>,
+        folded: String,
+    ) -> Result<(), StoreError> {
+        self.write(move |connection| {
+            let mut remove = connection.prepare_cached("DELETE FROM bouts WHERE run = ?1 AND bout = ?2")?;
+            for bout in again {
+                remove.execute(params![run, number(bout)])?;
+            }
+            let mut list =
+                connection.prepare_cached("INSERT OR IGNORE INTO voids (run, bout) VALUES (?1, ?2)")?;
+            for bout in voided {
+                list.execute(params![run, number(bout)])?;
+            }
+            connection.execute("UPDATE runs SET folded = ?2 WHERE id = ?1", params![run, folded])?;
+            Ok(())
+        })
+        .await
+    }
+
+    /// The exported bouts of a run that do not count.
+    pub async fn voided(&self, run: String) -> Result<Vec<u64>, StoreError> {
+        self.write(move |connection| {
+            let mut statement = connection.prepare("SELECT bout FROM voids WHERE run = ?1 ORDER BY bout")?;
+            let rows = statement.query_map([run], |row| row.get::<_, i64>(0).map(|bout| bout as u64))?;
+            rows.collect()
+        })
+        .await
+    }
+
+    /// Sets a worker aside, or trusts it again where there is no reason. Nobody waits for it.
+    pub fn note_quarantine(&self, worker: &str, reason: Option<&str>) {
+        let (worker, reason) = (worker.to_string(), reason.map(str::to_string));
+        self.post(move |connection| {
+            match reason {
+                Some(reason) => connection.execute(
+                    "INSERT INTO quarantine (worker, reason) VALUES (?1, ?2)
+                     ON CONFLICT (worker) DO UPDATE SET reason = excluded.reason",
+                    params![worker, reason],
+                )?,
+                None => connection.execute("DELETE FROM quarantine WHERE worker = ?1", [worker])?,
+            };
+            Ok(())
+        });
+    }
+
+    /// The workers that are set aside, and why.
+    pub async fn quarantined(&self) -> Result<Vec<(String, String)>, StoreError> {
+        self.write(|connection| {
+            let mut statement =
+                connection.prepare("SELECT worker, reason FROM quarantine ORDER BY worker")?;
+            let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
+            rows.collect()
+        })
+        .await
+    }
+
+    /// Writes something down for operators to read. Nobody waits for it.
+    pub fn note(&self, entry: Audit) {
+        self.post(move |connection| {
+            connection
+                .prepare_cached(
+                    "INSERT INTO audit (at_us, kind, worker, run, bout, text) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+                )?
+                .execute(params![
+                    entry.at_us,
+                    entry.kind,
+                    entry.worker,
+                    entry.run,
+                    entry.bout.map(number),
+                    entry.text
+                ])?;
+            Ok(())
+        });
+    }
+
+    /// The last entries about a worker and a run, where they are given, the oldest first.
+    pub async fn audits(
+        &self,
+        worker: Option<String>,
+        run: Option<String>,
+        most: u64,
+    ) -> Result<Vec<Audit>, StoreError> {
+        self.write(move |connection| {
+            let mut statement = connection.prepare_cached(
+                "SELECT number, at_us, kind, worker, run, bout, text FROM audit
+                 WHERE (?1 IS NULL OR worker = ?1) AND (?2 IS NULL OR run = ?2)
+                 ORDER BY number DESC LIMIT ?3",
+            )?;
+            let rows = statement.query_map(params![worker, run, number(most)], |row| {
+                Ok(Audit {
+                    number: row.get::<_, i64>(0)? as u64,
+                    at_us: row.get(1)?,
+                    kind: row.get(2)?,
+                    worker: row.get(3)?,
+                    run: row.get(4)?,
+                    bout: row.get::<_, Option<i64>>(5)?.map(|bout| bout as u64),
+                    text: row.get(6)?,
+                })
+            })?;
+            let mut entries = rows.collect::<rusqlite::Result<Vec<Audit>>>()?;
+            entries.reverse();
+            Ok(entries)
+        })
+        .await
+    }
+}
+
+/// A number as SQLite keeps it. What is too large for it is larger than any that is kept.
+fn number(value: u64) -> i64 {
+    i64::try_from(value).unwrap_or(i64::MAX)
 }
 
 const TABLES: &str = "
@@ -403,7 +645,10 @@ CREATE TABLE runs (
     state TEXT NOT NULL,
     submitted_us INTEGER NOT NULL,
     signature TEXT NOT NULL,
-    decided INTEGER
+    decided INTEGER,
+    priority INTEGER NOT NULL,
+    exported INTEGER NOT NULL,
+    folded TEXT NOT NULL
 );
 CREATE TABLE bouts (
     run TEXT NOT NULL,
@@ -419,10 +664,36 @@ CREATE TABLE parts (
     run TEXT NOT NULL,
     first INTEGER NOT NULL,
     last INTEGER NOT NULL,
-    exported INTEGER NOT NULL,
-    UNIQUE (run, first)
+    UNIQUE (run)
 );
-PRAGMA user_version = 1;
+CREATE TABLE cells (
+    run TEXT NOT NULL,
+    worker TEXT NOT NULL,
+    pairing INTEGER NOT NULL,
+    won INTEGER NOT NULL,
+    lost INTEGER NOT NULL,
+    drawn INTEGER NOT NULL,
+    UNIQUE (run, worker, pairing)
+);
+CREATE TABLE voids (
+    run TEXT NOT NULL,
+    bout INTEGER NOT NULL,
+    UNIQUE (run, bout)
+);
+CREATE TABLE quarantine (
+    worker TEXT NOT NULL UNIQUE,
+    reason TEXT NOT NULL
+);
+CREATE TABLE audit (
+    number INTEGER PRIMARY KEY,
+    at_us INTEGER NOT NULL,
+    kind TEXT NOT NULL,
+    worker TEXT NOT NULL,
+    run TEXT NOT NULL,
+    bout INTEGER,
+    text TEXT NOT NULL
+);
+PRAGMA user_version = 2;
 COMMIT;
 ";
 
@@ -477,8 +748,7 @@ mod tests {
             files: "{}".to_string(),
             state: RunState::Running,
             submitted_us: 0,
-            signature: String::new(),
-            decided: None,
+            ..StoredRun::default()
         }
     }
 
@@ -494,26 +764,42 @@ mod tests {
         assert_eq!(store.put_bout(bout(3, 1)).await, Ok(Stored::Same));
         assert_eq!(store.put_bout(bout(3, 2)).await, Ok(Stored::Other));
         assert_eq!(store.put_bout(bout(1, 2)).await, Ok(Stored::New));
-        assert_eq!(store.payloads("r".to_string(), 0, 9).await.unwrap().len(), 2);
+        assert_eq!(store.payload("r".to_string(), 3).await, Ok(vec![1, 2, 3]));
         store.set_state("r".to_string(), RunState::Cancelled, None).await.unwrap();
         assert_eq!(store.put_bout(bout(2, 2)).await, Ok(Stored::NotWanted));
-        store.assign_part("r".to_string(), 0, 3).await.unwrap();
-        store.part_written("r".to_string(), 0, 3).await.unwrap();
+        store.assign_part("r".to_string(), 0, 2).await.unwrap();
+        assert_eq!(store.open_part("r".to_string()).await, Ok(Some((0, 2))));
+        let cell = |won| StoredCell { worker: "w".to_string(), pairing: 0, outcomes: [won, 0, 1] };
+        store.part_written("r".to_string(), 3, "{1}".to_string(), vec![cell(1)]).await.unwrap();
+        store.part_written("r".to_string(), 3, "{2}".to_string(), vec![cell(2)]).await.unwrap();
         drop(store);
         let again = Store::open(&path).unwrap();
         assert_eq!(again.next_epoch().await, Ok(2));
-        let known: Vec<u64> =
-            again.summaries("r".to_string()).await.unwrap().iter().map(|bout| bout.bout).collect();
-        assert_eq!(known, [1, 3]);
-        assert_eq!(again.parts("r".to_string()).await, Ok(vec![(0, 3, true)]));
-        assert!(
-            again
-                .payloads("r".to_string(), 0, 9)
-                .await
-                .unwrap()
-                .iter()
-                .all(|(_, payload)| payload.is_empty())
-        );
+        let kept = again.summaries("r".to_string(), 0, u64::MAX).await.unwrap();
+        assert_eq!(kept.iter().map(|bout| bout.bout).collect::<Vec<_>>(), [3], "what is exported is gone");
+        assert_eq!(again.open_part("r".to_string()).await, Ok(None));
+        let run = again.runs().await.unwrap().remove(0);
+        assert_eq!((run.exported, run.folded.as_str(), run.state), (3, "{2}", RunState::Cancelled));
+        assert_eq!(again.put_bout(bout(1, 2)).await, Ok(Stored::Exported));
+        let sum = StoredCell { worker: "w".to_string(), pairing: 0, outcomes: [3, 0, 2] };
+        assert_eq!(again.cells("r".to_string()).await, Ok(vec![sum]));
+    }
+
+    #[tokio::test]
+    async fn what_happened_is_read_in_its_order() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(&folder.path().join("state")).unwrap();
+        for (worker, text) in [("a", "one"), ("b", "two"), ("a", "three")] {
+            let entry = Audit { worker: worker.to_string(), text: text.to_string(), ..Audit::default() };
+            store.note(entry);
+        }
+        let texts = |entries: Vec<Audit>| entries.into_iter().map(|entry| entry.text).collect::<Vec<_>>();
+        assert_eq!(texts(store.audits(None, None, 2).await.unwrap()), ["two", "three"]);
+        assert_eq!(texts(store.audits(Some("a".to_string()), None, 9).await.unwrap()), ["one", "three"]);
+        store.note_quarantine("a", Some("it lies"));
+        assert_eq!(store.quarantined().await, Ok(vec![("a".to_string(), "it lies".to_string())]));
+        store.note_quarantine("a", None);
+        assert_eq!(store.quarantined().await, Ok(vec![]));
     }
 
     #[tokio::test]
@@ -522,14 +808,14 @@ mod tests {
         let store = Store::open(&folder.path().join("state")).unwrap();
         store.add_run(run()).await.unwrap();
         let bad = store.write(|connection| {
-            connection.execute("INSERT INTO parts VALUES ('r', 0, 0, 0)", [])?;
+            connection.execute("INSERT INTO parts VALUES ('r', 0, 0)", [])?;
             connection.execute("INSERT INTO nowhere VALUES (1)", [])
         });
         let good = store.put_bout(bout(0, 1));
         let (bad, good) = tokio::join!(bad, good);
         assert!(matches!(bad, Err(StoreError::Failed(_))));
         assert_eq!(good, Ok(Stored::New));
-        assert_eq!(store.parts("r".to_string()).await, Ok(vec![]), "half of what failed is there");
+        assert_eq!(store.open_part("r".to_string()).await, Ok(None), "half of what failed is there");
     }
 
     #[test]

@@ -80,7 +80,7 @@ impl Chess {
 
     /// Plies since the start, by the number of the full move.
     #[inline]
-    fn plies(&self) -> u32 {
+    pub(crate) fn plies(&self) -> u32 {
         2 * (u32::from(self.board.fullmove_number()) - 1) + u32::from(self.mover().0)
     }
 

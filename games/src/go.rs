@@ -228,7 +228,7 @@ impl Go {
     }
 
     /// How many half points Black is ahead, with the stones as they stand.
-    fn lead(&self) -> i32 {
+    pub(crate) fn lead(&self) -> i32 {
         let [black, white] = rows::area(&self.board);
         2 * (black - white) - self.komi
     }

@@ -21,6 +21,12 @@ impl MoveError {
     /// How many legal moves a message names before it only counts the rest.
     const NAMED: usize = 400;
 
+    /// The error of a word that names no legal move in a position, at a ply counted from 1.
+    pub fn new<G: Notation>(position: &G, ply: usize, word: &str) -> MoveError {
+        let ending = (position.turn() == Turn::Over).then(|| position.ending());
+        MoveError { ply, word: word.to_string(), legal: legal_texts(position), ending }
+    }
+
     fn reason(&self) -> String {
         let word = &self.word;
         if let Some(ending) = self.ending {
@@ -46,13 +52,7 @@ pub fn follow<G: Notation>(position: &mut G, line: &str) -> Result<usize, MoveEr
     for word in line.split_ascii_whitespace() {
         plies += 1;
         let Some(mv) = position.parse_move(word) else {
-            let ending = (position.turn() == Turn::Over).then(|| position.ending());
-            return Err(MoveError {
-                ply: plies,
-                word: word.to_string(),
-                legal: legal_texts(position),
-                ending,
-            });
+            return Err(MoveError::new(position, plies, word));
         };
         position.play(mv);
     }

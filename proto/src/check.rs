@@ -67,3 +67,12 @@ where
 pub(crate) fn finite(field: &'static str, found: f64) -> Result<f64, WireError> {
     if found.is_finite() { Ok(found) } else { Err(WireError::NotFinite { field, found: found.to_string() }) }
 }
+
+/// A finite number that is not negative.
+pub(crate) fn not_negative(field: &'static str, found: f64) -> Result<f64, WireError> {
+    if finite(field, found)? < 0.0 {
+        let (found, least, most) = (found as i128, 0, i128::MAX);
+        return Err(WireError::OutOfRange { field, found, least, most });
+    }
+    Ok(found)
+}

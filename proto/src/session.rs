@@ -53,22 +53,13 @@ impl TryFrom<v1::Hello> for Hello {
         check::count("specs", hello.specs.len(), 0..=MAX_LEASES)?;
         let run = |run| check::name("specs", run, MAX_RUN_ID);
         let least = check::number("protocol_min", hello.protocol_min, 1..=u32::MAX)?;
-        let speed = check::finite("speed", hello.speed)?;
-        if speed < 0.0 {
-            return Err(WireError::OutOfRange {
-                field: "speed",
-                found: speed as i128,
-                least: 0,
-                most: i128::MAX,
-            });
-        }
         Ok(Hello {
             protocols: least..=check::number("protocol_max", hello.protocol_max, least..=u32::MAX)?,
             worker: check::name("worker", hello.worker, MAX_WORKER_NAME)?,
             build: check::name("build", hello.build, MAX_BUILD)?,
             slots: check::number("slots", hello.slots, 1..=MAX_SLOTS as u32)? as usize,
             signature: check::name("signature", hello.signature, MAX_BUILD)?,
-            speed,
+            speed: check::not_negative("speed", hello.speed)?,
             held: Lease::list(hello.held)?,
             specs: hello.specs.into_iter().map(run).collect::<Result<_, _>>()?,
         })
@@ -125,7 +116,7 @@ impl TryFrom<v1::Welcome> for Welcome {
 }
 
 /// What a worker says at every interval.
-#[derive(Clone, PartialEq, Eq, Default, Debug)]
+#[derive(Clone, PartialEq, Default, Debug)]
 pub struct Heartbeat {
     /// How many more bouts it would take.
     pub room: usize,
@@ -135,6 +126,10 @@ pub struct Heartbeat {
     pub unacknowledged_bytes: u64,
     /// Grants of this session that arrived.
     pub grants_received: u64,
+    /// Whether the system kept the worker from running since the last interval.
+    pub throttled: bool,
+    /// Nodes a second of a fixed search on each slot while all are busy; 0 where it was not measured anew.
+    pub speed: f64,
 }
 
 /// How far a bout is.
@@ -148,6 +143,8 @@ pub struct Progress {
     pub game: u32,
     /// The plies of it.
     pub ply: u32,
+    /// Grows while a search is running.
+    pub pulse: u64,
 }
 
 impl From<&Heartbeat> for v1::Heartbeat {
@@ -157,6 +154,8 @@ impl From<&Heartbeat> for v1::Heartbeat {
             progress: heartbeat.progress.iter().map(v1::Progress::from).collect(),
             unacknowledged_bytes: heartbeat.unacknowledged_bytes,
             grants_received: heartbeat.grants_received,
+            throttled: heartbeat.throttled,
+            speed: heartbeat.speed,
         }
     }
 }
@@ -171,6 +170,8 @@ impl TryFrom<v1::Heartbeat> for Heartbeat {
             progress: heartbeat.progress.into_iter().map(Progress::try_from).collect::<Result<_, _>>()?,
             unacknowledged_bytes: heartbeat.unacknowledged_bytes,
             grants_received: heartbeat.grants_received,
+            throttled: heartbeat.throttled,
+            speed: check::not_negative("speed", heartbeat.speed)?,
         })
     }
 }
@@ -182,6 +183,7 @@ impl From<&Progress> for v1::Progress {
             started: progress.started,
             game: progress.game,
             ply: progress.ply,
+            pulse: progress.pulse,
         }
     }
 }
@@ -195,6 +197,7 @@ impl TryFrom<v1::Progress> for Progress {
             started: progress.started,
             game: progress.game,
             ply: progress.ply,
+            pulse: progress.pulse,
         })
     }
 }

@@ -48,6 +48,7 @@ impl BoutWriter {
             seed: row.seed,
             started_us: row.started,
             duration_us: row.duration_us,
+            speed_factor: row.speed_factor,
         }))
     }
 

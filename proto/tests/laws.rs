@@ -72,6 +72,7 @@ fn played(spec: &Spec, bout: &Bout) -> BoutRows {
             worker: "worker",
             build: "build",
             started: 1_700_000_000_000_000 + index as i64,
+            speed_factor: 1.0,
         };
         rows.add_game(&head, &record).unwrap();
     }

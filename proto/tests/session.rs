@@ -37,12 +37,14 @@ fn what_is_sent_is_what_is_read() {
         adopted: vec![lease(1)],
     };
     assert_eq!(Welcome::try_from(v1::Welcome::from(&welcome)), Ok(welcome));
-    let progress = |bout, started| Progress { lease: lease(bout), started, game: 1, ply: 70_000 };
+    let progress = |bout, started| Progress { lease: lease(bout), started, game: 1, ply: 70_000, pulse: 9 };
     let heartbeat = Heartbeat {
         room: 3,
         progress: vec![progress(1, true), progress(2, false)],
         unacknowledged_bytes: u64::MAX,
         grants_received: 5,
+        throttled: true,
+        speed: 2.5,
     };
     assert_eq!(Heartbeat::try_from(v1::Heartbeat::from(&heartbeat)), Ok(heartbeat));
     let returned = Returned { leases: vec![lease(1)], reason: "why\nnot".to_string() };

@@ -64,8 +64,8 @@ fn the_bytes_of_a_part_are_pinned() {
     let digest = |bytes: Vec<u8>| blake3::hash(&bytes).to_hex().to_string();
     let digests = [digest(write_games(&games).unwrap()), digest(write_moves(&moves).unwrap())].join("\n");
     expect![[r#"
-        5581fe90cc64b682ef5a157805c13490e661ef60fc4580dbe714d587e8ad3453
-        1469b9f2d86450e1140806cdb42d3d317327f5fb1de12b3b26c269e598830fc5"#]]
+        25d0da42a9daf2f71444025ab8b8b724229ef2e990ee2bf7a74e44d3fc84357c
+        5dc1a2b80affbd81b08aa26e80a850e110ba2ee4360bab18fadf5723043f9556"#]]
     .assert_eq(&digests);
 }
 
@@ -263,6 +263,7 @@ fn change_game(row: &mut GameRow, column: &str) {
         "build" => row.build.push('x'),
         "started" => row.started ^= 1,
         "duration_us" => row.duration_us ^= 1,
+        "speed_factor" => row.speed_factor += 1.0,
         unknown => panic!("nobody changes the column `{unknown}`"),
     }
 }

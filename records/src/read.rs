@@ -5,18 +5,21 @@
 //! pages before anything is decoded; batches of some columns, which do not read all pages, are not. A source is a
 //! `bytes::Bytes` or a file.
 
+use std::ops::RangeInclusive;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use arrow::array::{
-    Array, ArrayRef, Float64Array, Int32Array, ListArray, RecordBatch, StringArray,
+    Array, ArrayRef, BooleanArray, Float64Array, Int32Array, ListArray, RecordBatch, StringArray,
     TimestampMicrosecondArray, UInt16Array, UInt32Array, UInt64Array,
 };
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{
-    ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder,
+    ArrowPredicateFn, ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader,
+    ParquetRecordBatchReaderBuilder, RowFilter,
 };
-use parquet::file::metadata::FileMetaData;
+use parquet::file::metadata::{FileMetaData, RowGroupMetaData};
 use parquet::file::reader::ChunkReader;
+use parquet::file::statistics::Statistics;
 
 use crate::rows::{GameRow, LimitKind, MoveRow, ProbeRow, SearchColumns};
 use crate::schema::{PAGES_KEY, SCHEMA_VERSION, TABLE_KEY, Table, VERSION_KEY};
@@ -116,6 +119,102 @@ pub fn read_batches(
     batches(source, part, columns)
 }
 
+/// What rows must have to be wanted.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Wanted {
+    /// The bouts.
+    pub bouts: RangeInclusive<u64>,
+    /// The plies of a game; nothing is asked of the plies of moves.
+    pub plies: RangeInclusive<u32>,
+}
+
+impl Default for Wanted {
+    fn default() -> Wanted {
+        Wanted { bouts: 0..=u64::MAX, plies: 0..=u32::MAX }
+    }
+}
+
+/// Rows of a part, batch after batch in the order of their keys. A damaged part may make it panic.
+pub struct Rows<T> {
+    /// None where no rows can be wanted.
+    batches: Option<ParquetRecordBatchReader>,
+    rows: fn(&RecordBatch) -> Result<Vec<T>, ReadError>,
+}
+
+impl<T> Iterator for Rows<T> {
+    type Item = Result<Vec<T>, ReadError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let batch = self.batches.as_mut()?.next()?;
+        Some(batch.map_err(ReadError::from).and_then(|batch| (self.rows)(&batch)))
+    }
+}
+
+/// The wanted rows of a part of `games`. Its directory tells which stretches of it have none, and those are not decoded;
+/// where none has any, its pages are not read.
+pub fn stream_games(source: impl ChunkReader + 'static, wanted: &Wanted) -> Result<Rows<GameRow>, ReadError> {
+    stream(source, Table::Games, wanted, game_rows)
+}
+
+/// The rows of the wanted bouts of a part of `moves`, read in the same way.
+pub fn stream_moves(source: impl ChunkReader + 'static, wanted: &Wanted) -> Result<Rows<MoveRow>, ReadError> {
+    stream(source, Table::Moves, wanted, move_rows)
+}
+
+fn stream<T>(
+    source: impl ChunkReader + 'static,
+    table: Table,
+    wanted: &Wanted,
+    rows: fn(&RecordBatch) -> Result<Vec<T>, ReadError>,
+) -> Result<Rows<T>, ReadError> {
+    let part = open(&source, table)?;
+    let (first, last) = (u64::from(*wanted.plies.start()), u64::from(*wanted.plies.end()));
+    let groups: Vec<usize> = part
+        .metadata()
+        .row_groups()
+        .iter()
+        .enumerate()
+        .filter(|(_, group)| {
+            may_have(group, "bout", &wanted.bouts) && may_have(group, "plies", &(first..=last))
+        })
+        .map(|(index, _)| index)
+        .collect();
+    if groups.is_empty() {
+        return Ok(Rows { batches: None, rows });
+    }
+    check_pages(&source, part.metadata().file_metadata())?;
+    let columns: Vec<&str> = table.columns().map(|column| column.name).collect();
+    let mut builder = select(source, part, &columns)?.with_row_groups(groups);
+    if wanted.bouts != (0..=u64::MAX) {
+        let bouts = wanted.bouts.clone();
+        let key = ProjectionMask::columns(builder.parquet_schema(), ["bout"]);
+        let predicate = ArrowPredicateFn::new(key, move |batch| {
+            let column = required::<UInt64Array>(&batch, "bout", "u64")
+                .map_err(|error| arrow::error::ArrowError::ExternalError(Box::new(error)))?;
+            Ok(column.values().iter().map(|bout| Some(bouts.contains(bout))).collect::<BooleanArray>())
+        });
+        builder = builder.with_row_filter(RowFilter::new(vec![Box::new(predicate)]));
+    }
+    Ok(Rows { batches: Some(builder.build()?), rows })
+}
+
+/// Whether a row group may have a value of the range in a column of numbers without a sign. One without that column, or
+/// without statistics of it, may.
+fn may_have(group: &RowGroupMetaData, column: &str, range: &RangeInclusive<u64>) -> bool {
+    let found = group.columns().iter().find(|chunk| chunk.column_path().string() == column);
+    let (least, most) = match found.and_then(|chunk| chunk.statistics()) {
+        Some(Statistics::Int64(statistics)) => {
+            (statistics.min_opt().map(|&least| least as u64), statistics.max_opt().map(|&most| most as u64))
+        }
+        Some(Statistics::Int32(statistics)) => {
+            let number = |&number: &i32| u64::from(number as u32);
+            (statistics.min_opt().map(number), statistics.max_opt().map(number))
+        }
+        _ => (None, None),
+    };
+    least.is_none_or(|least| least <= *range.end()) && most.is_none_or(|most| most >= *range.start())
+}
+
 fn read<T>(
     source: impl ChunkReader + 'static,
     table: Table,
@@ -175,6 +274,15 @@ fn batches(
     part: ArrowReaderMetadata,
     columns: &[&str],
 ) -> Result<ParquetRecordBatchReader, ReadError> {
+    Ok(select(source, part, columns)?.build()?)
+}
+
+/// A reader of some columns of a part, before it is decided which rows it reads.
+fn select<S: ChunkReader + 'static>(
+    source: S,
+    part: ArrowReaderMetadata,
+    columns: &[&str],
+) -> Result<ParquetRecordBatchReaderBuilder<S>, ReadError> {
     for &column in columns {
         if part.schema().field_with_name(column).is_err() {
             return Err(ReadError::MissingColumn { column: column.to_string() });
@@ -185,8 +293,7 @@ fn batches(
     } else {
         ProjectionMask::columns(part.parquet_schema(), columns.iter().copied())
     };
-    let builder = ParquetRecordBatchReaderBuilder::new_with_metadata(source, part);
-    Ok(builder.with_projection(mask).build()?)
+    Ok(ParquetRecordBatchReaderBuilder::new_with_metadata(source, part).with_projection(mask))
 }
 
 fn game_rows(batch: &RecordBatch) -> Result<Vec<GameRow>, ReadError> {
@@ -204,6 +311,7 @@ fn game_rows(batch: &RecordBatch) -> Result<Vec<GameRow>, ReadError> {
     let build = required::<StringArray>(batch, "build", "string")?;
     let started = required::<TimestampMicrosecondArray>(batch, "started", "timestamp in microseconds")?;
     let duration_us = required::<UInt64Array>(batch, "duration_us", "u64")?;
+    let speed_factor = required::<Float64Array>(batch, "speed_factor", "f64")?;
     let row = |index| GameRow {
         bout: bout.value(index),
         game: game.value(index),
@@ -219,6 +327,7 @@ fn game_rows(batch: &RecordBatch) -> Result<Vec<GameRow>, ReadError> {
         build: build.value(index).to_string(),
         started: started.value(index),
         duration_us: duration_us.value(index),
+        speed_factor: speed_factor.value(index),
     };
     Ok((0..batch.num_rows()).map(row).collect())
 }

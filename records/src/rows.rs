@@ -7,9 +7,9 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use agon_arena::{GameRecord, MoveRecord, Opening, SearchRecord};
+use agon_arena::{Decision, GameRecord, MoveRecord, Opening, SearchRecord};
 use agon_games::GameSpec;
-use agon_search::Limit;
+use agon_search::{Limit, Value};
 
 /// The rows of one committed bout: its games with their moves, or, of a probe, one position searched by every player.
 ///
@@ -25,7 +25,7 @@ pub struct BoutRows {
 }
 
 /// A game.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct GameRow {
     /// The bout that it belongs to.
     pub bout: u64,
@@ -55,6 +55,8 @@ pub struct GameRow {
     pub started: i64,
     /// How long it took, in microseconds.
     pub duration_us: u64,
+    /// What limits of time were multiplied by.
+    pub speed_factor: f64,
 }
 
 /// One ply of a game, or the search of a probe.
@@ -234,6 +236,8 @@ pub struct GameHead<'a> {
     pub build: &'a str,
     /// When it was started: microseconds since 1970, UTC.
     pub started: i64,
+    /// What limits of time were multiplied by.
+    pub speed_factor: f64,
 }
 
 impl BoutRows {
@@ -301,6 +305,7 @@ impl GameRow {
             build: head.build.to_string(),
             started: head.started,
             duration_us: microseconds(record.time),
+            speed_factor: head.speed_factor,
         })
     }
 }
@@ -358,14 +363,21 @@ impl SearchColumns {
     }
 }
 
+impl SearchColumns {
+    /// The value with what it proves. A search that samples has a mean payoff, which proves nothing.
+    pub fn value(&self) -> Value {
+        Value::from_number(self.score)
+    }
+}
+
 impl ProbeRow {
-    /// The row of a search of the position behind an opening, where `seat` has `legal` moves. `index` is the number of
-    /// the search within its bout.
+    /// The row of a search of the position behind an opening, which is this decision. `index` is the number of the search
+    /// within its bout.
     pub fn new(
         bout: u64,
         index: u16,
         opening: &Opening,
-        (seat, legal): (u16, u16),
+        decision: Decision,
         player: String,
         record: &SearchRecord,
     ) -> Result<ProbeRow, RowError> {
@@ -376,9 +388,9 @@ impl ProbeRow {
                 bout,
                 game: index,
                 ply: small("ply", opening.moves.split_ascii_whitespace().count() as u64)?,
-                seat: Some(seat),
+                seat: Some(small("seat", decision.seat as u64)?),
                 mv: record.mv.clone(),
-                legal,
+                legal: small("legal", decision.legal)?,
                 search: Some(SearchColumns::new(player, record)?),
             },
         })

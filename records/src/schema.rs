@@ -23,8 +23,8 @@ pub const PAGES_KEY: &str = "agon.pages";
 
 /// The columns that say where and when a bout was played, and how fast the machine was: two datasets are equal when all
 /// others are.
-pub const UNCOUNTED: [&str; 7] =
-    ["worker", "build", "started", "duration_us", "time_us", "depth_time_us", "overshoot_us"];
+pub const UNCOUNTED: [&str; 8] =
+    ["worker", "build", "started", "duration_us", "time_us", "depth_time_us", "overshoot_us", "speed_factor"];
 
 /// A table of the dataset.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -112,7 +112,7 @@ const fn searched(
 use Kind::{Counters, F64, Integers, Text, Texts, Timestamp, U16, U32, U64};
 use Layout::{Delta, Dictionary, Plain};
 
-const GAMES: [Column; 14] = [
+const GAMES: [Column; 15] = [
     always("bout", U64, Delta, "", "the bout: one opening, played once in each rotation of the seats"),
     always("game", U16, Dictionary, "", "the game within the bout, from 0"),
     always("rules", Text, Dictionary, "", "the name of the game that is played"),
@@ -139,6 +139,13 @@ const GAMES: [Column; 14] = [
     always("build", Text, Dictionary, "", "the version of the program that played it"),
     always("started", Timestamp, Delta, "UTC", "when it was started, by the worker's clock"),
     always("duration_us", U64, Plain, "microseconds", "how long it took"),
+    always(
+        "speed_factor",
+        F64,
+        Dictionary,
+        "",
+        "what limits of time were multiplied by because the worker is slower or faster than the reference; else 1",
+    ),
 ];
 
 const MOVES: [Column; 29] = [

@@ -164,6 +164,7 @@ fn game_arrays(rows: &[&GameRow]) -> Vec<ArrayRef> {
         text(|row| &row.build),
         Arc::new(started.with_timezone("UTC")),
         number(|row| row.duration_us),
+        Arc::new(Float64Array::from_iter_values(rows.iter().map(|row| row.speed_factor))),
     ]
 }
 

@@ -4,7 +4,7 @@
 //! clock comes in from outside. Time spent beyond the limit is recorded, never hidden.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use crate::clock::Clock;
@@ -50,10 +50,39 @@ impl Limit {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Stopped;
 
+/// What a search shares with whoever watches it from another thread.
+#[derive(Default, Debug)]
+pub struct Watched {
+    interrupt: AtomicBool,
+    pulse: AtomicU64,
+}
+
+impl Watched {
+    /// Ends the search, and those after it, as soon as they look.
+    pub fn interrupt(&self) {
+        self.interrupt.store(true, Ordering::Relaxed);
+    }
+
+    /// Lets searches run again.
+    pub fn resume(&self) {
+        self.interrupt.store(false, Ordering::Relaxed);
+    }
+
+    /// Whether searches are to end.
+    pub fn is_interrupted(&self) -> bool {
+        self.interrupt.load(Ordering::Relaxed)
+    }
+
+    /// A number that grows while a search is running.
+    pub fn pulse(&self) -> u64 {
+        self.pulse.load(Ordering::Relaxed)
+    }
+}
+
 /// What is left to spend in one search.
 pub struct Budget {
     clock: Arc<dyn Clock>,
-    interrupt: Option<Arc<AtomicBool>>,
+    watched: Option<Arc<Watched>>,
     limit: Limit,
     start: Duration,
     deadline: Option<Duration>,
@@ -78,7 +107,7 @@ impl Budget {
         let deadline = limit.time().map(|time| start + time);
         Budget {
             clock,
-            interrupt: None,
+            watched: None,
             limit,
             start,
             deadline,
@@ -89,9 +118,9 @@ impl Budget {
         }
     }
 
-    /// The same budget, which also ends when `flag` is raised.
-    pub fn interrupted_by(self, flag: Arc<AtomicBool>) -> Budget {
-        Budget { interrupt: Some(flag), ..self }
+    /// The same budget, which also ends when it is interrupted, and shows that it is spent.
+    pub fn watched_by(self, watched: Arc<Watched>) -> Budget {
+        Budget { watched: Some(watched), ..self }
     }
 
     /// Whether one more node may be entered after `nodes` of them.
@@ -137,7 +166,10 @@ impl Budget {
             self.stride = self.stride.clamp(LEAST_STRIDE, GREATEST_STRIDE);
             now >= deadline
         });
-        let interrupted = self.interrupt.as_ref().is_some_and(|flag| flag.load(Ordering::Relaxed));
+        let interrupted = self.watched.as_ref().is_some_and(|watched| {
+            watched.pulse.fetch_add(1, Ordering::Relaxed);
+            watched.is_interrupted()
+        });
         if late || interrupted || nodes >= self.last_node {
             // Whoever asks again is told again.
             self.next_look = 0;
@@ -230,11 +262,11 @@ mod tests {
     #[test]
     fn an_interrupt_is_seen() {
         let clock = Held::at(Duration::ZERO);
-        let flag = Arc::new(AtomicBool::new(false));
-        let mut budget = Budget::start(Limit::Depth(9), clock).interrupted_by(flag.clone());
-        assert_eq!(budget.spend(0), Ok(()));
-        flag.store(true, Ordering::Relaxed);
-        assert_eq!(budget.spend(GREATEST_STRIDE), Err(Stopped));
+        let watched = Arc::new(Watched::default());
+        let mut budget = Budget::start(Limit::Depth(9), clock).watched_by(Arc::clone(&watched));
+        assert_eq!((budget.spend(0), watched.pulse()), (Ok(()), 1));
+        watched.interrupt();
+        assert_eq!((budget.spend(GREATEST_STRIDE), watched.pulse()), (Err(Stopped), 2));
     }
 
     #[test]

@@ -19,7 +19,7 @@ pub mod searcher;
 pub mod table;
 pub mod value;
 
-pub use budget::{Budget, Limit, Stopped};
+pub use budget::{Budget, Limit, Stopped, Watched};
 pub use report::{Answer, Counters, Iteration};
 pub use searcher::Searcher;
 pub use value::{Proof, Score, Value};

@@ -94,6 +94,13 @@ pub struct Value {
     pub proof: Option<Proof>,
 }
 
+impl Value {
+    /// The value that is reported as this number, with what it proves. Precondition: it is a number that some value has.
+    pub fn from_number(number: f64) -> Value {
+        Value { number, proof: proof((number * f64::from(UNIT)).round() as Score) }
+    }
+}
+
 impl From<Score> for Value {
     fn from(score: Score) -> Value {
         Value { number: f64::from(score) / f64::from(UNIT), proof: proof(score) }
@@ -103,6 +110,13 @@ impl From<Score> for Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_number_tells_its_proof() {
+        for score in [0, 1, -UNIT, MAX_EVALUATION, WIN, WIN - 3, 4 - WIN, WIN - MAX_PLY as Score] {
+            assert_eq!(Value::from_number(Value::from(score).number), Value::from(score));
+        }
+    }
 
     #[test]
     fn ends_know_their_distance() {

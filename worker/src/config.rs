@@ -25,6 +25,8 @@ pub struct Config {
     /// Whether each slot stays on a core of its own. Right for one worker that has the machine to itself; wrong for
     /// several, which would choose the same cores.
     pub pin: bool,
+    /// Whether bouts by the clock are taken even while the system keeps the worker from running.
+    pub timed_when_throttled: bool,
     /// Told of everything that happens.
     pub watch: Watch,
 }
@@ -41,6 +43,7 @@ impl Config {
             prefetch: None,
             grace: Duration::from_secs(20),
             pin: false,
+            timed_when_throttled: false,
             watch: Arc::new(|_| ()),
         }
     }

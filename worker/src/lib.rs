@@ -14,6 +14,7 @@ mod pin;
 mod play;
 mod session;
 mod slot;
+mod speed;
 mod submit;
 mod work;
 

@@ -5,9 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use agon_arena::spec::Plan;
-use agon_arena::{Arena, Opening, Place, PlayError, Spec};
-use agon_games::line::follow;
-use agon_games::{Complete, Parameters, Turn, UniformVisitor};
+use agon_arena::{Arena, Place, PlayError, Spec};
 use agon_proto::limits::BATCH_MOVES;
 use agon_proto::v1::Submission;
 use agon_proto::{Bout, BoutWriter, WireError};
@@ -78,11 +76,12 @@ impl Tally {
 }
 
 /// Plays a bout. `send` gets its messages in their order, all but the last, which is returned. The head goes out before
-/// the players are seated, so that even a failure there says whose it is.
+/// the players are seated, so that even a failure there says whose it is. Limits of time are multiplied by `factor`.
 pub(crate) fn play(
     job: &Job,
     seat: impl FnOnce() -> Result<Arena, PlayError>,
     identity: &Identity,
+    factor: f64,
     tally: &Tally,
     send: &mut dyn FnMut(Submission),
 ) -> Result<(Played, Submission, Arena), PlayFault> {
@@ -90,7 +89,7 @@ pub(crate) fn play(
     send(writer.head(&identity.worker, &identity.build)?);
     let mut arena = seat()?;
     let played = match job.spec.plan {
-        Plan::Tournament(_) => games(job, &mut arena, identity, tally, &mut writer, send)?,
+        Plan::Tournament(_) => games(job, &mut arena, identity, factor, tally, &mut writer, send)?,
         Plan::Probe(_) => searches(job, &mut arena, tally, &mut writer, send)?,
     };
     Ok((played, writer.end()?, arena))
@@ -100,6 +99,7 @@ fn games(
     job: &Job,
     arena: &mut Arena,
     identity: &Identity,
+    factor: f64,
     tally: &Tally,
     writer: &mut BoutWriter,
     send: &mut dyn FnMut(Submission),
@@ -107,7 +107,7 @@ fn games(
     let (spec, bout) = (&job.spec, &job.bout);
     let names: Vec<String> = spec.players.iter().map(|player| player.name.clone()).collect();
     let mut played = Played { games: 0, plies: 0 };
-    for (index, request) in bout.request(spec).games().enumerate() {
+    for (index, request) in bout.request(spec).scaled(factor).games().enumerate() {
         let index = u16::try_from(index).expect("a bout has as many games as seats");
         tally.set(u32::from(index), 0);
         let started = microseconds_since_1970();
@@ -133,6 +133,7 @@ fn games(
             worker: &identity.worker,
             build: &identity.build,
             started,
+            speed_factor: factor,
         };
         send(writer.game_end(&GameRow::new(&head, &record)?)?);
         played.games += 1;
@@ -179,7 +180,7 @@ fn searches(
 ) -> Result<Played, PlayFault> {
     let (spec, bout) = (&job.spec, &job.bout);
     let seed = Place { run: spec.seed, bout: bout.lease.bout, game: 0 }.game_seed();
-    let decision = spec.game.visit_any(Decide { opening: &bout.opening })?;
+    let decision = arena.decision(&bout.opening)?;
     for (index, &number) in bout.players.iter().enumerate() {
         let player = &spec.players[number];
         let record = arena.search(number, &bout.opening, player.limit, seed, &mut |_| ())?;
@@ -190,35 +191,6 @@ fn searches(
         send(writer.probes([&row])?);
     }
     Ok(Played { games: bout.players.len() as u64, plies: 0 })
-}
-
-/// Whose turn it is behind an opening, and how many moves it has.
-struct Decide<'a> {
-    opening: &'a Opening,
-}
-
-impl UniformVisitor for Decide<'_> {
-    type Output = Result<(u16, u16), PlayFault>;
-
-    fn visit<G: Complete>(self, parameters: &Parameters) -> Self::Output {
-        let mut position = match &self.opening.position {
-            Some(text) => G::from_position(parameters, text),
-            None => G::initial(parameters),
-        }
-        .map_err(PlayError::from)?;
-        follow(&mut position, &self.opening.moves).map_err(PlayError::from)?;
-        let Turn::Player(seat) = position.turn() else {
-            let turn = position.turn().to_string();
-            return Err(PlayError::NothingToSearch {
-                turn,
-                remedy: "lend a position where a player decides",
-            }
-            .into());
-        };
-        let legal = position.count(&mut Vec::new());
-        let legal = u16::try_from(legal).map_err(|_| RowError::TooLarge { column: "legal", value: legal })?;
-        Ok((seat.index() as u16, legal))
-    }
 }
 
 fn microseconds_since_1970() -> i64 {

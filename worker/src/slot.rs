@@ -6,17 +6,20 @@
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
 
+use agon_arena::limit::speed_factor;
 use agon_arena::{Arena, PlayError, PlayerConfig, Surroundings};
 use agon_proto::Lease;
 use agon_proto::v1::Submission;
+use agon_search::Watched;
 use tokio::sync::mpsc::UnboundedSender;
 
 use crate::pin::pin;
 use crate::play::{Identity, Job, PlayFault, Played, Tally, play};
+use crate::speed::{MEASURED_FOR, measure};
 use crate::submit::Command;
 
 /// How the bout of a slot ended.
@@ -50,8 +53,22 @@ pub(crate) struct Report {
 /// The handle of a slot. Its thread ends soon after the handle is dropped.
 pub(crate) struct Slot {
     jobs: Sender<Job>,
-    interrupt: Arc<AtomicBool>,
+    watched: Arc<Watched>,
     tally: Arc<Tally>,
+    speed: Arc<Speed>,
+}
+
+/// Nodes a second of a slot, for another thread to read.
+struct Speed(AtomicU64);
+
+impl Speed {
+    fn set(&self, speed: f64) {
+        self.0.store(speed.to_bits(), Ordering::Relaxed);
+    }
+
+    fn get(&self) -> f64 {
+        f64::from_bits(self.0.load(Ordering::Relaxed))
+    }
 }
 
 impl Slot {
@@ -60,17 +77,21 @@ impl Slot {
         number: usize,
         identity: Identity,
         pinned: bool,
+        speed: f64,
         messages: UnboundedSender<Command>,
         reports: UnboundedSender<Report>,
     ) -> std::io::Result<Slot> {
         let (jobs, inbox) = channel();
-        let interrupt = Arc::new(AtomicBool::new(false));
+        let watched = Arc::new(Watched::default());
         let tally = Arc::new(Tally::default());
+        let speed = Arc::new(Speed(AtomicU64::new(speed.to_bits())));
         let mut player = Player {
             number,
             identity,
-            interrupt: Arc::clone(&interrupt),
+            watched: Arc::clone(&watched),
             tally: Arc::clone(&tally),
+            speed: Arc::clone(&speed),
+            measured: Instant::now(),
             messages,
             reports,
             arena: None,
@@ -81,24 +102,30 @@ impl Slot {
             }
             player.work(&inbox);
         })?;
-        Ok(Slot { jobs, interrupt, tally })
+        Ok(Slot { jobs, watched, tally, speed })
     }
 
     /// Gives a free slot its next bout.
     pub(crate) fn give(&self, job: Job) {
-        self.interrupt.store(false, Ordering::Relaxed);
+        self.watched.resume();
         self.tally.reset();
         self.jobs.send(job).expect("the thread of a slot lives as long as its handle");
     }
 
     /// Ends the bout of the slot early; its report follows.
     pub(crate) fn interrupt(&self) {
-        self.interrupt.store(true, Ordering::Relaxed);
+        self.watched.interrupt();
     }
 
-    /// The game that it plays, and the plies of it.
-    pub(crate) fn progress(&self) -> (u32, u32) {
-        self.tally.read()
+    /// The game that it plays, the plies of it, and a number that grows while it searches.
+    pub(crate) fn progress(&self) -> (u32, u32, u64) {
+        let (game, ply) = self.tally.read();
+        (game, ply, self.watched.pulse())
+    }
+
+    /// Nodes a second of the fixed searches, when they were last measured.
+    pub(crate) fn speed(&self) -> f64 {
+        self.speed.get()
     }
 }
 
@@ -112,8 +139,10 @@ impl Drop for Slot {
 struct Player {
     number: usize,
     identity: Identity,
-    interrupt: Arc<AtomicBool>,
+    watched: Arc<Watched>,
     tally: Arc<Tally>,
+    speed: Arc<Speed>,
+    measured: Instant,
     messages: UnboundedSender<Command>,
     reports: UnboundedSender<Report>,
     /// The players of the run that was played last: their tables need not be made anew.
@@ -131,6 +160,11 @@ impl Player {
     }
 
     fn play(&mut self, job: &Job) -> Ending {
+        if self.measured.elapsed() >= MEASURED_FOR {
+            self.speed.set(measure().1);
+            self.measured = Instant::now();
+        }
+        let factor = if job.spec.normalise { speed_factor(self.speed.get()) } else { 1.0 };
         let started = Instant::now();
         // What a player that panicked leaves behind is thrown away: only what is put back is used again.
         let kept = self.arena.take().filter(|(run, _)| *run == job.bout.lease.run);
@@ -141,9 +175,9 @@ impl Player {
         let mut send = |message| {
             let _ = self.messages.send(Command::Message(job.bout.lease.clone(), message));
         };
-        let result = guarded(|| play(job, seat, &self.identity, &self.tally, &mut send));
+        let result = guarded(|| play(job, seat, &self.identity, factor, &self.tally, &mut send));
         // A search that was interrupted answers early without saying so.
-        if self.interrupt.load(Ordering::Relaxed) {
+        if self.watched.is_interrupted() {
             return Ending::Interrupted;
         }
         match result {
@@ -158,7 +192,7 @@ impl Player {
     fn seat(&self, job: &Job) -> Result<Arena, PlayError> {
         let players: Vec<PlayerConfig> =
             job.spec.players.iter().map(|player| player.config.clone()).collect();
-        let surroundings = Surroundings { interrupt: Arc::clone(&self.interrupt), ..Surroundings::system() };
+        let surroundings = Surroundings { watched: Arc::clone(&self.watched), ..Surroundings::system() };
         Ok(Arena::new(&job.spec.game, &players, surroundings)?)
     }
 }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use agon_arena::{Spec, SpecSource, known_answers};
+use agon_arena::{Spec, SpecSource};
 use agon_proto::limits::{MAX_BUILD, MAX_SLOTS, MAX_WORKER_NAME};
 use agon_proto::v1::coordinator_message::Kind;
 use agon_proto::v1::{Outcome, worker_message};
@@ -26,6 +26,7 @@ use crate::holdings::{Holdings, Stage};
 use crate::play::{Identity, Job};
 use crate::session::{Session, SessionEvent};
 use crate::slot::{Ending, Report, Slot};
+use crate::speed::{Throttle, measure_loaded};
 use crate::submit::{Command, SubmitEvent, Submitter};
 
 /// What is held ready must last so long, whatever the round trip and the coordinator's disk take.
@@ -41,9 +42,9 @@ const KEPT_SPECS: usize = 16;
 /// the grace of its configuration. Threads of slots that are interrupted end on their own soon after.
 pub async fn run(config: Config, shutdown: impl Future<Output = ()>) -> Result<Summary, WorkerError> {
     check(&config)?;
-    let started = std::time::Instant::now();
-    let answers = tokio::task::spawn_blocking(known_answers).await.expect("the fixed searches do not panic");
-    let speed = answers.nodes as f64 / started.elapsed().as_secs_f64();
+    let slots = config.slots;
+    let measured = tokio::task::spawn_blocking(move || measure_loaded(slots)).await;
+    let (answers, speed) = measured.expect("the fixed searches do not panic");
     let mut worker = Worker::start(config, answers.signature, speed)?;
     let outcome = worker.work(shutdown).await;
     if let Some(session) = worker.session.take() {
@@ -80,6 +81,8 @@ struct Worker {
     config: Config,
     signature: String,
     speed: f64,
+    throttle: Throttle,
+    throttled: bool,
     slots: Vec<Slot>,
     reports: mpsc::UnboundedReceiver<Report>,
     held: Holdings,
@@ -135,8 +138,9 @@ impl Worker {
         let (may_submit, welcome) = watch::channel(false);
         let unacknowledged_bytes = Arc::new(AtomicU64::new(0));
         let identity = Identity { worker: config.name.clone(), build: config.build.clone() };
-        let slot =
-            |number| Slot::start(number, identity.clone(), config.pin, submissions.clone(), report.clone());
+        let slot = |number| {
+            Slot::start(number, identity.clone(), config.pin, speed, submissions.clone(), report.clone())
+        };
         let slots = (0..config.slots).map(slot).collect::<Result<_, _>>()?;
         let submitter = Submitter {
             endpoint: config.endpoint.clone(),
@@ -151,6 +155,8 @@ impl Worker {
         Ok(Worker {
             signature,
             speed,
+            throttle: Throttle::start(),
+            throttled: false,
             slots,
             reports,
             held: Holdings::new(config.slots),
@@ -245,6 +251,8 @@ impl Worker {
             }
             (Some(_), Some(welcome)) if now >= self.next_heartbeat => {
                 self.next_heartbeat = now + welcome.heartbeat;
+                self.throttled = self.throttle.look() && !self.config.timed_when_throttled;
+                self.speed = self.slots.iter().map(Slot::speed).sum::<f64>() / self.slots.len() as f64;
                 self.heartbeat(self.progress());
             }
             _ => {}
@@ -446,18 +454,20 @@ impl Worker {
             progress,
             unacknowledged_bytes: self.unacknowledged_bytes.load(Ordering::Relaxed),
             grants_received: self.grants_received,
+            throttled: self.throttled,
+            speed: self.speed,
         };
         session.send(worker_message::Kind::Heartbeat((&heartbeat).into()));
     }
 
     fn progress(&self) -> Vec<Progress> {
         let progress = |(lease, stage): (&Lease, Stage)| {
-            let (started, (game, ply)) = match stage {
-                Stage::Waiting => (false, (0, 0)),
+            let (started, (game, ply, pulse)) = match stage {
+                Stage::Waiting => (false, (0, 0, 0)),
                 Stage::Playing(slot) => (true, self.slots[slot].progress()),
                 Stage::Done => return None,
             };
-            Some(Progress { lease: lease.clone(), started, game, ply })
+            Some(Progress { lease: lease.clone(), started, game, ply, pulse })
         };
         self.held.stages().filter_map(progress).collect()
     }

@@ -86,7 +86,7 @@ fn spoiled_probes_are_named() {
         spoiled(PROBE, spoil, ("probes", 0, Some(1), Some(1)), reason);
     };
     search(|world| world.bout(1).probes[1].decision.mv = "z".to_string(), "`z` is not legal");
-    search(|world| world.bout(1).probes[1].decision.legal = 6, "seat and legal moves are ");
+    search(|world| world.bout(1).probes[1].decision.legal = 6, "seat 0 has 7 legal moves");
     search(|world| world.bout(1).probes[1].decision.ply += 1, "`ply` is ");
     search(|world| world.bout(1).probes[1].moves.clear(), "the position is not the one");
     search(|world| world.bout(1).probes[1].decision.search = None, "there is no search");

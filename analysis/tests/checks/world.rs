@@ -157,6 +157,7 @@ fn games(schedule: &Schedule, bout: &Bout, arena: &mut Arena) -> BoutRows {
             worker: "somebody",
             build: "1",
             started: 5,
+            speed_factor: 1.0,
         };
         rows.add_game(&head, &record).unwrap();
     }
@@ -170,7 +171,8 @@ fn searches(spec: &Spec, bout: &Bout, arena: &mut Arena) -> BoutRows {
     let search = |(index, player): (usize, &agon_arena::spec::SpecPlayer)| {
         let record = arena.search(index, &bout.opening, player.limit, seed, &mut |_| ()).unwrap();
         let name = player.name.clone();
-        ProbeRow::new(bout.index, index as u16, &bout.opening, (plies % 2, 7), name, &record).unwrap()
+        let decision = agon_arena::Decision { seat: usize::from(plies % 2), legal: 7 };
+        ProbeRow::new(bout.index, index as u16, &bout.opening, decision, name, &record).unwrap()
     };
     BoutRows { probes: spec.players.iter().enumerate().map(search).collect(), ..BoutRows::default() }
 }

@@ -50,6 +50,8 @@ pub struct Spec {
     pub game: GameSpec,
     /// Where all randomness comes from.
     pub seed: u64,
+    /// Whether limits of time are scaled by the speed of whoever plays.
+    pub normalise: bool,
     /// Where games start.
     pub openings: Openings,
     /// Who plays.
@@ -155,6 +157,11 @@ impl Spec {
     /// Whether all its players are repeatable: then a result that comes late is as good as one that comes in time.
     pub fn is_repeatable(&self) -> bool {
         self.players.iter().all(SpecPlayer::is_repeatable)
+    }
+
+    /// Whether a player is limited by the clock on the wall, so that a machine that is kept from running is unfair to it.
+    pub fn is_timed(&self) -> bool {
+        self.players.iter().any(|player| matches!(player.limit, Limit::Wall(_) | Limit::Clock { .. }))
     }
 }
 

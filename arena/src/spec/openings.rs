@@ -1,8 +1,14 @@
-//! Where games start: nowhere in particular, after random plies, or in lines of a file.
+//! Where games start: nowhere in particular, after random plies, or where a file says.
+//!
+//! The ending of a file's name says how it is written: `.epd` and `.pgn` are what chess programs exchange, everything else
+//! is lines of moves.
+
+use agon_games::exchange::{ReadError, Start, epd, pgn};
+use agon_games::{GameSpec, Setup, chess::Chess};
 
 use crate::arena::Opening;
 
-/// The most lines that a file of openings may have.
+/// The most openings that a file may have.
 pub const LARGEST_BOOK: usize = 1_000_000;
 
 /// Where the games of a run start.
@@ -15,37 +21,103 @@ pub enum Openings {
         /// How many.
         plies: u32,
     },
-    /// The lines of a file, in its order.
+    /// Those of a file, in its order.
     Lines(Vec<Opening>),
 }
 
-/// Reads a file of openings: a line each, of moves, with a position in brackets before them where they do not start in
-/// the game's first. Empty lines and those that start with `#` are skipped. An error is the line and what is wrong.
-pub(super) fn read_lines(text: &str) -> Result<Vec<Opening>, (usize, String)> {
-    let mut openings = Vec::new();
-    for (index, line) in text.lines().enumerate() {
-        let line = line.trim();
-        if line.is_empty() || line.starts_with('#') {
-            continue;
+/// How a file of openings is written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Form {
+    /// An opening a line: moves, with a position in brackets before them where they do not start in the game's first.
+    Lines,
+    /// A position of chess a line.
+    Epd,
+    /// Games of chess.
+    Pgn,
+}
+
+impl Form {
+    /// The form of a file of this name.
+    pub(super) fn of(name: &str) -> Form {
+        let ending = name.rsplit_once('.').map_or("", |(_, ending)| ending);
+        match ending.to_ascii_lowercase().as_str() {
+            "epd" => Form::Epd,
+            "pgn" => Form::Pgn,
+            _ => Form::Lines,
         }
-        let opening = match line.strip_prefix('[') {
-            None => Opening { position: None, moves: line.to_string() },
+    }
+
+    /// The name of a form that only chess has.
+    pub(super) fn of_chess(self) -> Option<&'static str> {
+        match self {
+            Form::Lines => None,
+            Form::Epd => Some("EPD"),
+            Form::Pgn => Some("PGN"),
+        }
+    }
+}
+
+/// Whether a game is one that EPD and PGN are written for.
+pub(super) fn is_chess(game: &GameSpec) -> bool {
+    game.name() == Chess::NAME
+}
+
+/// Reads a file of openings; of the games of a PGN file only the first `plies`. Precondition: the game has the form.
+pub(super) fn read(
+    form: Form,
+    game: &GameSpec,
+    text: &str,
+    plies: Option<usize>,
+) -> Result<Vec<Start>, ReadError> {
+    let parameters = game.parameters();
+    match form {
+        Form::Lines => gather(lines(text), "there is no line in it; write one opening a line, as moves"),
+        Form::Epd => gather(
+            epd::starts(parameters, text),
+            "there is no position in it; write one a line, as in              `rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq -`",
+        ),
+        Form::Pgn => {
+            gather(pgn::starts(parameters, text, plies), "there is no game in it; give a file with games")
+        }
+    }
+}
+
+/// All places to start from, if there is at least one and there are not too many.
+fn gather(
+    found: impl Iterator<Item = Result<Start, ReadError>>,
+    nothing: &str,
+) -> Result<Vec<Start>, ReadError> {
+    let mut starts = Vec::new();
+    for start in found {
+        let start = start?;
+        if starts.len() == LARGEST_BOOK {
+            let reason = format!("more than {LARGEST_BOOK} openings are too many; leave some out");
+            return Err(ReadError { line: start.line, reason });
+        }
+        starts.push(start);
+    }
+    if starts.is_empty() {
+        return Err(ReadError { line: 1, reason: nothing.to_string() });
+    }
+    Ok(starts)
+}
+
+/// Empty lines and those that start with `#` are skipped.
+fn lines(text: &str) -> impl Iterator<Item = Result<Start, ReadError>> {
+    let lines = text.lines().enumerate().map(|(index, line)| (index + 1, line.trim()));
+    lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#')).map(|(line, content)| {
+        let (position, moves) = match content.strip_prefix('[') {
+            None => (None, content),
             Some(rest) => {
-                let (position, moves) = rest
-                    .split_once(']')
-                    .ok_or_else(|| (index + 1, "a position in `[` needs a `]` after it".to_string()))?;
-                Opening { position: Some(position.trim().to_string()), moves: moves.trim().to_string() }
+                let (position, moves) = rest.split_once(']').ok_or_else(|| ReadError {
+                    line,
+                    reason: "a position in `[` needs a `]` after it".to_string(),
+                })?;
+                (Some(position.trim().to_string()), moves.trim())
             }
         };
-        openings.push(opening);
-        if openings.len() > LARGEST_BOOK {
-            return Err((index + 1, format!("more than {LARGEST_BOOK} lines are too many; leave some out")));
-        }
-    }
-    if openings.is_empty() {
-        return Err((1, "there is no line in it; write one opening a line, as moves".to_string()));
-    }
-    Ok(openings)
+        Ok(Start { line, position, moves: moves.to_string() })
+    })
 }
 
 #[cfg(test)]
@@ -54,18 +126,28 @@ mod tests {
 
     #[test]
     fn lines_with_and_without_positions() {
-        let lines = read_lines("# two\n\nd3 c5\n [4k3/8/8/8/8/8/8/4K2R w K - 0 1] e1g1 \n[x]\n").unwrap();
-        let opening = |position: Option<&str>, moves: &str| Opening {
+        let read = |text: &str| gather(lines(text), "nothing");
+        let starts = read("# two\n\nd3 c5\n [4k3/8/8/8/8/8/8/4K2R w K - 0 1] e1g1 \n[x]\n").unwrap();
+        let start = |line: usize, position: Option<&str>, moves: &str| Start {
+            line,
             position: position.map(str::to_string),
             moves: moves.to_string(),
         };
         let expected = [
-            opening(None, "d3 c5"),
-            opening(Some("4k3/8/8/8/8/8/8/4K2R w K - 0 1"), "e1g1"),
-            opening(Some("x"), ""),
+            start(3, None, "d3 c5"),
+            start(4, Some("4k3/8/8/8/8/8/8/4K2R w K - 0 1"), "e1g1"),
+            start(5, Some("x"), ""),
         ];
-        assert_eq!(lines, expected);
-        assert_eq!(read_lines("d3\n[x d4").unwrap_err().0, 2);
-        assert_eq!(read_lines("# nothing\n").unwrap_err().0, 1);
+        assert_eq!(starts, expected);
+        assert_eq!(read("d3\n[x d4").unwrap_err().line, 2);
+        assert_eq!(read("# nothing\n").unwrap_err().line, 1);
+    }
+
+    #[test]
+    fn the_ending_says_the_form() {
+        assert_eq!(
+            ["a.epd", "a.EPD", "b.c.pgn", "x.txt", "pgn", ".pgn"].map(Form::of),
+            [Form::Epd, Form::Epd, Form::Pgn, Form::Lines, Form::Lines, Form::Pgn,]
+        );
     }
 }

@@ -3,19 +3,21 @@
 use std::ops::{Range, RangeInclusive};
 
 use agon_games::GameSpec;
+use agon_games::exchange::Start;
 use agon_search::Limit;
 use toml::de::{DeTable, DeValue};
 
-use super::openings::read_lines;
+use super::openings::{Form, is_chess, read};
 use super::printable;
 use super::{Format, Openings, Plan, Positions, Spec, SpecError, SpecPlayer, SpecSource, SprtSettings};
-use crate::arena::{Arena, Opening, Surroundings};
+use crate::arena::{Arena, Opening, PlayError, Surroundings};
 use crate::config::PlayerConfig;
 use crate::error::ConfigError;
 use crate::limit::read_limit;
 use crate::settings::{number, whole};
 
-const KEYS: [&str; 8] = ["name", "game", "seed", "limit", "openings", "tournament", "probe", "player"];
+const KEYS: [&str; 9] =
+    ["name", "game", "seed", "limit", "normalise", "openings", "tournament", "probe", "player"];
 const FORMATS: [&str; 3] = ["round-robin", "gauntlet", "sprt"];
 const LONGEST_NAME: usize = 60;
 const MOST_PLAYERS: usize = 1000;
@@ -115,7 +117,7 @@ pub(super) fn spec(table: &DeTable<'_>, source: &SpecSource) -> Result<Spec, Spe
     let players = players(root, &head).map_err(located)?;
     let referee = Arena::new(&head.game, &[], Surroundings::system())
         .map_err(|error| located(ConfigError { span: span_of(root, "game"), reason: error.to_string() }))?;
-    let files = Files { source, referee: &referee };
+    let files = Files { source, game: &head.game, referee: &referee };
     let openings = files.openings(root)?;
     let plan = match (root.part("tournament", "[tournament]"), root.part("probe", "[probe]")) {
         (Err(error), _) | (_, Err(error)) => return Err(located(error)),
@@ -134,7 +136,18 @@ pub(super) fn spec(table: &DeTable<'_>, source: &SpecSource) -> Result<Spec, Spe
             return Err(located(ConfigError { span: span_of(root, "probe"), reason }));
         }
     };
-    Ok(Spec { name: head.name, game: head.game, seed: head.seed, openings, players, plan })
+    let normalise = normalise(root, &players).map_err(located)?;
+    Ok(Spec { name: head.name, game: head.game, seed: head.seed, normalise, openings, players, plan })
+}
+
+/// Whether limits of time are scaled by the speed of whoever plays.
+fn normalise(root: Part<'_, '_>, players: &[SpecPlayer]) -> Found<bool> {
+    let wanted = root.maybe("normalise", "true or false", DeValue::as_bool)?.unwrap_or(false);
+    if wanted && players.iter().all(SpecPlayer::is_repeatable) {
+        let reason = "`normalise` scales limits of time, and no player has one; leave it out".to_string();
+        return Err(ConfigError { span: span_of(root, "normalise"), reason });
+    }
+    Ok(wanted)
 }
 
 fn span_of(part: Part<'_, '_>, key: &str) -> Option<Range<usize>> {
@@ -298,6 +311,7 @@ fn sprt(part: Part<'_, '_>, players: &[SpecPlayer], seats: usize) -> Found<SprtS
 /// Reads what may stand in files.
 struct Files<'a> {
     source: &'a SpecSource,
+    game: &'a GameSpec,
     referee: &'a Arena,
 }
 
@@ -306,27 +320,54 @@ impl Files<'_> {
         SpecError::at(&self.source.text, error.span, error.reason)
     }
 
-    /// The lines of a file, each of which can be played from.
-    fn lines(&self, part: Part<'_, '_>) -> Result<Vec<Opening>, SpecError> {
-        let name = part.need("file", "the name of a file", text).map_err(|error| self.located(error))?;
+    /// The openings of a file, each of which can be played from.
+    fn book(&self, part: Part<'_, '_>) -> Result<Vec<Opening>, SpecError> {
+        let located = |error| self.located(error);
+        part.allow(&["file", "plies"]).map_err(located)?;
+        let name = part.need("file", "the name of a file", text).map_err(located)?;
+        let form = Form::of(name);
+        if let Some(of_chess) = form.of_chess()
+            && !is_chess(self.game)
+        {
+            let reason = format!(
+                "`{name}` is {of_chess} by its ending, which is chess alone; for {} give lines of moves in a file \
+                 with another ending",
+                self.game.name()
+            );
+            return Err(located(ConfigError { span: span_of(part, "file"), reason }));
+        }
+        if form != Form::Pgn && part.value("plies").is_some() {
+            let reason = "`plies` goes with a file of PGN, whose games it cuts; leave it out".to_string();
+            return Err(located(ConfigError { span: span_of(part, "plies"), reason }));
+        }
+        let plies = match part.value("plies") {
+            None => None,
+            Some(_) => Some(part.count("plies", 1..=MOST_PLIES).map_err(located)? as usize),
+        };
         let Some(content) = self.source.files.get(name) else {
             let reason = format!("the file `{name}` is not at hand; it is looked for beside the spec");
-            return Err(self.located(ConfigError { span: span_of(part, "file"), reason }));
+            return Err(located(ConfigError { span: span_of(part, "file"), reason }));
         };
         let wrong = |line: usize, reason: String| SpecError {
             file: Some(name.to_string()),
             line: Some(line),
             reason: printable(&reason),
         };
-        let openings = read_lines(content).map_err(|(line, reason)| wrong(line, reason))?;
-        let numbers = content.lines().enumerate().filter(|(_, line)| {
-            let line = line.trim();
-            !line.is_empty() && !line.starts_with('#')
-        });
-        for (opening, (index, _)) in openings.iter().zip(numbers) {
-            self.referee.decision_key(opening).map_err(|error| wrong(index + 1, error.to_string()))?;
-        }
-        Ok(openings)
+        let starts =
+            read(form, self.game, content, plies).map_err(|error| wrong(error.line, error.reason))?;
+        let settle = |start: Start| {
+            let opening = Opening { position: start.position, moves: start.moves };
+            self.referee.settle(&opening).map_err(|error| match error {
+                PlayError::NothingToSearch { .. } if form == Form::Pgn => wrong(
+                    start.line,
+                    "the moves of this game lead to its end; cut them with `plies`, as in \
+                     { file = \"games.pgn\", plies = 8 }"
+                        .to_string(),
+                ),
+                error => wrong(start.line, error.to_string()),
+            })
+        };
+        starts.into_iter().map(settle).collect()
     }
 
     fn openings(&self, root: Part<'_, '_>) -> Result<Openings, SpecError> {
@@ -334,13 +375,14 @@ impl Files<'_> {
         let Some(part) = root.part("openings", "openings").map_err(located)? else {
             return Ok(Openings::None);
         };
-        part.allow(&["random_plies", "file"]).map_err(located)?;
+        part.allow(&["random_plies", "file", "plies"]).map_err(located)?;
         match (part.value("random_plies"), part.value("file")) {
             (Some(_), None) => {
+                part.allow(&["random_plies"]).map_err(located)?;
                 let plies = part.count("random_plies", 1..=MOST_PLIES).map_err(located)? as u32;
                 Ok(Openings::Random { plies })
             }
-            (None, Some(_)) => self.lines(part).map(Openings::Lines),
+            (None, Some(_)) => self.book(part).map(Openings::Lines),
             _ => {
                 let reason =
                     "openings are { random_plies = 6 }, or { file = \"lines\" }, or left out".to_string();
@@ -366,8 +408,7 @@ impl Files<'_> {
             .and_then(|part| part.ok_or_else(|| probe.missing("positions", form)))
             .map_err(located)?;
         if part.value("file").is_some() {
-            part.allow(&["file"]).map_err(located)?;
-            return self.lines(part).map(Positions::Lines);
+            return self.book(part).map(Positions::Lines);
         }
         if part.value("play").is_some() {
             part.allow(&["play", "turns", "games"]).map_err(located)?;

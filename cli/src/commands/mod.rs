@@ -4,6 +4,7 @@ pub mod bench;
 pub mod cluster;
 pub mod counts;
 pub mod elo;
+pub mod games;
 pub mod list_algorithms;
 pub mod list_games;
 pub mod local_match;

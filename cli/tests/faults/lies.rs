@@ -177,7 +177,10 @@ fn a_worker_that_lies_is_refused_and_given_no_more_and_others_play_its_bout() {
     }
     let run = cluster.run();
     assert_eq!((run["bouts"].as_u64(), run["leased"].as_u64()), (Some(0), Some(0)), "{run}");
-    assert_eq!(run["waiting"].as_str(), Some("every connected worker is flagged and given nothing"));
+    assert_eq!(
+        run["waiting"].as_str(),
+        Some("every connected worker is in quarantine: `agon workers` says why")
+    );
 
     let _honest = cluster.worker("honest");
     cluster.until_run("the run is done", |run| run["state"] == "done");

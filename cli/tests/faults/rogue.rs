@@ -67,23 +67,29 @@ impl Rogue {
 
     /// Says how much it would take and how far it says it is.
     pub fn heartbeat(&self, room: usize, progress: Vec<Progress>) {
-        let heartbeat = Heartbeat { room, progress, unacknowledged_bytes: 0, grants_received: self.granted };
+        let heartbeat = Heartbeat { room, progress, grants_received: self.granted, ..Heartbeat::default() };
         let kind = Some(worker_message::Kind::Heartbeat((&heartbeat).into()));
         self.outbound.send(WorkerMessage { kind }).unwrap();
     }
 
     /// Asks for a bout and waits until it is lent one.
     pub fn take(&mut self) -> Bout {
+        self.take_within(PATIENCE).expect("the coordinator is silent")
+    }
+
+    /// Asks for a bout and waits so long for it.
+    pub fn take_within(&mut self, patience: Duration) -> Option<Bout> {
         self.heartbeat(1, Vec::new());
         loop {
-            match self.hear() {
+            let message = async { tokio::time::timeout(patience, self.inbound.message()).await };
+            match self.runtime.block_on(message).ok()?.unwrap().unwrap().kind.unwrap() {
                 Kind::Spec(spec) => {
                     let source = SpecSource::try_from(spec.spec.unwrap()).unwrap();
                     self.spec = Some(Arc::new(Spec::parse(&source).unwrap()));
                 }
                 Kind::Grant(grant) => {
                     self.granted += 1;
-                    return grant.try_into().unwrap();
+                    return Some(grant.try_into().unwrap());
                 }
                 _ => {}
             }
@@ -113,6 +119,7 @@ impl Rogue {
                 worker: &self.name,
                 build: "rogue",
                 started: 1_700_000_000_000_000,
+                speed_factor: 1.0,
             };
             rows.add_game(&head, &record).unwrap();
         }

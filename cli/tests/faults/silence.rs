@@ -20,7 +20,7 @@ fn hangs_while(started: bool, spec: &str) -> Cluster {
     std::thread::scope(|scope| {
         scope.spawn(|| {
             while !over.load(Ordering::Relaxed) {
-                let progress = Progress { lease: bout.lease.clone(), started, game: 0, ply: 3 };
+                let progress = Progress { lease: bout.lease.clone(), started, game: 0, ply: 3, pulse: 0 };
                 rogue.heartbeat(2, vec![progress]);
                 std::thread::sleep(Duration::from_millis(50));
             }

@@ -199,12 +199,24 @@ impl Cluster {
         agon(&[arguments, &["--coordinator", &self.address()]].concat())
     }
 
-    /// Hands a spec in.
-    pub fn submit(&self, spec: &str) {
+    /// Hands a spec in; the answer is the id of its run.
+    pub fn submit(&self, spec: &str) -> String {
         let file = self.path("spec.toml");
         std::fs::write(&file, spec).unwrap();
-        let answer = self.ask(&["submit", &file]);
+        let answer = self.ask(&["submit", &file, "--json"]);
         assert_eq!(answer.code, 0, "{}", answer.err);
+        serde_json::from_str::<Value>(&answer.out).unwrap()["run"].as_str().unwrap().to_string()
+    }
+
+    /// How a run is.
+    pub fn run_of(&self, id: &str) -> Value {
+        let told = json(&["list", "--json", "--coordinator", &self.address()]);
+        told["runs"].as_array().unwrap().iter().find(|run| run["run"] == id).unwrap().clone()
+    }
+
+    /// What a command says as JSON.
+    pub fn json(&self, arguments: &[&str]) -> Value {
+        json(&[arguments, &["--json", "--coordinator", &self.address()]].concat())
     }
 
     /// How the last run is.

@@ -17,6 +17,11 @@ impl Chess {
         display_san_move(&self.board, mv).to_string()
     }
 
+    /// The usual form of a FEN, in which the castling rights have their order; none where the text is no FEN.
+    pub(crate) fn usual_form(fen: &str) -> Option<String> {
+        Board::from_fen(fen, false).ok().map(|board| board.to_string())
+    }
+
     fn symbol(&self, square: Square) -> char {
         let symbol = self.board.piece_on(square).map_or('.', char::from);
         if self.board.colors(Color::White).has(square) { symbol.to_ascii_uppercase() } else { symbol }

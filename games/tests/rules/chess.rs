@@ -376,9 +376,13 @@ fn san_of_every_move_of_random_games() {
         while position.turn() != Turn::Over {
             let mut legal = Vec::new();
             position.moves(&mut legal);
-            for &mv in &legal {
-                assert_eq!(position.parse_move(&position.san(mv)), Some(mv), "{}", position.position());
+            let mut texts: Vec<String> = legal.iter().map(|&mv| position.san(mv)).collect();
+            for (&mv, text) in legal.iter().zip(&texts) {
+                assert_eq!(position.parse_move(text), Some(mv), "{}", position.position());
             }
+            texts.sort_unstable();
+            texts.dedup();
+            assert_eq!(texts.len(), legal.len(), "{}", position.position());
             let mv = position.sample(&mut random, &mut scratch);
             position.play(mv);
         }

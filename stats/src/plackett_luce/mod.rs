@@ -47,6 +47,11 @@ impl Pool {
 
     /// Adds the games of one bout, which are resampled together. Where bouts are not known, a game is a bout.
     pub fn add(&mut self, bout: &[Game]) -> Result<(), RankingError> {
+        self.add_bouts(bout, 1)
+    }
+
+    /// Adds `count` bouts with the same games.
+    pub fn add_bouts(&mut self, bout: &[Game], count: u64) -> Result<(), RankingError> {
         let read = |game: &Game| ranking::read(game, self.players, self.seats, self.lowest);
         let read: Vec<Kind> = bout.iter().map(read).collect::<Result<_, _>>()?;
         let mut roster: Vec<usize> = bout.iter().flat_map(|game| game.players.iter().copied()).collect();
@@ -54,7 +59,7 @@ impl Pool {
         roster.dedup();
         let mut games: Vec<usize> = read.into_iter().map(|kind| self.place_of(kind)).collect();
         games.sort_unstable();
-        *self.rosters.entry(roster).or_default().entry(games).or_insert(0) += 1;
+        *self.rosters.entry(roster).or_default().entry(games).or_insert(0) += count;
         Ok(())
     }
 

@@ -54,7 +54,16 @@ pub struct Fold {
 impl Fold {
     /// A test of a schedule that begins with bout 0.
     pub fn new(bounds: Bounds) -> Self {
-        Fold { bounds, pairs: Pairs::default(), llr: 0.0, next: 0, waiting: BTreeMap::new(), decision: None }
+        Fold::resume(bounds, Pairs::default(), 0)
+    }
+
+    /// A test that has looked at the first `next` bouts, found these pairs among them and not decided before the last.
+    pub fn resume(bounds: Bounds, pairs: Pairs, next: u64) -> Self {
+        let llr = bounds.llr(pairs);
+        let verdict = bounds.verdict(llr);
+        let decision =
+            (verdict != Verdict::Continue && next > 0).then(|| Decision { verdict, llr, index: next - 1 });
+        Fold { bounds, pairs, llr, next, waiting: BTreeMap::new(), decision }
     }
 
     /// Takes the result of bout `index`, and the decision if the test has ended, now or before. Once it has, results

@@ -129,6 +129,7 @@ fn played_here(spec: &Spec, bout: &Bout) -> [u8; 32] {
             worker: "",
             build: "",
             started: 0,
+            speed_factor: 1.0,
         };
         rows.add_game(&head, &record).unwrap();
     }

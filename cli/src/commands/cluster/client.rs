@@ -39,7 +39,7 @@ impl Address {
     }
 
     /// A connection.
-    pub async fn connect(&self) -> anyhow::Result<OperatorClient<Channel>> {
+    pub async fn connect(&self) -> anyhow::Result<Operator> {
         let channel = self.endpoint()?.connect().await.map_err(|_| {
             anyhow!(
                 "no coordinator answers at {}; start one with `agon coordinator`, or say where it is with --coordinator",
@@ -50,8 +50,11 @@ impl Address {
     }
 }
 
+/// What operators' commands speak with.
+pub type Operator = OperatorClient<Channel>;
+
 /// The client over a channel.
-pub fn client(channel: Channel) -> OperatorClient<Channel> {
+pub fn client(channel: Channel) -> Operator {
     OperatorClient::new(channel).max_decoding_message_size(64 << 20)
 }
 

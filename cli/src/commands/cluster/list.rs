@@ -40,6 +40,8 @@ impl List {
                 let words = [
                     ("run", Align::Left),
                     ("state", Align::Left),
+                    ("prio", Align::Right),
+                    ("held", Align::Right),
                     ("bouts", Align::Right),
                     ("games", Align::Right),
                     ("games/s", Align::Right),
@@ -50,6 +52,8 @@ impl List {
                     table.row([
                         run.run.clone(),
                         state_name(run).to_string(),
+                        run.priority.to_string(),
+                        run.leased.to_string(),
                         format!("{}/{}", run.committed, run.bouts),
                         run.games.to_string(),
                         rate(run.games_per_second),

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use agon_arena::{Spec, SpecError, SpecSource};
+use agon_proto::limits::MAX_SPEC_BYTES;
 
 use crate::fail::WrongCall;
 
@@ -30,9 +31,24 @@ impl SpecFile {
 }
 
 fn read_text(path: &Path) -> anyhow::Result<String> {
-    let bytes = std::fs::read(path).map_err(|error| WrongCall(format!("{}: {error}", path.display())))?;
-    let text = String::from_utf8(bytes);
-    Ok(text.map_err(|_| WrongCall(format!("{}: this is not text (UTF-8)", path.display())))?)
+    let unreadable = |error: std::io::Error| WrongCall(format!("{}: {error}", path.display()));
+    let size = std::fs::metadata(path).map_err(unreadable)?.len();
+    if size > MAX_SPEC_BYTES as u64 {
+        let (size, most) = (size >> 20, MAX_SPEC_BYTES >> 20);
+        return Err(WrongCall(format!(
+            "{}: {size} MB are too many; a spec and its files have at most {most} MB together: leave some out",
+            path.display()
+        ))
+        .into());
+    }
+    let bytes = std::fs::read(path).map_err(unreadable)?;
+    let is_pgn = path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("pgn"));
+    match String::from_utf8(bytes) {
+        Ok(text) => Ok(text),
+        // PGN is Latin-1 by its standard, whose bytes are the first characters of Unicode.
+        Err(error) if is_pgn => Ok(error.as_bytes().iter().copied().map(char::from).collect()),
+        Err(_) => Err(WrongCall(format!("{}: this is not text (UTF-8)", path.display())).into()),
+    }
 }
 
 fn wrong(path: &Path, error: &SpecError) -> WrongCall {

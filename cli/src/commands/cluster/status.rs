@@ -14,6 +14,7 @@ pub fn state_name(status: &v1::RunStatus) -> &'static str {
         v1::RunState::Done => "done",
         v1::RunState::Decided => "decided",
         v1::RunState::Cancelled => "cancelled",
+        v1::RunState::Paused => "paused",
         v1::RunState::Unspecified => "unknown",
     }
 }
@@ -36,6 +37,10 @@ pub struct RunJson {
     seconds_left: Option<f64>,
     waiting: Option<String>,
     abandoned: u64,
+    priority: i32,
+    voided: u64,
+    checked: u64,
+    disputed: u64,
     standings: Vec<StandingJson>,
     sprt: Option<SprtJson>,
 }
@@ -53,6 +58,8 @@ struct StandingJson {
     score: f64,
     mean_nodes: f64,
     mean_depth: f64,
+    mean_overshoot_us: f64,
+    most_overshoot_us: u64,
 }
 
 #[derive(Serialize)]
@@ -83,6 +90,10 @@ impl From<&v1::RunStatus> for RunJson {
             seconds_left: status.seconds_left,
             waiting: Some(status.waiting.clone()).filter(|reason| !reason.is_empty()),
             abandoned: status.abandoned,
+            priority: status.priority,
+            voided: status.voided,
+            checked: status.checked,
+            disputed: status.disputed,
             standings: status.standings.iter().map(StandingJson::from).collect(),
             sprt: status.sprt.as_ref().map(|sprt| SprtJson {
                 llr: sprt.llr,
@@ -110,6 +121,8 @@ impl From<&v1::Standing> for StandingJson {
             score: row.score,
             mean_nodes: row.mean_nodes,
             mean_depth: row.mean_depth,
+            mean_overshoot_us: row.mean_overshoot_us,
+            most_overshoot_us: row.most_overshoot_us,
         }
     }
 }
@@ -130,6 +143,9 @@ pub fn progress_line(status: &v1::RunStatus) -> String {
     if let Some(left) = status.seconds_left {
         line.push_str(&format!(", {} left", clock(left)));
     }
+    if status.voided > 0 {
+        line.push_str(&format!(", {} void", status.voided));
+    }
     if status.failed > 0 {
         line.push_str(&format!(", {} failed", status.failed));
     }
@@ -148,6 +164,11 @@ fn rating(row: &v1::Standing) -> (String, String) {
         (None, Some(high)) => (format!("< {high:+.0}"), "lost all".to_string()),
         (None, None) => (format!("{elo:+.0}"), String::new()),
     }
+}
+
+/// The mean depth; a search that samples has none.
+fn depth(row: &v1::Standing) -> String {
+    if row.mean_depth == 0.0 { "-".to_string() } else { format!("{:.1}", row.mean_depth) }
 }
 
 /// The standings of a run, within eighty columns.
@@ -176,7 +197,7 @@ pub fn write_standings(status: &v1::RunStatus, most: usize, out: &mut impl Write
     let mut table = Table::new(words);
     for row in status.standings.iter().take(most) {
         let (elo, interval) = rating(row);
-        let effort = [rate(row.mean_nodes).trim_end().to_string(), format!("{:.1}", row.mean_depth)];
+        let effort = [rate(row.mean_nodes).trim_end().to_string(), depth(row)];
         let cells = if probe {
             vec![row.player.clone(), row.moves.to_string()]
         } else {

@@ -23,6 +23,10 @@ pub struct Submit {
     /// Run the spec once more instead of naming the run there is
     #[arg(long)]
     again: bool,
+    /// Runs with a greater number are played first; those with the same share the workers
+    #[arg(long, value_name = "N", default_value_t = 0, allow_negative_numbers = true)]
+    #[arg(value_parser = clap::value_parser!(i32).range(-1000..=1000))]
+    priority: i32,
     /// Print one JSON document
     #[arg(long)]
     json: bool,
@@ -34,7 +38,11 @@ impl Submit {
         let file = SpecFile::read(&self.spec)?;
         block_on(async move {
             let mut operator = self.address.connect().await?;
-            let request = v1::SubmitRunRequest { spec: Some((&file.source).into()), again: self.again };
+            let request = v1::SubmitRunRequest {
+                spec: Some((&file.source).into()),
+                again: self.again,
+                priority: self.priority,
+            };
             let status = operator.submit_run(request).await.map_err(|status| told(&status))?.into_inner();
             let mut out = io::stdout().lock();
             if self.json {

@@ -1,4 +1,4 @@
-//! `agon workers`: who plays, what, and how fast.
+//! `agon workers`: who plays, what, and how fast; `agon quarantine`, `agon trust` and `agon drain` for one of them.
 
 use std::io::{self, Write as _};
 use std::process::ExitCode;
@@ -8,7 +8,7 @@ use clap::Args;
 use serde::Serialize;
 
 use super::block_on;
-use super::client::{Address, told};
+use super::client::{Address, Operator, told};
 use crate::fail::Outcome;
 use crate::table::{Align, Table, rate};
 
@@ -34,6 +34,11 @@ struct WorkerJson {
     refused: u64,
     flag: Option<String>,
     seconds_since_heartbeat: f64,
+    throttled: bool,
+    confirmed: u64,
+    crashes: u64,
+    forfeits: u64,
+    mean_overshoot_us: f64,
 }
 
 impl Workers {
@@ -58,28 +63,99 @@ impl Workers {
                     ("nodes/s", Align::Right),
                     ("bouts", Align::Right),
                     ("held", Align::Right),
+                    ("checked", Align::Right),
+                    ("over ms", Align::Right),
                     ("state", Align::Left),
                 ];
                 let mut table = Table::new(&words);
                 for worker in &workers {
-                    let state = match (&worker.flag, worker.connected) {
-                        (flag, _) if !flag.is_empty() => format!("flagged: {flag}"),
-                        (_, true) => "connected".to_string(),
-                        (_, false) => format!("gone for {:.0} s", worker.seconds_since_heartbeat),
-                    };
                     table.row([
                         worker.worker.clone(),
                         worker.slots.to_string(),
                         rate(worker.speed),
                         worker.committed.to_string(),
                         worker.leases.to_string(),
-                        state,
+                        worker.confirmed.to_string(),
+                        format!("{:.2}", worker.mean_overshoot_us / 1000.0),
+                        state_of(worker),
                     ]);
                 }
                 table.write(&mut out)?;
             }
             Ok(ExitCode::SUCCESS)
         })
+    }
+}
+
+/// The state of a worker in a few words.
+fn state_of(worker: &v1::WorkerStatus) -> String {
+    let state = match (worker.connected, worker.throttled) {
+        (true, true) => "throttled".to_string(),
+        (true, false) => "connected".to_string(),
+        (false, _) => format!("gone for {:.0} s", worker.seconds_since_heartbeat),
+    };
+    if worker.flag.is_empty() { state } else { format!("quarantine: {}", worker.flag) }
+}
+
+/// A worker and how the answer is printed.
+#[derive(Args)]
+pub struct OneWorker {
+    /// The name of the worker, as `agon workers` lists it
+    worker: String,
+    #[command(flatten)]
+    address: Address,
+    /// Print one JSON document
+    #[arg(long)]
+    json: bool,
+}
+
+/// The arguments of `agon quarantine`.
+#[derive(Args)]
+pub struct Quarantine {
+    #[command(flatten)]
+    worker: OneWorker,
+    /// Why, for whoever reads `agon workers` and `agon audit`
+    #[arg(long, default_value = "", hide_default_value = true)]
+    reason: String,
+}
+
+impl Quarantine {
+    /// Runs the command.
+    pub fn run(self) -> Outcome {
+        let reason = self.reason;
+        self.worker.ask(async |operator, worker| {
+            operator.quarantine_worker(v1::QuarantineWorkerRequest { worker, reason }).await
+        })
+    }
+}
+
+impl OneWorker {
+    fn ask(
+        self,
+        ask: impl AsyncFnOnce(&mut Operator, String) -> Result<tonic::Response<v1::WorkerStatus>, tonic::Status>,
+    ) -> Outcome {
+        block_on(async move {
+            let mut operator = self.address.connect().await?;
+            let status = ask(&mut operator, self.worker).await.map_err(|status| told(&status))?.into_inner();
+            let mut out = io::stdout().lock();
+            if self.json {
+                serde_json::to_writer(&mut out, &WorkerJson::from(status))?;
+                writeln!(out)?;
+            } else {
+                writeln!(out, "{}: {}", status.worker, state_of(&status))?;
+            }
+            Ok(ExitCode::SUCCESS)
+        })
+    }
+
+    /// Runs `agon trust`.
+    pub fn trust(self) -> Outcome {
+        self.ask(async |operator, worker| operator.trust_worker(v1::TrustWorkerRequest { worker }).await)
+    }
+
+    /// Runs `agon drain`.
+    pub fn drain(self) -> Outcome {
+        self.ask(async |operator, worker| operator.drain_worker(v1::DrainWorkerRequest { worker }).await)
     }
 }
 
@@ -96,6 +172,11 @@ impl From<v1::WorkerStatus> for WorkerJson {
             refused: worker.refused,
             flag: Some(worker.flag).filter(|flag| !flag.is_empty()),
             seconds_since_heartbeat: worker.seconds_since_heartbeat,
+            throttled: worker.throttled,
+            confirmed: worker.confirmed,
+            crashes: worker.crashes,
+            forfeits: worker.forfeits,
+            mean_overshoot_us: worker.mean_overshoot_us,
         }
     }
 }

@@ -7,6 +7,7 @@
 
 use std::io::{self, Read};
 
+use agon_games::exchange::tags;
 use agon_stats::outcome::Outcome;
 use memchr::{memchr, memrchr};
 
@@ -246,10 +247,9 @@ impl<'f> Scanner<'f> {
     /// A tag pair; returns its length.
     fn tag(&mut self, text: &[u8]) -> usize {
         let inner = &text[1..];
-        let name_start = inner.iter().position(|&byte| byte != b' ').unwrap_or(inner.len());
-        let is_name = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
-        let name_length = inner[name_start..].iter().position(|byte| !is_name(byte)).unwrap_or(0);
-        let name = &inner[name_start..name_start + name_length];
+        let place = tags::name(inner);
+        let behind = place.end;
+        let name = &inner[place];
         let repeated = match name {
             b"Event" => {
                 self.header.line > 0
@@ -266,7 +266,7 @@ impl<'f> Scanner<'f> {
         if self.header.line == 0 {
             self.header.line = self.line;
         }
-        let Some((value, length)) = quoted(&inner[name_start + name_length..]) else {
+        let Some((value, length)) = tags::quoted(&inner[behind..]) else {
             self.header.flaw(|| {
                 let shown = String::from_utf8_lossy(&text[..text.len().min(40)]).trim_end().to_string();
                 format!("the tag `{shown}` is not closed")
@@ -278,11 +278,11 @@ impl<'f> Scanner<'f> {
             b"Event" => header.has_event = true,
             b"White" => {
                 header.has_white = true;
-                unescape(value, &mut header.white);
+                tags::unescape(value, &mut header.white);
             }
             b"Black" => {
                 header.has_black = true;
-                unescape(value, &mut header.black);
+                tags::unescape(value, &mut header.black);
             }
             b"Result" => {
                 header.result = Ending::read(value);
@@ -293,7 +293,7 @@ impl<'f> Scanner<'f> {
             }
             _ => (),
         }
-        1 + name_start + name_length + length
+        1 + behind + length
     }
 
     /// Ends the game that is being read, if there is one; `word` is the result after its moves.
@@ -332,43 +332,6 @@ impl<'f> Scanner<'f> {
         };
         (self.found)(found);
         self.header.clear();
-    }
-}
-
-/// The text between quotes in what follows a tag's name, and the length up to the closing bracket. A quote that no bracket
-/// follows belongs to the text, as does one behind a backslash.
-fn quoted(text: &[u8]) -> Option<(&[u8], usize)> {
-    let start =
-        text.iter().position(|byte| !byte.is_ascii_whitespace()).filter(|&start| text[start] == b'"')? + 1;
-    let mut from = start;
-    loop {
-        let quote = from + memchr(b'"', &text[from..])?;
-        from = quote + 1;
-        let behind = text[from..].iter().position(|byte| !byte.is_ascii_whitespace());
-        // An escaped quote before a bracket is the end after all if no other quote follows in the line.
-        let escaped = text[start..quote].iter().rev().take_while(|&&byte| byte == b'\\').count() % 2 == 1;
-        let last = || memchr(b'"', &text[from..]).is_none();
-        if let Some(behind) = behind
-            && text[from + behind] == b']'
-            && (!escaped || last())
-        {
-            return Some((&text[start..quote], from + behind + 1));
-        }
-    }
-}
-
-/// Replaces what a name was with a tag's text, without spaces around it and backslashes before quotes and backslashes.
-fn unescape(text: &[u8], name: &mut Vec<u8>) {
-    name.clear();
-    let text = text.trim_ascii();
-    if memchr(b'\\', text).is_none() {
-        name.extend_from_slice(text);
-        return;
-    }
-    let mut bytes = text.iter().copied().peekable();
-    while let Some(byte) = bytes.next() {
-        let escapes = byte == b'\\' && matches!(bytes.peek(), Some(b'"' | b'\\'));
-        name.push(if escapes { bytes.next().unwrap_or(byte) } else { byte });
     }
 }
 

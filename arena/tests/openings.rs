@@ -1,0 +1,112 @@
+//! Openings of a spec from files: the ending of a name says how a file is read, and errors name its line.
+
+#![allow(clippy::unwrap_used, reason = "in a test a panic is the report")]
+
+use agon_arena::spec::{Openings, Plan, Positions};
+use agon_arena::{Opening, Spec, SpecError, SpecSource};
+
+fn read(game: &str, openings: &str, file: &str, content: &str) -> Result<Spec, SpecError> {
+    let text = format!(
+        "name = \"x\"\ngame = \"{game}\"\nlimit = {{ nodes = 10 }}\nopenings = {openings}\n\
+         [tournament]\nformat = \"round-robin\"\nbouts = 1\n\
+         [[player]]\nname = \"a\"\nsearch = {{ algorithm = \"uct\" }}\n\
+         [[player]]\nname = \"b\"\nsearch = {{ algorithm = \"uct\" }}\n"
+    );
+    let files = [(file.to_string(), content.to_string())].into_iter().collect();
+    Spec::parse(&SpecSource { text, files })
+}
+
+fn openings(game: &str, openings: &str, file: &str, content: &str) -> Vec<Opening> {
+    match read(game, openings, file, content).unwrap().openings {
+        Openings::Lines(lines) => lines,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn opening(position: Option<&str>, moves: &str) -> Opening {
+    Opening { position: position.map(str::to_string), moves: moves.to_string() }
+}
+
+const ROOK: &str = "4k3/8/8/8/8/8/8/4K2R w K - 0 1";
+
+#[test]
+fn lines_are_put_into_the_words_of_the_game() {
+    // What is recorded of a game has these words, and the referee compares.
+    assert_eq!(
+        openings("chess", "{ file = \"x\" }", "x", "e4 c7c5 Nf3\n[4k3/8/8/8/8/8/8/4K2R w K - 0 1] O-O\n"),
+        [opening(None, "e2e4 c7c5 g1f3"), opening(Some(ROOK), "e1g1")]
+    );
+    assert_eq!(openings("go", "{ file = \"x\" }", "x", "c3 PASS\n"), [opening(None, "C3 pass")]);
+}
+
+#[test]
+fn epd_and_pgn_by_the_ending_of_the_name() {
+    let epd = "4k3/8/8/8/8/8/8/4K2R w K - id \"rook\"; fmvn 7;\n";
+    let moved = "4k3/8/8/8/8/8/8/4K2R w K - 0 7";
+    assert_eq!(openings("chess", "{ file = \"x.epd\" }", "x.epd", epd), [opening(Some(moved), "")]);
+    let games = format!("[White \"a\"]\n\n1. e4 e5 2. Nf3 *\n\n[FEN \"{ROOK}\"]\n\n1. O-O Ke7 *\n");
+    assert_eq!(
+        openings("chess", "{ file = \"x.PGN\" }", "x.PGN", &games),
+        [opening(None, "e2e4 e7e5 g1f3"), opening(Some(ROOK), "e1g1 e8e7")]
+    );
+    assert_eq!(
+        openings("chess", "{ file = \"x.pgn\", plies = 1 }", "x.pgn", &games),
+        [opening(None, "e2e4"), opening(Some(ROOK), "e1g1")]
+    );
+}
+
+#[test]
+fn a_probe_reads_them_too() {
+    let text = "name = \"x\"\ngame = \"chess\"\nlimit = { nodes = 10 }\n\
+                [probe]\npositions = { file = \"x.pgn\", plies = 2 }\n\
+                [[player]]\nname = \"a\"\nsearch = { algorithm = \"pvs\" }\n";
+    assert_eq!(SpecSource::needed_files(text).unwrap(), ["x.pgn"]);
+    let files = [("x.pgn".to_string(), "1. d4 d5 2. c4".to_string())].into_iter().collect();
+    let spec = Spec::parse(&SpecSource { text: text.to_string(), files }).unwrap();
+    assert_eq!(spec.plan, Plan::Probe(Positions::Lines(vec![opening(None, "d2d4 d7d5")])));
+}
+
+#[test]
+fn errors_name_file_line_and_remedy() {
+    let mate = "1. e4 *\n\n[Event \"x\"]\n\n1. f3 e5 2. g4 Qh4# 0-1\n";
+    for (game, table, file, content, line, said) in [
+        ("chess", "{ file = \"x.epd\" }", "x.epd", "# a\n4k3 w -", Some(2), "the position has 3 fields"),
+        ("chess", "{ file = \"x.epd\" }", "x.epd", "4k3/8/8/8/8/8/8/4K3 w - -", Some(1), "nothing to search"),
+        ("chess", "{ file = \"x.epd\" }", "x.epd", "\n", Some(1), "there is no position in it; "),
+        (
+            "chess",
+            "{ file = \"x.pgn\" }",
+            "x.pgn",
+            "1. e4\ne6 e7",
+            Some(2),
+            "ply 3: `e7` is not a legal move",
+        ),
+        ("chess", "{ file = \"x.pgn\" }", "x.pgn", mate, Some(3), "lead to its end; cut them with `plies`"),
+        ("chess", "{ file = \"x.pgn\" }", "x.pgn", "", Some(1), "there is no game in it; "),
+        ("chess", "{ file = \"x\" }", "x", "e2e4\ne2e5", Some(2), "ply 1: `e2e5` is not a legal move"),
+        (
+            "othello",
+            "{ file = \"x.pgn\" }",
+            "x.pgn",
+            "",
+            None,
+            "`x.pgn` is PGN by its ending, which is chess ",
+        ),
+        ("chess", "{ file = \"x.epd\", plies = 3 }", "x.epd", "", None, "`plies` goes with a file of PGN"),
+        (
+            "chess",
+            "{ file = \"x.pgn\", plies = 0 }",
+            "x.pgn",
+            "",
+            None,
+            "must be a whole number from 1 to 1000",
+        ),
+        ("chess", "{ random_plies = 4, plies = 3 }", "x", "", None, "`plies`"),
+        ("chess", "{ file = \"y.pgn\" }", "x.pgn", "", None, "the file `y.pgn` is not at hand"),
+    ] {
+        let error = read(game, table, file, content).unwrap_err();
+        let place = error.file.as_deref().zip(error.line).map(|(_, line)| line);
+        assert_eq!((place, error.file.as_deref()), (line, line.map(|_| file)), "{error}");
+        assert!(error.reason.contains(said), "{error}");
+    }
+}

@@ -1,0 +1,185 @@
+//! `agon games`: the games of a run, listed, shown ply by ply, or written for other programs.
+
+mod columns;
+mod export;
+mod list;
+mod show;
+
+use std::io::{self, BufWriter, Write};
+use std::ops::RangeInclusive;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use agon_analysis::{Dataset, GameResult, Query, Run};
+use agon_arena::Spec;
+use agon_games::setup::suggestion;
+use clap::{Args, ValueEnum};
+
+use crate::fail::{Outcome, WrongCall};
+use crate::number::whole;
+
+/// How many games people are shown where they do not say how many.
+const LISTED: usize = 20;
+
+/// The arguments of `agon games`.
+#[derive(Args)]
+pub struct Games {
+    /// The run: its id, the beginning of it, or latest
+    #[arg(value_name = "RUN", default_value = "latest")]
+    run: String,
+    /// Only games in which this player played; given several times, in which all of them did
+    #[arg(long = "player", value_name = "NAME")]
+    players: Vec<String>,
+    /// Only games that this player won
+    #[arg(long, value_name = "NAME")]
+    winner: Option<String>,
+    /// Only games that ended so for the first --player
+    #[arg(long, value_enum, requires = "players")]
+    result: Option<ResultArg>,
+    /// Only this bout, or those of a range as in 10-19
+    #[arg(long, value_name = "N[-M]")]
+    bout: Option<String>,
+    /// Only games whose ending has these words, as in checkmate
+    #[arg(long, value_name = "TEXT")]
+    ending: Option<String>,
+    /// Only games of at least so many plies
+    #[arg(long, value_name = "N", value_parser = whole::<u32>("the number of plies", 0, u64::from(u32::MAX)), allow_negative_numbers = true)]
+    min_plies: Option<u32>,
+    /// Only games of at most so many plies
+    #[arg(long, value_name = "N", value_parser = whole::<u32>("the number of plies", 0, u64::from(u32::MAX)), allow_negative_numbers = true)]
+    max_plies: Option<u32>,
+    /// At most so many games [default: 20 in a table, all for programs]
+    #[arg(long, value_name = "N", value_parser = whole::<usize>("the number of games", 1, u64::from(u32::MAX)), allow_negative_numbers = true)]
+    limit: Option<usize>,
+    /// Show one game ply by ply, as in 12.1
+    #[arg(long, value_name = "BOUT.GAME", conflicts_with_all = ["players", "winner", "result", "bout", "ending", "min_plies", "max_plies", "limit", "export"])]
+    show: Option<String>,
+    /// Only this ply of the game that is shown, or those of a range as in 10-19
+    #[arg(long, value_name = "A[-B]", requires = "show")]
+    plies: Option<String>,
+    /// Write the games: pgn (chess), pdn (checkers), sgf (go), or text (every game)
+    #[arg(long, value_name = "FORMAT", conflicts_with = "json")]
+    export: Option<String>,
+    /// Write them to a file instead of standard output
+    #[arg(long, value_name = "FILE", requires = "export")]
+    output: Option<PathBuf>,
+    /// The data folder
+    #[arg(long, value_name = "DIR", default_value = "agon-data")]
+    data: PathBuf,
+    /// Print one JSON document
+    #[arg(long)]
+    json: bool,
+}
+
+/// How a game ended for a player.
+#[derive(Clone, Copy, ValueEnum)]
+enum ResultArg {
+    /// Nobody got more, and somebody got less
+    Win,
+    /// Everybody got the same
+    Draw,
+    /// Somebody got more
+    Loss,
+}
+
+impl Games {
+    /// Runs the command.
+    pub fn run(self) -> Outcome {
+        let query = self.query()?;
+        let dataset = Dataset::open(&self.data)?;
+        let run = dataset.find(&self.run)?;
+        let mut out = BufWriter::with_capacity(1 << 16, io::stdout().lock());
+        if let Some(place) = &self.show {
+            let (bout, game) = read_place(place)?;
+            let plies = self.plies.as_deref().map(|text| read_range(text, "plies")).transpose()?;
+            show::show(&dataset, &run, (bout, game), plies, self.json, &mut out)?;
+        } else if let Some(format) = &self.export {
+            let spec = read_spec(&run)?;
+            self.check_names(&spec)?;
+            let limit = self.limit.unwrap_or(usize::MAX);
+            match &self.output {
+                None => {
+                    export::export(&dataset, &run, &spec, &query, format, limit, &mut out)?;
+                }
+                Some(file) => export::to_file(&dataset, &run, &spec, &query, format, limit, file)?,
+            }
+        } else {
+            if !self.players.is_empty() || self.winner.is_some() {
+                self.check_names(&read_spec(&run)?)?;
+            }
+            if self.json {
+                list::write_json(&dataset, &run, &query, self.limit.unwrap_or(usize::MAX), &mut out)?;
+            } else {
+                list::write_table(&dataset, &run, &query, self.limit.unwrap_or(LISTED), &mut out)?;
+            }
+        }
+        out.flush()?;
+        Ok(ExitCode::SUCCESS)
+    }
+
+    fn query(&self) -> Result<Query, WrongCall> {
+        let bouts = self.bout.as_deref().map(|text| read_range(text, "bouts")).transpose()?;
+        let plies = (self.min_plies.unwrap_or(0), self.max_plies.unwrap_or(u32::MAX));
+        if plies.0 > plies.1 {
+            return Err(WrongCall(format!(
+                "no game has at least {} and at most {} plies; give the smaller number to --min-plies",
+                plies.0, plies.1
+            )));
+        }
+        Ok(Query {
+            bouts,
+            game: None,
+            players: self.players.clone(),
+            winner: self.winner.clone(),
+            result: self.result.map(|result| match result {
+                ResultArg::Win => GameResult::Win,
+                ResultArg::Draw => GameResult::Draw,
+                ResultArg::Loss => GameResult::Loss,
+            }),
+            ending: self.ending.clone(),
+            plies: (self.min_plies.is_some() || self.max_plies.is_some()).then_some(plies.0..=plies.1),
+        })
+    }
+
+    /// Whoever is named must be a player of the run.
+    fn check_names(&self, spec: &Spec) -> Result<(), WrongCall> {
+        let known: Vec<&str> = spec.players.iter().map(|player| player.name.as_str()).collect();
+        for name in self.players.iter().chain(&self.winner) {
+            if !known.contains(&name.as_str()) {
+                let near = suggestion(name, known.iter().copied());
+                let meant = near.map_or(";".to_string(), |near| format!(": did you mean `{near}`?"));
+                let known = known.join(", ");
+                return Err(WrongCall(format!("the run has no player `{name}`{meant} it has: {known}")));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn read_spec(run: &Run) -> anyhow::Result<Spec> {
+    Spec::parse(&run.source)
+        .map_err(|error| anyhow::anyhow!("the spec of the run is not understood: {error}"))
+}
+
+/// A bout and a game of it, as in `12.1`.
+fn read_place(text: &str) -> Result<(u64, u16), WrongCall> {
+    let read = || {
+        let (bout, game) = text.split_once(['.', '/'])?;
+        Some((bout.parse().ok()?, game.parse().ok()?))
+    };
+    read().ok_or_else(|| WrongCall(format!("`{text}` is no game; write its bout and its number, as in 12.1")))
+}
+
+/// A number, or the first and the last of a range.
+fn read_range(text: &str, what: &str) -> Result<RangeInclusive<u64>, WrongCall> {
+    let (first, last) = text.split_once('-').unwrap_or((text, text));
+    let range = first.parse().ok().zip(last.parse().ok()).filter(|(first, last): &(u64, u64)| first <= last);
+    range.map(|(first, last)| first..=last).ok_or_else(|| {
+        WrongCall(format!("`{text}` are no {what}; write a number as in 12, or a range as in 10-19"))
+    })
+}
+
+/// The name of a game within its run.
+fn place_name(bout: u64, game: u16) -> String {
+    format!("{bout}.{game}")
+}

@@ -1,0 +1,191 @@
+//! The games of a run as a table that fits a terminal, or as JSON.
+
+use std::io::Write;
+
+use agon_analysis::games::Games;
+use agon_analysis::{Dataset, Query, Run};
+use agon_records::GameRow;
+
+use super::columns::GameColumns;
+use super::place_name;
+use crate::table::{Align, COLUMNS, Table, shortened, write_sentence};
+
+/// The most characters of an ending.
+const ENDING: usize = 21;
+/// The fewest characters of an opening.
+const OPENING: usize = 10;
+
+/// Writes `{"run", "games": [...]}`, a game as soon as it is read.
+pub(super) fn write_json(
+    dataset: &Dataset,
+    run: &Run,
+    query: &Query,
+    limit: usize,
+    out: &mut impl Write,
+) -> anyhow::Result<()> {
+    write!(out, "{{\"run\":{},\"games\":[", serde_json::to_string(&run.id)?)?;
+    for (index, row) in Games::new(dataset, run, query)?.take(limit).enumerate() {
+        let row = row?;
+        if index > 0 {
+            out.write_all(b",")?;
+        }
+        serde_json::to_writer(&mut *out, &GameColumns::from(&row))?;
+    }
+    writeln!(out, "]}}")?;
+    Ok(())
+}
+
+/// Writes the first games, and how many more there are.
+pub(super) fn write_table(
+    dataset: &Dataset,
+    run: &Run,
+    query: &Query,
+    limit: usize,
+    out: &mut impl Write,
+) -> anyhow::Result<()> {
+    let mut listed = Vec::new();
+    let mut found = 0;
+    for row in Games::new(dataset, run, query)? {
+        let row = row?;
+        found += 1;
+        if listed.len() < limit {
+            listed.push(row);
+        }
+    }
+    if listed.is_empty() {
+        let everything = *query == Query::default();
+        let what = if everything { "has no games in its dataset yet" } else { "has no such game" };
+        write_sentence(&format!("{} {what}", run.id), out)?;
+        return Ok(());
+    }
+    table(&listed).write(out)?;
+    if found > listed.len() {
+        let more = found - listed.len();
+        let games = if more == 1 { "game" } else { "games" };
+        write_sentence(&format!("and {more} more {games}; --limit {found} lists them all"), out)?;
+    }
+    Ok(())
+}
+
+/// One row a game, 80 columns wide: what is too long is cut.
+fn table(rows: &[GameRow]) -> Table {
+    let seats = rows.iter().map(|row| row.players.len()).max().unwrap_or(0);
+    let pair = seats <= 2;
+    let places: Vec<String> = rows.iter().map(|row| place_name(row.bout, row.game)).collect();
+    let payoffs: Vec<String> = rows.iter().map(|row| payoffs_text(&row.payoffs)).collect();
+    let plies: Vec<String> = rows.iter().map(|row| row.plies.to_string()).collect();
+    let endings: Vec<String> = rows.iter().map(|row| shortened(&row.ending, ENDING)).collect();
+    let widest = |texts: &[String], heading: &str| {
+        texts.iter().map(|text| text.chars().count()).chain([heading.len()]).max().unwrap_or(0)
+    };
+    let columns = if pair { 7 } else { 6 };
+    let taken = widest(&places, "game")
+        + widest(&payoffs, "payoffs")
+        + widest(&plies, "plies")
+        + widest(&endings, "ending")
+        + 2 * (columns - 1);
+    // Names get what they need as long as something is left for the opening.
+    let most = COLUMNS.saturating_sub(taken + OPENING) / seats.max(1);
+    let name_room = if pair { most } else { most.saturating_sub(1) }.max(3);
+    let players: Vec<Vec<String>> = rows
+        .iter()
+        .map(|row| {
+            let names: Vec<String> = row.players.iter().map(|name| shortened(name, name_room)).collect();
+            if pair { names } else { vec![names.join(" ")] }
+        })
+        .collect();
+    let headings: &[&str] = if pair { &["seat 0", "seat 1"] } else { &["players by seat"] };
+    let names: usize = headings
+        .iter()
+        .enumerate()
+        .map(|(column, heading)| {
+            let cells: Vec<String> = players.iter().filter_map(|cells| cells.get(column).cloned()).collect();
+            widest(&cells, heading)
+        })
+        .sum();
+    let opening_room = COLUMNS.saturating_sub(taken + names).max(OPENING);
+    let header = [("game", Align::Right)]
+        .into_iter()
+        .chain(headings.iter().map(|&heading| (heading, Align::Left)))
+        .chain([
+            ("payoffs", Align::Right),
+            ("plies", Align::Right),
+            ("ending", Align::Left),
+            ("opening", Align::Left),
+        ]);
+    let mut table = Table::new(&header.collect::<Vec<_>>());
+    for (index, row) in rows.iter().enumerate() {
+        let mut names = players[index].clone();
+        names.resize(headings.len(), String::new());
+        let rest = [
+            payoffs[index].clone(),
+            plies[index].clone(),
+            endings[index].clone(),
+            shortened(&row.opening, opening_room),
+        ];
+        table.row([places[index].clone()].into_iter().chain(names).chain(rest));
+    }
+    table
+}
+
+/// Payoffs by seat, with a sign where they can be below nothing.
+pub(super) fn payoffs_text(payoffs: &[i32]) -> String {
+    let signed = payoffs.iter().any(|&payoff| payoff < 0);
+    let text = |payoff: &i32| if signed { format!("{payoff:+}") } else { payoff.to_string() };
+    payoffs.iter().map(text).collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(bout: u64, players: &[&str], payoffs: &[i32], ending: &str, opening: &str) -> GameRow {
+        GameRow {
+            bout,
+            game: 1,
+            rules: "chess".to_string(),
+            variant: String::new(),
+            opening: opening.to_string(),
+            players: players.iter().map(|name| name.to_string()).collect(),
+            payoffs: payoffs.to_vec(),
+            plies: 1000,
+            ending: ending.to_string(),
+            seed: 0,
+            worker: String::new(),
+            build: String::new(),
+            started: 0,
+            duration_us: 0,
+            speed_factor: 1.0,
+        }
+    }
+
+    fn text(rows: &[GameRow]) -> String {
+        let mut text = Vec::new();
+        table(rows).write(&mut text).unwrap();
+        let text = String::from_utf8(text).unwrap();
+        assert!(text.lines().all(|line| line.chars().count() <= COLUMNS), "{text}");
+        text
+    }
+
+    #[test]
+    fn everything_fits_eighty_columns() {
+        let long = "a-player-with-a-name-of-some-forty-letters";
+        let opening = "e2e4 e7e5 g1f3 b8c6 f1b5 a7a6 b5a4 g8f6 e1g1 f8e7";
+        text(&[row(1_000_000, &[long, long], &[-1, 1], "forty quiet moves a side", opening)]);
+        text(&[row(1_000_000, &[long; 6], &[60, 0, 0, 0, 0, 0], "no move left", opening)]);
+        text(&[row(1, &["a", "b"], &[1, -1], "checkmate", opening), row(2, &["b", "a"], &[0, 0], "x", "")]);
+    }
+
+    #[test]
+    fn a_row_a_game() {
+        expect_test::expect![[r#"
+            game  seat 0  seat 1  payoffs  plies  ending     opening
+             1.1  full    plain     +1 -1   1000  checkmate  e2e4
+            12.1  plain   full        0 0   1000  stalemate  [4k3/8/8/8/8/8/8/4K2R..
+        "#]]
+        .assert_eq(&text(&[
+            row(1, &["full", "plain"], &[1, -1], "checkmate", "e2e4"),
+            row(12, &["plain", "full"], &[0, 0], "stalemate", "[4k3/8/8/8/8/8/8/4K2R w K - 0 1] e1g1"),
+        ]));
+    }
+}

@@ -1,0 +1,50 @@
+//! Checkers as PDN (Wesselink and Halbersma 2013, "PDN 3.0"): game type 21, English draughts.
+//!
+//! Black is seat 0 and moves first; results have White's points first. A capture is written by its first and last square,
+//! and by all squares where that is not enough. Comments are those of PGN.
+
+use super::movetext::{MoveText, Sides, comment};
+use super::{Sheet, WriteError, first, legal, tags};
+use crate::checkers::Checkers;
+use crate::game::{Game, Notation, Seat, Turn};
+use crate::setup::Parameters;
+
+const SIDES: Sides = Sides { white: 1, black: 0 };
+/// English draughts, with the squares numbered from Black's right.
+const GAME_TYPE: &str = "21";
+
+pub(super) fn write(parameters: &Parameters, sheet: &Sheet<'_>, out: &mut String) -> Result<(), WriteError> {
+    let mut position = first::<Checkers>(parameters, sheet)?;
+    SIDES.roster(sheet, out);
+    tags::write("GameType", GAME_TYPE, out);
+    if let Some(text) = sheet.position {
+        // The clock behind the position is not PDN's.
+        let (fen, _) = text.split_once(' ').unwrap_or((text, ""));
+        tags::write("SetUp", "1", out);
+        tags::write("FEN", fen, out);
+    }
+    SIDES.circumstances(sheet, out);
+    let white_moves = position.turn() == Turn::Player(Seat::SECOND);
+    let mut text = MoveText::new(usize::from(white_moves), out);
+    for (index, ply) in sheet.plies.iter().enumerate() {
+        let mv = legal(&position, index, ply)?;
+        let mut comment = comment(ply.thought);
+        if index + 1 == sheet.plies.len() {
+            comment.push_str(", ");
+            comment.push_str(sheet.ending);
+        }
+        let whole = position.move_text(mv);
+        let short = short_form(&whole).filter(|short| position.parse_move(short) == Some(mv));
+        text.play(short.as_deref().unwrap_or(&whole), &comment);
+        position.play(mv);
+    }
+    text.end(SIDES.result(sheet));
+    Ok(())
+}
+
+/// The first and the last square of a capture.
+fn short_form(mv: &str) -> Option<String> {
+    let (from, rest) = mv.split_once('x')?;
+    let (_, to) = rest.rsplit_once('x')?;
+    Some(format!("{from}x{to}"))
+}

@@ -1,0 +1,131 @@
+//! Whether rows say what was asked for: the game, its players, limits and moves, by the rules and without searching.
+//!
+//! The coordinator asks this of every bout that arrives and the analysis of every bout that it reads. What a search found
+//! is not checked here: only playing it again can.
+
+use agon_arena::limit::{FACTORS, scaled};
+use agon_arena::{Arena, Claim, GameRequest, Opening, PlyClaim, SearchClaim, Spec};
+
+use crate::rows::{BoutRows, GameRow, LimitKind, MoveRow, ProbeRow, SearchColumns, opening_text};
+use crate::schema::Table;
+
+/// What is wrong with a game, and the table whose row has it.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("{reason}")]
+pub struct RowFault {
+    /// The table.
+    pub table: Table,
+    /// What is wrong.
+    pub reason: String,
+}
+
+/// Checks all rows of a bout whose games are those that `requests` asks for, in their order. Its moves are sorted by game.
+pub fn check_bout(
+    spec: &Spec,
+    referee: &Arena,
+    requests: impl Iterator<Item = GameRequest>,
+    rows: &BoutRows,
+) -> Result<(), RowFault> {
+    let mut moves = rows.moves.as_slice();
+    for (request, row) in requests.zip(&rows.games) {
+        let (own, rest) = moves.split_at(moves.partition_point(|mv| mv.game <= row.game));
+        moves = rest;
+        check_game(spec, referee, &request, row, own)?;
+    }
+    Ok(())
+}
+
+/// Checks a game against what was asked for, and then by the rules.
+pub fn check_game(
+    spec: &Spec,
+    referee: &Arena,
+    request: &GameRequest,
+    row: &GameRow,
+    moves: &[MoveRow],
+) -> Result<(), RowFault> {
+    let seated: Vec<&str> = request.seats.iter().map(|&player| spec.players[player].name.as_str()).collect();
+    let same = |column: &str, found: String, expected: String| {
+        let reason = || format!("`{column}` is {found}, not {expected}");
+        if found == expected { Ok(()) } else { Err(RowFault { table: Table::Games, reason: reason() }) }
+    };
+    same("rules", row.rules.clone(), spec.game.name().to_string())?;
+    same("variant", row.variant.clone(), spec.game.parameters().to_string())?;
+    same("opening", row.opening.clone(), opening_text(&request.opening))?;
+    same("players", format!("{:?}", row.players), format!("{seated:?}"))?;
+    same("plies", row.plies.to_string(), moves.len().to_string())?;
+    if row.speed_factor != 1.0 && !(spec.normalise && FACTORS.contains(&row.speed_factor)) {
+        let reason = format!("`speed_factor` is {}, and limits may not be scaled so", row.speed_factor);
+        return Err(RowFault { table: Table::Games, reason });
+    }
+    let mut plies = Vec::with_capacity(moves.len());
+    for (ply, mv) in moves.iter().enumerate() {
+        let wrong = |reason: String| RowFault { table: Table::Moves, reason };
+        if usize::from(mv.ply) != ply {
+            return Err(wrong(format!("ply {ply} is missing or another is there twice")));
+        }
+        let search = mv.search.as_ref();
+        let player = search.map(|search| check_search(spec, search, row.speed_factor)).transpose();
+        plies.push(PlyClaim {
+            mv: &mv.mv,
+            seat: mv.seat.map(usize::from),
+            player: player.map_err(|reason| wrong(format!("ply {ply}: {reason}")))?,
+            legal: u32::from(mv.legal),
+            search: search.map(|search| SearchClaim {
+                nodes: search.nodes,
+                simulations: search.simulations,
+                depth: u32::from(search.depth),
+            }),
+        });
+    }
+    let claim = Claim { plies, payoffs: &row.payoffs, ending: &row.ending, seed: row.seed };
+    referee.verify(request, &claim).map_err(|fault| RowFault {
+        table: if fault.ply.is_some() { Table::Moves } else { Table::Games },
+        reason: fault.to_string(),
+    })
+}
+
+/// Checks what a search's columns say of its player, its limit and itself; the answer is the player's number.
+fn check_search(spec: &Spec, search: &SearchColumns, factor: f64) -> Result<usize, String> {
+    let number = spec.players.iter().position(|player| player.name == search.player);
+    let number = number.ok_or_else(|| format!("the run has no player `{}`", search.player))?;
+    let (kind, value) = LimitKind::of(scaled(spec.players[number].limit, factor));
+    // What is left on a clock changes from move to move.
+    if search.limit_kind != kind || (kind != LimitKind::ClockMs && search.limit_value != value) {
+        let found = format!("{} {}", search.limit_kind.name(), search.limit_value);
+        return Err(format!("the limit is {found}, not {} {value}", kind.name()));
+    }
+    if !search.score.is_finite() {
+        return Err(format!("the score is {}", search.score));
+    }
+    if search.depth_nodes.len() != search.depth_time_us.len() {
+        return Err("`depth_nodes` and `depth_time_us` have different lengths".to_string());
+    }
+    Ok(number)
+}
+
+/// Checks the search of a probe against what was asked for, and then by the rules.
+pub fn check_probe(
+    spec: &Spec,
+    referee: &Arena,
+    players: &[usize],
+    opening: &Opening,
+    row: &ProbeRow,
+) -> Result<(), String> {
+    let ProbeRow { position, moves, decision: found } = row;
+    if *position != opening.position.clone().unwrap_or_default() || *moves != opening.moves {
+        return Err("the position is not the one that the spec asks for".to_string());
+    }
+    if usize::from(found.ply) != moves.split_ascii_whitespace().count() {
+        return Err(format!("`ply` is {}, and the position has another number of moves", found.ply));
+    }
+    let search = found.search.as_ref().ok_or("there is no search")?;
+    let number = check_search(spec, search, 1.0)?;
+    if players.get(usize::from(found.game)) != Some(&number) {
+        return Err(format!("it is not the turn of `{}` to search", search.player));
+    }
+    let rules = referee.decision(opening).map_err(|error| error.to_string())?;
+    if found.seat.map(usize::from) != Some(rules.seat) || u64::from(found.legal) != rules.legal {
+        return Err(format!("seat {} has {} legal moves", rules.seat, rules.legal));
+    }
+    referee.verify_answer(opening, &found.mv).map_err(|fault| fault.to_string())
+}
