@@ -215,7 +215,7 @@ fn damage(text: &str, random: &mut Random) -> String {
             // The longest number, the longest word, the deepest nesting.
             let long = match below(random, 4) {
                 0 => "9".repeat(5000),
-                1 => format!("\"{}\"", "x".repeat(100_000)),
+                1 => format!("\"{}\"", "x".repeat(5000)),
                 2 => "[".repeat(3000),
                 _ => "{ a = ".repeat(500),
             };
@@ -319,5 +319,5 @@ fn damaged_specs_are_refused_with_a_place_and_a_sentence() {
         }
     }
     // Both happen often enough to mean something.
-    assert!(right > 500 && wrong > 1500, "{right} right, {wrong} wrong");
+    assert!(right > 300 && wrong > 3000, "{right} right, {wrong} wrong");
 }
