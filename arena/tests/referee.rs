@@ -57,7 +57,7 @@ fn what_the_arena_plays_is_right_whoever_plays_and_within_whatever_limit() {
         let referee = Arena::new(&game, &[], Surroundings::system()).unwrap();
         for algorithm in fitting(Family::of(info, game.parameters().seats())) {
             for limit in
-                [Limit::Nodes(0), Limit::Nodes(1), Limit::Nodes(30), Limit::Depth(0), Limit::Depth(1)]
+                [Limit::Nodes(0), Limit::Nodes(1), Limit::Nodes(9), Limit::Depth(0), Limit::Depth(1)]
             {
                 if algorithm.samples && matches!(limit, Limit::Depth(_)) {
                     continue;
@@ -209,11 +209,11 @@ fn check(
 fn whatever_is_changed_in_a_game_is_found() {
     let mut random = seeded(3);
     for game in games() {
-        let players = [player(&game, "greedy"), player(&game, "uct")];
+        let players = [player(&game, "greedy"), player(&game, "monte-carlo")];
         let mut arena = Arena::new(&game, &players, Surroundings::system()).unwrap();
         let referee = Arena::new(&game, &[], Surroundings::system()).unwrap();
-        for number in 0..3 {
-            for request in bout(&arena, [Limit::Nodes(5000), Limit::Nodes(2)], number).games() {
+        for number in 0..2 {
+            for request in bout(&arena, [Limit::Nodes(5000), Limit::Nodes(1)], number).games() {
                 let record = lasting(arena.play(&request, &mut |_| ()).unwrap());
                 assert_eq!(referee.verify(&request, &claim(record)), Ok(()), "{game}");
                 for _ in 0..4 {
