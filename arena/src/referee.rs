@@ -95,9 +95,13 @@ pub(crate) fn verify<G: Complete>(
         }
         // 2. The move is legal, and the one that was asked for where it was not to be chosen.
         let mv = position.parse_move(told.mv).ok_or_else(|| wrong(format!("`{}` is not legal", told.mv)))?;
+        let written = position.move_text(mv);
+        if written != told.mv {
+            return Err(wrong(format!("the move is written `{written}`, not `{}`", told.mv)));
+        }
         let searched = match (opening.get(ply), seat) {
             (Some(&word), _) => {
-                if told.mv != word {
+                if position.parse_move(word) != Some(mv) {
                     return Err(wrong(format!("the opening plays `{word}`, not `{}`", told.mv)));
                 }
                 None
@@ -156,11 +160,12 @@ pub(crate) fn verify<G: Complete>(
 fn check_spent(limit: Limit, search: SearchClaim) -> Result<(), String> {
     // A search that samples spends simulations, one that does not spends nodes.
     let spent = if search.simulations > 0 { search.simulations } else { search.nodes };
+    // Whatever the limit, a move must be found: every search may enter one node and complete one ply.
     match limit {
-        Limit::Nodes(nodes) if spent > nodes => {
+        Limit::Nodes(nodes) if spent > nodes.max(1) => {
             Err(format!("{spent} nodes are more than the limit of {nodes}"))
         }
-        Limit::Depth(depth) if search.depth > depth => {
+        Limit::Depth(depth) if search.depth > depth.max(1) => {
             Err(format!("a depth of {} is more than the limit of {depth}", search.depth))
         }
         _ => Ok(()),

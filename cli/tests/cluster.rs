@@ -3,15 +3,16 @@
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod binary;
+#[allow(dead_code, reason = "other tests use the rest")]
+mod processes;
 
-use std::collections::BTreeMap;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::{Duration, SystemTime};
 
-use agon_analysis::dataset::Dataset;
-use agon_records::{BoutRows, Table, content_digest};
+use agon_games::random::{below, seeded};
 use binary::{agon, json, refused};
+use processes::{Cluster, Process, digests, until};
+use serde_json::Value;
 
 const SPEC: &str = r#"
 name = "kill"
@@ -30,126 +31,79 @@ name = "uct"
 search = { algorithm = "uct" }
 "#;
 
-/// A process that does not outlive the test.
-struct Process(Child);
+/// Plays a spec in one process without disturbance, and again in a cluster whose members are killed at random moments:
+/// the datasets must be equal.
+fn kills_change_nothing(spec: &str, kills: usize, seed: u64, longest_peace: Duration) {
+    let mut random = seeded(seed);
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
+    std::fs::write(path("spec.toml"), spec).unwrap();
 
-impl Process {
-    fn start(arguments: &[&str]) -> Process {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_agon"));
-        Process(command.args(arguments).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap())
-    }
-}
+    // 1. Undisturbed, in one process.
+    let told = json(&["run", &path("spec.toml"), "--data", &path("calm"), "--json"]);
+    let bouts = told["total"].as_u64().unwrap();
+    assert_eq!((told["state"].as_str(), told["bouts"].as_u64()), (Some("done"), Some(bouts)));
 
-impl Drop for Process {
-    fn drop(&mut self) {
-        // SIGKILL: nothing is flushed, nobody says goodbye.
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-/// The content of every bout of the one run of a dataset.
-fn digests(data: &Path) -> BTreeMap<u64, [u8; 32]> {
-    let dataset = Dataset::open(data).unwrap();
-    let run = dataset.find("latest").unwrap();
-    let mut bouts: BTreeMap<u64, BoutRows> = BTreeMap::new();
-    for part in dataset.parts(&run, Table::Games).unwrap() {
-        for row in part.games().unwrap() {
-            bouts.entry(row.bout).or_default().games.push(row);
+    // 2. A cluster whose members die.
+    let mut cluster = Cluster::start(Duration::from_millis(600));
+    let mut workers = ["a", "b"].map(|name| Some(cluster.worker(name)));
+    cluster.submit(spec);
+    let mut killed = [0; 3];
+    for kill in 0..kills {
+        let shortest = Duration::from_millis(100);
+        let peace = below(&mut random, (longest_peace - shortest).as_millis() as usize);
+        std::thread::sleep(shortest + Duration::from_millis(peace as u64));
+        let answer = cluster.ask(&["list", "--json"]);
+        assert!(!answer.out.contains("\"state\":\"done\""), "too quick to be disturbed after {kill} kills");
+        let victim = below(&mut random, 3);
+        killed[victim] += 1;
+        match victim {
+            2 => cluster.start_again(),
+            worker => {
+                workers[worker] = None;
+                workers[worker] = Some(cluster.worker(["a", "b"][worker]));
+            }
         }
     }
-    for part in dataset.parts(&run, Table::Moves).unwrap() {
-        for row in part.moves().unwrap() {
-            bouts.entry(row.bout).or_default().moves.push(row);
-        }
-    }
-    bouts.iter().map(|(bout, rows)| (*bout, content_digest(rows))).collect()
+    let run = until("the run is done", || {
+        let answer = cluster.ask(&["list", "--json"]);
+        let told: Value = serde_json::from_str(&answer.out).ok()?;
+        Some(told["runs"][0].clone()).filter(|run| run["state"] == "done")
+    });
+    drop(workers);
+    cluster.kill();
+
+    // 3. The same, everything once, and sound.
+    let (calm, wild) = (digests(Path::new(&path("calm"))), digests(cluster.data()));
+    assert_eq!(calm.keys().copied().collect::<Vec<_>>(), (0..bouts).collect::<Vec<u64>>());
+    assert_eq!(calm, wild);
+    cluster.verifies();
+    let data = cluster.data().to_str().unwrap();
+    let answer = agon(&["replay", "latest", "--games", "10", "--data", data]);
+    assert_eq!(answer.code, 0, "{} {}", answer.out, answer.err);
+    println!(
+        "seed {seed}: {kills} kills ({} and {} of workers, {} of the coordinator), {bouts} bouts, {} given up under way; \
+         the contents of all are those of an undisturbed run, and agon verify agrees",
+        killed[0], killed[1], killed[2], run["abandoned"]
+    );
 }
 
 #[test]
 fn a_run_that_is_killed_again_and_again_has_the_dataset_of_one_that_is_not() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
-    std::fs::write(path("spec.toml"), SPEC).unwrap();
+    kills_change_nothing(SPEC, 8, 1, Duration::from_millis(400));
+}
 
-    // 1. Undisturbed, in one process.
-    let told = json(&["run", &path("spec.toml"), "--data", &path("calm"), "--json"]);
-    assert_eq!(
-        (told["state"].as_str(), told["bouts"].as_u64(), told["games"].as_u64()),
-        (Some("done"), Some(100), Some(200))
-    );
-
-    // 2. A cluster whose members die.
-    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-    let address = format!("http://127.0.0.1:{port}");
-    let (listen, data) = (format!("127.0.0.1:{port}"), path("wild"));
-    let coordinator = || {
-        Process::start(&[
-            "coordinator",
-            "--listen",
-            &listen,
-            "--data",
-            &data,
-            "--lease-ms",
-            "600",
-            "--heartbeat-ms",
-            "100",
-            "--part-bouts",
-            "16",
-        ])
-    };
-    let worker =
-        |name: &str| Process::start(&["worker", "--coordinator", &address, "--name", name, "--slots", "1"]);
-    let mut keeper = coordinator();
-    let mut workers = [worker("a"), worker("b")];
-    let started = Instant::now();
-    while agon(&["submit", &path("spec.toml"), "--coordinator", &address]).code != 0 {
-        assert!(started.elapsed() < Duration::from_secs(60), "the coordinator does not come up");
-        std::thread::sleep(Duration::from_millis(50));
-    }
-    let mut kills = 0;
-    loop {
-        std::thread::sleep(Duration::from_millis(if kills < 8 { 350 } else { 200 }));
-        if kills < 8 {
-            let answer = agon(&["list", "--coordinator", &address, "--json"]);
-            assert!(
-                !answer.out.contains("\"state\":\"done\""),
-                "too quick to be disturbed after {kills} kills"
-            );
-            match kills % 4 {
-                0 | 2 => {
-                    let index = kills / 2 % 2;
-                    let name = ["a", "b"][index];
-                    drop(std::mem::replace(&mut workers[index], Process::start(&["list-games"])));
-                    workers[index] = worker(name);
-                }
-                _ => {
-                    drop(std::mem::replace(&mut keeper, Process::start(&["list-games"])));
-                    keeper = coordinator();
-                }
-            }
-            kills += 1;
-            continue;
-        }
-        let answer = agon(&["list", "--coordinator", &address, "--json"]);
-        if answer.out.contains("\"state\":\"done\"") {
-            break;
-        }
-        assert!(started.elapsed() < Duration::from_secs(240), "{} {}", answer.out, answer.err);
-    }
-    drop(workers);
-    drop(keeper);
-
-    // 3. The same, everything once, and sound.
-    let (calm, wild) = (digests(Path::new(&path("calm"))), digests(Path::new(&path("wild"))));
-    assert_eq!(calm.keys().copied().collect::<Vec<_>>(), (0..100).collect::<Vec<u64>>());
-    assert_eq!(calm, wild);
-    for data in ["calm", "wild"] {
-        let answer = agon(&["verify", "--data", &path(data)]);
-        assert_eq!(answer.code, 0, "{} {}", answer.out, answer.err);
-    }
-    let answer = agon(&["replay", "latest", "--games", "10", "--data", &path("wild")]);
-    assert_eq!(answer.code, 0, "{} {}", answer.out, answer.err);
+/// The same at length: `cargo test --release -p agon --test cluster -- --ignored --nocapture`. `AGON_KILL_SEED` chooses
+/// other moments and other victims.
+#[test]
+#[ignore = "takes minutes"]
+fn two_thousand_bouts_survive_sixty_kills() {
+    let told = std::env::var("AGON_KILL_SEED").ok().map(|seed| seed.parse().unwrap());
+    let clock = || SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap().as_secs();
+    let seed = told.unwrap_or_else(clock);
+    println!("AGON_KILL_SEED={seed}");
+    let spec = SPEC.replace("bouts = 100", "bouts = 2000");
+    kills_change_nothing(&spec, 60, seed, Duration::from_millis(2000));
 }
 
 #[test]
@@ -160,13 +114,8 @@ fn a_run_that_is_interrupted_ends_at_once_and_goes_on_later() {
     let call = ["run", &path("spec.toml"), "--data", &path("data"), "--json"];
     let mut running = Process::start(&call);
     std::thread::sleep(Duration::from_millis(700));
-    let interrupted = Command::new("kill").args(["-INT", &running.0.id().to_string()]).status().unwrap();
-    assert!(interrupted.success());
-    let asked = Instant::now();
-    while running.0.try_wait().unwrap().is_none() {
-        assert!(asked.elapsed() < Duration::from_secs(30), "it does not end");
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    running.signal("INT");
+    running.exit_code();
     let told = json(&call);
     assert_eq!((told["state"].as_str(), told["bouts"].as_u64()), (Some("done"), Some(300)));
 }

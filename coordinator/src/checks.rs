@@ -4,7 +4,7 @@
 //! who differ are not enough: a third decides, and whoever stands alone against two has lied or is broken. What follows
 //! from a conviction is not decided here.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use agon_games::random::mix;
 
@@ -14,8 +14,8 @@ use crate::leases::BoutKey;
 pub const PROBATION: u64 = 10;
 /// Later, one in so many.
 pub const SAMPLE: u64 = 100;
-/// More that wait are too many: the oldest is let go.
-const MOST_WAITING: usize = 10_000;
+/// More that wait for one worker are too many: its oldest is let go.
+const MOST_WAITING: usize = 1000;
 
 /// A content digest.
 pub type Digest = [u8; 32];
@@ -48,6 +48,8 @@ pub enum Finding {
 
 #[derive(Clone, PartialEq, Eq, Debug)]
 struct Case {
+    /// Its number: those that came first are played first.
+    number: u64,
     /// Who said what; the first is the one that counts.
     said: Vec<(String, Digest)>,
 }
@@ -56,13 +58,11 @@ struct Case {
 #[derive(Default, Debug)]
 pub struct Checks {
     cases: BTreeMap<BoutKey, Case>,
-    /// The keys in the order in which they came.
-    order: BTreeMap<u64, BoutKey>,
-    numbers: BTreeMap<BoutKey, u64>,
     next: u64,
-    /// Those that are lent out now.
-    lent: BTreeSet<BoutKey>,
-    /// Bouts of each worker that others found to be the same.
+    /// Those that are not lent out, by who brought them, so that nobody looks through its own.
+    waiting: BTreeMap<String, BTreeMap<u64, BoutKey>>,
+    /// How many bouts of each worker were ever to be checked, and how many of them others found to be the same.
+    opened: BTreeMap<String, u64>,
     confirmed: BTreeMap<String, u64>,
 }
 
@@ -71,7 +71,8 @@ impl Checks {
     /// number that the worker cannot know before.
     pub fn wants(&self, worker: &str, key: &BoutKey, digest: &Digest, secret: u64) -> bool {
         let drawn = u64::from_le_bytes(digest[..8].try_into().expect("eight bytes")) ^ secret;
-        self.confirmed(worker) < PROBATION || mix(drawn, key.bout).is_multiple_of(SAMPLE)
+        self.opened.get(worker).copied().unwrap_or(0) < PROBATION
+            || mix(drawn, key.bout).is_multiple_of(SAMPLE)
     }
 
     /// Notes a bout that waits for a second opinion.
@@ -79,25 +80,26 @@ impl Checks {
         if self.cases.contains_key(&key) {
             return;
         }
-        if self.cases.len() >= MOST_WAITING
-            && let Some(oldest) = self.order.values().find(|key| !self.lent.contains(*key)).cloned()
+        let own = self.waiting.entry(worker.to_string()).or_default();
+        if own.len() >= MOST_WAITING
+            && let Some((_, oldest)) = own.pop_first()
         {
-            self.close(&oldest);
+            self.cases.remove(&oldest);
         }
-        self.order.insert(self.next, key.clone());
-        self.numbers.insert(key.clone(), self.next);
+        own.insert(self.next, key.clone());
+        *self.opened.entry(worker.to_string()).or_default() += 1;
+        self.cases.insert(key, Case { number: self.next, said: vec![(worker.to_string(), digest)] });
         self.next += 1;
-        self.cases.insert(key, Case { said: vec![(worker.to_string(), digest)] });
     }
 
     /// A bout for this worker to play again: none that it has played, and none that is lent.
     pub fn take(&mut self, worker: &str) -> Option<BoutKey> {
         let suits = |key: &&BoutKey| {
-            !self.lent.contains(*key)
-                && self.cases.get(*key).is_some_and(|case| case.said.iter().all(|(name, _)| name != worker))
+            self.cases.get(*key).is_some_and(|case| case.said.iter().all(|(name, _)| name != worker))
         };
-        let key = self.order.values().find(suits)?.clone();
-        self.lent.insert(key.clone());
+        let others = self.waiting.iter().filter(|(first, _)| *first != worker);
+        let key = others.flat_map(|(_, keys)| keys.values()).find(suits)?.clone();
+        self.claim(&key);
         Some(key)
     }
 
@@ -108,13 +110,21 @@ impl Checks {
 
     /// A bout that was lent comes back unplayed.
     pub fn give_back(&mut self, key: &BoutKey) {
-        self.lent.remove(key);
+        if let Some(case) = self.cases.get(key) {
+            let own = self.waiting.entry(case.said[0].0.clone()).or_default();
+            own.insert(case.number, key.clone());
+        }
     }
 
     /// Notes that somebody still holds a bout that waits for an opinion.
     pub fn claim(&mut self, key: &BoutKey) {
-        if self.cases.contains_key(key) {
-            self.lent.insert(key.clone());
+        if let Some(case) = self.cases.get(key)
+            && let Some(own) = self.waiting.get_mut(&case.said[0].0)
+        {
+            own.remove(&case.number);
+            if own.is_empty() {
+                self.waiting.remove(&case.said[0].0);
+            }
         }
     }
 
@@ -125,11 +135,11 @@ impl Checks {
             return Finding::Unasked;
         }
         case.said.push((worker.to_string(), digest));
-        self.lent.remove(key);
         let said = case.said.clone();
         let first = said[0].0.clone();
         if said.len() == 2 {
             if said[0].1 != said[1].1 {
+                self.give_back(key);
                 return Finding::Disputed { first };
             }
             *self.confirmed.entry(first.clone()).or_default() += 1;
@@ -145,19 +155,8 @@ impl Checks {
     }
 
     fn close(&mut self, key: &BoutKey) {
+        self.claim(key);
         self.cases.remove(key);
-        self.lent.remove(key);
-        if let Some(number) = self.numbers.remove(key) {
-            self.order.remove(&number);
-        }
-    }
-
-    /// Forgets the bouts of a run.
-    pub fn forget_run(&mut self, run: &str) {
-        let keys: Vec<BoutKey> = self.cases.keys().filter(|key| key.run == run).cloned().collect();
-        for key in keys {
-            self.close(&key);
-        }
     }
 
     /// How many bouts of a worker others have found to be the same.
@@ -173,6 +172,8 @@ impl Checks {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use agon_games::random::{below, seeded};
 
     use super::*;

@@ -8,8 +8,10 @@ use std::path::{Path, PathBuf};
 const FORMAT: u64 = 1;
 const MARK: &str = "agon.json";
 const LOCK: &str = "coordinator.lock";
+/// The least that SQLite writes, in bytes.
+const SMALLEST_PAGE: u64 = 512;
 /// The state file.
-pub(crate) const STATE: &str = "coordinator.sqlite";
+pub const STATE: &str = "coordinator.sqlite";
 
 /// Why a folder cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -29,6 +31,16 @@ pub enum DataError {
         .folder.display()
     )]
     Foreign {
+        /// The folder.
+        folder: PathBuf,
+    },
+    /// It has runs and no state.
+    #[error(
+        "the data folder {} has runs, but its state file {STATE} is gone or empty; restore it from a copy, or begin anew in \
+         another folder with --data",
+        .folder.display()
+    )]
+    Stateless {
         /// The folder.
         folder: PathBuf,
     },
@@ -95,11 +107,19 @@ impl DataFolder {
             .open(folder.join(LOCK))
             .map_err(unusable)?;
         match lock.try_lock() {
+            Ok(()) if is_stateless(folder) => Err(DataError::Stateless { folder: folder.to_path_buf() }),
             Ok(()) => Ok(DataFolder { folder: folder.to_path_buf(), _lock: lock }),
             Err(TryLockError::WouldBlock) => Err(DataError::Taken { folder: folder.to_path_buf() }),
             Err(TryLockError::Error(error)) => Err(unusable(error)),
         }
     }
+}
+
+/// Whether there are runs of which the state knows nothing: to begin anew here would play them a second time.
+fn is_stateless(folder: &Path) -> bool {
+    // SQLite takes what is shorter than its smallest page for a file that is yet to be written.
+    let has_state = fs::metadata(folder.join(STATE)).is_ok_and(|state| state.len() >= SMALLEST_PAGE);
+    folder.join("runs").is_dir() && !has_state
 }
 
 #[cfg(test)]
@@ -116,6 +136,13 @@ mod tests {
         drop(DataFolder::open(&folder).unwrap());
         fs::write(folder.join(MARK), "{\"format\": 7}").unwrap();
         assert!(matches!(DataFolder::open(&folder), Err(DataError::Newer { found: 7, .. })));
+        fs::write(folder.join(MARK), "{\"format\": 1}").unwrap();
+        fs::create_dir(folder.join("runs")).unwrap();
+        assert!(matches!(DataFolder::open(&folder), Err(DataError::Stateless { .. })));
+        fs::write(folder.join(STATE), "short").unwrap();
+        assert!(matches!(DataFolder::open(&folder), Err(DataError::Stateless { .. })));
+        fs::write(folder.join(STATE), [b'x'; 512]).unwrap();
+        drop(DataFolder::open(&folder).unwrap());
         fs::remove_file(folder.join(MARK)).unwrap();
         assert!(matches!(DataFolder::open(&folder), Err(DataError::Foreign { .. })));
         let file = parent.path().join("file");

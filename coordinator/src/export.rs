@@ -6,11 +6,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
-use std::sync::Arc;
-use std::time::Duration;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use agon_arena::Spec;
-use agon_proto::{Assembled, Assembler, Lease, v1};
+use agon_proto::{Assembler, Lease, v1};
 use agon_records::{BoutRows, GameRow, Table};
 use bytes::Bytes;
 use object_store::path::Path;
@@ -19,8 +19,9 @@ use prost::Message as _;
 use serde_json::json;
 use tracing::{info, warn};
 
-use crate::hall::Hall;
-use crate::standings::Summary;
+use crate::hall::{Hall, Obstacle};
+use crate::leases::BoutKey;
+use crate::standings::{Summary, seal};
 use crate::store::{BoutSummary, RunState, StoreError, StoredCell};
 
 /// How long a store that does not answer is left alone before it is tried again.
@@ -183,8 +184,10 @@ pub(crate) async fn export(hall: Arc<Hall>, part_bouts: u64) {
         for run in hall.run_ids() {
             while let Err(error) = export_run(&hall, &run, part_bouts).await {
                 warn!(run, %error, "a part could not be written; it is tried again");
+                hall.set_obstacle(Obstacle::Dataset, Some(format!("{run}: {error}")));
                 tokio::time::sleep(RETRY).await;
             }
+            hall.set_obstacle(Obstacle::Dataset, None);
         }
         hall.export.notified().await;
     }
@@ -257,15 +260,9 @@ async fn next_part(hall: &Hall, id: &str, part_bouts: u64) -> Result<Option<(u64
 }
 
 async fn write_part(hall: &Hall, id: &str, first: u64, last: u64) -> Result<(), ExportError> {
-    let payloads = hall.store.payloads(id.to_string(), first, last).await?;
-    let mut rows = BoutRows::default();
-    for (bout, payload) in payloads {
-        let unreadable = |reason: String| ExportError::Unreadable { bout, reason };
-        let more = read_back(hall, &payload).map_err(unreadable)?;
-        rows.games.extend(more.games);
-        rows.moves.extend(more.moves);
-        rows.probes.extend(more.probes);
-    }
+    let started = Instant::now();
+    let bouts = hall.store.summaries(id.to_string(), first, last).await?;
+    let rows = rows_of(hall, id, &bouts).await?;
     let name = |table: Table| part_name(table, id, first, last);
     if !rows.probes.is_empty() {
         hall.dataset.put_once(&name(Table::Probes), agon_records::write_probes(&rows.probes)?).await?;
@@ -274,8 +271,9 @@ async fn write_part(hall: &Hall, id: &str, first: u64, last: u64) -> Result<(), 
         hall.dataset.put_once(&name(Table::Moves), agon_records::write_moves(&rows.moves)?).await?;
         hall.dataset.put_once(&name(Table::Games), agon_records::write_games(&rows.games)?).await?;
     }
-    let bouts = hall.store.summaries(id.to_string(), first, last).await?;
-    mark_exported(hall, id, last + 1, &bouts).await
+    mark_exported(hall, id, last + 1, &bouts).await?;
+    hall.metrics.part_written(started);
+    Ok(())
 }
 
 fn part_name(table: Table, run: &str, first: u64, last: u64) -> String {
@@ -309,8 +307,7 @@ async fn mark_exported(
         .into_iter()
         .map(|((worker, pairing), outcomes)| StoredCell { worker, pairing, outcomes })
         .collect();
-    let text = serde_json::to_string(&folded).expect("a tally is plain data");
-    hall.store.part_written(id.to_string(), exported, text, cells).await?;
+    hall.store.part_written(id.to_string(), exported, seal(&folded), cells).await?;
     hall.with_run(id, |run| {
         run.exported = exported;
         run.folded = folded;
@@ -318,26 +315,68 @@ async fn mark_exported(
     Ok(())
 }
 
-/// The rows of a bout from its stored messages, through the same checks as when they came.
-fn read_back(hall: &Hall, mut payload: &[u8]) -> Result<BoutRows, String> {
-    let mut assembler: Option<Assembler> = None;
-    while !payload.is_empty() {
-        let message =
-            v1::Submission::decode_length_delimited(&mut payload).map_err(|error| error.to_string())?;
-        if assembler.is_none() {
-            let lease = Lease::required(message.lease.clone()).map_err(|error| error.to_string())?;
-            let (spec, bout, _) = hall.lent(&lease).ok_or_else(|| "its run is not known".to_string())?;
-            assembler = Some(Assembler::new(spec, bout).map_err(|error| error.to_string())?);
-        }
-        let outcome = match &mut assembler {
-            Some(assembler) => assembler.accept(message).map_err(|error| error.to_string())?,
-            None => None,
+/// The rows of bouts: those that came lately are at hand, the others are read from the state.
+async fn rows_of(hall: &Hall, id: &str, bouts: &[BoutSummary]) -> Result<BoutRows, ExportError> {
+    let mut rows = BoutRows::default();
+    for row in bouts.iter().filter(|row| !row.failed) {
+        let bout = row.bout;
+        let key = BoutKey { run: id.to_string(), bout };
+        let more = match hall.recent.take(&key) {
+            Some(more) => more,
+            None => read_back(hall, id, bout).await?,
         };
-        if let Some(Assembled::Whole(whole)) = outcome {
-            return Ok(whole.rows);
+        rows.games.extend(more.games);
+        rows.moves.extend(more.moves);
+        rows.probes.extend(more.probes);
+    }
+    Ok(rows)
+}
+
+/// The rows of a bout from its stored messages, through the same checks as when they came.
+async fn read_back(hall: &Hall, id: &str, bout: u64) -> Result<BoutRows, ExportError> {
+    let unreadable = |reason: String| ExportError::Unreadable { bout, reason };
+    let payload = hall.store.payload(id.to_string(), bout).await?;
+    let message = v1::Submission::decode_length_delimited(&payload[..]);
+    let lease = message.map_err(|error| unreadable(error.to_string()))?.lease;
+    let lease = Lease::required(lease).map_err(|error| unreadable(error.to_string()))?;
+    let lent = hall.lent(&lease).ok_or_else(|| unreadable("its run is not known".to_string()))?;
+    Assembler::read(lent.0, lent.1, &payload).map_err(|error| unreadable(error.to_string()))
+}
+
+/// Rows of bouts that are stored and not yet exported, so that they need not be read back. Losing them loses nothing.
+#[derive(Default)]
+pub(crate) struct Recent(Mutex<(BTreeMap<BoutKey, BoutRows>, usize)>);
+
+/// Rows that are kept at most.
+const MOST_RECENT: usize = 400_000;
+
+impl Recent {
+    /// Keeps the rows of a bout, where there is room.
+    pub(crate) fn keep(&self, key: BoutKey, rows: BoutRows) {
+        let mut guard = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let (bouts, count) = &mut *guard;
+        let more = rows.moves.len() + rows.probes.len();
+        if *count + more <= MOST_RECENT {
+            *count += more;
+            bouts.insert(key, rows);
         }
     }
-    Err("its messages have no end".to_string())
+
+    fn take(&self, key: &BoutKey) -> Option<BoutRows> {
+        let mut guard = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let (bouts, count) = &mut *guard;
+        let rows = bouts.remove(key)?;
+        *count -= rows.moves.len() + rows.probes.len();
+        Some(rows)
+    }
+
+    /// Forgets a run whose bouts are taken away.
+    pub(crate) fn forget(&self, run: &str) {
+        let mut guard = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let (bouts, count) = &mut *guard;
+        bouts.retain(|key, _| key.run != run);
+        *count = bouts.values().map(|rows| rows.moves.len() + rows.probes.len()).sum();
+    }
 }
 
 /// What a reader of the dataset needs to know of a run.

@@ -3,13 +3,12 @@
 use std::collections::HashMap;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use agon_arena::{Arena, Spec};
 use agon_proto::v1::worker_message::Kind;
 use agon_proto::{Assembled, Assembler, Bout, Heartbeat, Hello, Lease, PROTOCOLS, Returned, WholeBout, v1};
 use agon_records::{BoutRows, check_bout, check_probe};
-use prost::Message as _;
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::{ReceiverStream, UnboundedReceiverStream};
 use tokio_stream::{Stream, StreamExt as _};
@@ -17,9 +16,9 @@ use tonic::{Request, Response, Status, Streaming};
 use tracing::{error, warn};
 
 use crate::checks::Digest;
-use crate::hall::{Arrival, Hall};
+use crate::hall::{Arrival, Hall, Obstacle};
 use crate::leases::BoutKey;
-use crate::standings::Summary;
+use crate::standings::{Summary, seal};
 use crate::store::{NewBout, RunState, StoreError, Stored};
 
 /// How long a worker has for its hello.
@@ -87,7 +86,15 @@ impl v1::worker_server::Worker for Fleet {
         let hall = Arc::clone(&self.hall);
         tokio::spawn(async move {
             let mut open: HashMap<Lease, Incoming> = HashMap::new();
-            while let Some(Ok(message)) = messages.next().await {
+            while let Some(message) = messages.next().await {
+                let message = match message {
+                    Ok(message) => message,
+                    Err(status) => {
+                        // A message that is too long or garbled: whoever sent it is told before the stream ends.
+                        let _ = out.send(Err(status)).await;
+                        break;
+                    }
+                };
                 let answer = match take(&hall, &mut open, message) {
                     Ok(None) => continue,
                     Ok(Some(finished)) => {
@@ -95,6 +102,7 @@ impl v1::worker_server::Worker for Fleet {
                         let (hall, out) = (Arc::clone(&hall), out.clone());
                         tokio::spawn(async move {
                             let answer = settle(&hall, finished).await;
+                            hall.metrics.submission(outcome_name(&answer));
                             let _ = out.send(Ok(answer)).await;
                         });
                         continue;
@@ -155,8 +163,6 @@ fn hear(hall: &Hall, worker: &str, session: u64, message: v1::WorkerMessage) -> 
 struct Incoming {
     assembler: Assembler,
     referee: Arc<Mutex<Arena>>,
-    /// The messages as they will be stored.
-    payload: Vec<u8>,
 }
 
 /// A bout of which everything has arrived.
@@ -177,6 +183,12 @@ fn take(
     let is_head =
         matches!(message.kind, Some(v1::submission::Kind::Head(_) | v1::submission::Kind::Failure(_)));
     if is_head && !open.contains_key(&lease) {
+        if let Some(v1::submission::Kind::Head(head)) = &message.kind
+            && let Some(reason) = hall.doubt(&lease, &head.worker)
+        {
+            hall.refuse(&lease, &head.worker, &reason);
+            return Err(Ok(acknowledge(&lease, v1::Outcome::Refused, &reason)));
+        }
         let Some((spec, bout, referee)) = hall.lent(&lease) else {
             return Err(Ok(acknowledge(&lease, v1::Outcome::NotWanted, "this coordinator has no such bout")));
         };
@@ -184,11 +196,10 @@ fn take(
             return Err(Err(Status::resource_exhausted(format!("more than {MOST_OPEN} bouts at once"))));
         }
         let assembler = Assembler::new(spec, bout).map_err(|error| Err(error.into()))?;
-        open.insert(lease.clone(), Incoming { assembler, referee, payload: Vec::new() });
+        open.insert(lease.clone(), Incoming { assembler, referee });
     }
     // What follows a bout that was refused, or whose run is gone, has been answered already.
     let Some(incoming) = open.get_mut(&lease) else { return Ok(None) };
-    incoming.payload.extend_from_slice(&message.encode_length_delimited_to_vec());
     match incoming.assembler.accept(message) {
         Ok(None) => Ok(None),
         Ok(Some(outcome)) => {
@@ -202,6 +213,19 @@ fn take(
             hall.refuse(&lease, &worker, &reason);
             Err(Ok(acknowledge(&lease, v1::Outcome::Refused, &reason)))
         }
+    }
+}
+
+/// What became of a bout, in a word.
+fn outcome_name(answer: &v1::Acknowledgement) -> &'static str {
+    match answer.outcome() {
+        v1::Outcome::Committed => "committed",
+        v1::Outcome::Duplicate => "duplicate",
+        v1::Outcome::Conflict => "conflict",
+        v1::Outcome::Stale => "stale",
+        v1::Outcome::Refused => "refused",
+        v1::Outcome::FailureNoted => "failed",
+        v1::Outcome::NotWanted | v1::Outcome::Unspecified => "not-wanted",
     }
 }
 
@@ -237,11 +261,14 @@ async fn settle(hall: &Arc<Hall>, finished: Finished) -> v1::Acknowledgement {
         }
         Assembled::Whole(whole) => {
             let spec = Arc::clone(incoming.assembler.spec());
-            if let Err(reason) = verify(&incoming, &spec, &whole.rows) {
+            let started = Instant::now();
+            let verified = verify(&incoming, &spec, &whole.rows);
+            hall.metrics.checked(started);
+            if let Err(reason) = verified {
                 hall.refuse(&lease, &worker, &reason);
                 return acknowledge(&lease, v1::Outcome::Refused, &reason);
             }
-            keep(hall, &lease, &worker, &spec, *whole, incoming.payload).await
+            keep(hall, &lease, &worker, &spec, *whole, incoming.assembler.into_encoded()).await
         }
     }
 }
@@ -280,7 +307,7 @@ async fn keep(
         bout: lease.bout,
         worker: worker.to_string(),
         digest: Some(whole.content_digest),
-        summary: serde_json::to_string(&summary).expect("a summary is plain data"),
+        summary: seal(&summary),
         payload,
         failure: None,
     };
@@ -292,6 +319,7 @@ async fn keep(
     };
     match store(hall, bout).await {
         Stored::New => {
+            hall.recent.keep(key, whole.rows);
             count(hall, lease, worker, Some((&summary, digest))).await;
             acknowledge(lease, v1::Outcome::Committed, "")
         }
@@ -312,14 +340,16 @@ async fn keep(
 
 /// Stores a bout. While there is no room nothing is granted and nobody is told that it is stored.
 async fn store(hall: &Hall, bout: NewBout) -> Stored {
+    let started = Instant::now();
     loop {
         match hall.store.put_bout(bout.clone()).await {
             Ok(stored) => {
-                hall.set_waiting(None);
+                hall.metrics.stored(started);
+                hall.set_obstacle(Obstacle::State, None);
                 return stored;
             }
             Err(StoreError::Full) => {
-                hall.set_waiting(Some(&StoreError::Full));
+                hall.set_obstacle(Obstacle::State, Some(StoreError::Full.to_string()));
                 tokio::time::sleep(RETRY).await;
             }
             Err(failure) => {

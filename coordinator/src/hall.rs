@@ -19,12 +19,13 @@ use tracing::{info, warn};
 
 use crate::checks::{Checks, Digest, Finding};
 use crate::conduct::Conduct;
-use crate::export::Dataset;
+use crate::export::{Dataset, Recent};
 use crate::leases::{BoutKey, LeaseBook, Progress, Token};
 use crate::ledger::Ledger;
+use crate::metrics::{Levels, Metrics};
 use crate::schedule::{Bout, Schedule};
-use crate::standings::{Standings, Summary, Tally};
-use crate::store::{Audit, RunState, Store, StoreError, StoredCell, StoredRun};
+use crate::standings::{Standings, Summary, Tally, unseal};
+use crate::store::{Audit, RunState, Store, StoredCell, StoredRun};
 
 /// What can be set.
 #[derive(Clone, Debug)]
@@ -110,7 +111,8 @@ struct State {
     quarantine: BTreeMap<String, String>,
     leases: LeaseBook,
     checks: Checks,
-    waiting: Option<String>,
+    /// Why nothing is granted.
+    obstacles: BTreeMap<Obstacle, String>,
     sessions: u64,
     draining: bool,
 }
@@ -119,6 +121,8 @@ struct State {
 pub struct Hall {
     pub(crate) store: Store,
     pub(crate) dataset: Dataset,
+    pub(crate) metrics: Metrics,
+    pub(crate) recent: Recent,
     pub(crate) timing: Timing,
     pub(crate) signature: String,
     pub(crate) epoch: u64,
@@ -133,6 +137,15 @@ pub struct Hall {
     pub(crate) export: Notify,
     /// Held by whoever moves bouts out of the state or takes them away.
     pub(crate) exporting: tokio::sync::Mutex<()>,
+}
+
+/// What cannot be written for now.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) enum Obstacle {
+    /// The state: nothing can be acknowledged.
+    State,
+    /// The dataset: nothing can be exported.
+    Dataset,
 }
 
 /// What becomes of a bout that arrived.
@@ -167,13 +180,15 @@ impl Hall {
             quarantine,
             leases: LeaseBook::new(epoch, timing.lease),
             checks: Checks::default(),
-            waiting: None,
+            obstacles: BTreeMap::new(),
             sessions: 0,
             draining: false,
         };
         Hall {
             store,
             dataset,
+            metrics: Metrics::default(),
+            recent: Recent::default(),
             opens: if settle { timing.settle } else { Duration::ZERO },
             timing,
             signature,
@@ -209,6 +224,7 @@ impl Hall {
 
     /// Writes something down for operators, without waiting for it.
     pub(crate) fn note(&self, kind: &str, worker: &str, place: Option<&BoutKey>, text: &str) {
+        self.metrics.noted(kind);
         self.store.note(Audit {
             number: 0,
             at_us: now_us(),
@@ -227,6 +243,7 @@ impl Hall {
 
     /// Writes down something about a worker in a run.
     pub(crate) fn note_both(&self, kind: &str, worker: &str, run: &str, text: &str) {
+        self.metrics.noted(kind);
         self.store.note(Audit {
             at_us: now_us(),
             kind: kind.to_string(),
@@ -327,7 +344,8 @@ impl Hall {
         state.sessions += 1;
         let session = state.sessions;
         let mut adopted = Vec::new();
-        for held in &hello.held {
+        let trusted = !state.quarantine.contains_key(&hello.worker);
+        for held in hello.held.iter().filter(|_| trusted) {
             let (key, token) = key_of(held);
             let Some(run) = state.runs.get_mut(&key.run) else { continue };
             let wanted =
@@ -393,7 +411,10 @@ impl Hall {
         let now = self.now();
         let mut guard = self.lock();
         let state = &mut *guard;
-        for progress in &heartbeat.progress {
+        // What is played comes first: what waits lasts as long as that goes on.
+        let (played, waiting): (Vec<_>, Vec<_>) =
+            heartbeat.progress.iter().partition(|progress| progress.started);
+        for progress in played.into_iter().chain(waiting) {
             let (key, token) = key_of(&progress.lease);
             let progress = Progress {
                 started: progress.started,
@@ -446,9 +467,10 @@ impl Hall {
         let state = &mut *guard;
         for (key, lease) in state.leases.expire(now) {
             warn!(run = key.run, bout = key.bout, worker = lease.worker, "lease expired");
+            self.metrics.lease_expired();
             state.checks.give_back(&key);
             if let Some(run) = state.runs.get_mut(&key.run) {
-                run.ledger.give_back(key.bout);
+                run.ledger.lose(key.bout, &lease.worker);
                 run.abandoned += u64::from(lease.progress.started);
             }
             let revoke = v1::Revoke {
@@ -472,7 +494,7 @@ impl Hall {
     fn grant(&self, state: &mut State, name: &str) {
         if self.now() < self.opens
             || state.draining
-            || state.waiting.is_some()
+            || !state.obstacles.is_empty()
             || state.quarantine.contains_key(name)
         {
             return;
@@ -523,6 +545,7 @@ impl Hall {
         }
         worker.room -= 1;
         worker.sent += 1;
+        self.metrics.granted();
         let lent = lent(&key.run, &bout, token);
         send(v1::coordinator_message::Kind::Grant(v1::Grant::from(&lent)))
     }
@@ -539,6 +562,21 @@ impl Hall {
             let token = Token { epoch: lease.epoch, sequence: lease.sequence };
             Some((Arc::clone(&run.spec), lent(&lease.run, &bout, token), Arc::clone(&run.referee)))
         })?
+    }
+
+    /// Why a worker cannot have been lent what it sends, where that is certain.
+    pub(crate) fn doubt(&self, lease: &WireLease, worker: &str) -> Option<String> {
+        let (key, token) = key_of(lease);
+        let state = self.lock();
+        let total = state.runs.get(&key.run)?.ledger.total();
+        if key.bout >= total {
+            return Some(format!("{lease} cannot be: the run has the bouts 0 to {}", total - 1));
+        }
+        match state.leases.lease(&key).filter(|lent| lent.token == token) {
+            Some(lent) if lent.worker != worker => Some(format!("{lease} was lent to another worker")),
+            None if !state.leases.may_have_given(token) => Some(format!("{lease} was never lent")),
+            _ => None,
+        }
     }
 
     /// What to do with a bout that arrived whole and sound.
@@ -626,6 +664,7 @@ impl Hall {
                 self.judge(state, name, |conduct| conduct.crashes += 1);
             }
             let (overshoot_us, moves) = summary.overshoot();
+            self.metrics.committed(summary.games(), moves);
             self.judge(state, worker, |conduct| {
                 conduct.bouts += 1;
                 conduct.games += summary.games();
@@ -723,6 +762,11 @@ impl Hall {
         let (key, token) = key_of(lease);
         let mut guard = self.lock();
         let state = &mut *guard;
+        // A failure of somebody who has it no more says nothing of the bout: whoever has it now may succeed.
+        let Some(lent) = state.leases.lease(&key).filter(|lent| lent.token == token).cloned() else {
+            return false;
+        };
+        let worker = lent.worker.as_str();
         self.note("failed", worker, Some(&key), reason);
         state.take_back(&key, token);
         // A fleet with fewer workers than it takes to give a bout up gives it up when all of them have failed.
@@ -755,18 +799,22 @@ impl Hall {
     }
 
     /// Stops granting for a reason, or goes on.
-    pub(crate) fn set_waiting(&self, reason: Option<&StoreError>) {
+    pub(crate) fn set_obstacle(&self, obstacle: Obstacle, reason: Option<String>) {
         let mut guard = self.lock();
         let state = &mut *guard;
-        let reason = reason.map(ToString::to_string);
-        if state.waiting == reason {
+        if state.obstacles.get(&obstacle) == reason.as_ref() {
             return;
         }
-        match &reason {
-            Some(reason) => warn!(reason, "nothing is granted"),
-            None => info!("work goes on"),
+        match reason {
+            Some(reason) => {
+                warn!(reason, "nothing is granted");
+                state.obstacles.insert(obstacle, reason);
+            }
+            None => {
+                state.obstacles.remove(&obstacle);
+                info!("work goes on");
+            }
         }
-        state.waiting = reason;
         self.grant_all(state);
         drop(guard);
         self.changed();
@@ -803,20 +851,20 @@ impl Hall {
         let games = run.standings.tally().games;
         let running = run.state == RunState::Running;
         let left = (run.ledger.total() - done) as f64 / rate;
-        let waiting = match &state.waiting {
-            Some(reason) => reason.clone(),
-            None if !running || done == run.ledger.total() => String::new(),
-            None if self.now() < self.opens => {
+        let waiting = match state.obstacles.values().next() {
+            Some(reason) if running => reason.clone(),
+            _ if !running || done == run.ledger.total() => String::new(),
+            _ if self.now() < self.opens => {
                 "workers may present what they hold from before; nothing is granted anew yet".to_string()
             }
-            None if workers == 0 => "no worker is connected".to_string(),
-            None if state.connected().all(|(name, _)| state.quarantine.contains_key(name)) => {
+            _ if workers == 0 => "no worker is connected".to_string(),
+            _ if state.connected().all(|(name, _)| state.quarantine.contains_key(name)) => {
                 "every connected worker is in quarantine: `agon workers` says why".to_string()
             }
-            None if run.spec.is_timed() && state.connected().all(|(_, worker)| worker.throttled) => {
+            _ if run.spec.is_timed() && state.connected().all(|(_, worker)| worker.throttled) => {
                 "every connected worker is throttled by its system, and the run is by the clock".to_string()
             }
-            None => String::new(),
+            _ => String::new(),
         };
         Some(v1::RunStatus {
             run: id.to_string(),
@@ -844,6 +892,25 @@ impl Hall {
             checked: run.checked,
             disputed: run.disputed,
         })
+    }
+
+    /// What there is of everything now.
+    pub(crate) fn levels(&self) -> Levels {
+        let state = self.lock();
+        let count =
+            |wanted: fn(&Worker) -> bool| state.connected().filter(|(_, worker)| wanted(worker)).count();
+        let runs = RunState::ALL
+            .map(|(kind, name)| (name, state.runs.values().filter(|run| run.state == kind).count() as i64));
+        Levels {
+            sessions: state.connected().count() as i64,
+            slots: state.connected().map(|(_, worker)| i64::from(worker.slots)).sum(),
+            quarantined: state.quarantine.len() as i64,
+            throttled: count(|worker| worker.throttled) as i64,
+            leases: state.leases.count() as i64,
+            checks: state.checks.waiting() as i64,
+            waiting: !state.obstacles.is_empty(),
+            runs: runs.to_vec(),
+        }
     }
 
     /// Every worker that has been here.
@@ -877,13 +944,17 @@ impl State {
         self.order.iter().filter(waits).min_by_key(turn).cloned()
     }
 
-    /// The next bout of a run that a worker has not failed at.
+    /// The next bout of a run that others need not have rather than this worker.
     fn next_bout(&mut self, run: &str, worker: &str) -> Option<u64> {
         let ledger = &mut self.runs.get_mut(run)?.ledger;
+        let trusted = |(name, known): &(&String, &Worker)| {
+            known.out.is_some() && !self.quarantine.contains_key(name.as_str())
+        };
+        let present = || self.workers.iter().filter(trusted).map(|(name, _)| name.as_str());
         let mut declined = Vec::new();
         let found = loop {
             match ledger.take() {
-                Some(bout) if ledger.has_failed(bout, worker) => declined.push(bout),
+                Some(bout) if ledger.is_for_others(bout, worker, present()) => declined.push(bout),
                 other => break other,
             }
         };
@@ -945,6 +1016,11 @@ impl State {
     }
 }
 
+/// What is remembered of the exported bouts of a run; none where it is damaged.
+pub(crate) fn remembered_tally(stored: &StoredRun) -> Option<Tally> {
+    if stored.folded.is_empty() { Some(Tally::default()) } else { unseal(&stored.folded) }
+}
+
 /// A run from the store: its row, the bouts that are not exported, and what is remembered of the others.
 pub(crate) struct Remembered {
     pub(crate) stored: StoredRun,
@@ -963,7 +1039,7 @@ impl Run {
     ) -> Result<Run, crate::schedule::ScheduleError> {
         let Remembered { stored, bouts, cells, voided } = remembered;
         let spec = Arc::new(schedule.spec().clone());
-        let folded: Tally = serde_json::from_str(&stored.folded).unwrap_or_default();
+        let folded = remembered_tally(&stored).unwrap_or_default();
         let standings = Standings::new(&spec, schedule.referee().seats(), folded.clone())?;
         let referee =
             Arena::new(&spec.game, &[], Surroundings::system()).map_err(agon_arena::PlayError::from)?;

@@ -66,6 +66,8 @@ pub struct LeaseBook {
     held: BTreeMap<WorkerName, BTreeSet<BoutKey>>,
     /// How many leases each run has.
     counts: BTreeMap<String, u64>,
+    /// When each worker last got on with something: what waits for a slot lives as long as the slots do.
+    lively: BTreeMap<WorkerName, Duration>,
 }
 
 impl LeaseBook {
@@ -79,6 +81,7 @@ impl LeaseBook {
             ends: BTreeSet::new(),
             held: BTreeMap::new(),
             counts: BTreeMap::new(),
+            lively: BTreeMap::new(),
         }
     }
 
@@ -90,12 +93,18 @@ impl LeaseBook {
         token
     }
 
+    /// Whether a token may have been given: one of this epoch that is still to come was not.
+    pub fn may_have_given(&self, token: Token) -> bool {
+        token.epoch < self.epoch
+            || (token.epoch == self.epoch && (1..=self.sequence).contains(&token.sequence))
+    }
+
     /// Takes over what a worker says it holds from before, if nobody else has it. Whether it was taken over.
     pub fn adopt(&mut self, key: BoutKey, worker: &str, token: Token, now: Duration) -> bool {
         match self.leases.get(&key) {
             Some(lease) if lease.worker != worker || lease.token != token => false,
+            _ if token.epoch == self.epoch && !self.may_have_given(token) => false,
             _ => {
-                self.sequence = self.sequence.max(if token.epoch == self.epoch { token.sequence } else { 0 });
                 self.release(&key);
                 self.put(key, worker, token, now);
                 true
@@ -113,13 +122,22 @@ impl LeaseBook {
         debug_assert!(before.is_none(), "a bout is lent once at a time");
     }
 
-    /// Hears of a bout. The lease lasts longer if the bout has gone on, or has not begun.
+    /// Hears of a bout. The lease lasts longer if the bout has gone on. One that waits for a slot lasts as long as its
+    /// worker gets on with others.
     pub fn hear(&mut self, key: &BoutKey, token: Token, progress: Progress, now: Duration) {
         let Some(lease) = self.leases.get_mut(key).filter(|lease| lease.token == token) else { return };
-        if progress > lease.progress || !progress.started {
-            lease.progress = progress.max(lease.progress);
+        let until = if progress > lease.progress {
+            lease.progress = progress;
+            self.lively.insert(lease.worker.clone(), now);
+            now + self.length
+        } else if !lease.progress.started {
+            self.lively.get(&lease.worker).map_or(lease.expires, |lively| *lively + self.length)
+        } else {
+            return;
+        };
+        if until > lease.expires {
             self.ends.remove(&(lease.expires, key.clone()));
-            lease.expires = now + self.length;
+            lease.expires = until;
             self.ends.insert((lease.expires, key.clone()));
         }
     }
@@ -164,6 +182,11 @@ impl LeaseBook {
     pub fn of_worker(&self, worker: &str) -> impl Iterator<Item = (&BoutKey, &Lease)> {
         let lease = |key| self.leases.get_key_value(key);
         self.held.get(worker).into_iter().flatten().filter_map(lease)
+    }
+
+    /// How many leases there are.
+    pub fn count(&self) -> usize {
+        self.leases.len()
     }
 
     /// How many leases a run has.
@@ -211,10 +234,35 @@ mod tests {
     fn a_bout_that_waits_for_a_slot_is_not_lost() {
         let mut book = LeaseBook::new(1, LENGTH);
         let token = book.grant(key(0), "w", at(0));
+        let played = book.grant(key(1), "w", at(0));
         for time in (20..400).step_by(20) {
+            book.hear(
+                &key(1),
+                played,
+                Progress { started: true, ply: time as u32, ..Progress::default() },
+                at(time),
+            );
             book.hear(&key(0), token, Progress::default(), at(time));
             assert!(book.expire(at(time)).is_empty());
         }
+        // A worker that gets on with nothing loses what waits, too, however often it is heard from.
+        for time in (400..440).step_by(10) {
+            book.hear(&key(0), token, Progress::default(), at(time));
+        }
+        assert_eq!(book.expire(at(420)).len(), 2);
+    }
+
+    #[test]
+    fn what_was_never_given_is_not_taken_over() {
+        let mut book = LeaseBook::new(2, LENGTH);
+        let given = book.grant(key(0), "w", at(0));
+        for sequence in [0, given.sequence + 1, u64::MAX] {
+            assert!(!book.adopt(key(1), "w", Token { epoch: 2, sequence }, at(0)));
+            assert!(!book.may_have_given(Token { epoch: 2, sequence }));
+        }
+        assert!(!book.may_have_given(Token { epoch: 3, sequence: 1 }));
+        assert!(book.may_have_given(given) && book.may_have_given(Token { epoch: 1, sequence: 99 }));
+        assert_eq!(book.grant(key(1), "w", at(0)), Token { epoch: 2, sequence: given.sequence + 1 });
     }
 
     #[test]
@@ -236,6 +284,7 @@ mod tests {
             let mut book = LeaseBook::new(1, LENGTH);
             let mut model: Vec<(u64, &str, Token, Duration, Progress)> = Vec::new();
             let mut given = BTreeSet::new();
+            let mut lively: Vec<(&str, Duration)> = Vec::new();
             let mut now = Duration::ZERO;
             for _ in 0..300 {
                 now += Duration::from_secs(below(&mut random, 8) as u64);
@@ -263,11 +312,16 @@ mod tests {
                             pulse: below(&mut random, 3) as u64,
                         };
                         if let Some(place) = known {
-                            let (_, _, token, expires, before) = &mut model[place];
+                            let (_, worker, token, expires, before) = &mut model[place];
                             book.hear(&key(bout), *token, progress, now);
-                            if progress > *before || !progress.started {
-                                *before = progress.max(*before);
+                            if progress > *before {
+                                *before = progress;
                                 *expires = now + LENGTH;
+                                lively.push((worker, now));
+                            } else if let (false, Some((_, last))) =
+                                (before.started, lively.iter().rev().find(|(name, _)| name == worker))
+                            {
+                                *expires = (*last + LENGTH).max(*expires);
                             }
                         }
                     }

@@ -19,6 +19,8 @@ pub struct Ledger {
     returned: BTreeSet<u64>,
     /// Who failed at what.
     failures: BTreeMap<u64, BTreeSet<String>>,
+    /// Who had what and let it expire.
+    lost: BTreeMap<u64, BTreeSet<String>>,
 }
 
 impl Ledger {
@@ -31,6 +33,7 @@ impl Ledger {
             fresh: prefix,
             returned: BTreeSet::new(),
             failures: BTreeMap::new(),
+            lost: BTreeMap::new(),
         };
         for bout in done {
             ledger.finish(bout);
@@ -79,6 +82,7 @@ impl Ledger {
         }
         self.returned.remove(&bout);
         self.failures.remove(&bout);
+        self.lost.remove(&bout);
         self.beyond.insert(bout);
         while self.beyond.remove(&self.prefix) {
             self.prefix += 1;
@@ -91,6 +95,27 @@ impl Ledger {
         let workers = self.failures.entry(bout).or_default();
         workers.insert(worker.to_string());
         workers.len() >= FAILURES
+    }
+
+    /// A worker was not heard of in time with a bout, which comes back undone.
+    pub fn lose(&mut self, bout: u64, worker: &str) {
+        if !self.is_done(bout) {
+            self.lost.entry(bout).or_default().insert(worker.to_string());
+        }
+        self.give_back(bout);
+    }
+
+    /// Whether others should have a bout rather than this worker: it has failed at it, or has lost it while somebody else
+    /// is there who has not.
+    pub fn is_for_others<'a>(
+        &self,
+        bout: u64,
+        worker: &str,
+        mut present: impl Iterator<Item = &'a str>,
+    ) -> bool {
+        let lost = |name: &str| self.lost.get(&bout).is_some_and(|workers| workers.contains(name));
+        self.has_failed(bout, worker)
+            || (lost(worker) && present.any(|name| !lost(name) && !self.has_failed(bout, name)))
     }
 
     /// How many workers have failed at this bout.
@@ -139,6 +164,23 @@ mod tests {
     use agon_games::random::{below, seeded};
 
     use super::*;
+
+    #[test]
+    fn who_lost_a_bout_gets_it_again_only_if_nobody_else_can() {
+        let mut ledger = Ledger::new(3, 0, []);
+        assert_eq!(ledger.take(), Some(0));
+        ledger.lose(0, "hung");
+        let for_others =
+            |ledger: &Ledger, worker: &str| ledger.is_for_others(0, worker, ["hung", "quick"].into_iter());
+        assert!(for_others(&ledger, "hung") && !for_others(&ledger, "quick"));
+        assert!(!ledger.is_for_others(0, "hung", ["hung"].into_iter()), "there is nobody else");
+        ledger.lose(0, "quick");
+        assert!(!for_others(&ledger, "hung") && !for_others(&ledger, "quick"), "all have lost it");
+        assert_eq!(ledger.take(), Some(0));
+        ledger.finish(0);
+        ledger.lose(0, "hung");
+        assert!(!for_others(&ledger, "hung") && ledger.take() == Some(1), "what is done is not lost");
+    }
 
     /// Whatever happens in between, every bout is handed out until it is done, and done once.
     #[test]

@@ -12,6 +12,7 @@ pub mod fleet;
 pub mod hall;
 pub mod leases;
 pub mod ledger;
+pub mod metrics;
 pub mod operator;
 pub mod schedule;
 pub mod standings;
@@ -37,7 +38,7 @@ use crate::standings::Summary;
 use crate::store::{RunState, Store, StoreError, StoredRun};
 
 /// How a coordinator is set up.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Config {
     /// Where state and dataset lie.
     pub data: PathBuf,
@@ -45,12 +46,14 @@ pub struct Config {
     pub timing: Timing,
     /// How many bouts a full part of the dataset has.
     pub part_bouts: u64,
+    /// Where monitors ask, if anywhere.
+    pub metrics: Option<TcpListener>,
 }
 
 impl Config {
     /// The usual settings over a data folder.
     pub fn new(data: PathBuf) -> Config {
-        Config { data, timing: Timing::default(), part_bouts: 500 }
+        Config { data, timing: Timing::default(), part_bouts: 500, metrics: None }
     }
 }
 
@@ -111,6 +114,8 @@ pub async fn run(
     if let Ok(address) = listener.local_addr() {
         info!(%address, epoch, data = %config.data.display(), "the coordinator listens");
     }
+    let monitored = config.metrics.map(|monitor| tokio::spawn(metrics::serve(Arc::clone(&hall), monitor)));
+    hall.metrics.set_ready(true);
     let exporter = tokio::spawn(export(Arc::clone(&hall), config.part_bouts));
     let ticker = tokio::spawn(tick(Arc::clone(&hall)));
     let draining = Arc::clone(&hall);
@@ -134,6 +139,9 @@ pub async fn run(
     }
     ticker.abort();
     exporter.abort();
+    if let Some(monitored) = monitored {
+        monitored.abort();
+    }
     Ok(())
 }
 
@@ -161,12 +169,26 @@ async fn take_up(hall: &Arc<Hall>, stored: StoredRun) -> Result<(), CoordinatorE
 /// Reads a run from the store. The inner error says why this program does not understand it.
 pub(crate) async fn load(store: &Store, stored: StoredRun) -> Result<Result<Run, String>, StoreError> {
     let id = stored.id.clone();
-    let rows = store.summaries(id.clone(), 0, u64::MAX).await?;
-    let bouts = rows.into_iter().map(|row| (row.bout, row.worker.clone(), Summary::read(&row))).collect();
+    let damaged = |bout| StoreError::Damaged(format!("bout {bout} of {id} does not read back"));
+    let mut bouts = Vec::new();
+    for row in store.summaries(id.clone(), 0, u64::MAX).await? {
+        let summary = Summary::read(&row);
+        if summary.is_none() && !row.failed {
+            return Err(damaged(row.bout));
+        }
+        bouts.push((row.bout, row.worker, summary));
+    }
     let cells = store.cells(id.clone()).await?;
-    let voided = store.voided(id).await?.into_iter().collect();
+    let voided = store.voided(id.clone()).await?.into_iter().collect();
     let files = serde_json::from_str(&stored.files).unwrap_or_default();
     let source = SpecSource { text: stored.text.clone(), files };
+    let digest = blake3::hash(source.canonical().unwrap_or_default().as_bytes()).to_hex();
+    if hall::remembered_tally(&stored).is_none() {
+        return Err(StoreError::Damaged(format!("what was counted of {id} does not read back")));
+    }
+    if !id.contains(&format!("-{}", &digest[..8])) {
+        return Err(StoreError::Damaged(format!("the spec of {id} is not what was handed in")));
+    }
     let remembered = Remembered { stored, bouts, cells, voided };
     let run = Spec::parse(&source)
         .map_err(|error| error.to_string())

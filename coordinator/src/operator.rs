@@ -15,6 +15,7 @@ use tonic::{Request, Response, Status};
 
 use crate::hall::{Hall, Remembered, Run, now_us};
 use crate::schedule::Schedule;
+use crate::standings::seal;
 use crate::store::{Audit, RunState, StoreError, StoredRun};
 
 /// The least time between two messages to a watcher.
@@ -158,8 +159,11 @@ impl Operator {
             }
         }
         let answer = v1::VoidBoutsResponse { requeued: again.len() as u64, voided: voided.len() as u64 };
-        let text = serde_json::to_string(&folded).expect("a tally is plain data");
-        hall.store.void(id.to_string(), again, voided, text).await.map_err(|error| unavailable(&error))?;
+        hall.store
+            .void(id.to_string(), again, voided, seal(&folded))
+            .await
+            .map_err(|error| unavailable(&error))?;
+        hall.recent.forget(id);
         let stored = hall.store.runs().await.map_err(|error| unavailable(&error))?;
         if let Some(stored) = stored.into_iter().find(|run| run.id == id) {
             let run = crate::load(&hall.store, stored).await.map_err(|error| unavailable(&error))?;

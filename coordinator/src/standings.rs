@@ -12,6 +12,7 @@ use agon_stats::pairs::{PairScore, Pairs};
 use agon_stats::plackett_luce::{Anchor, Game, LowestPlaces, Pool};
 use agon_stats::pool::{Fit, Options, Results};
 use agon_stats::sprt::{BoutResult, Decision, Fold, Verdict};
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::schedule::{ScheduleError, sprt_bounds};
@@ -94,7 +95,7 @@ impl Summary {
 
     /// What was stored of a bout; none where it failed.
     pub fn read(row: &BoutSummary) -> Option<Summary> {
-        if row.failed { None } else { serde_json::from_str(&row.summary).ok() }
+        if row.failed { None } else { unseal(&row.summary) }
     }
 
     /// How many games it has.
@@ -219,6 +220,25 @@ impl Tally {
             self.pairs[PairScore::of(first, second).half_points() as usize] += 1;
         }
     }
+}
+
+/// The text by which something is stored: JSON, and the beginning of its digest, by which damage is noticed.
+pub fn seal(value: &impl Serialize) -> String {
+    let json = serde_json::to_string(value).expect("what is stored is plain data");
+    format!("{json} {}", short_digest(&json))
+}
+
+/// Reads a stored text; none where it is damaged.
+pub fn unseal<T: DeserializeOwned>(text: &str) -> Option<T> {
+    let (json, digest) = text.rsplit_once(' ')?;
+    if digest != short_digest(json) {
+        return None;
+    }
+    serde_json::from_str(json).ok()
+}
+
+fn short_digest(text: &str) -> String {
+    blake3::hash(text.as_bytes()).to_hex()[..16].to_string()
 }
 
 /// The results of a run so far.

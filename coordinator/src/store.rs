@@ -7,6 +7,7 @@ use std::path::Path;
 use std::sync::mpsc;
 use std::time::Duration;
 
+use rusqlite::types::Type;
 use rusqlite::{Connection, ErrorCode, OptionalExtension as _, params};
 use tokio::sync::oneshot;
 
@@ -31,7 +32,9 @@ pub enum StoreError {
         found: i64,
     },
     /// The file is damaged.
-    #[error("the state file is damaged ({0}); restore it from a copy, or move it away to begin anew")]
+    #[error(
+        "the state file is damaged ({0}); restore it from a copy, or begin anew in another folder with --data"
+    )]
     Damaged(String),
     /// Writing failed in a way after which nothing can be trusted.
     #[error("the state cannot be written: {0}")]
@@ -46,6 +49,14 @@ impl From<rusqlite::Error> for StoreError {
         match error.sqlite_error_code() {
             Some(ErrorCode::DiskFull) => StoreError::Full,
             Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {
+                StoreError::Damaged(error.to_string())
+            }
+            // A value that is not of its column's kind was not written by this program.
+            None if matches!(
+                error,
+                rusqlite::Error::FromSqlConversionFailure(..) | rusqlite::Error::InvalidColumnType(..)
+            ) =>
+            {
                 StoreError::Damaged(error.to_string())
             }
             _ => StoreError::Failed(error.to_string()),
@@ -218,7 +229,7 @@ impl Store {
         if version > VERSION {
             return Err(StoreError::Newer { found: version });
         }
-        let check: String = connection.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
+        let check: String = connection.query_row("PRAGMA integrity_check(1)", [], |row| row.get(0))?;
         if check != "ok" {
             return Err(StoreError::Damaged(check));
         }
@@ -309,11 +320,12 @@ impl Store {
             )?;
             let rows = statement.query_map([], |row| {
                 let state: String = row.get(3)?;
+                let unknown = || rusqlite::Error::InvalidColumnType(3, "state".to_string(), Type::Text);
                 Ok(StoredRun {
                     id: row.get(0)?,
                     text: row.get(1)?,
                     files: row.get(2)?,
-                    state: RunState::from_name(&state).unwrap_or(RunState::Cancelled),
+                    state: RunState::from_name(&state).ok_or_else(unknown)?,
                     submitted_us: row.get(4)?,
                     signature: row.get(5)?,
                     decided: row.get::<_, Option<i64>>(6)?.map(|bout| bout as u64),
@@ -409,22 +421,14 @@ impl Store {
         .await
     }
 
-    /// The messages of the bouts from `first` to `last` that did not fail, with their numbers, in their order.
-    pub async fn payloads(
-        &self,
-        run: String,
-        first: u64,
-        last: u64,
-    ) -> Result<Vec<(u64, Vec<u8>)>, StoreError> {
+    /// The messages of a bout; none where it is not here or failed.
+    pub async fn payload(&self, run: String, bout: u64) -> Result<Vec<u8>, StoreError> {
         self.write(move |connection| {
-            let mut statement = connection.prepare_cached(
-                "SELECT bout, payload FROM bouts
-                 WHERE run = ?1 AND bout BETWEEN ?2 AND ?3 AND failure IS NULL ORDER BY bout",
-            )?;
-            let rows = statement.query_map(params![run, number(first), number(last)], |row| {
-                Ok((row.get::<_, i64>(0)? as u64, row.get(1)?))
-            })?;
-            rows.collect()
+            let payload = connection
+                .prepare_cached("SELECT payload FROM bouts WHERE run = ?1 AND bout = ?2")?
+                .query_row(params![run, number(bout)], |row| row.get(0))
+                .optional()?;
+            Ok(payload.unwrap_or_default())
         })
         .await
     }
@@ -760,7 +764,7 @@ mod tests {
         assert_eq!(store.put_bout(bout(3, 1)).await, Ok(Stored::Same));
         assert_eq!(store.put_bout(bout(3, 2)).await, Ok(Stored::Other));
         assert_eq!(store.put_bout(bout(1, 2)).await, Ok(Stored::New));
-        assert_eq!(store.payloads("r".to_string(), 0, 9).await.unwrap().len(), 2);
+        assert_eq!(store.payload("r".to_string(), 3).await, Ok(vec![1, 2, 3]));
         store.set_state("r".to_string(), RunState::Cancelled, None).await.unwrap();
         assert_eq!(store.put_bout(bout(2, 2)).await, Ok(Stored::NotWanted));
         store.assign_part("r".to_string(), 0, 2).await.unwrap();

@@ -46,8 +46,6 @@ pub struct WholeBout {
     pub content_digest: [u8; 32],
     /// Of the messages.
     pub bytes_digest: [u8; 32],
-    /// How many bytes the messages had.
-    pub bytes: usize,
 }
 
 /// Collects the messages of one bout. After an error it is spent: the bout must come again from its head.
@@ -62,9 +60,8 @@ pub struct Assembler {
     plies: usize,
     worker: String,
     build: String,
-    digest: blake3::Hasher,
-    bytes: usize,
-    buffer: Vec<u8>,
+    /// All messages but the last, as they are encoded.
+    encoded: Vec<u8>,
 }
 
 /// What must come next.
@@ -93,9 +90,7 @@ impl Assembler {
             plies: 0,
             worker: String::new(),
             build: String::new(),
-            digest: blake3::Hasher::new(),
-            bytes: 0,
-            buffer: Vec::new(),
+            encoded: Vec::new(),
         })
     }
 
@@ -114,9 +109,23 @@ impl Assembler {
         (&self.worker, &self.build)
     }
 
-    /// Bytes so far.
-    pub fn bytes(&self) -> usize {
-        self.bytes
+    /// The rows of a bout from its [encoded](Assembler::into_encoded) messages, through the same checks as when they came.
+    pub fn read(spec: Arc<Spec>, bout: Bout, mut encoded: &[u8]) -> Result<BoutRows, WireError> {
+        let mut assembler = Assembler::new(spec, bout)?;
+        while !encoded.is_empty() {
+            let message = v1::Submission::decode_length_delimited(&mut encoded);
+            assembler.accept(message.map_err(|_| WireError::Missing { field: "kind" })?)?;
+        }
+        if !assembler.is_whole() {
+            let (found, expected) = ("nothing more".to_string(), assembler.expected());
+            return Err(WireError::OutOfOrder { found, expected });
+        }
+        Ok(assembler.rows)
+    }
+
+    /// All messages so far but the end, each in the order of its fields after its length as a varint.
+    pub fn into_encoded(self) -> Vec<u8> {
+        self.encoded
     }
 
     /// Takes the next message. The outcome is there after the last.
@@ -131,7 +140,7 @@ impl Assembler {
 
     /// The digests of what came so far, for the end of the bout.
     pub(crate) fn digests(&self) -> ([u8; 32], [u8; 32]) {
-        (content_digest(&self.rows), *self.digest.finalize().as_bytes())
+        (content_digest(&self.rows), *blake3::hash(&self.encoded).as_bytes())
     }
 
     fn step(&mut self, state: State, submission: v1::Submission) -> Result<Option<Assembled>, WireError> {
@@ -161,20 +170,18 @@ impl Assembler {
         }
     }
 
-    /// Counts the bytes of a message and mixes all but the last into the digest.
+    /// Counts the bytes of a message and keeps all but the last.
     fn measure(&mut self, submission: &v1::Submission) -> Result<(), WireError> {
         let found = submission.encoded_len();
         if found > MAX_SUBMISSION_BYTES {
             return Err(WireError::TooLong { field: "submission", found, most: MAX_SUBMISSION_BYTES });
         }
-        self.bytes += found;
-        if self.bytes > MAX_BOUT_BYTES {
-            return Err(WireError::TooLong { field: "bout", found: self.bytes, most: MAX_BOUT_BYTES });
+        let all = self.encoded.len() + found;
+        if all > MAX_BOUT_BYTES {
+            return Err(WireError::TooLong { field: "bout", found: all, most: MAX_BOUT_BYTES });
         }
         if !matches!(submission.kind, Some(Kind::End(_))) {
-            self.buffer.clear();
-            submission.encode_length_delimited(&mut self.buffer).expect("a vector grows as needed");
-            self.digest.update(&self.buffer);
+            submission.encode_length_delimited(&mut self.encoded).expect("a vector grows as needed");
         }
         Ok(())
     }
@@ -256,12 +263,15 @@ impl Assembler {
         Err(WireError::OutOfOrder { found, expected: format!("one of `{expected}`") })
     }
 
-    fn end(&mut self, end: &v1::BoutEnd) -> Result<Assembled, WireError> {
-        let whole = match self.spec.plan {
+    fn is_whole(&self) -> bool {
+        match self.spec.plan {
             Plan::Tournament(_) => self.rows.games.len() == self.seatings.len() && self.plies == 0,
             Plan::Probe(_) => self.rows.probes.len() == self.bout.players.len(),
-        };
-        if !whole {
+        }
+    }
+
+    fn end(&mut self, end: &v1::BoutEnd) -> Result<Assembled, WireError> {
+        if !self.is_whole() {
             return Err(self.out_of_order(&Kind::End(end.clone()), &self.expected()));
         }
         let (content_digest, bytes_digest) = self.digests();
@@ -272,7 +282,7 @@ impl Assembler {
             return Err(WireError::Digest { what: "content" });
         }
         let rows = std::mem::take(&mut self.rows);
-        Ok(Assembled::Whole(Box::new(WholeBout { rows, content_digest, bytes_digest, bytes: self.bytes })))
+        Ok(Assembled::Whole(Box::new(WholeBout { rows, content_digest, bytes_digest })))
     }
 
     /// The number of the game under way, which must be the one that a message is about.

@@ -51,6 +51,9 @@ pub const MAX_MOVE: usize = 512;
 /// A principal variation in words, and the position and the moves of an opening.
 pub const MAX_LINE: usize = 32 << 10;
 
+/// The largest count of a search: what a float still holds exactly, and far from where sums overflow.
+pub const MAX_COUNT: u64 = 1 << 53;
+
 /// The most completed depths of a search.
 pub const MAX_DEPTHS: usize = 1024;
 

@@ -5,7 +5,7 @@ use agon_records::{LimitKind, MoveRow, SearchColumns};
 
 use crate::check;
 use crate::error::WireError;
-use crate::limits::{MAX_DEPTHS, MAX_LINE, MAX_MOVE, MAX_SEATS};
+use crate::limits::{MAX_COUNT, MAX_DEPTHS, MAX_LINE, MAX_MOVE, MAX_SEATS, MAX_TIME_US};
 use crate::v1;
 
 /// A ply for the wire.
@@ -80,6 +80,7 @@ fn search_from_wire(search: v1::Search, players: &[SpecPlayer]) -> Result<Search
     let depths = search.depth_nodes.len();
     check::count("depth_nodes", depths, 0..=MAX_DEPTHS)?;
     check::count("depth_time_us", search.depth_time_us.len(), depths..=depths)?;
+    let count = |field, found: u64| check::number(field, found, 0..=MAX_COUNT);
     let unknown = WireError::UnknownValue { field: "limit_kind", found: search.limit_kind };
     let limit_kind = match v1::LimitKind::try_from(search.limit_kind) {
         Ok(v1::LimitKind::Ms) => LimitKind::Ms,
@@ -93,24 +94,32 @@ fn search_from_wire(search: v1::Search, players: &[SpecPlayer]) -> Result<Search
         player: players[player].name.clone(),
         depth: check::number("depth", search.depth, 0..=u16::MAX)?,
         selective_depth: check::number("selective_depth", search.selective_depth, 0..=u16::MAX)?,
-        nodes: search.nodes,
-        leaves: search.leaves,
-        quiescence_nodes: search.quiescence_nodes,
-        cutoffs: search.cutoffs,
-        first_move_cutoffs: search.first_move_cutoffs,
-        table_probes: search.table_probes,
-        table_hits: search.table_hits,
-        table_stores: search.table_stores,
-        researches: search.researches,
-        simulations: search.simulations,
-        tree_nodes: search.tree_nodes,
-        playout_plies: search.playout_plies,
-        depth_nodes: search.depth_nodes,
-        depth_time_us: search.depth_time_us,
+        nodes: count("nodes", search.nodes)?,
+        leaves: count("leaves", search.leaves)?,
+        quiescence_nodes: count("quiescence_nodes", search.quiescence_nodes)?,
+        cutoffs: count("cutoffs", search.cutoffs)?,
+        first_move_cutoffs: count("first_move_cutoffs", search.first_move_cutoffs)?,
+        table_probes: count("table_probes", search.table_probes)?,
+        table_hits: count("table_hits", search.table_hits)?,
+        table_stores: count("table_stores", search.table_stores)?,
+        researches: count("researches", search.researches)?,
+        simulations: count("simulations", search.simulations)?,
+        tree_nodes: count("tree_nodes", search.tree_nodes)?,
+        playout_plies: count("playout_plies", search.playout_plies)?,
+        depth_nodes: search
+            .depth_nodes
+            .into_iter()
+            .map(|found| count("depth_nodes", found))
+            .collect::<Result<_, _>>()?,
+        depth_time_us: search
+            .depth_time_us
+            .into_iter()
+            .map(|found| check::number("depth_time_us", found, 0..=MAX_TIME_US))
+            .collect::<Result<_, _>>()?,
         score: check::finite("score", search.score)?,
         pv: check::line("pv", search.pv, MAX_LINE)?,
-        time_us: search.time_us,
-        overshoot_us: search.overshoot_us,
+        time_us: check::number("time_us", search.time_us, 0..=MAX_TIME_US)?,
+        overshoot_us: check::number("overshoot_us", search.overshoot_us, 0..=MAX_TIME_US)?,
         limit_kind,
         limit_value: search.limit_value,
     })

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use agon_arena::{Arena, Opening, PlayerConfig, Spec, SpecSource, Surroundings};
 use agon_games::random::{Random, below, mix, seeded};
-use agon_proto::limits::{MAX_BATCH_MOVES, MAX_LINE, MAX_PLIES};
+use agon_proto::limits::{MAX_BATCH_MOVES, MAX_COUNT, MAX_LINE, MAX_PLIES};
 use agon_proto::v1::submission::Kind;
 use agon_proto::v1::{self, Submission};
 use agon_proto::{Assembled, Assembler, Bout, BoutWriter, Lease, WholeBout, WireError};
@@ -119,7 +119,7 @@ fn any(random: &mut Random) -> u64 {
 }
 
 fn random_search(random: &mut Random, spec: &Spec) -> SearchColumns {
-    let mut many = |count: usize| (0..count).map(|_| any(random)).collect::<Vec<u64>>();
+    let mut many = |count: usize| (0..count).map(|_| any(random).min(MAX_COUNT)).collect::<Vec<u64>>();
     let (counters, depths) = (many(15), 3);
     let (depth_nodes, depth_time_us) = (many(depths), many(depths));
     SearchColumns {

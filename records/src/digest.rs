@@ -3,8 +3,6 @@
 //! The digest is a promise between builds; its text is fixed by a test, and another order of fields or another framing
 //! needs another domain.
 
-use blake3::Hasher;
-
 use crate::counted::{Columns, game, ply, probe};
 use crate::rows::BoutRows;
 
@@ -17,24 +15,25 @@ const DOMAIN: &str = "agon bout content, version 1";
 /// or a 1. So two different bouts never feed the same bytes.
 pub fn content_digest(bout: &BoutRows) -> [u8; 32] {
     let BoutRows { games, moves, probes } = bout;
-    let mut content = Content(Hasher::new_derive_key(DOMAIN));
+    // One piece is hashed many times faster than its fields one by one.
+    let mut content = Content(Vec::with_capacity(512 * (1 + moves.len() + probes.len())));
     content.rows(games, game);
     content.rows(moves, ply);
     content.rows(probes, probe);
-    *content.0.finalize().as_bytes()
+    blake3::derive_key(DOMAIN, &content.0)
 }
 
 /// What has been fed so far.
-struct Content(Hasher);
+struct Content(Vec<u8>);
 
 impl Content {
     fn word(&mut self, number: u64) {
-        self.0.update(&number.to_le_bytes());
+        self.0.extend_from_slice(&number.to_le_bytes());
     }
 
     fn bytes(&mut self, text: &str) {
         self.word(text.len() as u64);
-        self.0.update(text.as_bytes());
+        self.0.extend_from_slice(text.as_bytes());
     }
 
     fn rows<T>(&mut self, rows: &[T], each: impl Fn(&T, &mut Content)) {
@@ -71,6 +70,6 @@ impl Columns for Content {
     }
 
     fn present(&mut self, _column: &'static str, present: bool) {
-        self.0.update(&[u8::from(present)]);
+        self.0.push(u8::from(present));
     }
 }

@@ -189,13 +189,22 @@ impl SpecSource {
 impl SpecError {
     fn at(text: &str, span: Option<Range<usize>>, reason: String) -> SpecError {
         let line = ConfigError { span, reason: String::new() }.place(text).map(|(line, _)| line);
-        SpecError { file: None, line, reason }
+        SpecError { file: None, line, reason: printable(&reason) }
     }
+}
+
+/// A sentence without the control characters of what it quotes: it is shown in terminals and kept in logs.
+fn printable(reason: &str) -> String {
+    let mut text = String::new();
+    for c in reason.chars() {
+        if c.is_control() { text.extend(c.escape_default()) } else { text.push(c) }
+    }
+    text
 }
 
 fn parse_toml(text: &str) -> Result<toml::Spanned<DeTable<'_>>, SpecError> {
     DeTable::parse(text).map_err(|error| {
-        let reason = format!("this is not TOML: {}", error.message().trim_end());
+        let reason = format!("this is not TOML: {}", error.message().trim_end().replace('\n', ", "));
         SpecError::at(text, error.span(), reason)
     })
 }

@@ -8,6 +8,7 @@ use agon_search::Limit;
 use toml::de::{DeTable, DeValue};
 
 use super::openings::{Form, is_chess, read};
+use super::printable;
 use super::{Format, Openings, Plan, Positions, Spec, SpecError, SpecPlayer, SpecSource, SprtSettings};
 use crate::arena::{Arena, Opening, PlayError, Surroundings};
 use crate::config::PlayerConfig;
@@ -30,8 +31,8 @@ type Found<T> = Result<T, ConfigError>;
 struct Part<'t, 's> {
     table: &'t DeTable<'s>,
     place: &'t str,
-    /// Where the table itself stands, for keys that are missing.
-    span: Option<&'t Range<usize>>,
+    /// Where the table itself begins, for keys that are missing.
+    start: Option<usize>,
 }
 
 impl<'t, 's> Part<'t, 's> {
@@ -46,7 +47,10 @@ impl<'t, 's> Part<'t, 's> {
     }
 
     fn missing(self, key: &str, form: &str) -> ConfigError {
-        ConfigError { span: self.span.cloned(), reason: format!("{} needs `{key}`: {form}", self.place) }
+        ConfigError {
+            span: self.start.map(|start| start..start),
+            reason: format!("{} needs `{key}`: {form}", self.place),
+        }
     }
 
     fn wrong(self, key: &str, form: &str) -> ConfigError {
@@ -82,8 +86,8 @@ impl<'t, 's> Part<'t, 's> {
     fn part(self, key: &str, place: &'t str) -> Found<Option<Part<'t, 's>>> {
         match self.table.get_key_value(key) {
             None => Ok(None),
-            Some((_, value)) => match value.get_ref() {
-                DeValue::Table(table) => Ok(Some(Part { table, place, span: None })),
+            Some((word, value)) => match value.get_ref() {
+                DeValue::Table(table) => Ok(Some(Part { table, place, start: Some(word.span().start) })),
                 _ => Err(self.wrong(key, "a table")),
             },
         }
@@ -108,7 +112,7 @@ fn is_player_name(text: &str) -> bool {
 
 pub(super) fn spec(table: &DeTable<'_>, source: &SpecSource) -> Result<Spec, SpecError> {
     let located = |error: ConfigError| SpecError::at(&source.text, error.span, error.reason);
-    let root = Part { table, place: "the spec", span: None }.allow(&KEYS).map_err(located)?;
+    let root = Part { table, place: "the spec", start: None }.allow(&KEYS).map_err(located)?;
     let head = head(root).map_err(located)?;
     let players = players(root, &head).map_err(located)?;
     let referee = Arena::new(&head.game, &[], Surroundings::system())
@@ -129,7 +133,7 @@ pub(super) fn spec(table: &DeTable<'_>, source: &SpecSource) -> Result<Spec, Spe
         }
         _ => {
             let reason = "a spec has either a [tournament] or a [probe]".to_string();
-            return Err(located(ConfigError { span: None, reason }));
+            return Err(located(ConfigError { span: span_of(root, "probe"), reason }));
         }
     };
     let normalise = normalise(root, &players).map_err(located)?;
@@ -181,7 +185,8 @@ fn game(root: Part<'_, '_>) -> Found<GameSpec> {
         None => return Err(root.missing("game", form)),
         Some(DeValue::String(name)) => GameSpec::parse(name),
         Some(DeValue::Table(table)) => {
-            let part = Part { table, place: "game", span: None };
+            let start = span_of(root, "game").map(|span| span.start);
+            let part = Part { table, place: "game", start };
             let name = part.need("name", "the name of a game", text)?;
             let mut pairs = Vec::new();
             for (key, value) in table.iter().filter(|(key, _)| &**key.get_ref() != "name") {
@@ -211,7 +216,7 @@ fn players(root: Part<'_, '_>, head: &Head) -> Found<Vec<SpecPlayer>> {
     for item in list {
         let span = item.span();
         let DeValue::Table(table) = item.get_ref() else { return Err(root.wrong("player", form)) };
-        let part = Part { table, place: "a player", span: Some(&span) };
+        let part = Part { table, place: "a player", start: Some(span.start) };
         let form = format!("a word of at most {LONGEST_NAME} letters, digits and -_.+=:%@/()");
         let name = part.need("name", &form, |value| text(value).filter(|name| is_player_name(name)))?;
         if players.iter().any(|player| player.name == name) {
@@ -346,7 +351,7 @@ impl Files<'_> {
         let wrong = |line: usize, reason: String| SpecError {
             file: Some(name.to_string()),
             line: Some(line),
-            reason,
+            reason: printable(&reason),
         };
         let starts =
             read(form, self.game, content, plies).map_err(|error| wrong(error.line, error.reason))?;
@@ -394,7 +399,8 @@ impl Files<'_> {
                 "a probe compares counts, which a limit of time makes different each time; give `{}` depth or nodes",
                 player.name
             );
-            return Err(located(ConfigError { span: None, reason }));
+            let span = probe.start.map(|start| start..start);
+            return Err(located(ConfigError { span, reason }));
         }
         let form = "{ random = 200, plies = [4, 40] }, { file = \"lines\" } or { play = \"random\", turns = 5, games = 50 }";
         let part = probe

@@ -1,5 +1,6 @@
 //! `agon bench`: speed on this machine, and what the statistics promise, as tables and JSON.
 
+mod cluster;
 mod efficiency;
 mod games;
 mod search;
@@ -18,6 +19,8 @@ pub enum Bench {
     Search(search::Search),
     /// What move ordering and each algorithm save, in nodes at equal depth
     Efficiency(efficiency::Efficiency),
+    /// What the cluster costs beside the games it plays: overhead, ingest, a large fleet, a restart
+    Cluster(cluster::Cluster),
     /// Whether the statistics keep what they promise, by simulation, and how fast they are
     Stats(stats::Stats),
 }
@@ -29,6 +32,7 @@ impl Bench {
             Bench::Games(command) => command.run(),
             Bench::Search(command) => command.run(),
             Bench::Efficiency(command) => command.run(),
+            Bench::Cluster(command) => command.run(),
             Bench::Stats(command) => command.run(),
         }
     }

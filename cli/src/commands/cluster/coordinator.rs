@@ -9,7 +9,7 @@ use agon_coordinator::Config;
 use clap::Args;
 use tokio::net::TcpListener;
 
-use super::{block_on, start_log, stop_signal};
+use super::{Log, block_on, stop_signal};
 use crate::fail::{Outcome, WrongCall};
 use crate::number::whole;
 
@@ -34,6 +34,11 @@ pub struct Coordinator {
     #[arg(long, value_name = "BOUTS", default_value = "500",
           value_parser = whole::<u32>("the size of a part", 1, 1_000_000), allow_negative_numbers = true)]
     part_bouts: u32,
+    /// Where monitors ask for /metrics, /healthz and /readyz [default: nowhere]
+    #[arg(long, value_name = "ADDRESS")]
+    metrics: Option<SocketAddr>,
+    #[command(flatten)]
+    log: Log,
     /// Let anybody who can reach this address in: there are no credentials yet
     #[arg(long)]
     insecure_public: bool,
@@ -42,7 +47,7 @@ pub struct Coordinator {
 impl Coordinator {
     /// Runs the command.
     pub fn run(self) -> Outcome {
-        start_log("info");
+        self.log.start("info");
         if !self.listen.ip().is_loopback() && !self.insecure_public {
             let reason = format!(
                 "{} can be reached from other machines, and nobody is asked who they are; listen on 127.0.0.1, or say \
@@ -62,7 +67,14 @@ impl Coordinator {
                     self.listen
                 )
             })?;
+            let monitor = match self.metrics {
+                Some(address) => Some(TcpListener::bind(address).await.map_err(|error| {
+                    anyhow::anyhow!("{address} cannot be listened on: {error}; choose another with --metrics")
+                })?),
+                None => None,
+            };
             let mut config = Config::new(self.data);
+            config.metrics = monitor;
             config.timing.lease = Duration::from_millis(self.lease_ms.into());
             config.timing.settle = config.timing.lease;
             config.timing.heartbeat = Duration::from_millis(self.heartbeat_ms.into());

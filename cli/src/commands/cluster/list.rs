@@ -61,6 +61,9 @@ impl List {
                     ]);
                 }
                 table.write(&mut out)?;
+                for run in runs.iter().filter(|run| !run.waiting.is_empty()) {
+                    writeln!(out, "{}: {}", run.run, run.waiting)?;
+                }
             }
             Ok(ExitCode::SUCCESS)
         })

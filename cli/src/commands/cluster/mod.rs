@@ -2,7 +2,7 @@
 
 pub mod audit;
 pub mod check;
-mod client;
+pub mod client;
 pub mod coordinator;
 pub mod list;
 mod live;
@@ -16,13 +16,18 @@ pub mod worker;
 pub mod workers;
 
 use std::future::Future;
+use std::io::IsTerminal as _;
 
 use anyhow::Context as _;
+use clap::{Args, ValueEnum};
+use tracing_subscriber::filter::Targets;
+use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::util::SubscriberInitExt as _;
 
 use crate::fail::Outcome;
 
 /// Runs something asynchronous to its end on a runtime of its own.
-fn block_on(future: impl Future<Output = Outcome>) -> Outcome {
+pub fn block_on(future: impl Future<Output = Outcome>) -> Outcome {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()
@@ -51,19 +56,38 @@ async fn stop_signal() {
     }
 }
 
-/// Logs of a service on standard error: `AGON_LOG` chooses more or less, as in `AGON_LOG=debug` or
-/// `AGON_LOG=info,agon_worker=debug`.
-fn start_log(default: &str) {
-    use std::io::IsTerminal as _;
-    use tracing_subscriber::filter::Targets;
-    use tracing_subscriber::layer::SubscriberExt as _;
-    use tracing_subscriber::util::SubscriberInitExt as _;
+/// How a service tells what happens.
+#[derive(Args)]
+struct Log {
+    /// How events are written to standard error; `AGON_LOG=debug` or `AGON_LOG=info,agon_worker=debug` chooses which
+    #[arg(long, value_name = "FORM", default_value = "text")]
+    log: LogForm,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum LogForm {
+    /// A line for people
+    Text,
+    /// A JSON object a line, for programs that collect logs
+    Json,
+}
+
+impl Log {
+    fn start(&self, default: &str) {
+        start_log(default, self.log);
+    }
+}
+
+/// Logs on standard error, as much as `AGON_LOG` wants.
+fn start_log(default: &str, form: LogForm) {
     let parse = |text: &str| text.parse::<Targets>().ok();
     let chosen = std::env::var("AGON_LOG").ok().as_deref().and_then(parse);
+    let wanted = tracing_subscriber::registry().with(chosen.or_else(|| parse(default)));
     let colour = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
-    let lines =
-        tracing_subscriber::fmt::layer().with_writer(std::io::stderr).with_ansi(colour).with_target(false);
-    let log = tracing_subscriber::registry().with(chosen.or_else(|| parse(default))).with(lines);
+    let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr).with_ansi(colour);
     // A second log in one process is the first one.
-    let _ = log.try_init();
+    let _ = match form {
+        LogForm::Text => wanted.with(lines.with_target(false)).try_init(),
+        LogForm::Json => wanted.with(lines.json().flatten_event(true)).try_init(),
+    };
 }

@@ -19,7 +19,7 @@ use super::client::{client, told};
 use super::live::Live;
 use super::spec_file::SpecFile;
 use super::status::{RunJson, progress_line, sprt_line, state_name, write_standings};
-use super::{block_on, start_log, stop_signal};
+use super::{LogForm, block_on, start_log, stop_signal};
 use crate::fail::{Outcome, WrongCall};
 use crate::number::whole;
 
@@ -48,7 +48,7 @@ pub struct Run {
 impl Run {
     /// Runs the command.
     pub fn run(self) -> Outcome {
-        start_log("error");
+        start_log("error", LogForm::Text);
         let file = SpecFile::read(&self.spec)?;
         Schedule::new(file.spec.clone())
             .map_err(|error| WrongCall(format!("{}: {error}", self.spec.display())))?;

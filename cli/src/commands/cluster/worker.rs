@@ -9,7 +9,7 @@ use clap::Args;
 use tracing::{debug, info, warn};
 
 use super::client::Address;
-use super::{block_on, start_log, stop_signal};
+use super::{Log, block_on, stop_signal};
 use crate::fail::Outcome;
 use crate::number::whole;
 
@@ -30,6 +30,8 @@ pub struct Worker {
     /// Take bouts by the clock even while the system keeps this worker from running
     #[arg(long)]
     timed_when_throttled: bool,
+    #[command(flatten)]
+    log: Log,
     /// Seconds to finish when asked to stop
     #[arg(long, value_name = "SECONDS", default_value = "20",
           value_parser = whole::<u32>("the grace", 0, 86_400), allow_negative_numbers = true)]
@@ -39,7 +41,7 @@ pub struct Worker {
 impl Worker {
     /// Runs the command.
     pub fn run(self) -> Outcome {
-        start_log("info");
+        self.log.start("info");
         let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
         let host = Some(host.trim()).filter(|host| !host.is_empty()).unwrap_or("worker").to_string();
         let name = self.name.unwrap_or_else(|| format!("{host}-{}", std::process::id()));

@@ -1,0 +1,243 @@
+//! Laws of the referee: whatever the arena plays is found right, and whatever is changed in it is found wrong.
+
+#![allow(clippy::unwrap_used, reason = "in a test a panic is the report")]
+
+use agon_arena::algorithms::fitting;
+use agon_arena::{
+    Arena, BoutRequest, Claim, Family, GameRecord, GameRequest, Opening, Place, PlayerConfig, PlyClaim,
+    SearchClaim, Surroundings,
+};
+use agon_games::random::{Random, below, seeded};
+use agon_games::{GAMES, GameSpec};
+use agon_search::Limit;
+
+/// Every game as it is by default, and some with other numbers of seats.
+fn games() -> Vec<GameSpec> {
+    let others = ["rolit:seats=3", "virus:seats=4,size=6", "focus:seats=4", "chinese-checkers:seats=3"];
+    let names = GAMES.iter().map(|info| info.name).chain(others);
+    names.map(|name| GameSpec::parse(name).unwrap()).collect()
+}
+
+fn player(game: &GameSpec, algorithm: &str) -> PlayerConfig {
+    PlayerConfig::parse(game, &format!("search = {{ algorithm = \"{algorithm}\" }}")).unwrap()
+}
+
+/// A bout of two players from an opening of three plies.
+fn bout(arena: &Arena, limits: [Limit; 2], number: u64) -> BoutRequest {
+    let place = Place { run: 9, bout: number, game: 0 };
+    BoutRequest {
+        opening: Opening { position: None, moves: arena.random_opening(place, 3).unwrap() },
+        players: (0..arena.seats()).map(|seat| seat % 2).collect(),
+        limits: limits.to_vec(),
+        run_seed: 9,
+        bout: number,
+    }
+}
+
+fn claim(record: &GameRecord) -> Claim<'_> {
+    let plies = record.moves.iter().map(|mv| PlyClaim {
+        mv: &mv.mv,
+        seat: mv.seat,
+        player: mv.player,
+        legal: mv.legal,
+        search: mv.search.as_ref().map(|search| SearchClaim {
+            nodes: search.counters.nodes,
+            simulations: search.counters.simulations,
+            depth: search.depth,
+        }),
+    });
+    Claim { plies: plies.collect(), payoffs: &record.payoffs, ending: &record.ending, seed: record.seed }
+}
+
+#[test]
+fn what_the_arena_plays_is_right_whoever_plays_and_within_whatever_limit() {
+    let mut wrong = Vec::new();
+    for game in games() {
+        let info = GAMES.iter().find(|info| info.name == game.name()).unwrap();
+        let referee = Arena::new(&game, &[], Surroundings::system()).unwrap();
+        for algorithm in fitting(Family::of(info, game.parameters().seats())) {
+            for limit in
+                [Limit::Nodes(0), Limit::Nodes(1), Limit::Nodes(30), Limit::Depth(0), Limit::Depth(1)]
+            {
+                if algorithm.samples && matches!(limit, Limit::Depth(_)) {
+                    continue;
+                }
+                let players = [player(&game, algorithm.name), player(&game, "random")];
+                let mut arena = Arena::new(&game, &players, Surroundings::system()).unwrap();
+                let request = bout(&arena, [limit, Limit::Nodes(1)], 1).games().next().unwrap();
+                let record = arena.play(&request, &mut |_| ()).unwrap();
+                if let Err(fault) = referee.verify(&request, &claim(&record)) {
+                    wrong.push(format!("{game}: {} within {limit:?}: {fault}", algorithm.name));
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// A change of a claim; none where it does not apply. It gets a place to change.
+type Corruption = fn(&mut Claim<'static>, usize, &GameRequest) -> Option<()>;
+
+/// Every way to tell a game wrongly.
+const CORRUPTIONS: [(&str, Corruption); 18] = [
+    ("another seed", |claim, _, _| {
+        claim.seed ^= 1;
+        Some(())
+    }),
+    ("a move that there is not", |claim, ply, _| {
+        claim.plies[ply].mv = "nowhere";
+        Some(())
+    }),
+    ("an empty move", |claim, ply, _| {
+        claim.plies[ply].mv = "";
+        Some(())
+    }),
+    ("another move in the opening", |claim, ply, request| {
+        let words: Vec<&str> = request.opening.moves.split(' ').collect();
+        let ply = ply % words.len();
+        let other = claim.plies[(ply + 1) % words.len()].mv;
+        (other != claim.plies[ply].mv).then_some(())?;
+        claim.plies[ply].mv = other;
+        Some(())
+    }),
+    ("another seat", |claim, ply, request| {
+        let seat = claim.plies[ply].seat?;
+        claim.plies[ply].seat = Some((seat + 1) % request.seats.len());
+        Some(())
+    }),
+    ("chance for a seat", |claim, ply, _| {
+        claim.plies[ply].seat.take()?;
+        Some(())
+    }),
+    ("a seat for chance", |claim, ply, _| {
+        claim.plies[ply].seat.is_none().then_some(())?;
+        claim.plies[ply].seat = Some(0);
+        Some(())
+    }),
+    ("one legal move more", |claim, ply, _| {
+        claim.plies[ply].legal += 1;
+        Some(())
+    }),
+    ("no legal move", |claim, ply, _| {
+        claim.plies[ply].legal = 0;
+        Some(())
+    }),
+    ("another player", |claim, ply, _| {
+        claim.plies[ply].player = Some(1 - claim.plies[ply].player?);
+        Some(())
+    }),
+    ("nobody searched", |claim, ply, _| {
+        claim.plies[ply].search.take()?;
+        claim.plies[ply].player = None;
+        Some(())
+    }),
+    ("somebody searched in the opening", |claim, _, _| {
+        claim.plies[0].player = Some(0);
+        claim.plies[0].search = Some(SearchClaim { nodes: 1, simulations: 0, depth: 1 });
+        Some(())
+    }),
+    ("more nodes than allowed", |claim, ply, request| {
+        let player = claim.plies[ply].player?;
+        let Limit::Nodes(most) = request.limits[player] else { return None };
+        let search = claim.plies[ply].search.as_mut()?;
+        if search.simulations > 0 {
+            search.simulations = most + 1
+        } else {
+            search.nodes = most + 1
+        }
+        Some(())
+    }),
+    ("the last ply is missing", |claim, _, _| claim.plies.pop().map(drop)),
+    ("a ply is missing", |claim, ply, _| {
+        let gone = claim.plies.remove(ply);
+        // Where the same is done twice in a row the first and the second are the same.
+        (claim.plies.get(ply).is_none_or(|next| next.mv != gone.mv)).then_some(())
+    }),
+    ("a ply after the end", |claim, _, _| {
+        claim.plies.push(*claim.plies.last()?);
+        Some(())
+    }),
+    ("another ending", |claim, _, _| {
+        claim.ending = "boredom";
+        Some(())
+    }),
+    ("a forfeit where there is no clock", |claim, _, _| {
+        claim.ending = "time forfeit";
+        Some(())
+    }),
+];
+
+/// Leaks a record, so that claims of it can be changed freely: a test may.
+fn lasting(record: GameRecord) -> &'static GameRecord {
+    Box::leak(Box::new(record))
+}
+
+fn check(
+    referee: &Arena,
+    request: &GameRequest,
+    record: &'static GameRecord,
+    random: &mut Random,
+    game: &GameSpec,
+) {
+    for (what, corrupt) in CORRUPTIONS {
+        let mut told = claim(record);
+        let ply = below(random, told.plies.len());
+        let before = told.clone();
+        if corrupt(&mut told, ply, request).is_none() || told == before {
+            continue;
+        }
+        let fault = referee.verify(request, &told);
+        let fault =
+            fault.expect_err(&format!("{game}: {what} at ply {ply} of {} is not found", record.moves.len()));
+        assert!(!fault.reason.is_empty());
+    }
+    let mut payoffs = record.payoffs.clone();
+    for seat in 0..payoffs.len() {
+        payoffs[seat] += 1;
+        let told = Claim { payoffs: &payoffs, ..claim(record) };
+        assert!(
+            referee.verify(request, &told).is_err(),
+            "{game}: another payoff of seat {seat} is not found"
+        );
+        payoffs[seat] -= 1;
+    }
+    let told = Claim { payoffs: &payoffs[1..], ..claim(record) };
+    assert!(referee.verify(request, &told).is_err(), "{game}: a missing payoff is not found");
+}
+
+#[test]
+fn whatever_is_changed_in_a_game_is_found() {
+    let mut random = seeded(3);
+    for game in games() {
+        let players = [player(&game, "greedy"), player(&game, "uct")];
+        let mut arena = Arena::new(&game, &players, Surroundings::system()).unwrap();
+        let referee = Arena::new(&game, &[], Surroundings::system()).unwrap();
+        for number in 0..3 {
+            for request in bout(&arena, [Limit::Nodes(5000), Limit::Nodes(2)], number).games() {
+                let record = lasting(arena.play(&request, &mut |_| ()).unwrap());
+                assert_eq!(referee.verify(&request, &claim(record)), Ok(()), "{game}");
+                for _ in 0..4 {
+                    check(&referee, &request, record, &mut random, &game);
+                }
+            }
+        }
+    }
+}
+
+/// Moves of an opening may be written otherwise than the game writes them; what is played is written as the game does.
+#[test]
+fn an_opening_may_be_written_otherwise() {
+    let game = GameSpec::parse("go:size=5").unwrap();
+    let players = [player(&game, "random"), player(&game, "random")];
+    let mut arena = Arena::new(&game, &players, Surroundings::system()).unwrap();
+    let mut request = bout(&arena, [Limit::Nodes(1); 2], 1);
+    request.opening.moves = "c3 PASS b2".to_string();
+    let request = request.games().next().unwrap();
+    let record = arena.play(&request, &mut |_| ()).unwrap();
+    assert_eq!(arena.verify(&request, &claim(&record)), Ok(()));
+    let small: Vec<String> = record.moves.iter().map(|mv| mv.mv.to_lowercase()).collect();
+    let mut told = claim(&record);
+    let place = record.moves.iter().rposition(|mv| mv.mv.to_lowercase() != mv.mv).unwrap();
+    told.plies[place].mv = &small[place];
+    assert!(arena.verify(&request, &told).unwrap_err().reason.contains("the move is written"));
+}

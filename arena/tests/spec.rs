@@ -1,0 +1,323 @@
+//! Specs that are damaged in every way that comes to mind: none makes a panic, and every error is a sentence with a place.
+
+#![allow(clippy::unwrap_used, reason = "in a test a panic is the report")]
+
+use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+
+use agon_arena::{Arena, Place, Spec, SpecError, SpecSource, Surroundings};
+use agon_games::GameSpec;
+use agon_games::random::{Random, below, seeded};
+
+/// Everything that a spec can say, in a few specs.
+const SINKS: [&str; 4] = [
+    r#"
+name = "sink-1"            # a comment
+game = { name = "virus", seats = 3, size = 6 }
+seed = 0x7f
+openings = { file = "lines" }
+[tournament]
+format = "gauntlet"
+hero = "größer"
+bouts = 1_000
+[[player]]
+name = "größer"
+search = { algorithm = "max-n", values = "shares", order = ["static"], pruning = true }
+evaluation = { }
+limit = { nodes = 10 }
+[[player]]
+name = "b(1)"
+limit = { depth = 3 }
+search = { algorithm = "paranoid" }
+[[player]]
+name = "c"
+limit = { ms = 5 }
+search = { algorithm = "uct", c = 1.5, rollout_plies = 4 }
+"#,
+    r#"
+name = 'sink-2'
+game = "chess:ply_limit=200"
+seed = 9223372036854775807
+limit = { clock_ms = 10_000, increment_ms = 100 }
+[tournament]
+format = "sprt"
+bounds = [-1.5, 5e0]
+model = "logistic"
+alpha = 0.05
+beta = 0.1
+max_bouts = 4
+[[player]]
+name = "a"
+search = { algorithm = "pvs", quiescence = true, table_mb = 8, null_move = true }
+evaluation = { pawns = 1, knights = 3.25 }
+[[player]]
+name = "b"
+limit = { cpu_ms = 5 }
+search = { algorithm = "mtd", driver = "sss" }
+"#,
+    r#"
+name = "sink-3"
+game = "othello"
+limit = { depth = 2 }
+[probe]
+positions = { file = "lines" }
+[[player]]
+name = "a"
+[player.search]
+algorithm = "alpha-beta"
+table_mb = 0
+"#,
+    r#"
+name = "sink-4"
+game = "backgammon"
+limit = { nodes = 100 }
+openings = { random_plies = 2 }
+[tournament]
+format = "round-robin"
+bouts = 2
+[[player]]
+name = "a"
+search = { algorithm = "star2" }
+[[player]]
+name = "b"
+search = { algorithm = "monte-carlo" }
+"#,
+];
+
+/// What is put in the place of values.
+const VALUES: [&str; 34] = [
+    "",
+    "0",
+    "-1",
+    "1",
+    "true",
+    "\"\"",
+    "\"pvs\"",
+    "[]",
+    "{}",
+    "[[]]",
+    "{ a = { a = { a = 1 } } }",
+    "nan",
+    "-inf",
+    "1e308",
+    "1e400",
+    "-0.0",
+    "18446744073709551615",
+    "18446744073709551616",
+    "99999999999999999999999999999999",
+    "0x",
+    "0b12",
+    "1979-05-27T07:32:00Z",
+    "\"\\u0000\"",
+    "\"\\u001b[31mred\"",
+    "\"\\ud800\"",
+    "\"\u{202e}\u{1f600}\"",
+    "'''",
+    "\"\"\"",
+    "{ nodes = 1, nodes = 2 }",
+    "{ file = \"nowhere\" }",
+    "{ file = \"lines\" }",
+    "[1, \"a\", {}]",
+    "\"virus:seats=4,seats=5\"",
+    "\"go:size=99999999999999999999\"",
+];
+
+/// What is put anywhere.
+const SCRAPS: [&str; 22] = [
+    "\0",
+    "\u{1b}",
+    "\u{7f}",
+    "\u{85}",
+    "\u{2028}",
+    "\u{feff}",
+    "\r",
+    "\r\n",
+    "\t",
+    "=",
+    "\"",
+    "'",
+    "[",
+    "]",
+    "[[",
+    "{",
+    "}",
+    "#",
+    "\\",
+    "ß",
+    "\u{1f600}",
+    ",",
+];
+
+/// Names of tables and keys that are put before lines.
+const LINES: [&str; 12] = [
+    "[tournament]",
+    "[probe]",
+    "[[player]]",
+    "[player]",
+    "[player.search]",
+    "limit = { ms = 1 }",
+    "unknown = 1",
+    "name = 1",
+    "\"\\u0007\" = 1",
+    "positions = { play = \"random\", turns = 5, games = 50 }",
+    "positions = { random = 3, plies = [9, 4] }",
+    "a.b.c = 1",
+];
+
+/// The nearest place at or before one where a text can be cut.
+fn boundary(text: &str, mut place: usize) -> usize {
+    while !text.is_char_boundary(place) {
+        place -= 1;
+    }
+    place
+}
+
+fn pick<'a>(random: &mut Random, from: &[&'a str]) -> &'a str {
+    from[below(random, from.len())]
+}
+
+/// Damages a text once.
+fn damage(text: &str, random: &mut Random) -> String {
+    let mut lines: Vec<String> = text.lines().map(str::to_string).collect();
+    if lines.is_empty() {
+        return pick(random, &VALUES).to_string();
+    }
+    let (line, other) = (below(random, lines.len()), below(random, lines.len()));
+    match below(random, 10) {
+        0 => drop(lines.remove(line)),
+        1 => lines.insert(other, lines[line].clone()),
+        2 => lines.swap(line, other),
+        3 => lines.insert(line, pick(random, &LINES).to_string()),
+        4 | 5 => {
+            // The value of a key, on its own line or within a table.
+            let equals: Vec<usize> = lines[line].match_indices('=').map(|(place, _)| place).collect();
+            if !equals.is_empty() {
+                let start = equals[below(random, equals.len())] + 1;
+                let rest = &lines[line][start..];
+                let end = start + rest.find([',', '}']).unwrap_or(rest.len());
+                lines[line].replace_range(start..end, &format!(" {} ", pick(random, &VALUES)));
+            }
+        }
+        6 => {
+            let place = boundary(&lines[line], below(random, lines[line].len() + 1));
+            lines[line].insert_str(place, pick(random, &SCRAPS));
+        }
+        7 => {
+            // One letter of a word is another.
+            let place = boundary(&lines[line], below(random, lines[line].len() + 1));
+            let letter = (b'a' + below(random, 26) as u8) as char;
+            if let Some(old) = lines[line][place..].chars().next() {
+                lines[line].replace_range(place..place + old.len_utf8(), &letter.to_string());
+            }
+        }
+        8 => {
+            // The longest number, the longest word, the deepest nesting.
+            let long = match below(random, 4) {
+                0 => "9".repeat(5000),
+                1 => format!("\"{}\"", "x".repeat(100_000)),
+                2 => "[".repeat(3000),
+                _ => "{ a = ".repeat(500),
+            };
+            let place = lines[line].find('=').map_or(0, |place| place + 1);
+            lines[line].insert_str(place, &long);
+        }
+        _ => {
+            let whole = lines.join("\n");
+            let end = boundary(&whole, below(random, whole.len() + 1));
+            return whole[..end].to_string();
+        }
+    }
+    lines.join("\n")
+}
+
+/// Every example, and the specs above, with the files that they name.
+fn sources() -> Vec<SpecSource> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples");
+    let mut texts: Vec<String> = SINKS.iter().map(|text| text.to_string()).collect();
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_some_and(|extension| extension == "toml") {
+            texts.push(std::fs::read_to_string(path).unwrap());
+        }
+    }
+    let virus = GameSpec::parse("virus:seats=3,size=6").unwrap();
+    let arena = Arena::new(&virus, &[], Surroundings::system()).unwrap();
+    let opening = arena.random_opening(Place { run: 1, bout: 1, game: 0 }, 3).unwrap();
+    let lines = |text: &str| match text.contains("virus") {
+        true => format!("# one\n{opening}\n"),
+        false => "d3 c5\n\nd3 e3 f4\n".to_string(),
+    };
+    texts
+        .into_iter()
+        .map(|text| {
+            let mut files = BTreeMap::new();
+            for name in SpecSource::needed_files(&text).unwrap() {
+                files.insert(name, lines(&text));
+            }
+            SpecSource { text, files }
+        })
+        .collect()
+}
+
+fn check_error(error: &SpecError, source: &SpecSource) {
+    let reason = &error.reason;
+    assert!(reason.contains(' ') && !reason.trim().is_empty(), "no sentence: {reason:?}");
+    assert!(!reason.chars().any(char::is_control), "control characters: {reason:?}");
+    assert!(!reason.contains("unwrap") && !reason.contains("panick"), "{reason}");
+    let text = match &error.file {
+        Some(name) => &source.files[name],
+        None => &source.text,
+    };
+    match error.line {
+        Some(line) => {
+            assert!((1..=text.split('\n').count()).contains(&line), "line {line} of {text:?}: {reason}")
+        }
+        // What is not there at all has no place.
+        None => assert!(
+            reason.starts_with("the spec needs `") || reason.starts_with("a spec has either"),
+            "no line: {reason}\n{text}"
+        ),
+    }
+}
+
+#[test]
+fn damaged_specs_are_refused_with_a_place_and_a_sentence() {
+    let sources = sources();
+    assert!(sources.len() >= 12, "the examples are not found");
+    let (mut right, mut wrong) = (0, 0);
+    for (number, source) in sources.iter().enumerate() {
+        Spec::parse(source)
+            .unwrap_or_else(|error| panic!("{error} (line {:?}):\n{}", error.line, source.text));
+        for seed in 0..1000 {
+            let mut random = seeded(seed * 100 + number as u64);
+            let mut damaged = source.clone();
+            for _ in 0..=below(&mut random, 3) {
+                match damaged.files.values_mut().next() {
+                    Some(file) if below(&mut random, 4) == 0 => *file = damage(file, &mut random),
+                    _ => damaged.text = damage(&damaged.text, &mut random),
+                }
+            }
+            let read = catch_unwind(AssertUnwindSafe(|| {
+                let canonical = damaged.canonical();
+                let needed = SpecSource::needed_files(&damaged.text);
+                (Spec::parse(&damaged), canonical, needed)
+            }));
+            let Ok((parsed, canonical, needed)) = read else {
+                panic!("spec {number} with seed {seed} panics:\n{}", damaged.text);
+            };
+            match parsed {
+                Ok(_) => {
+                    right += 1;
+                    assert!(canonical.is_ok() && needed.is_ok());
+                }
+                Err(error) => {
+                    wrong += 1;
+                    check_error(&error, &damaged);
+                }
+            }
+        }
+    }
+    // Both happen often enough to mean something.
+    assert!(right > 1000 && wrong > 3000, "{right} right, {wrong} wrong");
+}

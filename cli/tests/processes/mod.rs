@@ -1,0 +1,286 @@
+//! The cluster as real processes on one machine: a coordinator that can be started again on the same port and folder,
+//! workers, and what they leave behind.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use agon_analysis::dataset::Dataset;
+use agon_records::{BoutRows, Table, content_digest};
+use serde_json::Value;
+
+use crate::binary::{Answer, agon, json};
+
+/// How long anything may take before a test gives up.
+pub const PATIENCE: Duration = Duration::from_secs(300);
+
+/// A process that does not outlive the test.
+pub struct Process {
+    child: Child,
+    log: Option<PathBuf>,
+}
+
+impl Process {
+    /// Starts the binary; nobody reads what it says.
+    pub fn start(arguments: &[&str]) -> Process {
+        Process::spawn(arguments, Stdio::null(), None)
+    }
+
+    /// Starts the binary; what it says on standard error is kept.
+    pub fn start_logged(arguments: &[&str], log: PathBuf) -> Process {
+        let file = File::create(&log).unwrap();
+        Process::spawn(arguments, file.into(), Some(log))
+    }
+
+    fn spawn(arguments: &[&str], stderr: Stdio, log: Option<PathBuf>) -> Process {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_agon"));
+        let child = command.args(arguments).stdin(Stdio::null()).stdout(Stdio::null()).stderr(stderr).spawn();
+        Process { child: child.unwrap(), log }
+    }
+
+    /// Sends a signal by its name.
+    pub fn signal(&self, name: &str) {
+        let sent = Command::new("kill").args([&format!("-{name}"), &self.child.id().to_string()]).status();
+        assert!(sent.unwrap().success());
+    }
+
+    /// The exit code, if it has ended.
+    pub fn ended(&mut self) -> Option<i32> {
+        self.child.try_wait().unwrap().map(|status| status.code().unwrap_or(-1))
+    }
+
+    /// Waits for its end.
+    pub fn exit_code(&mut self) -> i32 {
+        until("the process ends", || self.ended())
+    }
+
+    /// What it said so far.
+    pub fn said(&self) -> String {
+        self.log.as_ref().map(|log| std::fs::read_to_string(log).unwrap()).unwrap_or_default()
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // SIGKILL: nothing is flushed, nobody says goodbye.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Waits until something is there.
+pub fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+    let started = Instant::now();
+    loop {
+        if let Some(found) = look() {
+            return found;
+        }
+        assert!(started.elapsed() < PATIENCE, "it never came to this: {what}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// A port that was free a moment ago.
+pub fn free_port() -> u16 {
+    std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+}
+
+/// A coordinator's port and folder, and the coordinator while it lives.
+pub struct Cluster {
+    folder: tempfile::TempDir,
+    port: u16,
+    data: String,
+    timing: [String; 2],
+    part_bouts: String,
+    /// The coordinator; none while it is dead.
+    pub coordinator: Option<Process>,
+}
+
+impl Cluster {
+    /// Starts a coordinator whose leases last so long, with nine heartbeats in that time.
+    pub fn start(lease: Duration) -> Cluster {
+        let mut cluster = Cluster::prepare(lease);
+        cluster.restart();
+        cluster
+    }
+
+    /// The same before its first start.
+    pub fn prepare(lease: Duration) -> Cluster {
+        let folder = tempfile::tempdir().unwrap();
+        Cluster {
+            port: free_port(),
+            data: folder.path().join("data").to_str().unwrap().to_string(),
+            folder,
+            timing: timing(lease),
+            part_bouts: "16".to_string(),
+            coordinator: None,
+        }
+    }
+
+    /// Gives leases another length from the next start on.
+    pub fn with_lease(self, lease: Duration) -> Cluster {
+        Cluster { timing: timing(lease), ..self }
+    }
+
+    /// Keeps the data elsewhere.
+    pub fn with_data(self, data: &Path) -> Cluster {
+        Cluster { data: data.to_str().unwrap().to_string(), ..self }
+    }
+
+    /// A path in the test's folder.
+    pub fn path(&self, name: &str) -> String {
+        self.folder.path().join(name).to_str().unwrap().to_string()
+    }
+
+    /// The data folder.
+    pub fn data(&self) -> &Path {
+        Path::new(&self.data)
+    }
+
+    /// Where the coordinator listens.
+    pub fn address(&self) -> String {
+        format!("http://127.0.0.1:{}", self.port)
+    }
+
+    /// Kills the coordinator.
+    pub fn kill(&mut self) {
+        self.coordinator = None;
+    }
+
+    /// Kills the coordinator, if it lives, and starts one on the same folder and port, without waiting for it.
+    pub fn start_again(&mut self) {
+        self.kill();
+        let listen = format!("127.0.0.1:{}", self.port);
+        let [lease, heartbeat] = &self.timing;
+        let arguments = [
+            "coordinator",
+            "--listen",
+            &listen,
+            "--data",
+            &self.data,
+            "--lease-ms",
+            lease,
+            "--heartbeat-ms",
+            heartbeat,
+            "--part-bouts",
+            &self.part_bouts,
+        ];
+        let log = self.folder.path().join("coordinator.log");
+        self.coordinator = Some(Process::start_logged(&arguments, log));
+    }
+
+    /// The same, and waits until it answers.
+    pub fn restart(&mut self) {
+        self.start_again();
+        let code = until("the coordinator answers or ends", || {
+            let ended = self.coordinator.as_mut().and_then(Process::ended);
+            ended.map(Some).or_else(|| (self.ask(&["list"]).code == 0).then_some(None))
+        });
+        assert_eq!(code, None, "{}", self.said());
+    }
+
+    /// What the coordinator said.
+    pub fn said(&self) -> String {
+        self.coordinator.as_ref().map(Process::said).unwrap_or_default()
+    }
+
+    /// Starts a worker with one slot.
+    pub fn worker(&self, name: &str) -> Process {
+        let log = self.folder.path().join(format!("{name}.log"));
+        let arguments =
+            ["worker", "--coordinator", &self.address(), "--name", name, "--slots", "1", "--grace", "5"];
+        Process::start_logged(&arguments, log)
+    }
+
+    /// Calls the binary about this coordinator.
+    pub fn ask(&self, arguments: &[&str]) -> Answer {
+        agon(&[arguments, &["--coordinator", &self.address()]].concat())
+    }
+
+    /// Hands a spec in; the answer is the id of its run.
+    pub fn submit(&self, spec: &str) -> String {
+        let file = self.path("spec.toml");
+        std::fs::write(&file, spec).unwrap();
+        let answer = self.ask(&["submit", &file, "--json"]);
+        assert_eq!(answer.code, 0, "{}", answer.err);
+        serde_json::from_str::<Value>(&answer.out).unwrap()["run"].as_str().unwrap().to_string()
+    }
+
+    /// How a run is.
+    pub fn run_of(&self, id: &str) -> Value {
+        let told = json(&["list", "--json", "--coordinator", &self.address()]);
+        told["runs"].as_array().unwrap().iter().find(|run| run["run"] == id).unwrap().clone()
+    }
+
+    /// What a command says as JSON.
+    pub fn json(&self, arguments: &[&str]) -> Value {
+        json(&[arguments, &["--json", "--coordinator", &self.address()]].concat())
+    }
+
+    /// How the last run is.
+    pub fn run(&self) -> Value {
+        let told = json(&["list", "--json", "--coordinator", &self.address()]);
+        told["runs"].as_array().unwrap().last().unwrap().clone()
+    }
+
+    /// Waits until the last run is so.
+    pub fn until_run(&self, what: &str, so: impl Fn(&Value) -> bool) -> Value {
+        until(what, || Some(self.run()).filter(&so))
+    }
+
+    /// A worker as `agon workers` knows it.
+    pub fn worker_status(&self, name: &str) -> Value {
+        let told = json(&["workers", "--json", "--coordinator", &self.address()]);
+        let workers = told["workers"].as_array().unwrap().clone();
+        workers.into_iter().find(|worker| worker["worker"] == name).unwrap_or_default()
+    }
+
+    /// Waits until the last run is done, lets the coordinator go and checks the dataset: every bout once, by the rules,
+    /// and with the content of a run that nothing happened to.
+    pub fn ends_like_a_calm_run(&mut self, spec: &str) {
+        self.until_run("the run is done", |run| run["state"] == "done");
+        self.kill();
+        self.verifies();
+        let file = self.path("calm.toml");
+        std::fs::write(&file, spec).unwrap();
+        let calm = self.path("calm");
+        let told = json(&["run", &file, "--data", &calm, "--json"]);
+        let calm = digests(Path::new(&calm));
+        assert_eq!(
+            calm.keys().copied().collect::<Vec<_>>(),
+            (0..told["total"].as_u64().unwrap()).collect::<Vec<_>>()
+        );
+        assert_eq!(digests(self.data()), calm);
+    }
+
+    /// `agon verify` finds nothing wrong.
+    pub fn verifies(&self) {
+        let answer = agon(&["verify", "--data", &self.data]);
+        assert_eq!(answer.code, 0, "{} {}", answer.out, answer.err);
+    }
+}
+
+/// The length of a lease and the time between two heartbeats, in milliseconds.
+fn timing(lease: Duration) -> [String; 2] {
+    [lease.as_millis().to_string(), (lease.as_millis() / 9).to_string()]
+}
+
+/// The content of every bout of the last run of a dataset.
+pub fn digests(data: &Path) -> BTreeMap<u64, [u8; 32]> {
+    let dataset = Dataset::open(data).unwrap();
+    let run = dataset.find("latest").unwrap();
+    let mut bouts: BTreeMap<u64, BoutRows> = BTreeMap::new();
+    for part in dataset.parts(&run, Table::Games).unwrap() {
+        for row in part.games().unwrap() {
+            bouts.entry(row.bout).or_default().games.push(row);
+        }
+    }
+    for part in dataset.parts(&run, Table::Moves).unwrap() {
+        for row in part.moves().unwrap() {
+            bouts.entry(row.bout).or_default().moves.push(row);
+        }
+    }
+    bouts.iter().map(|(bout, rows)| (*bout, content_digest(rows))).collect()
+}
