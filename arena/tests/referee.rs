@@ -56,8 +56,7 @@ fn what_the_arena_plays_is_right_whoever_plays_and_within_whatever_limit() {
         let info = GAMES.iter().find(|info| info.name == game.name()).unwrap();
         let referee = Arena::new(&game, &[], Surroundings::system()).unwrap();
         for algorithm in fitting(Family::of(info, game.parameters().seats())) {
-            for limit in
-                [Limit::Nodes(0), Limit::Nodes(1), Limit::Nodes(9), Limit::Depth(0), Limit::Depth(1)]
+            for limit in [Limit::Nodes(0), Limit::Nodes(1), Limit::Nodes(9), Limit::Depth(0), Limit::Depth(1)]
             {
                 if algorithm.samples && matches!(limit, Limit::Depth(_)) {
                     continue;
@@ -141,9 +140,9 @@ const CORRUPTIONS: [(&str, Corruption); 18] = [
         let Limit::Nodes(most) = request.limits[player] else { return None };
         let search = claim.plies[ply].search.as_mut()?;
         if search.simulations > 0 {
-            search.simulations = most + 1
+            search.simulations = most + 1;
         } else {
-            search.nodes = most + 1
+            search.nodes = most + 1;
         }
         Some(())
     }),

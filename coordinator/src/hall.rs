@@ -8,7 +8,7 @@ use std::hash::{BuildHasher as _, RandomState};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
-use agon_arena::{Arena, Spec, SpecSource, Surroundings};
+use agon_arena::{Arena, Spec, SpecSource, Surroundings, known_answers};
 use agon_proto::v1;
 use agon_proto::{Bout as LentBout, Heartbeat, Lease as WireLease};
 use agon_stats::homogeneity::{Cell, WorkerReport, compare};
@@ -180,7 +180,6 @@ impl Hall {
         store: Store,
         dataset: Dataset,
         timing: Timing,
-        signature: String,
         epoch: u64,
         data: String,
         settle: bool,
@@ -204,7 +203,7 @@ impl Hall {
             recent: Recent::default(),
             opens: if settle { timing.settle } else { Duration::ZERO },
             timing,
-            signature,
+            signature: known_answers().signature,
             epoch,
             data,
             started: Instant::now(),
