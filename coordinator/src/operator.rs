@@ -241,7 +241,9 @@ impl v1::operator_server::Operator for Operator {
             while let Some(status) = hall.status(&id, true) {
                 changes.mark_unchanged();
                 let open = [v1::RunState::Running, v1::RunState::Paused].map(|state| state as i32);
-                let over = !open.contains(&status.state) || hall.is_draining();
+                // A run that has ended is over when all that it played is in the dataset.
+                let ended = !open.contains(&status.state) && status.exported == status.bouts;
+                let over = ended || hall.is_draining();
                 if out.send(Ok(status)).await.is_err() || over {
                     break;
                 }
