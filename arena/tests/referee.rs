@@ -140,9 +140,9 @@ const CORRUPTIONS: [(&str, Corruption); 18] = [
         let Limit::Nodes(most) = request.limits[player] else { return None };
         let search = claim.plies[ply].search.as_mut()?;
         if search.simulations > 0 {
-            search.simulations = most + 1
+            search.simulations = most + 1;
         } else {
-            search.nodes = most + 1
+            search.nodes = most + 1;
         }
         Some(())
     }),

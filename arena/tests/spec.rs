@@ -234,7 +234,7 @@ fn damage(text: &str, random: &mut Random) -> String {
 /// Every example, and the specs above, with the files that they name.
 fn sources() -> Vec<SpecSource> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples");
-    let mut texts: Vec<String> = SINKS.iter().map(|text| text.to_string()).collect();
+    let mut texts: Vec<String> = SINKS.iter().map(ToString::to_string).collect();
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
         if path.extension().is_some_and(|extension| extension == "toml") {
@@ -271,7 +271,7 @@ fn check_error(error: &SpecError, source: &SpecSource) {
     };
     match error.line {
         Some(line) => {
-            assert!((1..=text.split('\n').count()).contains(&line), "line {line} of {text:?}: {reason}")
+            assert!((1..=text.split('\n').count()).contains(&line), "line {line} of {text:?}: {reason}");
         }
         // What is not there at all has no place.
         None => assert!(

@@ -177,6 +177,11 @@ fn a_test_stops_by_itself() {
     let told = json(&["run", &path("spec.toml"), "--data", &path("data"), "--json"]);
     assert_eq!((told["state"].as_str(), told["sprt"]["verdict"].as_str()), (Some("decided"), Some("H1")));
     assert!(told["sprt"]["prefix"].as_u64().unwrap() < 200, "{told}");
+    // What was counted is in the dataset when the command ends, and sound.
+    let found = digests(Path::new(&path("data"))).len() as u64;
+    assert_eq!(Some(found), told["bouts"].as_u64(), "{told}");
+    let answer = agon(&["verify", "--data", &path("data")]);
+    assert_eq!(answer.code, 0, "{} {}", answer.out, answer.err);
     // What was under way when the test decided may still have come in.
     assert!(told["bouts"].as_u64().unwrap() < 20_000, "{told}");
 }

@@ -75,6 +75,11 @@ impl Checks {
             || mix(drawn, key.bout).is_multiple_of(SAMPLE)
     }
 
+    /// Puts a worker on probation again.
+    pub fn suspect(&mut self, worker: &str) {
+        self.opened.remove(worker);
+    }
+
     /// Notes a bout that waits for a second opinion.
     pub fn add(&mut self, key: BoutKey, worker: &str, digest: Digest) {
         if self.cases.contains_key(&key) {
@@ -212,6 +217,11 @@ mod tests {
             assert!(checks.wants("a", &key(bout), &[7; 32], 1));
             checks.add(key(bout), "a", [7; 32]);
             assert_eq!(checks.answer(&key(bout), "b", [7; 32]), Finding::Agrees { first: "a".to_string() });
+        }
+        checks.suspect("a");
+        assert!(checks.wants("a", &key(99), &[7; 32], 1), "a suspect is checked again");
+        for bout in 100..100 + PROBATION {
+            checks.add(key(bout), "a", [7; 32]);
         }
         let sampled = (0..10_000).filter(|&bout| checks.wants("a", &key(bout), &[7; 32], 1)).count();
         assert!((60..150).contains(&sampled), "{sampled} of 10,000 are checked");

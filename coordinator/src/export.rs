@@ -258,8 +258,8 @@ async fn next_part(hall: &Hall, id: &str, part_bouts: u64) -> Result<Option<(u64
     }
     // A run that has ended takes no more bouts: what the store has is all there will be.
     let left = hall.store.summaries(id.to_string(), exported, u64::MAX).await?;
-    let part = left.iter().take(part_bouts as usize);
-    Ok(part.clone().next().zip(part.last()).map(|(first, last)| (first.bout, last.bout)))
+    let part = &left[..left.len().min(part_bouts as usize)];
+    Ok(part.first().zip(part.last()).map(|(first, last)| (first.bout, last.bout)))
 }
 
 async fn write_part(hall: &Hall, id: &str, first: u64, last: u64) -> Result<(), ExportError> {

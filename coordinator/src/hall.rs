@@ -8,7 +8,7 @@ use std::hash::{BuildHasher as _, RandomState};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
-use agon_arena::{Arena, Spec, SpecSource, Surroundings};
+use agon_arena::{Arena, Spec, SpecSource, Surroundings, known_answers};
 use agon_proto::v1;
 use agon_proto::{Bout as LentBout, Heartbeat, Lease as WireLease};
 use agon_stats::homogeneity::{Cell, WorkerReport, compare};
@@ -80,6 +80,17 @@ pub(crate) struct Run {
     since: Instant,
     done_before: u64,
     games_before: u64,
+}
+
+/// A departure that chance would make in one honest fleet of twenty is noted. One that is so many times rarer sets the
+/// worker aside: in one honest fleet of ten thousand.
+const CERTAINTY: f64 = 500.0;
+
+/// A worker whose results are not like the others'.
+struct Departure {
+    worker: String,
+    reason: String,
+    certain: bool,
 }
 
 /// The workers of a run are compared when it has so many bouts, and at each doubling.
@@ -169,7 +180,6 @@ impl Hall {
         store: Store,
         dataset: Dataset,
         timing: Timing,
-        signature: String,
         epoch: u64,
         data: String,
         settle: bool,
@@ -193,7 +203,7 @@ impl Hall {
             recent: Recent::default(),
             opens: if settle { timing.settle } else { Duration::ZERO },
             timing,
-            signature,
+            signature: known_answers().signature,
             epoch,
             data,
             started: Instant::now(),
@@ -678,8 +688,15 @@ impl Hall {
                 state.checks.add(key.clone(), worker, digest);
             }
         }
-        for (name, reason) in departing {
-            self.quarantine(state, &name, &format!("in {}: {reason}", key.run));
+        for Departure { worker, reason, certain } in departing {
+            let reason = format!("in {}: {reason}", key.run);
+            if certain {
+                self.quarantine(state, &worker, &reason);
+            } else {
+                // Chance does such things now and then; where bouts can be repeated, others tell.
+                self.note("departs", &worker, Some(&key), &reason);
+                state.checks.suspect(&worker);
+            }
         }
         drop(guard);
         self.export.notify_one();
@@ -1098,7 +1115,7 @@ impl Run {
     }
 
     /// Compares the workers at each doubling of the bouts: who departs too far from the others, and how.
-    fn look(&mut self) -> Vec<(String, String)> {
+    fn look(&mut self) -> Vec<Departure> {
         if self.ledger.done() < self.next_look {
             return Vec::new();
         }
@@ -1116,14 +1133,16 @@ impl Run {
         let report = compare(&cells, self.looks + 1);
         // A look at which nothing can be compared spends nothing.
         self.looks += u32::from(report.degrees > 0.0);
-        let departs = |report: &WorkerReport| {
-            let reason = format!(
+        let limit = report.limit;
+        let departs = |report: &WorkerReport| Departure {
+            worker: names[report.worker].to_string(),
+            reason: format!(
                 "its results differ from the others' by chi-square {:.1} with {} degrees of freedom, by chance once in {:.0}",
                 report.chi_square,
                 report.degrees,
                 1.0 / report.probability.max(1e-300)
-            );
-            (names[report.worker].to_string(), reason)
+            ),
+            certain: report.probability * CERTAINTY < limit,
         };
         report.workers.iter().filter(|report| report.flagged).map(departs).collect()
     }

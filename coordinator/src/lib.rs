@@ -90,11 +90,10 @@ pub async fn run(
     let stored = store.runs().await?;
     let under_way = epoch > 1 && stored.iter().any(|run| run.state.is_open());
     let data = folder.folder.display().to_string();
-    let signature = agon_arena::signature::known_answers().signature;
     let dataset = Dataset::local(folder.folder.clone())?;
     let quarantine = store.quarantined().await?.into_iter().collect();
     let timing = config.timing.clone();
-    let hall = Hall::new(store, dataset, timing, signature, epoch, data, under_way, quarantine);
+    let hall = Hall::new(store, dataset, timing, epoch, data, under_way, quarantine);
     let hall = Arc::new(hall);
     for run in stored {
         take_up(&hall, run).await?;

@@ -128,10 +128,10 @@ impl Operator {
         stored.map_err(|error| unavailable(&error))
     }
 
-    fn worker(&self, name: String) -> Result<Response<v1::WorkerStatus>, Status> {
+    fn worker(&self, name: &str) -> Result<Response<v1::WorkerStatus>, Status> {
         // One that is known by its quarantine alone has not been here since the coordinator started.
-        let absent = v1::WorkerStatus { worker: name.clone(), ..v1::WorkerStatus::default() };
-        Ok(Response::new(self.hall.worker(&name).unwrap_or(absent)))
+        let absent = v1::WorkerStatus { worker: name.to_string(), ..v1::WorkerStatus::default() };
+        Ok(Response::new(self.hall.worker(name).unwrap_or(absent)))
     }
 
     /// Takes bouts out of the count: those in the state are played anew, those in the dataset are listed and left out.
@@ -241,7 +241,9 @@ impl v1::operator_server::Operator for Operator {
             while let Some(status) = hall.status(&id, true) {
                 changes.mark_unchanged();
                 let open = [v1::RunState::Running, v1::RunState::Paused].map(|state| state as i32);
-                let over = !open.contains(&status.state) || hall.is_draining();
+                // A run that has ended is over when all that it played is in the dataset.
+                let ended = !open.contains(&status.state) && status.exported == status.bouts;
+                let over = ended || hall.is_draining();
                 if out.send(Ok(status)).await.is_err() || over {
                     break;
                 }
@@ -325,7 +327,7 @@ impl v1::operator_server::Operator for Operator {
         let reason =
             if reason.is_empty() { "an operator set it aside".to_string() } else { shortened(&reason) };
         self.hall.set_quarantine(&worker, Some(&reason)).map_err(Status::failed_precondition)?;
-        self.worker(worker)
+        self.worker(&worker)
     }
 
     async fn trust_worker(
@@ -334,7 +336,7 @@ impl v1::operator_server::Operator for Operator {
     ) -> Result<Response<v1::WorkerStatus>, Status> {
         let worker = request.into_inner().worker;
         self.hall.set_quarantine(&worker, None).map_err(Status::failed_precondition)?;
-        self.worker(worker)
+        self.worker(&worker)
     }
 
     async fn drain_worker(
@@ -343,7 +345,7 @@ impl v1::operator_server::Operator for Operator {
     ) -> Result<Response<v1::WorkerStatus>, Status> {
         let worker = request.into_inner().worker;
         self.hall.drain_worker(&worker).map_err(Status::failed_precondition)?;
-        self.worker(worker)
+        self.worker(&worker)
     }
 
     async fn list_audit(

@@ -260,7 +260,7 @@ fn pgn_as_it_looks() {
 
 #[test]
 fn pdn_as_it_looks() {
-    let game = played(Some("W:W22,23:B7,14,K15 0"), "23-19 15x24");
+    let game = played(Some("W:W22,23:B7,14,K15 0"), "23-19 15x24 22-18 14x23");
     expect![[r#"
         [Event "ladder-1a2b3c4d"]
         [Site "?"]
@@ -272,7 +272,7 @@ fn pdn_as_it_looks() {
         [GameType "21"]
         [SetUp "1"]
         [FEN "W:W22,23:B7,14,K15"]
-        [PlyCount "2"]
+        [PlyCount "4"]
         [UTCDate "2023.11.14"]
         [UTCTime "22:13:20"]
         [TimeControl "-"]
@@ -280,10 +280,20 @@ fn pdn_as_it_looks() {
         [BlackLimit "nodes=2000"]
         [Termination "normal"]
 
-        1... 23-19 {book} 2. 15x24 {0.00/1 0.250s n=1000, an end} 0-1
+        1... 23-19 {book} 2. 15x24 {0.00/1 0.250s n=1000} 22-18 {+M5/2 0.250s n=2000}
+        3. 14x23 {-M4/3 0.250s n=3000, an end} 0-1
 
     "#]]
     .assert_eq(&write(Format::Pdn, "checkers", &sheet(&game, 1, [1, -1], "an end")));
+}
+
+#[test]
+fn a_capture_is_not_shortened_where_another_would_look_alike() {
+    for mv in ["7x14x23", "7x16x23"] {
+        let game = played(Some("B:W10,11,18,19:B7 0"), mv);
+        let text = write(Format::Pdn, "checkers", &sheet(&game, 0, [1, -1], "an end"));
+        assert!(text.contains(&format!("\n1. {mv} {{")), "{text}");
+    }
 }
 
 #[test]

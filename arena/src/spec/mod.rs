@@ -187,9 +187,9 @@ impl SpecSource {
 }
 
 impl SpecError {
-    fn at(text: &str, span: Option<Range<usize>>, reason: String) -> SpecError {
+    fn at(text: &str, span: Option<Range<usize>>, reason: &str) -> SpecError {
         let line = ConfigError { span, reason: String::new() }.place(text).map(|(line, _)| line);
-        SpecError { file: None, line, reason: printable(&reason) }
+        SpecError { file: None, line, reason: printable(reason) }
     }
 }
 
@@ -205,7 +205,7 @@ fn printable(reason: &str) -> String {
 fn parse_toml(text: &str) -> Result<toml::Spanned<DeTable<'_>>, SpecError> {
     DeTable::parse(text).map_err(|error| {
         let reason = format!("this is not TOML: {}", error.message().trim_end().replace('\n', ", "));
-        SpecError::at(text, error.span(), reason)
+        SpecError::at(text, error.span(), &reason)
     })
 }
 

@@ -111,7 +111,7 @@ fn is_player_name(text: &str) -> bool {
 }
 
 pub(super) fn spec(table: &DeTable<'_>, source: &SpecSource) -> Result<Spec, SpecError> {
-    let located = |error: ConfigError| SpecError::at(&source.text, error.span, error.reason);
+    let located = |error: ConfigError| SpecError::at(&source.text, error.span, &error.reason);
     let root = Part { table, place: "the spec", start: None }.allow(&KEYS).map_err(located)?;
     let head = head(root).map_err(located)?;
     let players = players(root, &head).map_err(located)?;
@@ -317,7 +317,7 @@ struct Files<'a> {
 
 impl Files<'_> {
     fn located(&self, error: ConfigError) -> SpecError {
-        SpecError::at(&self.source.text, error.span, error.reason)
+        SpecError::at(&self.source.text, error.span, &error.reason)
     }
 
     /// The openings of a file, each of which can be played from.

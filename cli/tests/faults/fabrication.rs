@@ -16,7 +16,7 @@ fn a_worker_that_makes_results_up_is_convicted_and_its_bouts_are_voided() {
     let cluster = Cluster::start(LONG);
     cluster.submit(&quick(400));
     let mut liar = Rogue::new(&cluster.address(), "liar");
-    let mut made_up = |liar: &mut Rogue| {
+    let made_up = |liar: &mut Rogue| {
         let bout = liar.take_within(Duration::from_millis(300))?;
         let mut rows = liar.play(&bout);
         for search in rows.moves.iter_mut().filter_map(|row| row.search.as_mut()) {

@@ -61,7 +61,7 @@ const LIES: [(&str, Lie, &str); 16] = [
         "payoff",
         |rogue, bout| {
             told(rogue, &bout, |rows| {
-                rows.games[1].payoffs.iter_mut().for_each(|payoff| *payoff = 1 - *payoff)
+                rows.games[1].payoffs.iter_mut().for_each(|payoff| *payoff = 1 - *payoff);
             })
         },
         "the payoffs are",

@@ -71,15 +71,25 @@ pub(super) struct MoveText<'a> {
     column: usize,
     /// Plies before the next one, counted so that even ones are the first of a number.
     ply: usize,
-    /// Whether the number must be given before the next move, even if it is the second of the number.
-    numbered: bool,
+    /// Whether the number is given before the second move of it as well.
+    numbering: Numbering,
+    started: bool,
+}
+
+/// Where numbers stand before moves, beside the first move of each number and the first of all.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Numbering {
+    /// Before every move that a comment separates from the one before, which is every move here (PGN 8.2.2.2).
+    AfterComments,
+    /// Nowhere else, as is the habit in PDN.
+    Sparse,
 }
 
 impl<'a> MoveText<'a> {
     /// Moves from a position so many plies after the start of a game.
-    pub(super) fn new(ply: usize, out: &'a mut String) -> MoveText<'a> {
+    pub(super) fn new(ply: usize, numbering: Numbering, out: &'a mut String) -> MoveText<'a> {
         out.push('\n');
-        MoveText { out, column: 0, ply, numbered: true }
+        MoveText { out, column: 0, ply, numbering, started: false }
     }
 
     fn word(&mut self, word: &str) {
@@ -99,7 +109,9 @@ impl<'a> MoveText<'a> {
         let number = self.ply / 2 + 1;
         match self.ply % 2 {
             0 => self.word(&format!("{number}.")),
-            _ if self.numbered => self.word(&format!("{number}...")),
+            _ if !self.started || self.numbering == Numbering::AfterComments => {
+                self.word(&format!("{number}..."));
+            }
             _ => {}
         }
         self.word(mv);
@@ -107,8 +119,7 @@ impl<'a> MoveText<'a> {
         for word in comment.split(' ') {
             self.word(word);
         }
-        // A comment stands between this move and the next one.
-        self.numbered = true;
+        self.started = true;
         self.ply += 1;
     }
 

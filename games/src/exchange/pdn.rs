@@ -3,7 +3,7 @@
 //! Black is seat 0 and moves first; results have White's points first. A capture is written by its first and last square,
 //! and by all squares where that is not enough. Comments are those of PGN.
 
-use super::movetext::{MoveText, Sides, comment};
+use super::movetext::{MoveText, Numbering, Sides, comment};
 use super::{Sheet, WriteError, first, legal, tags};
 use crate::checkers::Checkers;
 use crate::game::{Game, Notation, Seat, Turn};
@@ -25,7 +25,7 @@ pub(super) fn write(parameters: &Parameters, sheet: &Sheet<'_>, out: &mut String
     }
     SIDES.circumstances(sheet, out);
     let white_moves = position.turn() == Turn::Player(Seat::SECOND);
-    let mut text = MoveText::new(usize::from(white_moves), out);
+    let mut text = MoveText::new(usize::from(white_moves), Numbering::Sparse, out);
     for (index, ply) in sheet.plies.iter().enumerate() {
         let mv = legal(&position, index, ply)?;
         let mut comment = comment(ply.thought);

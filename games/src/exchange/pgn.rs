@@ -6,7 +6,7 @@
 //! moves up to a ply, with the tag FEN; comments, variations and annotations are passed over. Deliberately not here: who
 //! won, which `agon ratings` reads without looking at moves.
 
-use super::movetext::{MoveText, Sides, comment};
+use super::movetext::{MoveText, Numbering, Sides, comment};
 use super::{ReadError, Sheet, Start, WriteError, epd, first, legal, tags};
 use crate::chess::Chess;
 use crate::game::{Game, Notation};
@@ -23,7 +23,7 @@ pub(super) fn write(parameters: &Parameters, sheet: &Sheet<'_>, out: &mut String
         tags::write("FEN", fen, out);
     }
     SIDES.circumstances(sheet, out);
-    let mut text = MoveText::new(position.plies() as usize, out);
+    let mut text = MoveText::new(position.plies() as usize, Numbering::AfterComments, out);
     for (index, ply) in sheet.plies.iter().enumerate() {
         let mv = legal(&position, index, ply)?;
         let mut comment = comment(ply.thought);

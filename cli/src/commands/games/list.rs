@@ -146,7 +146,7 @@ mod tests {
             rules: "chess".to_string(),
             variant: String::new(),
             opening: opening.to_string(),
-            players: players.iter().map(|name| name.to_string()).collect(),
+            players: players.iter().map(ToString::to_string).collect(),
             payoffs: payoffs.to_vec(),
             plies: 1000,
             ending: ending.to_string(),
