@@ -813,7 +813,10 @@ impl Hall {
         }
         self.note("refused", worker, Some(&key), reason);
         let reason = format!("bout {} of {}: {reason}", key.bout, key.run);
-        self.quarantine(state, worker, &reason);
+        // Whoever names itself badly, or nobody that was ever here, cannot be set aside.
+        if state.workers.contains_key(worker) {
+            self.quarantine(state, worker, &reason);
+        }
         reason
     }
 
