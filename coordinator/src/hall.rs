@@ -326,7 +326,10 @@ impl Hall {
         let Some(run) = state.runs.get_mut(id) else { return };
         run.state = ended;
         run.decided = decided.or(run.decided);
-        let keys: Vec<BoutKey> = state.leases.of_run(id).map(|(key, _)| key.clone()).collect();
+        // Second opinions are wanted even when the run is over.
+        let unwanted = |(key, _): &(&BoutKey, _)| !state.checks.has(key);
+        let keys: Vec<BoutKey> =
+            state.leases.of_run(id).filter(unwanted).map(|(key, _)| key.clone()).collect();
         let mut revoked: BTreeMap<String, Vec<v1::LeaseRef>> = BTreeMap::new();
         for key in keys {
             if let Some(lease) = state.leases.release(&key) {
@@ -792,6 +795,8 @@ impl Hall {
         let workers = state.workers.values().filter(|worker| worker.out.is_some()).count();
         let Some(run) = state.runs.get_mut(&key.run) else { return false };
         if run.ledger.is_done(key.bout) {
+            // It was to check another, who could play it.
+            self.judge(state, worker, |conduct| conduct.crashes += 1);
             return false;
         }
         let enough = run.ledger.fail(key.bout, worker) || run.ledger.failures(key.bout) >= workers;

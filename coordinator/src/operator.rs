@@ -160,7 +160,7 @@ impl Operator {
         }
         let answer = v1::VoidBoutsResponse { requeued: again.len() as u64, voided: voided.len() as u64 };
         hall.store
-            .void(id.to_string(), again, voided, seal(&folded))
+            .void(id.to_string(), request.worker.clone(), again, voided, seal(&folded))
             .await
             .map_err(|error| unavailable(&error))?;
         hall.recent.forget(id);

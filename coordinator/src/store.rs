@@ -516,10 +516,11 @@ impl Store {
     }
 
     /// Removes bouts that are not exported, so that they are played anew, and lists those that are as void. Either way
-    /// `folded` is what is remembered from now on.
+    /// `folded` is what is remembered from now on, and nothing of what `worker` brought is compared any more.
     pub async fn void(
         &self,
         run: String,
+        worker: String,
         again: Vec<u64>,
         voided: Vec<u64>,
         folded: String,
@@ -534,6 +535,7 @@ impl Store {
             for bout in voided {
                 list.execute(params![run, number(bout)])?;
             }
+            connection.execute("DELETE FROM cells WHERE run = ?1 AND worker = ?2", params![run, worker])?;
             connection.execute("UPDATE runs SET folded = ?2 WHERE id = ?1", params![run, folded])?;
             Ok(())
         })
