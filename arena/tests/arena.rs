@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use agon_arena::algorithms::fitting;
+use agon_arena::limit::{FACTORS, REFERENCE_SPEED, scaled, speed_factor};
 use agon_arena::{
     Arena, BoutRequest, Family, GameRecord, GameRequest, Opening, Place, PlayError, PlayerConfig,
     Surroundings,
@@ -370,4 +371,23 @@ fn errors_know_their_place() {
     let text = "search = { algorithm = \"pvs\" }\nevaluation = { discs = 1,\n  disks = 2 }";
     let error = PlayerConfig::parse(&game("othello"), text).unwrap_err();
     assert_eq!(error.place(text), Some((3, 3)));
+}
+
+#[test]
+fn twice_the_speed_is_half_the_time() {
+    assert_eq!(speed_factor(REFERENCE_SPEED), 1.0);
+    assert_eq!(speed_factor(2.0 * REFERENCE_SPEED), 0.5);
+    assert_eq!(speed_factor(REFERENCE_SPEED / 3.0), 3.0);
+    for speed in [0.0, 1.0, 1e3, 1e6, 1e9, f64::MAX] {
+        assert!(FACTORS.contains(&speed_factor(speed)), "{speed}");
+    }
+    let time = Duration::from_millis(30);
+    assert_eq!(scaled(Limit::Wall(time), 0.5), Limit::Wall(Duration::from_millis(15)));
+    assert_eq!(scaled(Limit::Cpu(time), 2.0), Limit::Cpu(Duration::from_millis(60)));
+    let clock =
+        |ms| Limit::Clock { remaining: Duration::from_millis(ms), increment: Duration::from_millis(ms / 10) };
+    assert_eq!(scaled(clock(100), 1.5), clock(150));
+    for limit in [Limit::Nodes(7), Limit::Depth(3)] {
+        assert_eq!(scaled(limit, 0.5), limit, "what is counted is the same on every machine");
+    }
 }

@@ -9,7 +9,9 @@ mod processes;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
+use agon_analysis::dataset::Dataset;
 use agon_games::random::{below, seeded};
+use agon_records::Table;
 use binary::{agon, json, refused};
 use processes::{Cluster, Process, digests, until};
 use serde_json::Value;
@@ -184,4 +186,56 @@ fn a_test_stops_by_itself() {
     assert_eq!(answer.code, 0, "{} {}", answer.out, answer.err);
     // What was under way when the test decided may still have come in.
     assert!(told["bouts"].as_u64().unwrap() < 20_000, "{told}");
+}
+
+#[test]
+fn limits_of_time_are_scaled_by_the_speed_of_whoever_plays() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
+    let timed = SPEC.replace("limit = { nodes = 4000 }", "limit = { cpu_ms = 40 }\nnormalise = true");
+    std::fs::write(path("spec.toml"), timed.replace("bouts = 100", "bouts = 1")).unwrap();
+    let told = json(&["run", &path("spec.toml"), "--data", &path("data"), "--json"]);
+    assert_eq!(told["state"].as_str(), Some("done"));
+    let dataset = Dataset::open(Path::new(&path("data"))).unwrap();
+    let run = dataset.find("latest").unwrap();
+    let part = |table| dataset.parts(&run, table).unwrap().remove(0);
+    let factors: Vec<f64> = part(Table::Games).games().unwrap().iter().map(|row| row.speed_factor).collect();
+    assert!(factors.iter().all(|factor| (0.05..=20.0).contains(factor)), "{factors:?}");
+    for row in part(Table::Moves).moves().unwrap() {
+        if let Some(search) = row.search {
+            let expected = (40.0 * factors[usize::from(row.game)]).floor();
+            assert!(
+                (search.limit_value as f64 - expected).abs() <= 1.0,
+                "{} of {factors:?}",
+                search.limit_value
+            );
+        }
+    }
+    // The same check that every answer starts from: the limit is the spec's, times the factor.
+    assert_eq!(agon(&["verify", "--data", &path("data")]).code, 0);
+}
+
+#[test]
+fn monitors_are_answered() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data").to_str().unwrap().to_string();
+    let [listen, monitor] = [0; 2].map(|_| format!("127.0.0.1:{}", processes::free_port()));
+    let arguments =
+        ["coordinator", "--listen", &listen, "--metrics", &monitor, "--data", &data, "--log", "json"];
+    let coordinator = Process::start_logged(&arguments, folder.path().join("log"));
+    let ask = |path: &str| {
+        let mut stream = std::net::TcpStream::connect(&monitor).ok()?;
+        std::io::Write::write_all(&mut stream, format!("GET {path} HTTP/1.1\r\n\r\n").as_bytes()).ok()?;
+        std::io::read_to_string(stream).ok()
+    };
+    until("it is ready", || ask("/readyz").filter(|answer| answer.starts_with("HTTP/1.1 200")));
+    assert!(ask("/healthz").unwrap().starts_with("HTTP/1.1 200"));
+    let page = ask("/metrics").unwrap();
+    for line in ["agon_bouts_total 0", "agon_sessions 0", "# TYPE agon_commit_seconds histogram", "# EOF"] {
+        assert!(page.contains(line), "{line} is not in {page}");
+    }
+    assert!(ask("/nowhere").unwrap().starts_with("HTTP/1.1 404"));
+    let said = coordinator.said();
+    let line: Value = serde_json::from_str(said.lines().next().unwrap()).unwrap();
+    assert_eq!(line["level"].as_str(), Some("INFO"), "{said}");
 }

@@ -181,7 +181,7 @@ mod tests {
         expect_test::expect![[r#"
             game  seat 0  seat 1  payoffs  plies  ending     opening
              1.1  full    plain     +1 -1   1000  checkmate  e2e4
-            12.1  plain   full        0 0   1000  stalemate  [4k3/8/8/8/8/8/8/4K2R..
+            12.1  plain   full        0 0   1000  stalemate  [4k3/8/8/8/8/8/8/4K2R w K - 0..
         "#]]
         .assert_eq(&text(&[
             row(1, &["full", "plain"], &[1, -1], "checkmate", "e2e4"),
