@@ -182,6 +182,10 @@ fn a_test_stops_by_itself() {
     // What was counted is in the dataset when the command ends, and sound.
     let found = digests(Path::new(&path("data"))).len() as u64;
     assert_eq!(Some(found), told["bouts"].as_u64(), "{told}");
+    let again = json(&["run", &path("spec.toml"), "--data", &path("data"), "--json"]);
+    for key in ["state", "bouts", "games", "standings", "sprt"] {
+        assert_eq!(again[key], told[key], "{key} after a restart");
+    }
     let answer = agon(&["verify", "--data", &path("data")]);
     assert_eq!(answer.code, 0, "{} {}", answer.out, answer.err);
     // What was under way when the test decided may still have come in.

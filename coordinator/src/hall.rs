@@ -872,7 +872,12 @@ impl Hall {
         let state = &*guard;
         let run = state.runs.get(id)?;
         let workers = state.workers.values().filter(|worker| worker.out.is_some()).count() as u32;
-        let done = run.ledger.done();
+        // Of a run that ended early the ledger knows only that nothing more is wanted.
+        let done = if run.state.is_open() {
+            run.ledger.done()
+        } else {
+            run.standings.tally().bouts + run.voided.len() as u64
+        };
         let seconds = run.since.elapsed().as_secs_f64().max(1e-3);
         let rate = (done - run.done_before.min(done)) as f64 / seconds;
         let games = run.standings.tally().games;
