@@ -6,8 +6,7 @@ use std::ops::RangeInclusive;
 use agon_analysis::games::Recordings;
 use agon_analysis::{Dataset, Query, Recording, Run};
 use agon_games::exchange::Moment;
-use agon_games::line::MoveError;
-use agon_games::{Complete, GameSpec, Parameters, UniformVisitor};
+use agon_games::{AnyGame, GameSpec};
 use agon_records::{GameRow, MoveRow, SearchColumns};
 use agon_search::Proof;
 use anyhow::Context as _;
@@ -71,8 +70,7 @@ pub(super) fn show(
     }
     let row = &recording.game;
     let spec = GameSpec::parse(&format!("{}:{}", row.rules, row.variant))?;
-    let document = spec
-        .visit_any(Follow { run, recording: &recording, plies })
+    let document = follow(&spec, run, &recording, plies)
         .with_context(|| format!("bout {bout}, game {game} cannot be played; `agon verify` says more"))?;
     if json {
         serde_json::to_writer(&mut *out, &document)?;
@@ -84,57 +82,45 @@ pub(super) fn show(
 }
 
 /// Plays the game and looks at every position of it that is asked for.
-struct Follow<'a> {
+fn follow<'a>(
+    spec: &GameSpec,
     run: &'a Run,
     recording: &'a Recording,
     plies: RangeInclusive<u64>,
-}
-
-impl<'a> UniformVisitor for Follow<'a> {
-    type Output = anyhow::Result<Document<'a>>;
-
-    fn visit<G: Complete>(self, parameters: &Parameters) -> Self::Output {
-        let Recording { game, moves } = self.recording;
-        let mut position = match opening_position(&game.opening) {
-            Some(text) => G::from_position(parameters, text),
-            None => G::initial(parameters),
+) -> anyhow::Result<Document<'a>> {
+    let Recording { game, moves } = recording;
+    // What is wrong is the dataset, not the call: the errors of the rules lose their types.
+    let mut position =
+        spec.start(opening_position(&game.opening)).map_err(|error| anyhow::anyhow!("{error}"))?;
+    let played = played(recording);
+    let mut start = None;
+    let mut steps = Vec::new();
+    for (index, row) in moves.iter().enumerate() {
+        let shown = plies.contains(&(index as u64));
+        if shown {
+            start.get_or_insert_with(|| look(&*position));
         }
-        // What is wrong is the dataset, not the call.
-        .map_err(|error| anyhow::anyhow!("{error}"))?;
-        let played = played(self.recording);
-        let mut start = None;
-        let mut steps = Vec::new();
-        for (index, row) in moves.iter().enumerate() {
-            let shown = self.plies.contains(&(index as u64));
-            if shown {
-                start.get_or_insert_with(|| look(&position));
-            }
-            if index < played {
-                let mv = position
-                    .parse_move(&row.mv)
-                    .ok_or_else(|| MoveError::new(&position, index + 1, &row.mv))
-                    .map_err(|error| anyhow::anyhow!("{error}"))?;
-                position.play(mv);
-            }
-            if shown {
-                steps.push(Step {
-                    row,
-                    columns: MoveColumns::from(row),
-                    played: index < played,
-                    after: look(&position),
-                });
-            }
+        if index < played {
+            position.play(index + 1, &row.mv).map_err(|error| anyhow::anyhow!("{error}"))?;
         }
-        Ok(Document {
-            run: &self.run.id,
-            game: GameColumns::from(game),
-            start: start.unwrap_or_else(|| look(&position)),
-            moves: steps,
-        })
+        if shown {
+            steps.push(Step {
+                row,
+                columns: MoveColumns::from(row),
+                played: index < played,
+                after: look(&*position),
+            });
+        }
     }
+    Ok(Document {
+        run: &run.id,
+        game: GameColumns::from(game),
+        start: start.unwrap_or_else(|| look(&*position)),
+        moves: steps,
+    })
 }
 
-fn look<G: Complete>(position: &G) -> Sight {
+fn look(position: &dyn AnyGame) -> Sight {
     Sight { board: position.board(), position: position.position() }
 }
 
