@@ -150,7 +150,7 @@ const SCRAPS: [&str; 22] = [
 ];
 
 /// Names of tables and keys that are put before lines.
-const LINES: [&str; 12] = [
+const LINES: [&str; 13] = [
     "[tournament]",
     "[probe]",
     "[[player]]",
@@ -161,6 +161,7 @@ const LINES: [&str; 12] = [
     "name = 1",
     "\"\\u0007\" = 1",
     "positions = { play = \"random\", turns = 5, games = 50 }",
+    "positions = { play = \"random\", turns = 5, after = 10, games = 50 }",
     "positions = { random = 3, plies = [9, 4] }",
     "a.b.c = 1",
 ];

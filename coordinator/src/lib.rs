@@ -20,6 +20,7 @@ pub mod store;
 
 use std::future::Future;
 use std::path::PathBuf;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -79,10 +80,29 @@ pub enum CoordinatorError {
 }
 
 /// Runs a coordinator on a listener until `shutdown` is ready, then drains.
-pub async fn run(
+pub fn run(
     config: Config,
     listener: TcpListener,
-    shutdown: impl Future<Output = ()> + Send,
+    shutdown: impl Future<Output = ()> + Send + 'static,
+) -> Eventually<Result<(), CoordinatorError>> {
+    start(config, listener, Box::pin(shutdown))
+}
+
+/// What is boxed is compiled here, once, and not with everybody who waits for it.
+type Eventually<T> = Pin<Box<dyn Future<Output = T> + Send>>;
+
+fn start(
+    config: Config,
+    listener: TcpListener,
+    shutdown: Eventually<()>,
+) -> Eventually<Result<(), CoordinatorError>> {
+    Box::pin(serve(config, listener, shutdown))
+}
+
+async fn serve(
+    config: Config,
+    listener: TcpListener,
+    shutdown: Eventually<()>,
 ) -> Result<(), CoordinatorError> {
     let folder = DataFolder::open(&config.data)?;
     let store = Store::open(&folder.folder.join(STATE))?;

@@ -252,9 +252,9 @@ impl Schedule {
                 let plies = least + (mix(place.opening_seed(), PROBE_PLIES) % span) as u32;
                 line(self.referee.random_decision(place, plies)?)
             }
-            Plan::Probe(Positions::Play { turns, .. }) => {
+            Plan::Probe(Positions::Play { turns, after, .. }) => {
                 let place = Place { bout: draw / u64::from(*turns), ..place };
-                line(self.referee.random_turn(place, (draw % u64::from(*turns)) as u32)?)
+                line(self.referee.random_turn(place, after + (draw % u64::from(*turns)) as u32)?)
             }
         })
     }
@@ -267,7 +267,7 @@ fn probe_size(positions: &Positions) -> u64 {
     match positions {
         Positions::Random { count, .. } => *count,
         Positions::Lines(lines) => lines.len() as u64,
-        Positions::Play { games, turns } => games.saturating_mul(u64::from(*turns)),
+        Positions::Play { games, turns, .. } => games.saturating_mul(u64::from(*turns)),
     }
 }
 

@@ -14,6 +14,10 @@ use crate::replicas::replicate;
 /// The probability that an honest fleet is ever flagged, over all workers and all looks.
 pub const FALSE_ALARM: f64 = 0.05;
 
+/// A departure that is so many times rarer than what flags a worker is certain: an honest fleet has one once in ten
+/// thousand.
+pub const CERTAINTY: f64 = 500.0;
+
 /// Rows with an expected count of this or less are left out: chi-square is not their distribution.
 const LEAST_EXPECTED: f64 = 5.0;
 
@@ -44,6 +48,8 @@ pub struct WorkerReport {
     pub residual: f64,
     /// Whether the departure is beyond the Bonferroni limit.
     pub flagged: bool,
+    /// Whether it is beyond that by [`CERTAINTY`].
+    pub certain: bool,
 }
 
 /// How homogeneous a fleet is.
@@ -112,7 +118,10 @@ pub fn compare(cells: &[Cell], look: u32) -> Report {
             flagged.insert(worst.worker);
         }
     }
-    reports.iter_mut().for_each(|report| report.flagged = flagged.contains(&report.worker));
+    for report in &mut reports {
+        report.flagged = flagged.contains(&report.worker);
+        report.certain = report.flagged && report.probability * CERTAINTY < limit;
+    }
     let probability = chi_square_tail(chi_square, degrees);
     Report {
         chi_square,
@@ -150,6 +159,7 @@ fn report(worker: usize, tables: &[Table]) -> WorkerReport {
         probability: chi_square_tail(chi_square, degrees),
         residual: residual.fold(0.0, |most: f64, next| if next.abs() > most.abs() { next } else { most }),
         flagged: false,
+        certain: false,
     }
 }
 
@@ -251,8 +261,12 @@ pub struct FleetRow {
     pub bouts: u64,
     /// The share of fleets in which an honest worker was flagged at any look.
     pub false_alarms: f64,
+    /// The share of fleets in which an honest worker's departure was certain at any look.
+    pub certain_alarms: f64,
     /// The share of fleets in which the fabricating worker was flagged at any look.
     pub caught: f64,
+    /// The share of fleets in which its departure was certain at any look.
+    pub certain_caught: f64,
 }
 
 /// Draws `fleets` fleets that play three pairings of unlike strength, and looks at each after every doubling of its
@@ -261,7 +275,8 @@ pub fn simulate_fleets(workers: usize, bouts: u64, fabricated: f64, fleets: u64,
     // Won, lost, drawn.
     let pairings = [[0.3, 0.3, 0.4], [0.6, 0.25, 0.15], [0.2, 0.75, 0.05]];
     let outcomes = replicate(seed, fleets as usize, |random| {
-        let (mut alarm, mut caught, mut look) = (false, false, 0);
+        // Of honest workers and of the fabricator: flagged, certain.
+        let (mut seen, mut look) = ([[false; 2]; 2], 0);
         let mut cells: Vec<Cell> = Vec::new();
         for pairing in 0..pairings.len() {
             cells.extend((0..workers).map(|worker| Cell { pairing, worker, outcomes: [0; 3] }));
@@ -273,20 +288,25 @@ pub fn simulate_fleets(workers: usize, bouts: u64, fabricated: f64, fleets: u64,
             if played.is_power_of_two() || played == bouts {
                 let report = compare(&cells, look + 1);
                 look += u32::from(report.degrees > 0.0);
-                let dishonest = |report: &&WorkerReport| report.worker == 0 && fabricated > 0.0;
-                caught |= report.workers.iter().filter(dishonest).any(|report| report.flagged);
-                alarm |=
-                    report.workers.iter().filter(|report| !dishonest(report)).any(|report| report.flagged);
+                for worker in &report.workers {
+                    let dishonest = usize::from(worker.worker == 0 && fabricated > 0.0);
+                    seen[dishonest][0] |= worker.flagged;
+                    seen[dishonest][1] |= worker.certain;
+                }
             }
         }
-        (alarm, caught)
+        seen
     });
-    let share = |count: usize| count as f64 / fleets as f64;
+    let share = |who: usize, level: usize| {
+        outcomes.iter().filter(|seen| seen[who][level]).count() as f64 / fleets as f64
+    };
     FleetRow {
         workers,
         bouts,
-        false_alarms: share(outcomes.iter().filter(|outcome| outcome.0).count()),
-        caught: share(outcomes.iter().filter(|outcome| outcome.1).count()),
+        false_alarms: share(0, 0),
+        certain_alarms: share(0, 1),
+        caught: share(1, 0),
+        certain_caught: share(1, 1),
     }
 }
 
@@ -386,9 +406,10 @@ mod tests {
             let honest = simulate_fleets(workers, bouts, 0.0, 600, 5);
             // Three standard errors of the simulation above the stated rate.
             assert!(honest.false_alarms <= 0.05 + 3.0 * (0.05_f64 * 0.95 / 600.0).sqrt(), "{honest:?}");
+            assert!(honest.certain_alarms <= 2.0 / 600.0, "{honest:?}");
         }
         let fabricating = simulate_fleets(6, 300, 0.3, 100, 6);
-        assert!(fabricating.caught > 0.95, "{fabricating:?}");
+        assert!(fabricating.caught > 0.95 && fabricating.certain_caught > 0.5, "{fabricating:?}");
         assert!(fabricating.false_alarms < 0.1, "{fabricating:?}");
     }
 }

@@ -5,6 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::{Future, pending};
+use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -40,7 +41,21 @@ const KEPT_SPECS: usize = 16;
 
 /// Works until `shutdown` is ready, the coordinator drains the worker or refuses it. After `shutdown` it returns within
 /// the grace of its configuration. Threads of slots that are interrupted end on their own soon after.
-pub async fn run(config: Config, shutdown: impl Future<Output = ()>) -> Result<Summary, WorkerError> {
+pub fn run(
+    config: Config,
+    shutdown: impl Future<Output = ()> + Send + 'static,
+) -> Eventually<Result<Summary, WorkerError>> {
+    start(config, Box::pin(shutdown))
+}
+
+/// What is boxed is compiled here, once, and not with everybody who waits for it.
+type Eventually<T> = Pin<Box<dyn Future<Output = T> + Send>>;
+
+fn start(config: Config, shutdown: Eventually<()>) -> Eventually<Result<Summary, WorkerError>> {
+    Box::pin(run_to_end(config, shutdown))
+}
+
+async fn run_to_end(config: Config, shutdown: Eventually<()>) -> Result<Summary, WorkerError> {
     check(&config)?;
     let slots = config.slots;
     let measured = tokio::task::spawn_blocking(move || measure_loaded(slots)).await;
@@ -190,8 +205,7 @@ impl Worker {
         })
     }
 
-    async fn work(&mut self, shutdown: impl Future<Output = ()>) -> Result<Summary, WorkerError> {
-        tokio::pin!(shutdown);
+    async fn work(&mut self, mut shutdown: Eventually<()>) -> Result<Summary, WorkerError> {
         loop {
             self.start_bouts();
             self.tell_room();

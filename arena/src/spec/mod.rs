@@ -144,6 +144,8 @@ pub enum Positions {
         games: u64,
         /// How many turns of the first seat are searched in each.
         turns: u32,
+        /// How many of its turns come before them.
+        after: u32,
     },
 }
 

@@ -411,12 +411,17 @@ impl Files<'_> {
             return self.book(part).map(Positions::Lines);
         }
         if part.value("play").is_some() {
-            part.allow(&["play", "turns", "games"]).map_err(located)?;
+            part.allow(&["play", "turns", "after", "games"]).map_err(located)?;
             part.need("play", "\"random\"", |value| text(value).filter(|&word| word == "random"))
                 .map_err(located)?;
+            let after = |value: &DeValue<'_>| {
+                whole(value).filter(|turns| *turns <= MOST_PLIES).map(|turns| turns as u32)
+            };
+            let after_form = format!("a whole number up to {MOST_PLIES}");
             return Ok(Positions::Play {
                 games: part.count("games", 1..=MOST_BOUTS).map_err(located)?,
                 turns: part.count("turns", 1..=MOST_PLIES).map_err(located)? as u32,
+                after: part.maybe("after", &after_form, after).map_err(located)?.unwrap_or(0),
             });
         }
         part.allow(&["random", "plies"]).map_err(located)?;

@@ -47,14 +47,11 @@ pub(crate) struct Run {
     pub(super) games_before: u64,
 }
 
-/// A departure that chance would make in one honest fleet of twenty is noted. One that is so many times rarer sets the
-/// worker aside: in one honest fleet of ten thousand.
-const CERTAINTY: f64 = 500.0;
-
 /// A worker whose results are not like the others'.
 pub(super) struct Departure {
     pub(super) worker: String,
     pub(super) reason: String,
+    /// Whether chance hardly ever does it: then the worker is set aside, else it is noted.
     pub(super) certain: bool,
 }
 
@@ -159,7 +156,6 @@ impl Run {
         let report = compare(&cells, self.looks + 1);
         // A look at which nothing can be compared spends nothing.
         self.looks += u32::from(report.degrees > 0.0);
-        let limit = report.limit;
         let departs = |report: &WorkerReport| Departure {
             worker: names[report.worker].to_string(),
             reason: format!(
@@ -168,7 +164,7 @@ impl Run {
                 report.degrees,
                 1.0 / report.probability.max(1e-300)
             ),
-            certain: report.probability * CERTAINTY < limit,
+            certain: report.certain,
         };
         report.workers.iter().filter(|report| report.flagged).map(departs).collect()
     }

@@ -239,7 +239,9 @@ fn measure_workers(size: &Size, progress: &Progress, document: &mut Document) {
             fabricated,
             fleets: size.fleets,
             false_alarms: row.false_alarms,
+            certain_alarms: row.certain_alarms,
             caught: (fabricated > 0.0).then_some(row.caught),
+            certain_caught: (fabricated > 0.0).then_some(row.certain_caught),
         });
     }
 }

@@ -77,8 +77,12 @@ pub struct FleetRow {
     pub bouts: u64,
     pub fabricated: f64,
     pub fleets: u64,
+    /// An honest worker was noted, or set aside.
     pub false_alarms: f64,
+    pub certain_alarms: f64,
+    /// The fabricator was noted, or set aside.
     pub caught: Option<f64>,
+    pub certain_caught: Option<f64>,
 }
 
 /// How close tunes came to the optimum, in Elo.
@@ -191,10 +195,12 @@ fn write_workers(rows: &[FleetRow], out: &mut impl Write) -> io::Result<()> {
             percent(row.fabricated),
             row.fleets.to_string(),
             percent(row.false_alarms),
+            format!("{:.2} %", 100.0 * row.certain_alarms),
             row.caught.map_or_else(String::new, percent),
+            row.certain_caught.map_or_else(String::new, percent),
         ]
     });
-    let header = ["workers", "bouts each", "fabricated", "fleets", "false alarms", "caught"];
+    let header = ["workers", "bouts", "forged", "fleets", "noted", "set aside", "caught", "set aside"];
     write_table("how often workers are flagged", header, 0, cells, out)
 }
 
