@@ -7,7 +7,6 @@
 mod differences;
 
 use std::io::{self, Write};
-use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -105,7 +104,7 @@ fn rated(counted: &Counted) -> anyhow::Result<Answer> {
     // Errors of two seats come by formula, those of more take replicas.
     let errors = match tally.seats() {
         Some(2) | None => Errors::Sandwich,
-        Some(_) => Errors::Bootstrap { replicas: DEFAULT_REPLICAS, seed: 1, threads: NonZeroUsize::MIN },
+        Some(_) => Errors::Bootstrap { replicas: DEFAULT_REPLICAS, seed: 1, threads: runs::cores() },
     };
     let options = Options { model: pool::Options::default(), errors };
     tally.answer(&options, &|| ()).map_err(|error| anyhow::Error::from(error).context(counted.run.id.clone()))
@@ -179,14 +178,16 @@ fn write_document(document: &Document, out: &mut impl Write) -> io::Result<()> {
     let mut table = Table::new(&header);
     for player in &document.players {
         let elo = |elo: Option<f64>| elo.map_or_else(|| "-".to_string(), |elo| signed(elo, 1));
-        let score = |side: &Side| side.score.map_or_else(String::new, |score| format!("{:.1} %", 100.0 * score));
+        let score =
+            |side: &Side| side.score.map_or_else(String::new, |score| format!("{:.1} %", 100.0 * score));
         let interval = player.low.zip(player.high);
         table.row([
             shortened(&player.name, NAME),
             elo(player.first.elo),
             elo(player.second.elo),
             elo(player.change),
-            interval.map_or_else(String::new, |(low, high)| format!("{} to {}", signed(low, 1), signed(high, 1))),
+            interval
+                .map_or_else(String::new, |(low, high)| format!("{} to {}", signed(low, 1), signed(high, 1))),
             score(&player.first),
             score(&player.second),
         ]);
