@@ -111,7 +111,7 @@ limit = { nodes = 40 }
 openings = { random_plies = 3 }
 [tournament]
 format = "round-robin"
-bouts = 12
+bouts = 8
 [[player]]
 name = "a"
 search = { algorithm = "paranoid" }
