@@ -1,16 +1,18 @@
 //! What a dataset says: reads the runs and parts that a coordinator wrote, and checks them.
 //!
-//! [`dataset`] finds and reads, [`games`] picks games out of it, [`mod@verify`] checks by the rules whether everything is
-//! there and nothing twice, [`mod@replay`] plays recorded games again. Nothing is ever written here, and one part at a time
-//! is held in memory.
+//! [`dataset`] finds and reads, [`games`] picks games out of it, [`results`] counts who won what, [`mod@verify`] checks by the
+//! rules whether everything is there and nothing twice, [`mod@replay`] plays recorded games again. Nothing is ever written
+//! here, and one part at a time is held in memory by each thread.
 
 mod columns;
 pub mod dataset;
 pub mod games;
 mod guard;
 pub mod replay;
+pub mod results;
 mod spans;
 pub mod verify;
+mod whole;
 
 pub use dataset::{Dataset, DatasetError, Part, Run};
 pub use games::{GameResult, Query, Recording};

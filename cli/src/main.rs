@@ -39,10 +39,14 @@ enum Command {
     Play(commands::play::Play),
     /// Play a quick series between players on this machine
     Match(commands::local_match::Match),
-    /// Rate the players of PGN files or of tables of results
+    /// Rate the players of runs, of PGN files or of tables of results
     Ratings(commands::ratings::Ratings),
-    /// Say what a sequential test makes of two players' results
+    /// Show who did what against whom in a run
+    Crosstable(commands::crosstable::Crosstable),
+    /// Say what a sequential test makes of a run of two players, or of results
     Sprt(commands::sprt::Sprt),
+    /// Say what changed from one run to another: ratings, scores, specs
+    Compare(commands::compare::Compare),
     /// Turn scores, results and Elo differences into each other
     Elo(commands::elo::Elo),
     /// Play a whole spec on this machine: tournament, data, ratings
@@ -105,7 +109,9 @@ fn main() -> ExitCode {
         Command::Play(command) => command.run(),
         Command::Match(command) => command.run(),
         Command::Ratings(command) => command.run(),
+        Command::Crosstable(command) => command.run(),
         Command::Sprt(command) => command.run(),
+        Command::Compare(command) => command.run(),
         Command::Elo(command) => command.run(),
         Command::Run(command) => command.run(),
         Command::Check(command) => command.run(),
