@@ -8,7 +8,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use agon_arena::SpecSource;
+use agon_arena::{Spec, SpecError, SpecSource};
 use agon_coordinator::store::RunState;
 use agon_records::{GameRow, MoveRow, ProbeRow, ReadError, Table};
 use bytes::Bytes;
@@ -81,6 +81,36 @@ pub enum DatasetError {
         /// How many it should have.
         plies: u32,
     },
+    /// A run's spec is of another program, or damaged.
+    #[error("the spec of the run is not understood: {0}")]
+    Spec(SpecError),
+    /// Games were asked for, and the run has searches alone.
+    #[error("{run} is a probe: it has searches and no games; `agon pruning {run}` says what they tell")]
+    Probe {
+        /// The run.
+        run: String,
+    },
+    /// Bouts that should be there are not.
+    #[error(
+        "the dataset of {run} is not whole: {reason}; fetch the missing parts of `games`, and `agon verify {run}` says \
+         whether all is there"
+    )]
+    NotWhole {
+        /// The run.
+        run: String,
+        /// What is missing.
+        reason: String,
+    },
+    /// A bout that cannot be counted.
+    #[error("{}: bout {bout}: {reason}; `agon verify` says what else is wrong", .file.display())]
+    Bout {
+        /// The file.
+        file: PathBuf,
+        /// The bout.
+        bout: u64,
+        /// Why.
+        reason: String,
+    },
     /// The disk.
     #[error("{} cannot be read: {source}", .file.display())]
     Disk {
@@ -94,8 +124,11 @@ pub enum DatasetError {
 impl DatasetError {
     /// Whether something else should have been asked for; otherwise what was asked for is broken.
     pub fn is_wrong_call(&self) -> bool {
-        use DatasetError::{AmbiguousRun, NoDataset, NoFolder, UnknownRun};
-        matches!(self, NoFolder { .. } | NoDataset { .. } | UnknownRun { .. } | AmbiguousRun { .. })
+        use DatasetError::{AmbiguousRun, NoDataset, NoFolder, Probe, UnknownRun};
+        matches!(
+            self,
+            NoFolder { .. } | NoDataset { .. } | UnknownRun { .. } | AmbiguousRun { .. } | Probe { .. }
+        )
     }
 }
 
@@ -136,8 +169,22 @@ pub struct Run {
     pub failed: u64,
     /// When it was submitted: microseconds since 1970, UTC.
     pub submitted_us: i64,
+    /// The bout that decided its sequential test.
+    pub deciding_bout: Option<u64>,
     /// Bouts that do not count.
     pub voided: Vec<u64>,
+}
+
+impl Run {
+    /// The spec, read.
+    pub fn spec(&self) -> Result<Spec, DatasetError> {
+        Spec::parse(&self.source).map_err(DatasetError::Spec)
+    }
+
+    /// Whether everything was played that was asked for: all bouts, or as many as a sequential test needed.
+    pub fn is_complete(&self) -> bool {
+        matches!(self.state, RunState::Done | RunState::Decided)
+    }
 }
 
 /// The keys of a run's file that a reader needs.
@@ -155,6 +202,8 @@ struct RunFile {
     #[serde(default)]
     failed: u64,
     submitted_us: i64,
+    #[serde(default)]
+    deciding_bout: Option<u64>,
     #[serde(default)]
     voided: Vec<u64>,
 }
@@ -255,6 +304,7 @@ impl Dataset {
             committed: told.committed,
             failed: told.failed,
             submitted_us: told.submitted_us,
+            deciding_bout: told.deciding_bout,
             voided: told.voided,
         })
     }

@@ -29,6 +29,20 @@ impl Spans {
         None
     }
 
+    /// Notes that a part has all bouts of a range; where a part has one of them already, that part is the answer and nothing
+    /// changes.
+    pub(crate) fn add_range(&mut self, bouts: RangeInclusive<u64>, part: usize) -> Option<usize> {
+        let (first, last) = bouts.into_inner();
+        if let Some((_, (known, owner))) = self.ranges.range(..=last).next_back()
+            && *known >= first
+        {
+            return Some(*owner);
+        }
+        self.ranges.insert(first, (last, part));
+        self.bouts += last - first + 1;
+        None
+    }
+
     /// How many bouts there are.
     pub(crate) fn bouts(&self) -> u64 {
         self.bouts
@@ -58,6 +72,31 @@ mod tests {
     use agon_games::random::{below, seeded};
 
     use super::*;
+
+    #[test]
+    fn ranges_agree_with_single_bouts() {
+        let mut random = seeded(2);
+        for _ in 0..200 {
+            let mut spans = Spans::default();
+            let mut owners = BTreeMap::new();
+            for part in 0..8 {
+                let first = below(&mut random, 40) as u64;
+                let range = first..=first + below(&mut random, 6) as u64;
+                let known: Vec<usize> =
+                    range.clone().filter_map(|bout| owners.get(&bout).copied()).collect();
+                match spans.add_range(range.clone(), part) {
+                    Some(owner) => assert!(known.contains(&owner)),
+                    None => {
+                        assert_eq!(known, []);
+                        owners.extend(range.map(|bout| (bout, part)));
+                    }
+                }
+            }
+            assert_eq!(spans.bouts(), owners.len() as u64);
+            let missing: BTreeSet<u64> = spans.holes(50).into_iter().flatten().collect();
+            assert_eq!(missing, (0..50).filter(|bout| !owners.contains_key(bout)).collect());
+        }
+    }
 
     #[test]
     fn spans_agree_with_a_set() {

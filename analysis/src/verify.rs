@@ -6,12 +6,10 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
-use std::ops::RangeInclusive;
 
 use agon_arena::spec::Plan;
 use agon_arena::{GameRequest, Spec};
 use agon_coordinator::schedule::{Bout, Schedule};
-use agon_coordinator::store::RunState;
 use agon_records::{
     BoutRows, GameRow, MoveRow, ProbeRow, ReadError, Table, WriteError, check_game, check_probe,
 };
@@ -20,6 +18,7 @@ use serde::Serialize;
 
 use crate::dataset::{Dataset, DatasetError, Part, Run};
 use crate::spans::Spans;
+use crate::whole::missing;
 
 /// What was checked of a run, and what is wrong with it.
 #[derive(Clone, PartialEq, Eq, Default, Debug, Serialize)]
@@ -145,7 +144,10 @@ impl Check {
         }
         // 5. Bouts that are nowhere.
         self.verified.bouts = self.seen.bouts();
-        self.check_holes(last.unwrap_or(0));
+        let missing = missing(&self.run, self.schedule.bouts(), &self.seen, last.unwrap_or(0));
+        if let Some(reason) = missing {
+            self.problem(None, None, None, reason);
+        }
         Ok(())
     }
 
@@ -309,47 +311,5 @@ impl Check {
                 }
             }
         }
-    }
-
-    /// Holes are where bouts failed, or were not played when the run ended.
-    fn check_holes(&mut self, last_part: u64) {
-        let Run { state, failed, committed, .. } = self.run;
-        // What is void is there and not counted.
-        let voided = self.run.voided.len() as u64;
-        let found = self.seen.bouts();
-        match state {
-            RunState::Decided | RunState::Cancelled if found + failed == committed + voided => {}
-            RunState::Decided | RunState::Cancelled => {
-                let reason = format!(
-                    "there are {found} bouts, and the run's file counts {committed}, of which {failed} failed"
-                );
-                self.problem(None, None, None, reason);
-            }
-            // Parts may be newer than the run's file, but only the last of them.
-            RunState::Running | RunState::Paused | RunState::Done => {
-                let done = state == RunState::Done;
-                let holes = self.seen.holes(if done { self.schedule.bouts() } else { last_part });
-                let missing: u64 = holes.iter().map(|hole| hole.end() - hole.start() + 1).sum();
-                if missing > failed || (done && missing < failed) {
-                    let reason = format!("{missing} bouts are missing{}, and {failed} failed", list(&holes));
-                    self.problem(None, None, None, reason);
-                }
-            }
-        }
-    }
-}
-
-/// The first few holes.
-fn list(holes: &[RangeInclusive<u64>]) -> String {
-    const SHOWN: usize = 8;
-    let text = |hole: &RangeInclusive<u64>| match (hole.start(), hole.end()) {
-        (first, last) if first == last => first.to_string(),
-        (first, last) => format!("{first}-{last}"),
-    };
-    let shown: Vec<String> = holes.iter().take(SHOWN).map(text).collect();
-    match holes.len() {
-        0 => String::new(),
-        more if more > SHOWN => format!(" ({}, ...)", shown.join(", ")),
-        _ => format!(" ({})", shown.join(", ")),
     }
 }

@@ -7,8 +7,8 @@ use agon_analysis::DatasetError;
 use agon_arena::{ConfigError, PlayError, RosterError};
 use agon_games::SetupError;
 use agon_games::line::MoveError;
-use agon_stats::pool::RatingError;
 use agon_stats::sprt::BoundsError;
+use agon_stats::tournament::AnswerError;
 
 /// What every command returns.
 pub type Outcome = anyhow::Result<ExitCode>;
@@ -39,7 +39,7 @@ pub fn report(error: &anyhow::Error) -> ExitCode {
         || error.is::<ConfigError>()
         || error.is::<RosterError>()
         || error.is::<BoundsError>()
-        || error.is::<RatingError>()
+        || error.is::<AnswerError>()
         || error.downcast_ref::<DatasetError>().is_some_and(DatasetError::is_wrong_call)
         || error.downcast_ref::<PlayError>().is_some_and(|error| !matches!(error, PlayError::Interrupted));
     ExitCode::from(if wrong_call { 2 } else { 1 })

@@ -39,10 +39,14 @@ enum Command {
     Play(commands::play::Play),
     /// Play a quick series between players on this machine
     Match(commands::local_match::Match),
-    /// Rate the players of PGN files or of tables of results
+    /// Rate the players of runs, of PGN files or of tables of results
     Ratings(commands::ratings::Ratings),
-    /// Say what a sequential test makes of two players' results
+    /// Show who did what against whom in a run
+    Crosstable(commands::crosstable::Crosstable),
+    /// Say what a sequential test makes of a run of two players, or of results
     Sprt(commands::sprt::Sprt),
+    /// Say what changed from one run to another: ratings, scores, specs
+    Compare(commands::compare::Compare),
     /// Turn scores, results and Elo differences into each other
     Elo(commands::elo::Elo),
     /// Play a whole spec on this machine: tournament, data, ratings
@@ -81,6 +85,8 @@ enum Command {
     Audit(commands::cluster::audit::Audit),
     /// List the games of a run, show one, or write them for other programs
     Games(commands::games::Games),
+    /// Make one page of a run: the answer, charts, games, how to repeat it
+    Report(commands::report::Report),
     /// Check a dataset: every bout once, every game complete and legal
     Verify(commands::verify::Verify),
     /// Play recorded games again and compare them bit by bit
@@ -105,7 +111,9 @@ fn main() -> ExitCode {
         Command::Play(command) => command.run(),
         Command::Match(command) => command.run(),
         Command::Ratings(command) => command.run(),
+        Command::Crosstable(command) => command.run(),
         Command::Sprt(command) => command.run(),
+        Command::Compare(command) => command.run(),
         Command::Elo(command) => command.run(),
         Command::Run(command) => command.run(),
         Command::Check(command) => command.run(),
@@ -125,6 +133,7 @@ fn main() -> ExitCode {
         Command::Drain(command) => command.drain(),
         Command::Audit(command) => command.run(),
         Command::Games(command) => command.run(),
+        Command::Report(command) => command.run(),
         Command::Verify(command) => command.run(),
         Command::Replay(command) => command.run(),
         Command::Bench(command) => command.run(),

@@ -3,15 +3,16 @@
 //! A tally forgets which bout was which: bouts with the same players and payoffs are counted together. So it stays small
 //! however long a run is, and what is remembered of bouts that have left for the dataset is a tally like any other.
 
+use std::num::NonZeroUsize;
+
 use agon_arena::Spec;
 use agon_arena::spec::{Format, Plan};
 use agon_proto::v1;
 use agon_records::BoutRows;
-use agon_stats::outcome::Outcome;
 use agon_stats::pairs::{PairScore, Pairs};
-use agon_stats::plackett_luce::{Anchor, Game, LowestPlaces, Pool};
-use agon_stats::pool::{Fit, Options, Results};
+use agon_stats::pool;
 use agon_stats::sprt::{BoutResult, Decision, Fold, Verdict};
+use agon_stats::tournament::{self, Answer, Errors, Game, Options, pair_of};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -20,7 +21,7 @@ use crate::store::BoutSummary;
 
 /// Seed and number of the replicas behind the intervals of games with many seats.
 const SEED: u64 = 1;
-const REPLICAS: usize = 200;
+const REPLICAS: NonZeroUsize = NonZeroUsize::new(200).expect("two hundred is not zero");
 
 /// What is kept of a bout for the standings.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -126,7 +127,7 @@ impl Summary {
         let mut score = 0.0;
         let mut expected = 0.0;
         for game in &self.games {
-            for (player, share) in game.shares() {
+            for (player, share) in Game::from(game).shares() {
                 expected += if player == first { 1.0 / game.players.len() as f64 } else { 0.0 };
                 score += if player == first { share } else { 0.0 };
             }
@@ -142,14 +143,16 @@ impl Summary {
     }
 }
 
-impl GameSummary {
-    /// Each player with its share of the one point that a game has.
-    fn shares(&self) -> impl Iterator<Item = (usize, f64)> + '_ {
-        let best = self.payoffs.iter().max().copied();
-        let winners = self.payoffs.iter().filter(|payoff| Some(**payoff) == best).count() as f64;
-        let share = move |payoff: &i32| if Some(*payoff) == best { 1.0 / winners } else { 0.0 };
-        self.players.iter().copied().zip(self.payoffs.iter().map(share))
+impl From<&GameSummary> for Game {
+    fn from(game: &GameSummary) -> Game {
+        Game { players: game.players.clone(), payoffs: game.payoffs.clone() }
     }
+}
+
+/// The score of who began the first game of a bout of two seats.
+fn pair_score(shape: &[GameSummary]) -> Option<PairScore> {
+    let games: Vec<Game> = shape.iter().map(Game::from).collect();
+    pair_of(&games).map(|(_, [first, second])| PairScore::of(first, second))
 }
 
 /// What is remembered of some bouts of a run.
@@ -207,8 +210,8 @@ impl Tally {
 
     /// Takes a pair out of what a sequential test has seen: its bout is void.
     pub fn forget_test(&mut self, summary: &Summary) {
-        if let Some((_, [first, second])) = pair_of(&summary.games) {
-            let count = &mut self.pairs[PairScore::of(first, second).half_points() as usize];
+        if let Some(score) = pair_score(&summary.games) {
+            let count = &mut self.pairs[usize::from(score.half_points())];
             *count = count.saturating_sub(1);
         }
     }
@@ -216,8 +219,8 @@ impl Tally {
     /// Notes the next bout that a sequential test has looked at.
     pub fn test(&mut self, summary: Option<&Summary>) {
         self.tested += 1;
-        if let Some((_, [first, second])) = summary.and_then(|summary| pair_of(&summary.games)) {
-            self.pairs[PairScore::of(first, second).half_points() as usize] += 1;
+        if let Some(score) = summary.and_then(|summary| pair_score(&summary.games)) {
+            self.pairs[usize::from(score.half_points())] += 1;
         }
     }
 }
@@ -250,24 +253,6 @@ pub struct Standings {
     fold: Option<Fold>,
 }
 
-/// A rating and the ends of its interval. One that is only a bound has one end.
-#[derive(Clone, Copy)]
-struct Rating {
-    elo: f64,
-    low: Option<f64>,
-    high: Option<f64>,
-}
-
-/// Results of one player.
-#[derive(Clone, Copy, Default)]
-struct Record {
-    games: u64,
-    wins: u64,
-    draws: u64,
-    losses: u64,
-    score: f64,
-}
-
 impl Standings {
     /// What is known when so much is remembered of the first bouts of a run.
     pub fn new(spec: &Spec, seats: usize, tally: Tally) -> Result<Standings, ScheduleError> {
@@ -289,8 +274,7 @@ impl Standings {
     /// Counts a bout; of a test, whether it decides now or did before.
     pub fn add(&mut self, bout: u64, summary: &Summary) -> Option<Decision> {
         self.tally.add(summary);
-        let pair = pair_of(&summary.games).map(|(_, outcomes)| PairScore::of(outcomes[0], outcomes[1]));
-        self.fold(bout, pair.map_or(BoutResult::Void, BoutResult::Pair))
+        self.fold(bout, pair_score(&summary.games).map_or(BoutResult::Void, BoutResult::Pair))
     }
 
     /// Counts a bout that failed: no evidence, but the test goes on behind it.
@@ -313,104 +297,58 @@ impl Standings {
         self.fold.as_ref()?.decision().map(|decision| decision.index)
     }
 
-    /// Results by player.
-    fn records(&self) -> Vec<Record> {
-        let mut records = vec![Record::default(); self.names.len()];
+    /// The bouts that were counted, as the statistics take them.
+    fn bouts(&self) -> tournament::Tally {
+        let mut bouts = tournament::Tally::new(self.names.clone());
         for (shape, count) in &self.tally.shapes {
-            for (player, share) in shape.iter().flat_map(GameSummary::shares) {
-                let record = &mut records[player];
-                record.games += count;
-                record.score += share * *count as f64;
-                let outcome = if share == 0.0 {
-                    &mut record.losses
-                } else if share == 1.0 {
-                    &mut record.wins
-                } else {
-                    &mut record.draws
-                };
-                *outcome += count;
-            }
+            // What cannot be rated says nothing.
+            let _ = bouts.add(&shape.iter().map(Game::from).collect::<Vec<_>>(), *count);
         }
-        records
+        bouts
     }
 
-    /// The table for people, the best first. `intervals` of games with many seats cost time and are left out while
-    /// nobody needs them.
-    pub fn table(&self, intervals: bool) -> Vec<v1::Standing> {
-        let ratings = if self.probe { vec![None; self.names.len()] } else { self.ratings(intervals) };
-        let row = |(player, (record, rating)): (usize, (Record, Option<Rating>))| {
-            let effort = self.tally.effort.get(player).copied().unwrap_or_default();
-            let mean = |sum: f64, count: u64| if count == 0 { 0.0 } else { sum / count as f64 };
-            v1::Standing {
-                player: self.names[player].clone(),
-                elo: rating.map(|rating| rating.elo),
-                low: rating.and_then(|rating| rating.low),
-                high: rating.and_then(|rating| rating.high),
-                games: record.games,
-                wins: record.wins,
-                draws: record.draws,
-                losses: record.losses,
-                score: mean(record.score, record.games),
-                mean_nodes: mean(effort.nodes as f64, effort.moves),
-                mean_depth: mean(effort.depth as f64, effort.moves),
-                moves: effort.moves,
-                mean_overshoot_us: mean(effort.overshoot_us as f64, effort.moves),
-                most_overshoot_us: effort.most_overshoot_us,
-            }
+    /// The players' ratings, where there is something to rate. `intervals` of games with many seats cost time and are left
+    /// out while nobody needs them.
+    fn answer(&self, intervals: bool) -> Option<Answer> {
+        let threads = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
+        let errors = if intervals && self.seats > 2 {
+            Errors::Bootstrap { replicas: REPLICAS, seed: SEED, threads }
+        } else {
+            Errors::Sandwich
         };
-        let mut table: Vec<v1::Standing> =
-            self.records().into_iter().zip(ratings).enumerate().map(row).collect();
-        if !self.probe {
-            let key = |row: &v1::Standing| row.elo.unwrap_or(f64::NEG_INFINITY);
-            table.sort_by(|one, other| {
-                key(other).total_cmp(&key(one)).then(other.score.total_cmp(&one.score))
-            });
-        }
+        self.bouts().answer(&Options { model: pool::Options::default(), errors }, &|| ()).ok()
+    }
+
+    /// The table for people, the best first; those without games last. A probe has no best.
+    pub fn table(&self, intervals: bool) -> Vec<v1::Standing> {
+        let answer = if self.probe { None } else { self.answer(intervals) };
+        let rated = answer.as_ref().map_or(&[][..], Answer::standings);
+        let mut table: Vec<v1::Standing> = rated.iter().map(|row| self.row(&row.name, Some(row))).collect();
+        let unrated = self.names.iter().filter(|name| rated.iter().all(|row| row.name != **name));
+        table.extend(unrated.map(|name| self.row(name, None)));
         table
     }
 
-    /// The rating of each player with the ends of its interval, where they can be said.
-    fn ratings(&self, intervals: bool) -> Vec<Option<Rating>> {
-        let nobody = || vec![None; self.names.len()];
-        if self.tally.shapes.is_empty() {
-            return nobody();
+    fn row(&self, name: &str, rated: Option<&pool::Standing>) -> v1::Standing {
+        let player = self.names.iter().position(|known| known == name);
+        let effort = player.and_then(|player| self.tally.effort.get(player)).copied().unwrap_or_default();
+        let mean = |sum: u64| if effort.moves == 0 { 0.0 } else { sum as f64 / effort.moves as f64 };
+        v1::Standing {
+            player: name.to_string(),
+            elo: rated.map(|row| row.elo),
+            low: rated.and_then(|row| row.low),
+            high: rated.and_then(|row| row.high),
+            games: rated.map_or(0, |row| row.games),
+            wins: rated.map_or(0, |row| row.wins),
+            draws: rated.map_or(0, |row| row.draws),
+            losses: rated.map_or(0, |row| row.losses),
+            score: rated.and_then(|row| row.score).unwrap_or(0.0),
+            mean_nodes: mean(effort.nodes),
+            mean_depth: mean(effort.depth),
+            moves: effort.moves,
+            mean_overshoot_us: mean(effort.overshoot_us),
+            most_overshoot_us: effort.most_overshoot_us,
         }
-        if self.seats == 2 {
-            return duel_ratings(&self.results(), &self.names);
-        }
-        let Ok(mut pool) = Pool::new(self.names.len(), self.seats, LowestPlaces::Undecided) else {
-            return nobody();
-        };
-        for (shape, count) in &self.tally.shapes {
-            let game =
-                |game: &GameSummary| Game { players: game.players.clone(), payoffs: game.payoffs.clone() };
-            let games: Vec<Game> = shape.iter().map(game).collect();
-            // What cannot be ranked says nothing.
-            let _ = pool.add_bouts(&games, *count);
-        }
-        let fit = pool.fit(Anchor::Mean);
-        let replicas = intervals.then(|| pool.bootstrap(Anchor::Mean, SEED, REPLICAS));
-        let rating = |player: usize| {
-            let ends = replicas.as_ref().and_then(|replicas| replicas.strength(player));
-            Some(Rating {
-                elo: fit.strengths.get(player)?.elo,
-                low: ends.map(|measure| measure.low),
-                high: ends.map(|measure| measure.high),
-            })
-        };
-        (0..self.names.len()).map(rating).collect()
-    }
-
-    fn results(&self) -> Results {
-        let mut results = Results::default();
-        let players: Vec<_> = self.names.iter().map(|name| results.player(name)).collect();
-        for (shape, count) in &self.tally.shapes {
-            if let Some(([one, other], [first, second])) = pair_of(shape) {
-                // One player in both seats says nothing.
-                let _ = results.add_bouts(players[one], players[other], first, second, *count);
-            }
-        }
-        results
     }
 
     /// How a sequential test stands.
@@ -430,31 +368,4 @@ impl Standings {
             prefix: fold.prefix(),
         })
     }
-}
-
-/// The players of a bout of two seats and the outcomes for the first of them in its two games.
-fn pair_of(shape: &[GameSummary]) -> Option<([usize; 2], [Outcome; 2])> {
-    let [first, second] = shape else { return None };
-    let (&[one, other], &[second_one, second_other]) = (&first.players[..], &second.players[..]) else {
-        return None;
-    };
-    if (one, other) != (second_other, second_one) {
-        return None;
-    }
-    let outcomes = [
-        Outcome::of_payoffs(*first.payoffs.first()?, *first.payoffs.get(1)?),
-        Outcome::of_payoffs(*second.payoffs.get(1)?, *second.payoffs.first()?),
-    ];
-    Some(([one, other], outcomes))
-}
-
-fn duel_ratings(results: &Results, names: &[String]) -> Vec<Option<Rating>> {
-    let Ok(fit) = Fit::new(results, &Options::default()) else { return vec![None; names.len()] };
-    let uncertainty = fit.sandwich();
-    let standings = fit.standings(&uncertainty);
-    let rating = |name: &String| {
-        let row = standings.iter().find(|row| row.name == *name)?;
-        Some(Rating { elo: row.elo, low: row.low, high: row.high })
-    };
-    names.iter().map(rating).collect()
 }

@@ -5,6 +5,8 @@
 //! pages before anything is decoded; batches of some columns, which do not read all pages, are not. A source is a
 //! `bytes::Bytes` or a file.
 
+mod results;
+
 use std::ops::RangeInclusive;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -23,6 +25,8 @@ use parquet::file::statistics::Statistics;
 
 use crate::rows::{GameRow, LimitKind, MoveRow, ProbeRow, SearchColumns};
 use crate::schema::{PAGES_KEY, SCHEMA_VERSION, TABLE_KEY, Table, VERSION_KEY};
+
+pub use results::{ResultBatch, Results, stream_results};
 
 /// Why a file cannot be read.
 #[derive(Debug, thiserror::Error)]

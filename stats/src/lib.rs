@@ -20,3 +20,4 @@ pub mod simulate;
 pub mod simulate_tuning;
 pub mod sprt;
 pub mod spsa;
+pub mod tournament;

@@ -17,9 +17,7 @@ mod words;
 
 use std::num::NonZeroUsize;
 
-use agon_arena::Spec;
 use agon_arena::spec::{Format, Plan, SpecPlayer};
-use agon_coordinator::store::RunState;
 use agon_records::{LimitKind, MoveRow};
 use serde::Serialize;
 
@@ -39,9 +37,6 @@ pub enum ReportError {
     /// The dataset.
     #[error(transparent)]
     Dataset(#[from] DatasetError),
-    /// The spec.
-    #[error("the spec of the run is not understood: {0}")]
-    Spec(String),
     /// A game.
     #[error(transparent)]
     Boards(#[from] BoardsError),
@@ -220,7 +215,7 @@ impl Report {
         settings: &Settings,
         watch: &dyn Fn(&str),
     ) -> Result<Report, ReportError> {
-        let spec = Spec::parse(&run.source).map_err(|error| ReportError::Spec(error.to_string()))?;
+        let spec = run.spec()?;
         let question = match &spec.plan {
             Plan::Probe(_) => Question::Probe,
             Plan::Tournament(Format::Sprt(_)) => Question::Test,
@@ -248,7 +243,7 @@ impl Report {
             game: spec.game.to_string(),
             question,
             state: run.state.name(),
-            complete: matches!(run.state, RunState::Done | RunState::Decided),
+            complete: run.is_complete(),
             bouts: run.bouts,
             counted,
             failed: run.failed,

@@ -4,5 +4,6 @@
 
 mod dataset;
 mod replay;
+mod results;
 mod verify;
 mod world;

@@ -10,13 +10,15 @@ use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use agon_analysis::{Dataset, GameResult, Query, Run};
+use agon_analysis::{Dataset, GameResult, Query};
 use agon_arena::Spec;
 use agon_games::setup::suggestion;
 use clap::{Args, ValueEnum};
 
 use crate::fail::{Outcome, WrongCall};
 use crate::number::whole;
+
+pub(super) use self::export::limit_text;
 
 /// How many games people are shown where they do not say how many.
 const LISTED: usize = 20;
@@ -94,7 +96,7 @@ impl Games {
             let plies = self.plies.as_deref().map(|text| read_range(text, "plies")).transpose()?;
             show::show(&dataset, &run, (bout, game), plies, self.json, &mut out)?;
         } else if let Some(format) = &self.export {
-            let spec = read_spec(&run)?;
+            let spec = run.spec()?;
             self.check_names(&spec)?;
             let limit = self.limit.unwrap_or(usize::MAX);
             match &self.output {
@@ -105,7 +107,7 @@ impl Games {
             }
         } else {
             if !self.players.is_empty() || self.winner.is_some() {
-                self.check_names(&read_spec(&run)?)?;
+                self.check_names(&run.spec()?)?;
             }
             if self.json {
                 list::write_json(&dataset, &run, &query, self.limit.unwrap_or(usize::MAX), &mut out)?;
@@ -154,11 +156,6 @@ impl Games {
         }
         Ok(())
     }
-}
-
-fn read_spec(run: &Run) -> anyhow::Result<Spec> {
-    Spec::parse(&run.source)
-        .map_err(|error| anyhow::anyhow!("the spec of the run is not understood: {error}"))
 }
 
 /// A bout and a game of it, as in `12.1`.

@@ -2,7 +2,9 @@
 
 pub mod bench;
 pub mod cluster;
+pub mod compare;
 pub mod counts;
+pub mod crosstable;
 pub mod elo;
 pub mod games;
 pub mod list_algorithms;
@@ -15,6 +17,8 @@ pub mod player;
 pub mod position;
 pub mod ratings;
 pub mod replay;
+pub mod report;
+pub mod runs;
 pub mod search;
 pub mod show;
 pub mod sprt;

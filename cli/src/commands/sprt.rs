@@ -1,37 +1,53 @@
-//! `agon sprt`: what a sequential test makes of two players' results. It looks at them once: a test that looks after every
-//! bout belongs to the run that plays them.
+//! `agon sprt`: what a sequential test makes of two players' results. Counts that are typed it looks at once; of a run it
+//! looks after every bout, in the order of the schedule, as the run itself does.
 
 use std::io::{self, Write};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
+use agon_analysis::{Dataset, results};
+use agon_arena::spec::{Format, Plan, SprtSettings};
 use agon_stats::pairs::Scores;
-use agon_stats::sprt::{Bounds, Model, Verdict};
+use agon_stats::sprt::{Bounds, Fold, Model, Verdict};
 use clap::{Args, ValueEnum};
 use serde::Serialize;
 
 use super::counts::{self, Counts};
+use super::runs::standing;
 use crate::fail::{Outcome, WrongCall};
 use crate::number::real;
 use crate::table::{fixed, write_facts, write_sentence};
 
+/// The error rates where nobody gives others.
+const ERROR_RATE: f64 = 0.05;
+
 /// The arguments of `agon sprt`.
 #[derive(Args)]
-#[command(after_help = "Example: agon sprt --pairs 365,16618,36229,16974,390 --bounds=0,2")]
+#[command(
+    after_help = "Examples: agon sprt, agon sprt my-test, agon sprt --pairs 365,16618,36229,16974,390 --bounds=0,2"
+)]
 pub struct Sprt {
+    /// The run of two players: its id, the beginning of it, or latest [default: latest]
+    #[arg(value_name = "RUN", conflicts_with_all = ["pairs", "wld"])]
+    run: Option<String>,
     #[command(flatten)]
     counts: Counts,
-    /// The two hypotheses, the smaller difference first; with a negative one write --bounds=-1.75,0.25
+    /// The two hypotheses, the smaller difference first; with a negative one write --bounds=-1.75,0.25 [default: those of
+    /// the run's spec]
     #[arg(long, value_name = "H0,H1", value_parser = read_bounds, allow_hyphen_values = true)]
-    bounds: (f64, f64),
-    /// What the bounds are measured in
-    #[arg(long, value_enum, default_value = "normalised")]
-    model: ModelName,
-    /// The probability to accept H1 where H0 is true
-    #[arg(long, default_value_t = 0.05, value_parser = real("alpha", 0.0, 1.0), allow_negative_numbers = true)]
-    alpha: f64,
-    /// The probability to accept H0 where H1 is true
-    #[arg(long, default_value_t = 0.05, value_parser = real("beta", 0.0, 1.0), allow_negative_numbers = true)]
-    beta: f64,
+    bounds: Option<(f64, f64)>,
+    /// What the bounds are measured in [default: that of the run's spec, or normalised]
+    #[arg(long, value_enum)]
+    model: Option<ModelName>,
+    /// The probability to accept H1 where H0 is true [default: that of the run's spec, or 0.05]
+    #[arg(long, value_parser = real("alpha", 0.0, 1.0), allow_negative_numbers = true)]
+    alpha: Option<f64>,
+    /// The probability to accept H0 where H1 is true [default: that of the run's spec, or 0.05]
+    #[arg(long, value_parser = real("beta", 0.0, 1.0), allow_negative_numbers = true)]
+    beta: Option<f64>,
+    /// The data folder
+    #[arg(long, value_name = "DIR", default_value = "agon-data", conflicts_with_all = ["pairs", "wld"])]
+    data: PathBuf,
     /// Print one JSON document
     #[arg(long)]
     json: bool,
@@ -50,6 +66,8 @@ enum ModelName {
 
 #[derive(Serialize)]
 struct Document {
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    test: Option<Tested>,
     pairs: Option<[u64; 5]>,
     #[serde(skip_serializing_if = "Option::is_none")]
     wld: Option<[u64; 3]>,
@@ -68,36 +86,104 @@ struct Document {
     los: Option<f64>,
 }
 
+/// The run whose bouts were tested.
+#[derive(Serialize, Clone)]
+struct Tested {
+    run: String,
+    complete: bool,
+    /// The two, the one whose results are told first.
+    players: [String; 2],
+    /// How many bouts of the schedule were looked at, failed and void ones included.
+    prefix: u64,
+    /// The bout that decided.
+    deciding_bout: Option<u64>,
+    #[serde(skip)]
+    standing: String,
+}
+
 impl Sprt {
     /// Runs the command.
     pub fn run(self) -> Outcome {
-        let scores = self.counts.scores().ok_or_else(|| {
-            WrongCall(
-                "give the results to test: --pairs N0,N1,N2,N3,N4, or --wld W,L,D for single games".into(),
-            )
-        })?;
-        let model = match self.model {
-            ModelName::Normalised => Model::Normalised,
-            ModelName::Logistic => Model::Logistic,
-        };
-        let bounds = Bounds::new(self.bounds.0, self.bounds.1, model, self.alpha, self.beta)?;
-        let llr = bounds.llr(scores);
         let mut out = io::stdout().lock();
+        let (scores, bounds, llr, test) = match self.counts.scores() {
+            Some(scores) => {
+                let bounds = self.bounds(None)?;
+                (scores, bounds, bounds.llr(scores), None)
+            }
+            None => {
+                let (fold, test) = self.test_run()?;
+                (fold.pairs().into(), *fold.bounds(), fold.llr(), Some(test))
+            }
+        };
         if self.json {
-            serde_json::to_writer(&mut out, &self.document(&scores, &bounds, llr))?;
+            serde_json::to_writer(&mut out, &self.document(&scores, &bounds, llr, test))?;
             writeln!(out)?;
         } else {
-            write_test(&scores, &bounds, llr, &mut out)?;
+            write_test(&scores, &bounds, llr, test.as_ref(), &mut out)?;
         }
         Ok(ExitCode::SUCCESS)
     }
 
-    fn document(&self, scores: &Scores, bounds: &Bounds, llr: f64) -> Document {
+    /// What is not given comes from the spec, where it has a test.
+    fn bounds(&self, spec: Option<&SprtSettings>) -> anyhow::Result<Bounds> {
+        let (low, high) = self.bounds.or(spec.map(|test| test.bounds.into())).ok_or_else(|| {
+            WrongCall("say which differences to test, the smaller first, such as --bounds=0,5".to_string())
+        })?;
+        let model = match (self.model, spec) {
+            (Some(ModelName::Normalised), _) | (None, None) => Model::Normalised,
+            (Some(ModelName::Logistic), _) => Model::Logistic,
+            (None, Some(test)) if test.normalised => Model::Normalised,
+            (None, Some(_)) => Model::Logistic,
+        };
+        let alpha = self.alpha.or(spec.map(|test| test.alpha)).unwrap_or(ERROR_RATE);
+        let beta = self.beta.or(spec.map(|test| test.beta)).unwrap_or(ERROR_RATE);
+        Ok(Bounds::new(low, high, model, alpha, beta)?)
+    }
+
+    /// The test over the schedule of a run.
+    fn test_run(&self) -> anyhow::Result<(Fold, Tested)> {
+        let dataset = Dataset::open(&self.data)?;
+        let run = dataset.find(self.run.as_deref().unwrap_or("latest"))?;
+        let spec = run.spec()?;
+        if let Plan::Probe(_) = spec.plan {
+            return Err(agon_analysis::DatasetError::Probe { run: run.id }.into());
+        }
+        let names: Vec<&str> = spec.players.iter().map(|player| player.name.as_str()).collect();
+        let (&[one, other], 2) = (&names[..], spec.game.parameters().seats()) else {
+            return Err(WrongCall(format!(
+                "a sequential test is between two players of a game of two seats; {} has {}",
+                run.id,
+                names.join(", ")
+            ))
+            .into());
+        };
+        let settings = match &spec.plan {
+            Plan::Tournament(Format::Sprt(settings)) => Some(settings),
+            _ => None,
+        };
+        let fold = results::fold(&dataset, &run, &spec, self.bounds(settings)?)?;
+        let test = Tested {
+            complete: run.is_complete(),
+            players: [one.to_string(), other.to_string()],
+            prefix: fold.prefix(),
+            deciding_bout: fold.decision().map(|decision| decision.index),
+            standing: standing(&run, fold.prefix()),
+            run: run.id,
+        };
+        Ok((fold, test))
+    }
+
+    fn document(&self, scores: &Scores, bounds: &Bounds, llr: f64, test: Option<Tested>) -> Document {
         let (elo, nelo) = (scores.elo(), scores.normalised_elo());
+        let of_run = test.is_some().then(|| scores.counts().try_into().ok()).flatten();
         Document {
-            pairs: self.counts.pairs.map(|pairs| pairs.0),
+            test,
+            pairs: self.counts.pairs.map(|pairs| pairs.0).or(of_run),
             wld: self.counts.wld.map(counts::wins_losses_draws),
-            model: self.model,
+            model: match bounds.model() {
+                Model::Normalised => ModelName::Normalised,
+                Model::Logistic => ModelName::Logistic,
+            },
             bounds: [bounds.elo0(), bounds.elo1()],
             alpha: bounds.alpha(),
             beta: bounds.beta(),
@@ -125,21 +211,40 @@ fn read_bounds(text: &str) -> Result<(f64, f64), String> {
     bounds.ok_or_else(|| "bounds are two numbers, the smaller first, such as --bounds=0,2".to_string())
 }
 
-fn write_test(scores: &Scores, bounds: &Bounds, llr: f64, out: &mut impl Write) -> io::Result<()> {
+fn write_test(
+    scores: &Scores,
+    bounds: &Bounds,
+    llr: f64,
+    test: Option<&Tested>,
+    out: &mut impl Write,
+) -> io::Result<()> {
     let (unit, low, high) = (unit_of(bounds.model()), bounds.elo0(), bounds.elo1());
     let verdict = match bounds.verdict(llr) {
         Verdict::H1 => format!("H1 is accepted: the difference is {high} {unit} rather than {low}"),
         Verdict::H0 => format!("H0 is accepted: the difference is {low} {unit} rather than {high}"),
         Verdict::Continue => "continue: the results decide neither way yet".to_string(),
     };
-    let mut facts = vec![
+    let mut facts = Vec::new();
+    if let Some(Tested { run, players: [one, other], prefix, deciding_bout, standing, .. }) = test {
+        facts.push(("run", format!("{run}: {standing}")));
+        facts.push(("players", format!("{one} against {other}")));
+        let looked = format!("the first {prefix} bouts of the schedule");
+        facts.push((
+            "tested",
+            match deciding_bout {
+                Some(bout) => format!("{looked}: bout {bout} decided"),
+                None => looked,
+            },
+        ));
+    }
+    facts.extend([
         (
             "LLR",
             format!("{} between {:.4} (H0) and {:+.4} (H1)", fixed(llr, 4), bounds.lower(), bounds.upper()),
         ),
         ("test", format!("{low} against {high} {unit}, alpha {}, beta {}", bounds.alpha(), bounds.beta())),
         ("verdict", verdict),
-    ];
+    ]);
     facts.extend(pace(scores, bounds, llr).map(|pace| ("pace", pace)));
     facts.extend(counts::facts(scores));
     write_facts(&facts, out)?;

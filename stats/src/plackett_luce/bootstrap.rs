@@ -68,6 +68,16 @@ impl Replicas {
         Some(ahead.sum::<f64>() / self.drawn.len() as f64)
     }
 
+    /// The variance, over the replicas, of a sum of strengths with these weights by player; of few replicas, nothing.
+    pub fn variance(&self, weights: &[f64]) -> Option<f64> {
+        let sum = |replica: &Vec<f64>| -> f64 { replica.iter().zip(weights).map(|(x, weight)| x * weight).sum() };
+        let sums: Vec<f64> = self.drawn.iter().map(sum).collect();
+        let count = sums.len() as f64;
+        let mean = sums.iter().sum::<f64>() / count;
+        let squares: f64 = sums.iter().map(|sum| (sum - mean).powi(2)).sum();
+        (sums.len() > 1).then(|| squares / (count - 1.0))
+    }
+
     fn measure(&self, place: usize, evidence: Evidence) -> Option<Measure> {
         let values = self.drawn.iter().map(|replica| replica[place]).collect();
         percentile_interval(self.fitted[place], values, evidence.bouts, evidence.strata)

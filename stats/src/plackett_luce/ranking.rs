@@ -13,7 +13,7 @@ pub const MOST_SEATS: usize = 8;
 ///
 /// A player may sit in several seats of one game, where there are fewer players than seats. Its strength is then the
 /// same in all of them, so a comparison between its own seats tells of the seats alone.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Game {
     /// The player of each seat.
     pub players: Vec<usize>,

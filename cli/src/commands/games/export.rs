@@ -135,7 +135,7 @@ fn ply(row: &MoveRow) -> Ply<'_> {
 }
 
 /// A limit as a call has it.
-fn limit_text(limit: Limit) -> String {
+pub(in crate::commands) fn limit_text(limit: Limit) -> String {
     let (kind, value) = LimitKind::of(limit);
     let increment = match limit {
         Limit::Clock { increment, .. } if !increment.is_zero() => {

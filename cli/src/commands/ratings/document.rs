@@ -1,7 +1,10 @@
 //! A rated pool for programs: the JSON of `agon ratings`, which the tables for people are made of too.
 
-use agon_stats::pool::{Bound, Fit, Standing, Uncertainty};
+use agon_stats::pool::{Bound, Standing};
+use agon_stats::tournament::{Answer, Effect};
 use serde::Serialize;
+
+use crate::commands::runs::Told;
 
 /// What was asked beyond the ratings.
 pub struct Asked {
@@ -9,7 +12,7 @@ pub struct Asked {
     pub shift: f64,
     /// Who is rated `shift`; without one the mean is.
     pub anchor: Option<String>,
-    /// Resampled pools, or 0 for errors by formula.
+    /// Resampled tournaments, or 0 for errors by formula.
     pub replicas: usize,
     /// Everybody's superiority over everybody.
     pub los: bool,
@@ -34,24 +37,37 @@ pub struct Skipped {
 /// A rated pool.
 #[derive(Serialize)]
 pub struct Document {
+    /// The run, where it is one.
     pub run: Option<String>,
     pub complete: bool,
+    /// What is played, where it is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub game: Option<String>,
+    /// The runs that were rated together.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub runs: Vec<Told>,
     /// What was counted as independent.
     pub unit: &'static str,
     pub games: u64,
     pub players: Vec<Player>,
     pub seat_advantage: Option<f64>,
     pub seat_advantage_interval: Option<[f64; 2]>,
-    pub draw_rate: f64,
+    /// Of more than two seats, each against their mean.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub seat_effects: Vec<SeatEffect>,
+    pub draw_rate: Option<f64>,
     /// The names of players that results connect, group by group.
     pub components: Vec<Vec<String>>,
-    pub transitivity: Transitivity,
+    pub transitivity: Option<Transitivity>,
     pub anchor: Option<String>,
     pub average: Option<f64>,
-    /// `bootstrap` or `sandwich`.
+    /// `bootstrap`, `sandwich` or, of more than two seats without replicas, `none`.
     pub errors: &'static str,
     pub replicas: usize,
     pub skipped: Skipped,
+    /// What should be known before the numbers are trusted.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub cautions: Vec<String>,
     /// Rows and columns in the order of the players.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub crosstable: Option<Vec<Vec<Option<Meeting>>>>,
@@ -107,49 +123,72 @@ pub struct Residual {
     pub deviations: Option<f64>,
 }
 
+/// What a seat is worth.
+#[derive(Serialize)]
+pub struct SeatEffect {
+    pub seat: usize,
+    pub elo: f64,
+    pub low: Option<f64>,
+    pub high: Option<f64>,
+}
+
 impl Document {
-    /// Puts a fit into words.
-    pub fn new(fit: &Fit, uncertainty: &Uncertainty, asked: &Asked, skipped: &Skipped) -> Self {
-        let standings = fit.standings(uncertainty);
-        let mut components = vec![Vec::new(); fit.components()];
-        for standing in &standings {
-            components[standing.component].push(standing.name.clone());
+    /// Puts an answer into words.
+    pub fn new(answer: &Answer, asked: &Asked, skipped: &Skipped) -> Self {
+        let standings = answer.standings();
+        let seat_effects: Vec<SeatEffect> =
+            answer.seat_effects().into_iter().enumerate().map(seat_effect).collect();
+        let seats = seat_effects.len().max(2) as u64;
+        let games = standings.iter().map(|standing| standing.games).sum::<u64>() / seats;
+        let advantage = answer.seat_advantage();
+        let mut cautions = Vec::new();
+        if standings.iter().all(|standing| standing.draws == standing.games) {
+            cautions.push(
+                "Every game was drawn: these games show no difference, and nothing tells how large one could be."
+                    .to_string(),
+            );
         }
-        // Matrices of the fit are in the order of names, those of the document in the order of ranks.
-        let place = |standing: &Standing| {
-            fit.names().binary_search(&standing.name).expect("everybody in the standings is in the fit")
-        };
-        let order: Vec<usize> = standings.iter().map(place).collect();
-        let games = standings.iter().map(|standing| standing.games).sum::<u64>() / 2;
-        let transitivity = fit.transitivity();
         Document {
             run: None,
             complete: true,
-            unit: if fit.bouts_only() { "bout" } else { "game" },
+            game: None,
+            runs: Vec::new(),
+            unit: if answer.bouts_only() { "bout" } else { "game" },
             games,
-            players: standings.into_iter().map(|standing| player(standing, asked.shift)).collect(),
-            seat_advantage: fit.seat_advantage(),
-            seat_advantage_interval: uncertainty.seat_advantage.map(|(low, high)| [low, high]),
-            draw_rate: fit.draw_rate(),
-            components,
-            transitivity: Transitivity {
-                statistic: transitivity.likelihood_ratio / transitivity.overdispersion,
-                degrees: transitivity.degrees,
-                p_value: transitivity.p_value,
+            players: standings.iter().map(|standing| player(standing, asked.shift)).collect(),
+            seat_advantage: advantage.map(|effect| effect.elo),
+            seat_advantage_interval: advantage.and_then(|effect| effect.interval).map(|(low, high)| [low, high]),
+            errors: match asked.replicas {
+                0 if seat_effects.is_empty() => "sandwich",
+                0 => "none",
+                _ => "bootstrap",
             },
+            seat_effects,
+            draw_rate: answer.draw_rate(),
+            components: answer.components(),
+            transitivity: answer.transitivity().map(|test| Transitivity {
+                statistic: test.likelihood_ratio / test.overdispersion,
+                degrees: test.degrees,
+                p_value: test.p_value,
+            }),
             anchor: asked.anchor.clone(),
             average: asked.anchor.is_none().then_some(asked.shift),
-            errors: if asked.replicas > 0 { "bootstrap" } else { "sandwich" },
             replicas: asked.replicas,
             skipped: skipped.clone(),
-            crosstable: asked.crosstable.then(|| crosstable(fit, &order)),
-            los: asked.los.then(|| superiority(fit, uncertainty, &order)),
-            residuals: asked.residuals.then(|| residuals(fit)),
+            cautions,
+            crosstable: asked.crosstable.then(|| crosstable(answer)),
+            los: asked.los.then(|| answer.superiority()),
+            residuals: asked.residuals.then(|| residuals(answer)),
         }
     }
 }
 
-fn player(standing: Standing, shift: f64) -> Player {
+fn seat_effect((seat, effect): (usize, Effect)) -> SeatEffect {
+    let (low, high) = effect.interval.unzip();
+    SeatEffect { seat, elo: effect.elo, low, high }
+}
+
+fn player(standing: &Standing, shift: f64) -> Player {
     Player {
         rank: standing.rank,
         component: standing.component,
@@ -166,33 +205,27 @@ fn player(standing: Standing, shift: f64) -> Player {
         losses: standing.losses,
         score: standing.score.expect("everybody in a pool has games"),
         los_next: standing.los_next,
-        name: standing.name,
+        name: standing.name.clone(),
     }
 }
 
-fn crosstable(fit: &Fit, order: &[usize]) -> Vec<Vec<Option<Meeting>>> {
-    let table = fit.crosstable();
-    let cell = |one: usize, other: usize| {
-        let meeting = table[one][other];
+fn crosstable(answer: &Answer) -> Vec<Vec<Option<Meeting>>> {
+    let cell = |meeting: agon_stats::pool::Meeting| {
         let (wins, draws, losses) = (meeting.wins, meeting.draws, meeting.losses);
         (meeting.games() > 0).then_some(Meeting { wins, draws, losses })
     };
-    order.iter().map(|&one| order.iter().map(|&other| cell(one, other)).collect()).collect()
+    answer.crosstable().into_iter().map(|row| row.into_iter().map(cell).collect()).collect()
 }
 
-fn superiority(fit: &Fit, uncertainty: &Uncertainty, order: &[usize]) -> Vec<Vec<Option<f64>>> {
-    let table = fit.superiority(uncertainty);
-    order.iter().map(|&one| order.iter().map(|&other| table[one][other]).collect()).collect()
-}
-
-/// The greatest surprise first; those whose size cannot be told last.
-fn residuals(fit: &Fit) -> Vec<Residual> {
-    let mut residuals: Vec<Residual> = fit
+/// The greatest surprise first; those whose size cannot be told last. Each from the view of the one whose name comes first.
+fn residuals(answer: &Answer) -> Vec<Residual> {
+    let name = |player: usize| answer.standings()[player].name.clone();
+    let mut residuals: Vec<Residual> = answer
         .residuals()
         .into_iter()
         .map(|residual| Residual {
-            one: fit.names()[residual.one].clone(),
-            other: fit.names()[residual.other].clone(),
+            one: name(residual.one),
+            other: name(residual.other),
             games: residual.games,
             observed: residual.observed,
             expected: residual.expected,

@@ -36,6 +36,7 @@ pub fn write(document: &Document, out: &mut impl Write) -> io::Result<()> {
     }
     writeln!(out)?;
     write_facts(&facts(document), out)?;
+    document.cautions.iter().try_for_each(|caution| write_sentence(caution, out))?;
     write_crosstable(document, out)?;
     write_superiority(document, out)?;
     write_residuals(document, out)
@@ -106,11 +107,27 @@ fn cut(name: &str, room: usize) -> String {
 fn facts(document: &Document) -> Vec<(&'static str, String)> {
     let mut facts = Vec::new();
     let players = document.players.len();
+    facts.extend(document.runs.iter().map(|run| ("run", format!("{}: {}", run.run, run.standing))));
+    facts.extend(document.game.iter().map(|game| ("game", game.clone())));
     facts.push((
         "games",
         format!("{} of {players} players; the unit of evidence is the {}", document.games, document.unit),
     ));
-    facts.push((
+    if !document.seat_effects.is_empty() {
+        let effects = document.seat_effects.iter().map(|effect| match (effect.low, effect.high) {
+            (Some(low), Some(high)) => format!(
+                "seat {} {} ({} to {})",
+                effect.seat,
+                signed(effect.elo, 1),
+                signed(low, 1),
+                signed(high, 1)
+            ),
+            _ => format!("seat {} {}", effect.seat, signed(effect.elo, 1)),
+        });
+        facts.push(("seats", format!("in Elo against their mean: {}", effects.collect::<Vec<_>>().join(", "))));
+    }
+    let two_seats = document.seat_effects.is_empty();
+    facts.extend(two_seats.then(|| (
         "first seat",
         match (document.seat_advantage, document.seat_advantage_interval) {
             (Some(elo), Some([low, high])) => {
@@ -119,26 +136,29 @@ fn facts(document: &Document) -> Vec<(&'static str, String)> {
             (Some(elo), None) => format!("worth {} Elo", signed(elo, 1)),
             (None, _) => "its advantage is not in the model, or cannot be told from the ratings".to_string(),
         },
-    ));
-    facts.push(("draws", format!("{} of the games between equal players", percent(document.draw_rate))));
-    facts.push(("transitivity", match document.transitivity.p_value {
-        None => "cannot be tested: that takes several ways to compare the same players, and ten games a pairing".to_string(),
+    )));
+    let draws = document.draw_rate.map(|rate| format!("{} of the games between equal players", percent(rate)));
+    facts.extend(draws.map(|draws| ("draws", draws)));
+    let unit = document.unit;
+    facts.extend(document.transitivity.as_ref().map(|test| ("transitivity", match test.p_value {
+        None => format!("cannot be tested: that takes several ways to compare the same players, and ten {unit}s a pairing"),
         Some(p) if p < SURPRISING => format!(
             "one number a player is not enough ({}): some pairings go against the ratings, and --residuals lists them",
             probability(p)
         ),
         Some(p) => format!("nothing speaks against one number a player ({})", probability(p)),
-    }));
+    })));
     let zero = match (&document.anchor, document.average) {
         (Some(anchor), _) => format!("the rating of {anchor} is given"),
         (None, average) => format!("the mean rating is {}", average.unwrap_or(0.0)),
     };
-    let errors = match document.replicas {
-        0 => "by the sandwich formula".to_string(),
-        replicas => format!("from {replicas} resampled pools"),
+    let errors = match (document.replicas, two_seats) {
+        (0, true) => "to the ends of the 95 % interval, by the sandwich formula".to_string(),
+        (0, false) => "no formula tells them of more than two seats; --replicas 1000 does".to_string(),
+        (replicas, _) => format!("to the ends of the 95 % interval, from {replicas} resampled pools"),
     };
     facts.push(("scale", zero));
-    facts.push(("+ and -", format!("to the ends of the 95 % interval, {errors}")));
+    facts.push(("+ and -", errors));
     if document.players.iter().any(|player| player.bound.is_some()) {
         facts.push((
             "> and <",
@@ -165,12 +185,29 @@ fn probability(p: f64) -> String {
     if p < 0.0001 { "p < 0.0001".to_string() } else { format!("p = {p:.4}") }
 }
 
-fn write_crosstable(document: &Document, out: &mut impl Write) -> io::Result<()> {
+/// Who did what against whom, where that was asked for.
+pub fn write_crosstable(document: &Document, out: &mut impl Write) -> io::Result<()> {
     let Some(table) = &document.crosstable else { return Ok(()) };
-    writeln!(out, "\nwon-drawn-lost by the row against the column")?;
+    if document.seat_effects.is_empty() {
+        writeln!(out, "\nwon-drawn-lost by the row against the column")?;
+    } else {
+        writeln!(out, "\nbefore-beside-behind: places of the row against the column in games one of them won")?;
+    }
     write_matrix(document, out, |row, column| {
         let meeting = table[row][column].as_ref();
         meeting.map_or_else(String::new, |m| format!("{}-{}-{}", m.wins, m.draws, m.losses))
+    })
+}
+
+/// The row's share of the points against the column, where the crosstable was asked for.
+pub fn write_scores(document: &Document, out: &mut impl Write) -> io::Result<()> {
+    let Some(table) = &document.crosstable else { return Ok(()) };
+    writeln!(out, "\nscore of the row against the column, in %")?;
+    write_matrix(document, out, |row, column| {
+        table[row][column].as_ref().map_or_else(String::new, |meeting| {
+            let games = meeting.wins + meeting.draws + meeting.losses;
+            format!("{:.1}", 100.0 * (meeting.wins as f64 + 0.5 * meeting.draws as f64) / games as f64)
+        })
     })
 }
 

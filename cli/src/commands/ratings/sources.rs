@@ -36,12 +36,6 @@ pub fn read(pgn: &[PathBuf], csv: &[PathBuf]) -> anyhow::Result<Reading> {
     let sources: Vec<(&PathBuf, Format)> = (pgn.iter().map(|path| (path, Format::Pgn)))
         .chain(csv.iter().map(|path| (path, Format::Csv)))
         .collect();
-    if sources.is_empty() {
-        return Err(WrongCall(
-            "say what to rate: --pgn FILE... or --csv FILE...; - is standard input".into(),
-        )
-        .into());
-    }
     refuse_twice(&sources)?;
     let mut reading = Reading::default();
     let progress = Progress::new();

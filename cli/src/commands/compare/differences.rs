@@ -1,0 +1,110 @@
+//! What two specs say differently, key by key, in words.
+
+use agon_arena::Spec;
+use agon_arena::settings::{Domain, OptionInfo};
+use agon_arena::spec::{Format, Openings, Plan, SpecPlayer};
+use agon_games::GAMES;
+use serde::Serialize;
+
+use super::super::games::limit_text;
+use super::super::runs::Counted;
+
+/// Something that two specs say differently.
+#[derive(Serialize)]
+pub struct Difference {
+    /// What it is.
+    pub what: String,
+    /// What the first says.
+    pub first: String,
+    /// What the second says.
+    pub second: String,
+}
+
+/// What two runs were asked to do differently.
+pub fn differences(first: &Counted, second: &Counted) -> Vec<Difference> {
+    let mut found = Found(Vec::new());
+    found.compare("build", &first.run.build, &second.run.build);
+    let (one, other) = (&first.spec, &second.spec);
+    found.compare("game", &one.game.to_string(), &other.game.to_string());
+    found.compare("seed", &one.seed.to_string(), &other.seed.to_string());
+    found.compare("normalise", &one.normalise.to_string(), &other.normalise.to_string());
+    if one.openings != other.openings {
+        let (one, other) = (openings(&one.openings), openings(&other.openings));
+        let both = if one == other { " of other lines" } else { "" };
+        found.0.push(Difference { what: "openings".to_string(), first: one, second: other + both });
+    }
+    found.compare("tournament", &plan(one), &plan(other));
+    for player in &one.players {
+        if let Some(changed) = other.players.iter().find(|known| known.name == player.name) {
+            found.player(player, changed, features(one));
+        }
+    }
+    found.0
+}
+
+struct Found(Vec<Difference>);
+
+impl Found {
+    fn compare(&mut self, what: &str, first: &str, second: &str) {
+        if first != second {
+            let (what, first, second) = (what.to_string(), first.to_string(), second.to_string());
+            self.0.push(Difference { what, first, second });
+        }
+    }
+
+    fn player(&mut self, one: &SpecPlayer, other: &SpecPlayer, features: Vec<&str>) {
+        let what = |key: &str| format!("{} of {}", key, one.name);
+        self.compare(&what("limit"), &limit_text(one.limit), &limit_text(other.limit));
+        let (first, second) = (one.config.algorithm, other.config.algorithm);
+        self.compare(&what("algorithm"), first.name, second.name);
+        if first.name == second.name {
+            for option in first.options {
+                let value = |player: &SpecPlayer| setting(player, option);
+                self.compare(&what(option.name), &value(one), &value(other));
+            }
+        }
+        for (feature, (first, second)) in
+            features.into_iter().zip(one.config.weights.iter().zip(&other.config.weights))
+        {
+            self.compare(&what(feature), &first.to_string(), &second.to_string());
+        }
+    }
+}
+
+fn setting(player: &SpecPlayer, option: &OptionInfo) -> String {
+    let (settings, name) = (&player.config.settings, option.name);
+    match option.domain {
+        Domain::Whole { .. } => settings.whole(name).to_string(),
+        Domain::Number { .. } => settings.number(name).to_string(),
+        Domain::Flag => settings.flag(name).to_string(),
+        Domain::Word(_) => settings.word(name).to_string(),
+        Domain::Words(_) => settings.words(name).join(" "),
+    }
+}
+
+/// The names of the features of a spec's game.
+fn features(spec: &Spec) -> Vec<&'static str> {
+    let info = GAMES.iter().find(|info| info.name == spec.game.name());
+    info.map_or_else(Vec::new, |info| info.features.iter().map(|feature| feature.name).collect())
+}
+
+fn openings(openings: &Openings) -> String {
+    match openings {
+        Openings::None => "none".to_string(),
+        Openings::Random { plies } => format!("{plies} random plies"),
+        Openings::Lines(lines) => format!("a file of {}", lines.len()),
+    }
+}
+
+fn plan(spec: &Spec) -> String {
+    match &spec.plan {
+        Plan::Tournament(Format::RoundRobin { bouts }) => format!("round-robin, {bouts} bouts a pairing"),
+        Plan::Tournament(Format::Gauntlet { hero, bouts }) => {
+            format!("gauntlet of {}, {bouts} bouts a pairing", spec.players[*hero].name)
+        }
+        Plan::Tournament(Format::Sprt(test)) => {
+            format!("sequential test of {} against {}", test.bounds[0], test.bounds[1])
+        }
+        Plan::Probe(_) => "probe".to_string(),
+    }
+}

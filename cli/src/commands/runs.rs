@@ -1,0 +1,92 @@
+//! Runs of a dataset as the commands that ask for results take them: found, counted, and told in a line.
+
+use std::num::NonZeroUsize;
+use std::path::Path;
+
+use agon_analysis::results::{Results, results};
+use agon_analysis::{Dataset, Run};
+use agon_arena::Spec;
+use agon_coordinator::store::RunState;
+use serde::Serialize;
+
+use crate::fail::WrongCall;
+
+/// A run with its results.
+pub struct Counted {
+    /// The run.
+    pub run: Run,
+    /// Its spec.
+    pub spec: Spec,
+    /// Its results.
+    pub results: Results,
+}
+
+/// A run as the output tells it.
+#[derive(Serialize, Clone)]
+pub struct Told {
+    /// Its id.
+    pub run: String,
+    /// Whether everything was played that was asked for.
+    pub complete: bool,
+    /// Bouts that count.
+    pub bouts: u64,
+    /// How many its schedule has.
+    pub scheduled: u64,
+    /// How far it is, in words.
+    #[serde(skip)]
+    pub standing: String,
+}
+
+/// Reads the results of runs, each once, in the order in which they are asked for.
+pub fn read(data: &Path, asked: &[String], threads: NonZeroUsize) -> anyhow::Result<Vec<Counted>> {
+    let dataset = Dataset::open(data)?;
+    let mut runs: Vec<Counted> = Vec::new();
+    for asked in asked {
+        let run = dataset.find(asked)?;
+        if runs.iter().any(|known| known.run.id == run.id) {
+            return Err(
+                WrongCall(format!("{} is given twice; its bouts would count twice", run.id)).into()
+            );
+        }
+        let spec = run.spec()?;
+        let results = results(&dataset, &run, &spec, threads)?;
+        runs.push(Counted { run, spec, results });
+    }
+    Ok(runs)
+}
+
+impl Counted {
+    /// How the output tells it.
+    pub fn told(&self) -> Told {
+        let Counted { run, results, .. } = self;
+        Told {
+            run: run.id.clone(),
+            complete: run.is_complete(),
+            bouts: results.tally.bouts(),
+            scheduled: run.bouts,
+            standing: standing(run, results.found),
+        }
+    }
+}
+
+/// How far a run is, in words, where so many of its bouts were found.
+pub fn standing(run: &Run, found: u64) -> String {
+    let total = run.bouts;
+    let mut text = match run.state {
+        RunState::Done => format!("all {total} bouts"),
+        RunState::Decided => format!("decided with {found} of at most {total} bouts"),
+        RunState::Cancelled => format!("cancelled, unfinished: {found} of {total} bouts"),
+        RunState::Running | RunState::Paused => format!("unfinished: {found} of {total} bouts"),
+    };
+    for (count, what) in [(run.failed, "failed"), (run.voided.len() as u64, "void")] {
+        if count > 0 {
+            text.push_str(&format!(", {count} {what}"));
+        }
+    }
+    text
+}
+
+/// How many threads a command uses where nobody says.
+pub fn cores() -> NonZeroUsize {
+    std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN)
+}

@@ -1,0 +1,85 @@
+//! The results of games alone: who sat where and what each seat got, batch after batch, without a copy of any text.
+
+use arrow::array::{Int32Array, ListArray, RecordBatch, StringArray, UInt16Array, UInt64Array};
+use parquet::arrow::arrow_reader::ParquetRecordBatchReader;
+use parquet::file::reader::ChunkReader;
+
+use super::{Lists, ReadError, check_pages, open, required, select};
+use crate::schema::Table;
+
+/// The columns that results are.
+const COLUMNS: [&str; 4] = ["bout", "game", "players", "payoffs"];
+
+/// Rows of a batch: large batches cost memory, small ones time.
+const BATCH: usize = 8192;
+
+/// The results of a part of `games`, batch after batch in the order of bout and game. The part is checked against the digest
+/// of its pages first. A damaged directory may make it panic.
+pub fn stream_results(source: impl ChunkReader + 'static) -> Result<Results, ReadError> {
+    let part = open(&source, Table::Games)?;
+    check_pages(&source, part.metadata().file_metadata())?;
+    Ok(Results(select(source, part, &COLUMNS)?.with_batch_size(BATCH).build()?))
+}
+
+/// The results of a part, see [`stream_results`].
+pub struct Results(ParquetRecordBatchReader);
+
+impl Iterator for Results {
+    type Item = Result<ResultBatch, ReadError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        Some(self.0.next()?.map_err(ReadError::from).and_then(|batch| ResultBatch::new(&batch)))
+    }
+}
+
+/// Some results.
+pub struct ResultBatch {
+    bouts: UInt64Array,
+    games: UInt16Array,
+    players: ListArray,
+    names: StringArray,
+    payoffs: ListArray,
+    numbers: Int32Array,
+}
+
+impl ResultBatch {
+    fn new(batch: &RecordBatch) -> Result<ResultBatch, ReadError> {
+        let players = required::<ListArray>(batch, "players", "a list")?;
+        let payoffs = required::<ListArray>(batch, "payoffs", "a list")?;
+        Ok(ResultBatch {
+            bouts: required::<UInt64Array>(batch, "bout", "u64")?.clone(),
+            games: required::<UInt16Array>(batch, "game", "u16")?.clone(),
+            names: Lists::<StringArray>::new(players, "players", "string")?.elements.clone(),
+            players: players.clone(),
+            numbers: Lists::<Int32Array>::new(payoffs, "payoffs", "i32")?.elements.clone(),
+            payoffs: payoffs.clone(),
+        })
+    }
+
+    /// How many games there are.
+    pub fn len(&self) -> usize {
+        self.bouts.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.bouts.is_empty()
+    }
+
+    /// The bout and the number of a game.
+    pub fn place(&self, row: usize) -> (u64, u16) {
+        (self.bouts.value(row), self.games.value(row))
+    }
+
+    /// The names of a game's players, by seat.
+    pub fn players(&self, row: usize) -> impl Iterator<Item = &str> {
+        let offsets = self.players.value_offsets();
+        (offsets[row] as usize..offsets[row + 1] as usize).map(|element| self.names.value(element))
+    }
+
+    /// What each seat got.
+    pub fn payoffs(&self, row: usize) -> &[i32] {
+        let offsets = self.payoffs.value_offsets();
+        &self.numbers.values()[offsets[row] as usize..offsets[row + 1] as usize]
+    }
+}
