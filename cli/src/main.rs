@@ -79,6 +79,8 @@ enum Command {
     Drain(commands::cluster::workers::OneWorker),
     /// Read what was written down about workers and runs
     Audit(commands::cluster::audit::Audit),
+    /// Say how the players of a run search and prune
+    Pruning(commands::pruning::PruningOfRun),
     /// List the games of a run, show one, or write them for other programs
     Games(commands::games::Games),
     /// Check a dataset: every bout once, every game complete and legal
@@ -124,6 +126,7 @@ fn main() -> ExitCode {
         Command::Trust(command) => command.trust(),
         Command::Drain(command) => command.drain(),
         Command::Audit(command) => command.run(),
+        Command::Pruning(command) => command.run(),
         Command::Games(command) => command.run(),
         Command::Verify(command) => command.run(),
         Command::Replay(command) => command.run(),
