@@ -15,6 +15,7 @@ pub mod perft;
 pub mod play;
 pub mod player;
 pub mod position;
+pub mod pruning;
 pub mod ratings;
 pub mod replay;
 pub mod report;
