@@ -14,7 +14,7 @@ use agon_arena::Spec;
 use agon_arena::spec::Plan;
 use agon_coordinator::store::RunState;
 use agon_records::Table;
-use agon_stats::sprt::{BoutResult, Bounds, Fold};
+use agon_stats::sprt::{Bounds, BoutResult, Fold};
 use agon_stats::tournament::{Game, Tally, pair_score};
 
 use crate::dataset::{Dataset, DatasetError, Part, Run};
@@ -99,7 +99,11 @@ pub fn fold(dataset: &Dataset, run: &Run, spec: &Spec, bounds: Bounds) -> Result
         holes += expected.saturating_sub(fold.prefix());
     }
     if holes > run.failed {
-        let reason = format!("{holes} of the first {} bouts are missing, and {} failed", fold.prefix().max(expected), run.failed);
+        let reason = format!(
+            "{holes} of the first {} bouts are missing, and {} failed",
+            fold.prefix().max(expected),
+            run.failed
+        );
         return Err(DatasetError::NotWhole { run: run.id.clone(), reason });
     }
     Ok(fold)
@@ -138,7 +142,8 @@ fn scan(
     let parts = parts(dataset, run, spec)?;
     let names = Names::new(spec);
     let next = AtomicUsize::new(0);
-    let collected = Mutex::new(Collected { kinds: vec![HashMap::new(); lengths.len()], ..Collected::default() });
+    let collected =
+        Mutex::new(Collected { kinds: vec![HashMap::new(); lengths.len()], ..Collected::default() });
     std::thread::scope(|scope| {
         for _ in 0..threads.get().min(parts.len()) {
             scope.spawn(|| {

@@ -82,8 +82,7 @@ mod tests {
             for part in 0..8 {
                 let first = below(&mut random, 40) as u64;
                 let range = first..=first + below(&mut random, 6) as u64;
-                let known: Vec<usize> =
-                    range.clone().filter_map(|bout| owners.get(&bout).copied()).collect();
+                let known: Vec<usize> = range.clone().filter_map(|bout| owners.get(&bout).copied()).collect();
                 match spans.add_range(range.clone(), part) {
                     Some(owner) => assert!(known.contains(&owner)),
                     None => {

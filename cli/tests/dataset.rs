@@ -1,10 +1,13 @@
-//! `agon verify` and `agon replay` as a person or a program meets them: answers and exit codes.
+//! `agon verify`, `agon replay` and `agon report` as a person or a program meets them: answers and exit codes.
 
 #![allow(clippy::unwrap_used, reason = "in a test a panic is the report")]
 
 #[path = "../../analysis/tests/checks/world.rs"]
 #[allow(dead_code, reason = "the tests of the library use all of it")]
 mod world;
+
+#[path = "dataset/report.rs"]
+mod report;
 
 use std::process::Command;
 

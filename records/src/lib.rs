@@ -24,8 +24,8 @@ pub use check::{RowFault, check_bout, check_game, check_probe};
 pub use digest::content_digest;
 pub use groups::{Batch, Groups, Lists, Names};
 pub use read::{
-    ReadError, ResultBatch, Results, Rows, Wanted, read_batches, read_games, read_moves, read_probes, stream_games,
-    stream_moves, stream_results,
+    ReadError, ResultBatch, Results, Rows, Wanted, read_batches, read_games, read_moves, read_probes,
+    stream_games, stream_moves, stream_results,
 };
 pub use rows::{BoutRows, GameHead, GameRow, LimitKind, MoveRow, ProbeRow, RowError, SearchColumns};
 pub use schema::{SCHEMA_VERSION, Table};

@@ -228,7 +228,8 @@ impl Report {
         let Settings { replicas, seed, threads } = *settings;
         let asked = pruning::Settings { replicas: replicas.get(), seed, threads };
         let pruning = pruning::pruning(dataset, run, asked)?;
-        let survey = survey::survey(dataset, run, &names, &mut |count| watch(&format!("{count} games or searches")))?;
+        let survey =
+            survey::survey(dataset, run, &names, &mut |count| watch(&format!("{count} games or searches")))?;
         watch("boards");
         let mut moments = Vec::new();
         for place in &survey.turning_points {
@@ -262,7 +263,12 @@ impl Report {
             moments,
             reproduction: Reproduction {
                 spec: run.source.text.clone(),
-                files: run.source.files.iter().map(|(name, text)| (name.clone(), text.len() as u64)).collect(),
+                files: run
+                    .source
+                    .files
+                    .iter()
+                    .map(|(name, text)| (name.clone(), text.len() as u64))
+                    .collect(),
                 digest: run.digest.clone(),
                 build: run.build.clone(),
                 played_by: survey.builds,

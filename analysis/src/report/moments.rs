@@ -128,7 +128,10 @@ impl Candidates {
             }
         }
         places.sort_by(|one, other| {
-            other.steps.total_cmp(&one.steps).then_with(|| (one.bout, one.game).cmp(&(other.bout, other.game)))
+            other
+                .steps
+                .total_cmp(&one.steps)
+                .then_with(|| (one.bout, one.game).cmp(&(other.bout, other.game)))
         });
         let mut chosen: Vec<Place> = Vec::new();
         for place in places {
@@ -239,7 +242,8 @@ mod tests {
     #[test]
     fn the_largest_falls_are_told_once_a_bout() {
         let fall = |bout: u64, size: f64| recording(bout, &[-1, 1], &[size, 0.0, -size, 0.0, -size]);
-        let games: Vec<Recording> = [3.0, 9.0, 1.0, 7.0, 8.0].into_iter().zip(0..).map(|(size, bout)| fall(bout, size)).collect();
+        let games: Vec<Recording> =
+            [3.0, 9.0, 1.0, 7.0, 8.0].into_iter().zip(0..).map(|(size, bout)| fall(bout, size)).collect();
         assert_eq!(best(&games), [(1, 0), (4, 0), (3, 0)]);
         assert_eq!(best(&[fall(2, 3.0), fall(2, 4.0), fall(5, 1.0)]), [(2, 0), (5, 0)]);
     }
@@ -258,7 +262,10 @@ mod tests {
     fn a_proven_loss_is_the_deepest_fall() {
         let loss = -99_999.0;
         let scores = [5.0, 0.0, loss];
-        assert_eq!(best(&[recording(0, &[-1, 1], &scores), recording(1, &[-1, 1], &[6.0, 0.0, -1.0, 0.0, -2.0])]), [(0, 0), (1, 0)]);
+        assert_eq!(
+            best(&[recording(0, &[-1, 1], &scores), recording(1, &[-1, 1], &[6.0, 0.0, -1.0, 0.0, -2.0])]),
+            [(0, 0), (1, 0)]
+        );
     }
 
     #[test]

@@ -14,6 +14,8 @@ pub(super) struct Section {
     pub id: &'static str,
     /// What it is about.
     pub title: &'static str,
+    /// Whether it needs the whole width.
+    pub full: bool,
     /// Its markup.
     pub body: String,
 }
@@ -43,15 +45,16 @@ pub(super) fn page(report: &Report) -> String {
         .collect();
     let bodies: String = sections
         .iter()
-        .map(|Section { id, title, body }| {
-            format!("<section id=\"{id}\">\n<h2>{}</h2>\n{body}\n</section>\n", escape(title))
+        .map(|Section { id, title, full, body }| {
+            let class = if *full { " class=\"full\"" } else { "" };
+            format!("<section id=\"{id}\"{class}>\n<h2>{}</h2>\n{body}\n</section>\n", escape(title))
         })
         .collect();
     format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
          <title>{title}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n<main>\n{first}\
-         <nav aria-label=\"Sections\">{links}</nav>\n{bodies}\
+         <nav aria-label=\"Sections\">{links}</nav>\n<div class=\"sections\">\n{bodies}</div>\n\
          <footer>Made by agon {version} from the dataset of {title}. Intervals are of 95 %, from resampled bouts or \
          positions unless another way is named.</footer>\n</main>\n</body>\n</html>\n",
         title = escape(&report.run),
@@ -96,7 +99,8 @@ fn facts(report: &Report) -> String {
             facts.push((name, count.to_string()));
         }
     }
-    facts.push(("Submitted", utc(report.submitted_us).replace('T', " ").replace('Z', " UTC")));
+    // To the minute.
+    facts.push(("Submitted, UTC", utc(report.submitted_us).replace('T', " ").chars().take(16).collect()));
     let facts: String = facts
         .iter()
         .map(|(name, value)| format!("<div><dt>{name}</dt><dd>{}</dd></div>", escape(value)))

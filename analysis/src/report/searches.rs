@@ -1,5 +1,7 @@
 //! The sections on searches: nodes by depth, what pruning saved, time, depth by ply.
 
+use agon_stats::branching::fitted_branching_factor;
+
 use super::page::{Column, Section, figure, paragraph, table};
 use super::sections::rest;
 use super::survey::Effort;
@@ -23,10 +25,18 @@ pub(super) fn ratios(report: &Report) -> Option<Section> {
         text: fixed(ratio.ratio, 3),
     };
     let rows: Vec<Row> = shown.iter().take(MOST_ROWS).map(row).collect();
-    let words: Vec<String> =
-        shown.iter().take(MOST_ROWS).map(|ratio| format!("{} to {} {}", ratio.a, ratio.b, fixed(ratio.ratio, 3))).collect();
+    let words: Vec<String> = shown
+        .iter()
+        .take(MOST_ROWS)
+        .map(|ratio| format!("{} to {} {}", ratio.a, ratio.b, fixed(ratio.ratio, 3)))
+        .collect();
     let alternative = format!("Ratios of nodes to depth {depth} at the same positions: {}", words.join("; "));
-    let axis = Axis { label: "nodes of the first for one node of the second", log: true, whole: false, mark: Some(1.0) };
+    let axis = Axis {
+        label: "nodes of the first for one node of the second",
+        log: true,
+        whole: false,
+        mark: Some(1.0),
+    };
     let caption = format!(
         "Geometric means of the ratios of nodes of depth {depth} at the same positions, with intervals of 95 % from resampled positions. Left of one the first player needs fewer.{}",
         rest(shown.len(), MOST_ROWS, "pairs")
@@ -55,7 +65,7 @@ pub(super) fn ratios(report: &Report) -> Option<Section> {
         .collect();
     let numbers = table("Ratios of nodes at every depth that both completed", &columns, &cells);
     let body = figure(&svg::intervals(&rows, axis, &alternative), &caption, &numbers);
-    Some(Section { id: "ratios", title: "Nodes against each other", body })
+    Some(Section { id: "ratios", title: "Nodes against each other", full: false, body })
 }
 
 /// Nodes by depth with the uniform trees of the fitted b*.
@@ -64,31 +74,28 @@ pub(super) fn depths(report: &Report) -> Option<Section> {
     if by_depth.is_empty() {
         return None;
     }
-    let line = |player: &PlayerPruning| {
-        let points: Vec<(f64, f64)> = by_depth
+    let mut lines = Vec::new();
+    let mut factors = Vec::new();
+    for PlayerPruning { player, .. } in &report.pruning.players {
+        let depths: Vec<(u32, f64, f64)> = by_depth
             .iter()
-            .filter(|row| row.player == player.player)
-            .map(|row| (row.depth as f64, row.nodes.value))
+            .filter(|row| row.player == *player)
+            .map(|row| (row.depth as u32, row.nodes.value, row.searches as f64))
             .collect();
-        let deepest = points.iter().map(|point| point.0 as u32).max().unwrap_or(0);
-        let shallowest = points.iter().map(|point| point.0 as u32).min().unwrap_or(0);
-        let fit = player.ebf.map_or(Vec::new(), |branching| {
-            (shallowest..=deepest).map(|depth| (f64::from(depth), uniform_tree(branching.value, depth))).collect()
-        });
-        Line { name: player.player.clone(), points, band: Vec::new(), fit }
-    };
-    let lines: Vec<Line> =
-        report.pruning.players.iter().map(line).filter(|line| !line.points.is_empty()).collect();
-    let branching = |player: &PlayerPruning| {
-        player.ebf.map(|branching| format!("{} {}", player.player, fixed(branching.value, 2)))
-    };
-    let factors: Vec<String> = report.pruning.players.iter().filter_map(branching).collect();
-    let alternative = format!("Nodes by depth on a logarithmic scale; effective branching factors: {}", factors.join("; "));
+        let Some(branching) = fitted_branching_factor(&depths) else { continue };
+        factors.push(format!("{player} {}", fixed(branching, 2)));
+        let points = depths.iter().map(|&(depth, nodes, _)| (f64::from(depth), nodes)).collect();
+        let fit =
+            depths.iter().map(|&(depth, ..)| (f64::from(depth), uniform_tree(branching, depth))).collect();
+        lines.push(Line { name: player.clone(), points, band: Vec::new(), fit });
+    }
+    let alternative =
+        format!("Nodes by depth on a logarithmic scale; fitted branching factors: {}", factors.join("; "));
     let depth = Axis { label: "depth", log: false, whole: true, mark: None };
     let nodes = Axis { label: "nodes of the depth alone, mean", log: true, whole: false, mark: None };
     let chart = svg::lines(&lines[..lines.len().min(MOST_LINES)], depth, nodes, &alternative);
     let caption = format!(
-        "Dots are mean nodes of each completed depth; lines are uniform trees with the player's effective branching factor b*. Depths that only some searches completed are of easier positions.{}",
+        "Dots are mean nodes of each completed depth; lines are the uniform trees of 1 + b* + ... + b*^depth nodes that come nearest to them, a depth counting by its searches. Depths that only some searches completed are of easier positions.{}",
         rest(lines.len(), MOST_LINES, "players")
     );
     let columns = [
@@ -112,9 +119,9 @@ pub(super) fn depths(report: &Report) -> Option<Section> {
         .collect();
     let mut body = figure(&chart, &caption, &table("Nodes by depth", &columns, &rows));
     if !factors.is_empty() {
-        body.push_str(&paragraph(&format!("b*: {}.", factors.join(", "))));
+        body.push_str(&paragraph(&format!("Fitted b*: {}.", factors.join(", "))));
     }
-    Some(Section { id: "depths", title: "Nodes against depth", body })
+    Some(Section { id: "depths", title: "Nodes against depth", full: false, body })
 }
 
 /// The nodes of a uniform tree: 1 + b + ... + b^depth.
@@ -127,7 +134,12 @@ pub(super) fn pruning(report: &Report) -> Option<Section> {
     let players = &report.pruning.players;
     if players.iter().all(|player| player.mean_depth.is_none()) {
         let why = "No player searched by depth, so that there is nothing to say of pruning.";
-        return Some(Section { id: "pruning", title: "What pruning saved", body: paragraph(why) });
+        return Some(Section {
+            id: "pruning",
+            title: "What pruning saved",
+            full: true,
+            body: paragraph(why),
+        });
     }
     let mut charts = String::new();
     for (measure, label, caption) in [
@@ -139,7 +151,7 @@ pub(super) fn pruning(report: &Report) -> Option<Section> {
         (
             |player| player.vs_minimal,
             "leaves for one leaf of the minimal tree",
-            "Leaves against the fewest that can prove the value of a uniform tree of the same width and depth. One is perfect; below it, a table or the depth's own luck saved more.",
+            "Leaves against the fewest that can prove the value of a uniform tree of the same width and depth. One is perfect; below it, the table or an uneven tree saved more.",
         ),
     ] {
         let rows: Vec<Row> = players
@@ -183,7 +195,7 @@ pub(super) fn pruning(report: &Report) -> Option<Section> {
         };
         body.push_str(&paragraph(&sentence(&format!("{name}{}", note.note))));
     }
-    Some(Section { id: "pruning", title: "What pruning saved", body })
+    Some(Section { id: "pruning", title: "What pruning saved", full: true, body })
 }
 
 /// The first letter large and a full stop at the end.
@@ -199,14 +211,16 @@ fn measures(players: &[PlayerPruning]) -> String {
     let columns = [
         ("player", Column::Word),
         ("depth", Column::Number),
-        ("b*", Column::Number),
+        ("mean b*", Column::Number),
         ("growth", Column::Number),
         ("first move cuts", Column::Number),
         ("table hits", Column::Number),
         ("of full width", Column::Number),
         ("of minimal tree", Column::Number),
     ];
-    let cell = |value: Option<Interval>, text: fn(f64) -> String| value.map_or("-".to_string(), |value| text(value.value));
+    let cell = |value: Option<Interval>, text: fn(f64) -> String| {
+        value.map_or("-".to_string(), |value| text(value.value))
+    };
     let rows: Vec<Vec<String>> = players
         .iter()
         .map(|player| {
@@ -223,7 +237,7 @@ fn measures(players: &[PlayerPruning]) -> String {
         })
         .collect();
     table(
-        "Mean depth; effective branching factor; growth of nodes from depth to depth; cutoffs by the first move; table hits; ratios to the full width and to the minimal tree",
+        "Mean completed depth; mean effective branching factor b* of single searches; growth of nodes from depth to depth; cutoffs by the first move; table hits; ratios to the full width and to the minimal tree",
         &columns,
         &rows,
     )
@@ -276,8 +290,12 @@ pub(super) fn time(report: &Report) -> Option<Section> {
             three(milliseconds(worst.most_overshoot_us as f64))
         ),
     };
-    let body = format!("{}{}", paragraph(&overshoot), figure(&svg::intervals(&rows, axis, &alternative), &caption, &numbers));
-    Some(Section { id: "time", title: "Time and overshoot", body })
+    let body = format!(
+        "{}{}",
+        paragraph(&overshoot),
+        figure(&svg::intervals(&rows, axis, &alternative), &caption, &numbers)
+    );
+    Some(Section { id: "time", title: "Time and overshoot", full: true, body })
 }
 
 fn time_cells(effort: &Effort) -> Vec<String> {
@@ -302,35 +320,47 @@ fn time_cells(effort: &Effort) -> Vec<String> {
     ]
 }
 
+/// Plies with fewer searches than the busiest has, divided by this, are not drawn.
+const RARE: u64 = 50;
+
 /// Mean depth by ply.
 pub(super) fn depth_by_ply(report: &Report) -> Option<Section> {
     // The positions of a probe are no games that could be followed.
     if report.question == Question::Probe || report.lengths.is_none() {
         return None;
     }
-    let line = |effort: &Effort| Line {
-        name: effort.player.clone(),
-        points: effort.depth_by_ply.iter().map(|&(ply, depth, _)| (ply, depth)).collect(),
-        band: Vec::new(),
-        fit: Vec::new(),
+    let line = |effort: &Effort| {
+        // The mean of a handful of searches is noise.
+        let least = effort.depth_by_ply.iter().map(|point| point.2).max().unwrap_or(0) / RARE;
+        let points = effort.depth_by_ply.iter().filter(|point| point.2 > least);
+        Line {
+            name: effort.player.clone(),
+            points: points.map(|&(ply, depth, _)| (ply, depth)).collect(),
+            band: Vec::new(),
+            fit: Vec::new(),
+        }
     };
     let lines: Vec<Line> = report.efforts.iter().map(line).filter(|line| !line.points.is_empty()).collect();
     if lines.is_empty() {
         return None;
     }
-    let mean = |effort: &Effort| {
-        effort.mean_depth.map(|depth| format!("{} {}", effort.player, fixed(depth, 1)))
-    };
+    let mean =
+        |effort: &Effort| effort.mean_depth.map(|depth| format!("{} {}", effort.player, fixed(depth, 1)));
     let means: Vec<String> = report.efforts.iter().filter_map(mean).collect();
     let alternative = format!("Mean completed depth by ply; over all plies: {}", means.join("; "));
     let ply = Axis { label: "ply", log: false, whole: true, mark: None };
     let depth = Axis { label: "mean completed depth", log: false, whole: false, mark: None };
     let chart = svg::lines(&lines[..lines.len().min(MOST_LINES)], ply, depth, &alternative);
     let caption = format!(
-        "How deep searches went as games went on. Late plies are of few, long games.{}",
+        "How deep searches went as games went on. Plies with less than a fiftieth of the searches of the busiest ply are not drawn.{}",
         rest(lines.len(), MOST_LINES, "players")
     );
-    let columns = [("player", Column::Word), ("ply", Column::Number), ("mean depth", Column::Number), ("searches", Column::Number)];
+    let columns = [
+        ("player", Column::Word),
+        ("ply", Column::Number),
+        ("mean depth", Column::Number),
+        ("searches", Column::Number),
+    ];
     let mut rows = Vec::new();
     for effort in &report.efforts {
         let step = effort.depth_by_ply.len().div_ceil(12).max(1);
@@ -339,7 +369,7 @@ pub(super) fn depth_by_ply(report: &Report) -> Option<Section> {
         }
     }
     let body = figure(&chart, &caption, &table("Mean depth at some plies", &columns, &rows));
-    Some(Section { id: "plies", title: "Depth by ply", body })
+    Some(Section { id: "plies", title: "Depth by ply", full: false, body })
 }
 
 fn interval_text(interval: &Interval, text: impl Fn(f64) -> String) -> String {

@@ -17,17 +17,34 @@ pub(super) fn test(report: &Report) -> Option<Section> {
     let test = report.test.as_ref()?;
     let pairs = test.pairs;
     let rows = vec![
-        vec!["hypotheses".to_string(), format!("{} or {} {} Elo", signed(test.bounds[0], 1), signed(test.bounds[1], 1), test.model)],
+        vec![
+            "hypotheses".to_string(),
+            format!("{} or {} {} Elo", signed(test.bounds[0], 1), signed(test.bounds[1], 1), test.model),
+        ],
         vec!["error rates".to_string(), format!("alpha {}, beta {}", test.alpha, test.beta)],
-        vec!["log-likelihood ratio".to_string(), format!("{} between {} and {}", signed(test.llr, 2), signed(test.lower, 2), signed(test.upper, 2))],
+        vec![
+            "log-likelihood ratio".to_string(),
+            format!(
+                "{} between {} and {}",
+                signed(test.llr, 2),
+                signed(test.lower, 2),
+                signed(test.upper, 2)
+            ),
+        ],
         vec!["bouts looked at".to_string(), test.looked_at.to_string()],
         vec!["bouts by score 0, 1/2, 1, 3/2, 2".to_string(), pairs.map(|count| count.to_string()).join(", ")],
-        vec!["difference".to_string(), test.elo.map_or("not known".to_string(), |elo| format!("{} Elo{}", signed(elo.value, 1), ends(&elo, 1)))],
+        vec![
+            "difference".to_string(),
+            test.elo.map_or("not known".to_string(), |elo| {
+                format!("{} Elo{}", signed(elo.value, 1), ends(&elo, 1))
+            }),
+        ],
         vec![format!("{} is stronger", test.player), test.los.map_or("not known".to_string(), likelihood)],
     ];
     let columns = [("", Column::Word), ("value", Column::Words)];
-    let caption = "The test looks at the bouts in the order of the schedule and stops at the first that decides";
-    Some(Section { id: "test", title: "The test", body: table(caption, &columns, &rows) })
+    let caption =
+        "The test looks at the bouts in the order of the schedule and stops at the first that decides";
+    Some(Section { id: "test", title: "The test", full: true, body: table(caption, &columns, &rows) })
 }
 
 /// Ratings with intervals.
@@ -36,7 +53,7 @@ pub(super) fn ratings(report: &Report) -> Option<Section> {
         return None;
     }
     let body = told(&report.ratings, rated);
-    Some(Section { id: "ratings", title: "Ratings", body })
+    Some(Section { id: "ratings", title: "Ratings", full: false, body })
 }
 
 fn rated(ratings: &Ratings) -> String {
@@ -49,11 +66,16 @@ fn rated(ratings: &Ratings) -> String {
         text: elo_text(player),
     };
     let shown: Vec<Row> = ratings.players.iter().take(MOST_ROWS).map(row).collect();
-    let alternative: Vec<String> =
-        ratings.players.iter().take(MOST_ROWS).map(|player| format!("{} {}", player.name, elo_text(player))).collect();
+    let alternative: Vec<String> = ratings
+        .players
+        .iter()
+        .take(MOST_ROWS)
+        .map(|player| format!("{} {}", player.name, elo_text(player)))
+        .collect();
     let alternative = format!("Ratings in Elo with intervals of 95 %: {}", alternative.join("; "));
     let chart = svg::intervals(&shown, ELO, &alternative);
-    let mut caption = format!("Ratings with intervals of 95 %, from {} resampled tournaments.", ratings.replicas);
+    let mut caption =
+        format!("Ratings with intervals of 95 %, from {} resampled tournaments.", ratings.replicas);
     if ratings.players.iter().any(|player| player.bound.is_some()) {
         caption.push_str(" Who won or lost every game has only a bound.");
     }
@@ -113,7 +135,11 @@ fn elo_text(player: &Rated) -> String {
 fn facts(ratings: &Ratings) -> Vec<String> {
     let mut facts = Vec::new();
     if let Some(advantage) = &ratings.seat_advantage {
-        facts.push(format!("To move first is worth {} Elo{}.", signed(advantage.value, 0), ends(advantage, 0)));
+        facts.push(format!(
+            "To move first is worth {} Elo{}.",
+            signed(advantage.value, 0),
+            ends(advantage, 0)
+        ));
     }
     if !ratings.seat_effects.is_empty() {
         let effects: Vec<String> = ratings
@@ -122,13 +148,18 @@ fn facts(ratings: &Ratings) -> Vec<String> {
             .enumerate()
             .map(|(seat, effect)| format!("seat {seat} {}{}", signed(effect.value, 0), ends(effect, 0)))
             .collect();
-        facts.push(format!("What a seat is worth in Elo against the mean of all seats: {}.", effects.join(", ")));
+        facts.push(format!(
+            "What a seat is worth in Elo against the mean of all seats: {}.",
+            effects.join(", ")
+        ));
     }
     if let Some(rate) = ratings.draw_rate {
         facts.push(format!("Equal players would draw {} of their games.", percent(rate)));
     }
     facts.push(match ratings.transitivity {
-        Some(p) if p < 0.01 => format!("One number a player does not explain all results (p = {}).", fixed(p, 4)),
+        Some(p) if p < 0.01 => {
+            format!("One number a player does not explain all results (p = {}).", fixed(p, 4))
+        }
         Some(p) => format!("Nothing speaks against one number a player (p = {}).", fixed(p, 2)),
         None => "Whether one number a player is enough was not tested.".to_string(),
     });
@@ -139,7 +170,9 @@ fn facts(ratings: &Ratings) -> Vec<String> {
 /// The interval behind a number.
 pub(super) fn ends(interval: &Interval, decimals: usize) -> String {
     match (interval.low, interval.high) {
-        (Some(low), Some(high)) => format!(" (95 %: {} to {})", signed(low, decimals), signed(high, decimals)),
+        (Some(low), Some(high)) => {
+            format!(" (95 %: {} to {})", signed(low, decimals), signed(high, decimals))
+        }
         _ => String::new(),
     }
 }
@@ -152,7 +185,12 @@ pub(super) fn rest(count: usize, shown: usize, what: &str) -> String {
 /// Who did what against whom.
 pub(super) fn crosstable(report: &Report) -> Option<Section> {
     let Told::There(table) = &report.crosstable else { return None };
-    (table.names.len() > 1).then(|| Section { id: "crosstable", title: "Who beats whom", body: crossed(table) })
+    (table.names.len() > 1).then(|| Section {
+        id: "crosstable",
+        title: "Who beats whom",
+        full: false,
+        body: crossed(table),
+    })
 }
 
 fn crossed(crosstable: &Crosstable) -> String {
@@ -168,14 +206,17 @@ fn crossed(crosstable: &Crosstable) -> String {
         .map(|(index, (name, row))| {
             let cell = |(column, cell): (usize, &Option<super::Cell>)| match cell {
                 _ if column == index => "".to_string(),
-                Some(cell) => format!("{} +{} ={} -{}", percent(cell.score()), cell.wins, cell.draws, cell.losses),
+                Some(cell) => {
+                    format!("{} +{} ={} -{}", percent(cell.score()), cell.wins, cell.draws, cell.losses)
+                }
                 None => "-".to_string(),
             };
             let own = std::iter::once(format!("{} {name}", index + 1));
             own.chain(row.iter().enumerate().map(cell)).collect()
         })
         .collect();
-    let numbers = table("Share of the points of the row against the column; games won, drawn, lost", &header, &rows);
+    let numbers =
+        table("Share of the points of the row against the column; games won, drawn, lost", &header, &rows);
     if names.len() > MOST_CELLS {
         return numbers;
     }
@@ -192,15 +233,28 @@ pub(super) fn convergence(report: &Report) -> Option<Section> {
         return None;
     }
     let body = told(&report.convergence, |traces| settled(traces));
-    Some(Section { id: "convergence", title: "How the ratings settled", body })
+    Some(Section { id: "convergence", title: "How the ratings settled", full: false, body })
 }
 
 fn settled(traces: &[Trace]) -> String {
-    let line = |trace: &Trace| Line {
-        name: trace.player.clone(),
-        points: trace.points.iter().map(|(bouts, elo)| (*bouts as f64, elo.value)).collect(),
-        band: trace.points.iter().filter_map(|(bouts, elo)| Some((*bouts as f64, elo.low?, elo.high?))).collect(),
-        fit: Vec::new(),
+    // Ratings from the very first bouts are anywhere: what the later ones need is what is drawn.
+    let last = traces.iter().flat_map(|trace| &trace.points).map(|point| point.0).max().unwrap_or(0);
+    let later = traces.iter().flat_map(|trace| &trace.points).filter(|point| point.0 * 4 >= last);
+    let (low, high) = later
+        .flat_map(|(_, elo)| [Some(elo.value), elo.low, elo.high])
+        .flatten()
+        .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), elo| (low.min(elo), high.max(elo)));
+    let line = |trace: &Trace| {
+        let drawn = trace.points.iter().skip_while(|(_, elo)| !(low..=high).contains(&elo.value));
+        let drawn = drawn.filter(|(_, elo)| (low..=high).contains(&elo.value));
+        let band =
+            |(bouts, elo): &(u64, Interval)| Some((*bouts as f64, elo.low?.max(low), elo.high?.min(high)));
+        Line {
+            name: trace.player.clone(),
+            points: drawn.clone().map(|(bouts, elo)| (*bouts as f64, elo.value)).collect(),
+            band: drawn.filter_map(band).collect(),
+            fit: Vec::new(),
+        }
     };
     let lines: Vec<Line> = traces.iter().take(MOST_LINES).map(line).collect();
     let ends: Vec<String> = traces
@@ -215,16 +269,23 @@ fn settled(traces: &[Trace]) -> String {
     let elo = Axis { label: "Elo", ..ELO };
     let chart = svg::lines(&lines, bouts, elo, &alternative);
     let caption = format!(
-        "Ratings from the first bouts of the schedule alone, with bands of 95 %. A line begins where its player has won and lost.{}",
+        "Ratings from the first bouts of the schedule alone, with bands of 95 %. Ratings of very few bouts that lie far off are not drawn.{}",
         rest(traces.len(), MOST_LINES, "players")
     );
-    let columns = [("player", Column::Word), ("bouts", Column::Number), ("Elo", Column::Number), ("95 %", Column::Number)];
+    let columns = [
+        ("player", Column::Word),
+        ("bouts", Column::Number),
+        ("Elo", Column::Number),
+        ("95 %", Column::Number),
+    ];
     let mut rows = Vec::new();
     for trace in traces {
         // A few points tell the way; the chart has the others.
         let step = trace.points.len().div_ceil(6).max(1);
         let last = trace.points.len().saturating_sub(1);
-        for (_, (bouts, elo)) in trace.points.iter().enumerate().filter(|(index, _)| index % step == 0 || *index == last) {
+        for (_, (bouts, elo)) in
+            trace.points.iter().enumerate().filter(|(index, _)| index % step == 0 || *index == last)
+        {
             let interval = match (elo.low, elo.high) {
                 (Some(low), Some(high)) => format!("{} to {}", signed(low, 0), signed(high, 0)),
                 _ => "-".to_string(),
@@ -238,34 +299,43 @@ fn settled(traces: &[Trace]) -> String {
 /// How long games were and how they ended.
 pub(super) fn lengths(report: &Report) -> Option<Section> {
     let lengths = report.lengths.as_ref()?;
-    Some(Section { id: "games", title: "The games", body: described(lengths) })
+    Some(Section { id: "games", title: "The games", full: true, body: described(lengths) })
 }
 
 fn described(lengths: &Lengths) -> String {
-    let mut body = paragraph(&format!(
-        "{} games of {} plies on average. agon games lists them, agon games --show 12.1 shows one ply by ply.",
+    let (longest, shortest) = (lengths.longest.first(), lengths.shortest.first());
+    let shown = longest.map_or(String::new(), place);
+    let even = longest.map(|game| game.plies) == shortest.map(|game| game.plies);
+    let plies = match even {
+        true => format!("{} plies each", fixed(lengths.mean_plies, 0)),
+        false => format!("{} plies on average", fixed(lengths.mean_plies, 1)),
+    };
+    let mut body = format!(
+        "<p>{} games of {plies}. <code>agon games</code> lists them, <code>agon games --show {}</code> shows one ply by ply.</p>\n",
         lengths.games,
-        fixed(lengths.mean_plies, 1)
-    ));
+        escape(&shown)
+    );
     let columns = [
         ("game", Column::Word),
         ("plies", Column::Number),
         ("players by seat, with payoffs", Column::Words),
         ("ending", Column::Words),
     ];
-    let row = |game: &GameLine| {
-        vec![place(game), game.plies.to_string(), seats(game), game.ending.clone()]
-    };
+    let row = |game: &GameLine| vec![place(game), game.plies.to_string(), seats(game), game.ending.clone()];
     let rows = |games: &[GameLine]| games.iter().map(row).collect::<Vec<_>>();
-    body.push_str("<div class=\"pair\">\n");
-    body.push_str(&table("The longest games", &columns, &rows(&lengths.longest)));
-    body.push_str(&table("The shortest games", &columns, &rows(&lengths.shortest)));
-    body.push_str("</div>\n");
+    if !even {
+        body.push_str("<div class=\"pair\">\n");
+        body.push_str(&table("The longest games", &columns, &rows(&lengths.longest)));
+        body.push_str(&table("The shortest games", &columns, &rows(&lengths.shortest)));
+        body.push_str("</div>\n");
+    }
     let columns = [("ending", Column::Words), ("games", Column::Number), ("share", Column::Number)];
     let rows: Vec<Vec<String>> = lengths
         .endings
         .iter()
-        .map(|(ending, count)| vec![ending.clone(), count.to_string(), percent(*count as f64 / lengths.games.max(1) as f64)])
+        .map(|(ending, count)| {
+            vec![ending.clone(), count.to_string(), percent(*count as f64 / lengths.games.max(1) as f64)]
+        })
         .collect();
     body.push_str(&table("How games ended", &columns, &rows));
     body
@@ -285,6 +355,22 @@ fn seats(game: &GameLine) -> String {
     game.players.iter().zip(&game.payoffs).map(seat).collect::<Vec<_>>().join(", ")
 }
 
+/// Who won, and against whom.
+fn outcome(game: &GameLine) -> String {
+    let most = game.payoffs.iter().max();
+    let seats = game.players.iter().zip(&game.payoffs);
+    let names = |won: bool| -> Vec<&str> {
+        seats
+            .clone()
+            .filter(|(_, payoff)| (Some(*payoff) == most) == won)
+            .map(|(name, _)| name.as_str())
+            .collect()
+    };
+    let (winners, losers) = (names(true), names(false));
+    let verb = if winners.len() == 1 { "beats" } else { "beat" };
+    format!("{} {verb} {}", winners.join(" and "), losers.join(", "))
+}
+
 /// Boards of decisive moments.
 pub(super) fn moments(report: &Report) -> Option<Section> {
     report.lengths.as_ref()?;
@@ -293,21 +379,31 @@ pub(super) fn moments(report: &Report) -> Option<Section> {
         ([], _) => paragraph("No loser thought itself ahead and then behind, so that no moment stands out."),
         (moments, duel) => {
             let intro = match duel {
-                true => "The last time a loser thought itself ahead, where its score then fell furthest, measured in the player's own usual change between two of its moves.",
-                false => "Where the score of a player who did not win fell furthest from one of its moves to its next, measured in the player's own usual change. With more than two seats a score does not say who is ahead.",
+                true => {
+                    "The last time a loser thought itself ahead, where its score then fell furthest, measured in the player's own usual change between two of its moves."
+                }
+                false => {
+                    "Where the score of a player who did not win fell furthest from one of its moves to its next, measured in the player's own usual change. With more than two seats a score does not say who is ahead."
+                }
             };
             let articles: String = moments.iter().map(moment).collect();
             format!("{}<div class=\"moments\">\n{articles}</div>\n", paragraph(intro))
         }
     };
-    Some(Section { id: "moments", title: "Decisive moments", body })
+    Some(Section { id: "moments", title: "Decisive moments", full: true, body })
 }
 
 fn moment(moment: &Moment) -> String {
     let Moment { game, loser, steps, board, plies, .. } = moment;
+    let thought =
+        |thought: Option<&Thought>| thought.and_then(|thought| thought.worth.clone()).unwrap_or_default();
+    let (before, after) = (plies.first(), plies.last());
     let told = format!(
-        "Before ply {}: {loser}'s score falls by {} times its usual change, and it loses.",
-        plies.first().map_or(0, |thought| thought.ply),
+        "{loser} to move at ply {} thinks: {}. At its next move, ply {}, it thinks: {}. That is {} times its usual change.",
+        before.map_or(0, |thought| thought.ply),
+        thought(before),
+        after.map_or(0, |thought| thought.ply),
+        thought(after),
         fixed(*steps, 1)
     );
     let columns = [
@@ -323,16 +419,21 @@ fn moment(moment: &Moment) -> String {
             Some(worth) => format!("{worth}{depth}{line}"),
             None => "-".to_string(),
         };
-        vec![thought.ply.to_string(), thought.player.clone().unwrap_or("chance".to_string()), thought.mv.clone(), worth]
+        vec![
+            thought.ply.to_string(),
+            thought.player.clone().unwrap_or("chance".to_string()),
+            thought.mv.clone(),
+            worth,
+        ]
     };
     let rows: Vec<Vec<String>> = plies.iter().map(row).collect();
     format!(
         "<article>\n<h3>Game {}: {}</h3>\n{}<pre>{}</pre>\n{}</article>\n",
         escape(&place(game)),
-        escape(&seats(game)),
+        escape(&outcome(game)),
         paragraph(&told),
         escape(board),
-        table("What was played there, and what it was worth to who played it", &columns, &rows)
+        table("What was played, and what was thought", &columns, &rows)
     )
 }
 
@@ -358,8 +459,12 @@ pub(super) fn reproduction(report: &Report) -> Section {
     let columns = [("player", Column::Word), ("algorithm", Column::Word), ("limit for a move", Column::Word)];
     let mut body = table("The players", &columns, &players);
     let repeats = match again.repeatable {
-        true => "Every player is limited by nodes or depth: the same spec plays the same games on any machine, and replay compares them bit by bit.",
-        false => "Some players are limited by time: the same spec plays the same openings, but not the same games, and replay repeats only games whose players are limited by nodes or depth.",
+        true => {
+            "Every player is limited by nodes or depth: the same spec plays the same games on any machine, and replay compares them bit by bit."
+        }
+        false => {
+            "Some players are limited by time: the same spec plays the same openings, but not the same games, and replay repeats only games whose players are limited by nodes or depth."
+        }
     };
     body.push_str(&paragraph(repeats));
     let run = shell(&report.run);
@@ -385,7 +490,7 @@ pub(super) fn reproduction(report: &Report) -> Section {
         )));
     }
     body.push_str(&format!("<pre>{}</pre>\n", escape(again.spec.trim_end())));
-    Section { id: "again", title: "The spec, and how to do it again", body }
+    Section { id: "again", title: "The spec, and how to do it again", full: true, body }
 }
 
 /// A word that a shell takes as one.

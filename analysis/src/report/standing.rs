@@ -164,12 +164,14 @@ pub(super) fn read(
             convergence: Told::not(why),
         });
     }
-    let mut lengths: Vec<u64> = (1..STEPS).map(|step| run.bouts * step / STEPS).filter(|length| *length > 0).collect();
+    let mut lengths: Vec<u64> =
+        (1..STEPS).map(|step| run.bouts * step / STEPS).filter(|length| *length > 0).collect();
     lengths.push(u64::MAX);
     lengths.dedup();
     let mut tallies = results::prefixes(dataset, run, spec, &lengths, settings.threads)?;
     let all = tallies.pop().unwrap_or_default();
-    let errors = Errors::Bootstrap { replicas: settings.replicas, seed: settings.seed, threads: settings.threads };
+    let errors =
+        Errors::Bootstrap { replicas: settings.replicas, seed: settings.seed, threads: settings.threads };
     let answer = all.answer(&Options { model: Default::default(), errors }, &|| ());
     let test = match &spec.plan {
         Plan::Tournament(Format::Sprt(sprt)) => test(dataset, run, spec, sprt, &all)?,
@@ -197,7 +199,11 @@ pub(super) fn read(
 }
 
 fn interval(effect: Effect) -> Interval {
-    Interval { value: effect.elo, low: effect.interval.map(|ends| ends.0), high: effect.interval.map(|ends| ends.1) }
+    Interval {
+        value: effect.elo,
+        low: effect.interval.map(|ends| ends.0),
+        high: effect.interval.map(|ends| ends.1),
+    }
 }
 
 fn ratings(answer: &Answer, settings: &Settings) -> Ratings {
@@ -242,20 +248,20 @@ fn crosstable(answer: &Answer) -> Told<Crosstable> {
 /// Ratings after the first bouts, the players in the order of the standings.
 fn convergence(tallies: &[Tally], last: &Answer, bouts: u64, settings: &Settings) -> Told<Vec<Trace>> {
     if last.components().len() > 1 {
-        return Told::not("Results do not connect all players, so that their ratings have no common scale to follow.");
+        return Told::not(
+            "Results do not connect all players, so that their ratings have no common scale to follow.",
+        );
     }
     let many = !last.seat_effects().is_empty();
-    let replicas = settings.replicas.min(const { std::num::NonZeroUsize::new(STEP_REPLICAS).expect("not zero") });
+    let replicas =
+        settings.replicas.min(const { std::num::NonZeroUsize::new(STEP_REPLICAS).expect("not zero") });
     let errors = match many {
         false => Errors::Sandwich,
         true => Errors::Bootstrap { replicas, seed: settings.seed, threads: settings.threads },
     };
     let options = Options { model: Default::default(), errors };
-    let mut traces: Vec<Trace> = last
-        .standings()
-        .iter()
-        .map(|row| Trace { player: row.name.clone(), points: Vec::new() })
-        .collect();
+    let mut traces: Vec<Trace> =
+        last.standings().iter().map(|row| Trace { player: row.name.clone(), points: Vec::new() }).collect();
     let mut note = |bouts: u64, answer: &Answer| {
         for row in answer.standings().iter().filter(|row| row.bound.is_none()) {
             if let Some(trace) = traces.iter_mut().find(|trace| trace.player == row.name) {
@@ -266,7 +272,8 @@ fn convergence(tallies: &[Tally], last: &Answer, bouts: u64, settings: &Settings
     let mut before = 0;
     for tally in tallies {
         let here = tally.bouts();
-        if here > before && here < bouts
+        if here > before
+            && here < bouts
             && let Ok(answer) = tally.answer(&options, &|| ())
             && answer.components().len() == 1
             && answer.standings().len() == last.standings().len()

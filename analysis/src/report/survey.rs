@@ -182,7 +182,9 @@ impl<'a> Notes<'a> {
         self.games += 1;
         self.plies += u64::from(row.plies);
         keep(&mut self.longest, row, |line| (std::cmp::Reverse(line.plies), line.bout, line.game));
-        keep(&mut self.shortest, row, |line| (std::cmp::Reverse(u32::MAX - line.plies), line.bout, line.game));
+        keep(&mut self.shortest, row, |line| {
+            (std::cmp::Reverse(u32::MAX - line.plies), line.bout, line.game)
+        });
         match self.endings.get_mut(&row.ending) {
             Some(count) => *count += 1,
             None => {
@@ -334,7 +336,8 @@ mod tests {
     #[test]
     fn quantiles_are_near_those_of_the_sorted_values() {
         for seed in 1..20_u64 {
-            let values: Vec<u64> = (0..500).map(|index| (index * seed * 7919) % 100_003 / (index % 7 + 1)).collect();
+            let values: Vec<u64> =
+                (0..500).map(|index| (index * seed * 7919) % 100_003 / (index % 7 + 1)).collect();
             let mut histogram = Histogram::default();
             values.iter().for_each(|&value| histogram.add(value));
             let mut sorted = values.clone();

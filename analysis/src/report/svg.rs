@@ -16,8 +16,9 @@ const LETTER: f64 = 12.5;
 const SMALL: f64 = 11.0;
 /// The height of a row with a name in it.
 const ROW: f64 = 25.0;
-/// The most that names may take of the width.
+/// The most that names may take of the width: beside a heat map, which needs the rest, and beside intervals.
 const NAMES: f64 = 130.0;
+const ROW_NAMES: f64 = 190.0;
 /// Lines with a colour of their own; the next ones have it dashed.
 const COLOURS: usize = 6;
 
@@ -183,21 +184,24 @@ impl Scale {
 
     /// Values worth a line, with their texts; about as many as are asked for, and never much more.
     fn ticks(&self, about: usize) -> Vec<(f64, String)> {
-        if self.log { self.log_ticks(about) } else { self.linear_ticks(about) }
+        // Within a few factors even steps are rounder than factors are.
+        if self.log && self.high > 4.0 * self.low { self.log_ticks(about) } else { self.linear_ticks(about) }
     }
 
     fn linear_ticks(&self, about: usize) -> Vec<(f64, String)> {
         let rough = (self.high - self.low) / about.max(1) as f64;
         let power = 10_f64.powf(rough.log10().floor());
-        let mut step = [1.0, 2.0, 5.0, 10.0]
+        let mut step = [1.0, 2.0, 2.5, 5.0]
             .map(|factor| factor * power)
             .into_iter()
-            .find(|step| *step >= rough * 0.999)
+            .find(|step| *step >= rough * 0.999 && (!self.whole || step.fract() == 0.0))
             .unwrap_or(power * 10.0);
         if self.whole {
             step = step.max(1.0);
         }
-        let decimals = (-step.log10().floor()).clamp(0.0, 9.0) as usize;
+        // As many decimals as the step itself needs.
+        let needed = |decimals: &usize| (step * 10_f64.powi(*decimals as i32)).fract() < 1e-6;
+        let decimals = (0..9).find(needed).unwrap_or(9);
         let first = (self.low / step).ceil() as i64;
         let last = (self.high / step).floor() as i64;
         (first..=last)
@@ -245,7 +249,8 @@ fn short(value: f64) -> String {
     let sign = if value < 0.0 { "-" } else { "" };
     let text = rate(value.abs());
     let (digits, unit) = text.trim_end().split_once(' ').unwrap_or((text.trim_end(), ""));
-    let digits = if digits.contains('.') { digits.trim_end_matches('0').trim_end_matches('.') } else { digits };
+    let digits =
+        if digits.contains('.') { digits.trim_end_matches('0').trim_end_matches('.') } else { digits };
     format!("{sign}{digits} {unit}").trim_end().to_string()
 }
 
@@ -271,14 +276,14 @@ pub(super) fn intervals(rows: &[Row], axis: Axis<'_>, alternative: &str) -> Stri
     let widest = |text: fn(&Row) -> &str, size: f64| {
         rows.iter().map(|row| text_width(text(row)) * size).fold(0.0, f64::max)
     };
-    let names = widest(|row| &row.name, LETTER).min(NAMES) + 10.0;
+    let names = widest(|row| &row.name, LETTER).min(ROW_NAMES) + 10.0;
     let words = widest(|row| &row.text, SMALL).min(120.0) + 10.0;
     let values = rows.iter().flat_map(|row| [row.value, row.low, row.high, row.extreme]).flatten();
     let scale = Scale::new(axis, values, names + 8.0, WIDTH - words - 4.0);
     grid_below(&mut drawing, &scale, axis, 4.0, bottom);
     for (index, row) in rows.iter().enumerate() {
         let y = 6.0 + ROW * (index as f64 + 0.5);
-        let name = fitted(&row.name, NAMES / LETTER);
+        let name = fitted(&row.name, ROW_NAMES / LETTER);
         drawing.text("name", (0.0, y), Anchor::Start, LETTER, &name);
         drawing.text("quiet", (WIDTH, y), Anchor::End, SMALL, &row.text);
         let Some(value) = row.value.filter(|value| value.is_finite()) else { continue };
@@ -326,7 +331,7 @@ pub(super) fn heat_map(names: &[String], cells: &[Vec<Option<f64>>], alternative
         names.iter().enumerate().map(|(index, name)| format!("{} {name}", index + 1)).collect();
     let widest = numbered.iter().map(|name| text_width(name) * LETTER).fold(0.0, f64::max);
     let left = widest.min(NAMES) + 10.0;
-    let side = ((WIDTH - left - 2.0) / count).min(44.0);
+    let side = ((WIDTH - left - 2.0) / count).min(60.0);
     let height = side.min(34.0);
     let top = 20.0;
     let mut drawing = Drawing::new(top + height * count + 2.0);
@@ -381,7 +386,8 @@ pub(super) fn lines(lines: &[Line], x_axis: Axis<'_>, y_axis: Axis<'_>, alternat
         let ends = line.band.iter().flat_map(|&(x, low, high)| [(x, low), (x, high)]);
         line.points.iter().copied().chain(line.fit.iter().copied()).chain(ends).collect()
     };
-    let points: Vec<(f64, f64)> = lines.iter().flat_map(all).filter(|(x, y)| x.is_finite() && y.is_finite()).collect();
+    let points: Vec<(f64, f64)> =
+        lines.iter().flat_map(all).filter(|(x, y)| x.is_finite() && y.is_finite()).collect();
     let y_scale = Scale::new(y_axis, points.iter().map(|point| point.1), bottom, top);
     let ticks = y_scale.ticks(6);
     let left = ticks.iter().map(|(_, text)| text_width(text) * SMALL).fold(0.0, f64::max) + 8.0;
@@ -399,9 +405,8 @@ pub(super) fn lines(lines: &[Line], x_axis: Axis<'_>, y_axis: Axis<'_>, alternat
     drawing.text("quiet", (0.0, 8.0), Anchor::Start, SMALL, y_axis.label);
     grid_below(&mut drawing, &x_scale, x_axis, top, bottom);
     let at = |(x, y): (f64, f64)| (x_scale.place(x), y_scale.place(y));
-    let usable = |point: &(f64, f64)| {
-        point.0.is_finite() && point.1.is_finite() && (!y_axis.log || point.1 > 0.0)
-    };
+    let usable =
+        |point: &(f64, f64)| point.0.is_finite() && point.1.is_finite() && (!y_axis.log || point.1 > 0.0);
     for (index, line) in lines.iter().enumerate().filter(|(_, line)| line.band.len() > 1) {
         let up = line.band.iter().map(|&(x, low, _)| at((x, low)));
         let down = line.band.iter().rev().map(|&(x, _, high)| at((x, high)));
@@ -420,7 +425,14 @@ pub(super) fn lines(lines: &[Line], x_axis: Axis<'_>, y_axis: Axis<'_>, alternat
                 drawing.dot(&format!("dot {class}"), point, 3.0);
             }
         }
-        let last = line.points.iter().copied().filter(usable).map(at).chain(drawn).max_by(|one, other| one.0.total_cmp(&other.0));
+        let last = line
+            .points
+            .iter()
+            .copied()
+            .filter(usable)
+            .map(at)
+            .chain(drawn)
+            .max_by(|one, other| one.0.total_cmp(&other.0));
         if let Some(last) = last {
             ends.push((index, last));
         }
@@ -522,7 +534,9 @@ mod tests {
 
     fn names(count: usize) -> Vec<String> {
         let long = "a-player-with-a-name-of-some-forty-letters";
-        (0..count).map(|index| if index % 3 == 2 { format!("{long}{index}") } else { format!("p{index}") }).collect()
+        (0..count)
+            .map(|index| if index % 3 == 2 { format!("{long}{index}") } else { format!("p{index}") })
+            .collect()
     }
 
     #[test]
@@ -547,7 +561,8 @@ mod tests {
                 for log in [ELO, NODES] {
                     let line = |(index, name): (usize, &String)| {
                         let y = |x: f64| spread * (index as f64 * 0.2 + x) / (1.0 + x);
-                        let points: Vec<(f64, f64)> = (1..20 - index).map(|x| (x as f64, y(x as f64))).collect();
+                        let points: Vec<(f64, f64)> =
+                            (1..20 - index).map(|x| (x as f64, y(x as f64))).collect();
                         let fit = if index % 2 == 0 { points.clone() } else { Vec::new() };
                         let band = points.iter().map(|&(x, y)| (x, y - 1.0, y + 1.0)).collect();
                         Line { name: name.clone(), points, band, fit }
@@ -573,7 +588,14 @@ mod tests {
 
     #[test]
     fn what_is_no_number_is_not_drawn() {
-        let row = |value| Row { name: "a".to_string(), value, low: None, high: None, extreme: None, text: "-".to_string() };
+        let row = |value| Row {
+            name: "a".to_string(),
+            value,
+            low: None,
+            high: None,
+            extreme: None,
+            text: "-".to_string(),
+        };
         check(&intervals(&[row(Some(f64::NAN)), row(None)], ELO, "nothing"));
         check(&intervals(&[], NODES, "nothing"));
         let line = Line { points: vec![(1.0, f64::INFINITY), (2.0, f64::NAN)], ..Line::default() };
@@ -591,7 +613,10 @@ mod tests {
                 let scale = Scale { low, high, log, whole: false, from: 0.0, to: 1.0 };
                 let ticks = scale.ticks(5);
                 assert!((1..=8).contains(&ticks.len()), "{low} to {high}, log {log}: {ticks:?}");
-                assert!(ticks.iter().all(|(value, text)| (low..=high).contains(value) && text.len() <= 6), "{ticks:?}");
+                assert!(
+                    ticks.iter().all(|(value, text)| (low..=high).contains(value) && text.len() <= 6),
+                    "{ticks:?}"
+                );
             }
         }
         assert_eq!([0.0, 0.05, 3.0, 20_000.0, -1_500_000.0].map(short), ["0", "0.05", "3", "20 k", "-1.5 M"]);
@@ -601,7 +626,8 @@ mod tests {
     fn labels_are_kept_apart() {
         for count in 0..14 {
             for crowd in [0.0, 1.0, 30.0] {
-                let wanted: Vec<f64> = (0..count).map(|index| 150.0 + crowd * f64::from(index * 7 % 5)).collect();
+                let wanted: Vec<f64> =
+                    (0..count).map(|index| 150.0 + crowd * f64::from(index * 7 % 5)).collect();
                 let mut places = apart(&wanted, 14.0, 10.0, 230.0);
                 places.sort_by(f64::total_cmp);
                 assert!(places.windows(2).all(|pair| pair[1] - pair[0] > 13.99), "{places:?}");

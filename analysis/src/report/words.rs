@@ -39,8 +39,12 @@ fn progress(report: &Report) -> Option<String> {
     let (counted, bouts) = (report.counted, report.bouts);
     match report.state {
         "done" | "decided" => None,
-        "cancelled" => Some(format!("Cancelled: {counted} of {bouts} {what} are in the dataset; no more will come.")),
-        state => Some(format!("Unfinished ({state}): {counted} of {bouts} {what} are in the dataset so far.")),
+        "cancelled" => {
+            Some(format!("Cancelled: {counted} of {bouts} {what} are in the dataset; no more will come."))
+        }
+        state => {
+            Some(format!("Unfinished ({state}): {counted} of {bouts} {what} are in the dataset so far."))
+        }
     }
 }
 
@@ -53,20 +57,32 @@ fn strongest(ratings: &Ratings, games: u64) -> (String, Vec<String>) {
     if ratings.components.len() > 1 {
         let groups = ratings.components.iter().map(|group| group.join(", ")).collect::<Vec<_>>().join("; ");
         let answer = "Nobody can be called strongest: results do not connect all players.".to_string();
-        return (answer, vec![format!("Ratings can be compared only within each of these groups: {groups}.")]);
+        return (
+            answer,
+            vec![format!("Ratings can be compared only within each of these groups: {groups}.")],
+        );
     }
     if players.iter().all(|player| player.wins + player.losses == 0) {
         let answer = "Nothing separates the players: every game was drawn.".to_string();
-        return (answer, vec![format!("All {games} games ended without a winner, so that all ratings are equal.")]);
+        return (
+            answer,
+            vec![format!("All {games} games ended without a winner, so that all ratings are equal.")],
+        );
     }
     let next = players.get(1);
-    let all = if count == 2 { "the stronger of two players".to_string() } else { format!("the strongest of {count} players") };
+    let all = if count == 2 {
+        "the stronger of two players".to_string()
+    } else {
+        format!("the strongest of {count} players")
+    };
     let short = if count == 2 { "the stronger" } else { "the strongest" };
     let answer = match (first.bound, first.los_next, next) {
         (Some(_), _, _) => format!("{} is {all}: it won every game.", first.name),
         (None, Some(los), _) if los >= SURE => format!("{} is {all}.", first.name),
         (None, Some(los), _) if los >= LIKELY => format!("{} is probably {all}.", first.name),
-        (None, _, Some(next)) => format!("Nobody is clearly {short}: {} leads, and {} may be as good.", first.name, next.name),
+        (None, _, Some(next)) => {
+            format!("Nobody is clearly {short}: {} leads, and {} may be as good.", first.name, next.name)
+        }
         (None, _, None) => format!("{} is the only player.", first.name),
     };
     let mut remarks = vec![rating(first)];
@@ -93,10 +109,14 @@ fn rating(player: &Rated) -> String {
         None => signed(player.elo, 0),
     };
     let interval = match (player.low, player.high, player.bound) {
-        (Some(low), Some(high), None) => format!(", with 95 % certainty between {} and {}", signed(low, 0), signed(high, 0)),
+        (Some(low), Some(high), None) => {
+            format!(", with 95 % certainty between {} and {}", signed(low, 0), signed(high, 0))
+        }
         _ => String::new(),
     };
-    let score = player.score.map(|score| format!("; it made {} of the points in {} games", percent(score), player.games));
+    let score = player
+        .score
+        .map(|score| format!("; it made {} of the points in {} games", percent(score), player.games));
     format!("Its rating is {elo} Elo where the mean of all is 0{interval}{}.", score.unwrap_or_default())
 }
 
@@ -105,9 +125,15 @@ fn verdict(test: &Test) -> (String, Vec<String>) {
     let unit = if test.model == "normalised" { "normalised Elo" } else { "Elo" };
     let (low, high) = (signed(*first, 1), signed(*second, 1));
     let answer = match test.verdict {
-        "H1" => format!("{player} is stronger than {against}: the test decided for {high} {unit} against {low}."),
-        "H0" => format!("{player} is not stronger than {against} by {high} {unit}: the test decided for {low}."),
-        _ => format!("Not decided yet whether {player} is stronger than {against} by {high} {unit} or by {low}."),
+        "H1" => {
+            format!("{player} is stronger than {against}: the test decided for {high} {unit} against {low}.")
+        }
+        "H0" => {
+            format!("{player} is not stronger than {against} by {high} {unit}: the test decided for {low}.")
+        }
+        _ => format!(
+            "Not decided yet whether {player} is stronger than {against} by {high} {unit} or by {low}."
+        ),
     };
     let mut remarks = Vec::new();
     if let Some(elo) = test.elo {
@@ -115,7 +141,8 @@ fn verdict(test: &Test) -> (String, Vec<String>) {
             (Some(low), Some(high)) => format!(" (95 %: {} to {})", signed(low, 1), signed(high, 1)),
             _ => String::new(),
         };
-        let bias = if test.verdict == "continue" { "" } else { "; a test that has stopped overstates it a little" };
+        let bias =
+            if test.verdict == "continue" { "" } else { "; a test that has stopped overstates it a little" };
         remarks.push(format!("The difference so far is {} Elo{ends}{bias}.", signed(elo.value, 1)));
     }
     remarks.push(format!(
@@ -141,34 +168,37 @@ fn fewest_nodes(report: &Report) -> (String, Vec<String>) {
     let at: Vec<&Ratio> = ratios.iter().filter(|ratio| ratio.depth == depth).collect();
     // Geometric means of ratios on the same positions order the players without contradiction; a win is a ratio below one.
     let wins = |name: &str| {
-        at.iter().filter(|ratio| (ratio.a == name && ratio.ratio < 1.0) || (ratio.b == name && ratio.ratio > 1.0)).count()
+        at.iter()
+            .filter(|ratio| (ratio.a == name && ratio.ratio < 1.0) || (ratio.b == name && ratio.ratio > 1.0))
+            .count()
     };
     let mut names: Vec<&str> = report.players.iter().map(|player| player.name.as_str()).collect();
     names.sort_by_key(|name| std::cmp::Reverse(wins(name)));
     let best = names[0];
     let mut remarks = Vec::new();
-    let mut clear = true;
+    let mut unclear = Vec::new();
     for other in &names[1..] {
         let Some((ratio, low, high, positions)) = of(&at, best, other) else { continue };
         let ends = match (low, high) {
-            (Some(low), Some(high)) => {
-                clear &= high < 1.0;
-                format!(" (95 %: {} to {})", fixed(low, 3), fixed(high, 3))
-            }
-            _ => {
-                clear = false;
-                String::new()
-            }
+            (Some(low), Some(high)) => format!(" (95 %: {} to {})", fixed(low, 3), fixed(high, 3)),
+            _ => String::new(),
         };
+        if high.is_none_or(|high| high >= 1.0) {
+            unclear.push(*other);
+        }
         remarks.push(format!(
             "To depth {depth} it needs {} times the nodes of {other}{ends}, at {positions} positions that both searched.",
             fixed(ratio, 3)
         ));
     }
-    let answer = if clear {
-        format!("{best} needs the fewest nodes to depth {depth}.")
-    } else {
-        format!("{best} needs the fewest nodes to depth {depth}, but not clearly fewer than everybody.")
+    let answer = match &unclear[..] {
+        [] => format!("{best} needs the fewest nodes to depth {depth}."),
+        others => {
+            format!(
+                "{best} needs the fewest nodes to depth {depth}, though not clearly fewer than {}.",
+                others.join(", ")
+            )
+        }
     };
     (answer, remarks)
 }

@@ -5,6 +5,7 @@
 mod dataset;
 mod pruning;
 mod replay;
+mod report;
 mod results;
 mod verify;
 mod world;

@@ -9,7 +9,7 @@ use agon_coordinator::standings::{Standings, Summary, Tally as LiveTally};
 use agon_records::GameRow;
 use agon_stats::pairs::{PairScore, Pairs};
 use agon_stats::pool;
-use agon_stats::sprt::{BoutResult, Bounds, Fold, Model};
+use agon_stats::sprt::{Bounds, BoutResult, Fold, Model};
 use agon_stats::tournament::{Errors, Game, Options, Tally, pair_of};
 use serde_json::json;
 
@@ -52,7 +52,11 @@ fn counted(world: &World, count: usize) -> Result<Tally, DatasetError> {
 }
 
 /// The same from the rows themselves.
-fn slowly_counted<'a>(world: &World, names: &[String], bouts: impl Iterator<Item = &'a Vec<GameRow>>) -> Tally {
+fn slowly_counted<'a>(
+    world: &World,
+    names: &[String],
+    bouts: impl Iterator<Item = &'a Vec<GameRow>>,
+) -> Tally {
     let mut tally = Tally::new(names.to_vec());
     let number = |name: &String| names.iter().position(|known| known == name).unwrap();
     for games in bouts {
@@ -120,7 +124,10 @@ fn live_and_offline_agree() {
         let table = live.table(true);
         assert_eq!(table.len(), 3);
         for (live, row) in table.iter().zip(answer.standings()) {
-            assert_eq!((&live.player, live.elo, live.low, live.high), (&row.name, Some(row.elo), row.low, row.high));
+            assert_eq!(
+                (&live.player, live.elo, live.low, live.high),
+                (&row.name, Some(row.elo), row.low, row.high)
+            );
             assert_eq!(
                 (live.games, live.wins, live.draws, live.losses, Some(live.score)),
                 (row.games, row.wins, row.draws, row.losses, row.score)
@@ -161,7 +168,10 @@ fn tests_fold_over_the_schedule() {
     };
     for bounds in [[0.0, 5.0], [0.0, 400.0], [-400.0, 0.0]] {
         let (found, expected) = (folded(&world, bounds).unwrap(), slow(&world, bounds));
-        assert_eq!((found.pairs(), found.llr(), found.decision()), (expected.pairs(), expected.llr(), expected.decision()));
+        assert_eq!(
+            (found.pairs(), found.llr(), found.decision()),
+            (expected.pairs(), expected.llr(), expected.decision())
+        );
         assert_eq!(found.prefix(), expected.prefix());
     }
     let Pairs(all) = folded(&world, [0.0, 5.0]).unwrap().pairs();
@@ -188,7 +198,10 @@ fn what_cannot_be_counted_is_named() {
     // A part that is missing.
     fs::remove_file(world.file("games", 4)).unwrap();
     let error = said(&world);
-    assert!(error.contains(&world.id) && error.contains("2 bouts are missing (4-5), and 0 failed"), "{error}");
+    assert!(
+        error.contains(&world.id) && error.contains("2 bouts are missing (4-5), and 0 failed"),
+        "{error}"
+    );
     // A part that is missing while the run goes on.
     world.told["state"] = json!("running");
     world.write_run();
@@ -216,8 +229,14 @@ fn what_cannot_be_counted_is_named() {
     world.bout(8).games[0].players[0] = "nobody".to_string();
     world.write();
     let error = said(&world);
-    assert!(error.contains(&world.name("games", 8)) && error.contains("the spec has no player `nobody`"), "{error}");
+    assert!(
+        error.contains(&world.name("games", 8)) && error.contains("the spec has no player `nobody`"),
+        "{error}"
+    );
 
     let error = counted(&World::of(PROBE), 1).unwrap_err();
-    assert!(error.is_wrong_call() && error.to_string().contains("is a probe: it has searches and no games"), "{error}");
+    assert!(
+        error.is_wrong_call() && error.to_string().contains("is a probe: it has searches and no games"),
+        "{error}"
+    );
 }

@@ -179,14 +179,16 @@ fn write_document(document: &Document, out: &mut impl Write) -> io::Result<()> {
     let mut table = Table::new(&header);
     for player in &document.players {
         let elo = |elo: Option<f64>| elo.map_or_else(|| "-".to_string(), |elo| signed(elo, 1));
-        let score = |side: &Side| side.score.map_or_else(String::new, |score| format!("{:.1} %", 100.0 * score));
+        let score =
+            |side: &Side| side.score.map_or_else(String::new, |score| format!("{:.1} %", 100.0 * score));
         let interval = player.low.zip(player.high);
         table.row([
             shortened(&player.name, NAME),
             elo(player.first.elo),
             elo(player.second.elo),
             elo(player.change),
-            interval.map_or_else(String::new, |(low, high)| format!("{} to {}", signed(low, 1), signed(high, 1))),
+            interval
+                .map_or_else(String::new, |(low, high)| format!("{} to {}", signed(low, 1), signed(high, 1))),
             score(&player.first),
             score(&player.second),
         ]);

@@ -196,9 +196,8 @@ impl Ratings {
         }
         let skipped = Skipped { unfinished: 0, malformed: 0, left_out };
         let played = |name: &str| names.contains(&name);
-        let mut document = self.rated(names.len(), &played, &skipped, &|options, made_one| {
-            tally.answer(options, made_one)
-        })?;
+        let mut document =
+            self.rated(names.len(), &played, &skipped, &|options, made_one| tally.answer(options, made_one))?;
         document.run = if let [run] = &told[..] { Some(run.run.clone()) } else { None };
         document.complete = told.iter().all(|run| run.complete);
         document.runs = told;

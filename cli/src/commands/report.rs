@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::thread;
 
-use agon_analysis::report::{Report as Gathered, Settings};
 use agon_analysis::Dataset;
+use agon_analysis::report::{Report as Gathered, Settings};
 use anyhow::Context as _;
 use clap::Args;
 

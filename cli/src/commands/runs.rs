@@ -44,9 +44,7 @@ pub fn read(data: &Path, asked: &[String], threads: NonZeroUsize) -> anyhow::Res
     for asked in asked {
         let run = dataset.find(asked)?;
         if runs.iter().any(|known| known.run.id == run.id) {
-            return Err(
-                WrongCall(format!("{} is given twice; its bouts would count twice", run.id)).into()
-            );
+            return Err(WrongCall(format!("{} is given twice; its bouts would count twice", run.id)).into());
         }
         let spec = run.spec()?;
         let results = results(&dataset, &run, &spec, threads)?;

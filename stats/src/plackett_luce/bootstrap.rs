@@ -70,7 +70,8 @@ impl Replicas {
 
     /// The variance, over the replicas, of a sum of strengths with these weights by player; of few replicas, nothing.
     pub fn variance(&self, weights: &[f64]) -> Option<f64> {
-        let sum = |replica: &Vec<f64>| -> f64 { replica.iter().zip(weights).map(|(x, weight)| x * weight).sum() };
+        let sum =
+            |replica: &Vec<f64>| -> f64 { replica.iter().zip(weights).map(|(x, weight)| x * weight).sum() };
         let sums: Vec<f64> = self.drawn.iter().map(sum).collect();
         let count = sums.len() as f64;
         let mean = sums.iter().sum::<f64>() / count;

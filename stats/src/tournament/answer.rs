@@ -160,7 +160,8 @@ impl Answer {
             let strength = fit.strengths[player];
             let component = |index: usize| order.get(index).map(|&player| fit.strengths[player].component);
             let before = order[..index].iter().rev();
-            let rank = 1 + before.take_while(|&&other| fit.strengths[other].component == strength.component).count();
+            let rank =
+                1 + before.take_while(|&&other| fit.strengths[other].component == strength.component).count();
             let next = (component(index + 1) == Some(strength.component)).then(|| order[index + 1]);
             let ends = replicas.as_ref().and_then(|replicas| replicas.strength(player));
             let bound = strength.bound.map(bound_of);
@@ -281,8 +282,11 @@ impl Answer {
         for (index, &player) in self.order.iter().enumerate() {
             place[player] = index;
         }
-        let renumbered =
-            |residual: Residual| Residual { one: place[residual.one], other: place[residual.other], ..residual };
+        let renumbered = |residual: Residual| Residual {
+            one: place[residual.one],
+            other: place[residual.other],
+            ..residual
+        };
         fit.residuals().into_iter().map(renumbered).collect()
     }
 
@@ -381,7 +385,8 @@ mod tests {
     /// Sixty wins, thirty draws and ten losses are 190.85 Elo.
     #[test]
     fn two_players_are_as_far_apart_as_their_score() {
-        let tally = duels(&[(0, 1, 1, 1, 25), (0, 1, 1, 0, 5), (0, 1, 0, 1, 5), (0, 1, 0, 0, 10), (0, 1, -1, -1, 5)]);
+        let tally =
+            duels(&[(0, 1, 1, 1, 25), (0, 1, 1, 0, 5), (0, 1, 0, 1, 5), (0, 1, 0, 0, 10), (0, 1, -1, -1, 5)]);
         let answer = rated(&tally, &options(Some("b"))).unwrap();
         let [first, second] = answer.standings() else { panic!("{answer:?}") };
         assert_eq!((first.name.as_str(), first.wins, first.draws, first.losses), ("a", 60, 30, 10));
@@ -419,7 +424,9 @@ mod tests {
         assert!(rows[0].low.unwrap() < rows[0].elo && rows[0].elo < rows[0].high.unwrap());
         assert!(rows[0].los_next.unwrap() > 0.9);
         assert_eq!(answer.seat_effects().len(), 3);
-        assert!(answer.seat_effects().iter().all(|effect| effect.elo.abs() < 0.01 && effect.interval.is_some()));
+        assert!(
+            answer.seat_effects().iter().all(|effect| effect.elo.abs() < 0.01 && effect.interval.is_some())
+        );
         // A game that c won says nothing of a and b.
         assert_eq!(answer.crosstable()[0][1], Meeting { wins: 60, draws: 0, losses: 30 });
         assert_eq!((answer.draw_rate(), answer.residuals()), (None, vec![]));

@@ -331,7 +331,8 @@ mod tests {
                     (game.payoffs[seat], seat)
                 };
                 let best = |game: &Game| *game.payoffs.iter().max().unwrap();
-                let on_top = |game: &Game| game.payoffs.iter().filter(|payoff| **payoff == best(game)).count();
+                let on_top =
+                    |game: &Game| game.payoffs.iter().filter(|payoff| **payoff == best(game)).count();
                 let first = |game: &&&Game| own(game).0 == best(game);
                 let wins = games.iter().filter(first).filter(|game| on_top(game) == 1).count() as u64;
                 let draws = games.iter().filter(first).count() as u64 - wins;

@@ -7,8 +7,8 @@ use agon_analysis::boards::{Sight, boards};
 use agon_analysis::figures::worth;
 use agon_analysis::games::Recordings;
 use agon_analysis::{Dataset, Query, Recording, Run};
-use agon_games::exchange::Moment;
 use agon_games::GameSpec;
+use agon_games::exchange::Moment;
 use agon_records::{GameRow, MoveRow, SearchColumns};
 use serde::Serialize;
 

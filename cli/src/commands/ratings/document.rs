@@ -157,7 +157,9 @@ impl Document {
             games,
             players: standings.iter().map(|standing| player(standing, asked.shift)).collect(),
             seat_advantage: advantage.map(|effect| effect.elo),
-            seat_advantage_interval: advantage.and_then(|effect| effect.interval).map(|(low, high)| [low, high]),
+            seat_advantage_interval: advantage
+                .and_then(|effect| effect.interval)
+                .map(|(low, high)| [low, high]),
             errors: match asked.replicas {
                 0 if seat_effects.is_empty() => "sandwich",
                 0 => "none",

@@ -124,20 +124,28 @@ fn facts(document: &Document) -> Vec<(&'static str, String)> {
             ),
             _ => format!("seat {} {}", effect.seat, signed(effect.elo, 1)),
         });
-        facts.push(("seats", format!("in Elo against their mean: {}", effects.collect::<Vec<_>>().join(", "))));
+        facts.push((
+            "seats",
+            format!("in Elo against their mean: {}", effects.collect::<Vec<_>>().join(", ")),
+        ));
     }
     let two_seats = document.seat_effects.is_empty();
-    facts.extend(two_seats.then(|| (
-        "first seat",
-        match (document.seat_advantage, document.seat_advantage_interval) {
-            (Some(elo), Some([low, high])) => {
-                format!("worth {} Elo ({} to {})", signed(elo, 1), signed(low, 1), signed(high, 1))
-            }
-            (Some(elo), None) => format!("worth {} Elo", signed(elo, 1)),
-            (None, _) => "its advantage is not in the model, or cannot be told from the ratings".to_string(),
-        },
-    )));
-    let draws = document.draw_rate.map(|rate| format!("{} of the games between equal players", percent(rate)));
+    facts.extend(two_seats.then(|| {
+        (
+            "first seat",
+            match (document.seat_advantage, document.seat_advantage_interval) {
+                (Some(elo), Some([low, high])) => {
+                    format!("worth {} Elo ({} to {})", signed(elo, 1), signed(low, 1), signed(high, 1))
+                }
+                (Some(elo), None) => format!("worth {} Elo", signed(elo, 1)),
+                (None, _) => {
+                    "its advantage is not in the model, or cannot be told from the ratings".to_string()
+                }
+            },
+        )
+    }));
+    let draws =
+        document.draw_rate.map(|rate| format!("{} of the games between equal players", percent(rate)));
     facts.extend(draws.map(|draws| ("draws", draws)));
     let unit = document.unit;
     facts.extend(document.transitivity.as_ref().map(|test| ("transitivity", match test.p_value {
@@ -191,7 +199,10 @@ pub fn write_crosstable(document: &Document, out: &mut impl Write) -> io::Result
     if document.seat_effects.is_empty() {
         writeln!(out, "\nwon-drawn-lost by the row against the column")?;
     } else {
-        writeln!(out, "\nbefore-beside-behind: places of the row against the column in games one of them won")?;
+        writeln!(
+            out,
+            "\nbefore-beside-behind: places of the row against the column in games one of them won"
+        )?;
     }
     write_matrix(document, out, |row, column| {
         let meeting = table[row][column].as_ref();
