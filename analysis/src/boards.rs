@@ -2,8 +2,7 @@
 
 use std::ops::RangeInclusive;
 
-use agon_games::line::MoveError;
-use agon_games::{Complete, GameSpec, Parameters, UniformVisitor};
+use agon_games::{AnyGame, GameSpec};
 use serde::Serialize;
 
 use crate::games::Recording;
@@ -41,51 +40,31 @@ pub struct BoardsError {
 /// The boards around some plies of a game.
 pub fn boards(recording: &Recording, plies: RangeInclusive<u64>) -> Result<Boards, BoardsError> {
     let row = &recording.game;
-    let spec = GameSpec::parse(&format!("{}:{}", row.rules, row.variant)).map_err(|error| error.to_string());
-    spec.and_then(|spec| spec.visit_any(Follow { recording, plies })).map_err(|reason| BoardsError {
-        bout: row.bout,
-        game: row.game,
-        reason,
-    })
+    follow(recording, plies).map_err(|reason| BoardsError { bout: row.bout, game: row.game, reason })
 }
 
-struct Follow<'a> {
-    recording: &'a Recording,
-    plies: RangeInclusive<u64>,
-}
-
-impl UniformVisitor for Follow<'_> {
-    type Output = Result<Boards, String>;
-
-    fn visit<G: Complete>(self, parameters: &Parameters) -> Self::Output {
-        let moves = &self.recording.moves;
-        let mut position = match self.recording.opening_position() {
-            Some(text) => G::from_position(parameters, text),
-            None => G::initial(parameters),
+fn follow(recording: &Recording, plies: RangeInclusive<u64>) -> Result<Boards, String> {
+    let row = &recording.game;
+    let spec = GameSpec::parse(&format!("{}:{}", row.rules, row.variant)).map_err(|error| error.to_string())?;
+    let mut position = spec.start(recording.opening_position()).map_err(|error| error.to_string())?;
+    let played = recording.played();
+    let mut start = None;
+    let mut after = Vec::new();
+    for (index, row) in recording.moves.iter().enumerate() {
+        let shown = plies.contains(&(index as u64));
+        if shown {
+            start.get_or_insert_with(|| look(&*position));
         }
-        .map_err(|error| error.to_string())?;
-        let played = self.recording.played();
-        let mut start = None;
-        let mut after = Vec::new();
-        for (index, row) in moves.iter().enumerate() {
-            let shown = self.plies.contains(&(index as u64));
-            if shown {
-                start.get_or_insert_with(|| look(&position));
-            }
-            if index < played {
-                let mv = position
-                    .parse_move(&row.mv)
-                    .ok_or_else(|| MoveError::new(&position, index + 1, &row.mv).to_string())?;
-                position.play(mv);
-            }
-            if shown {
-                after.push(look(&position));
-            }
+        if index < played {
+            position.play(index + 1, &row.mv).map_err(|error| error.to_string())?;
         }
-        Ok(Boards { start: start.unwrap_or_else(|| look(&position)), after })
+        if shown {
+            after.push(look(&*position));
+        }
     }
+    Ok(Boards { start: start.unwrap_or_else(|| look(&*position)), after })
 }
 
-fn look<G: Complete>(position: &G) -> Sight {
+fn look(position: &dyn AnyGame) -> Sight {
     Sight { board: position.board(), position: position.position() }
 }

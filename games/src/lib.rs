@@ -1,14 +1,14 @@
 //! The rules: one trait, one file a game (with a folder of its name where one file is not enough).
 //!
 //! [`game`] has the central trait and its capabilities, [`setup`] the way from text to a position, [`registry`] the
-//! list of all games, [`laws`] what must hold of every one of them, [`exchange`] how games and positions are written for
-//! other programs. Each game's module header states its rules, its notation and its features.
+//! list of all games, [`any`] positions whose game is no type parameter, [`exchange`] how games and positions are written
+//! for other programs. Each game's module header states its rules, its notation and its features.
 //!
 //! Deliberately not here: search, configuration files, input and output, clocks, unseeded randomness.
 
+pub mod any;
 pub mod exchange;
 pub mod game;
-pub mod laws;
 pub mod line;
 pub mod perft;
 pub mod random;
@@ -33,6 +33,7 @@ pub mod rolit;
 pub mod tic_tac_toe;
 pub mod virus;
 
+pub use any::AnyGame;
 pub use game::{
     Chance, Deterministic, Duel, Feature, FeatureSet, Features, Game, Keyed, Noisy, Notation, Ordered,
     Payoffs, Reseat, Seat, Turn,

@@ -1,8 +1,8 @@
-//! agon.v1: the messages and services of the wire, made at build time, and their conversions to and from domain types.
+//! agon.v1: the messages and services of the wire, and their conversions to and from domain types.
 //!
 //! Nothing that came over the wire is used before it went through a conversion here that checks it: [`limits`] has every
 //! bound, [`session`] the small messages, [`bout`] what is lent, [`write`](mod@write) and [`assemble`] the two ends of a
-//! submission. Deliberately not here: connections, and whether a game was played by the rules, which is the referee's.
+//! submission. `generated/` is made of agon.proto by the test `generated`. Deliberately not here: connections, and whether a game was played by the rules, which is the referee's.
 
 pub mod assemble;
 pub mod bout;
@@ -24,11 +24,11 @@ pub use write::BoutWriter;
 /// The generated messages, clients and servers.
 #[allow(missing_docs, clippy::all, reason = "generated; agon.proto documents every message")]
 pub mod v1 {
-    tonic::include_proto!("agon.v1");
+    include!("../generated/agon.v1.rs");
 }
 
 /// The descriptors of agon.v1, for reflection.
-pub const DESCRIPTORS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/agon.v1.descriptors"));
+pub const DESCRIPTORS: &[u8] = include_bytes!("../generated/agon.v1.descriptors");
 
 /// The versions of the protocol that this build speaks.
 pub const PROTOCOLS: std::ops::RangeInclusive<u32> = 1..=1;

@@ -4,9 +4,7 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 use agon_arena::{ALGORITHMS, AlgorithmInfo, Family};
-use agon_games::{
-    Complete, Domain, GAMES, GameInfo, GameSpec, Parameters, SetupError, Turns, UniformVisitor,
-};
+use agon_games::{Domain, GAMES, GameInfo, GameSpec, SetupError, Turns};
 use clap::Args;
 use serde::Serialize;
 
@@ -92,19 +90,13 @@ fn features(features: &[agon_games::Feature]) -> Vec<Feature> {
 }
 
 /// A game with the parameters it is asked for: features and algorithms are those of that number of seats.
-struct Chosen<'a>(&'a GameSpec);
-
-impl UniformVisitor for Chosen<'_> {
-    type Output = Result<Game, SetupError>;
-
-    fn visit<G: Complete>(self, parameters: &Parameters) -> Self::Output {
-        // Parameters that do not go together are found only when a game is begun.
-        G::initial(parameters)?;
-        let info = GAMES.iter().find(|info| info.name == self.0.name());
-        let info = info.expect("a GameSpec names a listed game");
-        let algorithms = algorithms(info, &[parameters.seats() as u32]);
-        Ok(Game { features: features(G::FEATURES), algorithms, ..Game::from(info) })
-    }
+fn chosen(spec: &GameSpec) -> Result<Game, SetupError> {
+    // Parameters that do not go together are found only when a game is begun.
+    let start = spec.start(None)?;
+    let info = GAMES.iter().find(|info| info.name == spec.name());
+    let info = info.expect("a GameSpec names a listed game");
+    let algorithms = algorithms(info, &[start.seats() as u32]);
+    Ok(Game { features: features(start.features()), algorithms, ..Game::from(info) })
 }
 
 /// The smallest and largest number of a domain that has them.
@@ -159,7 +151,7 @@ impl ListGames {
     pub fn run(self) -> Outcome {
         let game = self.game.as_deref().map(GameSpec::parse).transpose()?;
         let games: Vec<Game> = match &game {
-            Some(game) => vec![game.visit_any(Chosen(game))?],
+            Some(game) => vec![chosen(game)?],
             None => GAMES.iter().map(Game::from).collect(),
         };
         let mut out = io::stdout().lock();

@@ -5,8 +5,7 @@ use std::process::ExitCode;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Instant;
 
-use agon_games::perft::perft;
-use agon_games::{Complete, Parameters, UniformVisitor};
+use agon_games::AnyGame;
 use clap::Args;
 use serde::Serialize;
 
@@ -66,22 +65,14 @@ impl Perft {
             let reason = "--moves -: standard input is read by `agon show` only; write the moves themselves";
             return Err(WrongCall(reason.to_string()).into());
         }
-        self.start.game_with_note()?.visit_any(self)
-    }
-}
-
-impl UniformVisitor for Perft {
-    type Output = Outcome;
-
-    fn visit<G: Complete>(self, parameters: &Parameters) -> Outcome {
-        let (position, _) = self.start.after::<G>(parameters, &self.moves)?;
+        let game = self.start.game_with_note()?.to_string();
+        let (position, _) = self.start.after(&self.moves)?;
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let threads = self.threads.map_or(cores, usize::from);
         let clock = Instant::now();
-        let divide = divide(&position, self.depth, threads);
+        let divide = divide(&*position, self.depth, threads);
         let seconds = clock.elapsed().as_secs_f64();
         let leaves = if self.depth == 0 { 1 } else { divide.iter().map(|division| division.leaves).sum() };
-        let game = self.start.game()?.to_string();
         let divide = if self.divide { divide } else { Vec::new() };
         let count = Count { game, depth: self.depth, leaves, divide, seconds };
         let mut out = io::stdout().lock();
@@ -112,33 +103,21 @@ fn write_count(count: &Count, out: &mut impl Write) -> io::Result<()> {
 
 /// The leaves below each move. Threads take the positions two plies down one after another, so that a move with a
 /// large tree does not keep the others waiting.
-fn divide<G: Complete>(position: &G, depth: u32, threads: usize) -> Vec<Division> {
-    let mut moves = Vec::new();
-    if depth > 0 {
-        position.moves(&mut moves);
-    }
+fn divide(position: &dyn AnyGame, depth: u32, threads: usize) -> Vec<Division> {
+    let moves = if depth > 0 { position.children() } else { Vec::new() };
     let totals: Vec<AtomicU64> = moves.iter().map(|_| AtomicU64::new(0)).collect();
     let mut tasks = Vec::new();
-    for (index, &mv) in moves.iter().enumerate() {
-        let mut next = position.clone();
-        next.play(mv);
+    for (index, (_, next)) in moves.iter().enumerate() {
         if depth < 4 {
-            tasks.push((index, next, depth - 1));
-            continue;
-        }
-        let mut replies = Vec::new();
-        next.moves(&mut replies);
-        for reply in replies {
-            let mut after = next.clone();
-            after.play(reply);
-            tasks.push((index, after, depth - 2));
+            tasks.push((index, next.copy(), depth - 1));
+        } else {
+            tasks.extend(next.children().into_iter().map(|(_, after)| (index, after, depth - 2)));
         }
     }
     let taken = AtomicUsize::new(0);
     let work = || {
-        let mut stack = Vec::new();
         while let Some((index, start, depth)) = tasks.get(taken.fetch_add(1, Ordering::Relaxed)) {
-            let leaves = perft(&mut start.clone(), *depth, &mut stack);
+            let leaves = start.perft(*depth);
             totals[*index].fetch_add(leaves, Ordering::Relaxed);
         }
     };
@@ -148,8 +127,6 @@ fn divide<G: Complete>(position: &G, depth: u32, threads: usize) -> Vec<Division
         }
         work();
     });
-    let counted = moves.iter().zip(totals);
-    counted
-        .map(|(&mv, leaves)| Division { word: position.move_text(mv), leaves: leaves.into_inner() })
-        .collect()
+    let counted = moves.into_iter().zip(totals);
+    counted.map(|((word, _), leaves)| Division { word, leaves: leaves.into_inner() }).collect()
 }

@@ -4,9 +4,8 @@ use std::io::{self, BufRead, Write};
 use std::process::ExitCode;
 
 use agon_arena::{Arena, Opening, Place, Surroundings};
-use agon_games::line::legal_texts;
 use agon_games::random::seeded;
-use agon_games::{Complete, GameSpec, Parameters, Seat, Turn, UniformVisitor};
+use agon_games::{AnyGame, GameSpec, Seat, Turn};
 use agon_search::Limit;
 use clap::Args;
 
@@ -54,7 +53,8 @@ impl Play {
         let arena = Arena::new(&game, &[player.config], Surroundings::system())?;
         say(format_args!("{game}, seed {seed}. You have seat {}; {} has the others.", human.0, player.name))?;
         say(format_args!("Type a move, `moves`, `back` or `quit`."))?;
-        game.visit_any(Session { arena, limit, human, place: Place { run: seed, bout: 0, game: 0 } })
+        let place = Place { run: seed, bout: 0, game: 0 };
+        Session { start: game.start(None)?, arena, limit, human, place }.play()
     }
 }
 
@@ -65,6 +65,7 @@ fn time_of_day() -> u64 {
 }
 
 struct Session {
+    start: Box<dyn AnyGame>,
     arena: Arena,
     limit: Limit,
     human: Seat,
@@ -72,25 +73,19 @@ struct Session {
 }
 
 /// What the person typed.
-enum Word<M> {
-    Move(M),
+enum Word {
+    Move(String),
     Back,
     Quit,
 }
 
-impl UniformVisitor for Session {
-    type Output = Outcome;
-
-    fn visit<G: Complete>(mut self, parameters: &Parameters) -> Outcome {
-        let start = G::initial(parameters)?;
+impl Session {
+    fn play(mut self) -> Outcome {
         let mut line: Vec<String> = Vec::new();
         let mut drawn = usize::MAX;
         loop {
-            let mut position = start.clone();
-            for word in &line {
-                let mv = position.parse_move(word).expect("only legal moves are in the line");
-                position.play(mv);
-            }
+            let mut position = self.start.copy();
+            position.follow(&line.join(" ")).expect("only legal moves are in the line");
             let turn = position.turn();
             if drawn != line.len() && (turn == Turn::Over || turn == Turn::Player(self.human)) {
                 say(format_args!("\n{}\n", position.board()))?;
@@ -99,19 +94,19 @@ impl UniformVisitor for Session {
             let seed = self.place.ply_seed(line.len() as u32);
             match turn {
                 Turn::Over => {
-                    say(format_args!("Over: {}. {}", position.ending(), result(&position, self.human)))?;
+                    let ending = position.ending().unwrap_or_default();
+                    say(format_args!("Over: {ending}. {}", result(&*position, self.human)))?;
                     return Ok(ExitCode::SUCCESS);
                 }
                 Turn::Chance => {
-                    let outcome = position.sample(&mut seeded(seed), &mut Vec::new());
-                    let word = position.move_text(outcome);
+                    let word = position.draw(&mut seeded(seed));
                     say(format_args!("chance: {word}"))?;
                     line.push(word);
                 }
-                Turn::Player(seat) if seat == self.human => match ask(&position)? {
-                    Word::Move(mv) => line.push(position.move_text(mv)),
+                Turn::Player(seat) if seat == self.human => match ask(&*position)? {
+                    Word::Move(text) => line.push(text),
                     Word::Quit => return Ok(ExitCode::SUCCESS),
-                    Word::Back => take_back(&start, &mut line, self.human),
+                    Word::Back => take_back(&*self.start, &mut line, self.human),
                 },
                 Turn::Player(seat) => {
                     let opening = Opening { position: None, moves: line.join(" ") };
@@ -129,7 +124,7 @@ fn say(text: std::fmt::Arguments<'_>) -> io::Result<()> {
     writeln!(io::stdout(), "{text}")
 }
 
-fn ask<G: Complete>(position: &G) -> io::Result<Word<G::Move>> {
+fn ask(position: &dyn AnyGame) -> io::Result<Word> {
     let mut text = String::new();
     loop {
         write!(io::stdout(), "your move: ")?;
@@ -143,34 +138,34 @@ fn ask<G: Complete>(position: &G) -> io::Result<Word<G::Move>> {
             "" => {}
             "quit" | "exit" => return Ok(Word::Quit),
             "back" => return Ok(Word::Back),
-            "moves" => say(format_args!("{}", legal_texts(position).join(" ")))?,
-            word => match position.parse_move(word) {
-                Some(mv) => return Ok(Word::Move(mv)),
-                None => say(format_args!("`{word}` is not a legal move; `moves` lists them"))?,
+            "moves" => say(format_args!("{}", position.legal().join(" ")))?,
+            word => match position.copy().play(0, word) {
+                Ok(text) => return Ok(Word::Move(text)),
+                Err(_) => say(format_args!("`{word}` is not a legal move; `moves` lists them"))?,
             },
         }
     }
 }
 
 /// Takes moves back to the person's last decision, if there is one.
-fn take_back<G: Complete>(start: &G, line: &mut Vec<String>, human: Seat) {
-    let mut position = start.clone();
+fn take_back(start: &dyn AnyGame, line: &mut Vec<String>, human: Seat) {
+    let mut position = start.copy();
     let mut last = None;
     for (ply, word) in line.iter().enumerate() {
         if position.turn() == Turn::Player(human) {
             last = Some(ply);
         }
-        let mv = position.parse_move(word).expect("only legal moves are in the line");
-        position.play(mv);
+        position.play(ply, word).expect("only legal moves are in the line");
     }
     line.truncate(last.unwrap_or(line.len()));
 }
 
-fn result<G: Complete>(position: &G, human: Seat) -> String {
+fn result(position: &dyn AnyGame, human: Seat) -> String {
+    let payoffs = position.payoffs().unwrap_or_default();
+    let even = f64::from(position.payoff_sum()) / position.seats() as f64;
+    let own = payoffs.get(usize::from(human.0)).map_or(even, |&payoff| f64::from(payoff));
     let payoffs: Vec<String> =
-        Seat::all(G::SEATS).map(|seat| format!("seat {}: {}", seat.0, position.payoff(seat))).collect();
-    let even = f64::from(G::PAYOFFS.sum) / G::SEATS as f64;
-    let own = f64::from(position.payoff(human));
+        payoffs.iter().enumerate().map(|(seat, payoff)| format!("seat {seat}: {payoff}")).collect();
     let verdict = if own > even {
         "You win."
     } else if own < even {

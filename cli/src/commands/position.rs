@@ -2,8 +2,7 @@
 
 use std::io::{self, Write};
 
-use agon_games::line::follow;
-use agon_games::{Complete, GameSpec, Parameters, SetupError};
+use agon_games::{AnyGame, GameSpec, SetupError};
 use clap::Args;
 
 /// A game and a way into it.
@@ -34,17 +33,14 @@ impl PositionArgs {
     }
 
     /// The position to start from.
-    pub fn start<G: Complete>(&self, parameters: &Parameters) -> Result<G, SetupError> {
-        match &self.position {
-            Some(text) => G::from_position(parameters, text),
-            None => G::initial(parameters),
-        }
+    pub fn start(&self) -> Result<Box<dyn AnyGame>, SetupError> {
+        self.game()?.start(self.position.as_deref())
     }
 
     /// The position after a line of moves, and how many there were.
-    pub fn after<G: Complete>(&self, parameters: &Parameters, moves: &str) -> anyhow::Result<(G, usize)> {
-        let mut position = self.start::<G>(parameters)?;
-        let plies = follow(&mut position, moves)?;
+    pub fn after(&self, moves: &str) -> anyhow::Result<(Box<dyn AnyGame>, usize)> {
+        let mut position = self.start()?;
+        let plies = position.follow(moves)?;
         Ok((position, plies))
     }
 }

@@ -3,8 +3,8 @@
 use std::io::{self, BufRead, BufReader, BufWriter, Write};
 use std::process::ExitCode;
 
-use agon_games::line::{MoveError, follow, legal_texts};
-use agon_games::{ChanceGame, Complete, DuelGame, ManyGame, Parameters, Seat, Turn, Visitor};
+use agon_games::AnyGame;
+use agon_games::line::MoveError;
 use clap::Args;
 use serde::Serialize;
 
@@ -75,19 +75,14 @@ impl From<MoveError> for BadLine {
 impl Show {
     /// Runs the command.
     pub fn run(self) -> Outcome {
-        self.start.game_with_note()?.visit(self)
-    }
-
-    /// `weight` knows the weights of chance's outcomes, where there are any.
-    fn show<G: Complete>(self, parameters: &Parameters, weight: impl Fn(&G, G::Move) -> u32) -> Outcome {
-        let game = self.start.game()?.to_string();
+        let game = self.start.game_with_note()?.to_string();
         let out = io::stdout().lock();
         if self.moves == "-" {
-            let start = self.start.start::<G>(parameters)?;
-            return answer_lines(&game, &start, weight, &mut BufWriter::with_capacity(1 << 16, out));
+            let start = self.start.start()?;
+            return answer_lines(&game, &*start, &mut BufWriter::with_capacity(1 << 16, out));
         }
-        let (position, plies) = self.start.after::<G>(parameters, &self.moves)?;
-        let sight = look(&game, &position, plies, &weight);
+        let (position, plies) = self.start.after(&self.moves)?;
+        let sight = look(&game, &*position, plies);
         let mut out = out;
         if self.json {
             serde_json::to_writer(&mut out, &sight)?;
@@ -99,48 +94,22 @@ impl Show {
     }
 }
 
-impl Visitor for Show {
-    type Output = Outcome;
-
-    fn duel<G: DuelGame>(self, parameters: &Parameters) -> Outcome {
-        self.show::<G>(parameters, |_, _| 1)
-    }
-
-    fn many<G: ManyGame>(self, parameters: &Parameters) -> Outcome {
-        self.show::<G>(parameters, |_, _| 1)
-    }
-
-    fn chance<G: ChanceGame>(self, parameters: &Parameters) -> Outcome {
-        self.show::<G>(parameters, |position: &G, outcome| position.weight(outcome))
-    }
-}
-
-fn look<'a, G: Complete>(
-    game: &'a str,
-    position: &G,
-    plies: usize,
-    weight: &impl Fn(&G, G::Move) -> u32,
-) -> Sight<'a> {
-    let turn = position.turn();
-    let over = turn == Turn::Over;
+fn look<'a>(game: &'a str, position: &dyn AnyGame, plies: usize) -> Sight<'a> {
+    let weights = position.weights();
+    let mut legal = position.legal();
     let mut chance = Vec::new();
-    let mut legal = legal_texts(position);
-    if turn == Turn::Chance {
-        let mut outcomes = Vec::new();
-        position.moves(&mut outcomes);
-        let texts = std::mem::take(&mut legal);
-        let weighed = texts.into_iter().zip(outcomes);
-        chance
-            .extend(weighed.map(|(word, outcome)| ChanceOutcome { word, weight: weight(position, outcome) }));
+    if !weights.is_empty() {
+        let weighed = std::mem::take(&mut legal).into_iter().zip(weights);
+        chance.extend(weighed.map(|(word, weight)| ChanceOutcome { word, weight }));
     }
     Sight {
         game,
         plies,
-        turn: turn.to_string(),
+        turn: position.turn().to_string(),
         legal,
         chance,
-        payoffs: over.then(|| Seat::all(G::SEATS).map(|seat| position.payoff(seat)).collect()),
-        ending: over.then(|| position.ending()),
+        payoffs: position.payoffs(),
+        ending: position.ending(),
         board: position.board(),
         position: position.position(),
         key: format!("{:016x}", position.key()),
@@ -170,15 +139,9 @@ fn draw(sight: &Sight<'_>, out: &mut impl Write) -> io::Result<()> {
 }
 
 /// Answers a line of moves from standard input by a line of JSON, until there are no more.
-fn answer_lines<G: Complete>(
-    game: &str,
-    start: &G,
-    weight: impl Fn(&G, G::Move) -> u32,
-    out: &mut impl Write,
-) -> Outcome {
+fn answer_lines(game: &str, start: &dyn AnyGame, out: &mut impl Write) -> Outcome {
     let mut input = BufReader::with_capacity(1 << 16, io::stdin().lock());
     let mut line = Vec::new();
-    let mut position = start.clone();
     let mut all_good = true;
     loop {
         // What comes next may be written only after the answers to what came before. A caller that has written many
@@ -190,9 +153,9 @@ fn answer_lines<G: Complete>(
         if input.read_until(b'\n', &mut line)? == 0 {
             break;
         }
-        position.clone_from(start);
-        match follow(&mut position, &String::from_utf8_lossy(&line)) {
-            Ok(plies) => serde_json::to_writer(&mut *out, &look(game, &position, plies, &weight))?,
+        let mut position = start.copy();
+        match position.follow(&String::from_utf8_lossy(&line)) {
+            Ok(plies) => serde_json::to_writer(&mut *out, &look(game, &*position, plies))?,
             Err(error) => {
                 all_good = false;
                 serde_json::to_writer(&mut *out, &BadLine::from(error))?;

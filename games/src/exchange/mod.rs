@@ -20,7 +20,7 @@ use crate::checkers::Checkers;
 use crate::chess::Chess;
 use crate::go::Go;
 use crate::line::MoveError;
-use crate::registry::{Complete, GameSpec, UniformVisitor};
+use crate::registry::{Complete, GameSpec};
 use crate::setup::{Parameters, Setup, SetupError};
 
 pub use moment::Moment;
@@ -197,7 +197,7 @@ impl Writer {
             Format::Pgn => pgn::write(parameters, sheet, out),
             Format::Pdn => pdn::write(parameters, sheet, out),
             Format::Sgf => sgf::write(parameters, sheet, out),
-            Format::Text => self.game.visit_any(Line { sheet, out }),
+            Format::Text => write_line(&self.game, sheet, out),
         }
     }
 }
@@ -217,43 +217,32 @@ fn legal<G: Complete>(position: &G, index: usize, ply: &Ply<'_>) -> Result<G::Mo
 
 /// A game in one line, its parts with tabs between: round, players, payoffs, ending, the number of plies, and the moves
 /// after the position in brackets, as a file of openings has them.
-struct Line<'a, 'b> {
-    sheet: &'a Sheet<'a>,
-    out: &'b mut String,
-}
-
-impl UniformVisitor for Line<'_, '_> {
-    type Output = Result<(), WriteError>;
-
-    fn visit<G: Complete>(self, parameters: &Parameters) -> Self::Output {
-        let Line { sheet, out } = self;
-        let mut position = first::<G>(parameters, sheet)?;
-        let players: Vec<&str> = sheet.seats.iter().map(|seat| seat.player).collect();
-        let payoffs: Vec<String> = sheet.seats.iter().map(|seat| seat.payoff.to_string()).collect();
-        write!(
-            out,
-            "{}\t{}\t{}\t{}\t{}\t",
-            sheet.round,
-            players.join(" "),
-            payoffs.join(" "),
-            sheet.ending,
-            sheet.plies.len()
-        )
-        .expect("a String takes all text");
-        let mut space = "";
-        if let Some(text) = sheet.position {
-            write!(out, "[{text}]").expect("a String takes all text");
-            space = " ";
-        }
-        for (index, ply) in sheet.plies.iter().enumerate() {
-            let mv = legal(&position, index, ply)?;
-            out.push_str(std::mem::replace(&mut space, " "));
-            position.write_move(mv, out);
-            position.play(mv);
-        }
-        out.push('\n');
-        Ok(())
+fn write_line(game: &GameSpec, sheet: &Sheet<'_>, out: &mut String) -> Result<(), WriteError> {
+    let mut position = game.start(sheet.position)?;
+    let players: Vec<&str> = sheet.seats.iter().map(|seat| seat.player).collect();
+    let payoffs: Vec<String> = sheet.seats.iter().map(|seat| seat.payoff.to_string()).collect();
+    write!(
+        out,
+        "{}\t{}\t{}\t{}\t{}\t",
+        sheet.round,
+        players.join(" "),
+        payoffs.join(" "),
+        sheet.ending,
+        sheet.plies.len()
+    )
+    .expect("a String takes all text");
+    let mut space = "";
+    if let Some(text) = sheet.position {
+        write!(out, "[{text}]").expect("a String takes all text");
+        space = " ";
     }
+    for (index, ply) in sheet.plies.iter().enumerate() {
+        let text = position.play(index + 1, ply.mv)?;
+        out.push_str(std::mem::replace(&mut space, " "));
+        out.push_str(&text);
+    }
+    out.push('\n');
+    Ok(())
 }
 
 /// A place to start from.

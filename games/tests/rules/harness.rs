@@ -22,7 +22,7 @@ pub fn spec(text: &str) -> GameSpec {
 pub fn laws(variants: &[Variant]) {
     for &(text, games) in variants {
         let tally =
-            agon_games::laws::check(&spec(text), 1, games).unwrap_or_else(|violation| panic!("{violation}"));
+            crate::suite::check(&spec(text), 1, games).unwrap_or_else(|violation| panic!("{violation}"));
         println!(
             "{text}: {} games, {} positions, {} moves, longest {} plies",
             tally.games, tally.positions, tally.moves, tally.longest

@@ -6,6 +6,7 @@
 #![allow(clippy::unwrap_used, reason = "in a test a panic is the report")]
 
 mod harness;
+mod suite;
 
 /// One line a game makes the tests that all games share.
 macro_rules! games {

@@ -4,9 +4,8 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use agon_games::perft::perft;
 use agon_games::random::seeded;
-use agon_games::{Complete, GAMES, GameSpec, Parameters, Turn, UniformVisitor};
+use agon_games::{AnyGame, GAMES, GameSpec};
 use clap::Args;
 use serde::Serialize;
 
@@ -59,7 +58,7 @@ impl Games {
         let budget = Duration::from_millis(self.ms);
         let mut speeds = Vec::new();
         for spec in &games {
-            speeds.push(spec.visit_any(Measure { name: spec.to_string(), runs: self.runs, budget })?);
+            speeds.push(measure(spec, self.runs, budget)?);
         }
         let mut out = io::stdout().lock();
         if self.json {
@@ -97,42 +96,29 @@ fn write_table(speeds: &[Speed], out: &mut impl Write) -> io::Result<()> {
     table.write(out)
 }
 
-struct Measure {
-    name: String,
-    runs: u16,
-    budget: Duration,
-}
-
-impl UniformVisitor for Measure {
-    type Output = anyhow::Result<Speed>;
-
-    fn visit<G: Complete>(self, parameters: &Parameters) -> Self::Output {
-        let start = G::initial(parameters)?;
-        let (mut games, mut plies) = (0, 0);
-        let uniform = median(self.runs, |run| {
-            let (played, moves, rate) = play::<G>(&start, run, self.budget, false);
-            games += played;
-            plies += moves;
-            rate
-        });
-        let rollouts = median(self.runs, |run| play::<G>(&start, run, self.budget, true).2);
-        let (depth, leaves) = perft_depth(&start, self.budget);
-        let perft = median(self.runs, |_| {
-            let walks = perft_walks(&start, depth, self.budget);
-            leaves as f64 * walks
-        });
-        let plies_per_game = plies as f64 / games as f64;
-        Ok(Speed {
-            game: self.name,
-            games_per_second: uniform,
-            plies_per_game,
-            ns_per_ply: 1e9 / (uniform * plies_per_game),
-            rollouts_per_second: rollouts,
-            perft_depth: depth,
-            perft_leaves: leaves,
-            perft_leaves_per_second: perft,
-        })
-    }
+fn measure(spec: &GameSpec, runs: u16, budget: Duration) -> anyhow::Result<Speed> {
+    let start = &*spec.start(None)?;
+    let (mut games, mut plies) = (0, 0);
+    let uniform = median(runs, |run| {
+        let (played, moves, rate) = play(start, run, budget, false);
+        games += played;
+        plies += moves;
+        rate
+    });
+    let rollouts = median(runs, |run| play(start, run, budget, true).2);
+    let (depth, leaves) = perft_depth(start, budget);
+    let perft = median(runs, |_| leaves as f64 * perft_walks(start, depth, budget));
+    let plies_per_game = plies as f64 / games as f64;
+    Ok(Speed {
+        game: spec.to_string(),
+        games_per_second: uniform,
+        plies_per_game,
+        ns_per_ply: 1e9 / (uniform * plies_per_game),
+        rollouts_per_second: rollouts,
+        perft_depth: depth,
+        perft_leaves: leaves,
+        perft_leaves_per_second: perft,
+    })
 }
 
 fn median(runs: u16, mut measure: impl FnMut(u64) -> f64) -> f64 {
@@ -142,27 +128,14 @@ fn median(runs: u16, mut measure: impl FnMut(u64) -> f64) -> f64 {
 }
 
 /// Plays random games for `budget`: how many, how many plies, how many a second.
-fn play<G: Complete>(start: &G, seed: u64, budget: Duration, rollout: bool) -> (u64, u64, f64) {
+fn play(start: &dyn AnyGame, seed: u64, budget: Duration, rollout: bool) -> (u64, u64, f64) {
     let mut random = seeded(seed);
-    let mut scratch = Vec::new();
-    let mut position = start.clone();
     let (mut games, mut plies) = (0, 0);
     let clock = Instant::now();
     let mut batch = 1;
     loop {
-        for _ in 0..batch {
-            position.clone_from(start);
-            while position.turn() != Turn::Over {
-                let mv = if rollout {
-                    position.rollout(&mut random, &mut scratch)
-                } else {
-                    position.sample(&mut random, &mut scratch)
-                };
-                position.play(mv);
-                plies += 1;
-            }
-            games += 1;
-        }
+        plies += start.random_games(batch, &mut random, rollout);
+        games += batch;
         let elapsed = clock.elapsed();
         if elapsed >= budget {
             return (games, plies, games as f64 / elapsed.as_secs_f64());
@@ -174,11 +147,11 @@ fn play<G: Complete>(start: &G, seed: u64, budget: Duration, rollout: bool) -> (
 
 /// The perft with the most leaves among the depths that fit the budget, and its leaves. Where games are short, the
 /// deepest has but a few: most lines have ended before.
-fn perft_depth<G: Complete>(start: &G, budget: Duration) -> (u32, u64) {
-    let mut best = (1, perft(&mut start.clone(), 1, &mut Vec::new()));
+fn perft_depth(start: &dyn AnyGame, budget: Duration) -> (u32, u64) {
+    let mut best = (1, start.perft(1));
     for depth in 2..=40 {
         let clock = Instant::now();
-        let leaves = perft(&mut start.clone(), depth, &mut Vec::new());
+        let leaves = start.perft(depth);
         let elapsed = clock.elapsed();
         if leaves > best.1 && elapsed <= budget {
             best = (depth, leaves);
@@ -192,16 +165,14 @@ fn perft_depth<G: Complete>(start: &G, budget: Duration) -> (u32, u64) {
 }
 
 /// How often a second the tree of that depth is walked, over as many walks as fill the budget.
-fn perft_walks<G: Complete>(start: &G, depth: u32, budget: Duration) -> f64 {
-    let mut position = start.clone();
-    let mut stack = Vec::new();
+fn perft_walks(start: &dyn AnyGame, depth: u32, budget: Duration) -> f64 {
     let mut walks = 0u64;
     let mut batch = 1;
     let clock = Instant::now();
     loop {
         for _ in 0..batch {
             // Hidden, so that a walk whose answer is known is not left out.
-            std::hint::black_box(perft(std::hint::black_box(&mut position), depth, &mut stack));
+            std::hint::black_box(std::hint::black_box(start).perft(depth));
         }
         walks += batch;
         let elapsed = clock.elapsed();

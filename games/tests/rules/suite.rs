@@ -6,10 +6,10 @@
 use std::collections::HashMap;
 use std::fmt;
 
-use crate::game::{FeatureSet, Seat, Turn};
-use crate::random::{below, mix, seeded};
-use crate::registry::{ChanceGame, Complete, DuelGame, GameSpec, ManyGame, Visitor};
-use crate::setup::{Parameters, Turns};
+use agon_games::random::{below, mix, seeded};
+use agon_games::{
+    ChanceGame, Complete, DuelGame, FeatureSet, GameSpec, ManyGame, Parameters, Seat, Turn, Turns, Visitor,
+};
 
 /// What a check has seen.
 #[derive(Clone, Copy, Default, Debug)]

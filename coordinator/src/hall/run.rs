@@ -1,0 +1,175 @@
+//! A run that is known: what is wanted of it, what is done, and whether its workers are alike.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex};
+use std::time::Instant;
+
+use agon_arena::{Arena, Spec, SpecSource, Surroundings};
+use agon_stats::homogeneity::{Cell, WorkerReport, compare};
+use agon_stats::sprt::Decision;
+
+use crate::ledger::Ledger;
+use crate::schedule::{Schedule, ScheduleError};
+use crate::standings::{Standings, Summary, Tally, unseal};
+use crate::store::{RunState, StoredCell, StoredRun};
+
+/// A run that is known.
+pub(crate) struct Run {
+    pub(crate) source: SpecSource,
+    pub(crate) spec: Arc<Spec>,
+    pub(crate) schedule: Schedule,
+    /// For checking games outside the lock.
+    pub(crate) referee: Arc<Mutex<Arena>>,
+    pub(crate) ledger: Ledger,
+    pub(crate) standings: Standings,
+    pub(crate) state: RunState,
+    pub(crate) priority: i32,
+    pub(crate) decided: Option<u64>,
+    /// Every bout below is in the dataset, and what is remembered of them.
+    pub(crate) exported: u64,
+    pub(crate) folded: Tally,
+    /// Whether the dataset has its description, from this life on.
+    pub(crate) described: bool,
+    /// Exported bouts that do not count.
+    pub(crate) voided: BTreeSet<u64>,
+    pub(crate) abandoned: u64,
+    pub(crate) submitted_us: i64,
+    /// What each worker brought, by pairing and outcome.
+    cells: BTreeMap<(String, u64), [u64; 3]>,
+    /// How often the workers were compared, and when they are next.
+    looks: u32,
+    next_look: u64,
+    pub(super) checked: u64,
+    pub(super) disputed: u64,
+    /// When it was submitted or taken up again, and what was done by then.
+    pub(super) since: Instant,
+    pub(super) done_before: u64,
+    pub(super) games_before: u64,
+}
+
+/// A departure that chance would make in one honest fleet of twenty is noted. One that is so many times rarer sets the
+/// worker aside: in one honest fleet of ten thousand.
+const CERTAINTY: f64 = 500.0;
+
+/// A worker whose results are not like the others'.
+pub(super) struct Departure {
+    pub(super) worker: String,
+    pub(super) reason: String,
+    pub(super) certain: bool,
+}
+
+/// The workers of a run are compared when it has so many bouts, and at each doubling.
+const FIRST_LOOK: u64 = 128;
+
+/// What is remembered of the exported bouts of a run; none where it is damaged.
+pub(crate) fn remembered_tally(stored: &StoredRun) -> Option<Tally> {
+    if stored.folded.is_empty() { Some(Tally::default()) } else { unseal(&stored.folded) }
+}
+
+/// A run from the store: its row, the bouts that are not exported, and what is remembered of the others.
+pub(crate) struct Remembered {
+    pub(crate) stored: StoredRun,
+    /// Bouts with who brought them; none where they failed.
+    pub(crate) bouts: Vec<(u64, String, Option<Summary>)>,
+    pub(crate) cells: Vec<StoredCell>,
+    pub(crate) voided: BTreeSet<u64>,
+}
+
+impl Run {
+    /// A run with what is already done of it.
+    pub(crate) fn new(
+        source: SpecSource,
+        schedule: Schedule,
+        remembered: Remembered,
+    ) -> Result<Run, ScheduleError> {
+        let Remembered { stored, bouts, cells, voided } = remembered;
+        let spec = Arc::new(schedule.spec().clone());
+        let folded = remembered_tally(&stored).unwrap_or_default();
+        let standings = Standings::new(&spec, schedule.referee().seats(), folded.clone())?;
+        let referee =
+            Arena::new(&spec.game, &[], Surroundings::system()).map_err(agon_arena::PlayError::from)?;
+        let ledger = Ledger::new(schedule.bouts(), stored.exported, bouts.iter().map(|(bout, ..)| *bout));
+        let cells = cells.into_iter().map(|cell| ((cell.worker, cell.pairing), cell.outcomes)).collect();
+        let mut run = Run {
+            source,
+            spec,
+            schedule,
+            referee: Arc::new(Mutex::new(referee)),
+            ledger,
+            standings,
+            state: stored.state,
+            priority: stored.priority,
+            decided: stored.decided,
+            exported: stored.exported,
+            folded,
+            described: false,
+            voided,
+            abandoned: 0,
+            submitted_us: stored.submitted_us,
+            cells,
+            looks: 0,
+            next_look: FIRST_LOOK,
+            checked: 0,
+            disputed: 0,
+            since: Instant::now(),
+            done_before: 0,
+            games_before: 0,
+        };
+        for (bout, worker, summary) in &bouts {
+            match summary {
+                Some(summary) => run.add(*bout, worker, summary),
+                None => run.standings.add_failed(*bout),
+            };
+        }
+        run.decided = run.decided.or(run.standings.deciding_bout());
+        run.done_before = run.ledger.done();
+        run.games_before = run.standings.tally().games;
+        // Looks that an earlier life has made are made: what they spent stays spent.
+        while run.ledger.done() >= run.next_look {
+            run.looks += 1;
+            run.next_look *= 2;
+        }
+        Ok(run)
+    }
+
+    /// Counts a bout that was played.
+    pub(super) fn add(&mut self, bout: u64, worker: &str, summary: &Summary) -> Option<Decision> {
+        if let Some((pairing, outcome)) = summary.cell() {
+            self.cells.entry((worker.to_string(), pairing)).or_default()[outcome] += 1;
+        }
+        self.standings.add(bout, summary)
+    }
+
+    /// Compares the workers at each doubling of the bouts: who departs too far from the others, and how.
+    pub(super) fn look(&mut self) -> Vec<Departure> {
+        if self.ledger.done() < self.next_look {
+            return Vec::new();
+        }
+        self.next_look = self.ledger.done().max(1) * 2;
+        let names: BTreeSet<&str> = self.cells.keys().map(|(worker, _)| worker.as_str()).collect();
+        let names: Vec<&str> = names.into_iter().collect();
+        let pairings: BTreeSet<u64> = self.cells.keys().map(|(_, pairing)| *pairing).collect();
+        let pairings: Vec<u64> = pairings.into_iter().collect();
+        let cell = |((worker, pairing), outcomes): (&(String, u64), &[u64; 3])| Cell {
+            pairing: pairings.binary_search(pairing).unwrap_or_default(),
+            worker: names.binary_search(&worker.as_str()).unwrap_or_default(),
+            outcomes: *outcomes,
+        };
+        let cells: Vec<Cell> = self.cells.iter().map(cell).collect();
+        let report = compare(&cells, self.looks + 1);
+        // A look at which nothing can be compared spends nothing.
+        self.looks += u32::from(report.degrees > 0.0);
+        let limit = report.limit;
+        let departs = |report: &WorkerReport| Departure {
+            worker: names[report.worker].to_string(),
+            reason: format!(
+                "its results differ from the others' by chi-square {:.1} with {} degrees of freedom, by chance once in {:.0}",
+                report.chi_square,
+                report.degrees,
+                1.0 / report.probability.max(1e-300)
+            ),
+            certain: report.probability * CERTAINTY < limit,
+        };
+        report.workers.iter().filter(|report| report.flagged).map(departs).collect()
+    }
+}

@@ -1,0 +1,164 @@
+//! Workers come, are heard from, and go.
+
+use std::time::Instant;
+
+use agon_proto::v1::{self, coordinator_message::Kind};
+use agon_proto::{Heartbeat, Hello, Lease as WireLease};
+use tokio::sync::mpsc;
+use tonic::Status;
+use tracing::{info, warn};
+
+use super::{Hall, WINDOW_BYTES, Worker, key_of, reference};
+use crate::leases::Progress;
+
+impl Hall {
+    /// Lets a worker in. Returns the number of its session and what it may go on with.
+    pub(crate) fn welcome(
+        &self,
+        hello: &Hello,
+        out: mpsc::UnboundedSender<Result<v1::CoordinatorMessage, Status>>,
+    ) -> u64 {
+        let now = self.now();
+        let mut guard = self.lock();
+        let state = &mut *guard;
+        state.sessions += 1;
+        let session = state.sessions;
+        let mut adopted = Vec::new();
+        let trusted = !state.quarantine.contains_key(&hello.worker);
+        for held in hello.held.iter().filter(|_| trusted) {
+            let (key, token) = key_of(held);
+            let Some(run) = state.runs.get_mut(&key.run) else { continue };
+            let wanted =
+                run.state.is_open() && key.bout < run.ledger.total() && !run.ledger.is_done(key.bout);
+            if !(wanted || state.checks.has(&key)) {
+                continue;
+            }
+            if state.leases.adopt(key.clone(), &hello.worker, token, now) {
+                if wanted {
+                    run.ledger.claim(key.bout);
+                } else {
+                    state.checks.claim(&key);
+                }
+                adopted.push(v1::LeaseRef::from(held));
+            }
+        }
+        let known = state.workers.remove(&hello.worker);
+        let worker = Worker {
+            build: hello.build.clone(),
+            slots: hello.slots as u32,
+            speed: hello.speed,
+            out: Some(out),
+            session,
+            room: 0,
+            sent: 0,
+            specs: hello.specs.iter().cloned().collect(),
+            unacknowledged: 0,
+            throttled: false,
+            refused: known.as_ref().map_or(0, |known| known.refused),
+            conduct: known.map(|known| known.conduct).unwrap_or_default(),
+            heard: Instant::now(),
+        };
+        state.workers.insert(hello.worker.clone(), worker);
+        let welcome = v1::Welcome {
+            protocol: *agon_proto::PROTOCOLS.end(),
+            epoch: self.epoch,
+            heartbeat_ms: self.timing.heartbeat.as_millis() as u32,
+            lease_ms: self.timing.lease.as_millis() as u32,
+            window_bytes: WINDOW_BYTES,
+            adopted,
+        };
+        state.send(&hello.worker, Kind::Welcome(welcome));
+        drop(guard);
+        info!(worker = hello.worker, slots = hello.slots, build = hello.build, "worker connected");
+        self.changed();
+        session
+    }
+
+    /// A session has ended. Its leases stay until they expire: the worker may come back with them.
+    pub(crate) fn farewell(&self, worker: &str, session: u64) {
+        let mut guard = self.lock();
+        if let Some(known) = guard.workers.get_mut(worker).filter(|known| known.session == session) {
+            known.out = None;
+            known.room = 0;
+            info!(worker, "worker disconnected");
+        }
+        drop(guard);
+        self.changed();
+    }
+
+    /// A worker is heard from.
+    pub(crate) fn heartbeat(&self, worker: &str, session: u64, heartbeat: &Heartbeat) {
+        let now = self.now();
+        let mut guard = self.lock();
+        let state = &mut *guard;
+        // What is played comes first: what waits lasts as long as that goes on.
+        let (played, waiting): (Vec<_>, Vec<_>) =
+            heartbeat.progress.iter().partition(|progress| progress.started);
+        for progress in played.into_iter().chain(waiting) {
+            let (key, token) = key_of(&progress.lease);
+            let progress = Progress {
+                started: progress.started,
+                game: progress.game,
+                ply: progress.ply,
+                pulse: progress.pulse,
+            };
+            state.leases.hear(&key, token, progress, now);
+        }
+        let Some(known) = state.workers.get_mut(worker).filter(|known| known.session == session) else {
+            return;
+        };
+        known.heard = Instant::now();
+        known.unacknowledged = heartbeat.unacknowledged_bytes;
+        if heartbeat.throttled && !known.throttled {
+            self.note(
+                "throttled",
+                worker,
+                None,
+                "the system keeps it from running; it is lent nothing by the clock",
+            );
+        }
+        known.throttled = heartbeat.throttled;
+        if heartbeat.speed > 0.0 {
+            known.speed = heartbeat.speed;
+        }
+        let under_way = known.sent.saturating_sub(heartbeat.grants_received);
+        known.room = (heartbeat.room as u64).saturating_sub(under_way);
+        self.grant(state, worker);
+    }
+
+    /// Bouts come back unplayed.
+    pub(crate) fn returned(&self, worker: &str, list: &[WireLease], reason: &str) {
+        let mut guard = self.lock();
+        let state = &mut *guard;
+        for lease in list {
+            let (key, token) = key_of(lease);
+            state.take_back(&key, token);
+        }
+        if !list.is_empty() {
+            info!(worker, bouts = list.len(), reason, "bouts returned");
+        }
+        self.grant_all(state);
+    }
+
+    /// Ends leases of which nothing was heard.
+    pub(crate) fn expire(&self) {
+        let now = self.now();
+        let mut guard = self.lock();
+        let state = &mut *guard;
+        for (key, lease) in state.leases.expire(now) {
+            warn!(run = key.run, bout = key.bout, worker = lease.worker, "lease expired");
+            self.metrics.lease_expired();
+            state.checks.give_back(&key);
+            if let Some(run) = state.runs.get_mut(&key.run) {
+                run.ledger.lose(key.bout, &lease.worker);
+                run.abandoned += u64::from(lease.progress.started);
+            }
+            let revoke = v1::Revoke {
+                leases: vec![reference(&key, lease.token)],
+                reason: "nothing was heard of it in time".to_string(),
+            };
+            state.send(&lease.worker, Kind::Revoke(revoke));
+        }
+        self.grant_all(state);
+    }
+}

@@ -1,0 +1,216 @@
+//! Bouts arrive: what becomes of them, and what follows from it.
+
+use std::sync::{Arc, Mutex};
+
+use agon_arena::{Arena, Spec};
+use agon_proto::{Bout as LentBout, Lease as WireLease};
+use agon_stats::sprt::Decision;
+use tracing::warn;
+
+use super::run::Departure;
+use super::{Hall, key_of, lent};
+use crate::checks::{Digest, Finding};
+use crate::leases::Token;
+use crate::standings::Summary;
+
+/// What becomes of a bout that arrived.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Arrival {
+    /// It should be stored.
+    Store,
+    /// It was asked for to check another worker, and is counted already.
+    Check,
+    /// It is too late: somebody else plays it anew, and the run is timed.
+    Stale,
+    /// Its run takes no more.
+    NotWanted,
+}
+
+impl Hall {
+    /// What a worker needs to send a bout, if the run is known and has it.
+    pub(crate) fn lent(&self, lease: &WireLease) -> Option<(Arc<Spec>, LentBout, Arc<Mutex<Arena>>)> {
+        self.with_run(&lease.run, |run| {
+            if lease.bout >= run.ledger.total() {
+                return None;
+            }
+            let bout = run.schedule.bout(lease.bout).ok()?;
+            let token = Token { epoch: lease.epoch, sequence: lease.sequence };
+            Some((Arc::clone(&run.spec), lent(&lease.run, &bout, token), Arc::clone(&run.referee)))
+        })?
+    }
+
+    /// Why a worker cannot have been lent what it sends, where that is certain.
+    pub(crate) fn doubt(&self, lease: &WireLease, worker: &str) -> Option<String> {
+        let (key, token) = key_of(lease);
+        let state = self.lock();
+        let total = state.runs.get(&key.run)?.ledger.total();
+        if key.bout >= total {
+            return Some(format!("{lease} cannot be: the run has the bouts 0 to {}", total - 1));
+        }
+        match state.leases.lease(&key).filter(|lent| lent.token == token) {
+            Some(lent) if lent.worker != worker => Some(format!("{lease} was lent to another worker")),
+            None if !state.leases.may_have_given(token) => Some(format!("{lease} was never lent")),
+            _ => None,
+        }
+    }
+
+    /// What to do with a bout that arrived whole and sound.
+    pub(crate) fn arrival(&self, lease: &WireLease) -> Arrival {
+        let (key, token) = key_of(lease);
+        let state = self.lock();
+        let Some(run) = state.runs.get(&key.run) else { return Arrival::NotWanted };
+        let held = state.leases.lease(&key);
+        if run.ledger.is_done(key.bout) {
+            let asked = state.checks.has(&key) && held.is_some_and(|held| held.token == token);
+            // What nobody asked for is compared with what is stored.
+            return if asked { Arrival::Check } else { Arrival::Store };
+        }
+        if !run.state.is_open() {
+            return Arrival::NotWanted;
+        }
+        let lent_anew = held.is_some_and(|held| held.token != token);
+        if lent_anew && !run.spec.is_repeatable() { Arrival::Stale } else { Arrival::Store }
+    }
+
+    /// A bout that was asked for to check another worker. Whether it agrees.
+    pub(crate) fn checked(&self, lease: &WireLease, worker: &str, digest: Digest) -> bool {
+        let (key, _) = key_of(lease);
+        let mut guard = self.lock();
+        let state = &mut *guard;
+        state.leases.release(&key);
+        let finding = state.checks.answer(&key, worker, digest);
+        let Some(run) = state.runs.get_mut(&key.run) else { return true };
+        run.checked += 1;
+        match &finding {
+            Finding::Unasked | Finding::Agrees { .. } => true,
+            Finding::Disputed { first } => {
+                run.disputed += 1;
+                let text = format!(
+                    "{worker} played it again and it differs from what {first} brought; a third decides"
+                );
+                self.note("disputed", first, Some(&key), &text);
+                self.grant_all(state);
+                false
+            }
+            Finding::Convicted { liar, counted } => {
+                let text = if *counted {
+                    format!(
+                        "two other workers agree on another content; its bouts should be voided: agon void {} --worker {liar}",
+                        key.run
+                    )
+                } else {
+                    "it said that a bout differs, and two other workers agree that it does not".to_string()
+                };
+                self.note("convicted", liar, Some(&key), &text);
+                self.quarantine(state, liar, &format!("bout {} of {}: {text}", key.bout, key.run));
+                *liar != worker
+            }
+            Finding::Hopeless => {
+                self.note("disputed", worker, Some(&key), "three workers brought three contents");
+                false
+            }
+        }
+    }
+
+    /// Counts a bout that is stored. Of a test, whether it has decided.
+    pub(crate) fn committed(
+        &self,
+        lease: &WireLease,
+        worker: &str,
+        counted: Option<(&Summary, Digest)>,
+    ) -> Option<Decision> {
+        let (key, _) = key_of(lease);
+        let mut guard = self.lock();
+        let state = &mut *guard;
+        state.leases.release(&key);
+        let run = state.runs.get_mut(&key.run)?;
+        let blamed: Vec<String> = run.ledger.failed_at(key.bout).map(str::to_string).collect();
+        if !run.ledger.finish(key.bout) {
+            return None;
+        }
+        let repeatable = run.spec.is_repeatable();
+        let decision = match counted {
+            Some((summary, _)) => run.add(key.bout, worker, summary),
+            None => run.standings.add_failed(key.bout),
+        };
+        let departing = run.look();
+        if let Some((summary, digest)) = counted {
+            for name in &blamed {
+                self.judge(state, name, |conduct| conduct.crashes += 1);
+            }
+            let (overshoot_us, moves) = summary.overshoot();
+            self.metrics.committed(summary.games(), moves);
+            self.judge(state, worker, |conduct| {
+                conduct.bouts += 1;
+                conduct.games += summary.games();
+                conduct.forfeits += summary.forfeits();
+                conduct.overshoot_us += overshoot_us;
+                conduct.moves += moves;
+            });
+            if repeatable && state.checks.wants(worker, &key, &digest, self.secret) {
+                state.checks.add(key.clone(), worker, digest);
+            }
+        }
+        for Departure { worker, reason, certain } in departing {
+            let reason = format!("in {}: {reason}", key.run);
+            if certain {
+                self.quarantine(state, &worker, &reason);
+            } else {
+                // Chance does such things now and then; where bouts can be repeated, others tell.
+                self.note("departs", &worker, Some(&key), &reason);
+                state.checks.suspect(&worker);
+            }
+        }
+        drop(guard);
+        self.export.notify_one();
+        self.changed();
+        decision
+    }
+
+    /// A worker could not play a bout. Whether enough have failed at it to give it up.
+    pub(crate) fn failed(&self, lease: &WireLease, worker: &str, reason: &str) -> bool {
+        warn!(run = lease.run, bout = lease.bout, worker, reason, "a bout failed");
+        let (key, token) = key_of(lease);
+        let mut guard = self.lock();
+        let state = &mut *guard;
+        // A failure of somebody who has it no more says nothing of the bout: whoever has it now may succeed.
+        let Some(lent) = state.leases.lease(&key).filter(|lent| lent.token == token).cloned() else {
+            return false;
+        };
+        let worker = lent.worker.as_str();
+        self.note("failed", worker, Some(&key), reason);
+        state.take_back(&key, token);
+        // A fleet with fewer workers than it takes to give a bout up gives it up when all of them have failed.
+        let workers = state.workers.values().filter(|worker| worker.out.is_some()).count();
+        let Some(run) = state.runs.get_mut(&key.run) else { return false };
+        if run.ledger.is_done(key.bout) {
+            // It was to check another, who could play it.
+            self.judge(state, worker, |conduct| conduct.crashes += 1);
+            return false;
+        }
+        let enough = run.ledger.fail(key.bout, worker) || run.ledger.failures(key.bout) >= workers;
+        if enough {
+            run.ledger.claim(key.bout);
+        } else {
+            self.grant_all(state);
+        }
+        enough
+    }
+
+    /// A worker sent what cannot be: what it holds goes to others, and it is given no more. Returns the whole sentence.
+    pub(crate) fn refuse(&self, lease: &WireLease, worker: &str, reason: &str) -> String {
+        let (key, _) = key_of(lease);
+        let mut guard = self.lock();
+        let state = &mut *guard;
+        if let Some(known) = state.workers.get_mut(worker) {
+            known.refused += 1;
+        }
+        self.note("refused", worker, Some(&key), reason);
+        let reason = format!("bout {} of {}: {reason}", key.bout, key.run);
+        // Whoever names itself badly, or nobody that was ever here, cannot be set aside.
+        if state.workers.contains_key(worker) {
+            self.quarantine(state, worker, &reason);
+        }
+        reason
+    }
+}

@@ -1,0 +1,194 @@
+//! The rows of bouts, of the parts that they leave in, and of what is remembered of them.
+
+use rusqlite::{OptionalExtension as _, params};
+
+use super::{BoutSummary, NewBout, RunState, Store, StoreError, Stored, StoredCell, number};
+
+impl Store {
+    /// Stores a bout, unless it is there.
+    pub async fn put_bout(&self, bout: NewBout) -> Result<Stored, StoreError> {
+        self.write(move |connection| {
+            let mut find =
+                connection.prepare_cached("SELECT digest FROM bouts WHERE run = ?1 AND bout = ?2")?;
+            let known: Option<Option<Vec<u8>>> =
+                find.query_row(params![bout.run, bout.bout as i64], |row| row.get(0)).optional()?;
+            if let Some(known) = known {
+                let same = known.as_deref() == bout.digest.as_ref().map(|digest| &digest[..]);
+                return Ok(if same { Stored::Same } else { Stored::Other });
+            }
+            let run: Option<(String, i64)> = connection
+                .prepare_cached("SELECT state, exported FROM runs WHERE id = ?1")?
+                .query_row([&bout.run], |row| Ok((row.get(0)?, row.get(1)?)))
+                .optional()?;
+            let Some((state, exported)) = run else { return Ok(Stored::NotWanted) };
+            if bout.bout < exported as u64 {
+                return Ok(Stored::Exported);
+            }
+            if !RunState::from_name(&state).is_some_and(RunState::is_open) {
+                return Ok(Stored::NotWanted);
+            }
+            let mut insert = connection.prepare_cached(
+                "INSERT INTO bouts (run, bout, worker, digest, summary, payload, failure)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+            )?;
+            insert.execute(params![
+                bout.run,
+                bout.bout as i64,
+                bout.worker,
+                bout.digest.map(|digest| digest.to_vec()),
+                bout.summary,
+                bout.payload,
+                bout.failure,
+            ])?;
+            Ok(Stored::New)
+        })
+        .await
+    }
+
+    /// The bouts of a run from `first` to `last` that are still here, without their messages, in their order.
+    pub async fn summaries(
+        &self,
+        run: String,
+        first: u64,
+        last: u64,
+    ) -> Result<Vec<BoutSummary>, StoreError> {
+        self.write(move |connection| {
+            let mut statement = connection.prepare_cached(
+                "SELECT bout, worker, summary, failure IS NOT NULL FROM bouts
+                 WHERE run = ?1 AND bout BETWEEN ?2 AND ?3 ORDER BY bout",
+            )?;
+            let rows = statement.query_map(params![run, number(first), number(last)], |row| {
+                Ok(BoutSummary {
+                    bout: row.get::<_, i64>(0)? as u64,
+                    worker: row.get(1)?,
+                    summary: row.get(2)?,
+                    failed: row.get(3)?,
+                })
+            })?;
+            rows.collect()
+        })
+        .await
+    }
+
+    /// The messages of a bout; none where it is not here or failed.
+    pub async fn payload(&self, run: String, bout: u64) -> Result<Vec<u8>, StoreError> {
+        self.write(move |connection| {
+            let payload = connection
+                .prepare_cached("SELECT payload FROM bouts WHERE run = ?1 AND bout = ?2")?
+                .query_row(params![run, number(bout)], |row| row.get(0))
+                .optional()?;
+            Ok(payload.unwrap_or_default())
+        })
+        .await
+    }
+
+    /// Assigns bouts to a part, before it is written. A run has one such part at a time.
+    pub async fn assign_part(&self, run: String, first: u64, last: u64) -> Result<(), StoreError> {
+        self.write(move |connection| {
+            connection.execute(
+                "INSERT INTO parts (run, first, last) VALUES (?1, ?2, ?3)",
+                params![run, number(first), number(last)],
+            )?;
+            Ok(())
+        })
+        .await
+    }
+
+    /// The part of a run that was assigned and is not known to be written.
+    pub async fn open_part(&self, run: String) -> Result<Option<(u64, u64)>, StoreError> {
+        self.write(move |connection| {
+            connection
+                .prepare_cached("SELECT first, last FROM parts WHERE run = ?1")?
+                .query_row([run], |row| Ok((row.get::<_, i64>(0)? as u64, row.get::<_, i64>(1)? as u64)))
+                .optional()
+        })
+        .await
+    }
+
+    /// Notes that every bout below `exported` is durable where the dataset is. They leave the state; `folded` and the cells
+    /// that are added are what is remembered of them.
+    pub async fn part_written(
+        &self,
+        run: String,
+        exported: u64,
+        folded: String,
+        cells: Vec<StoredCell>,
+    ) -> Result<(), StoreError> {
+        self.write(move |connection| {
+            let place = params![run, number(exported)];
+            connection.execute("DELETE FROM parts WHERE run = ?1 AND last < ?2", place)?;
+            connection.execute("DELETE FROM bouts WHERE run = ?1 AND bout < ?2", place)?;
+            connection.execute(
+                "UPDATE runs SET exported = ?2, folded = ?3 WHERE id = ?1",
+                params![run, number(exported), folded],
+            )?;
+            let mut add = connection.prepare_cached(
+                "INSERT INTO cells (run, worker, pairing, won, lost, drawn) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
+                 ON CONFLICT (run, worker, pairing) DO UPDATE
+                 SET won = won + excluded.won, lost = lost + excluded.lost, drawn = drawn + excluded.drawn",
+            )?;
+            for StoredCell { worker, pairing, outcomes } in cells {
+                let [won, lost, drawn] = outcomes.map(number);
+                add.execute(params![run, worker, number(pairing), won, lost, drawn])?;
+            }
+            Ok(())
+        })
+        .await
+    }
+
+    /// What the workers brought of the bouts of a run that are not here any more.
+    pub async fn cells(&self, run: String) -> Result<Vec<StoredCell>, StoreError> {
+        self.write(move |connection| {
+            let mut statement = connection.prepare(
+                "SELECT worker, pairing, won, lost, drawn FROM cells WHERE run = ?1 ORDER BY worker",
+            )?;
+            let rows = statement.query_map([run], |row| {
+                let count = |index: usize| row.get::<_, i64>(index).map(|count| count as u64);
+                Ok(StoredCell {
+                    worker: row.get(0)?,
+                    pairing: count(1)?,
+                    outcomes: [count(2)?, count(3)?, count(4)?],
+                })
+            })?;
+            rows.collect()
+        })
+        .await
+    }
+
+    /// Removes bouts that are not exported, so that they are played anew, and lists those that are as void. Either way
+    /// `folded` is what is remembered from now on, and nothing of what `worker` brought is compared any more.
+    pub async fn void(
+        &self,
+        run: String,
+        worker: String,
+        again: Vec<u64>,
+        voided: Vec<u64>,
+        folded: String,
+    ) -> Result<(), StoreError> {
+        self.write(move |connection| {
+            let mut remove = connection.prepare_cached("DELETE FROM bouts WHERE run = ?1 AND bout = ?2")?;
+            for bout in again {
+                remove.execute(params![run, number(bout)])?;
+            }
+            let mut list =
+                connection.prepare_cached("INSERT OR IGNORE INTO voids (run, bout) VALUES (?1, ?2)")?;
+            for bout in voided {
+                list.execute(params![run, number(bout)])?;
+            }
+            connection.execute("DELETE FROM cells WHERE run = ?1 AND worker = ?2", params![run, worker])?;
+            connection.execute("UPDATE runs SET folded = ?2 WHERE id = ?1", params![run, folded])?;
+            Ok(())
+        })
+        .await
+    }
+
+    /// The exported bouts of a run that do not count.
+    pub async fn voided(&self, run: String) -> Result<Vec<u64>, StoreError> {
+        self.write(move |connection| {
+            let mut statement = connection.prepare("SELECT bout FROM voids WHERE run = ?1 ORDER BY bout")?;
+            let rows = statement.query_map([run], |row| row.get::<_, i64>(0).map(|bout| bout as u64))?;
+            rows.collect()
+        })
+        .await
+    }
+}

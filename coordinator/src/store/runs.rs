@@ -1,0 +1,85 @@
+//! The rows of runs.
+
+use rusqlite::params;
+use rusqlite::types::Type;
+
+use super::{RunState, Store, StoreError, StoredRun};
+
+impl Store {
+    /// Adds a run.
+    pub async fn add_run(&self, run: StoredRun) -> Result<(), StoreError> {
+        self.write(move |connection| {
+            connection.execute(
+                "INSERT INTO runs (id, text, files, state, submitted_us, signature, priority, exported, folded)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+                params![
+                    run.id,
+                    run.text,
+                    run.files,
+                    run.state.name(),
+                    run.submitted_us,
+                    run.signature,
+                    run.priority,
+                    run.exported as i64,
+                    run.folded
+                ],
+            )?;
+            Ok(())
+        })
+        .await
+    }
+
+    /// All runs in the order in which they were submitted.
+    pub async fn runs(&self) -> Result<Vec<StoredRun>, StoreError> {
+        self.write(|connection| {
+            let mut statement = connection.prepare(
+                "SELECT id, text, files, state, submitted_us, signature, decided, priority, exported, folded
+                 FROM runs ORDER BY number",
+            )?;
+            let rows = statement.query_map([], |row| {
+                let state: String = row.get(3)?;
+                let unknown = || rusqlite::Error::InvalidColumnType(3, "state".to_string(), Type::Text);
+                Ok(StoredRun {
+                    id: row.get(0)?,
+                    text: row.get(1)?,
+                    files: row.get(2)?,
+                    state: RunState::from_name(&state).ok_or_else(unknown)?,
+                    submitted_us: row.get(4)?,
+                    signature: row.get(5)?,
+                    decided: row.get::<_, Option<i64>>(6)?.map(|bout| bout as u64),
+                    priority: row.get(7)?,
+                    exported: row.get::<_, i64>(8)? as u64,
+                    folded: row.get(9)?,
+                })
+            })?;
+            rows.collect()
+        })
+        .await
+    }
+
+    /// Changes the state of a run, with the bout that decided it where one did.
+    pub async fn set_state(
+        &self,
+        run: String,
+        state: RunState,
+        decided: Option<u64>,
+    ) -> Result<(), StoreError> {
+        self.write(move |connection| {
+            connection.execute(
+                "UPDATE runs SET state = ?2, decided = coalesce(?3, decided) WHERE id = ?1",
+                params![run, state.name(), decided.map(|bout| bout as i64)],
+            )?;
+            Ok(())
+        })
+        .await
+    }
+
+    /// Changes how early a run is played.
+    pub async fn set_priority(&self, run: String, priority: i32) -> Result<(), StoreError> {
+        self.write(move |connection| {
+            connection.execute("UPDATE runs SET priority = ?2 WHERE id = ?1", params![run, priority])?;
+            Ok(())
+        })
+        .await
+    }
+}
