@@ -4,7 +4,7 @@
 //! on their number. Bouts that are void do not count. A part that is missing or damaged is an error: results that lack some
 //! bouts would look as sure as they are wrong. Not here: what the results mean, which is the statistics'.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::num::NonZeroUsize;
 use std::ops::RangeInclusive;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -19,7 +19,7 @@ use agon_stats::tournament::{Game, Tally, pair_score};
 
 use crate::dataset::{Dataset, DatasetError, Part, Run};
 use crate::spans::Spans;
-use crate::whole::missing;
+use crate::whole::{list, missing};
 
 /// The results of a run.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -56,54 +56,46 @@ pub fn prefixes(
 /// A sequential test between the first two players over the schedule of a run, as far as it goes without holes. Parts behind
 /// the bout that decides are not read.
 pub fn fold(dataset: &Dataset, run: &Run, spec: &Spec, bounds: Bounds) -> Result<Fold, DatasetError> {
-    let parts = parts(dataset, run, spec)?;
     let names = Names::new(spec);
     let mut fold = Fold::new(bounds);
-    let mut holes = 0;
-    // Where a run has ended early, bouts that were never played end the prefix.
-    let played_below = match run.state {
-        RunState::Running | RunState::Paused | RunState::Done => u64::MAX,
-        RunState::Decided => run.deciding_bout.map_or(0, |bout| bout + 1),
-        RunState::Cancelled => 0,
+    let mut seen = Spans::default();
+    // Below the first of these a hole is a bout that failed: nothing else is left out by a run that goes on, is done or has
+    // decided. Below the second every bout must be there or have failed.
+    let (failed_below, expected) = match run.state {
+        RunState::Running | RunState::Paused => (u64::MAX, 0),
+        RunState::Done => (u64::MAX, run.bouts),
+        RunState::Decided => run.deciding_bout.map_or((0, 0), |bout| (bout + 1, bout + 1)),
+        RunState::Cancelled => (0, 0),
     };
-    let mut ended = false;
-    let mut put = |fold: &mut Fold, bout: u64, result: BoutResult| {
-        while fold.prefix() < bout && fold.decision().is_none() {
-            if fold.prefix() >= played_below {
-                ended = true;
-                return false;
-            }
-            holes += 1;
-            let _ = fold.put(fold.prefix(), BoutResult::Void);
+    let fill = |fold: &mut Fold, seen: &Spans, end: u64| {
+        for bout in seen.holes(end.min(failed_below)).into_iter().flatten() {
+            // Those that were filled before are refused.
+            let _ = fold.put(bout, BoutResult::Void);
         }
-        // A bout that is there twice counts once.
-        let _ = fold.put(bout, result);
-        fold.decision().is_none()
     };
-    for part in &parts {
-        let mut goes_on = true;
-        each_bout(part, &names, &mut |bout, key| {
-            if goes_on {
-                let score = pair_score(&games_of(key), 0, 1).filter(|_| !run.voided.contains(&bout));
-                goes_on = put(&mut fold, bout, score.map_or(BoutResult::Void, BoutResult::Pair));
-            }
+    for part in parts(dataset, run, spec)? {
+        let mut end = 0;
+        each_bout(&part, &names, &mut |bout, key| {
+            let score = pair_score(&games_of(key), 0, 1).filter(|_| !run.voided.contains(&bout));
+            // A bout that is there twice counts once.
+            let _ = fold.put(bout, score.map_or(BoutResult::Void, BoutResult::Pair));
+            seen.add(bout, 0);
+            end = bout + 1;
             Ok(())
         })?;
-        if !goes_on {
+        fill(&mut fold, &seen, end);
+        // Behind a hole that stays nothing counts.
+        if fold.decision().is_some() || fold.waiting() > 0 {
             break;
         }
     }
-    let told = run.deciding_bout.map_or(0, |bout| bout + 1);
-    let expected = if run.state == RunState::Done { run.bouts } else { told };
-    if !ended && fold.decision().is_none() {
-        holes += expected.saturating_sub(fold.prefix());
+    if fold.decision().is_none() {
+        fill(&mut fold, &seen, expected);
     }
-    if holes > run.failed {
-        let reason = format!(
-            "{holes} of the first {} bouts are missing, and {} failed",
-            fold.prefix().max(expected),
-            run.failed
-        );
+    let holes = seen.holes(fold.prefix());
+    let missing: u64 = holes.iter().map(|hole| hole.end() - hole.start() + 1).sum();
+    if missing > run.failed {
+        let reason = format!("{missing} bouts are missing{}, and {} failed", list(&holes), run.failed);
         return Err(DatasetError::NotWhole { run: run.id.clone(), reason });
     }
     Ok(fold)
@@ -141,6 +133,7 @@ fn scan(
 ) -> Result<Scan, DatasetError> {
     let parts = parts(dataset, run, spec)?;
     let names = Names::new(spec);
+    let voided = run.voided.iter().copied().collect();
     let next = AtomicUsize::new(0);
     let collected =
         Mutex::new(Collected { kinds: vec![HashMap::new(); lengths.len()], ..Collected::default() });
@@ -150,7 +143,7 @@ fn scan(
                 loop {
                     let index = next.fetch_add(1, Ordering::Relaxed);
                     let Some(part) = parts.get(index) else { return };
-                    let counted = count(part, &names, run, lengths);
+                    let counted = count(part, &names, &voided, lengths);
                     let mut collected = collected.lock().unwrap_or_else(PoisonError::into_inner);
                     match counted {
                         Ok((kinds, ranges)) => {
@@ -205,7 +198,12 @@ fn scan(
 /// Bouts by their games for each stretch of the schedule, and the bouts that were seen as ranges.
 type Counted = (Vec<HashMap<Vec<u32>, u64>>, Vec<RangeInclusive<u64>>);
 
-fn count(part: &Part, names: &Names, run: &Run, lengths: &[u64]) -> Result<Counted, DatasetError> {
+fn count(
+    part: &Part,
+    names: &Names,
+    voided: &HashSet<u64>,
+    lengths: &[u64],
+) -> Result<Counted, DatasetError> {
     let mut kinds: Vec<HashMap<Vec<u32>, u64>> = vec![HashMap::new(); lengths.len()];
     let mut ranges: Vec<RangeInclusive<u64>> = Vec::new();
     each_bout(part, names, &mut |bout, key| {
@@ -218,7 +216,7 @@ fn count(part: &Part, names: &Names, run: &Run, lengths: &[u64]) -> Result<Count
         }
         let stretch = lengths.partition_point(|length| *length <= bout);
         if let Some(kinds) = kinds.get_mut(stretch)
-            && !run.voided.contains(&bout)
+            && !voided.contains(&bout)
         {
             match kinds.get_mut(key) {
                 Some(count) => *count += 1,

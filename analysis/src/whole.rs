@@ -31,8 +31,8 @@ pub(crate) fn missing(run: &Run, scheduled: u64, seen: &Spans, last_part: u64) -
     }
 }
 
-/// The first few holes.
-fn list(holes: &[RangeInclusive<u64>]) -> String {
+/// The first few holes, in brackets.
+pub(crate) fn list(holes: &[RangeInclusive<u64>]) -> String {
     const SHOWN: usize = 8;
     let text = |hole: &RangeInclusive<u64>| match (hole.start(), hole.end()) {
         (first, last) if first == last => first.to_string(),

@@ -1,4 +1,5 @@
-//! `agon verify`, `agon replay` and `agon report` as a person or a program meets them: answers and exit codes.
+//! What is asked of a dataset as a person or a program meets it: `agon verify`, `replay`, `ratings`, `crosstable`, `sprt`,
+//! `compare` and `report`, their answers, refusals and exit codes.
 
 #![allow(clippy::unwrap_used, reason = "in a test a panic is the report")]
 
@@ -9,11 +10,13 @@ mod world;
 #[path = "dataset/report.rs"]
 mod report;
 
+use std::fs;
+use std::path::Path;
 use std::process::Command;
 
 use serde_json::{Value, json};
 
-use world::{TOURNAMENT, World};
+use world::{PROBE, TOURNAMENT, World};
 
 /// The exit code, and what was printed to standard output and to standard error.
 fn agon(world: &World, arguments: &[&str]) -> (i32, String, String) {
@@ -92,5 +95,371 @@ fn wrong_calls_are_refused_with_a_remedy() {
         let (code, out, err) = agon(&world, arguments);
         assert_eq!((code, out.as_str()), (2, ""), "{arguments:?}: {err}");
         assert!(err.starts_with("error: ") && err.contains(sentence), "{err}");
+    }
+}
+
+// ------------------------------------------------------------------------------------------------------ results
+
+/// Twenty bouts of two players.
+fn duel() -> World {
+    World::of(&TOURNAMENT.replace("bouts = 3", "bouts = 20"))
+}
+
+/// Three players of a game of three seats.
+const THREE_SEATS: &str = r#"
+name = "three"
+game = { name = "virus", seats = 3, size = 5 }
+seed = 7
+limit = { nodes = 40 }
+openings = { random_plies = 3 }
+[tournament]
+format = "round-robin"
+bouts = 12
+[[player]]
+name = "a"
+search = { algorithm = "paranoid" }
+[[player]]
+name = "b"
+search = { algorithm = "max-n" }
+[[player]]
+name = "c"
+search = { algorithm = "greedy" }
+"#;
+
+/// Puts the dataset of another world beside this one's.
+fn adopt(world: &World, other: &World) {
+    fn copy(from: &Path, to: &Path) {
+        fs::create_dir_all(to).unwrap();
+        for entry in fs::read_dir(from).unwrap() {
+            let entry = entry.unwrap();
+            let target = to.join(entry.file_name());
+            if entry.file_type().unwrap().is_dir() {
+                copy(&entry.path(), &target);
+            } else {
+                fs::copy(entry.path(), target).unwrap();
+            }
+        }
+    }
+    copy(other.folder(), world.folder());
+}
+
+/// The answer for people: within eighty columns, and no number that is none.
+fn words(world: &World, arguments: &[&str]) -> String {
+    let (code, out, err) = agon(world, arguments);
+    assert_eq!((code, err.as_str()), (0, ""), "{arguments:?}");
+    for line in out.lines() {
+        assert!(line.chars().count() <= 80 && !line.ends_with(' '), "{line}");
+        assert!(!line.contains("NaN") && !line.split_whitespace().any(|word| word == "inf"), "{line}");
+    }
+    out
+}
+
+fn refused(world: &World, arguments: &[&str], code: i32, sentence: &str) {
+    let (found, out, err) = agon(world, arguments);
+    assert_eq!((found, out.as_str()), (code, ""), "{arguments:?}: {err}");
+    assert!(err.starts_with("error: ") && err.contains(sentence) && !err.contains("panicked"), "{err}");
+}
+
+/// Games won, drawn and lost by a player, from the rows.
+fn record(world: &World, name: &str) -> [u64; 3] {
+    let mut record = [0; 3];
+    for row in world.bouts.values().flat_map(|rows| &rows.games) {
+        let best = row.payoffs.iter().max();
+        let shared = row.payoffs.iter().filter(|payoff| Some(*payoff) == best).count();
+        for (_, payoff) in row.players.iter().zip(&row.payoffs).filter(|(player, _)| *player == name) {
+            record[if Some(payoff) != best { 2 } else { usize::from(shared > 1) }] += 1;
+        }
+    }
+    record
+}
+
+#[test]
+fn runs_are_rated_by_bouts() {
+    for (world, names, replicas) in
+        [(duel(), &["deep", "wide"][..], "100"), (World::of(THREE_SEATS), &["a", "b", "c"], "60")]
+    {
+        let (code, told) =
+            json_of(&world, &["ratings", "--replicas", replicas, "--crosstable", "--los", "--json"]);
+        assert_eq!(code, 0);
+        assert_eq!(
+            (&told["run"], &told["complete"], &told["unit"]),
+            (&json!(world.id), &json!(true), &json!("bout"))
+        );
+        assert_eq!(told["games"], world.bouts.values().map(|rows| rows.games.len()).sum::<usize>());
+        let players = told["players"].as_array().unwrap();
+        assert_eq!(players.len(), names.len());
+        for player in players {
+            let [wins, draws, losses] = record(&world, player["name"].as_str().unwrap());
+            assert_eq!(
+                (&player["wins"], &player["draws"], &player["losses"]),
+                (&json!(wins), &json!(draws), &json!(losses))
+            );
+            assert!(player["elo"].is_number() && player["score"].is_number(), "{player}");
+        }
+        let (_, again) = json_of(
+            &world,
+            &[
+                "ratings",
+                &world.id,
+                "--replicas",
+                replicas,
+                "--crosstable",
+                "--los",
+                "--json",
+                "--threads",
+                "5",
+            ],
+        );
+        assert_eq!(again, told);
+        let out = words(&world, &["ratings", "--crosstable", "--los", "--residuals"]);
+        assert!(out.contains("the unit of evidence is the bout") && out.contains(&world.id), "{out}");
+        let out = words(&world, &["ratings", "--replicas", "0", "--anchor", names[0]]);
+        assert!(out.contains(&format!("the rating of {} is given", names[0])), "{out}");
+    }
+    let (_, told) = json_of(&World::of(THREE_SEATS), &["ratings", "--replicas", "60", "--json"]);
+    assert_eq!(told["seat_effects"].as_array().unwrap().len(), 3);
+    assert!(told["seat_advantage"].is_null() && told["draw_rate"].is_null(), "{told}");
+    refused(&World::of(THREE_SEATS), &["ratings", "--prior", "1"], 2, "a prior is for games of two seats");
+}
+
+#[test]
+fn runs_of_one_game_are_rated_together() {
+    let world = duel();
+    let other = World::of(
+        &TOURNAMENT
+            .replace("\"wide\"", "\"greedy\"")
+            .replace("\"uct\"", "\"greedy\"")
+            .replace("seed = 7", "seed = 8"),
+    );
+    adopt(&world, &other);
+    let (_, told) = json_of(&world, &["ratings", &world.id, &other.id, "--json"]);
+    assert_eq!((&told["run"], told["runs"].as_array().unwrap().len()), (&Value::Null, 2));
+    assert_eq!((told["players"].as_array().unwrap().len(), &told["games"]), (3, &json!(46)));
+    refused(&world, &["ratings", &world.id, &world.id], 2, "is given twice; its bouts would count twice");
+    // The same name, another player.
+    let changed = World::of(&TOURNAMENT.replace("nodes = 60", "nodes = 61"));
+    adopt(&world, &changed);
+    let out = words(&world, &["ratings", &world.id, &changed.id]);
+    assert!(out.replace('\n', " ").contains("`deep` is not configured in"), "{out}");
+
+    let seats = World::of(THREE_SEATS);
+    adopt(&world, &seats);
+    refused(
+        &world,
+        &["ratings", &world.id, "three"],
+        2,
+        "ratings of different games do not compare; --by game",
+    );
+    let (_, told) =
+        json_of(&world, &["ratings", &world.id, "three", "--by", "game", "--json", "--replicas", "20"]);
+    let games: Vec<&Value> = told["games"].as_array().unwrap().iter().map(|game| &game["run"]).collect();
+    assert_eq!(games, [&world.id, &seats.id]);
+}
+
+#[test]
+fn unfinished_runs_are_answered_with_what_there_is() {
+    let mut world = duel();
+    world.bouts.retain(|bout, _| *bout < 12);
+    world.told["state"] = json!("running");
+    world.told["committed"] = json!(13);
+    world.write();
+    let (_, told) = json_of(&world, &["ratings", "--json"]);
+    assert_eq!((&told["complete"], &told["runs"][0]["bouts"]), (&json!(false), &json!(12)));
+    for call in [&["ratings"][..], &["crosstable"], &["sprt", "--bounds=0,5"]] {
+        let out = words(&world, call);
+        assert!(out.contains("unfinished: 12 of 20 bouts"), "{out}");
+    }
+    world.bouts.clear();
+    world.write();
+    let sentence = "has no games in its dataset yet (unfinished: 0 of 20 bouts are in the dataset)";
+    refused(&world, &["ratings"], 2, sentence);
+    refused(&world, &["crosstable"], 2, "there are no games to rate");
+    assert!(words(&world, &["sprt", "--bounds=0,5"]).contains("none yet: nothing can be said"));
+}
+
+#[test]
+fn crosstables_have_games_and_pairs() {
+    let world = duel();
+    let (code, told) = json_of(&world, &["crosstable", "--json"]);
+    assert_eq!((code, &told["run"], &told["complete"]), (0, &json!(world.id), &json!(true)));
+    let first = told["players"][0].as_str().unwrap();
+    let [wins, draws, losses] = record(&world, first);
+    let none = Value::Null;
+    assert_eq!(told["crosstable"][0], json!([none, { "wins": wins, "draws": draws, "losses": losses }]));
+    let pairs: Vec<u64> = serde_json::from_value(told["pairs"][0][1].clone()).unwrap();
+    assert_eq!(pairs.iter().sum::<u64>(), 20);
+    assert_eq!(pairs.iter().zip(0..).map(|(count, points)| count * points).sum::<u64>(), 2 * wins + draws);
+    let out = words(&world, &["crosstable"]);
+    assert!(out.contains(&format!("{wins}-{draws}-{losses}")) && out.contains("score of the row"), "{out}");
+    let out = words(&World::of(THREE_SEATS), &["crosstable", "three"]);
+    assert!(out.contains("before-level-behind"), "{out}");
+}
+
+#[test]
+fn tests_of_a_run_fold_over_its_schedule() {
+    let world = duel();
+    let (_, told) = json_of(&world, &["sprt", "--bounds=0,5", "--model", "logistic", "--json"]);
+    assert_eq!((&told["run"], &told["players"]), (&json!(world.id), &json!(["deep", "wide"])));
+    assert_eq!((&told["prefix"], &told["deciding_bout"]), (&json!(20), &Value::Null));
+    // The pairs are those of the crosstable, and what they say is what they say when they are typed.
+    let (_, table) = json_of(&world, &["crosstable", "--json"]);
+    let row = usize::from(table["players"][0] != "deep");
+    assert_eq!(told["pairs"], table["pairs"][row][1 - row]);
+    let pairs: Vec<String> = told["pairs"].as_array().unwrap().iter().map(ToString::to_string).collect();
+    let output = Command::new(env!("CARGO_BIN_EXE_agon"))
+        .args(["sprt", "--pairs", &pairs.join(","), "--bounds=0,5", "--model", "logistic", "--json"])
+        .output()
+        .unwrap();
+    let typed: Value = serde_json::from_slice(&output.stdout).unwrap();
+    for field in ["llr", "verdict", "elo", "nelo", "los", "lower"] {
+        assert_eq!(told[field], typed[field], "{field}");
+    }
+    refused(&world, &["sprt"], 2, "say which differences to test, the smaller first, such as --bounds=0,5");
+
+    // A test of its own brings its bounds, and stops at the bout that decides.
+    let spec = TOURNAMENT.replace(
+        "format = \"round-robin\"\nbouts = 3",
+        "format = \"sprt\"\nbounds = [0, 150]\nmax_bouts = 40",
+    );
+    let world = World::of(&spec);
+    let (_, told) = json_of(&world, &["sprt", "--json"]);
+    assert_eq!((&told["bounds"], &told["model"]), (&json!([0.0, 150.0]), &json!("normalised")));
+    let decided = told["deciding_bout"].as_u64().expect("forty bouts decide between 0 and 150");
+    assert_eq!((told["prefix"].as_u64().unwrap(), told["verdict"] == "continue"), (decided + 1, false));
+    let out = words(&world, &["sprt"]);
+    assert!(out.contains(&format!("bout {decided} decided")), "{out}");
+    assert!(words(&world, &["sprt", "--bounds=0,1"]).contains("0 against 1 nElo"));
+}
+
+#[test]
+fn runs_are_compared_over_common_players() {
+    let third = "[[player]]\nname = \"greedy\"\nsearch = { algorithm = \"greedy\" }\n";
+    let text = TOURNAMENT.replace("bouts = 3", "bouts = 10") + third;
+    let world = World::of(&text);
+    let other = World::of(&text.replace("seed = 7", "seed = 8").replace("\"uct\"", "\"uct\", c = 0.3"));
+    adopt(&world, &other);
+    let (code, told) = json_of(&world, &["compare", &world.id, &other.id, "--json"]);
+    assert_eq!(code, 0);
+    let players = told["players"].as_array().unwrap();
+    assert_eq!(players.len(), 3);
+    let rated: Vec<&Value> = players.iter().filter(|player| player["change"].is_number()).collect();
+    let changes: f64 = rated.iter().map(|player| player["change"].as_f64().unwrap()).sum();
+    assert!(rated.len() >= 2 && changes.abs() < 1e-6, "{told}");
+    for player in rated {
+        let number = |field: &str| player[field].as_f64().unwrap();
+        assert!(number("low") < number("change") && number("change") < number("high"), "{player}");
+    }
+    let differences: Vec<&str> =
+        told["differences"].as_array().unwrap().iter().map(|found| found["what"].as_str().unwrap()).collect();
+    assert_eq!(differences, ["seed", "c of wide"]);
+    assert!(words(&world, &["compare", &world.id, &other.id]).contains("c of wide: "));
+    // A run against itself has not changed.
+    let same = World::of(&text);
+    let mut again = same.told.clone();
+    again["run"] = json!(format!("{}-2", same.id));
+    world::put(&world.folder().join(format!("runs/{}-2.json", same.id)), again.to_string().as_bytes());
+    for table in ["games", "moves"] {
+        let from = world.folder().join(format!("{table}/run={}", same.id));
+        let to = world.folder().join(format!("{table}/run={}-2", same.id));
+        fs::create_dir_all(&to).unwrap();
+        for entry in fs::read_dir(from).unwrap() {
+            let entry = entry.unwrap();
+            fs::copy(entry.path(), to.join(entry.file_name())).unwrap();
+        }
+    }
+    let (_, told) = json_of(&world, &["compare", &world.id, &format!("{}-2", world.id), "--json"]);
+    assert!(
+        told["players"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .all(|player| { player["change"].as_f64().is_none_or(|change| change.abs() < 1e-9) })
+    );
+    assert_eq!(told["differences"], json!([]));
+    let seats = World::of(THREE_SEATS);
+    adopt(&world, &seats);
+    refused(&world, &["compare", &world.id, "three"], 2, "the runs have fewer than two players in common");
+}
+
+/// Everything that can be wrong with what is asked about.
+#[test]
+fn bad_input_is_named() {
+    let mut world = duel();
+    for call in [
+        &["ratings", "nothing"][..],
+        &["crosstable", "nothing"],
+        &["sprt", "nothing"],
+        &["compare", "nothing", "latest"],
+    ] {
+        refused(&world, call, 2, "there is no run `nothing`; there is only small-");
+    }
+    let probe = World::of(PROBE);
+    for call in [&["ratings"][..], &["crosstable"], &["sprt"]] {
+        refused(
+            &probe,
+            call,
+            2,
+            &format!("{} is a probe: it has searches and no games; `agon pruning", probe.id),
+        );
+    }
+    refused(
+        &World::of(THREE_SEATS),
+        &["sprt", "--bounds=0,5"],
+        2,
+        "between two players of a game of two seats",
+    );
+
+    // Only draws.
+    for row in world.bouts.values_mut().flat_map(|rows| &mut rows.games) {
+        row.payoffs = vec![0, 0];
+    }
+    world.write();
+    let out = words(&world, &["ratings"]);
+    assert!(out.contains("Every game was drawn"), "{out}");
+    words(&world, &["ratings", "--replicas", "0"]);
+    words(&world, &["crosstable"]);
+    let out = words(&world, &["sprt", "--bounds=0,5"]);
+    assert!(out.contains("All bouts scored the same"), "{out}");
+
+    // Pairings that nothing connects.
+    let apart = World::of(&TOURNAMENT.replace("\"deep\"", "\"x\"").replace("\"wide\"", "\"y\""));
+    adopt(&world, &apart);
+    let out = words(&world, &["ratings", &world.id, &apart.id]);
+    assert!(out.starts_with("No results connect these 2 groups of players."), "{out}");
+    refused(&world, &["ratings", &apart.id, "--min-games", "100"], 2, "nobody has 100 games");
+
+    // A part of a newer program, a damaged one, and one that is missing.
+    let file = world.file("games", 4);
+    let bytes = fs::read(&file).unwrap();
+    let key = b"agon.schema";
+    let place = bytes.windows(key.len()).rposition(|window| window == key).unwrap() + key.len() + 2;
+    let mut newer = bytes.clone();
+    assert_eq!(newer[place], b'1');
+    newer[place] = b'2';
+    fs::write(&file, newer).unwrap();
+    let named = world.name("games", 4);
+    for call in
+        [&["ratings", &world.id][..], &["crosstable", &world.id], &["sprt", &world.id, "--bounds=0,5"]]
+    {
+        refused(&world, call, 1, "the file has version 2 of the columns, and this program knows up to 1");
+        refused(&world, call, 1, &named);
+    }
+    fs::write(&file, &bytes[..bytes.len() / 2]).unwrap();
+    for call in
+        [&["ratings", &world.id][..], &["crosstable", &world.id], &["sprt", &world.id, "--bounds=0,5"]]
+    {
+        refused(&world, call, 1, &named);
+    }
+    fs::remove_file(&file).unwrap();
+    let test = ["sprt", &world.id, "--bounds=0,5"];
+    for call in
+        [&["ratings", &world.id][..], &["crosstable", &world.id], &["compare", &world.id, &apart.id], &test]
+    {
+        refused(
+            &world,
+            call,
+            1,
+            "is not whole: 2 bouts are missing (4-5), and 0 failed; fetch the missing parts",
+        );
     }
 }

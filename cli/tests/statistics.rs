@@ -145,7 +145,8 @@ fn wrong_calls_are_refused_with_a_sentence() {
     refused(&test("nan,2"), "the bound NaN is not a number between -200 and 200");
     refused(&test("0,1e9"), "the bound 1000000000 is not a number");
     refused(&test("0"), "bounds are two numbers, the smaller first");
-    refused(&["sprt", "--bounds=0,2"], "give the results to test");
+    refused(&["sprt", "--data", "/nonexistent", "--bounds=0,2"], "there is no folder /nonexistent");
+    refused(&["sprt", "--wld", "6,1,3"], "say which differences to test");
     refused(
         &["sprt", "--wld", "6,1,3", "--bounds=0,2", "--alpha", "0.7"],
         "alpha is 0.7; an error rate lies between",
@@ -155,7 +156,8 @@ fn wrong_calls_are_refused_with_a_sentence() {
     refused(&["elo", "--difference", "inf"], "the difference is a number from -10000 to 10000");
     refused(&["elo"], "say what to convert");
     refused(&["elo", "--score", "0.5", "--difference", "3"], "say what to convert");
-    refused(&["ratings"], "say what to rate");
+    refused(&["ratings", "--data", "/nonexistent"], "there is no folder /nonexistent; give the one that");
+    refused(&["ratings", "latest", "--pgn", "-"], "cannot be used with");
     refused(&["ratings", "--pgn", "/nonexistent/a.pgn"], "cannot read /nonexistent/a.pgn: No such file");
     refused(&["ratings", "--pgn", "/"], "cannot read /: Is a directory");
     refused(&["ratings", "--pgn", "-"], "there is nothing to rate: no games were found");

@@ -17,7 +17,8 @@ use crate::samples::{Source, played};
 use crate::schema::{PAGES_KEY, TABLE_KEY, UNCOUNTED, VERSION_KEY};
 use crate::{
     BoutRows, GameRow, LimitKind, MoveRow, ReadError, SCHEMA_VERSION, SearchColumns, Table, content_digest,
-    read_batches, read_games, read_moves, read_probes, write_games, write_moves, write_probes,
+    read_batches, read_games, read_moves, read_probes, stream_results, write_games, write_moves,
+    write_probes,
 };
 
 /// What is compared of rows that hold decimals: the text tells -0 from 0.
@@ -37,6 +38,19 @@ fn rows_come_back_as_they_were() {
         games.sort_by_key(|row| (row.bout, row.game));
         moves.sort_by_key(|row| (row.bout, row.game, row.ply));
         probes.sort_by_key(|row| (row.decision.bout, row.decision.game));
+        let mut results = Vec::new();
+        for batch in stream_results(games_bytes.clone()).unwrap() {
+            let batch = batch.unwrap();
+            results.extend((0..batch.len()).map(|row| {
+                let players: Vec<String> = batch.players(row).map(str::to_string).collect();
+                (batch.place(row), players, batch.payoffs(row).to_vec())
+            }));
+        }
+        let expected: Vec<_> = games
+            .iter()
+            .map(|row| ((row.bout, row.game), row.players.clone(), row.payoffs.clone()))
+            .collect();
+        assert_eq!(results, expected);
         assert_eq!(shown(read_games(games_bytes).unwrap()), shown(games));
         assert_eq!(shown(read_moves(moves_bytes).unwrap()), shown(moves));
         assert_eq!(shown(read_probes(probes_bytes).unwrap()), shown(probes));

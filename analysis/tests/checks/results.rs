@@ -181,7 +181,7 @@ fn tests_fold_over_the_schedule() {
     world.bouts.remove(&5);
     world.write();
     let error = folded(&world, [0.0, 5.0]).unwrap_err().to_string();
-    assert!(error.contains("1 of the first 12 bouts are missing, and 0 failed"), "{error}");
+    assert!(error.contains("1 bouts are missing (5), and 0 failed"), "{error}");
     world.told["failed"] = json!(1);
     world.write();
     assert_eq!(folded(&world, [0.0, 5.0]).unwrap().prefix(), 12);

@@ -7,7 +7,6 @@
 mod differences;
 
 use std::io::{self, Write};
-use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -105,7 +104,7 @@ fn rated(counted: &Counted) -> anyhow::Result<Answer> {
     // Errors of two seats come by formula, those of more take replicas.
     let errors = match tally.seats() {
         Some(2) | None => Errors::Sandwich,
-        Some(_) => Errors::Bootstrap { replicas: DEFAULT_REPLICAS, seed: 1, threads: NonZeroUsize::MIN },
+        Some(_) => Errors::Bootstrap { replicas: DEFAULT_REPLICAS, seed: 1, threads: runs::cores() },
     };
     let options = Options { model: pool::Options::default(), errors };
     tally.answer(&options, &|| ()).map_err(|error| anyhow::Error::from(error).context(counted.run.id.clone()))

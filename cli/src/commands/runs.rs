@@ -73,8 +73,10 @@ pub fn standing(run: &Run, found: u64) -> String {
     let mut text = match run.state {
         RunState::Done => format!("all {total} bouts"),
         RunState::Decided => format!("decided with {found} of at most {total} bouts"),
-        RunState::Cancelled => format!("cancelled, unfinished: {found} of {total} bouts"),
-        RunState::Running | RunState::Paused => format!("unfinished: {found} of {total} bouts"),
+        RunState::Cancelled => format!("cancelled, unfinished: {found} of {total} bouts are in the dataset"),
+        RunState::Running | RunState::Paused => {
+            format!("unfinished: {found} of {total} bouts are in the dataset")
+        }
     };
     for (count, what) in [(run.failed, "failed"), (run.voided.len() as u64, "void")] {
         if count > 0 {

@@ -162,12 +162,18 @@ impl Sprt {
             _ => None,
         };
         let fold = results::fold(&dataset, &run, &spec, self.bounds(settings)?)?;
+        // What a run that has ended says of itself is all that it has; of one that goes on what was looked at is.
+        let found = if run.state.is_open() {
+            fold.prefix() + fold.waiting() as u64
+        } else {
+            (run.committed + run.voided.len() as u64).saturating_sub(run.failed)
+        };
         let test = Tested {
             complete: run.is_complete(),
             players: [one.to_string(), other.to_string()],
             prefix: fold.prefix(),
             deciding_bout: fold.decision().map(|decision| decision.index),
-            standing: standing(&run, fold.prefix()),
+            standing: standing(&run, found),
             run: run.id,
         };
         Ok((fold, test))

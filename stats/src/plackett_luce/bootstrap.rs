@@ -6,14 +6,16 @@
 //! mean along; an interval that ends so far out says that the data do not bound the strength on that side.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::num::NonZeroUsize;
 
 use rand::RngExt as _;
 
 use super::Pool;
 use super::fit::{Anchor, ELO_PER_NAT, Model, anchor_strengths};
 use super::graph::{Component, Side, components};
-use crate::distribution::Random;
-use crate::replicas::{Measure, percentile_interval, replicate};
+use crate::distribution::{Random, seeded};
+use crate::parallel;
+use crate::replicas::{Measure, percentile_interval};
 
 /// Rosters of fewer bouts than this are drawn from together.
 const FEWEST_BOUTS: u64 = 8;
@@ -120,7 +122,14 @@ impl<'a> Stratum<'a> {
     }
 }
 
-pub(super) fn bootstrap(pool: &Pool, anchor: Anchor, seed: u64, replicas: usize) -> Replicas {
+pub(super) fn bootstrap(
+    pool: &Pool,
+    anchor: Anchor,
+    seed: u64,
+    replicas: usize,
+    threads: NonZeroUsize,
+    made_one: &(dyn Fn() + Sync),
+) -> Replicas {
     let model = Model::new(pool);
     let components = components(pool.players, pool.kinds.iter());
     let (mut strata, mut small) = (Vec::new(), Stratum::default());
@@ -142,10 +151,13 @@ pub(super) fn bootstrap(pool: &Pool, anchor: Anchor, seed: u64, replicas: usize)
         point.iter_mut().for_each(|parameter| *parameter *= ELO_PER_NAT);
         point
     };
-    let drawn = replicate(seed, replicas, |random| {
+    let drawn = parallel::map(replicas as u64, threads, |replica| {
         let mut counts = vec![0.0; pool.kinds.len()];
+        let random = &mut seeded(seed, replica);
         strata.iter().for_each(|stratum| stratum.resample(random, &mut counts));
-        shown(model.maximise(&counts, whole.clone()))
+        let drawn = shown(model.maximise(&counts, whole.clone()));
+        made_one();
+        drawn
     });
 
     let mut evidence = vec![Evidence::default(); pool.players];

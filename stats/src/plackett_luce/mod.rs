@@ -19,6 +19,7 @@ pub use ranking::{Game, LowestPlaces, RankingError};
 pub use simulate::{Recovery, Truth, simulate_recovery};
 
 use std::collections::BTreeMap;
+use std::num::NonZeroUsize;
 
 use likelihood::Kind;
 
@@ -108,8 +109,22 @@ impl Pool {
     /// The fit of `replicas` pools whose bouts are drawn with replacement within each roster. Precondition as for
     /// [`Pool::fit`].
     pub fn bootstrap(&self, anchor: Anchor, seed: u64, replicas: usize) -> Replicas {
+        let threads = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
+        self.bootstrap_watched(anchor, seed, replicas, threads, &|| ())
+    }
+
+    /// The same over a number of threads, which changes nothing, with a call after each replica from the thread that made
+    /// it, for those who show how far it is.
+    pub fn bootstrap_watched(
+        &self,
+        anchor: Anchor,
+        seed: u64,
+        replicas: usize,
+        threads: NonZeroUsize,
+        made_one: &(dyn Fn() + Sync),
+    ) -> Replicas {
         self.assert_anchor(anchor);
-        bootstrap::bootstrap(self, anchor, seed, replicas)
+        bootstrap::bootstrap(self, anchor, seed, replicas, threads, made_one)
     }
 
     fn assert_anchor(&self, anchor: Anchor) {

@@ -96,7 +96,7 @@ impl Tally {
         if seats == 2 {
             return Answer::of_duels(&self.results(), options, made_one);
         }
-        Answer::of_rankings(self, seats, &records, options)
+        Answer::of_rankings(self, seats, &records, options, made_one)
     }
 }
 
@@ -127,6 +127,7 @@ impl Answer {
         seats: usize,
         records: &[Record],
         options: &Options,
+        made_one: &(dyn Fn() + Sync),
     ) -> Result<Answer, AnswerError> {
         if options.model.prior > 0.0 {
             return Err(AnswerError::Prior);
@@ -150,7 +151,9 @@ impl Answer {
         let fit = pool.fit(anchor);
         let replicas = match options.errors {
             Errors::Sandwich => None,
-            Errors::Bootstrap { replicas, seed, .. } => Some(pool.bootstrap(anchor, seed, replicas.get())),
+            Errors::Bootstrap { replicas, seed, threads } => {
+                Some(pool.bootstrap_watched(anchor, seed, replicas.get(), threads, made_one))
+            }
         };
         let order = ranked(&fit, |player| name(player));
         let all = tally.crosstable();

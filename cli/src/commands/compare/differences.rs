@@ -34,10 +34,25 @@ pub fn differences(first: &Counted, second: &Counted) -> Vec<Difference> {
         found.0.push(Difference { what: "openings".to_string(), first: one, second: other + both });
     }
     found.compare("tournament", &plan(one), &plan(other));
-    for player in &one.players {
-        if let Some(changed) = other.players.iter().find(|known| known.name == player.name) {
-            found.player(player, changed, features(one));
+    let features = features(one);
+    let namesake = |player: &SpecPlayer| other.players.iter().find(|known| known.name == player.name);
+    let both: Vec<(&SpecPlayer, &SpecPlayer)> =
+        one.players.iter().filter_map(|player| Some((player, namesake(player)?))).collect();
+    // A limit that all share is told once.
+    let shared =
+        both.iter().all(|(one, other)| (one.limit, other.limit) == (both[0].0.limit, both[0].1.limit));
+    if shared && let Some((one, other)) = both.first() {
+        found.compare("limit", &limit_text(one.limit), &limit_text(other.limit));
+    }
+    for (one, other) in both {
+        if !shared {
+            found.compare(
+                &format!("limit of {}", one.name),
+                &limit_text(one.limit),
+                &limit_text(other.limit),
+            );
         }
+        found.player(one, other, &features);
     }
     found.0
 }
@@ -52,9 +67,8 @@ impl Found {
         }
     }
 
-    fn player(&mut self, one: &SpecPlayer, other: &SpecPlayer, features: Vec<&str>) {
-        let what = |key: &str| format!("{} of {}", key, one.name);
-        self.compare(&what("limit"), &limit_text(one.limit), &limit_text(other.limit));
+    fn player(&mut self, one: &SpecPlayer, other: &SpecPlayer, features: &[&str]) {
+        let what = |key: &str| format!("{key} of {}", one.name);
         let (first, second) = (one.config.algorithm, other.config.algorithm);
         self.compare(&what("algorithm"), first.name, second.name);
         if first.name == second.name {
@@ -64,7 +78,7 @@ impl Found {
             }
         }
         for (feature, (first, second)) in
-            features.into_iter().zip(one.config.weights.iter().zip(&other.config.weights))
+            features.iter().zip(one.config.weights.iter().zip(&other.config.weights))
         {
             self.compare(&what(feature), &first.to_string(), &second.to_string());
         }

@@ -199,10 +199,7 @@ pub fn write_crosstable(document: &Document, out: &mut impl Write) -> io::Result
     if document.seat_effects.is_empty() {
         writeln!(out, "\nwon-drawn-lost by the row against the column")?;
     } else {
-        writeln!(
-            out,
-            "\nbefore-beside-behind: places of the row against the column in games one of them won"
-        )?;
+        writeln!(out, "\nbefore-level-behind of the row against the column, in games that either won")?;
     }
     write_matrix(document, out, |row, column| {
         let meeting = table[row][column].as_ref();
