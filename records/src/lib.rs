@@ -29,4 +29,4 @@ pub use read::{
 };
 pub use rows::{BoutRows, GameHead, GameRow, LimitKind, MoveRow, ProbeRow, RowError, SearchColumns};
 pub use schema::{SCHEMA_VERSION, Table};
-pub use write::{WriteError, write_games, write_moves, write_probes};
+pub use write::{WriteError, write_games, write_moves, write_moves_in_groups, write_probes};

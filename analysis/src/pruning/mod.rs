@@ -181,7 +181,7 @@ pub fn pruning(dataset: &Dataset, run: &Run, settings: Settings) -> Result<Pruni
 
     // 2. Whole trees that nobody searched are counted at some positions.
     let sampled = std::mem::take(&mut tally.sampled);
-    let positions: Vec<Opening> = sampled.values().map(opening).collect();
+    let positions: Vec<(Opening, usize)> = sampled.values().map(opening).collect();
     let counted = full_width::count(&spec, family, &positions, settings.threads)?;
     for ((&bout, position), full) in sampled.iter().zip(&counted) {
         for (player, own) in &position.searches {
@@ -220,9 +220,11 @@ fn frame(spec: &Spec, family: Family, bouts: u64) -> Frame {
     frame
 }
 
-fn opening(sampled: &tally::Sampled) -> Opening {
+/// A position, and the greatest depth that anybody completed there.
+fn opening(sampled: &tally::Sampled) -> (Opening, usize) {
     let position = Some(sampled.position.clone()).filter(|text| !text.is_empty());
-    Opening { position, moves: sampled.moves.clone() }
+    let depth = sampled.searches.iter().map(|(_, by_depth)| by_depth.len()).max().unwrap_or(0);
+    (Opening { position, moves: sampled.moves.clone() }, depth)
 }
 
 /// A measure that is a function of the ratio of two sums.
@@ -347,17 +349,85 @@ fn notes(
         add("vs_minimax", note);
     } else if deepest > 0 {
         let note = format!(
-            "whole trees were counted by {full} at {counted} positions, as deep as {} nodes go: to depth {deepest} at most",
-            full_width::NODES
+            "whole trees were counted at {counted} positions, as deep as was affordable: to depth {deepest} at most"
         );
         add("vs_minimax", note);
     } else {
-        let note = format!("no whole tree of depth 1 has at most {} nodes", full_width::NODES);
-        add("vs_minimax", note);
+        add("vs_minimax", "no whole tree could be counted at an affordable cost".to_string());
     }
     if deepens && !frame.duel {
         let note = "the minimal tree is that of two seats without chance, which this game is not".to_string();
         add("vs_minimal", note);
     }
     notes
+}
+
+#[cfg(test)]
+mod tests {
+    use agon_games::random::{Random, below, seeded};
+
+    use super::*;
+
+    /// Searches of a bout, and their nodes together: bouts differ in how fast their positions are searched.
+    fn bout(random: &mut Random) -> Mean {
+        let (searches, speed) = (1 + below(random, 20), 500 + below(random, 1001));
+        [(searches * speed) as i64, searches as i64]
+    }
+
+    /// How often the interval of 1000 nodes a search has the truth, over runs of so many bouts.
+    fn coverage(bouts: u64, runs: u64) -> f64 {
+        let frame = Frame::new(vec!["a".to_string()], bouts);
+        let mut covered = 0;
+        for run in 0..runs {
+            let mut random = seeded(run);
+            let mut means = vec![[0; 2]; bouts.min(1024) as usize];
+            for index in 0..bouts {
+                let [sum, count] = bout(&mut random);
+                let mean = &mut means[frame.cluster(index)];
+                *mean = [mean[0] + sum, mean[1] + count];
+            }
+            let settings = Settings { replicas: 200, seed: run, threads: NonZeroUsize::MIN };
+            let (interval, _) = mean(&means, 1.0, false, settings).unwrap();
+            covered += u64::from(interval.low.unwrap() <= 1000.0 && interval.high.unwrap() >= 1000.0);
+        }
+        covered as f64 / runs as f64
+    }
+
+    /// Within three standard errors of the simulation, for bouts one by one and for groups of them.
+    #[test]
+    fn intervals_cover_the_truth() {
+        let runs = 400;
+        let error = (0.95 * 0.05 / runs as f64).sqrt();
+        for bouts in [20, 50, 3000] {
+            let share = coverage(bouts, runs);
+            println!("{bouts} bouts: {share}");
+            assert!((share - 0.95).abs() <= 3.0 * error, "{bouts} bouts: {share}");
+        }
+    }
+
+    #[test]
+    fn bouts_have_clusters_of_their_own_until_there_are_too_many() {
+        let frame = Frame::new(vec![String::new(); 2], 1000);
+        assert!((0..1000).all(|bout| frame.cluster(bout) == bout as usize));
+        let frame = Frame::new(vec![String::new(); 2], 100_000);
+        let mut sizes = vec![0; 1024];
+        (0..100_000).for_each(|bout| sizes[frame.cluster(bout)] += 1);
+        // A group has some 98 bouts, give or take 10.
+        assert!(sizes.iter().all(|&size| (50..150).contains(&size)), "{sizes:?}");
+        // Bouts of a pairing stand in a row or at equal distances: they are spread over the groups all the same.
+        for step in [6, 1024] {
+            let mut hit = vec![false; 1024];
+            (0..100_000).step_by(step).for_each(|bout| hit[frame.cluster(bout)] = true);
+            assert!(hit.iter().filter(|hit| **hit).count() > 80);
+        }
+    }
+
+    #[test]
+    fn what_has_no_value_has_no_number() {
+        let settings = Settings { replicas: 50, seed: 1, threads: NonZeroUsize::MIN };
+        assert_eq!(mean(&[], 1.0, false, settings), None);
+        assert_eq!(mean(&[[0, 0]; 3], 1.0, true, settings), None);
+        let one = mean(&[[6, 2], [0, 0]], 1.0, false, settings).unwrap();
+        assert_eq!(one, (Interval { value: 3.0, low: None, high: None }, 2));
+    }
 }
