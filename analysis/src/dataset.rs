@@ -111,6 +111,22 @@ pub enum DatasetError {
         /// Why.
         reason: String,
     },
+    /// A part that should be there is not.
+    #[error("{name} is missing; fetch or export it again")]
+    MissingPart {
+        /// Its path within the data folder.
+        name: String,
+    },
+    /// Bouts that should be there are in no part.
+    #[error("no part of {table} has the bouts from {first} to {last}; fetch or export them again")]
+    MissingBouts {
+        /// The table.
+        table: &'static str,
+        /// The first of them.
+        first: u64,
+        /// The last of them.
+        last: u64,
+    },
     /// The disk.
     #[error("{} cannot be read: {source}", .file.display())]
     Disk {

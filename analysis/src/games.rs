@@ -149,6 +149,19 @@ pub struct Recording {
     pub moves: Vec<MoveRow>,
 }
 
+impl Recording {
+    /// How many of its moves were played: a move that came too late for the clock was not.
+    pub fn played(&self) -> usize {
+        let late = self.game.ending == agon_arena::TIME_FORFEIT;
+        self.moves.len() - usize::from(late && !self.moves.is_empty())
+    }
+
+    /// The position that it starts from, which stands in brackets in its opening; none where it is the game's first.
+    pub fn opening_position(&self) -> Option<&str> {
+        self.game.opening.strip_prefix('[')?.split_once(']').map(|(position, _)| position)
+    }
+}
+
 /// The games of a run that are asked for, with their moves.
 pub struct Recordings<'a> {
     games: Games<'a>,

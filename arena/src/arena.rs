@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use agon_games::line::{MoveError, follow};
+use agon_games::perft::perft;
 use agon_games::random::seeded;
 use agon_games::{
     ChanceGame, Complete, DuelGame, Game, GameSpec, ManyGame, Parameters, Payoffs, Seat, SetupError, Turn,
@@ -197,6 +198,11 @@ impl Arena {
         self.board.decision(opening)
     }
 
+    /// The number of lines of exactly so many plies from the position that an opening leads to.
+    pub fn perft(&self, opening: &Opening, plies: u32) -> Result<u64, PlayError> {
+        self.board.perft(opening, plies)
+    }
+
     /// Checks by the rules that a move can be the answer to the position that an opening leads to.
     pub fn verify_answer(&self, opening: &Opening, mv: &str) -> Result<(), Fault> {
         self.board.verify_answer(opening, mv)
@@ -250,6 +256,8 @@ trait Board: Send {
     fn decision_key(&self, opening: &Opening) -> Result<u64, PlayError>;
 
     fn decision(&self, opening: &Opening) -> Result<Decision, PlayError>;
+
+    fn perft(&self, opening: &Opening, plies: u32) -> Result<u64, PlayError>;
 
     fn verify_answer(&self, opening: &Opening, mv: &str) -> Result<(), Fault>;
 
@@ -482,6 +490,10 @@ impl<G: Complete> Board for Typed<G> {
             return Err(nothing_to_search(&position, "name a position where a player decides"));
         };
         Ok(Decision { seat: seat.index(), legal: position.count(&mut Vec::new()) })
+    }
+
+    fn perft(&self, opening: &Opening, plies: u32) -> Result<u64, PlayError> {
+        Ok(perft(&mut self.after_opening(opening)?, plies, &mut Vec::new()))
     }
 
     fn verify_answer(&self, opening: &Opening, mv: &str) -> Result<(), Fault> {

@@ -83,8 +83,12 @@ enum Command {
     Drain(commands::cluster::workers::OneWorker),
     /// Read what was written down about workers and runs
     Audit(commands::cluster::audit::Audit),
+    /// Say how the players of a run search and prune
+    Pruning(commands::pruning::PruningOfRun),
     /// List the games of a run, show one, or write them for other programs
     Games(commands::games::Games),
+    /// Make one page of a run: the answer, charts, games, how to repeat it
+    Report(commands::report::Report),
     /// Check a dataset: every bout once, every game complete and legal
     Verify(commands::verify::Verify),
     /// Play recorded games again and compare them bit by bit
@@ -130,7 +134,9 @@ fn main() -> ExitCode {
         Command::Trust(command) => command.trust(),
         Command::Drain(command) => command.drain(),
         Command::Audit(command) => command.run(),
+        Command::Pruning(command) => command.run(),
         Command::Games(command) => command.run(),
+        Command::Report(command) => command.run(),
         Command::Verify(command) => command.run(),
         Command::Replay(command) => command.run(),
         Command::Bench(command) => command.run(),

@@ -240,7 +240,7 @@ fn read<T>(
 }
 
 /// Opens a part of a table, if it is one.
-fn open(source: &impl ChunkReader, table: Table) -> Result<ArrowReaderMetadata, ReadError> {
+pub(crate) fn open(source: &impl ChunkReader, table: Table) -> Result<ArrowReaderMetadata, ReadError> {
     // What another writer may say about Arrow types does not matter: those of Parquet decide.
     let options = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
     let part = ArrowReaderMetadata::load(source, options)?;
@@ -417,7 +417,7 @@ fn probe_rows(batch: &RecordBatch) -> Result<Vec<ProbeRow>, ReadError> {
 }
 
 /// A column of a batch by its name and type.
-fn column<'a, A: Array + 'static>(
+pub(crate) fn column<'a, A: Array + 'static>(
     batch: &'a RecordBatch,
     name: &str,
     expected: &'static str,
@@ -428,7 +428,7 @@ fn column<'a, A: Array + 'static>(
 }
 
 /// A column that is never null.
-fn required<'a, A: Array + 'static>(
+pub(crate) fn required<'a, A: Array + 'static>(
     batch: &'a RecordBatch,
     name: &str,
     expected: &'static str,
@@ -454,7 +454,8 @@ fn searched<'a, A: Array + 'static>(
     }
 }
 
-fn typed<'a, A: Array + 'static>(
+/// An array as one of the type that is expected.
+pub(crate) fn typed<'a, A: Array + 'static>(
     array: &'a ArrayRef,
     name: &str,
     expected: &'static str,

@@ -10,9 +10,11 @@ use arrow::array::{
     ArrayRef, Float64Array, Int32Builder, ListBuilder, RecordBatch, StringArray, StringBuilder,
     TimestampMicrosecondArray, UInt16Array, UInt32Array, UInt64Array, UInt64Builder,
 };
+use arrow::datatypes::SchemaRef;
 use parquet::arrow::ArrowWriter;
 use parquet::arrow::arrow_writer::ArrowWriterOptions;
 use parquet::basic::{Compression, Encoding, ZstdLevel};
+use parquet::errors::ParquetError;
 use parquet::file::metadata::{KeyValue, SortingColumn};
 use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterVersion};
 use parquet::schema::types::ColumnPath;
@@ -36,7 +38,7 @@ pub struct WriteError {
     /// The table.
     pub table: Table,
     /// What the writer says.
-    pub source: parquet::errors::ParquetError,
+    pub source: ParquetError,
 }
 
 /// The bytes of a part of `games`.
@@ -49,6 +51,23 @@ pub fn write_games<'a>(rows: impl IntoIterator<Item = &'a GameRow>) -> Result<Ve
 /// The bytes of a part of `moves`.
 pub fn write_moves<'a>(rows: impl IntoIterator<Item = &'a MoveRow>) -> Result<Vec<u8>, WriteError> {
     write_moves_with(rows, properties(Table::Moves))
+}
+
+/// The bytes of a part of `moves` whose rows are handed over group after group, in the order of their keys: not all of
+/// them are in memory at once. A group becomes a row group, or several where it is larger than one.
+pub fn write_moves_in_groups(
+    rows: impl FnOnce(&mut dyn FnMut(&[MoveRow]) -> Result<(), WriteError>) -> Result<(), WriteError>,
+) -> Result<Vec<u8>, WriteError> {
+    let failed = |source| WriteError { table: Table::Moves, source };
+    let mut part = PartWriter::new(Table::Moves, properties(Table::Moves)).map_err(failed)?;
+    rows(&mut |group| {
+        let rows: Vec<&MoveRow> = group.iter().collect();
+        for rows in rows.chunks(ROW_GROUP_ROWS) {
+            part.write(move_arrays(rows)).and_then(|()| part.writer.flush()).map_err(failed)?;
+        }
+        Ok(())
+    })?;
+    part.finish().map_err(failed)
 }
 
 /// The bytes of a part of `probes`.
@@ -75,21 +94,42 @@ fn write<T>(
     properties: WriterProperties,
 ) -> Result<Vec<u8>, WriteError> {
     let attempt = || {
-        let schema = table.schema();
-        let options = ArrowWriterOptions::new().with_properties(properties).with_skip_arrow_metadata(true);
-        let mut writer = ArrowWriter::try_new_with_options(Vec::new(), Arc::clone(&schema), options)?;
+        let mut part = PartWriter::new(table, properties)?;
         for group in rows.chunks(ROW_GROUP_ROWS) {
-            writer.write(&RecordBatch::try_new(Arc::clone(&schema), arrays(group))?)?;
+            part.write(arrays(group))?;
         }
-        // Parquet's own checksums are optional and seldom checked: one flipped bit would be another number.
-        writer.flush()?;
-        writer.sync()?;
-        let pages = writer.inner();
-        let digest = format!("{} {}", pages.len(), blake3::hash(pages).to_hex());
-        writer.append_key_value_metadata(KeyValue::new(PAGES_KEY.to_string(), digest));
-        writer.into_inner()
+        part.finish()
     };
     attempt().map_err(|source| WriteError { table, source })
+}
+
+/// A part that is being written.
+struct PartWriter {
+    schema: SchemaRef,
+    writer: ArrowWriter<Vec<u8>>,
+}
+
+impl PartWriter {
+    fn new(table: Table, properties: WriterProperties) -> Result<PartWriter, ParquetError> {
+        let schema = table.schema();
+        let options = ArrowWriterOptions::new().with_properties(properties).with_skip_arrow_metadata(true);
+        let writer = ArrowWriter::try_new_with_options(Vec::new(), Arc::clone(&schema), options)?;
+        Ok(PartWriter { schema, writer })
+    }
+
+    fn write(&mut self, arrays: Vec<ArrayRef>) -> Result<(), ParquetError> {
+        self.writer.write(&RecordBatch::try_new(Arc::clone(&self.schema), arrays)?)
+    }
+
+    fn finish(mut self) -> Result<Vec<u8>, ParquetError> {
+        // Parquet's own checksums are optional and seldom checked: one flipped bit would be another number.
+        self.writer.flush()?;
+        self.writer.sync()?;
+        let pages = self.writer.inner();
+        let digest = format!("{} {}", pages.len(), blake3::hash(pages).to_hex());
+        self.writer.append_key_value_metadata(KeyValue::new(PAGES_KEY.to_string(), digest));
+        self.writer.into_inner()
+    }
 }
 
 /// How a table is laid out on disk.
@@ -236,6 +276,18 @@ fn probe_arrays(rows: &[&ProbeRow]) -> Vec<ArrayRef> {
 mod tests {
     use super::*;
     use crate::samples::played;
+
+    #[test]
+    fn groups_are_the_rows_of_one_part() {
+        let bouts = played("connect-four", ["pvs", "uct"], "nodes=50", 6);
+        let moves: Vec<MoveRow> = bouts.iter().flat_map(|bout| bout.moves.clone()).collect();
+        let (first, second) = moves.split_at(moves.len() / 3);
+        let bytes = write_moves_in_groups(|write| [first, second].into_iter().try_for_each(write)).unwrap();
+        assert_eq!(crate::read_moves(bytes::Bytes::from(bytes)).unwrap(), moves);
+        // One group is what is written at once.
+        let bytes = write_moves_in_groups(|write| write(&moves)).unwrap();
+        assert_eq!(bytes, write_moves(&moves).unwrap());
+    }
 
     /// Bytes a move of ours, of the library's defaults, and of those with the same compression.
     #[test]

@@ -93,6 +93,20 @@ pub fn ratio_of_sums(clusters: &[(f64, f64)], seed: u64, replicas: usize) -> Opt
     percentile_interval(ratio(total), drawn, clusters.len(), 1)
 }
 
+/// The sums over as many clusters as there are, drawn with replacement, once a replica: what every measure that is made of
+/// sums needs, so that several measures of the same clusters are drawn together.
+pub fn resampled_sums<const N: usize>(clusters: &[[f64; N]], seed: u64, replicas: usize) -> Vec<[f64; N]> {
+    let replicas = if clusters.is_empty() { 0 } else { replicas };
+    replicate(seed, replicas, |random| {
+        let mut sums = [0.0; N];
+        for _ in clusters {
+            let drawn = &clusters[random.random_range(0..clusters.len())];
+            sums.iter_mut().zip(drawn).for_each(|(sum, value)| *sum += value);
+        }
+        sums
+    })
+}
+
 /// A standard normal draw, by inversion.
 #[cfg(test)]
 pub(crate) fn standard_normal(random: &mut Random) -> f64 {
@@ -131,6 +145,18 @@ mod tests {
         assert_eq!(ratio_of_sums(&[(1.0, 1.0), (f64::NAN, 1.0)], 1, 100), None);
         let all_alike = ratio_of_sums(&[(6.0, 2.0), (3.0, 1.0), (0.0, 0.0)], 1, 100).unwrap();
         assert_eq!(all_alike, Measure { value: 3.0, low: 3.0, high: 3.0 });
+    }
+
+    /// Sums that are drawn together are those that each measure would draw alone.
+    #[test]
+    fn sums_are_resampled_together() {
+        let clusters: Vec<(f64, f64)> = (1..30).map(|n| (f64::from(n * n % 17), f64::from(n))).collect();
+        let alone = ratio_of_sums(&clusters, 3, 200).unwrap();
+        let arrays: Vec<[f64; 2]> = clusters.iter().map(|&(above, below)| [above, below]).collect();
+        let ratios =
+            resampled_sums(&arrays, 3, 200).into_iter().map(|[above, below]| above / below).collect();
+        assert_eq!(percentile_interval(alone.value, ratios, clusters.len(), 1), Some(alone));
+        assert!(resampled_sums::<2>(&[], 3, 200).is_empty());
     }
 
     /// Coverage of the 95 % interval for nodes per second of bouts of unlike length: within three standard errors of

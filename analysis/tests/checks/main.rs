@@ -3,7 +3,9 @@
 #![allow(clippy::unwrap_used, reason = "in a test a panic is the report")]
 
 mod dataset;
+mod pruning;
 mod replay;
+mod report;
 mod results;
 mod verify;
 mod world;

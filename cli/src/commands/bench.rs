@@ -1,5 +1,6 @@
 //! `agon bench`: speed on this machine, and what the statistics promise, as tables and JSON.
 
+mod analysis;
 mod cluster;
 mod efficiency;
 mod games;
@@ -21,6 +22,8 @@ pub enum Bench {
     Efficiency(efficiency::Efficiency),
     /// What the cluster costs beside the games it plays: overhead, ingest, a large fleet, a restart
     Cluster(cluster::Cluster),
+    /// How fast questions to a large dataset are answered, and in how much memory
+    Analysis(analysis::Analysis),
     /// Whether the statistics keep what they promise, by simulation, and how fast they are
     Stats(stats::Stats),
 }
@@ -33,6 +36,7 @@ impl Bench {
             Bench::Search(command) => command.run(),
             Bench::Efficiency(command) => command.run(),
             Bench::Cluster(command) => command.run(),
+            Bench::Analysis(command) => command.run(),
             Bench::Stats(command) => command.run(),
         }
     }

@@ -103,28 +103,17 @@ fn sheet<'a>(run: &'a Run, recording: &'a Recording, limits: &'a [Limited], roun
         let Limited { limit, time_control } = limited;
         SeatSheet { player, limit, time_control, payoff }
     });
-    let played = played(recording);
+    let played = recording.played();
     Sheet {
         event: &run.id,
         round,
         started: Moment::from_unix_microseconds(game.started),
         seats: seats.collect(),
-        position: opening_position(&game.opening),
+        position: recording.opening_position(),
         plies: moves[..played].iter().map(ply).collect(),
         ending: &game.ending,
         forfeit: played < moves.len(),
     }
-}
-
-/// How many of a game's moves were played: a move that came too late for the clock was not.
-pub(super) fn played(recording: &Recording) -> usize {
-    let late = recording.game.ending == agon_arena::TIME_FORFEIT;
-    recording.moves.len() - usize::from(late && !recording.moves.is_empty())
-}
-
-/// The position of an opening, which stands in brackets.
-pub(super) fn opening_position(opening: &str) -> Option<&str> {
-    opening.strip_prefix('[')?.split_once(']').map(|(position, _)| position)
 }
 
 fn ply(row: &MoveRow) -> Ply<'_> {

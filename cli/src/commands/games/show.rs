@@ -3,20 +3,19 @@
 use std::io::{self, Write};
 use std::ops::RangeInclusive;
 
+use agon_analysis::boards::{Sight, boards};
+use agon_analysis::figures::worth;
 use agon_analysis::games::Recordings;
 use agon_analysis::{Dataset, Query, Recording, Run};
+use agon_games::GameSpec;
 use agon_games::exchange::Moment;
-use agon_games::{AnyGame, GameSpec};
 use agon_records::{GameRow, MoveRow, SearchColumns};
-use agon_search::Proof;
-use anyhow::Context as _;
 use serde::Serialize;
 
 use super::columns::{GameColumns, MoveColumns};
-use super::export::{opening_position, played};
 use super::list::payoffs_text;
 use crate::fail::WrongCall;
-use crate::table::{signed, write_facts, write_sentence};
+use crate::table::{write_facts, write_sentence};
 
 #[derive(Serialize)]
 struct Document<'a> {
@@ -25,13 +24,6 @@ struct Document<'a> {
     /// Before the first ply that is shown.
     start: Sight,
     moves: Vec<Step<'a>>,
-}
-
-/// A position as `agon show` has it.
-#[derive(Serialize)]
-struct Sight {
-    board: String,
-    position: String,
 }
 
 /// A ply, and what is on the board after it.
@@ -70,8 +62,16 @@ pub(super) fn show(
     }
     let row = &recording.game;
     let spec = GameSpec::parse(&format!("{}:{}", row.rules, row.variant))?;
-    let document = follow(&spec, run, &recording, plies)
-        .with_context(|| format!("bout {bout}, game {game} cannot be played; `agon verify` says more"))?;
+    let boards = boards(&recording, plies.clone())?;
+    let shown = recording.moves.iter().enumerate().filter(|(index, _)| plies.contains(&(*index as u64)));
+    let moves = shown.zip(boards.after).map(|((index, row), after)| Step {
+        row,
+        columns: MoveColumns::from(row),
+        played: index < recording.played(),
+        after,
+    });
+    let document =
+        Document { run: &run.id, game: GameColumns::from(row), start: boards.start, moves: moves.collect() };
     if json {
         serde_json::to_writer(&mut *out, &document)?;
         writeln!(out)?;
@@ -79,49 +79,6 @@ pub(super) fn show(
         draw(&document, &spec, &recording, out)?;
     }
     Ok(())
-}
-
-/// Plays the game and looks at every position of it that is asked for.
-fn follow<'a>(
-    spec: &GameSpec,
-    run: &'a Run,
-    recording: &'a Recording,
-    plies: RangeInclusive<u64>,
-) -> anyhow::Result<Document<'a>> {
-    let Recording { game, moves } = recording;
-    // What is wrong is the dataset, not the call: the errors of the rules lose their types.
-    let mut position =
-        spec.start(opening_position(&game.opening)).map_err(|error| anyhow::anyhow!("{error}"))?;
-    let played = played(recording);
-    let mut start = None;
-    let mut steps = Vec::new();
-    for (index, row) in moves.iter().enumerate() {
-        let shown = plies.contains(&(index as u64));
-        if shown {
-            start.get_or_insert_with(|| look(&*position));
-        }
-        if index < played {
-            position.play(index + 1, &row.mv).map_err(|error| anyhow::anyhow!("{error}"))?;
-        }
-        if shown {
-            steps.push(Step {
-                row,
-                columns: MoveColumns::from(row),
-                played: index < played,
-                after: look(&*position),
-            });
-        }
-    }
-    Ok(Document {
-        run: &run.id,
-        game: GameColumns::from(game),
-        start: start.unwrap_or_else(|| look(&*position)),
-        moves: steps,
-    })
-}
-
-fn look(position: &dyn AnyGame) -> Sight {
-    Sight { board: position.board(), position: position.position() }
 }
 
 fn draw(
@@ -180,18 +137,13 @@ fn write_ply(row: &MoveRow, game: &GameRow, played: bool, out: &mut impl Write) 
 
 /// What was thought, in a sentence.
 fn thought(search: &SearchColumns, legal: u16) -> String {
-    let value = search.value();
-    let proof = match value.proof {
-        Some(Proof::Win(plies)) => format!("won in {plies} plies"),
-        Some(Proof::Loss(plies)) => format!("lost in {plies} plies"),
-        None => format!("value {}", signed(value.number, 3)),
-    };
+    let value = worth(search.value());
     let simulations = match search.simulations {
         0 => String::new(),
         simulations => format!(", {simulations} simulations"),
     };
     format!(
-        "{proof}, depth {}{simulations}, {} nodes, {:.1} ms of {}={}, {legal} legal",
+        "{value}, depth {}{simulations}, {} nodes, {:.1} ms of {}={}, {legal} legal",
         search.depth,
         search.nodes,
         search.time_us as f64 / 1000.0,

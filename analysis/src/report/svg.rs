@@ -1,0 +1,638 @@
+//! A small kit of charts in plain SVG: dots with intervals, a heat map, lines with bands, marks with fitted curves.
+//!
+//! Charts are narrow, so that their letters stay readable on a phone, and grow with the page. Colours are the page's, by
+//! class; a second dozen of lines would need colours that nobody can tell apart, so from the seventh on they are dashed.
+//! Every text is cut or moved to stay within the frame. Deliberately not here: what is drawn, and any script.
+
+use std::fmt::Write as _;
+
+use super::markup::{escape, fitted, text_width};
+use crate::figures::{fixed, rate};
+
+/// The width of every chart.
+const WIDTH: f64 = 460.0;
+/// The size of letters: of names and numbers, and of those in small places.
+const LETTER: f64 = 12.5;
+const SMALL: f64 = 11.0;
+/// The height of a row with a name in it.
+const ROW: f64 = 25.0;
+/// The most that names may take of the width: beside a heat map, which needs the rest, and beside intervals.
+const NAMES: f64 = 130.0;
+const ROW_NAMES: f64 = 190.0;
+/// Lines with a colour of their own; the next ones have it dashed.
+const COLOURS: usize = 6;
+
+/// The most lines or rows that one chart can tell apart.
+pub(super) const MOST_LINES: usize = 12;
+/// The most rows of dots.
+pub(super) const MOST_ROWS: usize = 24;
+/// The most players of a heat map.
+pub(super) const MOST_CELLS: usize = 24;
+
+/// Which end of a text is where it is put.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Anchor {
+    Start,
+    Middle,
+    End,
+}
+
+/// A drawing that grows mark by mark.
+struct Drawing {
+    height: f64,
+    body: String,
+}
+
+impl Drawing {
+    fn new(height: f64) -> Drawing {
+        Drawing { height, body: String::new() }
+    }
+
+    fn line(&mut self, class: &str, from: (f64, f64), to: (f64, f64)) {
+        let _ = write!(
+            self.body,
+            "<line class=\"{class}\" x1=\"{}\" y1=\"{}\" x2=\"{}\" y2=\"{}\"/>",
+            fixed(from.0, 1),
+            fixed(from.1, 1),
+            fixed(to.0, 1),
+            fixed(to.1, 1)
+        );
+    }
+
+    fn rect(&mut self, class: &str, (x, y): (f64, f64), (width, height): (f64, f64)) {
+        let _ = write!(
+            self.body,
+            "<rect class=\"{class}\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"/>",
+            fixed(x, 1),
+            fixed(y, 1),
+            fixed(width, 1),
+            fixed(height, 1)
+        );
+    }
+
+    fn dot(&mut self, class: &str, (x, y): (f64, f64), radius: f64) {
+        let _ = write!(
+            self.body,
+            "<circle class=\"{class}\" cx=\"{}\" cy=\"{}\" r=\"{}\"/>",
+            fixed(x, 1),
+            fixed(y, 1),
+            fixed(radius, 1)
+        );
+    }
+
+    /// A line through points, or an area around them where it is closed.
+    fn path(&mut self, class: &str, points: impl Iterator<Item = (f64, f64)>, closed: bool) {
+        let mut path = String::new();
+        for (x, y) in points {
+            let step = if path.is_empty() { 'M' } else { 'L' };
+            let _ = write!(path, "{step}{} {}", fixed(x, 1), fixed(y, 1));
+        }
+        let end = if closed { "Z" } else { "" };
+        let _ = write!(self.body, "<path class=\"{class}\" d=\"{path}{end}\"/>");
+    }
+
+    /// A text with its middle at this height. What would leave the frame is moved into it, what is too long is cut.
+    fn text(&mut self, class: &str, (x, y): (f64, f64), anchor: Anchor, size: f64, text: &str) {
+        let text = fitted(text, (WIDTH - 2.0) / size);
+        let width = text_width(&text) * size;
+        let (name, before) = match anchor {
+            Anchor::Start => ("start", 0.0),
+            Anchor::Middle => ("middle", width / 2.0),
+            Anchor::End => ("end", width),
+        };
+        let x = x.clamp(before + 1.0, (WIDTH - 1.0 - (width - before)).max(before + 1.0));
+        let y = y.clamp(size * 0.6, self.height - size * 0.6);
+        let small = if size < LETTER { " small" } else { "" };
+        let _ = write!(
+            self.body,
+            "<text class=\"{class}{small}\" x=\"{}\" y=\"{}\" text-anchor=\"{name}\">{}</text>",
+            fixed(x, 1),
+            fixed(y + size * 0.35, 1),
+            escape(&text)
+        );
+    }
+
+    fn finish(self, alternative: &str) -> String {
+        format!(
+            "<svg viewBox=\"0 0 {} {}\" role=\"img\" aria-label=\"{}\">{}</svg>",
+            fixed(WIDTH, 0),
+            fixed(self.height, 0),
+            escape(alternative),
+            self.body
+        )
+    }
+}
+
+/// What an axis measures.
+#[derive(Clone, Copy)]
+pub(super) struct Axis<'a> {
+    /// What it says of itself.
+    pub label: &'a str,
+    /// By factors instead of by differences.
+    pub log: bool,
+    /// Whether there are only whole numbers on it.
+    pub whole: bool,
+    /// A value that is always on it and has a line of its own.
+    pub mark: Option<f64>,
+}
+
+/// From values to places.
+struct Scale {
+    low: f64,
+    high: f64,
+    log: bool,
+    whole: bool,
+    /// The places of both ends.
+    from: f64,
+    to: f64,
+}
+
+impl Scale {
+    /// A scale that has room for all values. Where there are none, it is one that nothing is drawn on.
+    fn new(axis: Axis<'_>, values: impl Iterator<Item = f64>, from: f64, to: f64) -> Scale {
+        let usable = |value: &f64| value.is_finite() && (!axis.log || *value > 0.0);
+        let (mut low, mut high) = values
+            .chain(axis.mark)
+            .filter(usable)
+            .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| (low.min(value), high.max(value)));
+        if low > high {
+            (low, high) = if axis.log { (1.0, 10.0) } else { (0.0, 1.0) };
+        }
+        if axis.log {
+            // At least a factor of two, and a little air.
+            let (centre, half) = ((low * high).sqrt(), (high / low).sqrt().max(std::f64::consts::SQRT_2));
+            let half = half.powf(1.06);
+            (low, high) = (centre / half, centre * half);
+        } else {
+            let least = if axis.whole { 1.0 } else { 1e-9_f64.max(high.abs() * 1e-6) };
+            let air = if axis.whole { 0.0 } else { 0.04 };
+            let width = (high - low).max(least);
+            (low, high) = (low - air * width, low + width * (1.0 + air));
+        }
+        Scale { low, high, log: axis.log, whole: axis.whole, from, to }
+    }
+
+    /// Where a value is; values off the scale are at its ends.
+    fn place(&self, value: f64) -> f64 {
+        let share = if self.log {
+            (value.max(f64::MIN_POSITIVE) / self.low).ln() / (self.high / self.low).ln()
+        } else {
+            (value - self.low) / (self.high - self.low)
+        };
+        self.from + (self.to - self.from) * share.clamp(0.0, 1.0)
+    }
+
+    /// Values worth a line, with their texts; about as many as are asked for, and never much more.
+    fn ticks(&self, about: usize) -> Vec<(f64, String)> {
+        // Within a few factors even steps are rounder than factors are.
+        if self.log && self.high > 4.0 * self.low { self.log_ticks(about) } else { self.linear_ticks(about) }
+    }
+
+    fn linear_ticks(&self, about: usize) -> Vec<(f64, String)> {
+        let rough = (self.high - self.low) / about.max(1) as f64;
+        let power = 10_f64.powf(rough.log10().floor());
+        let mut step = [1.0, 2.0, 2.5, 5.0]
+            .map(|factor| factor * power)
+            .into_iter()
+            .find(|step| *step >= rough * 0.999 && (!self.whole || step.fract() == 0.0))
+            .unwrap_or(power * 10.0);
+        if self.whole {
+            step = step.max(1.0);
+        }
+        // As many decimals as the step itself needs.
+        let needed = |decimals: &usize| (step * 10_f64.powi(*decimals as i32)).fract() < 1e-6;
+        let decimals = (0..9).find(needed).unwrap_or(9);
+        let first = (self.low / step).ceil() as i64;
+        let last = (self.high / step).floor() as i64;
+        (first..=last)
+            .map(|index| {
+                let value = index as f64 * step;
+                let text = if step >= 1000.0 { short(value) } else { fixed(value, decimals) };
+                (value, text)
+            })
+            .collect()
+    }
+
+    fn log_ticks(&self, about: usize) -> Vec<(f64, String)> {
+        let (first, last) = (self.low.log10().floor() as i32, self.high.log10().ceil() as i32);
+        let decades = (last - first).max(1) as usize;
+        let within = |values: Vec<f64>| -> Vec<(f64, String)> {
+            let shown = values.into_iter().filter(|value| (self.low..=self.high).contains(value));
+            shown.map(|value| (value, short(value))).collect()
+        };
+        let powers = |factors: &[f64]| -> Vec<f64> {
+            (first..=last)
+                .flat_map(|power| factors.iter().map(move |factor| factor * 10_f64.powi(power)))
+                .collect()
+        };
+        // The finest division that does not crowd the axis.
+        for factors in [&[1.0, 1.5, 2.0, 3.0, 5.0, 7.0][..], &[1.0, 2.0, 5.0], &[1.0, 3.0], &[1.0]] {
+            let ticks = within(powers(factors));
+            if (2..=about + 1).contains(&ticks.len()) {
+                return ticks;
+            }
+        }
+        let stride = decades.div_ceil(about.max(1)).max(1);
+        within((first..=last).step_by(stride).map(|power| 10_f64.powi(power)).collect())
+    }
+}
+
+/// A number in the fewest letters: `0.05`, `3`, `20 k`.
+fn short(value: f64) -> String {
+    if value.abs() >= 1e12 || (value != 0.0 && value.abs() < 1e-4) {
+        return format!("{value:.0e}");
+    }
+    if value.abs() < 1000.0 {
+        let text = format!("{value:.4}");
+        return text.trim_end_matches('0').trim_end_matches('.').to_string();
+    }
+    let sign = if value < 0.0 { "-" } else { "" };
+    let text = rate(value.abs());
+    let (digits, unit) = text.trim_end().split_once(' ').unwrap_or((text.trim_end(), ""));
+    let digits =
+        if digits.contains('.') { digits.trim_end_matches('0').trim_end_matches('.') } else { digits };
+    format!("{sign}{digits} {unit}").trim_end().to_string()
+}
+
+/// A row of a chart of intervals.
+pub(super) struct Row {
+    /// Who.
+    pub name: String,
+    /// The value; a row without one stays empty.
+    pub value: Option<f64>,
+    /// The ends of its interval. An end that is not there is not known.
+    pub low: Option<f64>,
+    pub high: Option<f64>,
+    /// A value beyond the interval that is worth a mark.
+    pub extreme: Option<f64>,
+    /// The value in words.
+    pub text: String,
+}
+
+/// Dots with intervals, a row for each, the names on the left and the values in words on the right.
+pub(super) fn intervals(rows: &[Row], axis: Axis<'_>, alternative: &str) -> String {
+    let bottom = 6.0 + ROW * rows.len() as f64;
+    let mut drawing = Drawing::new(bottom + 40.0);
+    let widest = |text: fn(&Row) -> &str, size: f64| {
+        rows.iter().map(|row| text_width(text(row)) * size).fold(0.0, f64::max)
+    };
+    let names = widest(|row| &row.name, LETTER).min(ROW_NAMES) + 10.0;
+    let words = widest(|row| &row.text, SMALL).min(120.0) + 10.0;
+    let values = rows.iter().flat_map(|row| [row.value, row.low, row.high, row.extreme]).flatten();
+    let scale = Scale::new(axis, values, names + 8.0, WIDTH - words - 4.0);
+    grid_below(&mut drawing, &scale, axis, 4.0, bottom);
+    for (index, row) in rows.iter().enumerate() {
+        let y = 6.0 + ROW * (index as f64 + 0.5);
+        let name = fitted(&row.name, ROW_NAMES / LETTER);
+        drawing.text("name", (0.0, y), Anchor::Start, LETTER, &name);
+        drawing.text("quiet", (WIDTH, y), Anchor::End, SMALL, &row.text);
+        let Some(value) = row.value.filter(|value| value.is_finite()) else { continue };
+        let x = scale.place(value);
+        let (low, high) = (row.low.map(|low| scale.place(low)), row.high.map(|high| scale.place(high)));
+        drawing.line("bar", (low.unwrap_or(x), y), (high.unwrap_or(x), y));
+        for end in [low, high].into_iter().flatten() {
+            drawing.line("bar", (end, y - 4.0), (end, y + 4.0));
+        }
+        if let Some(extreme) = row.extreme.filter(|extreme| extreme.is_finite()) {
+            let x = scale.place(extreme);
+            drawing.line("extreme", (x, y - 5.0), (x, y + 5.0));
+        }
+        drawing.dot("dot", (x, y), 4.5);
+    }
+    drawing.finish(alternative)
+}
+
+/// Lines across the drawing with numbers below them, and what they mean.
+fn grid_below(drawing: &mut Drawing, scale: &Scale, axis: Axis<'_>, top: f64, bottom: f64) {
+    let ticks = scale.ticks(5);
+    let mut taken = f64::NEG_INFINITY;
+    for (value, text) in &ticks {
+        let x = scale.place(*value);
+        drawing.line("grid", (x, top), (x, bottom));
+        let half = text_width(text) * SMALL / 2.0;
+        // A number that would touch the one before it is left out; its line stays.
+        if x - half > taken + 3.0 && x + half < WIDTH {
+            drawing.text("quiet", (x, bottom + 11.0), Anchor::Middle, SMALL, text);
+            taken = x + half;
+        }
+    }
+    if let Some(mark) = axis.mark {
+        let x = scale.place(mark);
+        drawing.line("zero", (x, top), (x, bottom));
+    }
+    let middle = (scale.from + scale.to) / 2.0;
+    drawing.text("quiet", (middle, bottom + 29.0), Anchor::Middle, SMALL, axis.label);
+}
+
+/// Shares from 0 to 1 of rows against columns. Columns have the numbers of the rows, since their names would not fit.
+pub(super) fn heat_map(names: &[String], cells: &[Vec<Option<f64>>], alternative: &str) -> String {
+    let count = names.len().max(1) as f64;
+    let numbered: Vec<String> =
+        names.iter().enumerate().map(|(index, name)| format!("{} {name}", index + 1)).collect();
+    let widest = numbered.iter().map(|name| text_width(name) * LETTER).fold(0.0, f64::max);
+    let left = widest.min(NAMES) + 10.0;
+    let side = ((WIDTH - left - 2.0) / count).min(60.0);
+    let height = side.min(34.0);
+    let top = 20.0;
+    let mut drawing = Drawing::new(top + height * count + 2.0);
+    let letters = side >= 26.0;
+    for (index, name) in numbered.iter().enumerate() {
+        let y = top + height * (index as f64 + 0.5);
+        drawing.text("name", (0.0, y), Anchor::Start, LETTER, &fitted(name, NAMES / LETTER));
+        let x = left + side * (index as f64 + 0.5);
+        if side >= 13.0 || index % 2 == 0 {
+            drawing.text("quiet", (x, 10.0), Anchor::Middle, SMALL, &(index + 1).to_string());
+        }
+    }
+    for (row, shares) in cells.iter().enumerate() {
+        for (column, share) in shares.iter().enumerate() {
+            let (x, y) = (left + side * column as f64, top + height * row as f64);
+            let class = match share {
+                _ if row == column => "self".to_string(),
+                None => "none".to_string(),
+                Some(share) => format!("h{}", (share.clamp(0.0, 1.0) * 8.0).round()),
+            };
+            drawing.rect(&class, (x + 0.5, y + 0.5), (side - 1.0, height - 1.0));
+            if let Some(share) = share.filter(|_| letters && row != column) {
+                let text = fixed(share * 100.0, 0);
+                let at = (x + side / 2.0, y + height / 2.0);
+                drawing.text(&format!("cell t{class}"), at, Anchor::Middle, SMALL, &text);
+            }
+        }
+    }
+    drawing.finish(alternative)
+}
+
+/// One of several lines.
+#[derive(Default)]
+pub(super) struct Line {
+    /// Who.
+    pub name: String,
+    /// Its points, in the order of x.
+    pub points: Vec<(f64, f64)>,
+    /// For some x the ends of an interval.
+    pub band: Vec<(f64, f64, f64)>,
+    /// A curve that was fitted to the points, which are then marks alone.
+    pub fit: Vec<(f64, f64)>,
+}
+
+/// Lines with their names at their right ends, each in its colour.
+pub(super) fn lines(lines: &[Line], x_axis: Axis<'_>, y_axis: Axis<'_>, alternative: &str) -> String {
+    let bottom = 230.0_f64.max(16.0 * lines.len() as f64 + 20.0);
+    let mut drawing = Drawing::new(bottom + 40.0);
+    let names = lines.iter().map(|line| text_width(&line.name) * SMALL).fold(0.0, f64::max).min(110.0);
+    let top = 24.0;
+    let all = |line: &Line| -> Vec<(f64, f64)> {
+        let ends = line.band.iter().flat_map(|&(x, low, high)| [(x, low), (x, high)]);
+        line.points.iter().copied().chain(line.fit.iter().copied()).chain(ends).collect()
+    };
+    let points: Vec<(f64, f64)> =
+        lines.iter().flat_map(all).filter(|(x, y)| x.is_finite() && y.is_finite()).collect();
+    let y_scale = Scale::new(y_axis, points.iter().map(|point| point.1), bottom, top);
+    let ticks = y_scale.ticks(6);
+    let left = ticks.iter().map(|(_, text)| text_width(text) * SMALL).fold(0.0, f64::max) + 8.0;
+    let right = WIDTH - names - 20.0;
+    let x_scale = Scale::new(x_axis, points.iter().map(|point| point.0), left, right);
+    for (value, text) in &ticks {
+        let y = y_scale.place(*value);
+        drawing.line("grid", (left, y), (right, y));
+        drawing.text("quiet", (left - 5.0, y), Anchor::End, SMALL, text);
+    }
+    if let Some(mark) = y_axis.mark {
+        let y = y_scale.place(mark);
+        drawing.line("zero", (left, y), (right, y));
+    }
+    drawing.text("quiet", (0.0, 8.0), Anchor::Start, SMALL, y_axis.label);
+    grid_below(&mut drawing, &x_scale, x_axis, top, bottom);
+    let at = |(x, y): (f64, f64)| (x_scale.place(x), y_scale.place(y));
+    let usable =
+        |point: &(f64, f64)| point.0.is_finite() && point.1.is_finite() && (!y_axis.log || point.1 > 0.0);
+    for (index, line) in lines.iter().enumerate().filter(|(_, line)| line.band.len() > 1) {
+        let up = line.band.iter().map(|&(x, low, _)| at((x, low)));
+        let down = line.band.iter().rev().map(|&(x, _, high)| at((x, high)));
+        drawing.path(&format!("band {}", series(index)), up.chain(down), true);
+    }
+    let mut ends = Vec::new();
+    for (index, line) in lines.iter().enumerate() {
+        let class = series(index);
+        let drawn = if line.fit.is_empty() { &line.points } else { &line.fit };
+        let drawn: Vec<(f64, f64)> = drawn.iter().copied().filter(usable).map(at).collect();
+        if drawn.len() > 1 {
+            drawing.path(&format!("curve {class}"), drawn.iter().copied(), false);
+        }
+        if !line.fit.is_empty() || drawn.len() == 1 {
+            for point in line.points.iter().copied().filter(usable).map(at) {
+                drawing.dot(&format!("dot {class}"), point, 3.0);
+            }
+        }
+        let last = line
+            .points
+            .iter()
+            .copied()
+            .filter(usable)
+            .map(at)
+            .chain(drawn)
+            .max_by(|one, other| one.0.total_cmp(&other.0));
+        if let Some(last) = last {
+            ends.push((index, last));
+        }
+    }
+    let wanted: Vec<f64> = ends.iter().map(|(_, end)| end.1).collect();
+    for ((index, end), y) in ends.iter().zip(apart(&wanted, SMALL + 3.0, top, bottom)) {
+        let class = series(*index);
+        drawing.line(&format!("leader {class}"), *end, (right + 14.0, y));
+        let name = fitted(&lines[*index].name, 110.0 / SMALL);
+        drawing.text(&format!("label {class}"), (right + 17.0, y), Anchor::Start, SMALL, &name);
+    }
+    drawing.finish(alternative)
+}
+
+/// The class of a line by its number.
+pub(super) fn series(index: usize) -> String {
+    let dashed = if (index / COLOURS).is_multiple_of(2) { "" } else { " dashed" };
+    format!("s{}{dashed}", index % COLOURS)
+}
+
+/// Places near those that are wanted, at least a gap apart and between two ends as long as there is room.
+fn apart(wanted: &[f64], gap: f64, top: f64, bottom: f64) -> Vec<f64> {
+    let mut order: Vec<usize> = (0..wanted.len()).collect();
+    order.sort_by(|&one, &other| wanted[one].total_cmp(&wanted[other]));
+    let mut places = wanted.to_vec();
+    let mut least = top;
+    for &index in &order {
+        places[index] = places[index].max(least);
+        least = places[index] + gap;
+    }
+    let mut most = bottom;
+    for &index in order.iter().rev() {
+        places[index] = places[index].min(most);
+        most = places[index] - gap;
+    }
+    places
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ELO: Axis<'_> = Axis { label: "Elo", log: false, whole: false, mark: Some(0.0) };
+    const NODES: Axis<'_> = Axis { label: "nodes", log: true, whole: false, mark: None };
+    const BOUTS: Axis<'_> = Axis { label: "bouts", log: false, whole: true, mark: None };
+
+    /// The numbers of an attribute, wherever it stands.
+    fn numbers(svg: &str, attribute: &str) -> Vec<f64> {
+        let key = format!(" {attribute}=\"");
+        svg.split(&key).skip(1).map(|rest| rest.split('"').next().unwrap().parse().unwrap()).collect()
+    }
+
+    /// Nothing is drawn outside the frame, and no two texts touch.
+    fn check(svg: &str) {
+        let frame = svg.split("viewBox=\"0 0 ").nth(1).unwrap().split('"').next().unwrap();
+        let (width, height) = frame.split_once(' ').unwrap();
+        let (width, height): (f64, f64) = (width.parse().unwrap(), height.parse().unwrap());
+        for (attributes, most) in [(["x", "x1", "x2", "cx"], width), (["y", "y1", "y2", "cy"], height)] {
+            for attribute in attributes {
+                for number in numbers(svg, attribute) {
+                    assert!((0.0..=most).contains(&number), "{attribute}={number} of {most}: {svg}");
+                }
+            }
+        }
+        for path in svg.split(" d=\"").skip(1) {
+            let path = path.split('"').next().unwrap().replace(['M', 'L', 'Z'], " ");
+            let path: Vec<f64> = path.split_whitespace().map(|number| number.parse().unwrap()).collect();
+            for point in path.chunks(2) {
+                assert!((0.0..=width).contains(&point[0]) && (0.0..=height).contains(&point[1]), "{point:?}");
+            }
+        }
+        let mut boxes: Vec<(f64, f64, f64, f64, String)> = Vec::new();
+        for text in svg.split("<text ").skip(1) {
+            let (head, rest) = text.split_once('>').unwrap();
+            let words = rest.split('<').next().unwrap().to_string();
+            let size = if head.contains(" small\"") { SMALL } else { LETTER };
+            let head = format!(" {head}");
+            let (x, y) = (numbers(&head, "x")[0], numbers(&head, "y")[0]);
+            let wide = text_width(&words) * size;
+            let from = if head.contains("\"middle\"") {
+                x - wide / 2.0
+            } else if head.contains("\"end\"") {
+                x - wide
+            } else {
+                x
+            };
+            assert!(from >= -0.1 && from + wide <= width + 0.1, "{words} from {from} for {wide}");
+            let one = (from, from + wide, y - size * 0.8, y + size * 0.2, words);
+            for other in &boxes {
+                let touch = one.0 < other.1 && other.0 < one.1 && one.2 < other.3 && other.2 < one.3;
+                assert!(!touch, "{one:?} touches {other:?}");
+            }
+            boxes.push(one);
+        }
+        for word in ["NaN", "inf"] {
+            assert!(!svg.contains(word), "{svg}");
+        }
+    }
+
+    fn names(count: usize) -> Vec<String> {
+        let long = "a-player-with-a-name-of-some-forty-letters";
+        (0..count)
+            .map(|index| if index % 3 == 2 { format!("{long}{index}") } else { format!("p{index}") })
+            .collect()
+    }
+
+    #[test]
+    fn charts_keep_to_their_frame() {
+        for count in [1, 2, 5, 12] {
+            let names = names(count);
+            for spread in [0.0, 1e-7, 3.0, 400.0, 1e6] {
+                let row = |(index, name): (usize, &String)| {
+                    let value = spread * (index as f64 - 2.0);
+                    Row {
+                        name: name.clone(),
+                        value: Some(value),
+                        low: (index != 1).then_some(value - spread / 3.0),
+                        high: Some(value + spread / 4.0),
+                        extreme: (index == 3).then_some(value + spread),
+                        text: format!("{value:+.0}"),
+                    }
+                };
+                let rows: Vec<Row> = names.iter().enumerate().map(row).collect();
+                check(&intervals(&rows, ELO, "ratings"));
+                check(&intervals(&rows, NODES, "nodes"));
+                for log in [ELO, NODES] {
+                    let line = |(index, name): (usize, &String)| {
+                        let y = |x: f64| spread * (index as f64 * 0.2 + x) / (1.0 + x);
+                        let points: Vec<(f64, f64)> =
+                            (1..20 - index).map(|x| (x as f64, y(x as f64))).collect();
+                        let fit = if index % 2 == 0 { points.clone() } else { Vec::new() };
+                        let band = points.iter().map(|&(x, y)| (x, y - 1.0, y + 1.0)).collect();
+                        Line { name: name.clone(), points, band, fit }
+                    };
+                    let drawn: Vec<Line> = names.iter().enumerate().map(line).collect();
+                    check(&lines(&drawn, BOUTS, log, "over bouts"));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_heat_map_keeps_to_its_frame() {
+        for count in [1, 2, 5, 12, 24] {
+            let share = |row: usize, column: usize| {
+                (row != column && (row + column) % 5 != 0).then_some(row as f64 / (row + column) as f64)
+            };
+            let cells: Vec<Vec<Option<f64>>> =
+                (0..count).map(|row| (0..count).map(|column| share(row, column)).collect()).collect();
+            check(&heat_map(&names(count), &cells, "scores"));
+        }
+    }
+
+    #[test]
+    fn what_is_no_number_is_not_drawn() {
+        let row = |value| Row {
+            name: "a".to_string(),
+            value,
+            low: None,
+            high: None,
+            extreme: None,
+            text: "-".to_string(),
+        };
+        check(&intervals(&[row(Some(f64::NAN)), row(None)], ELO, "nothing"));
+        check(&intervals(&[], NODES, "nothing"));
+        let line = Line { points: vec![(1.0, f64::INFINITY), (2.0, f64::NAN)], ..Line::default() };
+        check(&lines(&[line], BOUTS, NODES, "nothing"));
+        check(&lines(&[], BOUTS, ELO, "nothing"));
+    }
+
+    #[test]
+    fn ticks_are_round_and_few() {
+        for (low, high) in [(0.0, 1.0), (-350.0, 420.0), (3.0, 4.0), (1.0, 12_000.0), (0.5, 0.52)] {
+            for log in [false, true] {
+                if log && low <= 0.0 {
+                    continue;
+                }
+                let scale = Scale { low, high, log, whole: false, from: 0.0, to: 1.0 };
+                let ticks = scale.ticks(5);
+                assert!((1..=8).contains(&ticks.len()), "{low} to {high}, log {log}: {ticks:?}");
+                assert!(
+                    ticks.iter().all(|(value, text)| (low..=high).contains(value) && text.len() <= 6),
+                    "{ticks:?}"
+                );
+            }
+        }
+        assert_eq!([0.0, 0.05, 3.0, 20_000.0, -1_500_000.0].map(short), ["0", "0.05", "3", "20 k", "-1.5 M"]);
+    }
+
+    #[test]
+    fn labels_are_kept_apart() {
+        for count in 0..14 {
+            for crowd in [0.0, 1.0, 30.0] {
+                let wanted: Vec<f64> =
+                    (0..count).map(|index| 150.0 + crowd * f64::from(index * 7 % 5)).collect();
+                let mut places = apart(&wanted, 14.0, 10.0, 230.0);
+                places.sort_by(f64::total_cmp);
+                assert!(places.windows(2).all(|pair| pair[1] - pair[0] > 13.99), "{places:?}");
+                assert!(places.iter().all(|place| (10.0..=230.0).contains(place)), "{places:?}");
+            }
+        }
+    }
+}

@@ -1,0 +1,139 @@
+//! Some columns of a whole table of a run, folded by several threads as they go by.
+//!
+//! A thread takes the next row group of the next part, reads the pages of the columns that are asked for, and folds their
+//! rows into an accumulator of its own. Which thread sees which rows, and in which order, is chance: a fold whose result
+//! must not depend on it adds whole numbers. Memory is that of one row group a thread and of the accumulators, however
+//! large the dataset is. Bouts that do not count are left out, what is damaged or missing is an error that names it.
+//! Deliberately not here: what the columns mean.
+
+use std::collections::{BTreeSet, VecDeque};
+use std::fs::File;
+use std::num::NonZeroUsize;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use agon_coordinator::store::RunState;
+use agon_records::{Batch, Groups, ReadError, Table};
+
+use crate::dataset::{Dataset, DatasetError, Part, Run};
+
+/// The parts of a table of a run that should be read, all of which are there.
+pub fn whole_table(dataset: &Dataset, run: &Run, table: Table) -> Result<Vec<Part>, DatasetError> {
+    let parts = dataset.parts(run, table)?;
+    if table == Table::Moves {
+        for games in dataset.parts(run, Table::Games)? {
+            if !parts.iter().any(|part| part.file_name() == games.file_name()) {
+                let name = format!("{}/run={}/{}", table.name(), run.id, games.file_name());
+                return Err(DatasetError::MissingPart { name });
+            }
+        }
+    }
+    let end = match run.state {
+        RunState::Done => run.bouts,
+        RunState::Running | RunState::Paused => {
+            parts.iter().filter_map(|part| part.bouts).map(|(first, _)| first).max().unwrap_or(0)
+        }
+        // Bouts of a run that ended early may be anywhere.
+        RunState::Decided | RunState::Cancelled => 0,
+    };
+    match hole(&parts, end, run.failed) {
+        Some((first, last)) => Err(DatasetError::MissingBouts { table: table.name(), first, last }),
+        None => Ok(parts),
+    }
+}
+
+/// The first range of bouts below `end` that no part has by its name, if more are missing than have failed. Where a
+/// name does not say which bouts its part has, nothing is said.
+fn hole(parts: &[Part], end: u64, failed: u64) -> Option<(u64, u64)> {
+    let mut ranges = parts.iter().map(|part| part.bouts).collect::<Option<Vec<_>>>()?;
+    ranges.sort_unstable();
+    let (mut next, mut missing, mut hole) = (0, 0, None);
+    for (first, last) in ranges.into_iter().chain([(end, end)]) {
+        let first = first.min(end);
+        if next < first {
+            missing += first - next;
+            hole = hole.or(Some((next, first - 1)));
+        }
+        next = next.max(last.saturating_add(1));
+    }
+    hole.filter(|_| missing > failed)
+}
+
+/// Row groups that nobody has taken yet.
+struct Queue {
+    parts: VecDeque<Part>,
+    /// The part that is being read, and the first row group of it that is free.
+    current: Option<(Arc<Opened>, usize)>,
+}
+
+/// A part whose directory was read.
+struct Opened {
+    part: Part,
+    groups: Groups,
+}
+
+impl Queue {
+    fn next(&mut self, columns: &[&str]) -> Result<Option<(Arc<Opened>, usize)>, DatasetError> {
+        loop {
+            if let Some((opened, next)) = &mut self.current
+                && *next < opened.groups.count()
+            {
+                *next += 1;
+                return Ok(Some((Arc::clone(opened), *next - 1)));
+            }
+            let Some(part) = self.parts.pop_front() else { return Ok(None) };
+            let file = part.open()?;
+            let groups = part.attempt(|| Groups::open(&file, part.table, columns))?;
+            self.current = Some((Arc::new(Opened { part, groups }), 0));
+        }
+    }
+}
+
+/// Folds all rows of some parts of a run: one accumulator a thread, in no order that means anything.
+pub fn scan<A: Send>(
+    run: &Run,
+    parts: Vec<Part>,
+    columns: &[&str],
+    threads: NonZeroUsize,
+    start: impl Fn() -> A + Sync,
+    fold: impl Fn(&mut A, &Batch) -> Result<(), ReadError> + Sync,
+) -> Result<Vec<A>, DatasetError> {
+    let voided: BTreeSet<u64> = run.voided.iter().copied().collect();
+    let mut columns = columns.to_vec();
+    if !voided.is_empty() && !columns.contains(&"bout") {
+        columns.push("bout");
+    }
+    let (columns, queue) = (&columns[..], &Mutex::new(Queue { parts: parts.into(), current: None }));
+    // A thread that falls over reports it itself; the others take no more.
+    let take = || queue.lock().unwrap_or_else(PoisonError::into_inner).next(columns);
+    let stop = || queue.lock().unwrap_or_else(PoisonError::into_inner).parts.clear();
+    let work = || {
+        let mut accumulator = start();
+        let mut file: Option<(Arc<Opened>, File)> = None;
+        while let Some((opened, group)) = take()? {
+            // Handles that are clones of each other share one place in the file: every thread opens its own.
+            let own = match file.take() {
+                Some((before, own)) if Arc::ptr_eq(&before, &opened) => own,
+                _ => opened.part.open()?,
+            };
+            opened.part.attempt(|| {
+                for batch in opened.groups.read(&own, group)? {
+                    let batch = batch?;
+                    let batch = if voided.is_empty() { batch } else { batch.without(&voided)? };
+                    fold(&mut accumulator, &batch)?;
+                }
+                Ok(())
+            })?;
+            file = Some((opened, own));
+        }
+        Ok(accumulator)
+    };
+    std::thread::scope(|scope| {
+        let worker = || work().inspect_err(|_| stop());
+        let workers: Vec<_> = (0..threads.get()).map(|_| scope.spawn(worker)).collect();
+        let join = |worker: std::thread::ScopedJoinHandle<'_, Result<A, DatasetError>>| match worker.join() {
+            Ok(result) => result,
+            Err(panic) => std::panic::resume_unwind(panic),
+        };
+        workers.into_iter().map(join).collect()
+    })
+}

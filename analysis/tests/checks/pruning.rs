@@ -1,0 +1,262 @@
+//! What is said about pruning agrees with a slow reckoning over all rows, and does not depend on how they are read.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::num::NonZeroUsize;
+
+use agon_analysis::pruning::{Interval, Pruning, Settings, pruning};
+use agon_analysis::{Dataset, DatasetError, PruningError};
+use agon_records::{MoveRow, SearchColumns, WriteError};
+use agon_stats::branching::{effective_branching_factor, growth, minimal_leaves};
+
+use crate::world::{PROBE, TOURNAMENT, World, put};
+
+fn settings(threads: usize) -> Settings {
+    Settings { replicas: 100, seed: 3, threads: NonZeroUsize::new(threads).unwrap() }
+}
+
+fn asked(world: &World, threads: usize) -> Result<Pruning, PruningError> {
+    let dataset = Dataset::open(world.folder()).unwrap();
+    let run = dataset.find(&world.id).unwrap();
+    pruning(&dataset, &run, settings(threads))
+}
+
+/// Searches of a player, by the rows of the world itself.
+fn searches<'a>(world: &'a World, player: &str) -> Vec<(&'a MoveRow, &'a SearchColumns)> {
+    let moves = world.bouts.values().flat_map(|bout| {
+        let probes = bout.probes.iter().map(|probe| &probe.decision);
+        bout.moves.iter().chain(probes)
+    });
+    let searched = moves.filter_map(|row| Some((row, row.search.as_ref()?)));
+    searched.filter(|(_, search)| search.player == player).collect()
+}
+
+fn close(found: Option<Interval>, expected: Option<f64>, what: &str) {
+    match (found, expected) {
+        (None, None) => {}
+        (Some(found), Some(expected)) => {
+            let off = (found.value - expected).abs() / expected.abs().max(1e-9);
+            assert!(off < 1e-6, "{what}: {} and {expected}", found.value);
+            if let (Some(low), Some(high)) = (found.low, found.high) {
+                assert!(
+                    low <= found.value * (1.0 + 1e-9) && found.value <= high * (1.0 + 1e-9),
+                    "{what}: {found:?}"
+                );
+            }
+        }
+        _ => panic!("{what}: {found:?} and {expected:?}"),
+    }
+}
+
+fn ratio(above: u64, below: u64) -> Option<f64> {
+    (below > 0).then(|| above as f64 / below as f64)
+}
+
+fn mean(values: &[f64]) -> Option<f64> {
+    (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+}
+
+/// The measures of a player, one after the other, from all rows.
+fn compare_with_slow(world: &World, told: &Pruning) {
+    for player in &told.players {
+        let rows = searches(world, &player.player);
+        let total = |of: fn(&SearchColumns) -> u64| rows.iter().map(|(_, search)| of(search)).sum::<u64>();
+        let time = total(|search| search.time_us);
+        let name = &player.player;
+        assert_eq!(player.searches, rows.len() as u64);
+        close(player.nps, ratio(total(|s| s.nodes) * 1_000_000, time), name);
+        let simulations = total(|search| search.simulations);
+        close(player.sps, ratio(simulations * 1_000_000, time).filter(|_| simulations > 0), name);
+        close(
+            player.first_move_share,
+            ratio(total(|search| search.first_move_cutoffs), total(|search| search.cutoffs)),
+            name,
+        );
+        close(
+            player.hit_rate,
+            ratio(total(|search| search.table_hits), total(|search| search.table_probes)),
+            name,
+        );
+        let deep: Vec<_> = rows.iter().filter(|(_, search)| !search.depth_nodes.is_empty()).collect();
+        let of_deep = |of: &dyn Fn(&MoveRow, &SearchColumns) -> f64| {
+            mean(&deep.iter().map(|(row, search)| of(row, search)).collect::<Vec<_>>())
+        };
+        close(player.mean_depth, of_deep(&|_, search| f64::from(search.depth)), name);
+        let branching = |_: &MoveRow, search: &SearchColumns| {
+            let nodes = *search.depth_nodes.last().unwrap() as f64;
+            effective_branching_factor(nodes, search.depth_nodes.len() as u32).unwrap()
+        };
+        close(player.ebf, of_deep(&branching), name);
+        let mut steps = Vec::new();
+        for (_, search) in &deep {
+            steps.extend(search.depth_nodes.windows(2).map(|pair| growth(pair).unwrap().ln()));
+        }
+        close(player.growth, mean(&steps).map(f64::exp), name);
+        let mut minimal = Vec::new();
+        for (row, search) in deep.iter().filter(|(row, _)| row.legal > 1) {
+            let trees =
+                (1..=search.depth_nodes.len() as u32).map(|d| minimal_leaves(f64::from(row.legal), d));
+            let completed = search.depth_nodes.iter().sum::<u64>() as f64 / search.nodes as f64;
+            minimal.push((search.leaves as f64 * completed / trees.sum::<f64>()).ln());
+        }
+        close(player.vs_minimal, mean(&minimal).map(f64::exp), name);
+        let mut by_depth: BTreeMap<usize, Vec<f64>> = BTreeMap::new();
+        for (_, search) in &rows {
+            for (index, &nodes) in search.depth_nodes.iter().enumerate() {
+                by_depth.entry(index + 1).or_default().push(nodes as f64);
+            }
+        }
+        let told: Vec<_> = told.by_depth.iter().filter(|row| row.player == player.player).collect();
+        assert_eq!(told.len(), by_depth.len());
+        for (row, (depth, nodes)) in told.into_iter().zip(by_depth) {
+            assert_eq!((row.depth, row.searches), (depth, nodes.len() as u64));
+            close(Some(row.nodes), mean(&nodes), name);
+        }
+    }
+}
+
+#[test]
+fn measures_agree_with_a_slow_reckoning() {
+    for spec in [TOURNAMENT, PROBE] {
+        let world = World::of(spec);
+        let told = asked(&world, 2).unwrap();
+        assert!(told.complete && told.players.iter().all(|player| player.searches > 0));
+        compare_with_slow(&world, &told);
+    }
+}
+
+#[test]
+fn players_are_paired_by_position() {
+    let world = World::of(PROBE);
+    let told = asked(&world, 2).unwrap();
+    let (plain, pruned) = (searches(&world, "plain"), searches(&world, "pruned"));
+    assert_eq!(told.ratios.iter().map(|ratio| ratio.depth).collect::<Vec<_>>(), [1, 2, 3]);
+    for ratio in &told.ratios {
+        let at = |search: &SearchColumns| search.depth_nodes[ratio.depth - 1] as f64;
+        let logarithms: Vec<f64> =
+            plain.iter().zip(&pruned).map(|(one, other)| (at(one.1) / at(other.1)).ln()).collect();
+        assert_eq!((ratio.a.as_str(), ratio.b.as_str(), ratio.positions), ("plain", "pruned", 3));
+        let found = Interval { value: ratio.ratio, low: ratio.low, high: ratio.high };
+        close(Some(found), mean(&logarithms).map(f64::exp), "ratio");
+    }
+    // Who searches the full width is as dear as itself, and the other as the last ratio says.
+    let against = |player: usize| told.players[player].vs_minimax.unwrap().value;
+    assert_eq!(against(0), 1.0);
+    assert!((against(1) * told.ratios[2].ratio - 1.0).abs() < 1e-6);
+}
+
+/// Without a player that searches the full width it is counted, and comes to the same.
+#[test]
+fn whole_trees_are_counted_where_nobody_searched_them() {
+    let measured = asked(&World::of(PROBE), 1).unwrap();
+    let text = PROBE.replace(
+        "name = \"plain\"\nsearch = { algorithm = \"minimax\" }",
+        "name = \"plain\"\nsearch = { algorithm = \"pvs\" }",
+    );
+    assert_ne!(text, PROBE);
+    let counted = asked(&World::of(&text), 2).unwrap();
+    let note =
+        |told: &Pruning| told.notes.iter().find(|note| note.measure == "vs_minimax").unwrap().note.clone();
+    assert_eq!(note(&measured), "measured: plain searched the same positions");
+    assert!(note(&counted).starts_with("whole trees were counted at 3 positions"), "{}", note(&counted));
+    assert_eq!(measured.players[1].vs_minimax, counted.players[1].vs_minimax);
+}
+
+/// The same bytes however rows are read and wherever they lie.
+#[test]
+fn the_answer_does_not_depend_on_threads_or_parts() {
+    for spec in [TOURNAMENT, PROBE] {
+        let world = World::of(spec);
+        let text = |threads| serde_json::to_string(&asked(&world, threads).unwrap()).unwrap();
+        let one = text(1);
+        assert_eq!(one, text(4));
+        assert_eq!(one, text(32));
+        for table in ["moves", "probes", "games"] {
+            let _ = fs::remove_dir_all(world.folder().join(table));
+        }
+        let place = |table: &str, number: usize| {
+            let name = format!("{table}/run={}/part-000000000{number}-0000000009.parquet", world.id);
+            world.folder().join(name)
+        };
+        let bouts = || world.bouts.values();
+        if bouts().any(|bout| !bout.moves.is_empty()) {
+            // Everything in one part instead of two, with a row group a bout.
+            let groups = |write: &mut dyn FnMut(&[MoveRow]) -> Result<(), WriteError>| {
+                bouts().try_for_each(|bout| write(&bout.moves))
+            };
+            put(&place("moves", 0), &agon_records::write_moves_in_groups(groups).unwrap());
+        } else {
+            // Every player in a part of its own: positions are met again and again.
+            for player in 0..2 {
+                let own = bouts().map(|bout| &bout.probes[player]);
+                put(&place("probes", player), &agon_records::write_probes(own).unwrap());
+            }
+        }
+        assert_eq!(one, text(1));
+        assert_eq!(one, text(3));
+    }
+}
+
+#[test]
+fn void_bouts_are_left_out() {
+    let mut world = World::of(TOURNAMENT);
+    world.told["voided"] = serde_json::json!([1]);
+    world.write();
+    let told = asked(&world, 2).unwrap();
+    world.bouts.remove(&1);
+    compare_with_slow(&world, &told);
+}
+
+#[test]
+fn what_is_damaged_or_missing_is_named() {
+    let world = World::of(TOURNAMENT);
+    fs::remove_file(world.file("moves", 2)).unwrap();
+    let error = asked(&world, 2).unwrap_err();
+    assert_eq!(error.to_string(), format!("{} is missing; fetch or export it again", world.name("moves", 2)));
+    fs::remove_file(world.file("games", 2)).unwrap();
+    let error = asked(&world, 2).unwrap_err();
+    assert_eq!(error.to_string(), "no part of moves has the bouts from 2 to 2; fetch or export them again");
+
+    let world = World::of(TOURNAMENT);
+    let file = world.file("moves", 2);
+    let bytes = fs::read(&file).unwrap();
+    for cut in [0, 4, bytes.len() / 2, bytes.len() - 1] {
+        fs::write(&file, &bytes[..cut]).unwrap();
+        let error = asked(&world, 2).unwrap_err();
+        assert!(
+            matches!(&error, PruningError::Dataset(DatasetError::Part { file: told, .. }) if *told == file)
+        );
+    }
+    // Whatever a changed byte does, it is an answer or an error, and never more.
+    for place in (0..bytes.len()).step_by(bytes.len() / 40) {
+        let mut changed = bytes.clone();
+        changed[place] ^= 0x55;
+        fs::write(&file, &changed).unwrap();
+        if let Err(error) = asked(&world, 2) {
+            assert!(
+                error.to_string().contains("part-0000000002")
+                    || matches!(error, PruningError::Stranger { .. })
+            );
+        }
+    }
+}
+
+#[test]
+fn a_search_of_somebody_else_is_refused() {
+    let mut world = World::of(TOURNAMENT);
+    world.search(1, 0).player = "somebody".to_string();
+    world.write();
+    let error = asked(&world, 2).unwrap_err();
+    assert!(error.to_string().contains("searches of `somebody`, who is no player of the run"), "{error}");
+}
+
+#[test]
+fn nothing_is_an_answer_too() {
+    let mut world = World::of(TOURNAMENT);
+    world.bouts.clear();
+    world.told["state"] = "running".into();
+    world.write();
+    let told = asked(&world, 2).unwrap();
+    assert!(!told.complete && told.notes.is_empty() && told.by_depth.is_empty());
+    assert!(told.players.iter().all(|player| player.searches == 0 && player.nps.is_none()));
+}

@@ -1,0 +1,376 @@
+//! Laws of the page: whatever the run is, it is well-formed, needs nothing else, names everybody and shows no number that is
+//! none.
+
+use std::num::NonZeroUsize;
+
+use agon_analysis::Dataset;
+use agon_analysis::report::{Question, Report, Settings, Told};
+use serde_json::json;
+
+use crate::world::{PROBE, TOURNAMENT, World};
+
+/// Four seats, filled by two players in every way.
+const FOUR_SEATS: &str = r#"
+name = "four"
+game = { name = "virus", seats = 4, size = 6 }
+seed = 3
+limit = { nodes = 40 }
+openings = { random_plies = 4 }
+[tournament]
+format = "round-robin"
+bouts = 2
+[[player]]
+name = "max-n"
+search = { algorithm = "max-n" }
+[[player]]
+name = "uct"
+search = { algorithm = "uct" }
+"#;
+
+/// A test that ends undecided.
+const TEST: &str = r#"
+name = "test"
+game = "connect-four"
+seed = 5
+limit = { nodes = 80 }
+openings = { random_plies = 4 }
+[tournament]
+format = "sprt"
+bounds = [0, 50]
+model = "normalised"
+alpha = 0.05
+beta = 0.05
+max_bouts = 6
+[[player]]
+name = "deep"
+search = { algorithm = "pvs" }
+[[player]]
+name = "shallow"
+limit = { depth = 2 }
+search = { algorithm = "alpha-beta" }
+"#;
+
+/// Nobody searches by depth.
+const SAMPLING: &str = r#"
+name = "sampling"
+game = "tic-tac-toe"
+seed = 5
+limit = { nodes = 50 }
+openings = { random_plies = 2 }
+[tournament]
+format = "round-robin"
+bouts = 4
+[[player]]
+name = "c-1"
+search = { algorithm = "uct", c = 1.0 }
+[[player]]
+name = "c-2"
+search = { algorithm = "uct", c = 2.0 }
+[[player]]
+name = "chance"
+search = { algorithm = "random" }
+"#;
+
+fn read(world: &World) -> Report {
+    let dataset = Dataset::open(world.folder()).unwrap();
+    let run = dataset.find("latest").unwrap();
+    let settings = Settings {
+        replicas: NonZeroUsize::new(50).unwrap(),
+        seed: 1,
+        threads: NonZeroUsize::new(2).unwrap(),
+    };
+    Report::read(&dataset, &run, &settings, &|_| ()).unwrap()
+}
+
+/// Elements that have no end.
+const VOID: [&str; 2] = ["meta", "br"];
+
+/// Every element that begins ends, in the right order; attributes are in quotes.
+fn check_well_formed(page: &str) {
+    let mut open: Vec<&str> = Vec::new();
+    let body = page.strip_prefix("<!doctype html>\n").unwrap();
+    // Style is no markup.
+    let (before, rest) = body.split_once("<style>").unwrap();
+    let (_, after) = rest.split_once("</style>").unwrap();
+    for text in [before, after] {
+        for (index, piece) in text.split('<').enumerate().skip(1) {
+            let (tag, words) =
+                piece.split_once('>').unwrap_or_else(|| panic!("piece {index} has no end: {piece}"));
+            assert!(!words.contains('>'), "a stray > in {words:?}");
+            let quotes = tag.matches('"').count();
+            assert!(quotes % 2 == 0, "{tag}");
+            for attribute in tag.split('=').skip(1) {
+                assert!(attribute.starts_with('"') || quotes == 0, "{tag}");
+            }
+            if let Some(name) = tag.strip_prefix('/') {
+                assert_eq!(open.pop(), Some(name), "in {tag}");
+            } else if !tag.ends_with('/') {
+                let name = tag.split_whitespace().next().unwrap();
+                if !VOID.contains(&name) {
+                    open.push(name);
+                }
+            }
+        }
+    }
+    assert_eq!(open, Vec::<&str>::new());
+    for reference in page.split('&').skip(1) {
+        let name = reference.split(';').next().unwrap();
+        assert!(["amp", "lt", "gt", "quot", "#39"].contains(&name), "&{name}");
+    }
+}
+
+/// What holds of every page.
+fn check(report: &Report) -> String {
+    let page = report.page();
+    check_well_formed(&page);
+    for forbidden in ["http", " src=", "<script", "url(", "@import", "<link", "<img", "<iframe"] {
+        assert!(!page.contains(forbidden), "{forbidden}");
+    }
+    for link in page.split("href=\"").skip(1) {
+        let name =
+            link.split('"').next().unwrap().strip_prefix('#').expect("only places on the page are linked");
+        assert_eq!(page.matches(&format!(" id=\"{name}\"")).count(), 1, "{name}");
+    }
+    let words = words(&page);
+    for word in words.split(|c: char| !c.is_alphanumeric()) {
+        assert!(!["nan", "inf", "infinity"].contains(&word.to_lowercase().as_str()), "{words}");
+    }
+    for player in &report.players {
+        assert!(words.contains(&player.name), "{}", player.name);
+    }
+    assert!(words.contains(&report.run) && words.contains(&report.answer));
+    for svg in page.split("<svg ").skip(1) {
+        let label = svg.split("aria-label=\"").nth(1).unwrap().split('"').next().unwrap();
+        assert!(label.len() > 10, "a chart without words: {label}");
+    }
+    assert_eq!(page.matches("<table>").count(), page.matches("<caption>").count());
+    assert_eq!(
+        page.matches("<svg ").count(),
+        page.matches("<details>").count(),
+        "numbers behind every chart"
+    );
+    assert!(page.len() < 500_000, "{} bytes", page.len());
+    // The data alone make the page, and they are JSON.
+    let told = serde_json::to_string(report).unwrap();
+    assert!(!told.contains("NaN"));
+    words
+}
+
+/// The text of a page as a reader sees it.
+fn words(page: &str) -> String {
+    let (before, rest) = page.split_once("<style>").unwrap();
+    let body = format!("{before}{}", rest.split_once("</style>").unwrap().1);
+    let text: String =
+        body.split('<').filter_map(|piece| piece.split_once('>')).map(|(_, words)| words).collect();
+    text.replace("&lt;", "<")
+        .replace("&gt;", ">")
+        .replace("&quot;", "\"")
+        .replace("&#39;", "'")
+        .replace("&amp;", "&")
+}
+
+#[test]
+fn a_tournament_of_two() {
+    let report = read(&World::of(TOURNAMENT));
+    let words = check(&report);
+    assert_eq!(
+        (report.question, report.complete, report.counted, report.bouts),
+        (Question::Tournament, true, 3, 3)
+    );
+    assert_eq!(report.lengths.as_ref().unwrap().games, 6);
+    assert!(words.contains("deep") && words.contains("agon replay small-"), "{words}");
+    assert!(words.contains("search = { algorithm = \"uct\" }"), "the spec is whole");
+    // The walk saw every search that the measures of pruning saw.
+    for (effort, measured) in report.efforts.iter().zip(&report.pruning.players) {
+        assert_eq!((&effort.player, effort.searches), (&measured.player, measured.searches));
+    }
+}
+
+#[test]
+fn four_seats() {
+    let report = read(&World::of(FOUR_SEATS));
+    let words = check(&report);
+    let Told::There(ratings) = &report.ratings else { panic!("{:?}", report.ratings) };
+    assert_eq!(ratings.seat_effects.len(), 4);
+    assert!(words.contains("against the mean of all seats"), "{words}");
+    assert!(report.moments.iter().all(|moment| !moment.duel));
+}
+
+#[test]
+fn a_test() {
+    let report = read(&World::of(TEST));
+    let words = check(&report);
+    assert_eq!(report.question, Question::Test);
+    let test = report.test.as_ref().unwrap();
+    assert_eq!((test.player.as_str(), test.against.as_str()), ("deep", "shallow"));
+    assert!(words.contains("log-likelihood ratio"), "{words}");
+    assert_eq!(test.verdict == "continue", report.answer.starts_with("Not decided"), "{}", report.answer);
+}
+
+#[test]
+fn a_probe() {
+    let report = read(&World::of(PROBE));
+    let words = check(&report);
+    assert_eq!((report.question, report.counted, report.lengths.is_none()), (Question::Probe, 3, true));
+    assert!(report.answer.starts_with("pruned needs the fewest nodes to depth 3"), "{}", report.answer);
+    assert!(words.contains("times the nodes of plain"), "{words}");
+    for absent in ["Ratings", "Who beats whom", "Decisive moments", "The longest games"] {
+        assert!(!words.contains(absent), "{absent}");
+    }
+}
+
+#[test]
+fn a_probe_of_one_player() {
+    let (alone, _) = PROBE.rsplit_once("[[player]]").unwrap();
+    let report = read(&World::of(alone));
+    check(&report);
+    assert_eq!(report.answer, "plain searched alone: there is nobody to compare it with.");
+}
+
+#[test]
+fn nobody_searches_by_depth() {
+    let report = read(&World::of(SAMPLING));
+    let words = check(&report);
+    assert!(words.contains("No player searched by depth"), "{words}");
+    assert!(!words.contains("Nodes against depth") && !words.contains("Depth by ply"), "{words}");
+}
+
+#[test]
+fn every_game_is_drawn() {
+    let mut world = World::of(TOURNAMENT);
+    for rows in world.bouts.values_mut() {
+        rows.games.iter_mut().for_each(|game| game.payoffs = vec![0, 0]);
+    }
+    world.write();
+    let report = read(&world);
+    check(&report);
+    assert_eq!(report.answer, "Nothing separates the players: every game was drawn.");
+    assert!(report.moments.is_empty());
+}
+
+#[test]
+fn one_player_wins_every_game() {
+    let mut world = World::of(TOURNAMENT);
+    for rows in world.bouts.values_mut() {
+        for game in &mut rows.games {
+            let won = |name: &String| if name == "deep" { 1 } else { -1 };
+            game.payoffs = game.players.iter().map(won).collect();
+        }
+    }
+    world.write();
+    let report = read(&world);
+    let words = check(&report);
+    assert_eq!(report.answer, "deep is the stronger of two players: it won every game.");
+    assert!(words.contains("at least") && words.contains("at most"), "{words}");
+}
+
+#[test]
+fn what_is_unfinished_says_so() {
+    let mut world = World::of(TOURNAMENT);
+    world.bouts.remove(&2);
+    world.told["state"] = json!("running");
+    world.told["committed"] = json!(2);
+    world.write();
+    let report = read(&world);
+    let words = check(&report);
+    assert!(!report.complete && words.contains("Unfinished (running): 2 of 3 bouts"), "{words}");
+    // Not a bout yet.
+    world.bouts.clear();
+    world.told["committed"] = json!(0);
+    world.write();
+    let words = check(&read(&world));
+    assert!(words.contains("0 of 3 bouts are in the dataset so far"), "{words}");
+    let mut world = World::of(PROBE);
+    world.bouts.clear();
+    world.told["state"] = json!("running");
+    world.told["committed"] = json!(0);
+    world.write();
+    let report = read(&world);
+    check(&report);
+    assert_eq!(report.answer, "No position has been searched yet.");
+}
+
+#[test]
+fn voided_bouts_are_not_told() {
+    let mut world = World::of(TOURNAMENT);
+    world.told["voided"] = json!([1]);
+    world.write_run();
+    let report = read(&world);
+    check(&report);
+    assert_eq!((report.counted, report.voided, report.lengths.as_ref().unwrap().games), (2, 1, 4));
+    assert!(report.moments.iter().all(|moment| moment.game.bout != 1));
+}
+
+/// No spec allows such a name, and no page would be hurt by it.
+#[test]
+fn names_are_never_markup() {
+    let mut report = read(&World::of(TOURNAMENT));
+    let hostile = "<b onload=\"x\">&amp;'</b></style></svg>";
+    report.run = hostile.to_string();
+    report.answer = hostile.to_string();
+    report.game = hostile.to_string();
+    report.reproduction.spec = hostile.to_string();
+    report.players[0].name = hostile.to_string();
+    report.efforts[0].player = hostile.to_string();
+    report.pruning.players[0].player = hostile.to_string();
+    report.pruning.by_depth.iter_mut().for_each(|row| row.player = hostile.to_string());
+    if let Told::There(ratings) = &mut report.ratings {
+        ratings.players.iter_mut().for_each(|player| player.name = hostile.to_string());
+    }
+    if let Told::There(table) = &mut report.crosstable {
+        table.names[0] = hostile.to_string();
+    }
+    for moment in &mut report.moments {
+        moment.board = hostile.to_string();
+        moment.loser = hostile.to_string();
+        moment.game.ending = hostile.to_string();
+    }
+    let page = report.page();
+    check_well_formed(&page);
+    assert!(!page.contains("<b ") && page.contains("&lt;b onload"), "{page}");
+}
+
+/// A page has room for a dozen players.
+#[test]
+fn a_dozen_players() {
+    let mut text = TOURNAMENT.split("[[player]]").next().unwrap().replace("bouts = 3", "bouts = 1");
+    for index in 0..12 {
+        let name = if index % 4 == 0 { "a-name-that-is-rather-long-for-a-player" } else { "p" };
+        text.push_str(&format!(
+            "[[player]]\nname = \"{name}-{index}\"\nlimit = {{ nodes = {} }}\nsearch = {{ algorithm = \"pvs\" }}\n",
+            20 + 10 * index
+        ));
+    }
+    let report = read(&World::of(&text));
+    check(&report);
+    let Told::There(ratings) = &report.ratings else { panic!("{:?}", report.ratings) };
+    assert_eq!(ratings.players.len(), 12);
+}
+
+/// The same data make the same page, whatever the number of threads.
+#[test]
+fn the_page_is_a_function_of_the_dataset() {
+    let world = World::of(TOURNAMENT);
+    let dataset = Dataset::open(world.folder()).unwrap();
+    let run = dataset.find("latest").unwrap();
+    let page = |threads: usize| {
+        let (replicas, threads) = (NonZeroUsize::new(50).unwrap(), NonZeroUsize::new(threads).unwrap());
+        Report::read(&dataset, &run, &Settings { replicas, seed: 1, threads }, &|_| ()).unwrap().page()
+    };
+    assert_eq!(page(1), page(4));
+}
+
+#[test]
+fn what_is_damaged_is_named() {
+    let world = World::of(TOURNAMENT);
+    let file = world.file("moves", 0);
+    let mut bytes = std::fs::read(&file).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle..].iter_mut().for_each(|byte| *byte = 0);
+    std::fs::write(&file, bytes).unwrap();
+    let dataset = Dataset::open(world.folder()).unwrap();
+    let run = dataset.find("latest").unwrap();
+    let settings = Settings { replicas: NonZeroUsize::MIN, seed: 1, threads: NonZeroUsize::MIN };
+    let error = Report::read(&dataset, &run, &settings, &|_| ()).unwrap_err().to_string();
+    assert!(error.contains(file.file_name().unwrap().to_str().unwrap()), "{error}");
+}
