@@ -244,13 +244,12 @@ impl Names {
     }
 }
 
+/// What is done with a bout and its key; or why that cannot be.
+type Visit<'a> = dyn FnMut(u64, &[u32]) -> Result<(), String> + 'a;
+
 /// Calls `visit` for each bout of a part, in order, with a key that is equal for bouts with the same games: for each game the
 /// number of seats, then the players and the payoffs by seat.
-fn each_bout(
-    part: &Part,
-    names: &Names,
-    visit: &mut dyn FnMut(u64, &[u32]) -> Result<(), String>,
-) -> Result<(), DatasetError> {
+fn each_bout(part: &Part, names: &Names, visit: &mut Visit<'_>) -> Result<(), DatasetError> {
     let file = part.open()?;
     let mut batches = part.attempt(|| agon_records::stream_results(file))?;
     let wrong = |bout: u64, reason: String| DatasetError::Bout { file: part.file.clone(), bout, reason };

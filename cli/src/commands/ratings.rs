@@ -99,6 +99,9 @@ enum By {
     Game,
 }
 
+/// Rates something by options, with a call after each replica.
+type Rate<'a> = dyn Fn(&Options, &(dyn Fn() + Sync)) -> Result<Answer, AnswerError> + 'a;
+
 /// What is rated, each game by itself.
 #[derive(Serialize)]
 struct Documents {
@@ -212,7 +215,7 @@ impl Ratings {
         players: usize,
         played: &dyn Fn(&str) -> bool,
         skipped: &Skipped,
-        answer: &dyn Fn(&Options, &(dyn Fn() + Sync)) -> Result<Answer, AnswerError>,
+        answer: &Rate<'_>,
     ) -> anyhow::Result<Document> {
         let (anchor, shift) = match &self.anchor {
             None => (None, self.average),
