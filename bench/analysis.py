@@ -4,8 +4,8 @@ The question is the one of `agon bench analysis`: count, mean nodes and sum of c
 turns, several times, each in a process of its own; the best wall time and the least processor time of each count, their
 answers must be the same, and the ratios to DuckDB are printed. Needs duckdb and polars from PyPI:
 
-    python3 -m venv .venv && .venv/bin/pip install duckdb polars
-    .venv/bin/python bench/analysis.py target/release/agon
+    python3 -m venv bench/.venv && bench/.venv/bin/pip install duckdb polars
+    bench/.venv/bin/python bench/analysis.py target/release/agon
 """
 
 import argparse

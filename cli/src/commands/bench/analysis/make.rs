@@ -1,6 +1,7 @@
 //! The dataset that questions are measured with: real games, repeated under other numbers of bouts.
 
 use std::fs;
+use std::io::ErrorKind;
 use std::num::NonZeroUsize;
 use std::path::Path;
 use std::sync::Mutex;
@@ -51,6 +52,13 @@ pub(super) fn dataset(
     threads: NonZeroUsize,
     progress: &Progress,
 ) -> anyhow::Result<()> {
+    // What an earlier call has left half done.
+    for table in ["moves", "games"] {
+        match fs::remove_dir_all(folder.join(table).join(format!("run={RUN}"))) {
+            Err(error) if error.kind() != ErrorKind::NotFound => return Err(error.into()),
+            _ => {}
+        }
+    }
     progress.announce("playing the games of the dataset");
     let played = play()?;
     let repeats = rows.div_ceil(played.moves.len() as u64).max(1);
