@@ -245,6 +245,7 @@ fn short_digest(text: &str) -> String {
 }
 
 /// The results of a run so far.
+#[derive(Clone)]
 pub struct Standings {
     names: Vec<String>,
     seats: usize,

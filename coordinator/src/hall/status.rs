@@ -39,7 +39,8 @@ impl Hall {
             }
             _ => String::new(),
         };
-        Some(v1::RunStatus {
+        let (standings, ended) = (run.standings.clone(), !run.state.is_open());
+        let mut status = v1::RunStatus {
             run: id.to_string(),
             name: run.spec.name.clone(),
             game: run.spec.game.to_string(),
@@ -54,7 +55,7 @@ impl Hall {
             bouts_per_second: rate,
             games_per_second: (games - run.games_before.min(games)) as f64 / seconds,
             seconds_left: (running && left.is_finite()).then_some(left),
-            standings: run.standings.table(intervals && !run.state.is_open()),
+            standings: Vec::new(),
             sprt: run.standings.sprt(),
             data: self.data.clone(),
             waiting,
@@ -64,7 +65,11 @@ impl Hall {
             voided: run.voided.len() as u64,
             checked: run.checked,
             disputed: run.disputed,
-        })
+        };
+        // Rating many players takes a while, and nobody should wait for it.
+        drop(guard);
+        status.standings = standings.table(intervals && ended);
+        Some(status)
     }
 
     /// What there is of everything now.

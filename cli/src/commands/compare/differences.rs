@@ -34,7 +34,8 @@ pub fn differences(first: &Counted, second: &Counted) -> Vec<Difference> {
         found.0.push(Difference { what: "openings".to_string(), first: one, second: other + both });
     }
     found.compare("tournament", &plan(one), &plan(other));
-    let features = features(one);
+    // Another game has other features, whose weights are no change.
+    let features = if one.game.name() == other.game.name() { features(one) } else { Vec::new() };
     let namesake = |player: &SpecPlayer| other.players.iter().find(|known| known.name == player.name);
     let both: Vec<(&SpecPlayer, &SpecPlayer)> =
         one.players.iter().filter_map(|player| Some((player, namesake(player)?))).collect();
