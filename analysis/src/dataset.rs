@@ -344,7 +344,8 @@ impl Dataset {
 /// The range of bouts in the name of a part.
 fn bouts_of(name: &str) -> Option<(u64, u64)> {
     let (first, last) = name.strip_prefix("part-")?.strip_suffix(".parquet")?.split_once('-')?;
-    Some((first.parse().ok()?, last.parse().ok()?))
+    let (first, last) = (first.parse().ok()?, last.parse().ok()?);
+    (first <= last && last < u64::MAX).then_some((first, last))
 }
 
 /// The names in a folder; a folder that is not there has none.

@@ -15,6 +15,7 @@ use agon_coordinator::store::RunState;
 use agon_records::{Batch, Groups, ReadError, Table};
 
 use crate::dataset::{Dataset, DatasetError, Part, Run};
+use crate::spans::Spans;
 
 /// The parts of a table of a run that should be read, all of which are there.
 pub fn whole_table(dataset: &Dataset, run: &Run, table: Table) -> Result<Vec<Part>, DatasetError> {
@@ -35,27 +36,20 @@ pub fn whole_table(dataset: &Dataset, run: &Run, table: Table) -> Result<Vec<Par
         // Bouts of a run that ended early may be anywhere.
         RunState::Decided | RunState::Cancelled => 0,
     };
-    match hole(&parts, end, run.failed) {
-        Some((first, last)) => Err(DatasetError::MissingBouts { table: table.name(), first, last }),
-        None => Ok(parts),
+    let mut named = Spans::default();
+    for (number, part) in parts.iter().enumerate() {
+        // Where a name does not say which bouts its part has, nothing can be missed.
+        let Some((first, last)) = part.bouts else { return Ok(parts) };
+        named.add_range(first..=last, number);
     }
-}
-
-/// The first range of bouts below `end` that no part has by its name, if more are missing than have failed. Where a
-/// name does not say which bouts its part has, nothing is said.
-fn hole(parts: &[Part], end: u64, failed: u64) -> Option<(u64, u64)> {
-    let mut ranges = parts.iter().map(|part| part.bouts).collect::<Option<Vec<_>>>()?;
-    ranges.sort_unstable();
-    let (mut next, mut missing, mut hole) = (0, 0, None);
-    for (first, last) in ranges.into_iter().chain([(end, end)]) {
-        let first = first.min(end);
-        if next < first {
-            missing += first - next;
-            hole = hole.or(Some((next, first - 1)));
+    let holes = named.holes(end);
+    let missing: u64 = holes.iter().map(|hole| hole.end() - hole.start() + 1).sum();
+    match holes.first() {
+        Some(hole) if missing > run.failed => {
+            Err(DatasetError::MissingBouts { table: table.name(), first: *hole.start(), last: *hole.end() })
         }
-        next = next.max(last.saturating_add(1));
+        _ => Ok(parts),
     }
-    hole.filter(|_| missing > failed)
 }
 
 /// Row groups that nobody has taken yet.
