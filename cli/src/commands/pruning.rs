@@ -92,8 +92,8 @@ fn write_answer(told: &Pruning, by_depth: bool, out: &mut impl Write) -> io::Res
     ];
     table(players, &columns).write(out)?;
     let columns: [Column; 4] = [
-        ("first", |player| player.first_move_share, per_cent),
-        ("hits", |player| player.hit_rate, per_cent),
+        ("first %", |player| player.first_move_share, per_cent),
+        ("hits %", |player| player.hit_rate, per_cent),
         ("/minimax", |player| player.vs_minimax, three_digits),
         ("/minimal", |player| player.vs_minimal, three_digits),
     ];
@@ -288,7 +288,7 @@ fn two_decimals(number: f64) -> String {
 }
 
 fn per_cent(share: f64) -> String {
-    format!("{} %", fixed(100.0 * share, 1))
+    fixed(100.0 * share, 1)
 }
 
 /// A ratio with three digits.
