@@ -45,7 +45,8 @@ pub fn boards(recording: &Recording, plies: RangeInclusive<u64>) -> Result<Board
 
 fn follow(recording: &Recording, plies: RangeInclusive<u64>) -> Result<Boards, String> {
     let row = &recording.game;
-    let spec = GameSpec::parse(&format!("{}:{}", row.rules, row.variant)).map_err(|error| error.to_string())?;
+    let spec =
+        GameSpec::parse(&format!("{}:{}", row.rules, row.variant)).map_err(|error| error.to_string())?;
     let mut position = spec.start(recording.opening_position()).map_err(|error| error.to_string())?;
     let played = recording.played();
     let mut start = None;

@@ -1,8 +1,16 @@
-//! Tables for people: aligned columns, two spaces between them, no lines.
+//! How answers are written: tables for people, with aligned columns, two spaces between them and no lines, and JSON for
+//! programs.
 
 use std::io::{self, Write};
 
 pub use agon_analysis::figures::{fixed, rate, shortened, signed, utc};
+use serde::Serialize;
+
+/// An answer for programs: one JSON document on a line.
+pub fn write_json(answer: &impl Serialize, out: &mut impl Write) -> io::Result<()> {
+    serde_json::to_writer(&mut *out, answer)?;
+    writeln!(out)
+}
 
 /// Which side a column's cells lean to.
 #[derive(Clone, Copy, PartialEq, Eq)]

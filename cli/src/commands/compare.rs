@@ -19,7 +19,7 @@ use serde::Serialize;
 use self::differences::{Difference, differences};
 use super::runs::{self, Counted, Told};
 use crate::fail::{Outcome, WrongCall};
-use crate::table::{Align, Table, shortened, signed, write_facts, write_sentence};
+use crate::table::{Align, Table, shortened, signed, write_facts, write_json, write_sentence};
 
 /// The longest name.
 const NAME: usize = 20;
@@ -90,8 +90,7 @@ impl Compare {
         };
         let mut out = io::stdout().lock();
         if self.json {
-            serde_json::to_writer(&mut out, &document)?;
-            writeln!(out)?;
+            write_json(&document, &mut out)?;
         } else {
             write_document(&document, &mut out)?;
         }

@@ -13,6 +13,7 @@ use super::ratings::document::{Asked, Document, Meeting, Skipped};
 use super::ratings::report;
 use super::runs::{self, Told};
 use crate::fail::Outcome;
+use crate::table::write_json;
 
 /// The arguments of `agon crosstable`.
 #[derive(Args)]
@@ -57,8 +58,7 @@ impl Crosstable {
             let players: Vec<&str> = document.players.iter().map(|player| player.name.as_str()).collect();
             let pairs = pairs(tally, &players);
             let crosstable = document.crosstable.as_deref().unwrap_or_default();
-            serde_json::to_writer(&mut out, &Table { run: &told, players, crosstable, pairs })?;
-            writeln!(out)?;
+            write_json(&Table { run: &told, players, crosstable, pairs }, &mut out)?;
         } else {
             writeln!(out, "{}: {}", told.run, told.standing)?;
             report::write_crosstable(&document, &mut out)?;

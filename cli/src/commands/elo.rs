@@ -1,6 +1,6 @@
 //! `agon elo`: quick conversions between scores, Elo differences and results of two players.
 
-use std::io::{self, Write};
+use std::io;
 use std::process::ExitCode;
 
 use agon_stats::elo::{LARGEST_DIFFERENCE, LEAST_SCORE, Split, difference, expected_score};
@@ -11,7 +11,7 @@ use serde::Serialize;
 use super::counts::{self, Counts};
 use crate::fail::{Outcome, WrongCall};
 use crate::number::real;
-use crate::table::{signed, write_facts, write_sentence};
+use crate::table::{signed, write_facts, write_json, write_sentence};
 
 /// The arguments of `agon elo`.
 #[derive(Args)]
@@ -75,8 +75,7 @@ impl Elo {
                 loss: split.map(|split| split.loss),
                 ..Document::default()
             };
-            serde_json::to_writer(&mut out, &document)?;
-            writeln!(out)?;
+            write_json(&document, &mut out)?;
             return Ok(ExitCode::SUCCESS);
         }
         let mut facts = vec![("Elo", self.told(elo)), ("score", format!("{:.2} %", 100.0 * score))];
@@ -124,8 +123,7 @@ impl Elo {
             draw: games.map(|games| share(games.draws)),
             loss: games.map(|games| share(games.losses)),
         };
-        serde_json::to_writer(&mut out, &document)?;
-        writeln!(out)?;
+        write_json(&document, &mut out)?;
         Ok(ExitCode::SUCCESS)
     }
 }

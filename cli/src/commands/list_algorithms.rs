@@ -8,7 +8,7 @@ use clap::Args;
 use serde::Serialize;
 
 use crate::fail::{Outcome, WrongCall};
-use crate::table::{Align, Table};
+use crate::table::{Align, Table, write_json};
 
 /// The arguments of `agon list-algorithms`.
 #[derive(Args)]
@@ -84,8 +84,7 @@ impl ListAlgorithms {
         let algorithms: Vec<Algorithm> = ALGORITHMS.iter().filter(chosen).map(Algorithm::from).collect();
         let mut out = io::stdout().lock();
         if self.json {
-            serde_json::to_writer(&mut out, &Document { algorithms })?;
-            writeln!(out)?;
+            write_json(&Document { algorithms }, &mut out)?;
         } else if self.algorithm.is_some() {
             algorithms.iter().try_for_each(|algorithm| describe(algorithm, &mut out))?;
         } else {

@@ -9,7 +9,7 @@ use clap::Args;
 use serde::Serialize;
 
 use crate::fail::Outcome;
-use crate::table::{Align, Table, write_words};
+use crate::table::{Align, Table, write_json, write_words};
 
 /// The arguments of `agon list-games`.
 #[derive(Args)]
@@ -156,8 +156,7 @@ impl ListGames {
         };
         let mut out = io::stdout().lock();
         if self.json {
-            serde_json::to_writer(&mut out, &Document { games })?;
-            writeln!(out)?;
+            write_json(&Document { games }, &mut out)?;
         } else if let Some(spec) = &game {
             let seats = spec.parameters().seats();
             games.iter().try_for_each(|game| describe(game, seats, &mut out))?;

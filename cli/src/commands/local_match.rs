@@ -14,7 +14,7 @@ use serde::Serialize;
 use super::player::{NamedPlayer, read_limit, read_player};
 use crate::fail::{Outcome, WrongCall};
 use crate::number::whole;
-use crate::table::{Align, Table, rate};
+use crate::table::{Align, Table, rate, write_json};
 
 /// The arguments of `agon match`.
 #[derive(Args)]
@@ -122,8 +122,7 @@ impl Match {
         let document = Document { game: game.to_string(), games, players: lines };
         let mut out = io::stdout().lock();
         if self.json {
-            serde_json::to_writer(&mut out, &document)?;
-            writeln!(out)?;
+            write_json(&document, &mut out)?;
         } else {
             write_document(&document, &mut out)?;
         }

@@ -12,7 +12,7 @@ use serde::Serialize;
 use super::position::PositionArgs;
 use crate::fail::{Outcome, WrongCall};
 use crate::number::whole;
-use crate::table::{Align, Table, rate};
+use crate::table::{Align, Table, rate, write_json};
 
 /// The arguments of `agon perft`.
 #[derive(Args)]
@@ -77,8 +77,7 @@ impl Perft {
         let count = Count { game, depth: self.depth, leaves, divide, seconds };
         let mut out = io::stdout().lock();
         if self.json {
-            serde_json::to_writer(&mut out, &count)?;
-            writeln!(out)?;
+            write_json(&count, &mut out)?;
         } else {
             write_count(&count, &mut out)?;
         }

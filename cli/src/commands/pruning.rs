@@ -13,7 +13,7 @@ use clap::Args;
 use crate::fail::Outcome;
 use crate::number::whole;
 use crate::progress::Progress;
-use crate::table::{Align, Table, fixed, rate, shortened, write_facts, write_sentence};
+use crate::table::{Align, Table, fixed, rate, shortened, write_facts, write_json, write_sentence};
 
 /// The most characters of a name beside eight numbers.
 const NAME: usize = 16;
@@ -59,8 +59,7 @@ impl PruningOfRun {
         progress.wipe();
         let mut out = BufWriter::new(io::stdout().lock());
         if self.json {
-            serde_json::to_writer(&mut out, &told)?;
-            writeln!(out)?;
+            write_json(&told, &mut out)?;
         } else {
             write_answer(&told, self.by_depth, &mut out)?;
         }

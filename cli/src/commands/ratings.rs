@@ -26,6 +26,7 @@ use super::runs::{self, Counted};
 use crate::fail::{Outcome, WrongCall};
 use crate::number::{real, whole};
 use crate::progress::Progress;
+use crate::table::write_json;
 
 /// The arguments of `agon ratings`.
 #[derive(Args)]
@@ -115,8 +116,7 @@ impl Ratings {
         if self.pgn.is_empty() && self.csv.is_empty() {
             let documents = self.of_runs()?;
             if self.by.is_some() && self.json {
-                serde_json::to_writer(&mut out, &Documents { games: documents })?;
-                writeln!(out)?;
+                write_json(&Documents { games: documents }, &mut out)?;
                 return Ok(ExitCode::SUCCESS);
             }
             for (index, document) in documents.iter().enumerate() {

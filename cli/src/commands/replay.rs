@@ -10,6 +10,7 @@ use clap::Args;
 
 use crate::fail::{Outcome, WrongCall};
 use crate::number::whole;
+use crate::table::write_json;
 
 /// The arguments of `agon replay`.
 #[derive(Args)]
@@ -58,8 +59,7 @@ impl ReplayGames {
         })?;
         let mut out = io::stdout().lock();
         if self.json {
-            serde_json::to_writer(&mut out, &told)?;
-            writeln!(out)?;
+            write_json(&told, &mut out)?;
         } else {
             write_replay(&told, &mut out)?;
         }

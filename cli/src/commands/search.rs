@@ -12,7 +12,7 @@ use super::player::{default_player, read_limit, read_player};
 use super::position::PositionArgs;
 use crate::fail::Outcome;
 use crate::number::whole;
-use crate::table::rate;
+use crate::table::{rate, write_json};
 
 /// The arguments of `agon search`.
 #[derive(Args)]
@@ -114,8 +114,7 @@ impl Search {
         })?;
         failed?;
         if self.json {
-            serde_json::to_writer(&mut out, &document(&record))?;
-            writeln!(out)?;
+            write_json(&document(&record), &mut out)?;
         } else {
             write_record(&mut out, &player.name, &record)?;
         }

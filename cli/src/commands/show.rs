@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use super::position::PositionArgs;
 use crate::fail::Outcome;
-use crate::table::write_words;
+use crate::table::{write_json, write_words};
 
 /// The arguments of `agon show`.
 #[derive(Args)]
@@ -85,8 +85,7 @@ impl Show {
         let sight = look(&game, &*position, plies);
         let mut out = out;
         if self.json {
-            serde_json::to_writer(&mut out, &sight)?;
-            writeln!(out)?;
+            write_json(&sight, &mut out)?;
         } else {
             draw(&sight, &mut out)?;
         }

@@ -16,7 +16,7 @@ use super::counts::{self, Counts};
 use super::runs::standing;
 use crate::fail::{Outcome, WrongCall};
 use crate::number::real;
-use crate::table::{fixed, write_facts, write_sentence};
+use crate::table::{fixed, write_facts, write_json, write_sentence};
 
 /// The error rates where nobody gives others.
 const ERROR_RATE: f64 = 0.05;
@@ -116,8 +116,7 @@ impl Sprt {
             }
         };
         if self.json {
-            serde_json::to_writer(&mut out, &self.document(&scores, &bounds, llr, test))?;
-            writeln!(out)?;
+            write_json(&self.document(&scores, &bounds, llr, test), &mut out)?;
         } else {
             write_test(&scores, &bounds, llr, test.as_ref(), &mut out)?;
         }

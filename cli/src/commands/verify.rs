@@ -9,7 +9,7 @@ use clap::Args;
 use serde::Serialize;
 
 use crate::fail::Outcome;
-use crate::table::{Align, Table};
+use crate::table::{Align, Table, write_json};
 
 /// The arguments of `agon verify`.
 #[derive(Args)]
@@ -48,8 +48,7 @@ impl Verify {
         let document = Document { runs, ok };
         let mut out = io::stdout().lock();
         if self.json {
-            serde_json::to_writer(&mut out, &document)?;
-            writeln!(out)?;
+            write_json(&document, &mut out)?;
         } else {
             write_document(&document, &mut out)?;
         }

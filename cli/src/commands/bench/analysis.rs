@@ -7,7 +7,7 @@
 
 mod make;
 
-use std::io::{self, Write as _};
+use std::io;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
@@ -24,7 +24,7 @@ use serde::{Deserialize, Serialize};
 use crate::fail::Outcome;
 use crate::number::whole;
 use crate::progress::Progress;
-use crate::table::{Align, Table, rate};
+use crate::table::{Align, Table, rate, write_json};
 
 /// The arguments of `agon bench analysis`.
 #[derive(Args)]
@@ -107,8 +107,7 @@ impl Analysis {
         let document = self.document(data)?;
         let mut out = io::stdout().lock();
         if self.json {
-            serde_json::to_writer(&mut out, &document)?;
-            writeln!(out)?;
+            write_json(&document, &mut out)?;
         } else {
             write_document(&document, &mut out)?;
         }

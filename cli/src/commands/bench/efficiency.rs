@@ -14,7 +14,7 @@ use serde::Serialize;
 use crate::commands::player::{read_limit, read_player};
 use crate::fail::Outcome;
 use crate::number::whole;
-use crate::table::{Align, Table};
+use crate::table::{Align, Table, write_json};
 
 /// The arguments of `agon bench efficiency`.
 #[derive(Args)]
@@ -115,8 +115,7 @@ impl Efficiency {
         }
         let mut out = io::stdout().lock();
         if self.json {
-            serde_json::to_writer(&mut out, &document)?;
-            writeln!(out)?;
+            write_json(&document, &mut out)?;
         } else {
             write_document(&document, &mut out)?;
         }

@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use crate::fail::Outcome;
 use crate::number::whole;
-use crate::table::{Align, Table, rate};
+use crate::table::{Align, Table, rate, write_json};
 
 /// The arguments of `agon bench games`.
 #[derive(Args)]
@@ -62,8 +62,7 @@ impl Games {
         }
         let mut out = io::stdout().lock();
         if self.json {
-            serde_json::to_writer(&mut out, &Document { games: speeds })?;
-            writeln!(out)?;
+            write_json(&Document { games: speeds }, &mut out)?;
         } else {
             write_table(&speeds, &mut out)?;
         }

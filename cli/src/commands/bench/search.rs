@@ -18,7 +18,7 @@ use serde::Serialize;
 use crate::commands::player::read_player;
 use crate::fail::Outcome;
 use crate::number::whole;
-use crate::table::{Align, Table, rate};
+use crate::table::{Align, Table, rate, write_json};
 
 /// The arguments of `agon bench search`.
 #[derive(Args)]
@@ -93,8 +93,7 @@ impl Search {
         let document = Document { searches: lines, signature: format!("{signature:016x}") };
         let mut out = io::stdout().lock();
         if self.json {
-            serde_json::to_writer(&mut out, &document)?;
-            writeln!(out)?;
+            write_json(&document, &mut out)?;
         } else {
             write_document(&document, &mut out)?;
         }

@@ -5,7 +5,7 @@
 mod speed;
 mod tables;
 
-use std::io::{self, Write};
+use std::io;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -21,6 +21,7 @@ use self::tables::{CoverageRow, Document, FleetRow, RankingRow, SprtRow, TuningR
 use crate::fail::{Outcome, WrongCall};
 use crate::number::whole;
 use crate::progress::Progress;
+use crate::table::write_json;
 
 /// The arguments of `agon bench stats`.
 #[derive(Args)]
@@ -87,8 +88,7 @@ impl Stats {
         let document = self.measure()?;
         let mut out = io::stdout().lock();
         if self.json {
-            serde_json::to_writer(&mut out, &document)?;
-            writeln!(out)?;
+            write_json(&document, &mut out)?;
         } else {
             tables::write(&document, &mut out)?;
         }

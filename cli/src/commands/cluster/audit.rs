@@ -10,7 +10,7 @@ use serde::Serialize;
 use super::block_on;
 use super::client::{Address, told};
 use crate::fail::Outcome;
-use crate::table::utc;
+use crate::table::{utc, write_json};
 
 /// The arguments of `agon audit`.
 #[derive(Args)]
@@ -72,8 +72,7 @@ impl Audit {
                 answer.into_inner().entries.into_iter().map(EntryJson::from).collect();
             let mut out = io::stdout().lock();
             if self.json {
-                serde_json::to_writer(&mut out, &serde_json::json!({ "entries": entries }))?;
-                writeln!(out)?;
+                write_json(&serde_json::json!({ "entries": entries }), &mut out)?;
             } else if entries.is_empty() {
                 writeln!(out, "nothing was written down")?;
             }

@@ -14,6 +14,7 @@ use serde::Serialize;
 use super::spec_file::SpecFile;
 use super::status::clock;
 use crate::fail::{Outcome, WrongCall};
+use crate::table::write_json;
 
 /// The arguments of `agon check`.
 #[derive(Args)]
@@ -77,8 +78,7 @@ impl Check {
         };
         let mut out = io::stdout().lock();
         if self.json {
-            serde_json::to_writer(&mut out, &answer)?;
-            writeln!(out)?;
+            write_json(&answer, &mut out)?;
         } else {
             writeln!(out, "{}: {} players of {}", answer.run, answer.players.len(), answer.game)?;
             if is_tournament {

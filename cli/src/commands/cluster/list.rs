@@ -10,7 +10,7 @@ use super::block_on;
 use super::client::{Address, told};
 use super::status::{RunJson, clock, state_name};
 use crate::fail::Outcome;
-use crate::table::{Align, Table, rate};
+use crate::table::{Align, Table, rate, write_json};
 
 /// The arguments of `agon list`.
 #[derive(Args)]
@@ -32,8 +32,7 @@ impl List {
             let mut out = io::stdout().lock();
             if self.json {
                 let runs: Vec<RunJson> = runs.iter().map(RunJson::from).collect();
-                serde_json::to_writer(&mut out, &serde_json::json!({ "runs": runs }))?;
-                writeln!(out)?;
+                write_json(&serde_json::json!({ "runs": runs }), &mut out)?;
             } else if runs.is_empty() {
                 writeln!(out, "there is no run yet; hand one in with `agon submit SPEC`")?;
             } else {

@@ -22,6 +22,7 @@ use super::status::{RunJson, progress_line, sprt_line, state_name, write_standin
 use super::{LogForm, block_on, start_log, stop_signal};
 use crate::fail::{Outcome, WrongCall};
 use crate::number::whole;
+use crate::table::write_json;
 
 /// The arguments of `agon run`.
 #[derive(Args)]
@@ -127,8 +128,7 @@ impl Run {
     fn tell(&self, status: &v1::RunStatus, interrupted: bool) -> Outcome {
         let mut out = io::stdout().lock();
         if self.json {
-            serde_json::to_writer(&mut out, &RunJson::from(status))?;
-            writeln!(out)?;
+            write_json(&RunJson::from(status), &mut out)?;
         } else {
             writeln!(out, "{} ({}): {}", status.run, status.game, state_name(status))?;
             writeln!(out, "{}", progress_line(status))?;

@@ -10,6 +10,7 @@ use super::block_on;
 use super::client::{Address, Operator, told};
 use super::status::{RunJson, progress_line, state_name};
 use crate::fail::Outcome;
+use crate::table::write_json;
 
 /// A run and how the answer is printed.
 #[derive(Args)]
@@ -33,8 +34,7 @@ impl Steer {
             let status = ask(&mut operator, self.run).await.map_err(|status| told(&status))?.into_inner();
             let mut out = io::stdout().lock();
             if self.json {
-                serde_json::to_writer(&mut out, &RunJson::from(&status))?;
-                writeln!(out)?;
+                write_json(&RunJson::from(&status), &mut out)?;
             } else {
                 let priority = match status.priority {
                     0 => String::new(),

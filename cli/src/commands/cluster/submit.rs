@@ -12,6 +12,7 @@ use super::client::{Address, told};
 use super::spec_file::SpecFile;
 use super::status::{RunJson, progress_line, state_name};
 use crate::fail::Outcome;
+use crate::table::write_json;
 
 /// The arguments of `agon submit`.
 #[derive(Args)]
@@ -46,8 +47,7 @@ impl Submit {
             let status = operator.submit_run(request).await.map_err(|status| told(&status))?.into_inner();
             let mut out = io::stdout().lock();
             if self.json {
-                serde_json::to_writer(&mut out, &RunJson::from(&status))?;
-                writeln!(out)?;
+                write_json(&RunJson::from(&status), &mut out)?;
             } else {
                 let what = if status.existed { state_name(&status) } else { "submitted" };
                 writeln!(out, "{}: {what}, {}", status.run, progress_line(&status))?;

@@ -11,6 +11,7 @@ use super::client::{Address, told};
 use super::live::Live;
 use super::status::{RunJson, progress_line, sprt_line, state_name, write_standings};
 use crate::fail::Outcome;
+use crate::table::write_json;
 
 /// The arguments of `agon watch`.
 #[derive(Args)]
@@ -40,8 +41,7 @@ impl Watch {
             while let Some(status) = stream.message().await.map_err(|status| told(&status))? {
                 if self.json {
                     let mut out = io::stdout().lock();
-                    serde_json::to_writer(&mut out, &RunJson::from(&status))?;
-                    writeln!(out)?;
+                    write_json(&RunJson::from(&status), &mut out)?;
                 }
                 live.show(&status);
                 last = Some(status);

@@ -10,7 +10,7 @@ use serde::Serialize;
 use super::block_on;
 use super::client::{Address, Operator, told};
 use crate::fail::Outcome;
-use crate::table::{Align, Table, rate};
+use crate::table::{Align, Table, rate, write_json};
 
 /// The arguments of `agon workers`.
 #[derive(Args)]
@@ -52,8 +52,7 @@ impl Workers {
             let mut out = io::stdout().lock();
             if self.json {
                 let workers: Vec<WorkerJson> = workers.into_iter().map(WorkerJson::from).collect();
-                serde_json::to_writer(&mut out, &serde_json::json!({ "workers": workers }))?;
-                writeln!(out)?;
+                write_json(&serde_json::json!({ "workers": workers }), &mut out)?;
             } else if workers.is_empty() {
                 writeln!(out, "no worker has come yet; start one with `agon worker`")?;
             } else {
@@ -139,8 +138,7 @@ impl OneWorker {
             let status = ask(&mut operator, self.worker).await.map_err(|status| told(&status))?.into_inner();
             let mut out = io::stdout().lock();
             if self.json {
-                serde_json::to_writer(&mut out, &WorkerJson::from(status))?;
-                writeln!(out)?;
+                write_json(&WorkerJson::from(status), &mut out)?;
             } else {
                 writeln!(out, "{}: {}", status.worker, state_of(&status))?;
             }
