@@ -248,20 +248,40 @@ fn every_game_is_drawn() {
     assert!(report.moments.is_empty());
 }
 
+/// Whichever of the two the scale hangs on.
 #[test]
 fn one_player_wins_every_game() {
-    let mut world = World::of(TOURNAMENT);
-    for rows in world.bouts.values_mut() {
-        for game in &mut rows.games {
-            let won = |name: &String| if name == "deep" { 1 } else { -1 };
-            game.payoffs = game.players.iter().map(won).collect();
+    for winner in ["deep", "wide"] {
+        let mut world = World::of(TOURNAMENT);
+        for rows in world.bouts.values_mut() {
+            for game in &mut rows.games {
+                let won = |name: &String| if name == winner { 1 } else { -1 };
+                game.payoffs = game.players.iter().map(won).collect();
+            }
         }
+        world.write();
+        let report = read(&world);
+        let words = check(&report);
+        assert_eq!(report.answer, format!("{winner} is the stronger of two players: it won every game."));
+        assert!(words.contains("Elo above") && words.contains("has only a bound"), "{words}");
+        // Nothing is known of the scale itself.
+        assert!(!words.contains("certainty"), "{words}");
     }
-    world.write();
-    let report = read(&world);
-    let words = check(&report);
-    assert_eq!(report.answer, "deep is the stronger of two players: it won every game.");
-    assert!(words.contains("at least") && words.contains("at most"), "{words}");
+}
+
+/// The line of a fitted tree ends where most searches did.
+#[test]
+fn depths_of_few_searches_stand_apart() {
+    let report = read(&World::of(TOURNAMENT));
+    let by_depth = &report.pruning.by_depth;
+    let most = |name: &str| by_depth.iter().filter(|row| row.player == name).map(|row| row.searches).max();
+    let few = by_depth.iter().filter(|row| most(&row.player).is_some_and(|most| 2 * row.searches < most));
+    let (few, page) = (few.count(), report.page());
+    assert!(few > 0, "{by_depth:?}");
+    assert_eq!(
+        (page.matches("\"ring ").count(), page.matches("class=\"dot s").count()),
+        (few, by_depth.len() - few)
+    );
 }
 
 #[test]
