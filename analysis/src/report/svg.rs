@@ -332,7 +332,8 @@ pub(super) fn heat_map(names: &[String], cells: &[Vec<Option<f64>>], alternative
     let widest = numbered.iter().map(|name| text_width(name) * LETTER).fold(0.0, f64::max);
     let left = widest.min(NAMES) + 10.0;
     let side = ((WIDTH - left - 2.0) / count).min(60.0);
-    let height = side.min(34.0);
+    // High enough for a name, however many columns there are.
+    let height = side.clamp(LETTER * 1.2, 34.0);
     let top = 20.0;
     let mut drawing = Drawing::new(top + height * count + 2.0);
     let letters = side >= 26.0;
@@ -434,7 +435,6 @@ pub(super) fn lines(lines: &[Line], x_axis: Axis<'_>, y_axis: Axis<'_>, alternat
         let last = line
             .points
             .iter()
-            .chain(&line.rare)
             .copied()
             .filter(usable)
             .map(at)
