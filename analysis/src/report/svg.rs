@@ -589,7 +589,8 @@ mod tests {
     fn a_heat_map_keeps_to_its_frame() {
         for count in [1, 2, 5, 12, 24] {
             let share = |row: usize, column: usize| {
-                (row != column && (row + column) % 5 != 0).then_some(row as f64 / (row + column) as f64)
+                (row != column && !(row + column).is_multiple_of(5))
+                    .then_some(row as f64 / (row + column) as f64)
             };
             let cells: Vec<Vec<Option<f64>>> =
                 (0..count).map(|row| (0..count).map(|column| share(row, column)).collect()).collect();
