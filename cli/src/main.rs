@@ -87,6 +87,8 @@ enum Command {
     Pruning(commands::pruning::PruningOfRun),
     /// List the games of a run, show one, or write them for other programs
     Games(commands::games::Games),
+    /// Ask a run in SQL
+    Sql(commands::sql::Sql),
     /// Make one page of a run: the answer, charts, games, how to repeat it
     Report(commands::report::Report),
     /// Check a dataset: every bout once, every game complete and legal
@@ -136,6 +138,7 @@ fn main() -> ExitCode {
         Command::Audit(command) => command.run(),
         Command::Pruning(command) => command.run(),
         Command::Games(command) => command.run(),
+        Command::Sql(command) => command.run(),
         Command::Report(command) => command.run(),
         Command::Verify(command) => command.run(),
         Command::Replay(command) => command.run(),
