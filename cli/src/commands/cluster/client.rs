@@ -59,18 +59,22 @@ impl Address {
         Ok(dialer.with(|endpoint| endpoint.connect_timeout(Duration::from_secs(5))))
     }
 
-    /// A connection.
+    /// An operator's connection.
     pub async fn connect(self) -> anyhow::Result<Operator> {
+        self.connection().await.map(client)
+    }
+
+    /// A connection.
+    pub async fn connection(self) -> anyhow::Result<Connection> {
         let layers = Layers::open(self.config.as_deref())?;
-        let connection = self.dialer(&layers)?.connect().await.map_err(|error| match error {
+        self.dialer(&layers)?.connect().await.map_err(|error| match error {
             DialError::Silence { url, .. } => anyhow!(
                 "no coordinator answers at {url}; start one with `agon coordinator`, or say where it is with \
                  --coordinator"
             ),
             DialError::Papers(reason) => WrongCall(reason).into(),
             other => other.into(),
-        })?;
-        Ok(client(connection))
+        })
     }
 }
 
