@@ -3,7 +3,7 @@
 //! [`dataset`] finds and reads, [`games`] picks games out of it, [`results`] counts who won what, [`mod@verify`] checks by the
 //! rules whether everything is there and nothing twice, [`mod@replay`] plays recorded games again. [`mod@scan`] folds columns
 //! of a whole run by several threads, and [`pruning`] answers from it how searches prune. [`boards`] looks at the boards of a
-//! game, and [`report`] makes one page of a run. Nothing is ever written here, and one part at a time is held in memory by
+//! game, [`tune`] follows a tune, and [`report`] makes one page of a run. Nothing is ever written here, and one part at a time is held in memory by
 //! each thread.
 
 pub mod boards;
@@ -18,6 +18,7 @@ pub mod report;
 pub mod results;
 pub mod scan;
 mod spans;
+pub mod tune;
 pub mod verify;
 mod whole;
 
@@ -27,4 +28,5 @@ pub use guard::PartError;
 pub use pruning::{Pruning, PruningError};
 pub use replay::{Difference, Replay, ReplayError, Selection, replay};
 pub use report::{Report, ReportError};
+pub use tune::{TuneError, Tuned};
 pub use verify::{Problem, Verified, verify, verify_all};

@@ -186,6 +186,12 @@ impl Settings {
         Ok(Settings { values })
     }
 
+    /// Gives a declared option another value of its kind.
+    pub(crate) fn set(&mut self, name: &'static str, value: Setting) {
+        let found = self.values.iter_mut().find(|(known, _)| *known == name);
+        found.expect("only options that are declared are set").1 = value;
+    }
+
     fn value(&self, name: &str) -> &Setting {
         let found = self.values.iter().find(|(known, _)| *known == name);
         &found.expect("an algorithm asks only for options that it declares").1

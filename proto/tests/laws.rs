@@ -52,7 +52,7 @@ fn spec(text: &str) -> Arc<Spec> {
 
 fn bout(opening: Opening) -> Bout {
     let lease = Lease { run: "wire-0123abcd".to_string(), bout: 5, epoch: 3, sequence: 11 };
-    Bout { lease, players: vec![1, 0], opening }
+    Bout { lease, players: vec![1, 0], opening, values: Vec::new() }
 }
 
 /// The rows of a bout that the arena plays, made by the dataset's own constructors.
@@ -73,6 +73,7 @@ fn played(spec: &Spec, bout: &Bout) -> BoutRows {
             build: "build",
             started: 1_700_000_000_000_000 + index as i64,
             speed_factor: 1.0,
+            settings: &[],
         };
         rows.add_game(&head, &record).unwrap();
     }

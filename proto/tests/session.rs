@@ -52,7 +52,7 @@ fn what_is_sent_is_what_is_read() {
     assert_eq!(Returned::try_from(v1::Revoke::from(&returned)), Ok(returned));
     for position in [None, Some("4k3/8/8/8/8/8/8/4K2R w K - 0 1".to_string())] {
         let opening = Opening { position, moves: "e1g1".to_string() };
-        let bout = Bout { lease: lease(1), players: vec![2, 0], opening };
+        let bout = Bout { lease: lease(1), players: vec![2, 0], opening, values: Vec::new() };
         assert_eq!(Bout::try_from(v1::Grant::from(&bout)), Ok(bout));
     }
     let files = [("a.openings".to_string(), "d3\n".to_string())].into_iter().collect();

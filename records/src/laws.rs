@@ -278,6 +278,7 @@ fn change_game(row: &mut GameRow, column: &str) {
         "started" => row.started ^= 1,
         "duration_us" => row.duration_us ^= 1,
         "speed_factor" => row.speed_factor += 1.0,
+        "settings" => row.settings.push(String::new()),
         unknown => panic!("nobody changes the column `{unknown}`"),
     }
 }

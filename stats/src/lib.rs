@@ -16,6 +16,7 @@ mod parallel;
 pub mod plackett_luce;
 pub mod pool;
 pub mod replicas;
+pub mod scale;
 pub mod simulate;
 pub mod simulate_tuning;
 pub mod sprt;

@@ -219,7 +219,7 @@ impl Report {
         let question = match &spec.plan {
             Plan::Probe(_) => Question::Probe,
             Plan::Tournament(Format::Sprt(_)) => Question::Test,
-            Plan::Tournament(_) => Question::Tournament,
+            Plan::Tournament(_) | Plan::Tune(_) => Question::Tournament,
         };
         let names: Vec<String> = spec.players.iter().map(|player| player.name.clone()).collect();
         watch("results");

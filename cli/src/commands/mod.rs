@@ -23,4 +23,5 @@ pub mod runs;
 pub mod search;
 pub mod show;
 pub mod sprt;
+pub mod tune;
 pub mod verify;
