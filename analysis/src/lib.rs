@@ -3,7 +3,7 @@
 //! [`dataset`] finds and reads, [`games`] picks games out of it, [`results`] counts who won what, [`mod@verify`] checks by the
 //! rules whether everything is there and nothing twice, [`mod@replay`] plays recorded games again. [`mod@scan`] folds columns
 //! of a whole run by several threads, and [`pruning`] answers from it how searches prune. [`boards`] looks at the boards of a
-//! game, [`tune`] follows a tune, and [`report`] makes one page of a run. Nothing is ever written here, and one part at a time is held in memory by
+//! game, [`tune`] follows a tune, [`mod@regression`] fits weights to games, and [`report`] makes one page of a run. Nothing is ever written here, and one part at a time is held in memory by
 //! each thread.
 
 pub mod boards;
@@ -13,6 +13,7 @@ pub mod figures;
 pub mod games;
 mod guard;
 pub mod pruning;
+pub mod regression;
 pub mod replay;
 pub mod report;
 pub mod results;

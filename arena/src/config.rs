@@ -116,13 +116,14 @@ impl PlayerConfig {
         }
     }
 
-    /// The player as the lines of a spec: its search with every option, and its weights where it looks at them.
+    /// The player as the lines of a spec: its search with the options that are not as usual, and its weights where it
+    /// looks at them.
     pub fn to_toml(&self, game: &GameSpec) -> String {
         let info =
             GAMES.iter().find(|info| info.name == game.name()).expect("a GameSpec names a listed game");
-        let options = self.settings.to_string();
-        let comma = if options.is_empty() { "" } else { ", " };
-        let mut text = format!("search = {{ algorithm = \"{}\"{comma}{options} }}\n", self.algorithm.name);
+        let options = self.settings.unusual(self.algorithm.options);
+        let search: String = options.iter().map(|option| format!(", {option}")).collect();
+        let mut text = format!("search = {{ algorithm = \"{}\"{search} }}\n", self.algorithm.name);
         if self.uses_evaluation().is_ok() {
             let weights = info.features.iter().zip(&self.weights);
             let used: Vec<String> = weights

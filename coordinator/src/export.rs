@@ -413,6 +413,12 @@ pub(crate) async fn write_run(hall: &Hall, id: &str) -> Result<(), ExportError> 
             "deciding_bout": run.decided,
             "priority": run.priority,
             "voided": run.voided,
+            "tune": run.schedule.course().map(|course| json!({
+                "method": course.tune().method.name(),
+                "tuning_bouts": course.tune().bouts,
+                "start": course.tune().text(&course.tune().start()),
+                "tuned": course.answer().map(|values| course.tune().text(&values)),
+            })),
         })
     });
     if let Some(told) = told {

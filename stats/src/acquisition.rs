@@ -166,6 +166,22 @@ impl Space {
         Ok(Recommendation { values: self.values(&point), score })
     }
 
+    /// The expected score at some values with its 95 % interval, given the fitted hyperparameters.
+    pub fn posterior(
+        &self,
+        trials: &[Trial],
+        values: &[Vec<f64>],
+        seed: u64,
+    ) -> Result<Vec<Measure>, SpaceError> {
+        let process = GaussianProcess::fit(&self.observations(trials)?, seed)?;
+        let at = |values: &Vec<f64>| {
+            let Prediction { mean, variance } = process.predict(&self.point(values));
+            let half = Z95 * variance.sqrt();
+            Measure { value: mean, low: mean - half, high: mean + half }
+        };
+        Ok(values.iter().map(at).collect())
+    }
+
     /// A point of an evenly spread sequence: multiples of powers of the root of x^(d+1) = x + 1 (Roberts' R sequence,
     /// 2018), from an origin drawn by the seed.
     fn spread_point(&self, index: usize, seed: u64) -> Vec<f64> {

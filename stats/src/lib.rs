@@ -9,6 +9,7 @@ pub mod distribution;
 pub mod elo;
 pub mod gaussian_process;
 pub mod homogeneity;
+pub mod logistic;
 pub mod multinomial;
 pub mod outcome;
 pub mod pairs;

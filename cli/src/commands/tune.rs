@@ -1,9 +1,10 @@
-//! `agon tune`: what a tune came to: its path, the answer, and the match that proves it.
+//! `agon tune`: what a tune came to: its path, the answer, and the match that proves it; or weights from records.
 
 use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use agon_analysis::regression::{Fitted, RegressionError, regression};
 use agon_analysis::{Dataset, Run, TuneError, Tuned};
 use agon_arena::spec::tune::{decimal, number};
 use agon_stats::pairs::Estimate;
@@ -20,8 +21,14 @@ const ROWS: usize = 12;
 #[derive(Args)]
 pub struct TuneOfRun {
     /// The run: its id, the beginning of it, or latest
-    #[arg(value_name = "RUN", default_value = "latest")]
+    #[arg(value_name = "RUN", default_value = "latest", conflicts_with = "from")]
     run: String,
+    /// Fit the evaluation to the games of these runs instead
+    #[arg(long, value_name = "RUN", num_args = 1..)]
+    from: Vec<String>,
+    /// The features that are fitted [default: all of the game's]
+    #[arg(long, value_name = "NAME", value_delimiter = ',', requires = "from")]
+    features: Vec<String>,
     /// The data folder
     #[arg(long, value_name = "DIR", default_value = "agon-data")]
     data: PathBuf,
@@ -84,6 +91,9 @@ impl TuneOfRun {
     /// Runs the command.
     pub fn run(self) -> Outcome {
         let dataset = Dataset::open(&self.data)?;
+        if !self.from.is_empty() {
+            return self.fit(&dataset);
+        }
         let run = dataset.find(&self.run)?;
         let tuned = Tuned::read(&dataset, &run).map_err(|error| match error {
             TuneError::NoTune { .. } => WrongCall(error.to_string()).into(),
@@ -98,6 +108,90 @@ impl TuneOfRun {
         }
         Ok(ExitCode::SUCCESS)
     }
+
+    /// Fits weights to the games of runs.
+    fn fit(&self, dataset: &Dataset) -> Outcome {
+        let runs = self.from.iter().map(|asked| dataset.find(asked)).collect::<Result<Vec<_>, _>>()?;
+        let fitted = regression(dataset, &runs, &self.features).map_err(|error| match error {
+            RegressionError::Dataset(error) => anyhow::Error::from(error),
+            RegressionError::Unplayable { .. } => error.into(),
+            error => WrongCall(error.to_string()).into(),
+        })?;
+        let mut out = io::stdout().lock();
+        if self.json {
+            write_json(&FittedJson::from(&fitted), &mut out)?;
+        } else {
+            write_fitted(&fitted, &mut out)?;
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+#[derive(Serialize)]
+struct FittedJson {
+    game: String,
+    games: u64,
+    positions: u64,
+    held_games: u64,
+    loss: f64,
+    held_loss: f64,
+    held_loss_usual: f64,
+    held_loss_blind: f64,
+    weights: Vec<WeightJson>,
+    table: String,
+}
+
+#[derive(Serialize)]
+struct WeightJson {
+    feature: &'static str,
+    usual: f64,
+    weight: f64,
+}
+
+impl From<&Fitted> for FittedJson {
+    fn from(fitted: &Fitted) -> FittedJson {
+        FittedJson {
+            game: fitted.game.clone(),
+            games: fitted.games,
+            positions: fitted.positions,
+            held_games: fitted.held_games,
+            loss: fitted.loss,
+            held_loss: fitted.held.fitted,
+            held_loss_usual: fitted.held.usual,
+            held_loss_blind: fitted.held.blind,
+            weights: fitted
+                .weights
+                .iter()
+                .map(|&(feature, usual, weight)| WeightJson { feature, usual, weight })
+                .collect(),
+            table: fitted.player.clone(),
+        }
+    }
+}
+
+fn write_fitted(fitted: &Fitted, out: &mut impl Write) -> io::Result<()> {
+    let Fitted { game, games, positions, held_games, held, loss, .. } = fitted;
+    writeln!(out, "{game}: {positions} positions of {games} games, {held_games} games held out\n")?;
+    let words = [("feature", Align::Left), ("usual", Align::Right), ("fitted", Align::Right)];
+    let mut table = Table::new(&words);
+    for (name, usual, weight) in &fitted.weights {
+        table.row([name.to_string(), usual.to_string(), weight.to_string()]);
+    }
+    table.write(out)?;
+    writeln!(out, "\nmean loss (minus the logarithm of the chance given to what came out):")?;
+    let words = [("weights", Align::Left), ("fitted to", Align::Right), ("held out", Align::Right)];
+    let mut table = Table::new(&words);
+    table.row(["fitted".to_string(), format!("{loss:.4}"), format!("{:.4}", held.fitted)]);
+    table.row(["usual, scaled".to_string(), String::new(), format!("{:.4}", held.usual)]);
+    table.row(["none".to_string(), String::new(), format!("{:.4}", held.blind)]);
+    table.write(out)?;
+    let verdict = if held.fitted < held.usual.min(held.blind) {
+        "games that were held out bear it out; a match must prove that it plays better"
+    } else {
+        "games that were held out do not bear it out: play more, or keep the usual weights"
+    };
+    writeln!(out, "{verdict}\n")?;
+    write!(out, "{}", fitted.player)
 }
 
 fn document(run: &Run, tuned: &Tuned) -> Document {
@@ -190,7 +284,7 @@ fn write_document(document: &Document, tuned: &Tuned, out: &mut impl Write) -> i
             )?;
             writeln!(
                 out,
-                "tuned scored {:.1} % against start, Elo {elo:+.1} +- {elo_error:.1} (95 %): {sure}",
+                "tuned scored {:.1} % against start, Elo {elo:+.1} +- {elo_error:.1} (95 %)\n{sure}",
                 100.0 * score
             )?;
         }
