@@ -57,7 +57,9 @@ fn a_tune_is_read() {
     let text = tune.text(&values);
     assert_eq!(text, "evaluation.mobility=3.123457 search.aspiration=8");
     assert_eq!(tune.read(&text), Some(values.clone()));
-    for wrong in ["", "evaluation.mobility=1", "evaluation.mobility=21 search.aspiration=8", &format!("{text} ")] {
+    for wrong in
+        ["", "evaluation.mobility=1", "evaluation.mobility=21 search.aspiration=8", &format!("{text} ")]
+    {
         assert_eq!(tune.read(wrong), None, "{wrong}");
     }
     // What is written of a player reads back as the same player.
@@ -125,13 +127,19 @@ fn every_mistake_has_a_line_and_a_sentence() {
         (&[("[tune]", "[tournament]\nformat = \"sprt\"\n[tune]")], 7, "a spec has either"),
         (&[("name = \"pvs\"\n", "name = \"pvs\"\n[player.limit]\nms = 1\n")], 0, "every player has a limit"),
         (
-            &[(&pvs, "search = { algorithm = \"pvs\" }\n[[player]]\nname = \"b\"\nsearch = { algorithm = \"pvs\" }\n")],
+            &[(
+                &pvs,
+                "search = { algorithm = \"pvs\" }\n[[player]]\nname = \"b\"\nsearch = { algorithm = \"pvs\" }\n",
+            )],
             5,
             "`b` has nothing to do in this tune",
         ),
         (
             &[
-                (&pvs, "search = { algorithm = \"pvs\" }\n[[player]]\nname = \"pvs+\"\nsearch = { algorithm = \"pvs\" }\n"),
+                (
+                    &pvs,
+                    "search = { algorithm = \"pvs\" }\n[[player]]\nname = \"pvs+\"\nsearch = { algorithm = \"pvs\" }\n",
+                ),
                 ("pairs = 2", "pairs = 2\nopponents = [\"pvs+\"]"),
             ],
             6,

@@ -209,7 +209,8 @@ fn weights_are_fitted_to_records() {
         [[player]]\nname = \"b\"\nsearch = { algorithm = \"random\" }\n";
     std::fs::write(path("spec.toml"), spec).unwrap();
     json(&["run", &path("spec.toml"), "--data", &path("data"), "--json"]);
-    let call = ["tune", "--from", "records", "--features", "mobility,corners", "--data", &path("data"), "--json"];
+    let call =
+        ["tune", "--from", "records", "--features", "mobility,corners", "--data", &path("data"), "--json"];
     let fitted = json(&call);
     assert_eq!(fitted, json(&call), "the same data gives the same weights");
     assert_eq!(fitted["games"], 120);
@@ -218,6 +219,9 @@ fn weights_are_fitted_to_records() {
     assert!(fitted["weights"][1]["weight"].as_f64().unwrap() > 0.0);
     let table = fitted["table"].as_str().unwrap();
     assert!(table.contains("algorithm = \"pvs\"") && table.contains("corners"), "{table}");
-    refused(&["tune", "--from", "records", "--features", "nothing", "--data", &path("data")], "no feature `nothing`");
+    refused(
+        &["tune", "--from", "records", "--features", "nothing", "--data", &path("data")],
+        "no feature `nothing`",
+    );
     refused(&["tune", "records", "--data", &path("data")], "is no tune");
 }

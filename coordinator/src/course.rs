@@ -338,12 +338,13 @@ impl Course {
         })
     }
 
-    /// Where the tune is now: the values after the last folded step, or the best guess; at the end, the answer.
+    /// Where the tune is now: the values after the last folded step, of a Gaussian process the last
+    /// that it suggested; at the end, the answer.
     pub fn values(&self) -> Vec<f64> {
         match (&self.method, self.answer()) {
             (_, Some(answer)) => answer.numbers(),
             (Search::Spsa(tune), None) => tune.values().to_vec(),
-            // The best trial so far is luck; the middle of the last batch says where it looks.
+            // Where it looks now: nothing else is known before the end.
             (Search::Bayes { proposals, .. }, None) => {
                 proposals.last().map_or_else(|| self.tune.start().numbers(), Values::numbers)
             }

@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use agon_arena::spec::Values;
 use agon_arena::{Arena, Opening, PlayerConfig, Spec, SpecSource, Surroundings};
 use agon_games::random::{Random, below, mix, seeded};
 use agon_proto::limits::{MAX_BATCH_MOVES, MAX_COUNT, MAX_LINE, MAX_PLIES};
@@ -401,4 +402,25 @@ fn bouts_that_do_not_fit_their_spec_are_refused() {
         let error = Assembler::new(Arc::clone(&spec), bout).err().unwrap().to_string();
         assert!(error.contains(said), "{error}");
     }
+    // Values belong to a tune, to a player of the bout, and within the bounds of the tune.
+    let tune = TOURNAMENT.split("[tournament]").next().unwrap().to_string()
+        + "openings = { random_plies = 2 }\n[tune]\nplayer = \"a\"\nmethod = \"bayes\"\nbouts = 16\nvalidation = { bouts = 1 }\n"
+        + "[[tune.parameter]]\npath = \"search.c\"\nstart = 1\nmin = 0.5\nmax = 2\n"
+        + "[[player]]\nname = \"a\"\nsearch = { algorithm = \"uct\" }\n";
+    let tune = self::spec(&tune);
+    let with = |players: [usize; 2], values: Vec<(usize, Values)>| Bout {
+        players: players.to_vec(),
+        values,
+        ..bout(Opening::default())
+    };
+    let value = |player, value: i64| vec![(player, Values(vec![value]))];
+    assert!(with([1, 0], value(1, 700_000)).fits(&tune).is_ok());
+    for wrong in [
+        with([1, 0], value(1, 400_000)),
+        with([1, 0], value(2, 700_000)),
+        with([1, 0], vec![(1, Values(vec![700_000; 2]))]),
+    ] {
+        assert_eq!(wrong.fits(&tune), Err(WireError::Values));
+    }
+    assert_eq!(with([1, 0], value(1, 700_000)).fits(&spec), Err(WireError::Values));
 }

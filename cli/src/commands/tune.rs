@@ -260,7 +260,7 @@ fn write_document(document: &Document, tuned: &Tuned, out: &mut impl Write) -> i
     if let Some(MeasureJson { value, low, high }) = &document.expected {
         writeln!(
             out,
-            "\nexpected score of the best values against the opponents: {:.1} % (95 %: {:.1} to {:.1})",
+            "\nexpected score of these values against the opponents: {:.1} % ({:.1} to {:.1})",
             100.0 * value,
             100.0 * low,
             100.0 * high
@@ -301,7 +301,10 @@ fn write_path(document: &Document, tuned: &Tuned, out: &mut impl Write) -> io::R
     let parameters = &tuned.tune.parameters;
     let shown = parameters.len().min(if spsa { 4 } else { 5 });
     let mut words = vec![(if spsa { "iteration" } else { "trial" }, Align::Right)];
-    words.extend(parameters[..shown].iter().map(|parameter| (parameter.path.as_str(), Align::Right)));
+    // The last word of a path is enough beside the table of all paths below.
+    let names =
+        parameters[..shown].iter().map(|parameter| parameter.path.rsplit('.').next().unwrap_or_default());
+    words.extend(names.map(|name| (name, Align::Right)));
     words.push((if spsa { "plus scored" } else { "scored" }, Align::Right));
     let mut table = Table::new(&words);
     let count = document.path.len();
