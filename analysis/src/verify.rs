@@ -18,6 +18,7 @@ use serde::Serialize;
 
 use crate::dataset::{Dataset, DatasetError, Part, Run};
 use crate::spans::Spans;
+use crate::tune::follow;
 use crate::whole::missing;
 
 /// What was checked of a run, and what is wrong with it.
@@ -124,6 +125,8 @@ impl Check {
     fn run(&mut self, dataset: &Dataset) -> Result<(), DatasetError> {
         // 1. What the run's file says of itself.
         self.check_description();
+        // Of a tune, what its bouts play follows from those before. A part that cannot be read is told of below.
+        let _ = follow(dataset, &self.run, &mut self.schedule);
         // 2. Games with the moves beside them, part by part.
         let moves = dataset.parts(&self.run, Table::Moves)?;
         let mut moves: BTreeMap<String, Part> =
@@ -276,6 +279,13 @@ impl Check {
         for (request, row) in requests.iter().zip(&rows.games) {
             let own = moves.remove(&row.game).unwrap_or_default();
             let (spec, referee) = (self.schedule.spec(), self.schedule.referee());
+            let settings = spec.settings(&bout.values, &request.seats);
+            if row.settings != settings {
+                let (found, asked) = (row.settings.join("; "), settings.join("; "));
+                let reason = format!("its players had the values `{found}`, and the tune asks for `{asked}`");
+                self.problem(Some(games_part), index, Some(row.game), reason);
+                continue;
+            }
             if let Err(fault) = check_game(spec, referee, request, row, own) {
                 let part = if fault.table == Table::Games { games_part } else { moves_part };
                 self.problem(Some(part), index, Some(row.game), fault.reason);

@@ -100,6 +100,8 @@ enum Command {
     Sql(commands::sql::Sql),
     /// Make one page of a run: the answer, charts, games, how to repeat it
     Report(commands::report::Report),
+    /// Tell what a tune came to, or fit weights to the games of runs
+    Tune(commands::tune::TuneOfRun),
     /// Check a dataset: every bout once, every game complete and legal
     Verify(commands::verify::Verify),
     /// Play recorded games again and compare them bit by bit
@@ -152,6 +154,7 @@ fn main() -> ExitCode {
         Command::Games(command) => command.run(),
         Command::Sql(command) => command.run(),
         Command::Report(command) => command.run(),
+        Command::Tune(command) => command.run(),
         Command::Verify(command) => command.run(),
         Command::Replay(command) => command.run(),
         Command::Bench(command) => command.run(),

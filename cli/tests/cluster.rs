@@ -33,6 +33,33 @@ name = "uct"
 search = { algorithm = "uct" }
 "#;
 
+/// A tune, whose every bout follows from those before.
+const TUNE: &str = r#"
+name = "kill-tune"
+game = "connect-four"
+seed = 3
+limit = { nodes = 3000 }
+openings = { random_plies = 4 }
+[tune]
+player = "uct"
+method = "spsa"
+bouts = 120
+pairs = 2
+window = 4
+rate = 0.2
+validation = { bouts = 20 }
+[[tune.parameter]]
+path = "search.c"
+start = 3
+min = 0.1
+max = 8
+scale = "log"
+step = 1.5
+[[player]]
+name = "uct"
+search = { algorithm = "uct" }
+"#;
+
 /// Plays a spec in one process without disturbance, and again in a cluster whose members are killed at random moments:
 /// the datasets must be equal.
 fn kills_change_nothing(spec: &str, kills: usize, seed: u64, longest_peace: Duration) {
@@ -81,6 +108,10 @@ fn kills_change_nothing(spec: &str, kills: usize, seed: u64, longest_peace: Dura
     assert_eq!(calm, wild);
     cluster.verifies();
     let data = cluster.data().to_str().unwrap();
+    if spec.contains("[tune]") {
+        let told = |data: &str| json(&["tune", "latest", "--json", "--data", data]);
+        assert_eq!(told(&path("calm")), told(data), "the path, the answer and the proof");
+    }
     let answer = agon(&["replay", "latest", "--games", "10", "--data", data]);
     assert_eq!(answer.code, 0, "{} {}", answer.out, answer.err);
     println!(
@@ -93,6 +124,17 @@ fn kills_change_nothing(spec: &str, kills: usize, seed: u64, longest_peace: Dura
 #[test]
 fn a_run_that_is_killed_again_and_again_has_the_dataset_of_one_that_is_not() {
     kills_change_nothing(SPEC, 8, 1, Duration::from_millis(400));
+}
+
+#[test]
+fn a_tune_that_is_killed_again_and_again_goes_the_way_of_one_that_is_not() {
+    kills_change_nothing(TUNE, 6, 2, Duration::from_millis(400));
+    let bayes = TUNE
+        .replace("kill-tune", "kill-bayes")
+        .replace("\"spsa\"", "\"bayes\"")
+        .replace("window = 4\nrate = 0.2", "batch = 10")
+        .replace("step = 1.5\n", "");
+    kills_change_nothing(&bayes, 6, 3, Duration::from_millis(400));
 }
 
 /// The same at length: `cargo test --release -p agon --test cluster -- --ignored --nocapture`. `AGON_KILL_SEED` chooses

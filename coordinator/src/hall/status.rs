@@ -65,6 +65,7 @@ impl Hall {
             voided: run.voided.len() as u64,
             checked: run.checked,
             disputed: run.disputed,
+            tune: run.tune_status(),
         };
         // Rating many players takes a while, and nobody should wait for it.
         drop(guard);
