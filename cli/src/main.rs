@@ -57,6 +57,8 @@ enum Command {
     Coordinator(commands::cluster::coordinator::Coordinator),
     /// Play what a coordinator lends
     Worker(commands::cluster::worker::Worker),
+    /// Ask whether a coordinator serves: 0 where it does, else 1
+    Health(commands::cluster::health::Health),
     /// Hand a spec to a coordinator
     Submit(commands::cluster::submit::Submit),
     /// List the runs of a coordinator
@@ -121,6 +123,7 @@ fn main() -> ExitCode {
         Command::Check(command) => command.run(),
         Command::Coordinator(command) => command.run(),
         Command::Worker(command) => command.run(),
+        Command::Health(command) => command.run(),
         Command::Submit(command) => command.run(),
         Command::List(command) => command.run(),
         Command::Watch(command) => command.run(),

@@ -46,6 +46,7 @@ pub struct Metrics {
     quarantined: Gauge,
     throttled: Gauge,
     leases: Gauge,
+    pending: Gauge,
     checks: Gauge,
     waiting: Gauge,
     runs: Family<Labels, Gauge>,
@@ -74,6 +75,7 @@ impl Default for Metrics {
             quarantined: Gauge::default(),
             throttled: Gauge::default(),
             leases: Gauge::default(),
+            pending: Gauge::default(),
             checks: Gauge::default(),
             waiting: Gauge::default(),
             runs: Family::default(),
@@ -127,6 +129,11 @@ impl Default for Metrics {
             metrics.throttled.clone(),
         );
         registry.register("leases", "Bouts that are lent now", metrics.leases.clone());
+        registry.register(
+            "bouts_pending",
+            "Bouts of running runs that are not yet stored, lent or not",
+            metrics.pending.clone(),
+        );
         registry.register("checks_waiting", "Bouts that wait for a second worker", metrics.checks.clone());
         registry.register(
             "waiting",
@@ -146,6 +153,7 @@ pub(crate) struct Levels {
     pub(crate) quarantined: i64,
     pub(crate) throttled: i64,
     pub(crate) leases: i64,
+    pub(crate) pending: i64,
     pub(crate) checks: i64,
     pub(crate) waiting: bool,
     pub(crate) runs: Vec<(&'static str, i64)>,
@@ -199,6 +207,7 @@ impl Metrics {
         self.quarantined.set(levels.quarantined);
         self.throttled.set(levels.throttled);
         self.leases.set(levels.leases);
+        self.pending.set(levels.pending);
         self.checks.set(levels.checks);
         self.waiting.set(i64::from(levels.waiting));
         for (state, count) in &levels.runs {

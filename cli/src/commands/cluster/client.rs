@@ -38,15 +38,19 @@ impl Address {
         Ok(endpoint.connect_timeout(Duration::from_secs(5)))
     }
 
-    /// A connection.
+    /// What operators' commands speak with.
     pub async fn connect(&self) -> anyhow::Result<Operator> {
-        let channel = self.endpoint()?.connect().await.map_err(|_| {
+        Ok(client(self.channel().await?))
+    }
+
+    /// A connection.
+    pub async fn channel(&self) -> anyhow::Result<Channel> {
+        self.endpoint()?.connect().await.map_err(|_| {
             anyhow!(
                 "no coordinator answers at {}; start one with `agon coordinator`, or say where it is with --coordinator",
                 self.coordinator
             )
-        })?;
-        Ok(client(channel))
+        })
     }
 }
 
