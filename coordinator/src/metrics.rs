@@ -26,6 +26,12 @@ type Labels = Vec<(&'static str, String)>;
 const PATIENCE: Duration = Duration::from_secs(5);
 const LONGEST_REQUEST: usize = 8 << 10;
 
+/// What is counted by a label is there with 0 before it happens: from nothing to one is no rate.
+const OUTCOMES: [&str; 7] =
+    ["committed", "duplicate", "conflict", "stale", "refused", "failed", "not-wanted"];
+const ALARMS: [&str; 7] =
+    ["quarantined", "refused", "conflict", "disputed", "convicted", "departs", "failed"];
+
 /// Everything that is counted.
 pub struct Metrics {
     registry: Registry,
@@ -141,6 +147,12 @@ impl Default for Metrics {
             metrics.waiting.clone(),
         );
         registry.register("runs", "Runs by their state", metrics.runs.clone());
+        for outcome in OUTCOMES {
+            let _ = metrics.submissions.get_or_create(&vec![("outcome", outcome.to_string())]);
+        }
+        for kind in ALARMS {
+            let _ = metrics.audits.get_or_create(&vec![("kind", kind.to_string())]);
+        }
         metrics
     }
 }
