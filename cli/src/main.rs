@@ -7,6 +7,7 @@ mod commands;
 mod fail;
 mod number;
 mod progress;
+mod settings;
 mod table;
 
 use std::process::ExitCode;
@@ -55,6 +56,14 @@ enum Command {
     Check(commands::cluster::check::Check),
     /// Serve as the coordinator of a cluster
     Coordinator(commands::cluster::coordinator::Coordinator),
+    /// Make the certificates of a private cluster, or renew them
+    Certs(commands::cluster::certs::Certs),
+    /// Make, list and revoke the tokens that a coordinator asks for
+    #[command(subcommand)]
+    Token(commands::cluster::token::Token),
+    /// Show what settings are and where they come from
+    #[command(subcommand)]
+    Config(commands::cluster::config::Config),
     /// Play what a coordinator lends
     Worker(commands::cluster::worker::Worker),
     /// Ask whether a coordinator serves: 0 where it does, else 1
@@ -122,6 +131,9 @@ fn main() -> ExitCode {
         Command::Run(command) => command.run(),
         Command::Check(command) => command.run(),
         Command::Coordinator(command) => command.run(),
+        Command::Certs(command) => command.run(),
+        Command::Token(command) => command.run(),
+        Command::Config(command) => command.run(),
         Command::Worker(command) => command.run(),
         Command::Health(command) => command.run(),
         Command::Submit(command) => command.run(),

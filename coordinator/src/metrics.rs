@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use agon_doors::DoorEvent;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -47,6 +48,8 @@ pub struct Metrics {
     commit: Histogram,
     check: Histogram,
     export: Histogram,
+    connections: Gauge,
+    refusals: Family<Labels, Counter>,
     sessions: Gauge,
     slots: Gauge,
     quarantined: Gauge,
@@ -76,6 +79,8 @@ impl Default for Metrics {
             commit: times(),
             check: times(),
             export: times(),
+            connections: Gauge::default(),
+            refusals: Family::default(),
             sessions: Gauge::default(),
             slots: Gauge::default(),
             quarantined: Gauge::default(),
@@ -121,6 +126,12 @@ impl Default for Metrics {
             "Writing one part of the dataset",
             seconds,
             metrics.export.clone(),
+        );
+        registry.register("connections", "Connections of anybody", metrics.connections.clone());
+        registry.register(
+            "refusals",
+            "Connections and calls that were not let in, by why",
+            metrics.refusals.clone(),
         );
         registry.register("sessions", "Workers that are connected", metrics.sessions.clone());
         registry.register("slots", "Their slots", metrics.slots.clone());
@@ -175,6 +186,17 @@ impl Metrics {
     /// The coordinator serves from now on.
     pub(crate) fn set_ready(&self, ready: bool) {
         self.ready.store(ready, Ordering::Relaxed);
+    }
+
+    /// Something happened at the door.
+    pub(crate) fn door(&self, event: DoorEvent) {
+        match event {
+            DoorEvent::Opened => drop(self.connections.inc()),
+            DoorEvent::Closed => drop(self.connections.dec()),
+            DoorEvent::Refused(why) => {
+                self.refusals.get_or_create(&vec![("why", why.name().to_string())]).inc();
+            }
+        }
     }
 
     pub(crate) fn committed(&self, games: u64, moves: u64) {

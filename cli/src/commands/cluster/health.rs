@@ -34,8 +34,7 @@ pub struct Health {
 }
 
 #[derive(Serialize)]
-struct Document<'a> {
-    coordinator: &'a str,
+struct Document {
     serves: bool,
 }
 
@@ -43,32 +42,25 @@ impl Health {
     /// Runs the command.
     pub fn run(self) -> Outcome {
         block_on(async move {
-            let asked = timeout(Duration::from_secs(self.timeout.into()), self.ask()).await;
-            let serves = match asked {
-                Ok(answer) => answer?,
-                Err(_) => bail!(
-                    "the coordinator at {} did not answer within {} s",
-                    self.address.coordinator,
-                    self.timeout
-                ),
+            let Ok(asked) = timeout(Duration::from_secs(self.timeout.into()), ask(self.address)).await else {
+                bail!("the coordinator did not answer within {} s", self.timeout);
             };
+            let serves = asked?;
             let mut out = io::stdout().lock();
             if self.json {
-                let document = Document { coordinator: &self.address.coordinator, serves };
-                write_json(&document, &mut out)?;
+                write_json(&Document { serves }, &mut out)?;
             } else {
-                let word = if serves { "serves" } else { "does not serve" };
-                writeln!(out, "the coordinator at {} {word}", self.address.coordinator)?;
+                writeln!(out, "the coordinator {}", if serves { "serves" } else { "does not serve" })?;
             }
             Ok(if serves { ExitCode::SUCCESS } else { ExitCode::FAILURE })
         })
     }
+}
 
-    async fn ask(&self) -> anyhow::Result<bool> {
-        let mut client = HealthClient::new(self.address.channel().await?);
-        // The service without a name is the coordinator as a whole.
-        let request = HealthCheckRequest { service: String::new() };
-        let answer = client.check(request).await.map_err(|status| told(&status))?;
-        Ok(answer.into_inner().status() == ServingStatus::Serving)
-    }
+async fn ask(address: Address) -> anyhow::Result<bool> {
+    let mut client = HealthClient::new(address.connection().await?);
+    // The service without a name is the coordinator as a whole.
+    let request = HealthCheckRequest { service: String::new() };
+    let answer = client.check(request).await.map_err(|status| told(&status))?;
+    Ok(answer.into_inner().status() == ServingStatus::Serving)
 }
