@@ -66,6 +66,8 @@ enum Command {
     Config(commands::cluster::config::Config),
     /// Play what a coordinator lends
     Worker(commands::cluster::worker::Worker),
+    /// Ask whether a coordinator serves: 0 where it does, else 1
+    Health(commands::cluster::health::Health),
     /// Hand a spec to a coordinator
     Submit(commands::cluster::submit::Submit),
     /// List the runs of a coordinator
@@ -137,6 +139,7 @@ fn main() -> ExitCode {
         Command::Token(command) => command.run(),
         Command::Config(command) => command.run(),
         Command::Worker(command) => command.run(),
+        Command::Health(command) => command.run(),
         Command::Submit(command) => command.run(),
         Command::List(command) => command.run(),
         Command::Watch(command) => command.run(),

@@ -98,9 +98,10 @@ impl Run {
         let request = v1::WatchRunRequest { run: id.clone() };
         let mut stream = operator.watch_run(request).await.map_err(|status| told(&status))?.into_inner();
         let mut last = status;
+        let mut enough = std::pin::pin!(stop_signal());
         let interrupted = loop {
             tokio::select! {
-                () = stop_signal() => break true,
+                () = &mut enough => break true,
                 message = stream.message() => match message.map_err(|status| told(&status))? {
                     Some(status) => {
                         live.show(&status);
