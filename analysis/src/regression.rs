@@ -131,7 +131,7 @@ pub fn regression(dataset: &Dataset, runs: &[Run], features: &[String]) -> Resul
             let recording = recording?;
             let bout = recording.game.bout;
             bouts += u64::from(last.replace(bout) != Some(bout));
-            let held = mix(specs[0].seed, bout) % HELD_OUT == 0;
+            let held = mix(specs[0].seed, bout).is_multiple_of(HELD_OUT);
             look(&specs[0], &recording, &chosen, &mut seen[usize::from(held)])?;
         }
     }

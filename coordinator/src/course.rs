@@ -241,7 +241,7 @@ impl Course {
         self.waiting.entry(bout).or_insert(score);
         while let Some(score) = self.waiting.remove(&(self.results.len() as u64)) {
             self.results.push(score);
-            if self.results.len() as u64 % self.tune.step_bouts() == 0 {
+            if (self.results.len() as u64).is_multiple_of(self.tune.step_bouts()) {
                 self.fold();
             }
         }
@@ -404,7 +404,7 @@ mod tests {
     fn score(cast: &Cast, bout: u64) -> Score {
         let value = cast.values.first().map_or(0, |(_, values)| values.0[0]);
         let draw = mix(value as u64, bout);
-        if draw % 17 == 0 { None } else { Some((draw % 5) as u8) }
+        if draw.is_multiple_of(17) { None } else { Some((draw % 5) as u8) }
     }
 
     fn settle(course: &mut Course) {

@@ -104,7 +104,7 @@ fn specs_and_grants_have_bounds() {
     for (message, said) in [
         (v1::Grant { values: values(0), ..grant(vec![0]) }, "`millionths` has 0 entries"),
         (v1::Grant { values: values(65), ..grant(vec![0]) }, "`millionths` has 65 entries"),
-        (v1::Grant { values: values(1).repeat(2), ..grant(vec![0]) }, "`values` has 2 entries"),
+        (v1::Grant { values: [values(1), values(1)].concat(), ..grant(vec![0]) }, "`values` has 2 entries"),
         (grant(vec![]), "`players` has 0 entries"),
         (grant(vec![u32::MAX]), "`players` is 4294967295"),
         (v1::Grant { lease: None, ..grant(vec![0]) }, "`lease` is missing"),

@@ -120,10 +120,10 @@ fn trajectory(tuned: &Tuned, index: usize, parameter: &Parameter) -> Trajectory 
     let stride = tuned.path.len().div_ceil(POINTS).max(1);
     let mut points = Vec::new();
     let mut trials = Vec::new();
-    for (step, found) in (1..).zip(&tuned.path) {
+    for (step, found) in (1_u64..).zip(&tuned.path) {
         let tried = found.candidates.first().map(|values| number(values.0[index]));
         let value = found.after.as_ref().map(|values| values[index]).or(tried);
-        if step % stride as u64 == 0 || step == tuned.path.len() as u64 {
+        if step.is_multiple_of(stride as u64) || step == tuned.path.len() as u64 {
             points.extend(value.map(|value| (step, value)));
         }
         if found.after.is_none() {
@@ -180,7 +180,8 @@ pub(super) fn trajectories(report: &Report) -> Option<Section> {
             format!("{} from {start} to {value}; the line across is where it started.", parameter.path);
         let stride = parameter.points.len().div_ceil(ROWS).max(1);
         let shown = parameter.points.iter().enumerate();
-        let shown = shown.filter(|(index, _)| index % stride == 0 || index + 1 == parameter.points.len());
+        let shown =
+            shown.filter(|(index, _)| index.is_multiple_of(stride) || index + 1 == parameter.points.len());
         let rows: Vec<Vec<String>> =
             shown.map(|(_, (step, value))| vec![step.to_string(), short(*value)]).collect();
         let columns = [(step, Column::Number), (parameter.path.as_str(), Column::Number)];

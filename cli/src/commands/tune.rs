@@ -6,6 +6,7 @@ use std::process::ExitCode;
 
 use agon_analysis::regression::{Fitted, RegressionError, regression};
 use agon_analysis::{Dataset, Run, TuneError, Tuned};
+use agon_arena::spec::Values;
 use agon_arena::spec::tune::{decimal, number};
 use agon_stats::pairs::Estimate;
 use clap::Args;
@@ -209,7 +210,7 @@ fn document(run: &Run, tuned: &Tuned) -> Document {
         });
     let steps = tuned.path.iter().enumerate().map(|(step, found)| StepJson {
         step,
-        candidates: found.candidates.iter().map(|values| values.numbers()).collect(),
+        candidates: found.candidates.iter().map(Values::numbers).collect(),
         score: found.score,
         values: found.after.clone(),
     });
