@@ -171,7 +171,7 @@ pub(super) fn trajectories(report: &Report) -> Option<Section> {
     let draw = |parameter: &Trajectory| {
         let points: Vec<(f64, f64)> =
             parameter.points.iter().map(|&(step, value)| (step as f64, value)).collect();
-        let line = Line { name: parameter.path.clone(), points, band: Vec::new(), fit: Vec::new() };
+        let line = Line { name: parameter.path.clone(), points, ..Line::default() };
         let x_axis = Axis { label: step, log: false, whole: true, mark: None };
         let y_axis =
             Axis { label: &parameter.path, log: parameter.log, whole: false, mark: Some(parameter.start) };
@@ -207,7 +207,7 @@ pub(super) fn posteriors(report: &Report) -> Option<Section> {
                 .iter()
                 .map(|&(value, _, low, high)| (value, 100.0 * low, 100.0 * high))
                 .collect(),
-            fit: Vec::new(),
+            ..Line::default()
         };
         let (least, most) = (
             parameter.posterior.first().map(|point| point.0),
@@ -217,9 +217,9 @@ pub(super) fn posteriors(report: &Report) -> Option<Section> {
         let tried = Line {
             name: "trials".to_string(),
             points: parameter.trials.iter().map(|&(value, score)| (value, 100.0 * score)).collect(),
-            band: Vec::new(),
             // Points with a curve are marks; the curve is an even score.
             fit: ends,
+            ..Line::default()
         };
         let x_axis =
             Axis { label: &parameter.path, log: parameter.log, whole: false, mark: Some(parameter.value) };
