@@ -6,6 +6,7 @@ mod binary;
 #[allow(dead_code, reason = "other tests use the rest")]
 mod processes;
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
@@ -281,7 +282,38 @@ fn monitors_are_answered() {
         assert!(page.contains(line), "{line} is not in {page}");
     }
     assert!(ask("/nowhere").unwrap().starts_with("HTTP/1.1 404"));
+    // What dashboards and autoscaling ask for is there, though nothing has happened yet.
+    let names = metrics_of(&page);
+    let deploy = Path::new(env!("CARGO_MANIFEST_DIR")).join("../deploy");
+    for file in ["monitoring/dashboards/agon.json", "kubernetes/components/autoscale/scaling.yaml"] {
+        let text = std::fs::read_to_string(deploy.join(file)).unwrap();
+        let asked: BTreeSet<&str> = text
+            .split(|letter: char| letter != '_' && !letter.is_alphanumeric())
+            .filter(|word| word.starts_with("agon_"))
+            .collect();
+        assert!(!asked.is_empty(), "{file} asks for nothing");
+        for name in asked {
+            assert!(names.contains(name), "{file} asks for {name}, and there are only {names:?}");
+        }
+    }
+    let health = |address: &str| agon(&["health", "--coordinator", address, "--json"]);
+    let told = health(&format!("http://{listen}"));
+    assert_eq!((told.code, told.out.contains("\"serves\":true")), (0, true), "{}", told.err);
+    let nobody = health(&format!("http://127.0.0.1:{}", processes::free_port()));
+    assert_eq!(nobody.code, 1, "{}", nobody.out);
+    assert!(nobody.err.contains("no coordinator answers"), "{}", nobody.err);
     let said = coordinator.said();
     let line: Value = serde_json::from_str(said.lines().next().unwrap()).unwrap();
     assert_eq!(line["level"].as_str(), Some("INFO"), "{said}");
+}
+
+/// The names that a page of metrics has lines of, now or once something has happened.
+fn metrics_of(page: &str) -> BTreeSet<String> {
+    let types = page.lines().filter_map(|line| line.strip_prefix("# TYPE ")?.split_once(' '));
+    let endings = |kind: &str| match kind {
+        "counter" => &["_total"][..],
+        "histogram" => &["_bucket", "_sum", "_count"],
+        _ => &[""],
+    };
+    types.flat_map(|(name, kind)| endings(kind).iter().map(move |ending| format!("{name}{ending}"))).collect()
 }

@@ -20,6 +20,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
 use agon_arena::known_answers;
+use agon_doors::Caller;
 use agon_proto::v1::{self, coordinator_message::Kind};
 use agon_proto::{Bout as LentBout, Lease as WireLease};
 use tokio::sync::{Notify, mpsc, watch};
@@ -59,6 +60,8 @@ const WINDOW_BYTES: u64 = 64 << 20;
 
 /// A worker that has been here.
 pub(crate) struct Worker {
+    /// Whose its name is: whoever said hello under it last.
+    caller: Caller,
     build: String,
     slots: u32,
     speed: f64,
@@ -335,6 +338,12 @@ impl State {
     /// The workers that are there.
     fn connected(&self) -> impl Iterator<Item = (&String, &Worker)> {
         self.workers.iter().filter(|(_, worker)| worker.out.is_some())
+    }
+
+    /// Whose a worker's name is, if not this caller's. A name is free once the credential of whoever had it counts no more.
+    fn owned_by_another(&self, worker: &str, caller: &Caller) -> Option<&Caller> {
+        let owner = self.workers.get(worker).map(|known| &known.caller)?;
+        (owner != caller && owner.is_known() && owner.is_valid()).then_some(owner)
     }
 
     /// Ends a lease that is held by this token; its bout waits for somebody else.

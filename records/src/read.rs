@@ -33,10 +33,10 @@ pub use results::{ResultBatch, Results, stream_results};
 #[non_exhaustive]
 pub enum ReadError {
     /// It is no Parquet, or it is damaged.
-    #[error("this is no Parquet file, or it is damaged: {0}")]
+    #[error("this is no Parquet file, or it is damaged ({0}); fetch or export it again")]
     Parquet(#[from] parquet::errors::ParquetError),
     /// It is damaged where batches are made of it.
-    #[error("the file is damaged: {0}")]
+    #[error("the file is damaged ({0}); fetch or export it again")]
     Arrow(#[from] arrow::error::ArrowError),
     /// Its pages are not those that were written.
     #[error("the file is damaged: its pages are not those that were written; fetch or export it again")]

@@ -239,8 +239,9 @@ impl Report {
         let Settings { replicas, seed, threads } = *settings;
         let asked = pruning::Settings { replicas: replicas.get(), seed, threads };
         let pruning = pruning::pruning(dataset, run, asked)?;
-        let survey =
-            survey::survey(dataset, run, &names, &mut |count| watch(&format!("{count} games or searches")))?;
+        let survey = survey::survey(dataset, run, &names, question, &mut |count| {
+            watch(&format!("{count} games or searches"));
+        })?;
         watch("boards");
         let mut moments = Vec::new();
         for place in &survey.turning_points {

@@ -177,7 +177,7 @@ pub(super) fn table(caption: &str, columns: &[(&str, Column)], rows: &[Vec<Strin
     };
     let rows: String = rows.iter().map(row).collect();
     format!(
-        "<div class=\"wide\" tabindex=\"0\"><table>\n<caption>{}</caption>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{rows}</tbody>\n</table></div>\n",
+        "<div class=\"wide\" tabindex=\"0\"><table>\n<caption><span>{}</span></caption>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{rows}</tbody>\n</table></div>\n",
         escape(caption)
     )
 }
