@@ -379,7 +379,9 @@ async fn store(hall: &Hall, bout: NewBout) -> Stored {
 
 /// Counts a bout that is durable, and ends a run that it decides.
 async fn count(hall: &Arc<Hall>, lease: &Lease, worker: &str, counted: Option<(&Summary, Digest)>) {
-    let Some(decision) = hall.committed(lease, worker, counted) else { return };
+    let decision = hall.committed(lease, worker, counted);
+    hall.pursue(&lease.run);
+    let Some(decision) = decision else { return };
     let decided = hall.store.set_state(lease.run.clone(), RunState::Decided, Some(decision.index)).await;
     match decided {
         Ok(()) => {

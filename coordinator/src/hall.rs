@@ -4,7 +4,7 @@
 //! standings, and sent out. What must survive is in the store before anybody is told.
 //!
 //! Here is the state and what changes it as a whole; [`sessions`] has workers that come and go, [`grants`] what they are
-//! lent, [`submissions`] what they bring, [`trust`] who is set aside, [`status`] what is shown, [`run`] one run.
+//! lent, [`submissions`] what they bring, [`trust`] who is set aside, [`tune`] what a tune plays next, [`status`] what is shown, [`run`] one run.
 
 mod grants;
 mod run;
@@ -12,6 +12,7 @@ mod sessions;
 mod status;
 mod submissions;
 mod trust;
+mod tune;
 
 use std::collections::{BTreeMap, HashSet};
 use std::hash::{BuildHasher as _, RandomState};
@@ -383,5 +384,6 @@ fn reference(key: &BoutKey, token: Token) -> v1::LeaseRef {
 fn lent(run: &str, bout: &Bout, token: Token) -> LentBout {
     let lease =
         WireLease { run: run.to_string(), bout: bout.index, epoch: token.epoch, sequence: token.sequence };
-    LentBout { lease, players: bout.players.clone(), opening: bout.opening.clone() }
+    let (players, opening, values) = (bout.players.clone(), bout.opening.clone(), bout.values.clone());
+    LentBout { lease, players, opening, values }
 }

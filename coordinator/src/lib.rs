@@ -1,11 +1,12 @@
 //! The coordinator: schedules bouts, lends them to workers, keeps what comes back, answers operators.
 //!
-//! [`schedule`], [`leases`], [`ledger`], [`checks`] and [`conduct`] are pure; [`store`] is the durable state; [`hall`] decides what follows from
+//! [`schedule`], [`course`], [`leases`], [`ledger`], [`checks`] and [`conduct`] are pure; [`store`] is the durable state; [`hall`] decides what follows from
 //! what; [`fleet`] and [`operator`] are the services; [`export`] writes the dataset. Deliberately not here: searching.
 //! Games that arrive are played again by the rules, and that is all.
 
 pub mod checks;
 pub mod conduct;
+pub mod course;
 pub mod data;
 pub mod export;
 pub mod fleet;
@@ -209,6 +210,7 @@ async fn take_up(hall: &Arc<Hall>, stored: StoredRun) -> Result<(), CoordinatorE
     let decided = run.decided;
     info!(run = id, bouts = run.ledger.done(), state = state.name(), "run taken up");
     hall.add_run(&id, run);
+    hall.pursue(&id);
     // A decision that was found but not stored before the end.
     if let (true, Some(bout)) = (state.is_open(), decided) {
         hall.store.set_state(id.clone(), RunState::Decided, Some(bout)).await?;

@@ -27,6 +27,12 @@ type Labels = Vec<(&'static str, String)>;
 const PATIENCE: Duration = Duration::from_secs(5);
 const LONGEST_REQUEST: usize = 8 << 10;
 
+/// What is counted by a label is there with 0 before it happens: from nothing to one is no rate.
+const OUTCOMES: [&str; 7] =
+    ["committed", "duplicate", "conflict", "stale", "refused", "failed", "not-wanted"];
+const ALARMS: [&str; 7] =
+    ["quarantined", "refused", "conflict", "disputed", "convicted", "departs", "failed"];
+
 /// Everything that is counted.
 pub struct Metrics {
     registry: Registry,
@@ -49,6 +55,7 @@ pub struct Metrics {
     quarantined: Gauge,
     throttled: Gauge,
     leases: Gauge,
+    pending: Gauge,
     checks: Gauge,
     waiting: Gauge,
     runs: Family<Labels, Gauge>,
@@ -79,6 +86,7 @@ impl Default for Metrics {
             quarantined: Gauge::default(),
             throttled: Gauge::default(),
             leases: Gauge::default(),
+            pending: Gauge::default(),
             checks: Gauge::default(),
             waiting: Gauge::default(),
             runs: Family::default(),
@@ -138,6 +146,11 @@ impl Default for Metrics {
             metrics.throttled.clone(),
         );
         registry.register("leases", "Bouts that are lent now", metrics.leases.clone());
+        registry.register(
+            "bouts_pending",
+            "Bouts of running runs that are not yet stored, lent or not",
+            metrics.pending.clone(),
+        );
         registry.register("checks_waiting", "Bouts that wait for a second worker", metrics.checks.clone());
         registry.register(
             "waiting",
@@ -145,6 +158,12 @@ impl Default for Metrics {
             metrics.waiting.clone(),
         );
         registry.register("runs", "Runs by their state", metrics.runs.clone());
+        for outcome in OUTCOMES {
+            let _ = metrics.submissions.get_or_create(&vec![("outcome", outcome.to_string())]);
+        }
+        for kind in ALARMS {
+            let _ = metrics.audits.get_or_create(&vec![("kind", kind.to_string())]);
+        }
         metrics
     }
 }
@@ -157,6 +176,7 @@ pub(crate) struct Levels {
     pub(crate) quarantined: i64,
     pub(crate) throttled: i64,
     pub(crate) leases: i64,
+    pub(crate) pending: i64,
     pub(crate) checks: i64,
     pub(crate) waiting: bool,
     pub(crate) runs: Vec<(&'static str, i64)>,
@@ -221,6 +241,7 @@ impl Metrics {
         self.quarantined.set(levels.quarantined);
         self.throttled.set(levels.throttled);
         self.leases.set(levels.leases);
+        self.pending.set(levels.pending);
         self.checks.set(levels.checks);
         self.waiting.set(i64::from(levels.waiting));
         for (state, count) in &levels.runs {

@@ -10,6 +10,9 @@ use super::{Moment, Question, Report, Thought, Told};
 use crate::figures::{fixed, signed};
 use crate::pruning::Interval;
 
+/// Names of more letters may be broken to fit.
+const LONG_NAME: usize = 16;
+
 const ELO: Axis<'_> = Axis { label: "Elo (the mean of all is 0)", log: false, whole: false, mark: Some(0.0) };
 
 /// What a sequential test has seen.
@@ -253,7 +256,7 @@ fn settled(traces: &[Trace]) -> String {
             name: trace.player.clone(),
             points: drawn.clone().map(|(bouts, elo)| (*bouts as f64, elo.value)).collect(),
             band: drawn.filter_map(band).collect(),
-            fit: Vec::new(),
+            ..Line::default()
         }
     };
     let lines: Vec<Line> = traces.iter().take(MOST_LINES).map(line).collect();
@@ -355,7 +358,7 @@ fn seats(game: &GameLine) -> String {
     game.players.iter().zip(&game.payoffs).map(seat).collect::<Vec<_>>().join(", ")
 }
 
-/// Who won, and against whom.
+/// The markup of who won, and against whom.
 fn outcome(game: &GameLine) -> String {
     let most = game.payoffs.iter().max();
     let seats = game.players.iter().zip(&game.payoffs);
@@ -368,7 +371,14 @@ fn outcome(game: &GameLine) -> String {
     };
     let (winners, losers) = (names(true), names(false));
     let verb = if winners.len() == 1 { "beats" } else { "beat" };
-    format!("{} {verb} {}", winners.join(" and "), losers.join(", "))
+    let marked = |names: &[&str]| names.iter().map(|name| unbroken(name)).collect::<Vec<_>>();
+    format!("{} {verb} {}", marked(&winners).join(" and "), marked(&losers).join(", "))
+}
+
+/// The markup of a name that no line breaks within, unless it is long.
+fn unbroken(name: &str) -> String {
+    let name = (name.chars().count(), escape(name));
+    if name.0 > LONG_NAME { name.1 } else { format!("<span class=\"name\">{}</span>", name.1) }
 }
 
 /// Boards of decisive moments.
@@ -406,9 +416,10 @@ fn moment(moment: &Moment) -> String {
         thought(after),
         fixed(*steps, 1)
     );
+    let long = plies.iter().any(|thought| thought.player.as_ref().is_some_and(|name| name.len() > LONG_NAME));
     let columns = [
         ("ply", Column::Number),
-        ("player", Column::Words),
+        ("player", if long { Column::Words } else { Column::Word }),
         ("move", Column::Word),
         ("thought", Column::Words),
     ];
@@ -430,7 +441,7 @@ fn moment(moment: &Moment) -> String {
     format!(
         "<article>\n<h3>Game {}: {}</h3>\n{}<pre>{}</pre>\n{}</article>\n",
         escape(&place(game)),
-        escape(&outcome(game)),
+        outcome(game),
         paragraph(&told),
         escape(board),
         table("What was played, and what was thought", &columns, &rows)

@@ -134,6 +134,7 @@ impl Rogue {
                 build: "rogue",
                 started: 1_700_000_000_000_000,
                 speed_factor: 1.0,
+                settings: &[],
             };
             rows.add_game(&head, &record).unwrap();
         }

@@ -37,8 +37,7 @@ impl Hall {
         for held in hello.held.iter().filter(|_| trusted) {
             let (key, token) = key_of(held);
             let Some(run) = state.runs.get_mut(&key.run) else { continue };
-            let wanted =
-                run.state.is_open() && key.bout < run.ledger.total() && !run.ledger.is_done(key.bout);
+            let wanted = run.state.is_open() && run.ledger.is_open(key.bout) && !run.ledger.is_done(key.bout);
             if !(wanted || state.checks.has(&key)) {
                 continue;
             }

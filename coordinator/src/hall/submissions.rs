@@ -148,8 +148,9 @@ impl Hall {
         let repeatable = run.spec.is_repeatable();
         let decision = match counted {
             Some((summary, _)) => run.add(key.bout, worker, summary),
-            None => run.standings.add_failed(key.bout),
+            None => run.add_failed(key.bout),
         };
+        let more = run.open();
         let departing = run.look();
         if let Some((summary, digest)) = counted {
             for name in &blamed {
@@ -177,6 +178,9 @@ impl Hall {
                 self.note("departs", &worker, Some(&key), &reason);
                 state.checks.suspect(&worker);
             }
+        }
+        if more {
+            self.grant_all(state);
         }
         drop(guard);
         self.export.notify_one();

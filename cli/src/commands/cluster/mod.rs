@@ -6,6 +6,7 @@ pub mod check;
 pub mod client;
 pub mod config;
 pub mod coordinator;
+pub mod health;
 pub mod list;
 mod live;
 pub mod run;
@@ -43,19 +44,23 @@ pub fn block_on(future: impl Future<Output = Outcome>) -> Outcome {
     outcome
 }
 
-/// Ready when the process is asked to stop.
-async fn stop_signal() {
+/// Ready when the process is asked to stop, from this call on, however late it is first waited for: the first process of a
+/// container is not ended by a signal that nobody listens to, and a service has much to do before it waits.
+fn stop_signal() -> impl Future<Output = ()> + Send + 'static {
     #[cfg(unix)]
     {
         use tokio::signal::unix::{SignalKind, signal};
-        let Ok(mut terminate) = signal(SignalKind::terminate()) else { return };
-        tokio::select! {
-            _ = terminate.recv() => {}
-            _ = tokio::signal::ctrl_c() => {}
+        let signals = (signal(SignalKind::terminate()), signal(SignalKind::interrupt()));
+        async move {
+            let (Ok(mut terminate), Ok(mut interrupt)) = signals else { return };
+            tokio::select! {
+                _ = terminate.recv() => {}
+                _ = interrupt.recv() => {}
+            }
         }
     }
     #[cfg(not(unix))]
-    {
+    async {
         let _ = tokio::signal::ctrl_c().await;
     }
 }

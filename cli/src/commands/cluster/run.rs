@@ -18,7 +18,7 @@ use tokio::sync::watch;
 use super::client::{Operator, client, told};
 use super::live::Live;
 use super::spec_file::SpecFile;
-use super::status::{RunJson, progress_line, sprt_line, state_name, write_standings};
+use super::status::{RunJson, progress_line, sprt_line, state_name, tune_lines, write_standings};
 use super::{LogForm, block_on, start_log, stop_signal};
 use crate::fail::{Outcome, WrongCall};
 use crate::number::whole;
@@ -98,9 +98,10 @@ impl Run {
         let request = v1::WatchRunRequest { run: id.clone() };
         let mut stream = operator.watch_run(request).await.map_err(|status| told(&status))?.into_inner();
         let mut last = status;
+        let mut enough = std::pin::pin!(stop_signal());
         let interrupted = loop {
             tokio::select! {
-                () = stop_signal() => break true,
+                () = &mut enough => break true,
                 message = stream.message() => match message.map_err(|status| told(&status))? {
                     Some(status) => {
                         live.show(&status);
@@ -133,12 +134,19 @@ impl Run {
             writeln!(out, "{} ({}): {}", status.run, status.game, state_name(status))?;
             writeln!(out, "{}", progress_line(status))?;
             writeln!(out)?;
+            if let Some(tune) = &status.tune {
+                writeln!(out, "{}\n", tune_lines(tune))?;
+            }
             write_standings(status, usize::MAX, &mut out)?;
             if let Some(sprt) = &status.sprt {
                 writeln!(out, "\n{}", sprt_line(sprt))?;
             }
             if status.abandoned > 0 {
                 writeln!(out, "\n{} bouts were given up under way and played again", status.abandoned)?;
+            }
+            if status.tune.is_some() {
+                let data = self.data.display();
+                writeln!(out, "\nPath and player: agon tune {} --data {data}", status.run)?;
             }
             let table = if status.games > 0 { "moves" } else { "probes" };
             writeln!(out, "\nEvery search is in {}/{table}/run={}", self.data.display(), status.run)?;
