@@ -3,7 +3,7 @@
 //! One file without scripts, pictures or addresses. Texts go through `escape` on their way in, and nowhere else.
 
 use super::markup::{escape, heading};
-use super::{Question, Report, Told, searches, sections};
+use super::{Question, Report, Told, searches, sections, tuning};
 use crate::figures::{rate, utc};
 
 const STYLE: &str = include_str!("style.css");
@@ -23,6 +23,9 @@ pub(super) struct Section {
 /// The whole page.
 pub(super) fn page(report: &Report) -> String {
     let sections: Vec<Section> = [
+        tuning::validation(report),
+        tuning::trajectories(report),
+        tuning::posteriors(report),
         sections::test(report),
         sections::ratings(report),
         sections::crosstable(report),
@@ -68,6 +71,7 @@ fn first_screen(report: &Report) -> String {
         Question::Tournament => "Tournament",
         Question::Test => "Sequential test",
         Question::Probe => "Probe",
+        Question::Tune => "Tune",
     };
     let remarks: String = report.remarks.iter().map(|remark| paragraph(remark)).collect();
     format!(

@@ -3,7 +3,7 @@
 //! Every sentence is a function of the report. What is not known is said to be so.
 
 use super::standing::{Rated, Ratings, Test};
-use super::{Question, Report, Told};
+use super::{Question, Report, Told, tuning};
 use crate::figures::{fixed, signed};
 use crate::pruning::Ratio;
 
@@ -19,6 +19,10 @@ pub(super) fn answer(report: &Report) -> (String, Vec<String>) {
         Question::Test => match &report.test {
             Some(test) => verdict(test),
             None => ("The test has no results yet.".to_string(), Vec::new()),
+        },
+        Question::Tune => match &report.tuning {
+            Some(tuning) => tuning::answer(tuning),
+            None => ("The tune has no results yet.".to_string(), Vec::new()),
         },
         Question::Tournament => match &report.ratings {
             Told::There(ratings) => strongest(ratings, games(report)),

@@ -24,4 +24,5 @@ pub mod search;
 pub mod show;
 pub mod sprt;
 pub mod sql;
+pub mod tune;
 pub mod verify;
