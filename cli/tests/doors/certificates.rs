@@ -6,7 +6,7 @@ use agon_doors::authority::{Authority, Validity};
 
 use crate::binary::agon;
 use crate::house::{House, fails, valid};
-use crate::processes::{Cluster, until};
+use crate::processes::{Cluster, Process, until};
 
 #[test]
 fn without_a_certificate_that_counts_nobody_comes_in() {
@@ -65,6 +65,22 @@ fn tls_to_a_port_without_it_is_told_so() {
     fails("https:// to a port without TLS", &answer, 1, "does not speak TLS; say http:// and not https://");
 }
 
+/// A worker reads its files at every attempt: one whose certificate has expired comes in by itself once it is renewed.
+#[test]
+fn a_worker_whose_certificate_is_renewed_comes_in() {
+    let house = House::open(&[]);
+    house.keep(&house.authority.client("w", Validity::expired()).unwrap(), "w");
+    let client = house.flags(Some("plays"), Some("w"));
+    let flags: Vec<&str> = client.iter().map(String::as_str).collect();
+    let address = house.cluster.address();
+    let call = ["worker", "--coordinator", &address, "--name", "w", "--slots", "1"];
+    let log = house.folder().join("worker.log");
+    let worker = Process::start_logged(&[&call[..], &flags].concat(), log);
+    until("it is told why", || worker.said().contains("our certificate has expired").then_some(()));
+    house.keep(&house.authority.client("w", valid()).unwrap(), "w");
+    house.cluster.until_run("the run is done", |run| run["state"] == "done");
+}
+
 /// Certificates are exchanged under a coordinator that runs; whoever is inside stays.
 #[test]
 fn certificates_are_read_again_and_sessions_go_on() {
@@ -74,7 +90,7 @@ fn certificates_are_read_again_and_sessions_go_on() {
     let address = house.cluster.address();
     let call = ["worker", "--coordinator", &address, "--name", "steady", "--slots", "1"];
     let log = house.folder().join("worker.log");
-    let worker = crate::processes::Process::start_logged(&[&call[..], &flags].concat(), log);
+    let worker = Process::start_logged(&[&call[..], &flags].concat(), log);
     until("the worker is there", || {
         house.cluster.worker_status("steady")["connected"].as_bool().filter(|there| *there)
     });

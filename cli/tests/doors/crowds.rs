@@ -9,7 +9,7 @@ use agon_proto::v1::ListRunsRequest;
 use agon_proto::v1::operator_client::OperatorClient;
 
 use crate::house::House;
-use crate::processes::until;
+use crate::processes::{Process, until};
 
 fn socket(house: &House) -> TcpStream {
     let address: SocketAddr = house.cluster.address().trim_start_matches("https://").parse().unwrap();
@@ -34,10 +34,7 @@ fn a_flood_of_strangers_pushes_itself_out() {
     let flags: Vec<&str> = client.iter().map(String::as_str).collect();
     let address = house.cluster.address();
     let call = ["worker", "--coordinator", &address, "--name", "steady", "--slots", "1"];
-    let worker = crate::processes::Process::start_logged(
-        &[&call[..], &flags].concat(),
-        house.folder().join("worker.log"),
-    );
+    let worker = Process::start_logged(&[&call[..], &flags].concat(), house.folder().join("worker.log"));
     house.cluster.until_run("the run is done", |run| run["state"] == "done");
     let before = house.state();
     let mut strangers = Vec::new();

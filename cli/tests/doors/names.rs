@@ -43,12 +43,14 @@ fn nobody_acts_in_the_name_of_another() {
         println!("{what} | {:?}: {}", status.code(), status.message());
     }
 
+    assert_eq!(house.state(), before);
+
     // Its bout given back, and kept from expiring; nobody answers, and nothing happens.
     thief.give_back(std::slice::from_ref(&bout.lease));
     let progress = Progress { lease: bout.lease.clone(), started: true, game: 0, ply: 9, pulse: 9 };
     thief.heartbeat(0, vec![progress]);
-    until("the heartbeat was heard", || Rogue::with(&house.dialer("thief"), "thief").ok().map(drop));
-    assert_eq!(house.state(), before);
+    let other = thief.take();
+    assert_ne!(other.lease.bout, bout.lease.bout, "what was given back by another is still lent");
 
     let answer = honest.submit_one(messages);
     assert_eq!(answer.outcome(), Outcome::Committed, "{}", answer.reason);

@@ -59,9 +59,9 @@ impl Address {
         Ok(dialer.with(|endpoint| endpoint.connect_timeout(Duration::from_secs(5))))
     }
 
-    /// What operators' commands speak with.
+    /// An operator's connection.
     pub async fn connect(self) -> anyhow::Result<Operator> {
-        Ok(client(self.connection().await?))
+        self.connection().await.map(client)
     }
 
     /// A connection.
