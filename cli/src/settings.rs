@@ -10,7 +10,6 @@ use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
 use agon_games::setup::suggestion;
-use anyhow::Context as _;
 use toml::de::{DeTable, DeValue};
 
 use crate::fail::WrongCall;
@@ -136,8 +135,9 @@ impl Layers {
         let file = match &path {
             None => BTreeMap::new(),
             Some(path) => {
-                let text = std::fs::read_to_string(path)
-                    .with_context(|| format!("the configuration {} cannot be read", path.display()))?;
+                let text = std::fs::read_to_string(path).map_err(|error| {
+                    WrongCall(format!("the configuration {} cannot be read: {error}", path.display()))
+                })?;
                 read(&text)
                     .map_err(|(line, reason)| WrongCall(format!("{}:{line}: {reason}", path.display())))?
             }

@@ -3,8 +3,8 @@
 //! Services bring what happened in; what follows from it is decided here, by the ledger, the lease book and the
 //! standings, and sent out. What must survive is in the store before anybody is told.
 //!
-//! Here is the state and what changes it as a whole; [`sessions`] has workers that come and go, [`grants`] what they are
-//! lent, [`submissions`] what they bring, [`trust`] who is set aside, [`tune`] what a tune plays next, [`status`] what is shown, [`run`] one run.
+//! Here is the state and what changes it as a whole; `sessions` has workers that come and go, `grants` what they are
+//! lent, `submissions` what they bring, `trust` who is set aside, `tune` what a tune plays next, `status` what is shown, `run` one run.
 
 mod grants;
 mod run;
