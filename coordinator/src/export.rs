@@ -4,23 +4,21 @@
 //! so that doing it again after a crash changes nothing. A bout's moves are published before its games: whoever sees a
 //! game sees its moves.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use agon_arena::Spec;
 use agon_proto::{Assembler, Lease, v1};
-use agon_records::{BoutRows, GameRow, Table};
-use bytes::Bytes;
-use object_store::path::Path;
-use object_store::{ObjectStore, ObjectStoreExt as _, PutMode, PutOptions};
+use agon_records::{BoutRows, Table};
 use prost::Message as _;
 use serde_json::json;
 use tracing::{info, warn};
 
+use crate::dataset::part_name;
 use crate::hall::{Hall, Obstacle};
 use crate::leases::BoutKey;
+use crate::owner::OwnerError;
+use crate::place::PlaceError;
 use crate::standings::{Summary, seal};
 use crate::store::{BoutSummary, RunState, StoreError, StoredCell};
 
@@ -37,6 +35,12 @@ pub enum ExportError {
     /// The place of the dataset.
     #[error("the dataset cannot be written: {0}")]
     Place(#[from] object_store::Error),
+    /// Its address.
+    #[error(transparent)]
+    Address(#[from] PlaceError),
+    /// Whose it is.
+    #[error(transparent)]
+    Owner(#[from] OwnerError),
     /// The local disk.
     #[error("the dataset cannot be written: {0}")]
     Disk(#[from] std::io::Error),
@@ -59,123 +63,6 @@ pub enum ExportError {
     /// A part that does not read back.
     #[error("a part does not read back: {0}")]
     Read(#[from] agon_records::ReadError),
-}
-
-/// Where the dataset lies.
-pub struct Dataset {
-    store: Arc<dyn ObjectStore>,
-    /// The folder, where it is a local one: what is put there is also synced.
-    folder: Option<PathBuf>,
-}
-
-impl Dataset {
-    /// A local folder, which must exist.
-    pub fn local(folder: PathBuf) -> Result<Dataset, ExportError> {
-        let store = object_store::local::LocalFileSystem::new_with_prefix(&folder)?;
-        Ok(Dataset { store: Arc::new(store), folder: Some(folder) })
-    }
-
-    /// Puts a part that has never been there, or is there already with the same bytes.
-    async fn put_once(&self, name: &str, bytes: Vec<u8>) -> Result<(), ExportError> {
-        let path = Path::from(name);
-        let options = PutOptions::from(PutMode::Create);
-        match self.store.put_opts(&path, bytes.clone().into(), options).await {
-            Ok(_) => {}
-            Err(object_store::Error::AlreadyExists { .. }) => {
-                let known = self.store.get(&path).await?.bytes().await?;
-                if known != bytes {
-                    return Err(ExportError::Occupied(name.to_string()));
-                }
-            }
-            Err(error) => return Err(error.into()),
-        }
-        self.sync(name)
-    }
-
-    /// Puts something that changes.
-    async fn put(&self, name: &str, bytes: Vec<u8>) -> Result<(), ExportError> {
-        self.store.put(&Path::from(name), bytes.into()).await?;
-        self.sync(name)
-    }
-
-    /// The content digest of a bout that has left for the dataset, if it is there.
-    pub async fn content(&self, run: &str, bout: u64) -> Result<Option<[u8; 32]>, ExportError> {
-        let mut rows = BoutRows::default();
-        if let Some(bytes) = self.part_with(Table::Probes, run, bout).await? {
-            rows.probes = agon_records::read_probes(bytes)?;
-            rows.probes.retain(|row| row.decision.bout == bout);
-        }
-        if let Some(bytes) = self.part_with(Table::Games, run, bout).await? {
-            rows.games = agon_records::read_games(bytes)?;
-            rows.games.retain(|row| row.bout == bout);
-        }
-        if let Some(bytes) = self.part_with(Table::Moves, run, bout).await? {
-            rows.moves = agon_records::read_moves(bytes)?;
-            rows.moves.retain(|row| row.bout == bout);
-        }
-        let found = !(rows.games.is_empty() && rows.probes.is_empty());
-        Ok(found.then(|| agon_records::content_digest(&rows)))
-    }
-
-    /// The names and bouts of the parts of a run.
-    async fn parts(&self, table: Table, run: &str) -> Result<Vec<(Path, u64, u64)>, ExportError> {
-        let folder = Path::from(format!("{}/run={run}", table.name()));
-        let listed = self.store.list_with_delimiter(Some(&folder)).await?;
-        let part = |place: Path| {
-            let name = place.filename()?.strip_prefix("part-")?.strip_suffix(".parquet")?;
-            let (first, last) = name.split_once('-')?;
-            Some((place.clone(), first.parse().ok()?, last.parse().ok()?))
-        };
-        Ok(listed.objects.into_iter().filter_map(|object| part(object.location)).collect())
-    }
-
-    /// The part that a bout must be in.
-    async fn part_with(&self, table: Table, run: &str, bout: u64) -> Result<Option<Bytes>, ExportError> {
-        let parts = self.parts(table, run).await?;
-        match parts.into_iter().find(|(_, first, last)| (*first..=*last).contains(&bout)) {
-            Some((place, ..)) => Ok(Some(self.store.get(&place).await?.bytes().await?)),
-            None => Ok(None),
-        }
-    }
-
-    /// Every exported bout of a run that `wanted` says of its first game, with what the standings know of it.
-    pub(crate) async fn bouts(
-        &self,
-        spec: &Spec,
-        run: &str,
-        wanted: impl Fn(&GameRow) -> bool,
-    ) -> Result<Vec<(u64, Summary)>, ExportError> {
-        let mut found = Vec::new();
-        for (place, first, last) in self.parts(Table::Games, run).await? {
-            let games = agon_records::read_games(self.store.get(&place).await?.bytes().await?)?;
-            let mut bouts: BTreeSet<u64> = BTreeSet::new();
-            bouts.extend(games.iter().filter(|row| wanted(row)).map(|row| row.bout));
-            if bouts.is_empty() {
-                continue;
-            }
-            let moves = Path::from(part_name(Table::Moves, run, first, last));
-            let moves = agon_records::read_moves(self.store.get(&moves).await?.bytes().await?)?;
-            let chosen = BoutRows::by_bout(games, moves, []).into_iter();
-            let chosen = chosen.filter(|(bout, _)| bouts.contains(bout));
-            found.extend(chosen.map(|(bout, rows)| (bout, Summary::new(spec, &rows))));
-        }
-        Ok(found)
-    }
-
-    /// Waits until a local file and its name are on disk.
-    fn sync(&self, name: &str) -> Result<(), ExportError> {
-        if let Some(folder) = &self.folder {
-            let file = folder.join(name);
-            std::fs::File::open(&file)?.sync_all()?;
-            for above in file.ancestors().skip(1) {
-                std::fs::File::open(above)?.sync_all()?;
-                if above == folder {
-                    break;
-                }
-            }
-        }
-        Ok(())
-    }
 }
 
 /// Writes parts as bouts are committed, for as long as the coordinator lives.
@@ -266,6 +153,7 @@ async fn write_part(hall: &Hall, id: &str, first: u64, last: u64) -> Result<(), 
     let started = Instant::now();
     let bouts = hall.store.summaries(id.to_string(), first, last).await?;
     let rows = rows_of(hall, id, &bouts).await?;
+    hall.dataset.is_ours().await?;
     let name = |table: Table| part_name(table, id, first, last);
     if !rows.probes.is_empty() {
         hall.dataset.put_once(&name(Table::Probes), agon_records::write_probes(&rows.probes)?).await?;
@@ -277,10 +165,6 @@ async fn write_part(hall: &Hall, id: &str, first: u64, last: u64) -> Result<(), 
     mark_exported(hall, id, last + 1, &bouts).await?;
     hall.metrics.part_written(started);
     Ok(())
-}
-
-fn part_name(table: Table, run: &str, first: u64, last: u64) -> String {
-    format!("{}/run={run}/part-{first:010}-{last:010}.parquet", table.name())
 }
 
 /// Lets bouts leave the state for the dataset: only what is counted of them stays.
@@ -412,6 +296,7 @@ pub(crate) async fn write_run(hall: &Hall, id: &str) -> Result<(), ExportError> 
     });
     if let Some(told) = told {
         let text = serde_json::to_string_pretty(&told).expect("a run is plain data");
+        hall.dataset.is_ours().await?;
         hall.dataset.put(&format!("runs/{id}.json"), (text + "\n").into_bytes()).await?;
     }
     Ok(())

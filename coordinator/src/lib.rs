@@ -1,12 +1,13 @@
 //! The coordinator: schedules bouts, lends them to workers, keeps what comes back, answers operators.
 //!
 //! [`schedule`], [`leases`], [`ledger`], [`checks`] and [`conduct`] are pure; [`store`] is the durable state; [`hall`] decides what follows from
-//! what; [`fleet`] and [`operator`] are the services; [`export`] writes the dataset. Deliberately not here: searching.
+//! what; [`fleet`] and [`operator`] are the services; [`export`] writes the [`dataset`] to its [`place`], whose one [`owner`] it is. Deliberately not here: searching.
 //! Games that arrive are played again by the rules, and that is all.
 
 pub mod checks;
 pub mod conduct;
 pub mod data;
+pub mod dataset;
 pub mod export;
 pub mod fleet;
 pub mod hall;
@@ -14,6 +15,8 @@ pub mod leases;
 pub mod ledger;
 pub mod metrics;
 pub mod operator;
+pub mod owner;
+pub mod place;
 pub mod schedule;
 pub mod standings;
 pub mod store;
@@ -31,18 +34,27 @@ use tokio_stream::wrappers::TcpListenerStream;
 use tonic::transport::Server;
 use tracing::{info, warn};
 
-use crate::data::{DataError, DataFolder, STATE};
-use crate::export::{Dataset, ExportError, export};
+use crate::data::{DataError, DataFolder, Purpose, STATE};
+use crate::dataset::Dataset;
+use crate::export::{ExportError, export};
 use crate::hall::{Hall, Remembered, Run, Timing};
+use crate::place::Place;
 use crate::schedule::Schedule;
 use crate::standings::Summary;
 use crate::store::{RunState, Store, StoreError, StoredRun};
 
+/// Where the state of a dataset in an object store lies, if nobody says.
+pub const STATE_FOLDER: &str = "agon-state";
+
 /// How a coordinator is set up.
 #[derive(Debug)]
 pub struct Config {
-    /// Where state and dataset lie.
-    pub data: PathBuf,
+    /// Where the dataset lies, and in a folder the state too.
+    pub data: Place,
+    /// Where the state lies, if the dataset is in an object store.
+    pub state: PathBuf,
+    /// Whether the operator says that nobody else works with state and dataset, whatever they say themselves.
+    pub take_over: bool,
     /// Heartbeats and leases.
     pub timing: Timing,
     /// How many bouts a full part of the dataset has.
@@ -52,9 +64,16 @@ pub struct Config {
 }
 
 impl Config {
-    /// The usual settings over a data folder.
-    pub fn new(data: PathBuf) -> Config {
-        Config { data, timing: Timing::default(), part_bouts: 500, metrics: None }
+    /// The usual settings over a place.
+    pub fn new(data: impl Into<Place>) -> Config {
+        Config {
+            data: data.into(),
+            state: PathBuf::from(STATE_FOLDER),
+            take_over: false,
+            timing: Timing::default(),
+            part_bouts: 500,
+            metrics: None,
+        }
     }
 }
 
@@ -104,13 +123,15 @@ async fn serve(
     listener: TcpListener,
     shutdown: Eventually<()>,
 ) -> Result<(), CoordinatorError> {
-    let folder = DataFolder::open(&config.data)?;
+    let folder = match &config.data {
+        Place::Folder(folder) => DataFolder::open(folder, Purpose::Data, config.take_over)?,
+        Place::Store(_) => DataFolder::open(&config.state, Purpose::State, config.take_over)?,
+    };
     let store = Store::open(&folder.folder.join(STATE))?;
-    let epoch = store.next_epoch().await?;
+    let (dataset, epoch) = Dataset::open(&config.data, &store, config.take_over).await?;
     let stored = store.runs().await?;
     let under_way = epoch > 1 && stored.iter().any(|run| run.state.is_open());
-    let data = folder.folder.display().to_string();
-    let dataset = Dataset::local(folder.folder.clone())?;
+    let data = config.data.to_string();
     let quarantine = store.quarantined().await?.into_iter().collect();
     let timing = config.timing.clone();
     let hall = Hall::new(store, dataset, timing, epoch, data, under_way, quarantine);
@@ -131,7 +152,7 @@ async fn serve(
     let operators = v1::operator_server::OperatorServer::new(operator::Operator::new(Arc::clone(&hall)))
         .max_decoding_message_size(agon_proto::limits::MAX_MESSAGE_BYTES);
     if let Ok(address) = listener.local_addr() {
-        info!(%address, epoch, data = %config.data.display(), "the coordinator listens");
+        info!(%address, epoch, data = %config.data, "the coordinator listens");
     }
     let monitored = config.metrics.map(|monitor| tokio::spawn(metrics::serve(Arc::clone(&hall), monitor)));
     hall.metrics.set_ready(true);

@@ -1,0 +1,182 @@
+//! The dataset as its one writer sees it: parts that are put once, descriptions that change, and what is read back.
+//!
+//! A folder and an object store are one interface. What a put says is believed when it says that it worked; whenever it
+//! says anything else, or nothing, what is there decides. Nothing is ever deleted.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use agon_arena::Spec;
+use agon_records::{BoutRows, GameRow, Table};
+use bytes::Bytes;
+use object_store::path::Path;
+use object_store::{ObjectStore, ObjectStoreExt as _, PutMode, PutOptions};
+
+use crate::export::ExportError;
+use crate::owner::{self, Held};
+use crate::place::Place;
+use crate::standings::Summary;
+use crate::store::Store;
+
+/// Where the dataset lies.
+pub struct Dataset {
+    store: Arc<dyn ObjectStore>,
+    hold: Hold,
+}
+
+/// What keeps others away.
+enum Hold {
+    /// The lock on a folder. What is put there is also synced.
+    Folder(PathBuf),
+    /// The owner's object in a store.
+    Prefix(Held),
+}
+
+impl Dataset {
+    /// Opens the place of a dataset for the state that it belongs to, and begins the state's next life, whose number is
+    /// the answer beside it. `take_over` is the operator's word that nobody else works with either.
+    pub async fn open(place: &Place, state: &Store, take_over: bool) -> Result<(Dataset, u64), ExportError> {
+        match place {
+            Place::Folder(folder) => {
+                let store = object_store::local::LocalFileSystem::new_with_prefix(folder)?;
+                let epoch = state.next_epoch(0).await?;
+                Ok((Dataset { store: Arc::new(store), hold: Hold::Folder(folder.clone()) }, epoch))
+            }
+            Place::Store(address) => Dataset::claim(address.open()?, state, take_over).await,
+        }
+    }
+
+    /// Claims a prefix of an object store.
+    async fn claim(
+        store: Arc<dyn ObjectStore>,
+        state: &Store,
+        take_over: bool,
+    ) -> Result<(Dataset, u64), ExportError> {
+        let identity = state.identity().await?;
+        let found = owner::find(Arc::clone(&store)).await?;
+        let above = found.judge(&identity, take_over)?;
+        let epoch = state.next_epoch(above).await?;
+        owner::try_conditions(&store, &format!("{}-{epoch}", identity.id)).await?;
+        let held = found.take(&identity.id, epoch).await?;
+        Ok((Dataset { store, hold: Hold::Prefix(held) }, epoch))
+    }
+
+    /// Fails where somebody else has taken the dataset over.
+    pub(crate) async fn is_ours(&self) -> Result<(), ExportError> {
+        match &self.hold {
+            Hold::Folder(_) => Ok(()),
+            Hold::Prefix(held) => Ok(held.check().await?),
+        }
+    }
+
+    /// Puts a part that has never been there, or is there already with the same bytes.
+    pub(crate) async fn put_once(&self, name: &str, bytes: Vec<u8>) -> Result<(), ExportError> {
+        let path = Path::from(name);
+        let bytes = Bytes::from(bytes);
+        let options = PutOptions::from(PutMode::Create);
+        if let Err(error) = self.store.put_opts(&path, bytes.clone().into(), options).await {
+            match self.read(&path).await {
+                Ok(known) if known == bytes => {}
+                Ok(_) => return Err(ExportError::Occupied(name.to_string())),
+                Err(_) => return Err(error.into()),
+            }
+        }
+        self.sync(name)
+    }
+
+    /// The bytes of an object.
+    async fn read(&self, path: &Path) -> Result<Bytes, ExportError> {
+        Ok(self.store.get(path).await?.bytes().await?)
+    }
+
+    /// Puts something that changes.
+    pub(crate) async fn put(&self, name: &str, bytes: Vec<u8>) -> Result<(), ExportError> {
+        self.store.put(&Path::from(name), bytes.into()).await?;
+        self.sync(name)
+    }
+
+    /// The content digest of a bout that has left for the dataset, if it is there.
+    pub async fn content(&self, run: &str, bout: u64) -> Result<Option<[u8; 32]>, ExportError> {
+        let mut rows = BoutRows::default();
+        if let Some(bytes) = self.part_with(Table::Probes, run, bout).await? {
+            rows.probes = agon_records::read_probes(bytes)?;
+            rows.probes.retain(|row| row.decision.bout == bout);
+        }
+        if let Some(bytes) = self.part_with(Table::Games, run, bout).await? {
+            rows.games = agon_records::read_games(bytes)?;
+            rows.games.retain(|row| row.bout == bout);
+        }
+        if let Some(bytes) = self.part_with(Table::Moves, run, bout).await? {
+            rows.moves = agon_records::read_moves(bytes)?;
+            rows.moves.retain(|row| row.bout == bout);
+        }
+        let found = !(rows.games.is_empty() && rows.probes.is_empty());
+        Ok(found.then(|| agon_records::content_digest(&rows)))
+    }
+
+    /// The names and bouts of the parts of a run.
+    async fn parts(&self, table: Table, run: &str) -> Result<Vec<(Path, u64, u64)>, ExportError> {
+        let folder = Path::from(format!("{}/run={run}", table.name()));
+        let listed = self.store.list_with_delimiter(Some(&folder)).await?;
+        let part = |place: Path| {
+            let name = place.filename()?.strip_prefix("part-")?.strip_suffix(".parquet")?;
+            let (first, last) = name.split_once('-')?;
+            Some((place.clone(), first.parse().ok()?, last.parse().ok()?))
+        };
+        Ok(listed.objects.into_iter().filter_map(|object| part(object.location)).collect())
+    }
+
+    /// The part that a bout must be in.
+    async fn part_with(&self, table: Table, run: &str, bout: u64) -> Result<Option<Bytes>, ExportError> {
+        let parts = self.parts(table, run).await?;
+        match parts.into_iter().find(|(_, first, last)| (*first..=*last).contains(&bout)) {
+            Some((place, ..)) => Ok(Some(self.read(&place).await?)),
+            None => Ok(None),
+        }
+    }
+
+    /// Every exported bout of a run that `wanted` says of its first game, with what the standings know of it.
+    pub(crate) async fn bouts(
+        &self,
+        spec: &Spec,
+        run: &str,
+        wanted: impl Fn(&GameRow) -> bool,
+    ) -> Result<Vec<(u64, Summary)>, ExportError> {
+        let mut found = Vec::new();
+        for (place, first, last) in self.parts(Table::Games, run).await? {
+            let games = agon_records::read_games(self.read(&place).await?)?;
+            let mut bouts: BTreeSet<u64> = BTreeSet::new();
+            bouts.extend(games.iter().filter(|row| wanted(row)).map(|row| row.bout));
+            if bouts.is_empty() {
+                continue;
+            }
+            let moves = Path::from(part_name(Table::Moves, run, first, last));
+            let moves = agon_records::read_moves(self.read(&moves).await?)?;
+            let chosen = BoutRows::by_bout(games, moves, []).into_iter();
+            let chosen = chosen.filter(|(bout, _)| bouts.contains(bout));
+            found.extend(chosen.map(|(bout, rows)| (bout, Summary::new(spec, &rows))));
+        }
+        Ok(found)
+    }
+
+    /// Waits until a local file and its name are on disk.
+    fn sync(&self, name: &str) -> Result<(), ExportError> {
+        if let Hold::Folder(folder) = &self.hold {
+            let file = folder.join(name);
+            std::fs::File::open(&file)?.sync_all()?;
+            for above in file.ancestors().skip(1) {
+                std::fs::File::open(above)?.sync_all()?;
+                if above == folder {
+                    break;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The name of a part within the dataset.
+pub(crate) fn part_name(table: Table, run: &str, first: u64, last: u64) -> String {
+    format!("{}/run={run}/part-{first:010}-{last:010}.parquet", table.name())
+}
