@@ -17,6 +17,7 @@ pub mod replay;
 pub mod report;
 pub mod results;
 pub mod scan;
+mod shelf;
 mod spans;
 pub mod verify;
 mod whole;

@@ -83,13 +83,17 @@ enum Command {
     Drain(commands::cluster::workers::OneWorker),
     /// Read what was written down about workers and runs
     Audit(commands::cluster::audit::Audit),
+    /// Copy the state of a coordinator while it works
+    Backup(commands::cluster::backup::Backup),
+    /// Put a copy of a coordinator's state back
+    Restore(commands::cluster::backup::Restore),
     /// Say how the players of a run search and prune
     Pruning(commands::pruning::PruningOfRun),
     /// List the games of a run, show one, or write them for other programs
     Games(commands::games::Games),
     /// Make one page of a run: the answer, charts, games, how to repeat it
     Report(commands::report::Report),
-    /// Check a dataset: every bout once, every game complete and legal
+    /// Check a dataset or a state: every bout once, every game complete and legal
     Verify(commands::verify::Verify),
     /// Play recorded games again and compare them bit by bit
     Replay(commands::replay::ReplayGames),
@@ -134,6 +138,8 @@ fn main() -> ExitCode {
         Command::Trust(command) => command.trust(),
         Command::Drain(command) => command.drain(),
         Command::Audit(command) => command.run(),
+        Command::Backup(command) => command.run(),
+        Command::Restore(command) => command.run(),
         Command::Pruning(command) => command.run(),
         Command::Games(command) => command.run(),
         Command::Report(command) => command.run(),

@@ -3,7 +3,7 @@
 //! A folder and an object store are one interface. What a put says is believed when it says that it worked; whenever it
 //! says anything else, or nothing, what is there decides. Nothing is ever deleted.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -13,6 +13,7 @@ use bytes::Bytes;
 use object_store::path::Path;
 use object_store::{ObjectStore, ObjectStoreExt as _, PutMode, PutOptions};
 
+use crate::adopt::LAST_TABLES;
 use crate::export::ExportError;
 use crate::owner::{self, Held};
 use crate::place::Place;
@@ -31,6 +32,8 @@ enum Hold {
     Folder(PathBuf),
     /// The owner's object in a store.
     Prefix(Held),
+    /// Nothing: it is only looked at.
+    Nothing,
 }
 
 impl Dataset {
@@ -45,6 +48,15 @@ impl Dataset {
             }
             Place::Store(address) => Dataset::claim(address.open()?, state, take_over).await,
         }
+    }
+
+    /// Opens the place of a dataset to look at it.
+    pub(crate) fn reading(place: &Place) -> Result<Dataset, ExportError> {
+        let store: Arc<dyn ObjectStore> = match place {
+            Place::Folder(folder) => Arc::new(object_store::local::LocalFileSystem::new_with_prefix(folder)?),
+            Place::Store(address) => address.open()?,
+        };
+        Ok(Dataset { store, hold: Hold::Nothing })
     }
 
     /// Claims a prefix of an object store.
@@ -65,7 +77,7 @@ impl Dataset {
     /// Fails where somebody else has taken the dataset over.
     pub(crate) async fn is_ours(&self) -> Result<(), ExportError> {
         match &self.hold {
-            Hold::Folder(_) => Ok(()),
+            Hold::Folder(_) | Hold::Nothing => Ok(()),
             Hold::Prefix(held) => Ok(held.check().await?),
         }
     }
@@ -125,6 +137,55 @@ impl Dataset {
             Some((place.clone(), first.parse().ok()?, last.parse().ok()?))
         };
         Ok(listed.objects.into_iter().filter_map(|object| part(object.location)).collect())
+    }
+
+    /// The bouts of every part of a run whose rows are all there, in their order.
+    pub(crate) async fn finished_parts(&self, run: &str) -> Result<BTreeSet<(u64, u64)>, ExportError> {
+        let mut found = BTreeSet::new();
+        for table in LAST_TABLES {
+            found.extend(self.parts(table, run).await?.into_iter().map(|(_, first, last)| (first, last)));
+        }
+        Ok(found)
+    }
+
+    /// The rows of the bouts of a part.
+    pub(crate) async fn rows(
+        &self,
+        run: &str,
+        first: u64,
+        last: u64,
+    ) -> Result<BTreeMap<u64, BoutRows>, ExportError> {
+        let place = |table: Table| Path::from(part_name(table, run, first, last));
+        let (mut games, mut moves, mut probes) = (Vec::new(), Vec::new(), Vec::new());
+        if let Some(bytes) = self.read_if_there(&place(Table::Games)).await? {
+            games = agon_records::read_games(bytes)?;
+            moves = agon_records::read_moves(self.read(&place(Table::Moves)).await?)?;
+        }
+        if let Some(bytes) = self.read_if_there(&place(Table::Probes)).await? {
+            probes = agon_records::read_probes(bytes)?;
+        }
+        Ok(BoutRows::by_bout(games, moves, probes))
+    }
+
+    /// The bytes of an object, where there is one.
+    async fn read_if_there(&self, path: &Path) -> Result<Option<Bytes>, ExportError> {
+        match self.store.get(path).await {
+            Ok(found) => Ok(Some(found.bytes().await?)),
+            Err(object_store::Error::NotFound { .. }) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// The runs that the dataset describes.
+    pub(crate) async fn described(&self) -> Result<Vec<String>, ExportError> {
+        let listed = self.store.list_with_delimiter(Some(&Path::from("runs"))).await?;
+        let names = listed.objects.iter().filter_map(|object| object.location.filename());
+        Ok(names.filter_map(|name| name.strip_suffix(".json")).map(str::to_string).collect())
+    }
+
+    /// What the dataset says of a run.
+    pub(crate) async fn description(&self, run: &str) -> Result<Bytes, ExportError> {
+        self.read(&Path::from(format!("runs/{run}.json"))).await
     }
 
     /// The part that a bout must be in.

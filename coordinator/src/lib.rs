@@ -4,6 +4,7 @@
 //! what; [`fleet`] and [`operator`] are the services; [`export`] writes the [`dataset`] to its [`place`], whose one [`owner`] it is. Deliberately not here: searching.
 //! Games that arrive are played again by the rules, and that is all.
 
+mod adopt;
 pub mod checks;
 pub mod conduct;
 pub mod data;
@@ -20,6 +21,7 @@ pub mod place;
 pub mod schedule;
 pub mod standings;
 pub mod store;
+pub mod upkeep;
 
 use std::future::Future;
 use std::path::PathBuf;
@@ -129,6 +131,7 @@ async fn serve(
     };
     let store = Store::open(&folder.folder.join(STATE))?;
     let (dataset, epoch) = Dataset::open(&config.data, &store, config.take_over).await?;
+    adopt::adopt(&store, &dataset, config.take_over).await?;
     let stored = store.runs().await?;
     let under_way = epoch > 1 && stored.iter().any(|run| run.state.is_open());
     let data = config.data.to_string();

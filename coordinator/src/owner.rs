@@ -184,9 +184,9 @@ impl Held {
     pub async fn check(&self) -> Result<(), OwnerError> {
         match read(&self.store, &Path::from(NAME)).await {
             Ok((text, _)) if text == self.owner.text() => Ok(()),
-            Ok((text, _)) => {
-                Err(OwnerError::Lost(understood(&text).map_or_else(|error| error.to_string(), |owner| owner.to_string())))
-            }
+            Ok((text, _)) => Err(OwnerError::Lost(
+                understood(&text).map_or_else(|error| error.to_string(), |owner| owner.to_string()),
+            )),
             Err(Error::NotFound { .. }) => Err(OwnerError::Lost(format!("{NAME} is gone"))),
             Err(error) => Err(OwnerError::Unreachable(error)),
         }
@@ -244,7 +244,9 @@ async fn try_once(store: &Arc<dyn ObjectStore>, path: &Path) -> Result<(), Owner
         Err(error) => return Err(OwnerError::Unreachable(failure.unwrap_or(error))),
     };
     if winners.iter().any(|winner| winner.as_bytes() != there) {
-        return Err(OwnerError::Lies("several writers made the same object, each told that it was the first"));
+        return Err(OwnerError::Lies(
+            "several writers made the same object, each told that it was the first",
+        ));
     }
     // 2. The same, one after the other.
     must_refuse(
@@ -312,7 +314,10 @@ mod tests {
         assert!(matches!(first.check().await, Err(OwnerError::Lost(_))));
         // 3. A copy from an earlier time, and another state, are refused until somebody says that it is right.
         assert!(matches!(refused(start(&store, &identity("a", 4, true), false).await), OwnerError::Older(_)));
-        assert!(matches!(refused(start(&store, &identity("b", 9, false), false).await), OwnerError::Others(_)));
+        assert!(matches!(
+            refused(start(&store, &identity("b", 9, false), false).await),
+            OwnerError::Others(_)
+        ));
         second.check().await.unwrap();
         let (third, epoch) = start(&store, &identity("a", 2, true), true).await.unwrap();
         assert_eq!(epoch, 6);
@@ -328,7 +333,9 @@ mod tests {
 
     #[tokio::test]
     async fn what_is_no_owner_is_refused() {
-        for (text, newer) in [("{\"format\": 7}", true), ("{}", false), ("dear mother", false), ("{\"format\": 1}", false)] {
+        for (text, newer) in
+            [("{\"format\": 7}", true), ("{}", false), ("dear mother", false), ("{\"format\": 1}", false)]
+        {
             let store: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
             store.put(&Path::from(NAME), text.into()).await.unwrap();
             let error = find(store).await.err().unwrap();

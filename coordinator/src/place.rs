@@ -120,7 +120,8 @@ impl Address {
         if self.bucket.is_empty() {
             return Err(wrong("it has no bucket; write scheme://bucket/prefix".to_string()));
         }
-        let prefix = object_store::path::Path::parse(&self.prefix).map_err(|error| wrong(error.to_string()))?;
+        let prefix =
+            object_store::path::Path::parse(&self.prefix).map_err(|error| wrong(error.to_string()))?;
         let store = self.build().map_err(|error| wrong(error.to_string()))?.ok_or_else(|| {
             wrong(format!("`{}` is no kind of store; there are {}", self.scheme, SCHEMES.join(", ")))
         })?;
@@ -184,7 +185,10 @@ mod tests {
         ] {
             let place: Place = text.parse().unwrap();
             let Place::Store(address) = &place else { panic!("{text} is an address") };
-            assert_eq!((address.scheme.as_str(), address.bucket.as_str(), address.prefix.as_str()), ("s3", bucket, prefix));
+            assert_eq!(
+                (address.scheme.as_str(), address.bucket.as_str(), address.prefix.as_str()),
+                ("s3", bucket, prefix)
+            );
             assert_eq!(place.to_string(), shown);
         }
     }

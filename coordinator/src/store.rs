@@ -10,7 +10,7 @@ mod runs;
 mod schema;
 mod trust;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::mpsc;
 use std::time::Duration;
 
@@ -88,7 +88,6 @@ type Job = Box<dyn FnOnce(&Connection) -> (bool, Completion) + Send>;
 #[derive(Clone)]
 pub struct Store {
     jobs: mpsc::Sender<Job>,
-    path: PathBuf,
 }
 
 impl Store {
@@ -112,7 +111,7 @@ impl Store {
             .name("store".to_string())
             .spawn(move || write_groups(connection, &inbox))
             .map_err(|error| StoreError::Failed(error.to_string()))?;
-        Ok(Store { jobs, path: path.to_path_buf() })
+        Ok(Store { jobs })
     }
 
     /// Does some work in a transaction and answers when it is durable.
@@ -162,20 +161,19 @@ impl Store {
     /// What this state says of itself to a dataset far away.
     pub async fn identity(&self) -> Result<Identity, StoreError> {
         self.write(|connection| {
-            connection.query_row("SELECT id, epoch, (SELECT max(exported) > 0 FROM runs) FROM meta", [], |row| {
-                Ok(Identity {
-                    id: row.get(0)?,
-                    epoch: row.get::<_, i64>(1)? as u64,
-                    has_exported: row.get::<_, Option<bool>>(2)?.unwrap_or(false),
-                })
-            })
+            connection.query_row(
+                "SELECT id, epoch, (SELECT max(exported) > 0 FROM runs) FROM meta",
+                [],
+                |row| {
+                    Ok(Identity {
+                        id: row.get(0)?,
+                        epoch: row.get::<_, i64>(1)? as u64,
+                        has_exported: row.get::<_, Option<bool>>(2)?.unwrap_or(false),
+                    })
+                },
+            )
         })
         .await
-    }
-
-    /// The file.
-    pub fn path(&self) -> &Path {
-        &self.path
     }
 }
 

@@ -25,7 +25,8 @@ pub struct Contents {
 
 /// Writes a copy to a file that must not be there.
 pub(super) fn copy(connection: &Connection, to: &Path) -> Result<(), StoreError> {
-    let name = to.to_str().ok_or_else(|| StoreError::Failed("the name of the copy is not UTF-8".to_string()))?;
+    let name =
+        to.to_str().ok_or_else(|| StoreError::Failed("the name of the copy is not UTF-8".to_string()))?;
     connection.execute("VACUUM INTO ?1", [name])?;
     let synced = std::fs::File::open(to).and_then(|file| file.sync_all());
     synced.map_err(|error| StoreError::Failed(error.to_string()))
@@ -58,7 +59,9 @@ pub fn inspect(path: &Path) -> Result<Contents, StoreError> {
         return Err(StoreError::Damaged("it is empty".to_string()));
     }
     let count = |what: &str| {
-        connection.query_row(&format!("SELECT {what}"), [], |row| row.get::<_, i64>(0)).map(|count| count as u64)
+        connection
+            .query_row(&format!("SELECT {what}"), [], |row| row.get::<_, i64>(0))
+            .map(|count| count as u64)
     };
     let id = match version {
         2 => String::new(),
@@ -71,4 +74,11 @@ pub fn inspect(path: &Path) -> Result<Contents, StoreError> {
         runs: count("count(*) FROM runs")?,
         bouts: count("count(*) FROM bouts")?,
     })
+}
+
+/// Raises the epoch of a copy that nobody works with.
+pub(crate) fn raise_epoch(path: &Path, by: u64) -> Result<(), StoreError> {
+    let connection = Connection::open(path)?;
+    connection.execute("UPDATE meta SET epoch = epoch + ?1", [super::number(by)])?;
+    Ok(())
 }

@@ -1,14 +1,13 @@
 //! `agon coordinator`: the service that schedules, lends and keeps.
 
 use std::net::SocketAddr;
-use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use agon_coordinator::Config;
 use clap::Args;
 use tokio::net::TcpListener;
 
+use super::storage::{Storage, TakeOver};
 use super::{Log, block_on, stop_signal};
 use crate::fail::{Outcome, WrongCall};
 use crate::number::whole;
@@ -19,9 +18,10 @@ pub struct Coordinator {
     /// Where to listen
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:7400")]
     listen: SocketAddr,
-    /// Where state and dataset lie
-    #[arg(long, value_name = "DIR", default_value = "agon-data")]
-    data: PathBuf,
+    #[command(flatten)]
+    storage: Storage,
+    #[command(flatten)]
+    take_over: TakeOver,
     /// Milliseconds that a lease lasts without progress
     #[arg(long, value_name = "MS", default_value = "30000",
           value_parser = whole::<u32>("the length of a lease", 100, 86_400_000), allow_negative_numbers = true)]
@@ -60,6 +60,7 @@ impl Coordinator {
             let reason = "a lease must last at least three heartbeats; give --lease-ms and --heartbeat-ms so";
             return Err(WrongCall(reason.to_string()).into());
         }
+        let mut config = self.storage.config(&self.take_over)?;
         block_on(async move {
             let listener = TcpListener::bind(self.listen).await.map_err(|error| {
                 anyhow::anyhow!(
@@ -73,7 +74,6 @@ impl Coordinator {
                 })?),
                 None => None,
             };
-            let mut config = Config::new(self.data);
             config.metrics = monitor;
             config.timing.lease = Duration::from_millis(self.lease_ms.into());
             config.timing.settle = config.timing.lease;
