@@ -10,11 +10,10 @@ use std::path::PathBuf;
 use agon_arena::{Spec, SpecError, SpecSource};
 use agon_coordinator::place::{Place, PlaceError};
 use agon_coordinator::store::RunState;
-use agon_records::{GameRow, MoveRow, ProbeRow, ReadError, Source, Table};
+use agon_records::{GameRow, MoveRow, PartError, ProbeRow, ReadError, Source, Table};
 use bytes::Bytes;
 use serde::Deserialize;
 
-use crate::guard::{self, PartError};
 use crate::shelf::Shelf;
 
 /// Why a dataset, or something in it, cannot be read.
@@ -417,7 +416,7 @@ impl Part {
 
     /// What `read` makes of the file, or of a reader of it.
     pub(crate) fn attempt<T>(&self, read: impl FnOnce() -> Result<T, ReadError>) -> Result<T, DatasetError> {
-        guard::attempt(read).map_err(|source| DatasetError::Part { file: self.file.clone(), source })
+        agon_records::attempt(read).map_err(|source| DatasetError::Part { file: self.file.clone(), source })
     }
 
     /// The rows of a part of `games`.

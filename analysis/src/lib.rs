@@ -11,7 +11,6 @@ mod columns;
 pub mod dataset;
 pub mod figures;
 pub mod games;
-mod guard;
 pub mod pruning;
 pub mod replay;
 pub mod report;
@@ -24,7 +23,6 @@ mod whole;
 
 pub use dataset::{Dataset, DatasetError, Part, Run};
 pub use games::{GameResult, Query, Recording};
-pub use guard::PartError;
 pub use pruning::{Pruning, PruningError};
 pub use replay::{Difference, Replay, ReplayError, Selection, replay};
 pub use report::{Report, ReportError};

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use agon_arena::Spec;
-use agon_records::{BoutRows, GameRow, Table};
+use agon_records::{BoutRows, GameRow, Table, attempt, read_games, read_moves, read_probes};
 use bytes::Bytes;
 use object_store::path::Path;
 use object_store::{ObjectStore, ObjectStoreExt as _, PutMode, PutOptions};
@@ -112,15 +112,15 @@ impl Dataset {
     pub async fn content(&self, run: &str, bout: u64) -> Result<Option<[u8; 32]>, ExportError> {
         let mut rows = BoutRows::default();
         if let Some(bytes) = self.part_with(Table::Probes, run, bout).await? {
-            rows.probes = agon_records::read_probes(bytes)?;
+            rows.probes = attempt(|| read_probes(bytes))?;
             rows.probes.retain(|row| row.decision.bout == bout);
         }
         if let Some(bytes) = self.part_with(Table::Games, run, bout).await? {
-            rows.games = agon_records::read_games(bytes)?;
+            rows.games = attempt(|| read_games(bytes))?;
             rows.games.retain(|row| row.bout == bout);
         }
         if let Some(bytes) = self.part_with(Table::Moves, run, bout).await? {
-            rows.moves = agon_records::read_moves(bytes)?;
+            rows.moves = attempt(|| read_moves(bytes))?;
             rows.moves.retain(|row| row.bout == bout);
         }
         let found = !(rows.games.is_empty() && rows.probes.is_empty());
@@ -158,11 +158,12 @@ impl Dataset {
         let place = |table: Table| Path::from(part_name(table, run, first, last));
         let (mut games, mut moves, mut probes) = (Vec::new(), Vec::new(), Vec::new());
         if let Some(bytes) = self.read_if_there(&place(Table::Games)).await? {
-            games = agon_records::read_games(bytes)?;
-            moves = agon_records::read_moves(self.read(&place(Table::Moves)).await?)?;
+            games = attempt(|| read_games(bytes))?;
+            let bytes = self.read(&place(Table::Moves)).await?;
+            moves = attempt(|| read_moves(bytes))?;
         }
         if let Some(bytes) = self.read_if_there(&place(Table::Probes)).await? {
-            probes = agon_records::read_probes(bytes)?;
+            probes = attempt(|| read_probes(bytes))?;
         }
         Ok(BoutRows::by_bout(games, moves, probes))
     }
@@ -206,14 +207,16 @@ impl Dataset {
     ) -> Result<Vec<(u64, Summary)>, ExportError> {
         let mut found = Vec::new();
         for (place, first, last) in self.parts(Table::Games, run).await? {
-            let games = agon_records::read_games(self.read(&place).await?)?;
+            let bytes = self.read(&place).await?;
+            let games = attempt(|| read_games(bytes))?;
             let mut bouts: BTreeSet<u64> = BTreeSet::new();
             bouts.extend(games.iter().filter(|row| wanted(row)).map(|row| row.bout));
             if bouts.is_empty() {
                 continue;
             }
             let moves = Path::from(part_name(Table::Moves, run, first, last));
-            let moves = agon_records::read_moves(self.read(&moves).await?)?;
+            let bytes = self.read(&moves).await?;
+            let moves = attempt(|| read_moves(bytes))?;
             let chosen = BoutRows::by_bout(games, moves, []).into_iter();
             let chosen = chosen.filter(|(bout, _)| bouts.contains(bout));
             found.extend(chosen.map(|(bout, rows)| (bout, Summary::new(spec, &rows))));

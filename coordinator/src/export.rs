@@ -62,7 +62,7 @@ pub enum ExportError {
     Records(#[from] agon_records::WriteError),
     /// A part that does not read back.
     #[error("a part does not read back: {0}")]
-    Read(#[from] agon_records::ReadError),
+    Read(#[from] agon_records::PartError),
 }
 
 /// Writes parts as bouts are committed, for as long as the coordinator lives.

@@ -271,6 +271,11 @@ impl Cluster {
     pub fn ends_like_a_calm_run(&mut self, spec: &str) {
         self.until_run("the run is done", |run| run["state"] == "done");
         self.kill();
+        self.left_what_a_calm_run_leaves(spec);
+    }
+
+    /// The same of a coordinator that is gone.
+    pub fn left_what_a_calm_run_leaves(&self, spec: &str) {
         self.verifies();
         let file = self.path("calm.toml");
         std::fs::write(&file, spec).unwrap();
