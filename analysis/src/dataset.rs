@@ -262,7 +262,7 @@ impl Dataset {
             .collect();
         ids.sort_unstable();
         if ids.is_empty() {
-            return Err(DatasetError::NoDataset { folder: shelf.locate("") });
+            return Err(DatasetError::NoDataset { folder: shelf.place() });
         }
         Ok(Dataset { shelf, ids })
     }

@@ -8,7 +8,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use agon_coordinator::place::{Address, Place, PlaceError};
+use agon_coordinator::place::{Address, Place, PlaceError, in_a_line};
 use agon_records::Source;
 use bytes::Bytes;
 use object_store::path::Path as Key;
@@ -52,9 +52,14 @@ impl Shelf {
 
     /// Where something is, for people: the path of a file, or the address of an object.
     pub(crate) fn locate(&self, name: &str) -> PathBuf {
+        self.place().join(name)
+    }
+
+    /// The place itself, for people.
+    pub(crate) fn place(&self) -> PathBuf {
         match self {
-            Shelf::Folder(folder) => folder.join(name),
-            Shelf::Store(far) => Path::new(&far.address.to_string()).join(name),
+            Shelf::Folder(folder) => folder.clone(),
+            Shelf::Store(far) => PathBuf::from(far.address.to_string()),
         }
     }
 
@@ -64,7 +69,8 @@ impl Shelf {
             Shelf::Folder(above) => local_names(&above.join(folder)),
             Shelf::Store(far) => {
                 let folder = Key::from(folder);
-                let listed = far.runtime.block_on(far.store.list_with_delimiter(Some(&folder)))?;
+                let listed =
+                    far.runtime.block_on(far.store.list_with_delimiter(Some(&folder))).map_err(told)?;
                 let objects = listed.objects.iter().map(|object| &object.location);
                 let names = objects.chain(&listed.common_prefixes).filter_map(|place| place.filename());
                 Ok(names.map(str::to_string).collect())
@@ -78,7 +84,7 @@ impl Shelf {
             Shelf::Folder(folder) => fs::read(folder.join(name)).map(Bytes::from),
             Shelf::Store(far) => {
                 let fetch = async { far.store.get(&Key::from(name)).await?.bytes().await };
-                Ok(far.runtime.block_on(fetch)?)
+                far.runtime.block_on(fetch).map_err(told)
             }
         }
     }
@@ -95,9 +101,21 @@ impl Shelf {
     pub(crate) fn size(&self, name: &str) -> io::Result<u64> {
         match self {
             Shelf::Folder(folder) => fs::metadata(folder.join(name)).map(|file| file.len()),
-            Shelf::Store(far) => Ok(far.runtime.block_on(far.store.head(&Key::from(name)))?.size),
+            Shelf::Store(far) => {
+                let name = Key::from(name);
+                far.runtime.block_on(far.store.head(&name)).map(|object| object.size).map_err(told)
+            }
         }
     }
+}
+
+/// What a store says, as a disk would say it.
+fn told(error: object_store::Error) -> io::Error {
+    let kind = match error {
+        object_store::Error::NotFound { .. } => io::ErrorKind::NotFound,
+        _ => io::ErrorKind::Other,
+    };
+    io::Error::new(kind, in_a_line(&error))
 }
 
 fn local_names(folder: &Path) -> io::Result<Vec<String>> {

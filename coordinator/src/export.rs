@@ -18,7 +18,7 @@ use crate::dataset::part_name;
 use crate::hall::{Hall, Obstacle};
 use crate::leases::BoutKey;
 use crate::owner::OwnerError;
-use crate::place::PlaceError;
+use crate::place::{PlaceError, in_a_line};
 use crate::standings::{Summary, seal};
 use crate::store::{BoutSummary, RunState, StoreError, StoredCell};
 
@@ -34,7 +34,7 @@ pub enum ExportError {
     Store(#[from] StoreError),
     /// The place of the dataset.
     #[error("the dataset cannot be written: {0}")]
-    Place(#[from] object_store::Error),
+    Place(String),
     /// Its address.
     #[error(transparent)]
     Address(#[from] PlaceError),
@@ -63,6 +63,12 @@ pub enum ExportError {
     /// A part that does not read back.
     #[error("a part does not read back: {0}")]
     Read(#[from] agon_records::PartError),
+}
+
+impl From<object_store::Error> for ExportError {
+    fn from(error: object_store::Error) -> ExportError {
+        ExportError::Place(in_a_line(&error))
+    }
 }
 
 /// Writes parts as bouts are committed, for as long as the coordinator lives.

@@ -190,8 +190,9 @@ async fn serve(
 
 /// Takes up a run that is stored.
 async fn take_up(hall: &Arc<Hall>, stored: StoredRun) -> Result<(), CoordinatorError> {
-    let (id, state) = (stored.id.clone(), stored.state);
-    let run = match load(&hall.store, stored).await? {
+    let (id, mut state) = (stored.id.clone(), stored.state);
+    let signature = stored.signature.clone();
+    let mut run = match load(&hall.store, stored).await? {
         Ok(run) => run,
         Err(reason) => {
             warn!(run = id, reason, "a stored run is not understood by this program and is left alone");
@@ -199,6 +200,19 @@ async fn take_up(hall: &Arc<Hall>, stored: StoredRun) -> Result<(), CoordinatorE
         }
     };
     let decided = run.decided;
+    // Games of two builds that search differently cannot be compared: they are not mixed without anybody's knowing.
+    if state == RunState::Running && signature != hall.signature {
+        state = RunState::Paused;
+        run.state = state;
+        hall.store.set_state(id.clone(), state, None).await?;
+        let reason = format!(
+            "it was begun by a build that searches otherwise (signature {signature} and not {}); finish it with that \
+             build, cancel it, or resume it and have both in one run",
+            hall.signature
+        );
+        warn!(run = id, reason, "the run is paused");
+        hall.note_run("paused", &id, &reason);
+    }
     info!(run = id, bouts = run.ledger.done(), state = state.name(), "run taken up");
     hall.add_run(&id, run);
     // A decision that was found but not stored before the end.

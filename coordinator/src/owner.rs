@@ -15,6 +15,8 @@ use object_store::{Error, ObjectStore, ObjectStoreExt as _, PutMode, PutOptions,
 use serde::{Deserialize, Serialize};
 use tokio::task::JoinSet;
 
+use crate::place::in_a_line;
+
 /// The name of the object that says whose the dataset is.
 const NAME: &str = "agon.json";
 /// The version of the dataset's layout.
@@ -58,7 +60,7 @@ pub enum OwnerError {
         "the store does not do what it is asked: {0}; check address and credentials (AWS_ACCESS_KEY_ID, \
          AWS_SECRET_ACCESS_KEY, AWS_REGION, AWS_ENDPOINT_URL; AWS_ALLOW_HTTP=true where it speaks no TLS)"
     )]
-    Unreachable(#[source] Error),
+    Unreachable(String),
     /// It lets a second writer through.
     #[error(
         "the store does not keep its promise: {0}. Two coordinators could write over each other there; use a store that \
@@ -97,6 +99,12 @@ pub enum OwnerError {
     Lost(String),
 }
 
+impl From<Error> for OwnerError {
+    fn from(error: Error) -> OwnerError {
+        OwnerError::Unreachable(in_a_line(&error))
+    }
+}
+
 /// What a state says of itself.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Identity {
@@ -125,7 +133,7 @@ pub async fn find(store: Arc<dyn ObjectStore>) -> Result<Found, OwnerError> {
     let before = match read(&store, &Path::from(NAME)).await {
         Ok((text, version)) => Some((understood(&text)?, version)),
         Err(Error::NotFound { .. }) => None,
-        Err(error) => return Err(OwnerError::Unreachable(error)),
+        Err(error) => return Err(error.into()),
     };
     Ok(Found { store, before })
 }
@@ -172,7 +180,7 @@ impl Found {
             match read(&self.store, &Path::from(NAME)).await {
                 Ok((text, _)) if text == owner.text() => {}
                 Ok(_) if is_refusal(&error) => return Err(OwnerError::Raced),
-                Ok(_) | Err(_) => return Err(OwnerError::Unreachable(error)),
+                Ok(_) | Err(_) => return Err(error.into()),
             }
         }
         Ok(Held { store: self.store, owner })
@@ -188,7 +196,7 @@ impl Held {
                 understood(&text).map_or_else(|error| error.to_string(), |owner| owner.to_string()),
             )),
             Err(Error::NotFound { .. }) => Err(OwnerError::Lost(format!("{NAME} is gone"))),
-            Err(error) => Err(OwnerError::Unreachable(error)),
+            Err(error) => Err(error.into()),
         }
     }
 }
@@ -241,7 +249,7 @@ async fn try_once(store: &Arc<dyn ObjectStore>, path: &Path) -> Result<(), Owner
         Err(Error::NotFound { .. }) if !winners.is_empty() => {
             return Err(OwnerError::Lies("what it said was written is not there"));
         }
-        Err(error) => return Err(OwnerError::Unreachable(failure.unwrap_or(error))),
+        Err(error) => return Err(failure.unwrap_or(error).into()),
     };
     if winners.iter().any(|winner| winner.as_bytes() != there) {
         return Err(OwnerError::Lies(
@@ -254,15 +262,15 @@ async fn try_once(store: &Arc<dyn ObjectStore>, path: &Path) -> Result<(), Owner
         "an object that is there was written over by a put that must not",
     )?;
     // 3. Changes are made only by who has read what is there.
-    let (_, version) = read(store, path).await.map_err(OwnerError::Unreachable)?;
+    let (_, version) = read(store, path).await?;
     if version.e_tag.is_none() && version.version.is_none() {
         return Err(OwnerError::Lies("its objects have no tags, by which changes could be noticed"));
     }
     if let Err(error) = put("changed".to_string(), PutMode::Update(version.clone())).await {
         // It may have worked; then what is there says so.
-        let there = read(store, path).await.map_err(OwnerError::Unreachable)?.0;
+        let there = read(store, path).await?.0;
         if there != "changed".as_bytes() {
-            return Err(OwnerError::Unreachable(error));
+            return Err(error.into());
         }
     }
     must_refuse(
@@ -275,7 +283,7 @@ fn must_refuse<T>(outcome: object_store::Result<T>, lie: &'static str) -> Result
     match outcome {
         Ok(_) => Err(OwnerError::Lies(lie)),
         Err(error) if is_refusal(&error) => Ok(()),
-        Err(error) => Err(OwnerError::Unreachable(error)),
+        Err(error) => Err(error.into()),
     }
 }
 

@@ -165,9 +165,37 @@ impl Address {
     }
 }
 
+/// What a store says, in a line: its own sentence where it has one, and not the whole of its answer.
+pub fn in_a_line(error: &object_store::Error) -> String {
+    let text = error.to_string();
+    let between = |open: &str, close: &str| {
+        let rest = text.split_once(open)?.1;
+        rest.split_once(close).map(|(inner, _)| inner.to_string())
+    };
+    match (between("<Message>", "</Message>"), between("<Code>", "</Code>")) {
+        (Some(message), Some(code)) => format!("{message} ({code})"),
+        (Some(message), None) => message,
+        _ => text.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(LONGEST).collect(),
+    }
+}
+
+/// How much of an answer that is no sentence is shown.
+const LONGEST: usize = 300;
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_answer_of_a_store_is_told_in_a_line() {
+        let told = |text: &str| {
+            in_a_line(&object_store::Error::Generic { store: "S3", source: text.to_string().into() })
+        };
+        let answer = "404:\n<Error><Code>NoSuchBucket</Code><Message>There is none</Message></Error>";
+        assert_eq!(told(answer), "There is none (NoSuchBucket)");
+        assert_eq!(told("no\n route"), "Generic S3 error: no route");
+        assert_eq!(told(&"x".repeat(1000)).chars().count(), LONGEST);
+    }
 
     #[test]
     fn a_text_is_a_folder_or_an_address() {

@@ -106,7 +106,7 @@ fn write_state(report: &StateReport, out: &mut impl Write) -> io::Result<()> {
     } else {
         table.write(out)?;
     }
-    writeln!(out, "\nversion {}, opened {} times", report.version, report.epoch)?;
+    writeln!(out, "\nversion {}, epoch {}", report.version, report.epoch)?;
     for RunReport { run, problems, .. } in &report.runs {
         for problem in problems {
             writeln!(out, "{run}: {problem}")?;

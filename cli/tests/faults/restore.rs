@@ -152,3 +152,22 @@ fn a_state_of_the_version_before_goes_on() {
     drop(worker);
     cluster.ends_like_a_calm_run(&spec);
 }
+
+#[test]
+fn a_run_of_a_build_that_searches_otherwise_waits_for_somebodys_word() {
+    let spec = quick(20);
+    let mut cluster = Cluster::start(LEASE);
+    let id = cluster.submit(&spec);
+    cluster.kill();
+    let state = rusqlite::Connection::open(cluster.data().join("coordinator.sqlite")).unwrap();
+    state.execute("UPDATE runs SET signature = '0123456789abcdef'", []).unwrap();
+    drop(state);
+    cluster.restart();
+    let worker = cluster.worker("one");
+    assert_eq!(cluster.run()["state"], "paused");
+    let entries = cluster.json(&["audit", "--run", &id]);
+    assert!(entries.to_string().contains("a build that searches otherwise"), "{entries}");
+    assert_eq!(cluster.ask(&["resume", &id]).code, 0);
+    cluster.until_run("the run is done", |run| run["state"] == "done");
+    drop(worker);
+}
