@@ -18,7 +18,7 @@ use crate::export::ExportError;
 use crate::owner::{self, Held};
 use crate::place::Place;
 use crate::standings::Summary;
-use crate::store::Store;
+use crate::store::{Store, late_epoch};
 
 /// Where the dataset lies.
 pub struct Dataset {
@@ -43,7 +43,7 @@ impl Dataset {
         match place {
             Place::Folder(folder) => {
                 let store = object_store::local::LocalFileSystem::new_with_prefix(folder)?;
-                let epoch = state.next_epoch(0).await?;
+                let epoch = state.next_epoch(if take_over { late_epoch() } else { 0 }).await?;
                 Ok((Dataset { store: Arc::new(store), hold: Hold::Folder(folder.clone()) }, epoch))
             }
             Place::Store(address) => Dataset::claim(address.open()?, state, take_over).await,

@@ -177,6 +177,13 @@ impl Store {
     }
 }
 
+/// An epoch beyond any that a state which is lost by now can have had, so that leases of its time do not look like those of
+/// the next: the seconds since 1970. No state is opened once a second.
+pub(crate) fn late_epoch() -> u64 {
+    let since = std::time::SystemTime::now().duration_since(std::time::SystemTime::UNIX_EPOCH);
+    since.map_or(0, |since| since.as_secs())
+}
+
 /// A number as SQLite keeps it. What is too large for it is larger than any that is kept.
 fn number(value: u64) -> i64 {
     i64::try_from(value).unwrap_or(i64::MAX)

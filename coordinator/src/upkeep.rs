@@ -18,11 +18,7 @@ use crate::hall::Run;
 use crate::place::Place;
 use crate::standings::Summary;
 use crate::store::backup::{self, Contents};
-use crate::store::{BoutSummary, Store, StoreError};
-
-/// How far the epoch of a restored state is raised where nothing else says how far it had come: workers that hold leases
-/// of a later time must not look like liars.
-const LATER: u64 = 1000;
+use crate::store::{BoutSummary, Store, StoreError, late_epoch};
 
 /// Why a state cannot be copied, put back or checked.
 #[derive(Debug, thiserror::Error)]
@@ -127,9 +123,10 @@ pub fn restore(from: &Path, folder: &Path, purpose: Purpose) -> Result<Contents,
     let partial = Temporary(held.folder.join(format!("{STATE}.restored")));
     drop(Temporary(partial.0.clone()));
     fs::copy(from, &partial.0).map_err(disk)?;
-    // A dataset far away remembers how far its state had come; a folder does not.
+    // A dataset far away remembers how far its state had come, and is asked; a folder does not, and workers that hold
+    // leases of a later time must not look like liars.
     if purpose == Purpose::Data {
-        backup::raise_epoch(&partial.0, LATER)?;
+        backup::raise_epoch(&partial.0, late_epoch())?;
     }
     File::open(&partial.0).and_then(|file| file.sync_all()).map_err(disk)?;
     fs::rename(&partial.0, &state).map_err(disk)?;

@@ -7,6 +7,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::binary::{agon, json};
+use crate::folder::half_done;
 use crate::processes::{Cluster, Process};
 use crate::quick;
 
@@ -103,13 +104,8 @@ fn a_state_that_is_gone_is_made_from_the_dataset_if_the_operator_says_so() {
 
 #[test]
 fn a_check_of_the_state_notices_what_does_not_read_back() {
-    let mut cluster = Cluster::start(LEASE);
+    let cluster = half_done(&quick(12));
     let data = cluster.data().to_str().unwrap().to_string();
-    cluster.submit(&quick(12));
-    let worker = cluster.worker("one");
-    cluster.until_run("some of it is there", |run| run["bouts"].as_u64().unwrap() >= 6);
-    drop(worker);
-    cluster.kill();
     assert_eq!(agon(&["verify", "--state", "--data", &data]).code, 0);
     let state = rusqlite::Connection::open(cluster.data().join("coordinator.sqlite")).unwrap();
     for (change, sentence) in [

@@ -35,7 +35,7 @@ pub enum Fault {
 }
 
 impl Fault {
-    /// All of them, the rare ones last.
+    /// All of them.
     pub const ALL: [Fault; 8] = [
         Fault::Busy,
         Fault::DoneAndBusy,
@@ -68,6 +68,8 @@ struct State {
     /// One request in so many meets a fault; none at 0.
     one_in: usize,
     seed: u64,
+    /// Faults whose turn it is.
+    turns: Vec<Fault>,
     faults: BTreeMap<Fault, u64>,
     lie: Option<Lie>,
 }
@@ -177,7 +179,6 @@ fn serve(stream: TcpStream, state: &Mutex<State>) {
             let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
             draw(&mut state, &request)
         };
-        let is_put = request.method == "PUT";
         let response = match fault {
             None => answer(state, &request),
             Some(Fault::Busy) => Response::plain(503),
@@ -185,8 +186,8 @@ fn serve(stream: TcpStream, state: &Mutex<State>) {
                 answer(state, &request);
                 Response::plain(503)
             }
-            Some(Fault::Conflict) if is_put => Response::plain(409),
-            Some(Fault::DoneAndRefused) if is_put => {
+            Some(Fault::Conflict) => Response::plain(409),
+            Some(Fault::DoneAndRefused) => {
                 answer(state, &request);
                 Response::plain(412)
             }
@@ -200,7 +201,7 @@ fn serve(stream: TcpStream, state: &Mutex<State>) {
                 std::thread::sleep(Duration::from_secs(3));
                 return;
             }
-            Some(Fault::Slow | Fault::Conflict | Fault::DoneAndRefused) => {
+            Some(Fault::Slow) => {
                 std::thread::sleep(Duration::from_millis(300));
                 answer(state, &request)
             }
@@ -218,10 +219,14 @@ fn draw(state: &mut State, request: &Request) -> Option<Fault> {
     if state.one_in == 0 || below(&mut random, state.one_in) != 0 {
         return None;
     }
-    // Silence costs seconds: it is drawn once for every seven others.
-    let fault = Fault::ALL[below(&mut random, Fault::ALL.len())];
-    let only_puts = matches!(fault, Fault::Conflict | Fault::DoneAndRefused);
-    let fault = if only_puts && request.method != "PUT" { Fault::Slow } else { fault };
+    // All of them in turns; what can only happen to a put waits for one.
+    if state.turns.is_empty() {
+        state.turns = Fault::ALL.to_vec();
+    }
+    let fits =
+        |fault: &Fault| request.method == "PUT" || !matches!(fault, Fault::Conflict | Fault::DoneAndRefused);
+    let place = state.turns.iter().position(fits)?;
+    let fault = state.turns.remove(place);
     *state.faults.entry(fault).or_default() += 1;
     Some(fault)
 }

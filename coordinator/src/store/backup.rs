@@ -76,9 +76,9 @@ pub fn inspect(path: &Path) -> Result<Contents, StoreError> {
     })
 }
 
-/// Raises the epoch of a copy that nobody works with.
-pub(crate) fn raise_epoch(path: &Path, by: u64) -> Result<(), StoreError> {
+/// Raises the epoch of a copy that nobody works with, unless it is higher.
+pub(crate) fn raise_epoch(path: &Path, to: u64) -> Result<(), StoreError> {
     let connection = Connection::open(path)?;
-    connection.execute("UPDATE meta SET epoch = epoch + ?1", [super::number(by)])?;
+    connection.execute("UPDATE meta SET epoch = max(epoch, ?1)", [super::number(to)])?;
     Ok(())
 }
