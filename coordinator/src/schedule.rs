@@ -219,13 +219,15 @@ impl Schedule {
     /// Draws until there are so many different openings, or no more.
     fn draw(&mut self, wanted: u64) -> Result<(), ScheduleError> {
         let mut fruitless = 0;
+        // The turns of a game stay together, also where another game has one of them: they count as one piece of evidence.
+        let whole_games = matches!(&self.spec.plan, Plan::Probe(positions) if positions.together() > 1);
         while (self.book.lines.len() as u64) < wanted && !self.book.exhausted {
             let Some(opening) = self.candidate(self.book.draws)? else {
                 self.book.exhausted = true;
                 break;
             };
             self.book.draws += 1;
-            if self.book.keys.insert(self.referee.decision_key(&opening)?) {
+            if self.book.keys.insert(self.referee.decision_key(&opening)?) || whole_games {
                 self.book.lines.push(opening);
                 fruitless = 0;
             } else {
@@ -336,6 +338,21 @@ mod tests {
         let expectiminimax = "algorithm = \"expectiminimax\"";
         let pig = tournament("pig", 1, 10_000, &[expectiminimax, expectiminimax]);
         assert_eq!(schedule(&pig).unwrap().bouts(), 10_000);
+    }
+
+    /// Every game of a probe has all its turns, one after the other, also where games begin alike.
+    #[test]
+    fn the_turns_of_a_game_stay_together() {
+        let text = "name = \"p\"\ngame = \"tic-tac-toe\"\nlimit = { depth = 1 }\n[probe]\n\
+                    positions = { play = \"random\", turns = 2, games = 30 }\n\
+                    [[player]]\nname = \"a\"\nsearch = { algorithm = \"pvs\" }\n";
+        let mut probe = schedule(text).unwrap();
+        assert_eq!(probe.bouts(), 60);
+        for game in 0..30 {
+            let [first, second] = [0, 1].map(|turn| probe.bout(2 * game + turn).unwrap().opening.moves);
+            assert_eq!(first, "", "the first turn is at the first position");
+            assert_eq!(second.split_whitespace().count(), 2);
+        }
     }
 
     #[test]

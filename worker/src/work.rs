@@ -211,6 +211,8 @@ impl Worker {
             self.tell_room();
             if self.is_drained() {
                 self.summary.unacknowledged = self.held.unacknowledged() as u64;
+                // Slots that have not heard of their interruption by the deadline are left to themselves.
+                self.summary.abandoned += self.held.busy().count() as u64;
                 return Ok(self.summary.clone());
             }
             let time = self.next_time();

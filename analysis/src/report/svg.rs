@@ -336,11 +336,14 @@ pub(super) fn heat_map(names: &[String], cells: &[Vec<Option<f64>>], alternative
     let top = 20.0;
     let mut drawing = Drawing::new(top + height * count + 2.0);
     let letters = side >= 26.0;
+    // Where the widest number does not fit over its column, every second or third column has one.
+    let spaced = (text_width(&names.len().to_string()) + 0.5) * SMALL;
+    let every = (spaced / side).ceil().max(1.0) as usize;
     for (index, name) in numbered.iter().enumerate() {
         let y = top + height * (index as f64 + 0.5);
         drawing.text("name", (0.0, y), Anchor::Start, LETTER, &fitted(name, NAMES / LETTER));
         let x = left + side * (index as f64 + 0.5);
-        if side >= 13.0 || index % 2 == 0 {
+        if index % every == 0 {
             drawing.text("quiet", (x, 10.0), Anchor::Middle, SMALL, &(index + 1).to_string());
         }
     }

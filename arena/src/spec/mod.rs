@@ -149,6 +149,16 @@ pub enum Positions {
     },
 }
 
+impl Positions {
+    /// How many positions in a row are of one game, and so no evidence apart from each other.
+    pub fn together(&self) -> u64 {
+        match self {
+            Positions::Play { turns, .. } => u64::from(*turns).max(1),
+            Positions::Random { .. } | Positions::Lines(_) => 1,
+        }
+    }
+}
+
 impl Spec {
     /// Reads a spec.
     pub fn parse(source: &SpecSource) -> Result<Spec, SpecError> {
