@@ -69,8 +69,10 @@ impl Shelf {
             Shelf::Folder(above) => local_names(&above.join(folder)),
             Shelf::Store(far) => {
                 let folder = Key::from(folder);
-                let listed =
-                    far.runtime.block_on(far.store.list_with_delimiter(Some(&folder))).map_err(told)?;
+                let listed = far
+                    .runtime
+                    .block_on(far.store.list_with_delimiter(Some(&folder)))
+                    .map_err(|error| told(&error))?;
                 let objects = listed.objects.iter().map(|object| &object.location);
                 let names = objects.chain(&listed.common_prefixes).filter_map(|place| place.filename());
                 Ok(names.map(str::to_string).collect())
@@ -84,7 +86,7 @@ impl Shelf {
             Shelf::Folder(folder) => fs::read(folder.join(name)).map(Bytes::from),
             Shelf::Store(far) => {
                 let fetch = async { far.store.get(&Key::from(name)).await?.bytes().await };
-                far.runtime.block_on(fetch).map_err(told)
+                far.runtime.block_on(fetch).map_err(|error| told(&error))
             }
         }
     }
@@ -103,19 +105,22 @@ impl Shelf {
             Shelf::Folder(folder) => fs::metadata(folder.join(name)).map(|file| file.len()),
             Shelf::Store(far) => {
                 let name = Key::from(name);
-                far.runtime.block_on(far.store.head(&name)).map(|object| object.size).map_err(told)
+                far.runtime
+                    .block_on(far.store.head(&name))
+                    .map(|object| object.size)
+                    .map_err(|error| told(&error))
             }
         }
     }
 }
 
 /// What a store says, as a disk would say it.
-fn told(error: object_store::Error) -> io::Error {
+fn told(error: &object_store::Error) -> io::Error {
     let kind = match error {
         object_store::Error::NotFound { .. } => io::ErrorKind::NotFound,
         _ => io::ErrorKind::Other,
     };
-    io::Error::new(kind, in_a_line(&error))
+    io::Error::new(kind, in_a_line(error))
 }
 
 fn local_names(folder: &Path) -> io::Result<Vec<String>> {

@@ -52,7 +52,7 @@ pub(crate) async fn adopt(store: &Store, dataset: &Dataset, strangers: bool) -> 
         match described(dataset, &run.id).await? {
             Ok((description, spec)) => adopt_run(store, dataset, run, is_new, &description, &spec).await?,
             Err(reason) => {
-                warn!(run = run.id, reason, "a run of the dataset is not understood and is left alone")
+                warn!(run = run.id, reason, "a run of the dataset is not understood and is left alone");
             }
         }
     }
