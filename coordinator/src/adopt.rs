@@ -13,10 +13,10 @@ use serde::Deserialize;
 use tracing::warn;
 
 use crate::dataset::Dataset;
-use crate::export::ExportError;
+use crate::export::{Cells, ExportError, Folding, fold, stored_cells};
 use crate::hall::{now_us, remembered_tally};
-use crate::standings::{Summary, Tally, seal};
-use crate::store::{Audit, RunState, Store, StoredCell, StoredRun};
+use crate::standings::{Summary, seal};
+use crate::store::{Audit, RunState, Store, StoredRun};
 
 /// What the description of a run in the dataset says that a state needs.
 #[derive(Deserialize)]
@@ -103,36 +103,30 @@ async fn adopt_run(
             .await?;
     }
     let voided: BTreeSet<u64> = description.voided.iter().copied().collect();
+    let how = Folding { rated_from: spec.first_rated_bout(), decided: description.deciding_bout };
     let mut exported = run.exported;
     // 1. The parts beyond what the state knows, in their order.
     for (first, last) in parts {
         let rows = dataset.rows(&id, first, last).await?;
-        let mut cells: BTreeMap<(String, u64), [u64; 3]> = BTreeMap::new();
+        let mut cells = Cells::default();
         for bout in exported..=last {
-            let decides = description.deciding_bout.is_none_or(|decided| bout <= decided);
             match rows.get(&bout) {
-                Some(_) if voided.contains(&bout) => count(&mut tally, decides, None),
                 Some(rows) => {
                     let summary = Summary::new(spec, rows);
-                    if let Some((pairing, outcome)) = summary.cell() {
-                        cells.entry((worker(rows), pairing)).or_default()[outcome] += 1;
+                    fold(&mut tally, &mut cells, &how, bout, &worker(rows), Some(&summary));
+                    if voided.contains(&bout) {
+                        tally.subtract(&summary);
+                        tally.forget_test(&summary);
                     }
-                    tally.add(&summary);
-                    count(&mut tally, decides, Some(&summary));
                 }
                 None if ended.is_none_or(|state| state == RunState::Done) => {
-                    tally.add_failed();
-                    count(&mut tally, decides, None);
+                    fold(&mut tally, &mut cells, &how, bout, "", None);
                 }
                 None => {}
             }
         }
         exported = last + 1;
-        let cells = cells
-            .into_iter()
-            .map(|((worker, pairing), outcomes)| StoredCell { worker, pairing, outcomes })
-            .collect();
-        store.part_written(id.clone(), exported, seal(&tally), cells).await?;
+        store.part_written(id.clone(), exported, seal(&tally), stored_cells(cells)).await?;
     }
     // 2. How it ended, if it did; of the bouts that failed in a run that was ended early only the number is known.
     if let Some(state) = ended {
@@ -156,13 +150,6 @@ async fn adopt_run(
         store.note(Audit { at_us: now_us(), kind: "adopted".to_string(), run: id, text, ..Audit::default() });
     }
     Ok(())
-}
-
-/// Shows a bout to the sequential test, if it has not decided before.
-fn count(tally: &mut Tally, decides: bool, summary: Option<&Summary>) {
-    if decides {
-        tally.test(summary);
-    }
 }
 
 /// Who played a bout.

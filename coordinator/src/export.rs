@@ -19,7 +19,7 @@ use crate::hall::{Hall, Obstacle};
 use crate::leases::BoutKey;
 use crate::owner::OwnerError;
 use crate::place::{PlaceError, in_a_line};
-use crate::standings::{Summary, seal};
+use crate::standings::{Summary, Tally, seal};
 use crate::store::{BoutSummary, RunState, StoreError, StoredCell};
 
 /// How long a store that does not answer is left alone before it is tried again.
@@ -173,6 +173,48 @@ async fn write_part(hall: &Hall, id: &str, first: u64, last: u64) -> Result<(), 
     Ok(())
 }
 
+/// What workers brought, by pairing and outcome.
+pub(crate) type Cells = BTreeMap<(String, u64), [u64; 3]>;
+
+/// What a tally must know of its run.
+pub(crate) struct Folding {
+    /// The first bout that rates players; those before it are a tune's.
+    pub(crate) rated_from: u64,
+    /// The bout that decided a sequential test.
+    pub(crate) decided: Option<u64>,
+}
+
+/// Adds a bout to what is remembered of those that are exported; one without a summary failed.
+pub(crate) fn fold(
+    folded: &mut Tally,
+    cells: &mut Cells,
+    how: &Folding,
+    bout: u64,
+    worker: &str,
+    summary: Option<&Summary>,
+) {
+    match summary {
+        Some(summary) => folded.add(summary, bout >= how.rated_from),
+        None => folded.add_failed(),
+    }
+    if bout < how.rated_from {
+        folded.note_score(bout, summary.and_then(Summary::half_points));
+        return;
+    }
+    if how.decided.is_none_or(|decided| bout <= decided) {
+        folded.test(summary);
+    }
+    if let Some((pairing, outcome)) = summary.and_then(Summary::cell) {
+        cells.entry((worker.to_string(), pairing)).or_default()[outcome] += 1;
+    }
+}
+
+/// The same cells as they are stored.
+pub(crate) fn stored_cells(cells: Cells) -> Vec<StoredCell> {
+    let stored = |((worker, pairing), outcomes)| StoredCell { worker, pairing, outcomes };
+    cells.into_iter().map(stored).collect()
+}
+
 /// Lets bouts leave the state for the dataset: only what is counted of them stays.
 async fn mark_exported(
     hall: &Hall,
@@ -180,26 +222,15 @@ async fn mark_exported(
     exported: u64,
     bouts: &[BoutSummary],
 ) -> Result<(), ExportError> {
-    let look = hall.with_run(id, |run| (run.folded.clone(), run.standings.deciding_bout()));
-    let Some((mut folded, decided)) = look else { return Ok(()) };
-    let mut cells: BTreeMap<(String, u64), [u64; 3]> = BTreeMap::new();
+    let look = hall
+        .with_run(id, |run| (run.folded.clone(), run.standings.deciding_bout(), run.spec.first_rated_bout()));
+    let Some((mut folded, decided, rated_from)) = look else { return Ok(()) };
+    let mut cells = Cells::default();
     for row in bouts {
-        let summary = Summary::read(row);
-        match &summary {
-            Some(summary) => folded.add(summary),
-            None => folded.add_failed(),
-        }
-        if decided.is_none_or(|decided| row.bout <= decided) {
-            folded.test(summary.as_ref());
-        }
-        if let Some((pairing, outcome)) = summary.as_ref().and_then(Summary::cell) {
-            cells.entry((row.worker.clone(), pairing)).or_default()[outcome] += 1;
-        }
+        let how = Folding { rated_from, decided };
+        fold(&mut folded, &mut cells, &how, row.bout, &row.worker, Summary::read(row).as_ref());
     }
-    let cells = cells
-        .into_iter()
-        .map(|((worker, pairing), outcomes)| StoredCell { worker, pairing, outcomes })
-        .collect();
+    let cells = stored_cells(cells);
     hall.store.part_written(id.to_string(), exported, seal(&folded), cells).await?;
     hall.with_run(id, |run| {
         run.exported = exported;
@@ -298,6 +329,12 @@ pub(crate) async fn write_run(hall: &Hall, id: &str) -> Result<(), ExportError> 
             "deciding_bout": run.decided,
             "priority": run.priority,
             "voided": run.voided,
+            "tune": run.schedule.course().map(|course| json!({
+                "method": course.tune().method.name(),
+                "tuning_bouts": course.tune().bouts,
+                "start": course.tune().text(&course.tune().start()),
+                "tuned": course.answer().map(|values| course.tune().text(&values)),
+            })),
         })
     });
     if let Some(told) = told {

@@ -216,7 +216,8 @@ async fn check_bout(
             v1::Submission::decode_length_delimited(&payload[..]).map_err(|error| error.to_string())?;
         let lease = Lease::required(message.lease).map_err(|error| error.to_string())?;
         let planned = run.schedule.bout(bout.bout).map_err(|error| error.to_string())?;
-        let lent = Bout { lease, players: planned.players, opening: planned.opening };
+        let (players, opening, values) = (planned.players, planned.opening, planned.values);
+        let lent = Bout { lease, players, opening, values };
         let rows = Assembler::read(run.spec.clone(), lent, &payload).map_err(|error| error.to_string())?;
         if digest.as_deref() != Some(&agon_records::content_digest(&rows)[..]) {
             return Err("its content is not what its digest says".to_string());

@@ -9,6 +9,9 @@ use crate::rows::BoutRows;
 /// What separates this digest from any other use of BLAKE3, and one version of it from the next.
 const DOMAIN: &str = "agon bout content, version 1";
 
+/// The same for bouts that have settings, which others are fed without: their digest is that of builds that know none.
+const DOMAIN_WITH_SETTINGS: &str = "agon bout content, version 2";
+
 /// BLAKE3 of the columns that count, in the order of the rows.
 ///
 /// Every number takes eight bytes, little endian; a text or a list follows its length; what may be missing follows a 0
@@ -16,24 +19,30 @@ const DOMAIN: &str = "agon bout content, version 1";
 pub fn content_digest(bout: &BoutRows) -> [u8; 32] {
     let BoutRows { games, moves, probes } = bout;
     // One piece is hashed many times faster than its fields one by one.
-    let mut content = Content(Vec::with_capacity(512 * (1 + moves.len() + probes.len())));
+    let settings = games.iter().any(|row| !row.settings.is_empty());
+    let bytes = Vec::with_capacity(512 * (1 + moves.len() + probes.len()));
+    let mut content = Content { bytes, settings };
     content.rows(games, game);
     content.rows(moves, ply);
     content.rows(probes, probe);
-    blake3::derive_key(DOMAIN, &content.0)
+    blake3::derive_key(if settings { DOMAIN_WITH_SETTINGS } else { DOMAIN }, &content.bytes)
 }
 
 /// What has been fed so far.
-struct Content(Vec<u8>);
+struct Content {
+    bytes: Vec<u8>,
+    /// Whether settings are fed.
+    settings: bool,
+}
 
 impl Content {
     fn word(&mut self, number: u64) {
-        self.0.extend_from_slice(&number.to_le_bytes());
+        self.bytes.extend_from_slice(&number.to_le_bytes());
     }
 
     fn bytes(&mut self, text: &str) {
         self.word(text.len() as u64);
-        self.0.extend_from_slice(text.as_bytes());
+        self.bytes.extend_from_slice(text.as_bytes());
     }
 
     fn rows<T>(&mut self, rows: &[T], each: impl Fn(&T, &mut Content)) {
@@ -57,7 +66,10 @@ impl Columns for Content {
         self.word(score.to_bits());
     }
 
-    fn texts(&mut self, _column: &'static str, texts: &[String]) {
+    fn texts(&mut self, column: &'static str, texts: &[String]) {
+        if column == "settings" && !self.settings {
+            return;
+        }
         self.rows(texts, |text, content| content.bytes(text));
     }
 
@@ -70,6 +82,6 @@ impl Columns for Content {
     }
 
     fn present(&mut self, _column: &'static str, present: bool) {
-        self.0.push(u8::from(present));
+        self.bytes.push(u8::from(present));
     }
 }

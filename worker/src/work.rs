@@ -158,7 +158,7 @@ impl Worker {
         };
         let slots = (0..config.slots).map(slot).collect::<Result<_, _>>()?;
         let submitter = Submitter {
-            endpoint: config.endpoint.clone(),
+            dialer: config.dialer.clone(),
             backoff: Backoff::new(&config.name, 1),
             commands,
             events,
@@ -263,7 +263,7 @@ impl Worker {
         match (&self.session, &self.welcome) {
             (None, _) if now >= self.retry => {
                 let hello = self.hello();
-                self.session = Some(Session::open(&self.config.endpoint, &hello));
+                self.session = Some(Session::open(&self.config.dialer, &hello));
             }
             (Some(_), Some(welcome)) if now >= self.next_heartbeat => {
                 self.next_heartbeat = now + welcome.heartbeat;

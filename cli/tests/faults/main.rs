@@ -22,6 +22,7 @@ mod folder;
 mod late;
 mod lies;
 mod restore;
+#[allow(dead_code, reason = "other tests use the rest")]
 mod rogue;
 mod silence;
 mod stop;

@@ -68,7 +68,7 @@ impl Document {
 impl Backup {
     /// Runs the command.
     pub fn run(self) -> Outcome {
-        let state = self.storage.state()?;
+        let state = self.storage.state_folder()?;
         if self.file == Path::new("-") {
             if self.json {
                 return Err(
@@ -98,7 +98,7 @@ impl Backup {
 impl Restore {
     /// Runs the command.
     pub fn run(self) -> Outcome {
-        let state = self.storage.state()?;
+        let state = self.storage.state_folder()?;
         let contents = upkeep::restore(&self.file, &state, self.storage.purpose())?;
         let document = Document::new(&self.file, &state, contents);
         let mut out = io::stdout().lock();

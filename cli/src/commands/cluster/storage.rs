@@ -17,7 +17,7 @@ pub struct Storage {
     pub data: Place,
     /// Where the state lies, if the dataset is in an object store [default: agon-state]
     #[arg(long, value_name = "DIR")]
-    state: Option<PathBuf>,
+    pub state: Option<PathBuf>,
 }
 
 /// The operator's word.
@@ -38,7 +38,7 @@ impl Storage {
     }
 
     /// The folder of the state.
-    pub fn state(&self) -> Result<PathBuf, WrongCall> {
+    pub fn state_folder(&self) -> Result<PathBuf, WrongCall> {
         match (&self.data, &self.state) {
             (Place::Folder(folder), None) => Ok(folder.clone()),
             (Place::Folder(folder), Some(_)) => {
@@ -59,7 +59,7 @@ impl Storage {
             address.open()?;
         }
         let mut config = Config::new(&self.data);
-        config.state = self.state()?;
+        config.state = self.state_folder()?;
         config.take_over = take_over.take_over;
         Ok(config)
     }
