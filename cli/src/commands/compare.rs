@@ -7,9 +7,9 @@
 mod differences;
 
 use std::io::{self, Write};
-use std::path::PathBuf;
 use std::process::ExitCode;
 
+use agon_coordinator::place::Place;
 use agon_stats::distribution::Z95;
 use agon_stats::pool::{self, DEFAULT_REPLICAS, Standing};
 use agon_stats::tournament::{Answer, Errors, Options};
@@ -34,9 +34,9 @@ pub struct Compare {
     /// The second run
     #[arg(value_name = "RUN")]
     second: String,
-    /// The data folder
-    #[arg(long, value_name = "DIR", default_value = "agon-data")]
-    data: PathBuf,
+    /// The data folder, or the address of one in an object store
+    #[arg(long, value_name = "PLACE", default_value = "agon-data")]
+    data: Place,
     /// Print one JSON document
     #[arg(long)]
     json: bool,

@@ -9,6 +9,7 @@ use std::thread;
 
 use agon_analysis::Dataset;
 use agon_analysis::report::{Report as Gathered, Settings};
+use agon_coordinator::place::Place;
 use anyhow::Context as _;
 use clap::Args;
 
@@ -31,9 +32,9 @@ pub struct Report {
     /// The seed of the resampling
     #[arg(long, value_name = "SEED", default_value_t = 1)]
     seed: u64,
-    /// The data folder
-    #[arg(long, value_name = "DIR", default_value = "agon-data")]
-    data: PathBuf,
+    /// The data folder, or the address of one in an object store
+    #[arg(long, value_name = "PLACE", default_value = "agon-data")]
+    data: Place,
     /// Print everything that the page says as one JSON document, and write no page
     #[arg(long)]
     json: bool,
