@@ -8,6 +8,7 @@ use std::io;
 use std::path::PathBuf;
 
 use agon_arena::{Spec, SpecError, SpecSource};
+use agon_coordinator::naming::meant;
 use agon_coordinator::place::{Place, PlaceError};
 use agon_coordinator::store::RunState;
 use agon_games::setup::suggestion;
@@ -316,19 +317,16 @@ impl Dataset {
 
     /// The id of that run, whose own file is not read: it may be what is wrong.
     pub fn find_id(&self, asked: &str) -> Result<String, DatasetError> {
-        if self.ids.iter().any(|id| id == asked) {
-            return Ok(asked.to_string());
-        }
-        if asked == "latest" {
+        if asked == "latest" && !self.ids.iter().any(|id| id == asked) {
             let runs = self.ids.iter().map(|id| self.run(id)).collect::<Result<Vec<_>, _>>()?;
             let latest = runs.into_iter().max_by_key(|run| run.submitted_us);
             return Ok(latest.expect("a dataset that is open has a run").id);
         }
-        let candidates: Vec<String> = self.ids.iter().filter(|id| id.starts_with(asked)).cloned().collect();
+        let candidates: Vec<String> = meant(&self.ids, asked).into_iter().cloned().collect();
         let asked = asked.to_string();
         match &candidates[..] {
-            [id] if !asked.is_empty() => Ok(id.clone()),
-            [] | [_] => Err(DatasetError::UnknownRun { asked, known: self.ids.clone() }),
+            [id] => Ok(id.clone()),
+            [] => Err(DatasetError::UnknownRun { asked, known: self.ids.clone() }),
             _ => Err(DatasetError::AmbiguousRun { asked, candidates }),
         }
     }

@@ -16,6 +16,7 @@ pub mod hall;
 pub mod leases;
 pub mod ledger;
 pub mod metrics;
+pub mod naming;
 pub mod operator;
 pub mod owner;
 pub mod place;

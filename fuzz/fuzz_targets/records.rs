@@ -2,7 +2,8 @@
 
 #![no_main]
 
-use agon_records::{attempt, read_games, read_moves, read_probes, write_games, write_moves, write_probes};
+use agon_records::{ReadError, WriteError, attempt};
+use agon_records::{read_games, read_moves, read_probes, write_games, write_moves, write_probes};
 use bytes::Bytes;
 use libfuzzer_sys::fuzz_target;
 
@@ -10,26 +11,19 @@ fuzz_target!(|data: &[u8]| {
     let Some((&table, part)) = data.split_first() else { return };
     let part = Bytes::copy_from_slice(part);
     match table % 3 {
-        0 => {
-            if let Ok(rows) = attempt(|| read_games(part))
-                && let Ok(written) = write_games(&rows)
-            {
-                assert_eq!(write_games(&read_games(written.clone().into()).expect("our own part")), Ok(written));
-            }
-        }
-        1 => {
-            if let Ok(rows) = attempt(|| read_moves(part))
-                && let Ok(written) = write_moves(&rows)
-            {
-                assert_eq!(write_moves(&read_moves(written.clone().into()).expect("our own part")), Ok(written));
-            }
-        }
-        _ => {
-            if let Ok(rows) = attempt(|| read_probes(part))
-                && let Ok(written) = write_probes(&rows)
-            {
-                assert_eq!(write_probes(&read_probes(written.clone().into()).expect("our own part")), Ok(written));
-            }
-        }
+        0 => check(part, read_games, |rows| write_games(rows)),
+        1 => check(part, read_moves, |rows| write_moves(rows)),
+        _ => check(part, read_probes, |rows| write_probes(rows)),
     }
 });
+
+fn check<Row>(
+    part: Bytes,
+    read: fn(Bytes) -> Result<Vec<Row>, ReadError>,
+    write: fn(&[Row]) -> Result<Vec<u8>, WriteError>,
+) {
+    let Ok(rows) = attempt(|| read(part)) else { return };
+    let Ok(written) = write(&rows) else { return };
+    let again = read(written.clone().into()).expect("our own part");
+    assert!(write(&again).is_ok_and(|again| again == written), "what was written reads back otherwise");
+}

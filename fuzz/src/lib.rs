@@ -51,7 +51,7 @@ pub fn spec(text: &str) -> Arc<Spec> {
 /// A bout of it.
 pub fn bout() -> Bout {
     let lease = Lease { run: "wire-0123abcd".to_string(), bout: 5, epoch: 3, sequence: 11 };
-    Bout { lease, players: vec![1, 0], opening: Opening::default() }
+    Bout { lease, players: vec![1, 0], opening: Opening::default(), values: Vec::new() }
 }
 
 /// The rows of a bout that the arena plays.
@@ -72,6 +72,7 @@ pub fn played(spec: &Spec, bout: &Bout) -> BoutRows {
             build: "build",
             started: 1_700_000_000_000_000 + index as i64,
             speed_factor: 1.0,
+            settings: &[],
         };
         rows.add_game(&head, &record).expect("a game that was played has rows");
     }

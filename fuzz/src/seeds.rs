@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 
 use agon_fuzz::{PROBE, TOURNAMENT, bout, encoded, messages, played, spec};
 // The runtime of the instrumentation, which the other crates are compiled with.
-use libfuzzer_sys as _;
-use agon_games::registry::{GAMES, GameSpec};
-use agon_games::random::{below, seeded};
 use agon_games::Turn;
+use agon_games::random::{below, seeded};
+use agon_games::registry::{GAMES, GameSpec};
+use libfuzzer_sys as _;
 
 fn main() -> std::io::Result<()> {
     let home = Path::new(env!("CARGO_MANIFEST_DIR"));

@@ -28,7 +28,7 @@ const NAME: usize = 20;
 #[derive(Args)]
 #[command(after_help = "Example: agon compare ladder-1a2b3c4d ladder-5e6f7a8b")]
 pub struct Compare {
-    /// The first run: its id, the beginning of it, or latest
+    /// The first run: its id or name, the beginning of one, or latest
     #[arg(value_name = "RUN")]
     first: String,
     /// The second run

@@ -18,7 +18,7 @@ use crate::table::write_json;
 /// The arguments of `agon crosstable`.
 #[derive(Args)]
 pub struct Crosstable {
-    /// The run: its id, the beginning of it, or latest
+    /// The run: its id or name, the beginning of one, or latest
     #[arg(value_name = "RUN", default_value = "latest")]
     run: String,
     /// The data folder, or the address of one in an object store

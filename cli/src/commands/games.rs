@@ -28,7 +28,7 @@ const LISTED: usize = 20;
 /// The arguments of `agon games`.
 #[derive(Args)]
 pub struct Games {
-    /// The run: its id, the beginning of it, or latest
+    /// The run: its id or name, the beginning of one, or latest
     #[arg(value_name = "RUN", default_value = "latest")]
     run: String,
     /// Only games in which this player played; given several times, in which all of them did

@@ -21,7 +21,7 @@ const NAME: usize = 16;
 /// The arguments of `agon pruning`.
 #[derive(Args)]
 pub struct PruningOfRun {
-    /// The run: its id, the beginning of it, or latest
+    /// The run: its id or name, the beginning of one, or latest
     #[arg(value_name = "RUN", default_value = "latest")]
     run: String,
     /// The data folder, or the address of one in an object store

@@ -35,7 +35,7 @@ use crate::table::write_json;
     after_help = "Examples: agon ratings, agon ratings othello-ladder --anchor pvs=2000 --los, agon ratings --pgn games.pgn"
 )]
 pub struct Ratings {
-    /// The runs: ids, beginnings of them, or latest; runs of one game are rated together [default: latest]
+    /// The runs: ids or names, beginnings of them, or latest; runs of one game are rated together [default: latest]
     #[arg(value_name = "RUN", conflicts_with_all = ["pgn", "csv"])]
     runs: Vec<String>,
     /// Rate each game by itself, where runs of several are asked for

@@ -15,7 +15,7 @@ use crate::table::write_json;
 /// The arguments of `agon replay`.
 #[derive(Args)]
 pub struct ReplayGames {
-    /// The run: its id, the beginning of it, or latest
+    /// The run: its id or name, the beginning of one, or latest
     #[arg(value_name = "RUN")]
     run: String,
     /// One bout, or one game of it as in 12/1 [default: a sample of the run]

@@ -20,7 +20,7 @@ use crate::progress::Progress;
 /// The arguments of `agon report`.
 #[derive(Args)]
 pub struct Report {
-    /// The run: its id, the beginning of it, or latest
+    /// The run: its id or name, the beginning of one, or latest
     #[arg(value_name = "RUN", default_value = "latest")]
     run: String,
     /// Where to write the page, or - for standard output [default: RUN.html in this folder]

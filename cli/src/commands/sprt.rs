@@ -27,7 +27,7 @@ const ERROR_RATE: f64 = 0.05;
     after_help = "Examples: agon sprt, agon sprt my-test, agon sprt --pairs 365,16618,36229,16974,390 --bounds=0,2"
 )]
 pub struct Sprt {
-    /// The run of two players: its id, the beginning of it, or latest [default: latest]
+    /// The run of two players: its id or name, the beginning of one, or latest [default: latest]
     #[arg(value_name = "RUN", conflicts_with_all = ["pairs", "wld"])]
     run: Option<String>,
     #[command(flatten)]

@@ -17,7 +17,7 @@ use crate::table::{Align, Table, write_json};
 /// The arguments of `agon verify`.
 #[derive(Args)]
 pub struct Verify {
-    /// The run: its id, the beginning of it, or latest
+    /// The run: its id or name, the beginning of one, or latest
     #[arg(value_name = "RUN", default_value = "latest", conflicts_with = "all")]
     run: String,
     /// Check every run of the dataset
