@@ -130,7 +130,7 @@ impl Default for Metrics {
         registry.register("checks_waiting", "Bouts that wait for a second worker", metrics.checks.clone());
         registry.register(
             "waiting",
-            "1 while nothing is granted because the disk is full",
+            "1 while nothing is granted because something cannot be written",
             metrics.waiting.clone(),
         );
         registry.register("runs", "Runs by their state", metrics.runs.clone());
@@ -244,7 +244,9 @@ async fn answer(hall: &Hall, mut stream: TcpStream) -> std::io::Result<()> {
         body.len()
     );
     stream.write_all(head.as_bytes()).await?;
-    stream.write_all(body.as_bytes()).await?;
+    if !request.starts_with(b"HEAD ") {
+        stream.write_all(body.as_bytes()).await?;
+    }
     stream.shutdown().await
 }
 

@@ -15,10 +15,10 @@ use std::time::Duration;
 use rusqlite::{Connection, ErrorCode};
 use tokio::sync::oneshot;
 
-pub use self::rows::{Audit, BoutSummary, NewBout, RunState, Stored, StoredCell, StoredRun};
+pub use self::rows::{Audit, BoutSummary, NewBout, Opinion, RunState, Stored, StoredCell, StoredRun};
 
 /// The version of the tables.
-const VERSION: i64 = 2;
+const VERSION: i64 = 3;
 /// The most writes in one transaction.
 const LARGEST_GROUP: usize = 512;
 
@@ -97,6 +97,9 @@ impl Store {
         }
         if version == 0 {
             connection.execute_batch(TABLES)?;
+        }
+        if version < 3 {
+            connection.execute_batch(OPINIONS)?;
         }
         let (jobs, inbox) = mpsc::channel();
         std::thread::Builder::new()
@@ -220,6 +223,21 @@ PRAGMA user_version = 2;
 COMMIT;
 ";
 
+/// What workers said of bouts that wait for another worker's word, in the order in which they said it.
+const OPINIONS: &str = "
+BEGIN;
+CREATE TABLE opinions (
+    number INTEGER PRIMARY KEY,
+    run TEXT NOT NULL,
+    bout INTEGER NOT NULL,
+    worker TEXT NOT NULL,
+    digest BLOB NOT NULL
+);
+CREATE INDEX opinions_of_bouts ON opinions (run, bout);
+PRAGMA user_version = 3;
+COMMIT;
+";
+
 /// Does jobs in groups, each group in one transaction, until nobody can send any more.
 fn write_groups(mut connection: Connection, inbox: &mpsc::Receiver<Job>) {
     while let Ok(first) = inbox.recv() {
@@ -251,6 +269,7 @@ fn write_groups(mut connection: Connection, inbox: &mpsc::Receiver<Job>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::leases::BoutKey;
 
     fn bout(number: u64, digest: u8) -> NewBout {
         NewBout {
@@ -261,6 +280,7 @@ mod tests {
             summary: "{}".to_string(),
             payload: vec![1, 2, 3],
             failure: None,
+            to_check: false,
         }
     }
 
@@ -306,6 +326,43 @@ mod tests {
         assert_eq!(again.put_bout(bout(1, 2)).await, Ok(Stored::Exported));
         let sum = StoredCell { worker: "w".to_string(), pairing: 0, outcomes: [3, 0, 2] };
         assert_eq!(again.cells("r".to_string()).await, Ok(vec![sum]));
+    }
+
+    /// A bout and that it waits for another worker's word are stored together or not at all.
+    #[tokio::test]
+    async fn opinions_survive() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("state");
+        let store = Store::open(&path).unwrap();
+        store.add_run(run()).await.unwrap();
+        let waits = |number| NewBout { to_check: true, ..bout(number, 1) };
+        for number in [4, 2, 7] {
+            assert_eq!(store.put_bout(waits(number)).await, Ok(Stored::New));
+        }
+        // What was there before is not asked for again.
+        assert_eq!(store.put_bout(waits(4)).await, Ok(Stored::Same));
+        assert_eq!(store.put_bout(bout(5, 1)).await, Ok(Stored::New));
+        let place = |bout| BoutKey { run: "r".to_string(), bout };
+        store.note_opinion(Opinion { key: place(4), worker: "v".to_string(), digest: [2; 32] });
+        store.forget_opinions(&place(2));
+        store.void("r".to_string(), String::new(), vec![7], Vec::new(), String::new()).await.unwrap();
+        drop(store);
+        let again = Store::open(&path).unwrap();
+        let said = again.opinions().await.unwrap();
+        let said: Vec<_> = said.iter().map(|it| (it.key.bout, it.worker.as_str(), it.digest[0])).collect();
+        assert_eq!(said, [(4, "w", 1), (4, "v", 2)]);
+    }
+
+    /// A state of the version before is taken up as it is.
+    #[tokio::test]
+    async fn a_state_of_the_version_before_gets_what_is_new() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("state");
+        Connection::open(&path).unwrap().execute_batch(TABLES).unwrap();
+        let store = Store::open(&path).unwrap();
+        store.add_run(run()).await.unwrap();
+        assert_eq!(store.put_bout(NewBout { to_check: true, ..bout(0, 1) }).await, Ok(Stored::New));
+        assert_eq!(store.opinions().await.unwrap().len(), 1);
     }
 
     #[tokio::test]
