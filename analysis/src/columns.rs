@@ -141,6 +141,7 @@ mod tests {
             started: 0,
             duration_us: 0,
             speed_factor: 1.0,
+            settings: Vec::new(),
         };
         assert_eq!(names(of_game(&game)), counted(Table::Games));
         assert_eq!(names(of_probe(&probe())), counted(Table::Probes));

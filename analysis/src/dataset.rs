@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 
 use agon_arena::{Spec, SpecError, SpecSource};
 use agon_coordinator::store::RunState;
+use agon_games::setup::suggestion;
 use agon_records::{GameRow, MoveRow, ProbeRow, ReadError, Table};
 use bytes::Bytes;
 use serde::Deserialize;
@@ -36,7 +37,7 @@ pub enum DatasetError {
         folder: PathBuf,
     },
     /// No run has this id.
-    #[error("there is no run `{asked}`; there {}", listed(.known))]
+    #[error("there is no run `{asked}`{}", instead(.asked, .known))]
     UnknownRun {
         /// What was asked for.
         asked: String,
@@ -44,7 +45,7 @@ pub enum DatasetError {
         known: Vec<String>,
     },
     /// Several runs begin like this.
-    #[error("`{asked}` is the beginning of several runs; write more of one of {}", .candidates.join(", "))]
+    #[error("`{asked}` is the beginning of several runs; write more of one of {}", shown(.candidates))]
     AmbiguousRun {
         /// What was asked for.
         asked: String,
@@ -148,11 +149,31 @@ impl DatasetError {
     }
 }
 
-fn listed(known: &[String]) -> String {
+/// The most runs that a sentence lists.
+const LISTED: usize = 8;
+
+/// What may have been meant, or what there is.
+fn instead(asked: &str, known: &[String]) -> String {
+    // People type the name and leave the digest out.
+    let name = |id: &'_ str| id.rsplit_once('-').map_or(id, |(name, _)| name).to_string();
+    let names: Vec<String> = known.iter().map(|id| name(id)).collect();
+    let near = suggestion(asked, known.iter().chain(&names).map(String::as_str));
+    let near = near.and_then(|near| known.iter().find(|id| id.starts_with(near)));
+    if let Some(near) = near.filter(|_| !asked.is_empty()) {
+        return format!("; did you mean {near}?");
+    }
     match known {
-        [] => "is none".to_string(),
-        [one] => format!("is only {one}"),
-        _ => format!("are {}", known.join(", ")),
+        [] => "; there is none".to_string(),
+        [one] => format!("; there is only {one}"),
+        _ => format!("; there are {}", shown(known)),
+    }
+}
+
+/// A list of runs that a sentence can hold.
+fn shown(candidates: &[String]) -> String {
+    match candidates.len() {
+        count if count > LISTED => format!("{} and {} more", candidates[..LISTED].join(", "), count - LISTED),
+        _ => candidates.join(", "),
     }
 }
 

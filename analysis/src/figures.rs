@@ -48,7 +48,9 @@ pub fn signed(number: f64, decimals: usize) -> String {
 /// What a position is worth to whoever searched it.
 pub fn worth(value: Value) -> String {
     match value.proof {
+        Some(Proof::Win(1)) => "won in 1 ply".to_string(),
         Some(Proof::Win(plies)) => format!("won in {plies} plies"),
+        Some(Proof::Loss(1)) => "lost in 1 ply".to_string(),
         Some(Proof::Loss(plies)) => format!("lost in {plies} plies"),
         None => format!("value {}", signed(value.number, 3)),
     }

@@ -10,6 +10,7 @@ use std::ops::RangeInclusive;
 use agon_records::{GameRow, MoveRow, Rows, Table, Wanted};
 
 use crate::dataset::{Dataset, DatasetError, Part, Run};
+use crate::scan::whole_range;
 
 /// How a game ended for a player.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -88,9 +89,10 @@ pub struct Games<'a> {
 }
 
 impl<'a> Games<'a> {
-    /// Finds the parts of a run.
+    /// Finds the parts of a run; one that should have a bout that is asked for and is not there is an error.
     pub fn new(dataset: &Dataset, run: &'a Run, query: &'a Query) -> Result<Games<'a>, DatasetError> {
-        let mut parts: VecDeque<Part> = dataset.parts(run, Table::Games)?.into();
+        let mut parts: VecDeque<Part> =
+            whole_range(dataset, run, Table::Games, &query.wanted().bouts)?.into();
         parts.retain(|part| may_have(part, query));
         Ok(Games { run, query, parts, rows: Vec::new().into_iter() })
     }

@@ -16,7 +16,7 @@ pub enum PartError {
     #[error(transparent)]
     Read(#[from] ReadError),
     /// The reader fell over them.
-    #[error("the file is damaged: {0}")]
+    #[error("the file is damaged ({0}); fetch or export it again")]
     Damaged(String),
 }
 
@@ -60,7 +60,10 @@ mod tests {
     #[test]
     fn a_reader_that_falls_over_is_an_error() {
         let error = attempt(|| -> Result<(), ReadError> { panic!("at byte {}", 3) });
-        assert_eq!(error.unwrap_err().to_string(), "the file is damaged: at byte 3");
+        assert_eq!(
+            error.unwrap_err().to_string(),
+            "the file is damaged (at byte 3); fetch or export it again"
+        );
         let error = attempt(|| agon_records::read_games(bytes::Bytes::new()).map(|_| ()));
         assert!(matches!(error, Err(PartError::Read(_))));
         assert!(attempt(|| Ok(())).is_ok());

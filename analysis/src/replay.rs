@@ -18,6 +18,7 @@ use serde::Serialize;
 
 use crate::columns::{Columns, of_game, of_move, of_probe};
 use crate::dataset::{Dataset, DatasetError, Part, Run};
+use crate::tune::follow;
 
 /// Games are played when so many were read.
 const BATCH: usize = 256;
@@ -212,11 +213,13 @@ struct Collector {
 impl Collector {
     fn new(dataset: &Dataset, run: &Run, spec: Spec) -> Result<Collector, ReplayError> {
         let table = match spec.plan {
-            Plan::Tournament(_) => Table::Games,
+            Plan::Tournament(_) | Plan::Tune(_) => Table::Games,
             Plan::Probe(_) => Table::Probes,
         };
+        let mut schedule = Schedule::new(spec)?;
+        follow(dataset, run, &mut schedule)?;
         Ok(Collector {
-            schedule: Schedule::new(spec)?,
+            schedule,
             parts: dataset.parts(run, table)?,
             moves: dataset.parts(run, Table::Moves)?,
         })
@@ -363,6 +366,10 @@ impl Task {
     fn play(&self, spec: &Spec, names: &[String], arena: &mut Arena) -> Result<Outcome, ReplayError> {
         match &self.recorded {
             Recorded::Game { request, row, moves } => {
+                for (player, config) in spec.configured(&self.bout.values) {
+                    arena.configure(player, config);
+                }
+                let settings = spec.settings(&self.bout.values, &request.seats);
                 let record = arena.play(request, &mut |_| ())?;
                 // Who plays it, and when, does not count.
                 let head = GameHead {
@@ -375,6 +382,7 @@ impl Task {
                     build: "",
                     started: 0,
                     speed_factor: 1.0,
+                    settings: &settings,
                 };
                 let again = BoutRows::game(&head, &record)?;
                 Ok(compare_games((row, moves), (&again.games[0], &again.moves)))

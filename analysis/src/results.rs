@@ -30,7 +30,7 @@ pub struct Results {
     pub found: u64,
 }
 
-/// Counts all bouts of a run.
+/// Counts all bouts of a run; of a tune those of its validation.
 pub fn results(
     dataset: &Dataset,
     run: &Run,
@@ -143,7 +143,7 @@ fn scan(
                 loop {
                     let index = next.fetch_add(1, Ordering::Relaxed);
                     let Some(part) = parts.get(index) else { return };
-                    let counted = count(part, &names, &voided, lengths);
+                    let counted = count(part, &names, &voided, lengths, spec.first_rated_bout());
                     let mut collected = collected.lock().unwrap_or_else(PoisonError::into_inner);
                     match counted {
                         Ok((kinds, ranges)) => {
@@ -203,6 +203,7 @@ fn count(
     names: &Names,
     voided: &HashSet<u64>,
     lengths: &[u64],
+    rated_from: u64,
 ) -> Result<Counted, DatasetError> {
     let mut kinds: Vec<HashMap<Vec<u32>, u64>> = vec![HashMap::new(); lengths.len()];
     let mut ranges: Vec<RangeInclusive<u64>> = Vec::new();
@@ -217,6 +218,7 @@ fn count(
         let stretch = lengths.partition_point(|length| *length <= bout);
         if let Some(kinds) = kinds.get_mut(stretch)
             && !voided.contains(&bout)
+            && bout >= rated_from
         {
             match kinds.get_mut(key) {
                 Some(count) => *count += 1,

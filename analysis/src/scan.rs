@@ -9,6 +9,7 @@
 use std::collections::{BTreeSet, VecDeque};
 use std::fs::File;
 use std::num::NonZeroUsize;
+use std::ops::RangeInclusive;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use agon_coordinator::store::RunState;
@@ -19,6 +20,16 @@ use crate::spans::Spans;
 
 /// The parts of a table of a run that should be read, all of which are there.
 pub fn whole_table(dataset: &Dataset, run: &Run, table: Table) -> Result<Vec<Part>, DatasetError> {
+    whole_range(dataset, run, table, &(0..=u64::MAX))
+}
+
+/// All parts of a table of a run, of which those with some bouts are there.
+pub(crate) fn whole_range(
+    dataset: &Dataset,
+    run: &Run,
+    table: Table,
+    bouts: &RangeInclusive<u64>,
+) -> Result<Vec<Part>, DatasetError> {
     let parts = dataset.parts(run, table)?;
     if table == Table::Moves {
         for games in dataset.parts(run, Table::Games)? {
@@ -44,7 +55,8 @@ pub fn whole_table(dataset: &Dataset, run: &Run, table: Table) -> Result<Vec<Par
     }
     let holes = named.holes(end);
     let missing: u64 = holes.iter().map(|hole| hole.end() - hole.start() + 1).sum();
-    match holes.first() {
+    let asked = |hole: &&RangeInclusive<u64>| hole.start() <= bouts.end() && bouts.start() <= hole.end();
+    match holes.iter().find(asked) {
         Some(hole) if missing > run.failed => {
             Err(DatasetError::MissingBouts { table: table.name(), first: *hole.start(), last: *hole.end() })
         }

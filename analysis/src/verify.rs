@@ -12,13 +12,21 @@ use agon_arena::{GameRequest, Spec};
 use agon_coordinator::schedule::{Bout, Schedule};
 use agon_records::{
     BoutRows, GameRow, MoveRow, PlyView, ProbeRow, ReadError, Table, WriteError, check_game, check_probe,
+    content_digest,
 };
 use bytes::Bytes;
 use serde::Serialize;
 
 use crate::dataset::{Dataset, DatasetError, Part, Run};
 use crate::spans::Spans;
+use crate::tune::follow;
 use crate::whole::missing;
+
+/// What separates the digest of a run's content from any other use of BLAKE3.
+const CONTENT: &str = "agon run content, version 1";
+
+/// So many hexadecimal digits tell two runs apart, and fit a line.
+const CONTENT_LENGTH: usize = 32;
 
 /// What was checked of a run, and what is wrong with it.
 #[derive(Clone, PartialEq, Eq, Default, Debug, Serialize)]
@@ -33,6 +41,9 @@ pub struct Verified {
     pub moves: u64,
     /// Rows of probes.
     pub probes: u64,
+    /// What the run says, in one word: the same for two datasets exactly where every bout has the same number and the same
+    /// content, whoever played it, when, and however it is divided into parts.
+    pub content: String,
     /// Everything that is wrong.
     pub problems: Vec<Problem>,
 }
@@ -103,6 +114,7 @@ struct Check {
     /// Parts with bouts, by the numbers that `seen` uses.
     files: Vec<String>,
     seen: Spans,
+    content: blake3::Hasher,
     verified: Verified,
 }
 
@@ -113,7 +125,8 @@ impl Check {
         let schedule =
             Schedule::new(spec).map_err(|error| format!("the spec cannot be scheduled: {error}"))?;
         let verified = Verified { run: run.id.clone(), ..Verified::default() };
-        Ok(Check { run, schedule, files: Vec::new(), seen: Spans::default(), verified })
+        let content = blake3::Hasher::new_derive_key(CONTENT);
+        Ok(Check { run, schedule, files: Vec::new(), seen: Spans::default(), content, verified })
     }
 
     fn problem(&mut self, part: Option<&Part>, bout: Option<u64>, game: Option<u16>, reason: String) {
@@ -124,6 +137,8 @@ impl Check {
     fn run(&mut self, dataset: &Dataset) -> Result<(), DatasetError> {
         // 1. What the run's file says of itself.
         self.check_description();
+        // Of a tune, what its bouts play follows from those before. A part that cannot be read is told of below.
+        let _ = follow(dataset, &self.run, &mut self.schedule);
         // 2. Games with the moves beside them, part by part.
         let moves = dataset.parts(&self.run, Table::Moves)?;
         let mut moves: BTreeMap<String, Part> =
@@ -144,6 +159,7 @@ impl Check {
         }
         // 5. Bouts that are nowhere.
         self.verified.bouts = self.seen.bouts();
+        self.verified.content = self.content.finalize().to_hex()[..CONTENT_LENGTH].to_string();
         let missing = missing(&self.run, self.schedule.bouts(), &self.seen, last.unwrap_or(0));
         if let Some(reason) = missing {
             self.problem(None, None, None, reason);
@@ -223,6 +239,7 @@ impl Check {
                 continue;
             }
             let Some(scheduled) = self.admit(games_part, number, bout) else { continue };
+            self.take(bout, &rows);
             self.check_bout(&scheduled, &rows, games_part, moves_part);
         }
     }
@@ -252,6 +269,11 @@ impl Check {
         }
     }
 
+    /// Takes a bout into what the run says. Bouts come in the order of their numbers.
+    fn take(&mut self, bout: u64, rows: &BoutRows) {
+        self.content.update(&bout.to_le_bytes()).update(&content_digest(rows));
+    }
+
     fn check_bout(&mut self, bout: &Bout, rows: &BoutRows, games_part: &Part, moves_part: &Part) {
         let index = Some(bout.index);
         if let Plan::Probe(_) = self.schedule.spec().plan {
@@ -276,6 +298,13 @@ impl Check {
         for (request, row) in requests.iter().zip(&rows.games) {
             let own = moves.remove(&row.game).unwrap_or_default();
             let (spec, referee) = (self.schedule.spec(), self.schedule.referee());
+            let settings = spec.settings(&bout.values, &request.seats);
+            if row.settings != settings {
+                let (found, asked) = (row.settings.join("; "), settings.join("; "));
+                let reason = format!("its players had the values `{found}`, and the tune asks for `{asked}`");
+                self.problem(Some(games_part), index, Some(row.game), reason);
+                continue;
+            }
             if let Err(fault) = check_game(spec, referee, request, row, own.iter().map(PlyView::from)) {
                 let part = if fault.table == Table::Games { games_part } else { moves_part };
                 self.problem(Some(part), index, Some(row.game), fault.reason);
@@ -295,6 +324,7 @@ impl Check {
         self.verified.probes += rows.len() as u64;
         for (index, bout) in BoutRows::by_bout([], [], rows) {
             let Some(scheduled) = self.admit(part, number, index) else { continue };
+            self.take(index, &bout);
             let numbers: Vec<usize> = bout.probes.iter().map(|row| usize::from(row.decision.game)).collect();
             let players = self.schedule.spec().players.len();
             if !matches!(self.schedule.spec().plan, Plan::Probe(_)) || !numbers.iter().copied().eq(0..players)

@@ -140,6 +140,12 @@ impl Arena {
         Ok(Arena { board, players: players.to_vec() })
     }
 
+    /// Gives a player another configuration; the others keep theirs.
+    pub fn configure(&mut self, player: usize, config: PlayerConfig) {
+        self.board.configure(player, &config);
+        self.players[player] = config;
+    }
+
     /// Lets a player search one position. `report` sees each completed iteration.
     pub fn search(
         &mut self,
@@ -226,6 +232,8 @@ impl Arena {
 
 /// What is asked of a game whose type is hidden.
 trait Board: Send {
+    fn configure(&mut self, player: usize, config: &PlayerConfig);
+
     fn seats(&self) -> usize;
 
     fn ply_bound(&self) -> u32;
@@ -274,12 +282,13 @@ impl Seated<'_> {
     fn board<G: Complete>(
         self,
         parameters: &Parameters,
-        player: impl Fn(&PlayerConfig) -> Player<G>,
+        player: fn(&PlayerConfig) -> Player<G>,
     ) -> Result<Box<dyn Board>, SetupError> {
         Ok(Box::new(Typed::<G> {
             start: G::initial(parameters)?,
             parameters: parameters.clone(),
             players: self.players.iter().map(player).collect(),
+            seat: player,
             surroundings: self.surroundings,
         }))
     }
@@ -306,6 +315,8 @@ struct Typed<G: Complete> {
     start: G,
     parameters: Parameters,
     players: Vec<Player<G>>,
+    /// Makes a player of the game's family.
+    seat: fn(&PlayerConfig) -> Player<G>,
     surroundings: Surroundings,
 }
 
@@ -329,6 +340,10 @@ fn nothing_to_search<G: Game>(position: &G, remedy: &'static str) -> PlayError {
 }
 
 impl<G: Complete> Board for Typed<G> {
+    fn configure(&mut self, player: usize, config: &PlayerConfig) {
+        self.players[player] = (self.seat)(config);
+    }
+
     fn seats(&self) -> usize {
         G::SEATS
     }

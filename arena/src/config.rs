@@ -7,7 +7,10 @@ use toml::de::{DeTable, DeValue};
 
 use crate::algorithms::{ALGORITHMS, AlgorithmInfo, Family, fitting};
 use crate::error::ConfigError;
-use crate::settings::{Settings, number};
+use crate::settings::{Domain, Setting, Settings, number};
+
+/// The greatest weight of a feature.
+const LARGEST_WEIGHT: f64 = 1e6;
 
 /// A player that fits a game: algorithm, options, evaluation weights.
 #[derive(Clone, Debug)]
@@ -20,7 +23,118 @@ pub struct PlayerConfig {
     pub weights: Vec<f64>,
 }
 
+/// A number in a player's configuration.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Target {
+    /// The weight of the feature with this number.
+    Weight(usize),
+    /// An option of the search that is any number.
+    Number(&'static str),
+    /// An option of the search that is a whole number.
+    Whole(&'static str),
+}
+
 impl PlayerConfig {
+    /// What a path such as `search.c` or `evaluation.mobility` means in this player, and the bounds of it. The reason why
+    /// it means nothing is a sentence.
+    pub fn target(&self, game: &GameSpec, path: &str) -> Result<(Target, [f64; 2]), String> {
+        let info =
+            GAMES.iter().find(|info| info.name == game.name()).expect("a GameSpec names a listed game");
+        let algorithm = self.algorithm;
+        let unknown = |table: &str, name: &str, known: &mut dyn Iterator<Item = &'static str>| {
+            let known: Vec<&str> = known.collect();
+            let near = agon_games::setup::suggestion(name, known.iter().copied());
+            let hint = near.map(|near| format!(" did you mean `{table}.{near}`?")).unwrap_or_default();
+            format!("there is no `{table}.{name}` to tune;{hint} there are: {}", known.join(", "))
+        };
+        match path.split_once('.') {
+            Some(("evaluation", name)) => {
+                let features = || info.features.iter().map(|feature| feature.name);
+                let index = features().position(|feature| feature == name);
+                let index = index.ok_or_else(|| unknown("evaluation", name, &mut features()))?;
+                self.uses_evaluation()?;
+                Ok((Target::Weight(index), [-LARGEST_WEIGHT, LARGEST_WEIGHT]))
+            }
+            Some(("search", name)) => {
+                let numeric =
+                    |domain: &Domain| matches!(domain, Domain::Whole { .. } | Domain::Number { .. });
+                let option =
+                    algorithm.options.iter().find(|option| option.name == name).ok_or_else(|| {
+                        let numbers = algorithm.options.iter().filter(|option| numeric(&option.domain));
+                        let place = format!("search `{}`: ", algorithm.name);
+                        place + &unknown("search", name, &mut numbers.map(|option| option.name))
+                    })?;
+                if name == "rollout_scale" {
+                    self.uses_evaluation()?;
+                }
+                match option.domain {
+                    Domain::Number { min, max } => Ok((Target::Number(option.name), [min, max])),
+                    // Zero turns such an option off, and with it what others mean.
+                    Domain::Whole { min, max } => {
+                        Ok((Target::Whole(option.name), [min.max(1) as f64, max as f64]))
+                    }
+                    domain => Err(format!("`{path}` is {domain}, and only numbers can be tuned")),
+                }
+            }
+            _ => Err(format!(
+                "`{path}` is no path into a player; write `evaluation.` and a feature or `search.` and an option"
+            )),
+        }
+    }
+
+    /// Whether the player looks at its weights, or else why not.
+    fn uses_evaluation(&self) -> Result<(), String> {
+        if !self.algorithm.evaluates {
+            return Err(format!(
+                "`{}` evaluates nothing, so that it would change nothing",
+                self.algorithm.name
+            ));
+        }
+        if self.algorithm.samples && self.settings.whole("rollout_plies") == 0 {
+            let reason =
+                "playouts are evaluated only where they are cut off; give the player `rollout_plies`";
+            return Err(reason.to_string());
+        }
+        Ok(())
+    }
+
+    /// The number that a target has in this player.
+    pub fn number(&self, target: Target) -> f64 {
+        match target {
+            Target::Weight(index) => self.weights[index],
+            Target::Number(name) => self.settings.number(name),
+            Target::Whole(name) => self.settings.whole(name) as f64,
+        }
+    }
+
+    /// Gives a target another number, which lies within its bounds.
+    pub fn set(&mut self, target: Target, number: f64) {
+        match target {
+            Target::Weight(index) => self.weights[index] = number,
+            Target::Number(name) => self.settings.set(name, Setting::Number(number)),
+            Target::Whole(name) => self.settings.set(name, Setting::Whole(number as u64)),
+        }
+    }
+
+    /// The player as the lines of a spec: its search with the options that are not as usual, and its weights where it
+    /// looks at them.
+    pub fn to_toml(&self, game: &GameSpec) -> String {
+        let info =
+            GAMES.iter().find(|info| info.name == game.name()).expect("a GameSpec names a listed game");
+        let options = self.settings.unusual(self.algorithm.options);
+        let search: String = options.iter().map(|option| format!(", {option}")).collect();
+        let mut text = format!("search = {{ algorithm = \"{}\"{search} }}\n", self.algorithm.name);
+        if self.uses_evaluation().is_ok() {
+            let weights = info.features.iter().zip(&self.weights);
+            let used: Vec<String> = weights
+                .filter(|(_, weight)| **weight != 0.0)
+                .map(|(feature, weight)| format!("{} = {weight}", feature.name))
+                .collect();
+            text.push_str(&format!("evaluation = {{ {} }}\n", used.join(", ")));
+        }
+        text
+    }
+
     /// Reads a player from TOML text such as `search = { algorithm = "pvs" }`.
     pub fn parse(game: &GameSpec, text: &str) -> Result<PlayerConfig, ConfigError> {
         let table = DeTable::parse(text).map_err(|error| ConfigError {
@@ -205,7 +319,7 @@ fn read_evaluation(
                 known,
             ));
         };
-        let limit = 1e6;
+        let limit = LARGEST_WEIGHT;
         let least = 1.0 / WEIGHT_UNIT as f64;
         let counts = |weight: &f64| *weight == 0.0 || (least..=limit).contains(&weight.abs());
         weights[index] = number(value.get_ref()).filter(counts).ok_or_else(|| ConfigError {

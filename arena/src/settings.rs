@@ -186,6 +186,19 @@ impl Settings {
         Ok(Settings { values })
     }
 
+    /// Gives a declared option another value of its kind.
+    pub(crate) fn set(&mut self, name: &'static str, value: Setting) {
+        let found = self.values.iter_mut().find(|(known, _)| *known == name);
+        found.expect("only options that are declared are set").1 = value;
+    }
+
+    /// The options that have another value than the declared one, as `name = value`.
+    pub(crate) fn unusual(&self, declared: &[OptionInfo]) -> Vec<String> {
+        let options = declared.iter().map(|option| (option, self.value(option.name)));
+        let changed = options.filter(|(option, value)| option.default_setting() != **value);
+        changed.map(|(option, value)| format!("{} = {value}", option.name)).collect()
+    }
+
     fn value(&self, name: &str) -> &Setting {
         let found = self.values.iter().find(|(known, _)| *known == name);
         &found.expect("an algorithm asks only for options that it declares").1

@@ -11,7 +11,7 @@ use agon_games::GameSpec;
 use agon_games::random::{Random, below, seeded};
 
 /// Everything that a spec can say, in a few specs.
-const SINKS: [&str; 4] = [
+const SINKS: [&str; 5] = [
     r#"
 name = "sink-1"            # a comment
 game = { name = "virus", seats = 3, size = 6 }
@@ -83,6 +83,40 @@ search = { algorithm = "star2" }
 name = "b"
 search = { algorithm = "monte-carlo" }
 "#,
+    r#"
+name = "sink-5"
+game = "othello"
+limit = { nodes = 100 }
+openings = { random_plies = 2 }
+[tune]
+player = "a"
+method = "spsa"
+bouts = 40
+pairs = 5
+window = 3
+rate = 0.1
+opponents = ["b"]
+validation = { bouts = 2 }
+[[tune.parameter]]
+path = "evaluation.corners"
+start = 2.5
+min = 0
+max = 1e2
+step = 1
+[[tune.parameter]]
+path = "search.table_mb"
+min = 1
+max = 64
+kind = "integer"
+scale = "log"
+step = 2
+[[player]]
+name = "a"
+search = { algorithm = "pvs", table_mb = 1 }
+[[player]]
+name = "b"
+search = { algorithm = "uct" }
+"#,
 ];
 
 /// What is put in the place of values.
@@ -150,9 +184,12 @@ const SCRAPS: [&str; 22] = [
 ];
 
 /// Names of tables and keys that are put before lines.
-const LINES: [&str; 13] = [
+const LINES: [&str; 16] = [
     "[tournament]",
     "[probe]",
+    "[tune]",
+    "[[tune.parameter]]",
+    "path = \"search.c\"",
     "[[player]]",
     "[player]",
     "[player.search]",

@@ -32,7 +32,7 @@ pub fn report(error: &anyhow::Error) -> ExitCode {
         return ExitCode::SUCCESS;
     }
     // Where standard error cannot be written either, there is nobody left to tell; the exit code says the rest.
-    let _ = writeln!(io::stderr(), "error: {error:#}");
+    let _ = writeln!(io::stderr(), "error: {}", sentence(error));
     let wrong_call = error.is::<WrongCall>()
         || error.is::<SetupError>()
         || error.is::<MoveError>()
@@ -45,10 +45,38 @@ pub fn report(error: &anyhow::Error) -> ExitCode {
     ExitCode::from(if wrong_call { 2 } else { 1 })
 }
 
+/// The error with its causes. A library's error may say its cause itself: then that is not said again.
+fn sentence(error: &anyhow::Error) -> String {
+    let mut sentence = String::new();
+    for cause in error.chain().map(ToString::to_string) {
+        if sentence.is_empty() {
+            sentence = cause;
+        } else if !sentence.contains(&cause) {
+            sentence.push_str(": ");
+            sentence.push_str(&cause);
+        }
+    }
+    sentence
+}
+
 fn is_closed_pipe(error: &anyhow::Error) -> bool {
     error.chain().any(|cause| {
         let io = cause.downcast_ref::<std::io::Error>().map(std::io::Error::kind);
         let json = cause.downcast_ref::<serde_json::Error>().and_then(serde_json::Error::io_error_kind);
         io.or(json) == Some(ErrorKind::BrokenPipe)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn causes_are_said_once() {
+        let disk = || io::Error::other("no room");
+        let error = anyhow::Error::from(disk()).context("the page cannot be written");
+        assert_eq!(sentence(&error), "the page cannot be written: no room");
+        let error = anyhow::Error::from(disk()).context("the page cannot be written (no room); make some");
+        assert_eq!(sentence(&error), "the page cannot be written (no room); make some");
+    }
 }

@@ -7,6 +7,7 @@ mod commands;
 mod fail;
 mod number;
 mod progress;
+mod settings;
 mod table;
 
 use std::process::ExitCode;
@@ -58,8 +59,18 @@ enum Command {
     Check(commands::cluster::check::Check),
     /// Serve as the coordinator of a cluster
     Coordinator(commands::cluster::coordinator::Coordinator),
+    /// Make the certificates of a private cluster, or renew them
+    Certs(commands::cluster::certs::Certs),
+    /// Make, list and revoke the tokens that a coordinator asks for
+    #[command(subcommand)]
+    Token(commands::cluster::token::Token),
+    /// Show what settings are and where they come from
+    #[command(subcommand)]
+    Config(commands::cluster::config::Config),
     /// Play what a coordinator lends
     Worker(commands::cluster::worker::Worker),
+    /// Ask whether a coordinator serves: 0 where it does, else 1
+    Health(commands::cluster::health::Health),
     /// Hand a spec to a coordinator
     Submit(commands::cluster::submit::Submit),
     /// List the runs of a coordinator
@@ -90,8 +101,12 @@ enum Command {
     Pruning(commands::pruning::PruningOfRun),
     /// List the games of a run, show one, or write them for other programs
     Games(commands::games::Games),
+    /// Ask a run in SQL
+    Sql(commands::sql::Sql),
     /// Make one page of a run: the answer, charts, games, how to repeat it
     Report(commands::report::Report),
+    /// Tell what a tune came to, or fit weights to the games of runs
+    Tune(commands::tune::TuneOfRun),
     /// Check a dataset: every bout once, every game complete and legal
     Verify(commands::verify::Verify),
     /// Play recorded games again and compare them bit by bit
@@ -123,7 +138,11 @@ fn main() -> ExitCode {
         Command::Run(command) => command.run(),
         Command::Check(command) => command.run(),
         Command::Coordinator(command) => command.run(),
+        Command::Certs(command) => command.run(),
+        Command::Token(command) => command.run(),
+        Command::Config(command) => command.run(),
         Command::Worker(command) => command.run(),
+        Command::Health(command) => command.run(),
         Command::Submit(command) => command.run(),
         Command::List(command) => command.run(),
         Command::Watch(command) => command.run(),
@@ -139,7 +158,9 @@ fn main() -> ExitCode {
         Command::Audit(command) => command.run(),
         Command::Pruning(command) => command.run(),
         Command::Games(command) => command.run(),
+        Command::Sql(command) => command.run(),
         Command::Report(command) => command.run(),
+        Command::Tune(command) => command.run(),
         Command::Verify(command) => command.run(),
         Command::Replay(command) => command.run(),
         Command::Bench(command) => command.run(),

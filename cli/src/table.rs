@@ -100,7 +100,7 @@ pub fn write_facts(facts: &[(&str, String)], out: &mut impl Write) -> io::Result
     for (name, text) in facts {
         for (index, line) in folded(text, COLUMNS - indent).into_iter().enumerate() {
             let name = if index == 0 { name } else { "" };
-            writeln!(out, "{name:<indent$}{line}")?;
+            writeln!(out, "{}", format!("{name:<indent$}{line}").trim_end())?;
         }
     }
     Ok(())

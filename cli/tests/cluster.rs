@@ -6,6 +6,7 @@ mod binary;
 #[allow(dead_code, reason = "other tests use the rest")]
 mod processes;
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
@@ -28,6 +29,33 @@ bouts = 100
 [[player]]
 name = "pvs"
 search = { algorithm = "pvs", table_mb = 1 }
+[[player]]
+name = "uct"
+search = { algorithm = "uct" }
+"#;
+
+/// A tune, whose every bout follows from those before.
+const TUNE: &str = r#"
+name = "kill-tune"
+game = "connect-four"
+seed = 3
+limit = { nodes = 3000 }
+openings = { random_plies = 4 }
+[tune]
+player = "uct"
+method = "spsa"
+bouts = 120
+pairs = 2
+window = 4
+rate = 0.2
+validation = { bouts = 20 }
+[[tune.parameter]]
+path = "search.c"
+start = 3
+min = 0.1
+max = 8
+scale = "log"
+step = 1.5
 [[player]]
 name = "uct"
 search = { algorithm = "uct" }
@@ -81,6 +109,10 @@ fn kills_change_nothing(spec: &str, kills: usize, seed: u64, longest_peace: Dura
     assert_eq!(calm, wild);
     cluster.verifies();
     let data = cluster.data().to_str().unwrap();
+    if spec.contains("[tune]") {
+        let told = |data: &str| json(&["tune", "latest", "--json", "--data", data]);
+        assert_eq!(told(&path("calm")), told(data), "the path, the answer and the proof");
+    }
     let answer = agon(&["replay", "latest", "--games", "10", "--data", data]);
     assert_eq!(answer.code, 0, "{} {}", answer.out, answer.err);
     println!(
@@ -93,6 +125,17 @@ fn kills_change_nothing(spec: &str, kills: usize, seed: u64, longest_peace: Dura
 #[test]
 fn a_run_that_is_killed_again_and_again_has_the_dataset_of_one_that_is_not() {
     kills_change_nothing(SPEC, 8, 1, Duration::from_millis(400));
+}
+
+#[test]
+fn a_tune_that_is_killed_again_and_again_goes_the_way_of_one_that_is_not() {
+    kills_change_nothing(TUNE, 6, 2, Duration::from_millis(400));
+    let bayes = TUNE
+        .replace("kill-tune", "kill-bayes")
+        .replace("\"spsa\"", "\"bayes\"")
+        .replace("window = 4\nrate = 0.2", "batch = 10")
+        .replace("step = 1.5\n", "");
+    kills_change_nothing(&bayes, 6, 3, Duration::from_millis(400));
 }
 
 /// The same at length: `cargo test --release -p agon --test cluster -- --ignored --nocapture`. `AGON_KILL_SEED` chooses
@@ -243,7 +286,38 @@ fn monitors_are_answered() {
     assert!(ask("/nowhere").unwrap().starts_with("HTTP/1.1 404"));
     let head = request("HEAD", "/metrics").unwrap();
     assert!(head.starts_with("HTTP/1.1 200") && head.ends_with("\r\n\r\n"), "a head has no body: {head}");
+    // What dashboards and autoscaling ask for is there, though nothing has happened yet.
+    let names = metrics_of(&page);
+    let deploy = Path::new(env!("CARGO_MANIFEST_DIR")).join("../deploy");
+    for file in ["monitoring/dashboards/agon.json", "kubernetes/components/autoscale/scaling.yaml"] {
+        let text = std::fs::read_to_string(deploy.join(file)).unwrap();
+        let asked: BTreeSet<&str> = text
+            .split(|letter: char| letter != '_' && !letter.is_alphanumeric())
+            .filter(|word| word.starts_with("agon_"))
+            .collect();
+        assert!(!asked.is_empty(), "{file} asks for nothing");
+        for name in asked {
+            assert!(names.contains(name), "{file} asks for {name}, and there are only {names:?}");
+        }
+    }
+    let health = |address: &str| agon(&["health", "--coordinator", address, "--json"]);
+    let told = health(&format!("http://{listen}"));
+    assert_eq!((told.code, told.out.contains("\"serves\":true")), (0, true), "{}", told.err);
+    let nobody = health(&format!("http://127.0.0.1:{}", processes::free_port()));
+    assert_eq!(nobody.code, 1, "{}", nobody.out);
+    assert!(nobody.err.contains("no coordinator answers"), "{}", nobody.err);
     let said = coordinator.said();
     let line: Value = serde_json::from_str(said.lines().next().unwrap()).unwrap();
     assert_eq!(line["level"].as_str(), Some("INFO"), "{said}");
+}
+
+/// The names that a page of metrics has lines of, now or once something has happened.
+fn metrics_of(page: &str) -> BTreeSet<String> {
+    let types = page.lines().filter_map(|line| line.strip_prefix("# TYPE ")?.split_once(' '));
+    let endings = |kind: &str| match kind {
+        "counter" => &["_total"][..],
+        "histogram" => &["_bucket", "_sum", "_count"],
+        _ => &[""],
+    };
+    types.flat_map(|(name, kind)| endings(kind).iter().map(move |ending| format!("{name}{ending}"))).collect()
 }

@@ -7,6 +7,8 @@
 #[allow(dead_code, reason = "the tests of the library use all of it")]
 mod world;
 
+#[path = "dataset/refusals.rs"]
+mod refusals;
 #[path = "dataset/report.rs"]
 mod report;
 
@@ -338,12 +340,18 @@ fn unfinished_runs_are_answered_with_what_there_is() {
         let out = words(&world, call);
         assert!(out.contains("unfinished: 12 of 20 bouts"), "{out}");
     }
+    assert!(words(&world, &["games"]).ends_with("The run goes on: more games may come.\n"));
+    assert_eq!(json_of(&world, &["games", "--json"]).1["complete"], json!(false));
     world.bouts.clear();
     world.write();
     let sentence = "has no games in its dataset yet (unfinished: 0 of 20 bouts are in the dataset)";
-    refused(&world, &["ratings"], 2, sentence);
-    refused(&world, &["crosstable"], 2, "there are no games to rate");
-    assert!(words(&world, &["sprt", "--bounds=0,5"]).contains("none yet: nothing can be said"));
+    let other = World::of(TOURNAMENT);
+    adopt(&world, &other);
+    for call in [&["ratings", &world.id][..], &["crosstable", &world.id], &["compare", &world.id, &other.id]]
+    {
+        refused(&world, call, 2, sentence);
+    }
+    assert!(words(&world, &["sprt", &world.id, "--bounds=0,5"]).contains("none yet: nothing can be said"));
 }
 
 #[test]

@@ -84,7 +84,7 @@ fn a_list_has_every_game_in_order() {
             "players": row.players, "payoffs": row.payoffs, "plies": row.plies, "ending": row.ending,
             "seed": row.seed, "worker": "somebody", "build": "1",
             "started": "1970-01-01T00:00:00.000005Z", "duration_us": row.duration_us,
-            "speed_factor": 1.0,
+            "speed_factor": 1.0, "settings": [],
         })
     );
     let out = answer(&world, &["--limit", "4"]);

@@ -293,14 +293,19 @@ async fn mark_exported(
     exported: u64,
     bouts: &[BoutSummary],
 ) -> Result<(), ExportError> {
-    let look = hall.with_run(id, |run| (run.folded.clone(), run.standings.deciding_bout()));
-    let Some((mut folded, decided)) = look else { return Ok(()) };
+    let look = hall
+        .with_run(id, |run| (run.folded.clone(), run.standings.deciding_bout(), run.spec.first_rated_bout()));
+    let Some((mut folded, decided, rated_from)) = look else { return Ok(()) };
     let mut cells: BTreeMap<(String, u64), [u64; 3]> = BTreeMap::new();
     for row in bouts {
         let summary = Summary::read(row);
         match &summary {
-            Some(summary) => folded.add(summary),
+            Some(summary) => folded.add(summary, row.bout >= rated_from),
             None => folded.add_failed(),
+        }
+        if row.bout < rated_from {
+            folded.note_score(row.bout, summary.as_ref().and_then(Summary::half_points));
+            continue;
         }
         if decided.is_none_or(|decided| row.bout <= decided) {
             folded.test(summary.as_ref());
@@ -407,6 +412,12 @@ pub(crate) async fn write_run(hall: &Hall, id: &str) -> Result<(), ExportError> 
             "deciding_bout": run.decided,
             "priority": run.priority,
             "voided": run.voided,
+            "tune": run.schedule.course().map(|course| json!({
+                "method": course.tune().method.name(),
+                "tuning_bouts": course.tune().bouts,
+                "start": course.tune().text(&course.tune().start()),
+                "tuned": course.answer().map(|values| course.tune().text(&values)),
+            })),
         })
     });
     if let Some(told) = told {

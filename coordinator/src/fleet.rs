@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use agon_arena::{Arena, Spec};
+use agon_doors::Caller;
 use agon_proto::v1::worker_message::Kind;
 use agon_proto::{Assembled, Assembler, Bout, Heartbeat, Hello, Lease, PROTOCOLS, Returned, WholeBout, v1};
 use agon_records::{BoutColumns, check_bout, check_probe};
@@ -54,6 +55,7 @@ impl v1::worker_server::Worker for Fleet {
         &self,
         request: Request<Streaming<v1::WorkerMessage>>,
     ) -> Result<Response<Self::SessionStream>, Status> {
+        let caller = Caller::of(&request);
         let mut messages = request.into_inner();
         let first = tokio::time::timeout(PATIENCE, messages.next())
             .await
@@ -64,7 +66,7 @@ impl v1::worker_server::Worker for Fleet {
         let hello = Hello::try_from(hello)?;
         self.admit(&hello)?;
         let (out, answers) = mpsc::unbounded_channel();
-        let session = self.hall.welcome(&hello, out);
+        let session = self.hall.welcome(&hello, &caller, out)?;
         let hall = Arc::clone(&self.hall);
         tokio::spawn(async move {
             while let Some(Ok(message)) = messages.next().await {
@@ -81,6 +83,7 @@ impl v1::worker_server::Worker for Fleet {
         &self,
         request: Request<Streaming<v1::Submission>>,
     ) -> Result<Response<Self::SubmitStream>, Status> {
+        let caller = Caller::of(&request);
         let mut messages = request.into_inner();
         let (out, answers) = mpsc::channel(ACKNOWLEDGEMENTS);
         let hall = Arc::clone(&self.hall);
@@ -95,7 +98,7 @@ impl v1::worker_server::Worker for Fleet {
                         break;
                     }
                 };
-                let answer = match take(&hall, &mut open, message) {
+                let answer = match take(&hall, &caller, &mut open, message) {
                     Ok(None) => continue,
                     Ok(Some(finished)) => {
                         // Bouts are stored beside each other: one sync serves all that wait for it.
@@ -176,6 +179,7 @@ struct Finished {
 #[allow(clippy::result_large_err, reason = "a Status is what the wire wants")]
 fn take(
     hall: &Hall,
+    caller: &Caller,
     open: &mut HashMap<Lease, Incoming>,
     message: v1::Submission,
 ) -> Result<Option<Finished>, Result<v1::Acknowledgement, Status>> {
@@ -183,6 +187,19 @@ fn take(
     let is_head =
         matches!(message.kind, Some(v1::submission::Kind::Head(_) | v1::submission::Kind::Failure(_)));
     if is_head && !open.contains_key(&lease) {
+        let named = match &message.kind {
+            Some(v1::submission::Kind::Head(head)) => Some(head.worker.as_str()),
+            _ => None,
+        };
+        if let Some(reason) = hall.trespass(&lease, named, caller) {
+            warn!(
+                run = lease.run,
+                bout = lease.bout,
+                reason,
+                "a submission in the name of another is not taken"
+            );
+            return Err(Err(Status::permission_denied(reason)));
+        }
         if let Some(v1::submission::Kind::Head(head)) = &message.kind
             && let Some(reason) = hall.doubt(&lease, &head.worker)
         {
@@ -365,7 +382,9 @@ async fn store(hall: &Hall, bout: NewBout) -> Stored {
 
 /// Counts a bout that is durable, and ends a run that it decides.
 async fn count(hall: &Arc<Hall>, lease: &Lease, worker: &str, counted: Option<(&Summary, Option<Digest>)>) {
-    let Some(decision) = hall.committed(lease, worker, counted) else { return };
+    let decision = hall.committed(lease, worker, counted);
+    hall.pursue(&lease.run);
+    let Some(decision) = decision else { return };
     let decided = hall.store.set_state(lease.run.clone(), RunState::Decided, Some(decision.index)).await;
     match decided {
         Ok(()) => {

@@ -3,8 +3,8 @@
 //! Services bring what happened in; what follows from it is decided here, by the ledger, the lease book and the
 //! standings, and sent out. What must survive is in the store before anybody is told.
 //!
-//! Here is the state and what changes it as a whole; [`sessions`] has workers that come and go, [`grants`] what they are
-//! lent, [`submissions`] what they bring, [`trust`] who is set aside, [`status`] what is shown, [`run`] one run.
+//! Here is the state and what changes it as a whole; `sessions` has workers that come and go, `grants` what they are
+//! lent, `submissions` what they bring, `trust` who is set aside, `tune` what a tune plays next, `status` what is shown, `run` one run.
 
 mod grants;
 mod run;
@@ -12,6 +12,7 @@ mod sessions;
 mod status;
 mod submissions;
 mod trust;
+mod tune;
 
 use std::collections::{BTreeMap, HashSet};
 use std::hash::{BuildHasher as _, RandomState};
@@ -19,6 +20,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
 use agon_arena::known_answers;
+use agon_doors::Caller;
 use agon_proto::v1::{self, coordinator_message::Kind};
 use agon_proto::{Bout as LentBout, Lease as WireLease};
 use tokio::sync::{Notify, mpsc, watch};
@@ -58,6 +60,8 @@ const WINDOW_BYTES: u64 = 64 << 20;
 
 /// A worker that has been here.
 pub(crate) struct Worker {
+    /// Whose its name is: whoever said hello under it last.
+    caller: Caller,
     build: String,
     slots: u32,
     speed: f64,
@@ -352,6 +356,12 @@ impl State {
         self.workers.iter().filter(|(_, worker)| worker.out.is_some())
     }
 
+    /// Whose a worker's name is, if not this caller's. A name is free once the credential of whoever had it counts no more.
+    fn owned_by_another(&self, worker: &str, caller: &Caller) -> Option<&Caller> {
+        let owner = self.workers.get(worker).map(|known| &known.caller)?;
+        (owner != caller && owner.is_known() && owner.is_valid()).then_some(owner)
+    }
+
     /// Ends a lease that is held by this token; its bout waits for somebody else.
     fn take_back(&mut self, key: &BoutKey, token: Token) {
         if self.leases.lease(key).is_some_and(|lease| lease.token == token) {
@@ -390,5 +400,6 @@ fn reference(key: &BoutKey, token: Token) -> v1::LeaseRef {
 fn lent(run: &str, bout: &Bout, token: Token) -> LentBout {
     let lease =
         WireLease { run: run.to_string(), bout: bout.index, epoch: token.epoch, sequence: token.sequence };
-    LentBout { lease, players: bout.players.clone(), opening: bout.opening.clone() }
+    let (players, opening, values) = (bout.players.clone(), bout.opening.clone(), bout.values.clone());
+    LentBout { lease, players, opening, values }
 }

@@ -9,6 +9,8 @@ pub const FAILURES: usize = 3;
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Ledger {
     total: u64,
+    /// Bouts below can be handed out.
+    open: u64,
     /// Everything below is done.
     prefix: u64,
     /// What is done beyond.
@@ -28,6 +30,7 @@ impl Ledger {
     pub fn new(total: u64, prefix: u64, done: impl IntoIterator<Item = u64>) -> Ledger {
         let mut ledger = Ledger {
             total,
+            open: total,
             prefix,
             beyond: BTreeSet::new(),
             fresh: prefix,
@@ -41,12 +44,24 @@ impl Ledger {
         ledger
     }
 
+    /// Lets only bouts below be handed out that never were; whether more can be than before.
+    pub fn open_to(&mut self, open: u64) -> bool {
+        let more = open > self.open;
+        self.open = open.min(self.total);
+        more
+    }
+
+    /// Whether a bout can be out with somebody.
+    pub fn is_open(&self, bout: u64) -> bool {
+        bout < self.open
+    }
+
     /// The next bout to hand out: what came back first, then the first that never was.
     pub fn take(&mut self) -> Option<u64> {
         if let Some(bout) = self.returned.pop_first() {
             return Some(bout);
         }
-        while self.fresh < self.total {
+        while self.fresh < self.open {
             let bout = self.fresh;
             self.fresh += 1;
             if !self.is_done(bout) {
@@ -60,7 +75,7 @@ impl Ledger {
     pub fn claim(&mut self, bout: u64) {
         self.returned.remove(&bout);
         // Everything between was not handed out in this life either.
-        while self.fresh <= bout && self.fresh < self.total {
+        while self.fresh <= bout && self.fresh < self.open {
             if self.fresh != bout && !self.is_done(self.fresh) {
                 self.returned.insert(self.fresh);
             }
@@ -155,7 +170,7 @@ impl Ledger {
 
     /// Whether there is something to hand out.
     pub fn has_work(&self) -> bool {
-        !self.returned.is_empty() || (self.fresh..self.total).any(|bout| !self.is_done(bout))
+        !self.returned.is_empty() || (self.fresh..self.open).any(|bout| !self.is_done(bout))
     }
 }
 

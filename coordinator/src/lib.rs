@@ -1,11 +1,12 @@
 //! The coordinator: schedules bouts, lends them to workers, keeps what comes back, answers operators.
 //!
-//! [`schedule`], [`leases`], [`ledger`], [`checks`] and [`conduct`] are pure; [`store`] is the durable state; [`hall`] decides what follows from
+//! [`schedule`], [`course`], [`leases`], [`ledger`], [`checks`] and [`conduct`] are pure; [`store`] is the durable state; [`hall`] decides what follows from
 //! what; [`fleet`] and [`operator`] are the services; [`export`] writes the dataset. Deliberately not here: searching.
 //! Games that arrive are played again by the rules, and that is all.
 
 pub mod checks;
 pub mod conduct;
+pub mod course;
 pub mod data;
 pub mod export;
 pub mod fleet;
@@ -25,9 +26,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use agon_arena::{Spec, SpecSource};
+use agon_doors::tls::TlsFiles;
+use agon_doors::{DoorError, Doors, Limits};
 use agon_proto::v1;
 use tokio::net::TcpListener;
-use tokio_stream::wrappers::TcpListenerStream;
+use tonic::service::Routes;
 use tonic::transport::Server;
 use tracing::{info, warn};
 
@@ -49,17 +52,36 @@ pub struct Config {
     pub part_bouts: u64,
     /// Where monitors ask, if anywhere.
     pub metrics: Option<TcpListener>,
+    /// The certificate that is shown, if any, and whether clients are asked for theirs.
+    pub tls: Option<TlsFiles>,
+    /// The file of tokens that are asked for, if any.
+    pub tokens: Option<PathBuf>,
+    /// How much anybody may ask.
+    pub limits: Limits,
 }
 
 impl Config {
     /// The usual settings over a data folder.
     pub fn new(data: PathBuf) -> Config {
-        Config { data, timing: Timing::default(), part_bouts: 500, metrics: None }
+        Config {
+            data,
+            timing: Timing::default(),
+            part_bouts: 500,
+            metrics: None,
+            tls: None,
+            tokens: None,
+            limits: Limits::default(),
+        }
     }
 }
 
 /// How long calls have to end by themselves after everybody has been told.
 const LAST_WORDS: Duration = Duration::from_secs(1);
+
+/// The longest head of a call: paths and tokens are short.
+const LONGEST_HEAD: u32 = 16 << 10;
+/// How often a silent connection is asked whether it lives, and how long it may take to answer.
+const KEEP_ALIVE: Duration = Duration::from_secs(20);
 
 /// Why a coordinator cannot run.
 #[derive(Debug, thiserror::Error)]
@@ -74,6 +96,9 @@ pub enum CoordinatorError {
     /// Its dataset.
     #[error(transparent)]
     Export(#[from] ExportError),
+    /// Its certificates or tokens.
+    #[error(transparent)]
+    Doors(#[from] DoorError),
     /// Its network.
     #[error("the coordinator cannot serve: {0}")]
     Serve(#[from] tonic::transport::Error),
@@ -131,8 +156,12 @@ async fn serve(
         .max_decoding_message_size(agon_proto::limits::MAX_MESSAGE_BYTES);
     let operators = v1::operator_server::OperatorServer::new(operator::Operator::new(Arc::clone(&hall)))
         .max_decoding_message_size(agon_proto::limits::MAX_MESSAGE_BYTES);
+    let watching = Arc::clone(&hall);
+    let watch = Arc::new(move |event| watching.metrics.door(event));
+    let doors = Doors::new(config.tls, config.tokens.as_deref(), config.limits.clone(), watch)?;
     if let Ok(address) = listener.local_addr() {
-        info!(%address, epoch, data = %config.data.display(), "the coordinator listens");
+        let asks = doors.describe();
+        info!(%address, epoch, data = %config.data.display(), asks, "the coordinator listens");
     }
     let monitored = config.metrics.map(|monitor| tokio::spawn(metrics::serve(Arc::clone(&hall), monitor)));
     hall.metrics.set_ready(true);
@@ -140,13 +169,17 @@ async fn serve(
     let ticker = tokio::spawn(tick(Arc::clone(&hall)));
     let draining = Arc::clone(&hall);
     let (closing, closed) = tokio::sync::oneshot::channel();
-    let server = Server::builder()
-        .http2_keepalive_interval(Some(Duration::from_secs(20)))
-        .add_service(health_service)
+    let services = Routes::new(health_service)
         .add_service(reflection)
         .add_service(fleet)
         .add_service(operators)
-        .serve_with_incoming_shutdown(TcpListenerStream::new(listener), async move {
+        .prepare();
+    let server = Server::builder()
+        .http2_keepalive_interval(Some(KEEP_ALIVE))
+        .http2_keepalive_timeout(Some(KEEP_ALIVE))
+        .http2_max_header_list_size(LONGEST_HEAD)
+        .max_concurrent_streams(config.limits.streams)
+        .serve_with_incoming_shutdown(doors.guard(services), doors.open(listener), async move {
             shutdown.await;
             info!("the coordinator drains");
             draining.drain();
@@ -178,6 +211,7 @@ async fn take_up(hall: &Arc<Hall>, stored: StoredRun) -> Result<(), CoordinatorE
     let decided = run.decided;
     info!(run = id, bouts = run.ledger.done(), state = state.name(), "run taken up");
     hall.add_run(&id, run);
+    hall.pursue(&id);
     // A decision that was found but not stored before the end.
     if let (true, Some(bout)) = (state.is_open(), decided) {
         hall.store.set_state(id.clone(), RunState::Decided, Some(bout)).await?;

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use agon_doors::DoorEvent;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -26,6 +27,12 @@ type Labels = Vec<(&'static str, String)>;
 const PATIENCE: Duration = Duration::from_secs(5);
 const LONGEST_REQUEST: usize = 8 << 10;
 
+/// What is counted by a label is there with 0 before it happens: from nothing to one is no rate.
+const OUTCOMES: [&str; 7] =
+    ["committed", "duplicate", "conflict", "stale", "refused", "failed", "not-wanted"];
+const ALARMS: [&str; 7] =
+    ["quarantined", "refused", "conflict", "disputed", "convicted", "departs", "failed"];
+
 /// Everything that is counted.
 pub struct Metrics {
     registry: Registry,
@@ -41,11 +48,14 @@ pub struct Metrics {
     commit: Histogram,
     check: Histogram,
     export: Histogram,
+    connections: Gauge,
+    refusals: Family<Labels, Counter>,
     sessions: Gauge,
     slots: Gauge,
     quarantined: Gauge,
     throttled: Gauge,
     leases: Gauge,
+    pending: Gauge,
     checks: Gauge,
     waiting: Gauge,
     runs: Family<Labels, Gauge>,
@@ -69,11 +79,14 @@ impl Default for Metrics {
             commit: times(),
             check: times(),
             export: times(),
+            connections: Gauge::default(),
+            refusals: Family::default(),
             sessions: Gauge::default(),
             slots: Gauge::default(),
             quarantined: Gauge::default(),
             throttled: Gauge::default(),
             leases: Gauge::default(),
+            pending: Gauge::default(),
             checks: Gauge::default(),
             waiting: Gauge::default(),
             runs: Family::default(),
@@ -114,6 +127,12 @@ impl Default for Metrics {
             seconds,
             metrics.export.clone(),
         );
+        registry.register("connections", "Connections of anybody", metrics.connections.clone());
+        registry.register(
+            "refusals",
+            "Connections and calls that were not let in, by why",
+            metrics.refusals.clone(),
+        );
         registry.register("sessions", "Workers that are connected", metrics.sessions.clone());
         registry.register("slots", "Their slots", metrics.slots.clone());
         registry.register(
@@ -127,6 +146,11 @@ impl Default for Metrics {
             metrics.throttled.clone(),
         );
         registry.register("leases", "Bouts that are lent now", metrics.leases.clone());
+        registry.register(
+            "bouts_pending",
+            "Bouts of running runs that are not yet stored, lent or not",
+            metrics.pending.clone(),
+        );
         registry.register("checks_waiting", "Bouts that wait for a second worker", metrics.checks.clone());
         registry.register(
             "waiting",
@@ -134,6 +158,12 @@ impl Default for Metrics {
             metrics.waiting.clone(),
         );
         registry.register("runs", "Runs by their state", metrics.runs.clone());
+        for outcome in OUTCOMES {
+            let _ = metrics.submissions.get_or_create(&vec![("outcome", outcome.to_string())]);
+        }
+        for kind in ALARMS {
+            let _ = metrics.audits.get_or_create(&vec![("kind", kind.to_string())]);
+        }
         metrics
     }
 }
@@ -146,6 +176,7 @@ pub(crate) struct Levels {
     pub(crate) quarantined: i64,
     pub(crate) throttled: i64,
     pub(crate) leases: i64,
+    pub(crate) pending: i64,
     pub(crate) checks: i64,
     pub(crate) waiting: bool,
     pub(crate) runs: Vec<(&'static str, i64)>,
@@ -155,6 +186,17 @@ impl Metrics {
     /// The coordinator serves from now on.
     pub(crate) fn set_ready(&self, ready: bool) {
         self.ready.store(ready, Ordering::Relaxed);
+    }
+
+    /// Something happened at the door.
+    pub(crate) fn door(&self, event: DoorEvent) {
+        match event {
+            DoorEvent::Opened => drop(self.connections.inc()),
+            DoorEvent::Closed => drop(self.connections.dec()),
+            DoorEvent::Refused(why) => {
+                self.refusals.get_or_create(&vec![("why", why.name().to_string())]).inc();
+            }
+        }
     }
 
     pub(crate) fn committed(&self, games: u64, moves: u64) {
@@ -199,6 +241,7 @@ impl Metrics {
         self.quarantined.set(levels.quarantined);
         self.throttled.set(levels.throttled);
         self.leases.set(levels.leases);
+        self.pending.set(levels.pending);
         self.checks.set(levels.checks);
         self.waiting.set(i64::from(levels.waiting));
         for (state, count) in &levels.runs {

@@ -108,6 +108,7 @@ impl Operator {
             .map_err(|error| Status::invalid_argument(error.to_string()))?;
         self.hall.store.add_run(stored).await.map_err(|error| unavailable(&error))?;
         self.hall.add_run(&id, run);
+        self.hall.pursue(&id);
         self.status(&id)
     }
 }
@@ -145,6 +146,12 @@ impl Operator {
         };
         let look = hall.with_run(id, |run| (Arc::clone(&run.spec), run.folded.clone(), run.voided.clone()));
         let (spec, mut folded, known) = look.ok_or_else(|| Status::not_found("the run is gone"))?;
+        if spec.tune().is_some() {
+            return Err(Status::failed_precondition(format!(
+                "{id} is a tune, and what it plays follows from every bout before: none can be left out; cancel it, and \
+                 run it again with --again"
+            )));
+        }
         let kept =
             hall.store.summaries(id.to_string(), 0, u64::MAX).await.map_err(|error| unavailable(&error))?;
         let again: Vec<u64> =

@@ -5,10 +5,12 @@
 
 use std::collections::HashSet;
 
-use agon_arena::spec::{Format, Openings, Plan, Positions};
+use agon_arena::spec::{Format, Openings, Plan, Positions, Values};
 use agon_arena::{Arena, BoutRequest, Opening, Place, PlayError, Roster, RosterError, Spec, Surroundings};
 use agon_games::GAMES;
 use agon_games::random::mix;
+
+use crate::course::{Cast, Course, CourseError, Score};
 
 /// Why a spec cannot be scheduled.
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
@@ -41,6 +43,23 @@ pub enum ScheduleError {
         /// How many there are.
         found: u64,
     },
+    /// The validation of a tune would be over openings that the tune used.
+    #[error(
+        "the validation needs {validation} openings that the tune does not use, and there are only {found} different \
+         ones; ask for at most {} bouts of validation, or give openings more random plies", .found.saturating_sub(1)
+    )]
+    TooFewToValidate {
+        /// Bouts of the validation.
+        validation: u64,
+        /// Different openings.
+        found: u64,
+    },
+    /// The settings of a tune do not go together.
+    #[error(transparent)]
+    Course(#[from] CourseError),
+    /// What the bout plays follows from bouts that are not known.
+    #[error("what bout {0} of the tune plays follows from bouts that are not played yet")]
+    NotYet(u64),
     /// The numbers of a sequential test do not go together.
     #[error(transparent)]
     Sprt(#[from] agon_stats::sprt::BoundsError),
@@ -60,6 +79,8 @@ pub struct Bout {
     pub players: Vec<usize>,
     /// Where it starts.
     pub opening: Opening,
+    /// In a tune, the values of players that have others than the spec says.
+    pub values: Vec<(usize, Values)>,
 }
 
 /// After so many draws in a row without anything new there is nothing new.
@@ -71,9 +92,16 @@ const MOST_BOUTS: u128 = 1 << 48;
 pub struct Schedule {
     spec: Spec,
     referee: Arena,
-    roster: Option<Roster>,
+    order: Order,
     bouts: u64,
     book: Book,
+}
+
+/// Where the players of a bout come from.
+enum Order {
+    Roster(Roster),
+    Probe,
+    Course(Box<Course>),
 }
 
 /// The openings drawn so far.
@@ -90,8 +118,7 @@ impl Schedule {
     /// The schedule of a spec, refused where it would count the same thing twice.
     pub fn new(spec: Spec) -> Result<Schedule, ScheduleError> {
         let mut schedule = Schedule::resume(spec)?;
-        let rounds = schedule.bouts / schedule.pairings().unwrap_or(1).max(1);
-        schedule.check(rounds)?;
+        schedule.check()?;
         Ok(schedule)
     }
 
@@ -100,45 +127,60 @@ impl Schedule {
         let referee = Arena::new(&spec.game, &[], Surroundings::system()).map_err(PlayError::from)?;
         let seats = referee.seats();
         let players = spec.players.len();
-        let (roster, rounds) = match &spec.plan {
+        let (order, rounds) = match &spec.plan {
             Plan::Tournament(Format::RoundRobin { bouts }) => {
-                (Some(Roster::round_robin(seats, players)?), *bouts)
+                (Order::Roster(Roster::round_robin(seats, players)?), *bouts)
             }
             Plan::Tournament(Format::Gauntlet { hero, bouts }) => {
-                (Some(Roster::gauntlet(seats, players, *hero)?), *bouts)
+                (Order::Roster(Roster::gauntlet(seats, players, *hero)?), *bouts)
             }
             Plan::Tournament(Format::Sprt(settings)) => {
                 sprt_bounds(settings)?;
-                (Some(Roster::round_robin(seats, players)?), settings.max_bouts)
+                (Order::Roster(Roster::round_robin(seats, players)?), settings.max_bouts)
             }
-            Plan::Probe(positions) => (None, probe_size(positions)),
+            Plan::Probe(positions) => (Order::Probe, probe_size(positions)),
+            Plan::Tune(tune) => {
+                let course = Course::new(tune, spec.seed)?;
+                let bouts = course.bouts();
+                (Order::Course(Box::new(course)), bouts)
+            }
         };
-        let pairings = roster.as_ref().map_or(1, Roster::pairings);
+        let pairings = if let Order::Roster(roster) = &order { roster.pairings() } else { 1 };
         let total = u128::from(pairings) * u128::from(rounds);
         if total > MOST_BOUTS {
             return Err(ScheduleError::TooMany(total));
         }
-        Ok(Schedule { spec, referee, roster, bouts: total as u64, book: Book::default() })
+        Ok(Schedule { spec, referee, order, bouts: total as u64, book: Book::default() })
     }
 
     /// Refuses what would count the same thing twice.
-    fn check(&mut self, rounds: u64) -> Result<(), ScheduleError> {
-        let found = |schedule: &mut Schedule| -> Result<u64, ScheduleError> {
-            schedule.draw(rounds)?;
+    fn check(&mut self) -> Result<(), ScheduleError> {
+        let found = |schedule: &mut Schedule, wanted: u64| -> Result<u64, ScheduleError> {
+            schedule.draw(wanted)?;
             Ok(schedule.book.lines.len() as u64)
         };
-        if self.roster.is_none() {
-            let found = found(self)?;
-            return if found < rounds {
-                Err(ScheduleError::TooFewPositions { wanted: rounds, found })
-            } else {
-                Ok(())
-            };
-        }
-        if let Some(player) = self.repeats() {
-            let found = found(self)?.max(1);
-            if found < rounds {
-                return Err(ScheduleError::TooFewOpenings { wanted: rounds, found, player });
+        match &self.order {
+            Order::Probe => {
+                let (wanted, found) = (self.bouts, found(self, self.bouts)?);
+                if found < wanted {
+                    return Err(ScheduleError::TooFewPositions { wanted, found });
+                }
+            }
+            Order::Course(course) => {
+                let validation = course.tune().validation;
+                let found = found(self, validation + 1)?;
+                if found <= validation {
+                    return Err(ScheduleError::TooFewToValidate { validation, found });
+                }
+            }
+            Order::Roster(roster) => {
+                let wanted = self.bouts / roster.pairings().max(1);
+                if let Some(player) = self.repeats() {
+                    let found = found(self, wanted)?.max(1);
+                    if found < wanted {
+                        return Err(ScheduleError::TooFewOpenings { wanted, found, player });
+                    }
+                }
             }
         }
         // Whatever the number, the first opening must exist.
@@ -175,24 +217,46 @@ impl Schedule {
 
     /// How many pairings meet over each opening; none in a probe.
     pub fn pairings(&self) -> Option<u64> {
-        self.roster.as_ref().map(Roster::pairings)
+        if let Order::Roster(roster) = &self.order { Some(roster.pairings()) } else { None }
+    }
+
+    /// The course of a tune.
+    pub fn course(&self) -> Option<&Course> {
+        if let Order::Course(course) = &self.order { Some(course) } else { None }
+    }
+
+    /// The course of a tune, to be told what came out.
+    pub fn course_mut(&mut self) -> Option<&mut Course> {
+        if let Order::Course(course) = &mut self.order { Some(course) } else { None }
+    }
+
+    /// Notes what a bout came to, where later bouts follow from it.
+    pub fn learn(&mut self, bout: u64, score: Score) {
+        if let Some(course) = self.course_mut() {
+            course.record(bout, score);
+        }
+    }
+
+    /// Every bout below can be made: all of them but in a tune, where they follow from each other.
+    pub fn known(&self) -> u64 {
+        self.course().map_or(self.bouts, Course::known)
     }
 
     /// The bout with this number, below [`Schedule::bouts`].
     pub fn bout(&mut self, index: u64) -> Result<Bout, ScheduleError> {
-        match &self.roster {
-            None => Ok(Bout {
-                index,
-                pairing: 0,
-                players: (0..self.spec.players.len()).collect(),
-                opening: self.opening(index)?,
-            }),
-            Some(roster) => {
+        let (pairing, players, opening, values) = match &self.order {
+            Order::Probe => (0, (0..self.spec.players.len()).collect(), index, Vec::new()),
+            Order::Roster(roster) => {
                 let table = roster.table(index);
-                let opening = self.opening(table.opening)?;
-                Ok(Bout { index, pairing: table.pairing, players: table.circle, opening })
+                (table.pairing, table.circle, table.opening, Vec::new())
             }
-        }
+            Order::Course(course) => {
+                let Cast { players, values, opening } =
+                    course.cast(index).ok_or(ScheduleError::NotYet(index))?;
+                (0, players, opening, values)
+            }
+        };
+        Ok(Bout { index, pairing, players, opening: self.opening(opening)?, values })
     }
 
     /// What a worker is asked to play for a bout of a tournament.
@@ -213,19 +277,25 @@ impl Schedule {
         if lines.is_empty() {
             return Ok(Opening::default());
         }
-        Ok(lines[(number % lines.len() as u64) as usize].clone())
+        // The first openings of a tune are those of its validation, and never come again.
+        let once = self.course().map_or(0, |course| course.tune().validation).min(lines.len() as u64 - 1);
+        let place =
+            number.checked_sub(once).map_or(number, |later| once + later % (lines.len() as u64 - once));
+        Ok(lines[place as usize].clone())
     }
 
     /// Draws until there are so many different openings, or no more.
     fn draw(&mut self, wanted: u64) -> Result<(), ScheduleError> {
         let mut fruitless = 0;
+        // The turns of a game stay together, also where another game has one of them: they count as one piece of evidence.
+        let whole_games = matches!(&self.spec.plan, Plan::Probe(positions) if positions.together() > 1);
         while (self.book.lines.len() as u64) < wanted && !self.book.exhausted {
             let Some(opening) = self.candidate(self.book.draws)? else {
                 self.book.exhausted = true;
                 break;
             };
             self.book.draws += 1;
-            if self.book.keys.insert(self.referee.decision_key(&opening)?) {
+            if self.book.keys.insert(self.referee.decision_key(&opening)?) || whole_games {
                 self.book.lines.push(opening);
                 fruitless = 0;
             } else {
@@ -241,7 +311,7 @@ impl Schedule {
         let place = Place { run: self.spec.seed, bout: draw, game: 0 };
         let line = |moves: String| Some(Opening { position: None, moves });
         Ok(match &self.spec.plan {
-            Plan::Tournament(_) => match &self.spec.openings {
+            Plan::Tournament(_) | Plan::Tune(_) => match &self.spec.openings {
                 Openings::None => None,
                 Openings::Random { plies } => line(self.referee.random_opening(place, *plies)?),
                 Openings::Lines(lines) => lines.get(draw as usize).cloned(),
@@ -336,6 +406,21 @@ mod tests {
         let expectiminimax = "algorithm = \"expectiminimax\"";
         let pig = tournament("pig", 1, 10_000, &[expectiminimax, expectiminimax]);
         assert_eq!(schedule(&pig).unwrap().bouts(), 10_000);
+    }
+
+    /// Every game of a probe has all its turns, one after the other, also where games begin alike.
+    #[test]
+    fn the_turns_of_a_game_stay_together() {
+        let text = "name = \"p\"\ngame = \"tic-tac-toe\"\nlimit = { depth = 1 }\n[probe]\n\
+                    positions = { play = \"random\", turns = 2, games = 30 }\n\
+                    [[player]]\nname = \"a\"\nsearch = { algorithm = \"pvs\" }\n";
+        let mut probe = schedule(text).unwrap();
+        assert_eq!(probe.bouts(), 60);
+        for game in 0..30 {
+            let [first, second] = [0, 1].map(|turn| probe.bout(2 * game + turn).unwrap().opening.moves);
+            assert_eq!(first, "", "the first turn is at the first position");
+            assert_eq!(second.split_whitespace().count(), 2);
+        }
     }
 
     #[test]

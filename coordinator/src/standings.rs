@@ -6,7 +6,7 @@
 use std::num::NonZeroUsize;
 
 use agon_arena::Spec;
-use agon_arena::spec::{Format, Plan};
+use agon_arena::spec::{Format, Plan, Values};
 use agon_proto::v1;
 use agon_records::BoutColumns;
 use agon_stats::pairs::{PairScore, Pairs};
@@ -16,6 +16,7 @@ use agon_stats::tournament::{self, Answer, Errors, Game, Options, pair_of};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use crate::course::Score;
 use crate::schedule::{ScheduleError, sprt_bounds};
 use crate::store::BoutSummary;
 
@@ -107,6 +108,11 @@ impl Summary {
         if row.failed { None } else { unseal(&row.summary) }
     }
 
+    /// The half points of who began the first game, of a bout of two seats.
+    pub fn half_points(&self) -> Option<u8> {
+        pair_score(&self.games).map(PairScore::half_points)
+    }
+
     /// How many games it has.
     pub fn games(&self) -> u64 {
         self.games.len() as u64
@@ -178,16 +184,49 @@ pub struct Tally {
     /// Of a sequential test: the length of the prefix that it has looked at, and what that holds.
     tested: u64,
     pairs: [u64; 5],
+    /// Of a tune: what its first bouts came to, a character each, and what a Gaussian process proposed.
+    #[serde(default)]
+    scores: String,
+    #[serde(default)]
+    proposals: Vec<Vec<i64>>,
 }
 
+/// The character of a bout of a tune that failed; of others it is the digit of the half points.
+const FAILED: char = 'x';
+
 impl Tally {
-    /// Counts a bout that was played.
-    pub fn add(&mut self, summary: &Summary) {
+    /// Notes what the next bout of a tune came to. Behind a hole, which only a tune that was ended has, nothing follows.
+    pub fn note_score(&mut self, bout: u64, score: Score) {
+        if bout == self.scores.len() as u64 {
+            self.scores.push(score.map_or(FAILED, |half| char::from(b'0' + half.min(4))));
+        }
+    }
+
+    /// What the first bouts of a tune came to.
+    pub fn scores(&self) -> impl Iterator<Item = Score> + '_ {
+        self.scores.bytes().map(|digit| digit.is_ascii_digit().then(|| digit - b'0'))
+    }
+
+    /// What a Gaussian process proposed so far.
+    pub fn proposals(&self) -> impl Iterator<Item = Values> + '_ {
+        self.proposals.iter().cloned().map(Values)
+    }
+
+    /// Notes what a Gaussian process proposes.
+    pub fn propose(&mut self, found: &[Values]) {
+        self.proposals.extend(found.iter().map(|values| values.0.clone()));
+    }
+
+    /// Counts a bout that was played; whether its players are the same in other bouts, so that it rates them.
+    pub fn add(&mut self, summary: &Summary, rated: bool) {
         self.bouts += 1;
         self.games += summary.games();
         self.effort.resize(self.effort.len().max(summary.effort.len()), Effort::default());
         for (sum, effort) in self.effort.iter_mut().zip(&summary.effort) {
             sum.add(effort);
+        }
+        if !rated {
+            return;
         }
         match self.shapes.binary_search_by(|(shape, _)| shape.cmp(&summary.games)) {
             Ok(place) => self.shapes[place].1 += 1,
@@ -258,6 +297,10 @@ pub struct Standings {
     names: Vec<String>,
     seats: usize,
     probe: bool,
+    /// Bouts below rate nobody.
+    rated_from: u64,
+    /// The players that a table shows.
+    shown: Vec<String>,
     tally: Tally,
     fold: Option<Fold>,
 }
@@ -271,7 +314,13 @@ impl Standings {
             }
             _ => None,
         };
+        let shown: Vec<usize> = match &spec.plan {
+            Plan::Tune(tune) => vec![tune.roles.tuned, tune.player],
+            _ => (0..spec.players.len()).collect(),
+        };
         Ok(Standings {
+            rated_from: spec.first_rated_bout(),
+            shown: shown.iter().map(|&player| spec.players[player].name.clone()).collect(),
             names: spec.players.iter().map(|player| player.name.clone()).collect(),
             seats,
             probe: matches!(spec.plan, Plan::Probe(_)),
@@ -282,7 +331,7 @@ impl Standings {
 
     /// Counts a bout; of a test, whether it decides now or did before.
     pub fn add(&mut self, bout: u64, summary: &Summary) -> Option<Decision> {
-        self.tally.add(summary);
+        self.tally.add(summary, bout >= self.rated_from);
         self.fold(bout, pair_score(&summary.games).map_or(BoutResult::Void, BoutResult::Pair))
     }
 
@@ -333,7 +382,7 @@ impl Standings {
         let answer = if self.probe { None } else { self.answer(intervals) };
         let rated = answer.as_ref().map_or(&[][..], Answer::standings);
         let mut table: Vec<v1::Standing> = rated.iter().map(|row| self.row(&row.name, Some(row))).collect();
-        let unrated = self.names.iter().filter(|name| rated.iter().all(|row| row.name != **name));
+        let unrated = self.shown.iter().filter(|name| rated.iter().all(|row| row.name != **name));
         table.extend(unrated.map(|name| self.row(name, None)));
         table
     }

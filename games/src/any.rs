@@ -4,7 +4,7 @@
 //! and not once a game. A call costs little more than the same call of the game; moves are texts. Deliberately not
 //! here: anything a search needs.
 
-use crate::game::{Feature, Seat, Turn};
+use crate::game::{Feature, FeatureSet, Seat, Turn};
 use crate::line::{MoveError, follow, legal_texts};
 use crate::perft::perft;
 use crate::random::Random;
@@ -21,6 +21,8 @@ pub trait AnyGame: Send + Sync {
     fn payoff_sum(&self) -> i32;
     /// The features with their default weights.
     fn features(&self) -> &'static [Feature];
+    /// What the features count from the view of a seat, in their order. Precondition: the game is not over.
+    fn feature_values(&self, seat: Seat) -> Vec<i32>;
     /// Who moves.
     fn turn(&self) -> Turn;
     /// Whatever may come next, in words: moves, or outcomes of chance.
@@ -127,6 +129,12 @@ impl<G: Complete> AnyGame for Spoken<G> {
 
     fn features(&self) -> &'static [Feature] {
         G::FEATURES
+    }
+
+    fn feature_values(&self, seat: Seat) -> Vec<i32> {
+        let mut values = vec![0; G::FEATURES.len()];
+        self.position.features(seat, FeatureSet::ALL, &mut values);
+        values
     }
 
     fn turn(&self) -> Turn {

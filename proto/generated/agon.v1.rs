@@ -166,7 +166,7 @@ pub struct Spec {
     >,
 }
 /// The loan of one bout, or of one position of a probe.
-#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+#[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Grant {
     #[prost(message, optional, tag = "1")]
     pub lease: ::core::option::Option<LeaseRef>,
@@ -175,6 +175,19 @@ pub struct Grant {
     pub players: ::prost::alloc::vec::Vec<u32>,
     #[prost(message, optional, tag = "3")]
     pub opening: ::core::option::Option<Opening>,
+    /// In a tune, the values of the players that have others than the spec says.
+    #[prost(message, repeated, tag = "4")]
+    pub values: ::prost::alloc::vec::Vec<PlayerValues>,
+}
+/// What a player of a tune has in one bout.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct PlayerValues {
+    /// The number of the player.
+    #[prost(uint32, tag = "1")]
+    pub player: u32,
+    /// A value for each parameter of the tune, in millionths.
+    #[prost(sint64, repeated, tag = "2")]
+    pub millionths: ::prost::alloc::vec::Vec<i64>,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Opening {
@@ -481,6 +494,42 @@ pub struct RunStatus {
     pub checked: u64,
     #[prost(uint64, tag = "24")]
     pub disputed: u64,
+    /// Of a tune, how far it is.
+    #[prost(message, optional, tag = "25")]
+    pub tune: ::core::option::Option<TuneStatus>,
+}
+/// How far a tune is.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct TuneStatus {
+    /// `spsa` or `bayes`.
+    #[prost(string, tag = "1")]
+    pub method: ::prost::alloc::string::String,
+    /// Iterations or trials that are folded into the path, and how many there will be.
+    #[prost(uint64, tag = "2")]
+    pub step: u64,
+    #[prost(uint64, tag = "3")]
+    pub steps: u64,
+    /// Bouts of the tune itself; the validation follows.
+    #[prost(uint64, tag = "4")]
+    pub tuning_bouts: u64,
+    #[prost(message, repeated, tag = "5")]
+    pub parameters: ::prost::alloc::vec::Vec<TunedParameter>,
+    /// The mean score of the candidates in the last steps: of the plus side, or of the trials against their opponents.
+    #[prost(double, optional, tag = "6")]
+    pub recent_score: ::core::option::Option<f64>,
+    #[prost(uint64, tag = "7")]
+    pub recent_bouts: u64,
+}
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct TunedParameter {
+    /// Its path into the player.
+    #[prost(string, tag = "1")]
+    pub path: ::prost::alloc::string::String,
+    #[prost(double, tag = "2")]
+    pub start: f64,
+    /// Where it is now; at the end, the answer.
+    #[prost(double, tag = "3")]
+    pub value: f64,
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Standing {

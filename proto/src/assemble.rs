@@ -79,7 +79,7 @@ impl Assembler {
     pub fn new(spec: Arc<Spec>, bout: Bout) -> Result<Assembler, WireError> {
         bout.fits(&spec)?;
         let seatings = match spec.plan {
-            Plan::Tournament(_) => rotations(&bout.players).collect(),
+            Plan::Tournament(_) | Plan::Tune(_) => rotations(&bout.players).collect(),
             Plan::Probe(_) => Vec::new(),
         };
         Ok(Assembler {
@@ -219,6 +219,7 @@ impl Assembler {
             started: check::number("started_us", end.started_us, 0..=MAX_TIME_US as i64)?,
             duration_us: check::number("duration_us", end.duration_us, 0..=MAX_TIME_US)?,
             speed_factor: check::not_negative("speed_factor", end.speed_factor)?,
+            settings: self.spec.settings(&self.bout.values, seats),
         };
         self.columns.games.push(row);
         self.plies = 0;
@@ -226,7 +227,7 @@ impl Assembler {
     }
 
     fn probes(&mut self, batch: &Bytes) -> Result<(), WireError> {
-        if let Plan::Tournament(_) = self.spec.plan {
+        if !matches!(self.spec.plan, Plan::Probe(_)) {
             return Err(self.out_of_order(&Kind::Probes(batch.clone()), &self.expected()));
         }
         let mut searches = Plies::default();
@@ -263,7 +264,9 @@ impl Assembler {
 
     fn end(&mut self, end: &v1::BoutEnd) -> Result<Assembled, WireError> {
         let whole = match self.spec.plan {
-            Plan::Tournament(_) => self.columns.games.len() == self.seatings.len() && self.plies == 0,
+            Plan::Tournament(_) | Plan::Tune(_) => {
+                self.columns.games.len() == self.seatings.len() && self.plies == 0
+            }
             Plan::Probe(_) => self.columns.probes.len() == self.bout.players.len(),
         };
         if !whole {
@@ -296,7 +299,7 @@ impl Assembler {
     /// What may come, in words.
     fn expected(&self) -> String {
         match self.spec.plan {
-            Plan::Tournament(_) if self.columns.games.len() < self.seatings.len() => {
+            Plan::Tournament(_) | Plan::Tune(_) if self.columns.games.len() < self.seatings.len() => {
                 format!("plies or the end of game {}", self.columns.games.len())
             }
             Plan::Probe(_) if self.columns.probes.len() < self.bout.players.len() => {

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use agon_arena::spec::Plan;
+use agon_arena::spec::{Plan, Values};
 use agon_arena::{BoutRequest, Opening, Spec, SpecSource};
 
 use crate::check;
 use crate::error::WireError;
 use crate::lease::Lease;
-use crate::limits::{MAX_FILE_NAME, MAX_LINE, MAX_PLAYERS, MAX_SPEC_BYTES, MAX_SPEC_FILES};
+use crate::limits::{MAX_FILE_NAME, MAX_LINE, MAX_PARAMETERS, MAX_PLAYERS, MAX_SPEC_BYTES, MAX_SPEC_FILES};
 use crate::v1;
 
 impl From<&SpecSource> for v1::Spec {
@@ -62,18 +62,22 @@ pub struct Bout {
     pub players: Vec<usize>,
     /// Where its games start; of a probe, the position.
     pub opening: Opening,
+    /// In a tune, the values of players that have others than the spec says.
+    pub values: Vec<(usize, Values)>,
 }
 
 impl From<&Bout> for v1::Grant {
     fn from(bout: &Bout) -> v1::Grant {
+        let wire = |player: usize| u32::try_from(player).expect("a spec has few players");
+        let values = |(player, values): &(usize, Values)| v1::PlayerValues {
+            player: wire(*player),
+            millionths: values.0.clone(),
+        };
         v1::Grant {
             lease: Some((&bout.lease).into()),
-            players: bout
-                .players
-                .iter()
-                .map(|&player| u32::try_from(player).expect("a spec has few players"))
-                .collect(),
+            players: bout.players.iter().map(|&player| wire(player)).collect(),
             opening: Some((&bout.opening).into()),
+            values: bout.values.iter().map(values).collect(),
         }
     }
 }
@@ -83,7 +87,12 @@ impl TryFrom<v1::Grant> for Bout {
 
     fn try_from(grant: v1::Grant) -> Result<Bout, WireError> {
         check::count("players", grant.players.len(), 1..=MAX_PLAYERS)?;
+        check::count("values", grant.values.len(), 0..=grant.players.len())?;
         let player = |player| check::number("players", player, 0..=MAX_PLAYERS as u32 - 1);
+        let values = |given: v1::PlayerValues| {
+            check::count("millionths", given.millionths.len(), 1..=MAX_PARAMETERS)?;
+            Ok::<_, WireError>((player(given.player)? as usize, Values(given.millionths)))
+        };
         Ok(Bout {
             lease: Lease::required(grant.lease)?,
             players: grant
@@ -92,14 +101,16 @@ impl TryFrom<v1::Grant> for Bout {
                 .map(|number| player(number).map(|number| number as usize))
                 .collect::<Result<_, _>>()?,
             opening: check::required("opening", grant.opening)?.try_into()?,
+            values: grant.values.into_iter().map(values).collect::<Result<_, _>>()?,
         })
     }
 }
 
 impl Bout {
-    /// Checks the bout against its spec: as many players as seats, and none that the spec does not have.
+    /// Checks the bout against its spec: as many players as seats, none that the spec does not have, and values that its
+    /// tune allows.
     pub fn fits(&self, spec: &Spec) -> Result<(), WireError> {
-        if let Plan::Tournament(_) = spec.plan {
+        if let Plan::Tournament(_) | Plan::Tune(_) = spec.plan {
             let seats = spec.game.parameters().seats();
             check::count("players", self.players.len(), seats..=seats)?;
         }
@@ -107,7 +118,10 @@ impl Bout {
         for &player in &self.players {
             check::number("players", player as u64, 0..=last)?;
         }
-        Ok(())
+        let allowed = |(player, values): &(usize, Values)| {
+            self.players.contains(player) && spec.tune().is_some_and(|tune| tune.allows(values))
+        };
+        if self.values.iter().all(allowed) { Ok(()) } else { Err(WireError::Values) }
     }
 
     /// The bout as the arena plays it. Precondition: it [fits](Bout::fits) the spec.

@@ -90,6 +90,9 @@ pub enum WireError {
         /// What must come.
         expected: String,
     },
+    /// Values that the run does not tune.
+    #[error("the values are not such as the tune of the run allows")]
+    Values,
     /// What arrived is not what was sent.
     #[error("the digest of the bout's {what} does not fit what arrived; send the bout again from its head")]
     Digest {

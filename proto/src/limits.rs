@@ -33,6 +33,9 @@ pub const MAX_SEATS: usize = 64;
 /// The most players of a spec, and of a probe.
 pub const MAX_PLAYERS: usize = 1000;
 
+/// The most parameters of a tune.
+pub const MAX_PARAMETERS: usize = 64;
+
 /// The id of a run.
 pub const MAX_RUN_ID: usize = 128;
 

@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use agon_arena::spec::Values;
 use agon_arena::{Arena, Opening, PlayerConfig, Spec, SpecSource, Surroundings};
 use agon_games::random::{Random, below, mix, seeded};
 use agon_proto::limits::{MAX_BATCH_MOVES, MAX_COUNT, MAX_LINE, MAX_PLIES};
@@ -52,7 +53,7 @@ fn spec(text: &str) -> Arc<Spec> {
 
 fn bout(opening: Opening) -> Bout {
     let lease = Lease { run: "wire-0123abcd".to_string(), bout: 5, epoch: 3, sequence: 11 };
-    Bout { lease, players: vec![1, 0], opening }
+    Bout { lease, players: vec![1, 0], opening, values: Vec::new() }
 }
 
 /// The rows of a bout that the arena plays, made by the dataset's own constructors.
@@ -73,6 +74,7 @@ fn played(spec: &Spec, bout: &Bout) -> BoutRows {
             build: "build",
             started: 1_700_000_000_000_000 + index as i64,
             speed_factor: 1.0,
+            settings: &[],
         };
         rows.add_game(&head, &record).unwrap();
     }
@@ -414,4 +416,25 @@ fn bouts_that_do_not_fit_their_spec_are_refused() {
         let error = Assembler::new(Arc::clone(&spec), bout).err().unwrap().to_string();
         assert!(error.contains(said), "{error}");
     }
+    // Values belong to a tune, to a player of the bout, and within the bounds of the tune.
+    let tune = TOURNAMENT.split("[tournament]").next().unwrap().to_string()
+        + "openings = { random_plies = 2 }\n[tune]\nplayer = \"a\"\nmethod = \"bayes\"\nbouts = 16\nvalidation = { bouts = 1 }\n"
+        + "[[tune.parameter]]\npath = \"search.c\"\nstart = 1\nmin = 0.5\nmax = 2\n"
+        + "[[player]]\nname = \"a\"\nsearch = { algorithm = \"uct\" }\n";
+    let tune = self::spec(&tune);
+    let with = |players: [usize; 2], values: Vec<(usize, Values)>| Bout {
+        players: players.to_vec(),
+        values,
+        ..bout(Opening::default())
+    };
+    let value = |player, value: i64| vec![(player, Values(vec![value]))];
+    assert!(with([1, 0], value(1, 700_000)).fits(&tune).is_ok());
+    for wrong in [
+        with([1, 0], value(1, 400_000)),
+        with([1, 0], value(2, 700_000)),
+        with([1, 0], vec![(1, Values(vec![700_000; 2]))]),
+    ] {
+        assert_eq!(wrong.fits(&tune), Err(WireError::Values));
+    }
+    assert_eq!(with([1, 0], value(1, 700_000)).fits(&spec), Err(WireError::Values));
 }

@@ -4,6 +4,7 @@
 
 use std::time::Duration;
 
+use agon_arena::spec::Values;
 use agon_arena::{Opening, SpecSource};
 use agon_proto::limits::{MAX_LEASES, MAX_SPEC_BYTES, MAX_SPEC_FILES};
 use agon_proto::{Bout, Heartbeat, Hello, Lease, Progress, Returned, Welcome, WireError, v1};
@@ -52,8 +53,10 @@ fn what_is_sent_is_what_is_read() {
     assert_eq!(Returned::try_from(v1::Revoke::from(&returned)), Ok(returned));
     for position in [None, Some("4k3/8/8/8/8/8/8/4K2R w K - 0 1".to_string())] {
         let opening = Opening { position, moves: "e1g1".to_string() };
-        let bout = Bout { lease: lease(1), players: vec![2, 0], opening };
-        assert_eq!(Bout::try_from(v1::Grant::from(&bout)), Ok(bout));
+        for values in [vec![], vec![(2, Values(vec![-1_250_000, i64::MAX]))]] {
+            let bout = Bout { lease: lease(1), players: vec![2, 0], opening: opening.clone(), values };
+            assert_eq!(Bout::try_from(v1::Grant::from(&bout)), Ok(bout));
+        }
     }
     let files = [("a.openings".to_string(), "d3\n".to_string())].into_iter().collect();
     let source = SpecSource { text: "name = \"x\"".to_string(), files };
@@ -95,8 +98,13 @@ fn specs_and_grants_have_bounds() {
         lease: Some((&lease(1)).into()),
         players,
         opening: Some(v1::Opening::default()),
+        values: Vec::new(),
     };
+    let values = |count| vec![v1::PlayerValues { player: 0, millionths: vec![1; count] }];
     for (message, said) in [
+        (v1::Grant { values: values(0), ..grant(vec![0]) }, "`millionths` has 0 entries"),
+        (v1::Grant { values: values(65), ..grant(vec![0]) }, "`millionths` has 65 entries"),
+        (v1::Grant { values: [values(1), values(1)].concat(), ..grant(vec![0]) }, "`values` has 2 entries"),
         (grant(vec![]), "`players` has 0 entries"),
         (grant(vec![u32::MAX]), "`players` is 4294967295"),
         (v1::Grant { lease: None, ..grant(vec![0]) }, "`lease` is missing"),

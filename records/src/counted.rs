@@ -42,6 +42,7 @@ pub fn game(row: &GameRow, columns: &mut impl Columns) {
         started: _,
         duration_us: _,
         speed_factor: _,
+        settings,
     } = row;
     columns.number("bout", *bout);
     columns.number("game", u64::from(*game));
@@ -53,6 +54,7 @@ pub fn game(row: &GameRow, columns: &mut impl Columns) {
     columns.number("plies", u64::from(*plies));
     columns.text("ending", ending);
     columns.number("seed", *seed);
+    columns.texts("settings", settings);
 }
 
 /// The columns of a ply. Where there was no search, `player` is missing and those behind it are left out.

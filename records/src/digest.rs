@@ -8,7 +8,7 @@ use crate::counted::{Columns, game, probe};
 use crate::rows::BoutRows;
 
 /// What separates this digest from any other use of BLAKE3, and one version of it from the next.
-const DOMAIN: &str = "agon bout content, version 2";
+const DOMAIN: &str = "agon bout content, version 3";
 
 /// BLAKE3 of the columns that count; [`BoutColumns::content_digest`] of the rows.
 pub fn content_digest(bout: &BoutRows) -> [u8; 32] {

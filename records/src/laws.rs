@@ -278,6 +278,7 @@ fn change_game(row: &mut GameRow, column: &str) {
         "started" => row.started ^= 1,
         "duration_us" => row.duration_us ^= 1,
         "speed_factor" => row.speed_factor += 1.0,
+        "settings" => row.settings.push(String::new()),
         unknown => panic!("nobody changes the column `{unknown}`"),
     }
 }
@@ -377,10 +378,17 @@ fn the_digest_sees_where_a_field_ends() {
 #[test]
 fn the_digest_is_pinned() {
     let hex = |bout: &BoutRows| content_digest(bout).map(|byte| format!("{byte:02x}")).concat();
+    let set = |settings: &[&str]| {
+        let mut bout = bout();
+        bout.games[0].settings = settings.iter().copied().map(String::from).collect();
+        bout
+    };
+    // The first two are those of builds that knew no settings.
     expect![[r#"
         c4b200830cf93c51a5f2e7fa92ae840773b943ec9179bd6a4be5670b274ba405
-        8f74d4b95d16530bddfa73eb8ae4fc258d8e170b707f54001d7239febede2504"#]]
-    .assert_eq(&[hex(&BoutRows::default()), hex(&bout())].join("\n"));
+        8f74d4b95d16530bddfa73eb8ae4fc258d8e170b707f54001d7239febede2504
+        0"#]]
+    .assert_eq(&[hex(&BoutRows::default()), hex(&set(&[])), hex(&set(&["search.c=1", ""]))].join("\n"));
 }
 
 #[test]

@@ -33,10 +33,10 @@ pub use results::{ResultBatch, Results, stream_results};
 #[non_exhaustive]
 pub enum ReadError {
     /// It is no Parquet, or it is damaged.
-    #[error("this is no Parquet file, or it is damaged: {0}")]
+    #[error("this is no Parquet file, or it is damaged ({0}); fetch or export it again")]
     Parquet(#[from] parquet::errors::ParquetError),
     /// It is damaged where batches are made of it.
-    #[error("the file is damaged: {0}")]
+    #[error("the file is damaged ({0}); fetch or export it again")]
     Arrow(#[from] arrow::error::ArrowError),
     /// Its pages are not those that were written.
     #[error("the file is damaged: its pages are not those that were written; fetch or export it again")]
@@ -316,6 +316,17 @@ fn game_rows(batch: &RecordBatch) -> Result<Vec<GameRow>, ReadError> {
     let started = required::<TimestampMicrosecondArray>(batch, "started", "timestamp in microseconds")?;
     let duration_us = required::<UInt64Array>(batch, "duration_us", "u64")?;
     let speed_factor = required::<Float64Array>(batch, "speed_factor", "f64")?;
+    // Parts that were written before there were tunes have none.
+    let settings = match batch.column_by_name("settings") {
+        Some(_) => {
+            Some(Lists::<StringArray>::new(required(batch, "settings", "a list")?, "settings", "string")?)
+        }
+        None => None,
+    };
+    let settings_of = |index| match &settings {
+        Some(lists) => lists.range(index).map(|element| lists.elements.value(element).to_string()).collect(),
+        None => Vec::new(),
+    };
     let row = |index| GameRow {
         bout: bout.value(index),
         game: game.value(index),
@@ -332,6 +343,7 @@ fn game_rows(batch: &RecordBatch) -> Result<Vec<GameRow>, ReadError> {
         started: started.value(index),
         duration_us: duration_us.value(index),
         speed_factor: speed_factor.value(index),
+        settings: settings_of(index),
     };
     Ok((0..batch.num_rows()).map(row).collect())
 }

@@ -57,6 +57,8 @@ pub struct GameRow {
     pub duration_us: u64,
     /// What limits of time were multiplied by.
     pub speed_factor: f64,
+    /// In a tune the values that each player had, by seat; else none.
+    pub settings: Vec<String>,
 }
 
 /// One ply of a game, or the search of a probe.
@@ -249,6 +251,8 @@ pub struct GameHead<'a> {
     pub started: i64,
     /// What limits of time were multiplied by.
     pub speed_factor: f64,
+    /// In a tune the values that each player has in this game, by seat; else none.
+    pub settings: &'a [String],
 }
 
 impl BoutRows {
@@ -317,6 +321,7 @@ impl GameRow {
             started: head.started,
             duration_us: microseconds(record.time),
             speed_factor: head.speed_factor,
+            settings: head.settings.to_vec(),
         })
     }
 }

@@ -63,6 +63,7 @@ impl Source {
             started: [0, i64::MIN, i64::MAX, 1_794_000_000_000_000][self.below(4) as usize],
             duration_us: self.number(),
             speed_factor: [1.0, 0.5, 1.75][self.below(3) as usize],
+            settings: self.list(Source::text),
         }
     }
 
@@ -145,6 +146,7 @@ pub fn played(game: &str, players: [&str; 2], limit: &str, bouts: u64) -> Vec<Bo
                 build: "0.1.0",
                 started: 1_794_000_000_000_000 + bout as i64 * 1_234_567,
                 speed_factor: 1.0,
+                settings: &[],
             };
             rows.add_game(&head, &record).unwrap();
         }

@@ -112,7 +112,7 @@ const fn searched(
 use Kind::{Counters, F64, Integers, Text, Texts, Timestamp, U16, U32, U64};
 use Layout::{Delta, Dictionary, Plain};
 
-const GAMES: [Column; 15] = [
+const GAMES: [Column; 16] = [
     always("bout", U64, Delta, "", "the bout: one opening, played once in each rotation of the seats"),
     always("game", U16, Dictionary, "", "the game within the bout, from 0"),
     always("rules", Text, Dictionary, "", "the name of the game that is played"),
@@ -145,6 +145,14 @@ const GAMES: [Column; 15] = [
         Dictionary,
         "",
         "what limits of time were multiplied by because the worker is slower or faster than the reference; else 1",
+    ),
+    always(
+        "settings",
+        Texts,
+        Dictionary,
+        "",
+        "in a tune, the values that each player had, by seat: `path=value` separated by spaces, empty for one that is as \
+         the spec says; in other runs an empty list",
     ),
 ];
 

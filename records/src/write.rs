@@ -201,7 +201,9 @@ fn game_arrays(rows: &[&GameRow]) -> Vec<ArrayRef> {
     };
     let mut players = ListBuilder::new(StringBuilder::new()).with_field(Kind::Texts.element());
     let mut payoffs = ListBuilder::new(Int32Builder::new()).with_field(Kind::Integers.element());
+    let mut settings = ListBuilder::new(StringBuilder::new()).with_field(Kind::Texts.element());
     for row in rows {
+        settings.append_value(row.settings.iter().map(Some));
         players.append_value(row.players.iter().map(Some));
         payoffs.append_value(row.payoffs.iter().copied().map(Some));
     }
@@ -222,6 +224,7 @@ fn game_arrays(rows: &[&GameRow]) -> Vec<ArrayRef> {
         Arc::new(started.with_timezone("UTC")),
         number(|row| row.duration_us),
         Arc::new(Float64Array::from_iter_values(rows.iter().map(|row| row.speed_factor))),
+        Arc::new(settings.finish()),
     ]
 }
 

@@ -9,6 +9,7 @@ use thiserror::Error;
 use crate::distribution::{Random, Z95, normal_cdf, seeded};
 use crate::gaussian_process::{GaussianProcess, GaussianProcessError, Observation, Prediction};
 use crate::replicas::Measure;
+use crate::scale::Scale;
 
 /// The most dimensions: with more, a Gaussian process needs more games than gradient steps do.
 pub const MOST_DIMENSIONS: usize = 6;
@@ -24,6 +25,8 @@ pub struct Dimension {
     pub maximum: f64,
     /// Whether only whole numbers are played.
     pub whole: bool,
+    /// The scale on which it is searched.
+    pub scale: Scale,
 }
 
 /// What was seen at some values: the mean score of a number of bouts and the variance of that mean.
@@ -57,7 +60,10 @@ pub enum SpaceError {
         dimensions: usize,
     },
     /// Bounds that leave no room.
-    #[error("{dimension}: the minimum {minimum} must be a finite number less than the maximum {maximum}")]
+    #[error(
+        "{dimension}: the minimum {minimum} must be a finite number less than the maximum {maximum}, and above 0 on a \
+         logarithmic scale"
+    )]
     Bounds {
         /// The dimension's name.
         dimension: String,
@@ -92,9 +98,10 @@ impl Space {
             return Err(SpaceError::Dimensions { dimensions: dimensions.len() });
         }
         for dimension in &dimensions {
-            let &Dimension { minimum, maximum, whole, .. } = dimension;
+            let &Dimension { minimum, maximum, whole, scale, .. } = dimension;
             let name = || dimension.name.clone();
-            if !(minimum.is_finite() && maximum.is_finite() && minimum < maximum) {
+            let placed = scale == Scale::Linear || minimum > 0.0;
+            if !(minimum.is_finite() && maximum.is_finite() && minimum < maximum && placed) {
                 return Err(SpaceError::Bounds { dimension: name(), minimum, maximum });
             }
             let broken = [minimum, maximum].into_iter().find(|bound| whole && bound.fract() != 0.0);
@@ -157,6 +164,22 @@ impl Space {
         let half = Z95 * variance.sqrt();
         let score = Measure { value: mean, low: mean - half, high: mean + half };
         Ok(Recommendation { values: self.values(&point), score })
+    }
+
+    /// The expected score at some values with its 95 % interval, given the fitted hyperparameters.
+    pub fn posterior(
+        &self,
+        trials: &[Trial],
+        values: &[Vec<f64>],
+        seed: u64,
+    ) -> Result<Vec<Measure>, SpaceError> {
+        let process = GaussianProcess::fit(&self.observations(trials)?, seed)?;
+        let at = |values: &Vec<f64>| {
+            let Prediction { mean, variance } = process.predict(&self.point(values));
+            let half = Z95 * variance.sqrt();
+            Measure { value: mean, low: mean - half, high: mean + half }
+        };
+        Ok(values.iter().map(at).collect())
     }
 
     /// A point of an evenly spread sequence: multiples of powers of the root of x^(d+1) = x + 1 (Roberts' R sequence,
@@ -223,13 +246,19 @@ impl Space {
     /// The point of the unit cube that stands for some values.
     fn point(&self, values: &[f64]) -> Vec<f64> {
         let each = self.dimensions.iter().zip(values);
-        each.map(|(side, value)| (value - side.minimum) / (side.maximum - side.minimum)).collect()
+        each.map(|(side, value)| {
+            let [low, high, at] =
+                [side.minimum, side.maximum, *value].map(|value| side.scale.coordinate(value));
+            (at - low) / (high - low)
+        })
+        .collect()
     }
 
     /// The values that a point of the unit cube stands for.
     fn values(&self, point: &[f64]) -> Vec<f64> {
         let each = self.dimensions.iter().zip(point).map(|(side, coordinate)| {
-            let value = side.minimum + coordinate * (side.maximum - side.minimum);
+            let [low, high] = [side.minimum, side.maximum].map(|bound| side.scale.coordinate(bound));
+            let value = side.scale.value(low + coordinate * (high - low));
             let value = if side.whole { value.round() } else { value };
             value.clamp(side.minimum, side.maximum)
         });
@@ -264,7 +293,7 @@ mod tests {
     use crate::replicas::standard_normal;
 
     fn side(minimum: f64, maximum: f64, whole: bool) -> Dimension {
-        Dimension { name: "width".to_owned(), minimum, maximum, whole }
+        Dimension { name: "width".to_owned(), minimum, maximum, whole, scale: Scale::Linear }
     }
 
     #[test]

@@ -7,6 +7,7 @@ use rand::RngExt as _;
 
 use crate::acquisition::{Dimension, Space, SpaceError, Trial};
 use crate::distribution::{Random, seeded};
+use crate::scale::Scale;
 use crate::spsa::{Parameter, Settings, SettingsError, Tune};
 
 /// Elo lost at one unit from the optimum in one parameter; bounds are 0 and 10.
@@ -53,6 +54,7 @@ pub fn simulate_spsa(
         start: START,
         minimum: 0.0,
         maximum: 10.0,
+        scale: Scale::Linear,
         final_perturbation: 1.0,
         final_rate: 0.02,
         whole: number % 2 == 1,
@@ -84,6 +86,7 @@ pub fn simulate_gaussian_process(
         minimum: 0.0,
         maximum: 10.0,
         whole: number % 2 == 1,
+        scale: Scale::Linear,
     };
     let space = Space::new((0..parameters).map(dimension).collect())?;
     let start_loss = loss(&vec![START; parameters]);

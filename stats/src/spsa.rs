@@ -12,6 +12,7 @@ use rand::RngExt as _;
 use thiserror::Error;
 
 use crate::distribution::seeded;
+use crate::scale::Scale;
 
 /// The decay of the step gain.
 pub const ALPHA: f64 = 0.602;
@@ -29,7 +30,9 @@ pub struct Parameter {
     pub minimum: f64,
     /// The greatest value that is ever played.
     pub maximum: f64,
-    /// The perturbation in the last iteration, in units of the parameter.
+    /// The scale on which it is perturbed and moved.
+    pub scale: Scale,
+    /// The perturbation in the last iteration, in units of the scale: of a logarithmic one, the logarithm of a ratio.
     pub final_perturbation: f64,
     /// The learning rate in the last iteration.
     pub final_rate: f64,
@@ -79,6 +82,14 @@ pub enum SettingsError {
         minimum: f64,
         /// The maximum as given.
         maximum: f64,
+    },
+    /// A ratio to nothing.
+    #[error("{parameter}: a logarithmic scale needs a minimum above 0, not {minimum}")]
+    Scale {
+        /// The parameter's name.
+        parameter: String,
+        /// The minimum as given.
+        minimum: f64,
     },
     /// A start out of bounds.
     #[error("{parameter}: start at a value from {minimum} to {maximum}, not at {start}")]
@@ -257,8 +268,8 @@ impl Tune {
             let each = self.settings.parameters.iter().zip(values).zip(&draws);
             each.map(|((parameter, &value), draw)| {
                 let perturbation = self.gains_of(parameter, index).perturbation;
-                let moved = value + sign * draw.direction * perturbation;
-                let clipped = moved.clamp(parameter.minimum, parameter.maximum);
+                let moved = parameter.scale.coordinate(value) + sign * draw.direction * perturbation;
+                let clipped = parameter.scale.value(moved).clamp(parameter.minimum, parameter.maximum);
                 // Whole bounds keep the rounded value between them.
                 if parameter.whole { (clipped + draw.rounding).floor() } else { clipped }
             })
@@ -294,8 +305,9 @@ impl Tune {
         let draws = self.draws(iteration);
         let each = self.settings.parameters.iter().zip(self.values()).zip(&draws);
         let next = each.map(|((parameter, &value), draw)| {
-            let moved = step(value, self.gains_of(parameter, iteration), draw.direction, wins_less_losses);
-            moved.clamp(parameter.minimum, parameter.maximum)
+            let from = parameter.scale.coordinate(value);
+            let moved = step(from, self.gains_of(parameter, iteration), draw.direction, wins_less_losses);
+            parameter.scale.value(moved).clamp(parameter.minimum, parameter.maximum)
         });
         let next = next.collect();
         self.path.push(next);
@@ -339,6 +351,9 @@ fn validate(parameter: &Parameter) -> Result<(), SettingsError> {
     if minimum >= maximum {
         return Err(SettingsError::Bounds { parameter: name(), minimum, maximum });
     }
+    if parameter.scale == Scale::Log && minimum <= 0.0 {
+        return Err(SettingsError::Scale { parameter: name(), minimum });
+    }
     if !(minimum..=maximum).contains(&start) {
         return Err(SettingsError::Start { parameter: name(), start, minimum, maximum });
     }
@@ -362,6 +377,7 @@ mod tests {
             start: 3.0,
             minimum: 0.0,
             maximum: 10.0,
+            scale: Scale::Linear,
             final_perturbation: 1.3,
             final_rate: 0.02,
             whole,

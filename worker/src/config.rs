@@ -3,15 +3,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tonic::transport::Endpoint;
+use agon_doors::Dialer;
 
 use crate::event::Watch;
 
 /// The settings of a worker.
 #[derive(Clone)]
 pub struct Config {
-    /// Where the coordinator is, with what security.
-    pub endpoint: Endpoint,
+    /// Where the coordinator is, and what to show it.
+    pub dialer: Dialer,
     /// A name that is stable through reconnects and unlike any other worker's.
     pub name: String,
     /// The version of the program.
@@ -33,9 +33,9 @@ pub struct Config {
 
 impl Config {
     /// A slot for each core that this process may use, and nobody watching.
-    pub fn new(endpoint: Endpoint, name: impl Into<String>) -> Config {
+    pub fn new(coordinator: impl Into<Dialer>, name: impl Into<String>) -> Config {
         Config {
-            endpoint,
+            dialer: coordinator.into(),
             name: name.into(),
             build: env!("CARGO_PKG_VERSION").to_string(),
             // Knows the limits of control groups.

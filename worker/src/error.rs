@@ -45,17 +45,3 @@ pub(crate) fn is_final(status: &Status) -> bool {
             | Code::Unimplemented
     )
 }
-
-/// An error with everything that caused it, in one line.
-pub(crate) fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        let said = error.to_string();
-        if !text.contains(&said) {
-            text = format!("{text}: {said}");
-        }
-        cause = error.source();
-    }
-    text
-}

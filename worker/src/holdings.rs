@@ -117,7 +117,7 @@ mod tests {
 
     fn bout(number: u64) -> Bout {
         let lease = Lease { run: "run".to_string(), bout: number, epoch: 1, sequence: number };
-        Bout { lease, players: vec![0, 1], opening: Opening::default() }
+        Bout { lease, players: vec![0, 1], opening: Opening::default(), values: Vec::new() }
     }
 
     #[test]

@@ -88,8 +88,13 @@ pub(crate) fn play(
     let mut writer = BoutWriter::new(Arc::clone(&job.spec), job.bout.clone())?;
     send(writer.head(&identity.worker, &identity.build)?);
     let mut arena = seat()?;
+    for (player, config) in job.spec.configured(&job.bout.values) {
+        arena.configure(player, config);
+    }
     let played = match job.spec.plan {
-        Plan::Tournament(_) => games(job, &mut arena, identity, factor, tally, &mut writer, send)?,
+        Plan::Tournament(_) | Plan::Tune(_) => {
+            games(job, &mut arena, identity, factor, tally, &mut writer, send)?
+        }
         Plan::Probe(_) => searches(job, &mut arena, tally, &mut writer, send)?,
     };
     Ok((played, writer.end()?, arena))
@@ -124,6 +129,7 @@ fn games(
             return Err(fault);
         }
         sheet.flush()?;
+        let settings = spec.settings(&bout.values, &request.seats);
         let head = GameHead {
             game: &spec.game,
             names: &names,
@@ -134,6 +140,7 @@ fn games(
             build: &identity.build,
             started,
             speed_factor: factor,
+            settings: &settings,
         };
         send(writer.game_end(&GameRow::new(&head, &record)?)?);
         played.games += 1;

@@ -4,6 +4,7 @@
 
 use std::time::Duration;
 
+use agon_doors::{Dialer, said};
 use agon_proto::limits::MAX_MESSAGE_BYTES;
 use agon_proto::v1::coordinator_message::Kind;
 use agon_proto::v1::worker_client::WorkerClient;
@@ -13,10 +14,9 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use tokio_stream::wrappers::UnboundedReceiverStream;
-use tonic::transport::Endpoint;
 use tonic::{Status, Streaming};
 
-use crate::error::{chain, is_final};
+use crate::error::is_final;
 
 /// How long a connection and a welcome may take.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -45,15 +45,15 @@ pub(crate) struct Session {
 
 impl Session {
     /// Begins to connect.
-    pub(crate) fn open(endpoint: &Endpoint, hello: &Hello) -> Session {
+    pub(crate) fn open(dialer: &Dialer, hello: &Hello) -> Session {
         let (outbound, messages) = mpsc::unbounded_channel();
         let (sender, events) = mpsc::channel(64);
-        let endpoint = with_patience(endpoint);
+        let dialer = with_patience(dialer);
         let session = Session {
             outbound,
             events,
             task: tokio::spawn(async move {
-                let end = converse(&endpoint, messages, &sender).await;
+                let end = converse(&dialer, messages, &sender).await;
                 let _ = sender.send(end).await;
             }),
         };
@@ -86,23 +86,24 @@ impl Session {
     }
 }
 
-/// The endpoint with limits to how long it may be silent.
-pub(crate) fn with_patience(endpoint: &Endpoint) -> Endpoint {
-    endpoint
-        .clone()
-        .connect_timeout(PATIENCE)
-        .http2_keep_alive_interval(KEEP_ALIVE)
-        .keep_alive_timeout(KEEP_ALIVE)
-        .keep_alive_while_idle(true)
+/// The same with limits to how long it may be silent.
+pub(crate) fn with_patience(dialer: &Dialer) -> Dialer {
+    dialer.clone().with(|endpoint| {
+        endpoint
+            .connect_timeout(PATIENCE)
+            .http2_keep_alive_interval(KEEP_ALIVE)
+            .keep_alive_timeout(KEEP_ALIVE)
+            .keep_alive_while_idle(true)
+    })
 }
 
 /// Speaks until the end, and says how it ended.
 async fn converse(
-    endpoint: &Endpoint,
+    dialer: &Dialer,
     messages: mpsc::UnboundedReceiver<WorkerMessage>,
     events: &mpsc::Sender<SessionEvent>,
 ) -> SessionEvent {
-    let greeted = match timeout(PATIENCE, greet(endpoint, messages)).await {
+    let greeted = match timeout(PATIENCE, greet(dialer, messages)).await {
         Ok(greeted) => greeted,
         Err(_) => return SessionEvent::Lost(format!("no welcome within {PATIENCE:?}")),
     };
@@ -123,7 +124,7 @@ async fn converse(
                 }
             }
             Ok(None) => return SessionEvent::Lost("the coordinator ended the session".to_string()),
-            Err(status) => return SessionEvent::Lost(chain(&status)),
+            Err(status) => return SessionEvent::Lost(said(&status)),
         }
     }
 }
@@ -131,14 +132,14 @@ async fn converse(
 type Inbound = Streaming<agon_proto::v1::CoordinatorMessage>;
 
 async fn greet(
-    endpoint: &Endpoint,
+    dialer: &Dialer,
     messages: mpsc::UnboundedReceiver<WorkerMessage>,
 ) -> Result<(Welcome, Inbound), SessionEvent> {
     let answered = |status: Status| match is_final(&status) {
         true => SessionEvent::Refused(status),
-        false => SessionEvent::Lost(chain(&status)),
+        false => SessionEvent::Lost(said(&status)),
     };
-    let channel = endpoint.connect().await.map_err(|error| SessionEvent::Lost(chain(&error)))?;
+    let channel = dialer.connect().await.map_err(|error| SessionEvent::Lost(error.to_string()))?;
     let mut client = WorkerClient::new(channel).max_decoding_message_size(MAX_MESSAGE_BYTES);
     let response = client.session(UnboundedReceiverStream::new(messages)).await.map_err(answered)?;
     let mut inbound = response.into_inner();

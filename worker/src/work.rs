@@ -158,7 +158,7 @@ impl Worker {
         };
         let slots = (0..config.slots).map(slot).collect::<Result<_, _>>()?;
         let submitter = Submitter {
-            endpoint: config.endpoint.clone(),
+            dialer: config.dialer.clone(),
             backoff: Backoff::new(&config.name, 1),
             commands,
             events,
@@ -211,6 +211,8 @@ impl Worker {
             self.tell_room();
             if self.is_drained() {
                 self.summary.unacknowledged = self.held.unacknowledged() as u64;
+                // Slots that have not heard of their interruption by the deadline are left to themselves.
+                self.summary.abandoned += self.held.busy().count() as u64;
                 return Ok(self.summary.clone());
             }
             let time = self.next_time();
@@ -261,7 +263,7 @@ impl Worker {
         match (&self.session, &self.welcome) {
             (None, _) if now >= self.retry => {
                 let hello = self.hello();
-                self.session = Some(Session::open(&self.config.endpoint, &hello));
+                self.session = Some(Session::open(&self.config.dialer, &hello));
             }
             (Some(_), Some(welcome)) if now >= self.next_heartbeat => {
                 self.next_heartbeat = now + welcome.heartbeat;

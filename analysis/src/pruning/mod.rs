@@ -1,6 +1,6 @@
 //! How the players of a run search and prune: one scan over its moves or probes, then measures with intervals.
 //!
-//! What each measure means is in docs/statistics.md. Intervals come from resampling bouts, or the positions of a probe,
+//! What each measure means is in docs/statistics.md. Intervals come from resampling bouts, or of a probe positions or whole games,
 //! whose sums `tally.rs` keeps; `full_width.rs` counts whole trees where nobody searched them. Measures that do not apply
 //! to a player are absent, and a note says why where that is not plain. Deliberately not here: who plays better.
 
@@ -148,6 +148,8 @@ pub struct Pruning {
     pub scheduled: u64,
     /// Whether players searched the same positions.
     pub probe: bool,
+    /// What is resampled for the intervals: bouts, positions or games.
+    pub unit: &'static str,
     /// The players in the order of the spec.
     pub players: Vec<PlayerPruning>,
     /// Ratios between players, of a probe.
@@ -200,6 +202,11 @@ pub fn pruning(dataset: &Dataset, run: &Run, settings: Settings) -> Result<Pruni
         bouts: run.committed,
         scheduled: run.bouts,
         probe: frame.probe,
+        unit: match &spec.plan {
+            Plan::Probe(positions) if positions.together() > 1 => "games",
+            Plan::Probe(_) => "positions",
+            _ => "bouts",
+        },
         ratios: ratios(&frame, &tally, settings),
         by_depth: by_depth(&frame, &tally, settings),
         players,
@@ -209,7 +216,11 @@ pub fn pruning(dataset: &Dataset, run: &Run, settings: Settings) -> Result<Pruni
 
 fn frame(spec: &Spec, family: Family, bouts: u64) -> Frame {
     let names = spec.players.iter().map(|player| player.name.clone()).collect();
-    let mut frame = Frame::new(names, bouts);
+    let together = match &spec.plan {
+        Plan::Probe(positions) => positions.together(),
+        _ => 1,
+    };
+    let mut frame = Frame::new(names, bouts, together);
     frame.duel = family == Family::Duel;
     frame.probe = matches!(spec.plan, Plan::Probe(_));
     let full = full_width::algorithm(family);
@@ -376,7 +387,7 @@ mod tests {
 
     /// How often the interval of 1000 nodes a search has the truth, over runs of so many bouts.
     fn coverage(bouts: u64, runs: u64) -> f64 {
-        let frame = Frame::new(vec!["a".to_string()], bouts);
+        let frame = Frame::new(vec!["a".to_string()], bouts, 1);
         let mut covered = 0;
         for run in 0..runs {
             let mut random = seeded(run);
@@ -407,9 +418,14 @@ mod tests {
 
     #[test]
     fn bouts_have_clusters_of_their_own_until_there_are_too_many() {
-        let frame = Frame::new(vec![String::new(); 2], 1000);
+        let frame = Frame::new(vec![String::new(); 2], 1000, 1);
         assert!((0..1000).all(|bout| frame.cluster(bout) == bout as usize));
-        let frame = Frame::new(vec![String::new(); 2], 100_000);
+        let games = Frame::new(vec![String::new(); 2], 1000, 5);
+        assert!(
+            (0..1000).all(|bout| games.cluster(bout) == bout as usize / 5),
+            "turns of a game belong together"
+        );
+        let frame = Frame::new(vec![String::new(); 2], 100_000, 1);
         let mut sizes = vec![0; 1024];
         (0..100_000).for_each(|bout| sizes[frame.cluster(bout)] += 1);
         // A group has some 98 bouts, give or take 10.

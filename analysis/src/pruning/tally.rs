@@ -1,6 +1,6 @@
 //! What is kept of the searches of a run while they go by: sums of whole numbers by player and cluster.
 //!
-//! A cluster is what is resampled: a bout, or a position of a probe. Where a run has more of them than [`CLUSTERS`], each
+//! A cluster is what is resampled: a bout, or of a probe a position or the positions of one game. Where a run has more of them than [`CLUSTERS`], each
 //! is put into one of so many groups by a hash of its number, and groups are resampled: sums over groups drawn at random
 //! are as independent of each other as bouts are, memory stays the same however long the run is, and an interval from a
 //! thousand groups is as wide as one from all bouts, give or take some 2 % of its width (one in the square root of twice
@@ -74,16 +74,28 @@ pub(super) struct Frame {
     pub full_width: Option<usize>,
     /// Every so manieth position of a probe is kept for the full width to be counted; 0 for none.
     pub sampled_step: u64,
+    /// So many bouts in a row belong together.
+    together: u64,
     clusters: u64,
     grouped: bool,
 }
 
 impl Frame {
-    /// A frame for a run of so many bouts.
-    pub fn new(names: Vec<String>, bouts: u64) -> Frame {
+    /// A frame for a run of so many bouts, of which `together` in a row belong together.
+    pub fn new(names: Vec<String>, bouts: u64, together: u64) -> Frame {
+        let units = bouts.div_ceil(together);
         let most = (ALL_CLUSTERS / names.len().max(1) as u64).clamp(FEWEST_CLUSTERS, CLUSTERS);
-        let (clusters, grouped) = (bouts.clamp(1, most), bouts > most);
-        Frame { names, probe: false, duel: false, full_width: None, sampled_step: 0, clusters, grouped }
+        let (clusters, grouped) = (units.clamp(1, most), units > most);
+        Frame {
+            names,
+            probe: false,
+            duel: false,
+            full_width: None,
+            sampled_step: 0,
+            together,
+            clusters,
+            grouped,
+        }
     }
 
     /// The columns that are read.
@@ -116,7 +128,8 @@ impl Frame {
 
     /// The cluster of a bout.
     pub fn cluster(&self, bout: u64) -> usize {
-        let place = if self.grouped { mixed(bout) } else { bout };
+        let unit = bout / self.together;
+        let place = if self.grouped { mixed(unit) } else { unit };
         (place % self.clusters) as usize
     }
 }

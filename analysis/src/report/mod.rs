@@ -1,7 +1,7 @@
 //! A run as one page that can be mailed: what was asked, what came out and how sure it is, and how to do it again.
 //!
 //! [`Report::read`] gathers everything that the page says as plain data; [`Report::page`] is a function of that alone.
-//! `standing.rs` has ratings and tests, `survey.rs` and `moments.rs` walk over the games, `words.rs` puts the answer into
+//! `standing.rs` has ratings and tests, `tuning.rs` tunes, `survey.rs` and `moments.rs` walk over the games, `words.rs` puts the answer into
 //! sentences, `page.rs`, `sections.rs`, `searches.rs` and `svg.rs` draw. What does not apply to a run is a sentence that
 //! says why. Deliberately not here: new statistics, and where the page is written to.
 
@@ -13,6 +13,7 @@ mod sections;
 mod standing;
 mod survey;
 mod svg;
+mod tuning;
 mod words;
 
 use std::num::NonZeroUsize;
@@ -26,9 +27,11 @@ use crate::dataset::{Dataset, DatasetError, Run};
 use crate::figures::worth;
 use crate::games::{Query, Recordings};
 use crate::pruning::{self, Pruning, PruningError};
+use crate::tune::TuneError;
 
 pub use standing::{Cell, Crosstable, Rated, Ratings, Test, Trace};
 pub use survey::{Effort, GameLine, Lengths};
+pub use tuning::{Trajectory, Tuning, Validation};
 
 /// Why there is no report.
 #[derive(Debug, thiserror::Error)]
@@ -43,6 +46,9 @@ pub enum ReportError {
     /// What is told of searches.
     #[error(transparent)]
     Pruning(#[from] PruningError),
+    /// What is told of a tune.
+    #[error(transparent)]
+    Tune(#[from] TuneError),
 }
 
 /// How a report is made.
@@ -93,6 +99,8 @@ pub enum Question {
     Test,
     /// Who needs fewest nodes.
     Probe,
+    /// Which values are best.
+    Tune,
 }
 
 /// Everything that a page says of a run.
@@ -124,6 +132,8 @@ pub struct Report {
     pub remarks: Vec<String>,
     /// Who played or searched, in the order of the spec.
     pub players: Vec<Player>,
+    /// Of a tune, how it went.
+    pub tuning: Option<Tuning>,
     /// Of a sequential test, how it stands.
     pub test: Option<Test>,
     /// Ratings.
@@ -220,6 +230,7 @@ impl Report {
             Plan::Probe(_) => Question::Probe,
             Plan::Tournament(Format::Sprt(_)) => Question::Test,
             Plan::Tournament(_) => Question::Tournament,
+            Plan::Tune(_) => Question::Tune,
         };
         let names: Vec<String> = spec.players.iter().map(|player| player.name.clone()).collect();
         watch("results");
@@ -228,8 +239,9 @@ impl Report {
         let Settings { replicas, seed, threads } = *settings;
         let asked = pruning::Settings { replicas: replicas.get(), seed, threads };
         let pruning = pruning::pruning(dataset, run, asked)?;
-        let survey =
-            survey::survey(dataset, run, &names, &mut |count| watch(&format!("{count} games or searches")))?;
+        let survey = survey::survey(dataset, run, &names, question, &mut |count| {
+            watch(&format!("{count} games or searches"));
+        })?;
         watch("boards");
         let mut moments = Vec::new();
         for place in &survey.turning_points {
@@ -238,6 +250,8 @@ impl Report {
         let counted = match question {
             Question::Probe => survey.efforts.iter().map(|effort| effort.searches).max().unwrap_or(0),
             Question::Tournament | Question::Test => standing.bouts,
+            // Only those of the validation rate anybody.
+            Question::Tune => run.committed.saturating_sub(run.failed),
         };
         let mut report = Report {
             run: run.id.clone(),
@@ -253,6 +267,7 @@ impl Report {
             answer: String::new(),
             remarks: Vec::new(),
             players: spec.players.iter().map(player).collect(),
+            tuning: tuning::read(dataset, run)?,
             test: standing.test,
             ratings: standing.ratings,
             crosstable: standing.crosstable,

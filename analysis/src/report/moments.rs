@@ -215,6 +215,7 @@ mod tests {
             started: 0,
             duration_us: 0,
             speed_factor: 1.0,
+            settings: Vec::new(),
         };
         Recording { game, moves: scores.iter().enumerate().map(ply).collect() }
     }

@@ -2,8 +2,8 @@
 //!
 //! One file without scripts, pictures or addresses. Texts go through `escape` on their way in, and nowhere else.
 
-use super::markup::escape;
-use super::{Question, Report, Told, searches, sections};
+use super::markup::{escape, heading};
+use super::{Question, Report, Told, searches, sections, tuning};
 use crate::figures::{rate, utc};
 
 const STYLE: &str = include_str!("style.css");
@@ -23,6 +23,9 @@ pub(super) struct Section {
 /// The whole page.
 pub(super) fn page(report: &Report) -> String {
     let sections: Vec<Section> = [
+        tuning::validation(report),
+        tuning::trajectories(report),
+        tuning::posteriors(report),
         sections::test(report),
         sections::ratings(report),
         sections::crosstable(report),
@@ -68,13 +71,14 @@ fn first_screen(report: &Report) -> String {
         Question::Tournament => "Tournament",
         Question::Test => "Sequential test",
         Question::Probe => "Probe",
+        Question::Tune => "Tune",
     };
     let remarks: String = report.remarks.iter().map(|remark| paragraph(remark)).collect();
     format!(
         "<header>\n<p class=\"kicker\">{what} of {}</p>\n<h1>{}</h1>\n<p class=\"answer\">{}</p>\n{remarks}{}</header>\n",
         escape(&report.game),
         escape(&report.run),
-        escape(&report.answer),
+        heading(&report.answer),
         facts(report)
     )
 }
@@ -173,7 +177,7 @@ pub(super) fn table(caption: &str, columns: &[(&str, Column)], rows: &[Vec<Strin
     };
     let rows: String = rows.iter().map(row).collect();
     format!(
-        "<div class=\"wide\" tabindex=\"0\"><table>\n<caption>{}</caption>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{rows}</tbody>\n</table></div>\n",
+        "<div class=\"wide\" tabindex=\"0\"><table>\n<caption><span>{}</span></caption>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{rows}</tbody>\n</table></div>\n",
         escape(caption)
     )
 }

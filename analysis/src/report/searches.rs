@@ -84,10 +84,21 @@ pub(super) fn depths(report: &Report) -> Option<Section> {
             .collect();
         let Some(branching) = fitted_branching_factor(&depths) else { continue };
         factors.push(format!("{player} {}", fixed(branching, 2)));
-        let points = depths.iter().map(|&(depth, nodes, _)| (f64::from(depth), nodes)).collect();
+        let most = depths.iter().map(|depth| depth.2).fold(0.0, f64::max);
+        let (usual, rare): (Vec<_>, Vec<_>) =
+            depths.into_iter().partition(|&(.., searches)| 2.0 * searches >= most);
+        let marks = |depths: &[(u32, f64, f64)]| -> Vec<(f64, f64)> {
+            depths.iter().map(|&(depth, nodes, _)| (f64::from(depth), nodes)).collect()
+        };
         let fit =
-            depths.iter().map(|&(depth, ..)| (f64::from(depth), uniform_tree(branching, depth))).collect();
-        lines.push(Line { name: player.clone(), points, band: Vec::new(), fit });
+            usual.iter().map(|&(depth, ..)| (f64::from(depth), uniform_tree(branching, depth))).collect();
+        lines.push(Line {
+            name: player.clone(),
+            points: marks(&usual),
+            rare: marks(&rare),
+            fit,
+            ..Line::default()
+        });
     }
     let alternative =
         format!("Nodes by depth on a logarithmic scale; fitted branching factors: {}", factors.join("; "));
@@ -95,7 +106,7 @@ pub(super) fn depths(report: &Report) -> Option<Section> {
     let nodes = Axis { label: "nodes of the depth alone, mean", log: true, whole: false, mark: None };
     let chart = svg::lines(&lines[..lines.len().min(MOST_LINES)], depth, nodes, &alternative);
     let caption = format!(
-        "Dots are mean nodes of each completed depth; lines are the uniform trees of 1 + b* + ... + b*^depth nodes that come nearest to them, a depth counting by its searches. Depths that only some searches completed are of easier positions.{}",
+        "Dots are mean nodes of each completed depth; lines are the uniform trees of 1 + b* + ... + b*^depth nodes that come nearest to them, a depth counting by its searches. Rings are depths that fewer than half of the searches completed, those of easier positions.{}",
         rest(lines.len(), MOST_LINES, "players")
     );
     let columns = [
@@ -206,41 +217,39 @@ fn sentence(text: &str) -> String {
     format!("{first}{}{stop}", letters.as_str())
 }
 
-/// All measures of the players in a table.
+/// A measure of a player: its heading, what it is, its value, and how numbers are written.
+type Measure = (&'static str, &'static str, fn(&PlayerPruning) -> Option<Interval>, fn(f64) -> String);
+
+/// All measures that somebody has, in a table.
 fn measures(players: &[PlayerPruning]) -> String {
-    let columns = [
-        ("player", Column::Word),
-        ("depth", Column::Number),
-        ("mean b*", Column::Number),
-        ("growth", Column::Number),
-        ("first move cuts", Column::Number),
-        ("table hits", Column::Number),
-        ("of full width", Column::Number),
-        ("of minimal tree", Column::Number),
+    let all: [Measure; 7] = [
+        ("depth", "mean completed depth", |player| player.mean_depth, |value| fixed(value, 1)),
+        (
+            "mean b*",
+            "mean effective branching factor b* of single searches",
+            |player| player.ebf,
+            |value| fixed(value, 2),
+        ),
+        ("growth", "growth of nodes from depth to depth", |player| player.growth, |value| fixed(value, 2)),
+        ("first move cuts", "cutoffs by the first move", |player| player.first_move_share, percent),
+        ("table hits", "table hits", |player| player.hit_rate, percent),
+        ("of full width", "nodes against the full width", |player| player.vs_minimax, short),
+        ("of minimal tree", "leaves against the minimal tree", |player| player.vs_minimal, short),
     ];
-    let cell = |value: Option<Interval>, text: fn(f64) -> String| {
-        value.map_or("-".to_string(), |value| text(value.value))
-    };
-    let rows: Vec<Vec<String>> = players
-        .iter()
-        .map(|player| {
-            vec![
-                player.player.clone(),
-                cell(player.mean_depth, |value| fixed(value, 1)),
-                cell(player.ebf, |value| fixed(value, 2)),
-                cell(player.growth, |value| fixed(value, 2)),
-                cell(player.first_move_share, percent),
-                cell(player.hit_rate, percent),
-                cell(player.vs_minimax, short),
-                cell(player.vs_minimal, short),
-            ]
-        })
+    let told: Vec<&Measure> =
+        all.iter().filter(|(_, _, of, _)| players.iter().any(|player| of(player).is_some())).collect();
+    let columns: Vec<(&str, Column)> = std::iter::once(("player", Column::Word))
+        .chain(told.iter().map(|(heading, ..)| (*heading, Column::Number)))
         .collect();
-    table(
-        "Mean completed depth; mean effective branching factor b* of single searches; growth of nodes from depth to depth; cutoffs by the first move; table hits; ratios to the full width and to the minimal tree",
-        &columns,
-        &rows,
-    )
+    let row = |player: &PlayerPruning| {
+        let cell = |(_, _, of, text): &&Measure| {
+            of(player).map_or("-".to_string(), |measure: Interval| text(measure.value))
+        };
+        std::iter::once(player.player.clone()).chain(told.iter().map(cell)).collect()
+    };
+    let rows: Vec<Vec<String>> = players.iter().map(row).collect();
+    let caption: Vec<&str> = told.iter().map(|(_, about, ..)| *about).collect();
+    table(&sentence(&caption.join("; ")), &columns, &rows)
 }
 
 /// Time and overshoot.
@@ -295,7 +304,7 @@ pub(super) fn time(report: &Report) -> Option<Section> {
         paragraph(&overshoot),
         figure(&svg::intervals(&rows, axis, &alternative), &caption, &numbers)
     );
-    Some(Section { id: "time", title: "Time and overshoot", full: true, body })
+    Some(Section { id: "time", title: "Time and overshoot", full: false, body })
 }
 
 fn time_cells(effort: &Effort) -> Vec<String> {
@@ -336,8 +345,7 @@ pub(super) fn depth_by_ply(report: &Report) -> Option<Section> {
         Line {
             name: effort.player.clone(),
             points: points.map(|&(ply, depth, _)| (ply, depth)).collect(),
-            band: Vec::new(),
-            fit: Vec::new(),
+            ..Line::default()
         }
     };
     let lines: Vec<Line> = report.efforts.iter().map(line).filter(|line| !line.points.is_empty()).collect();

@@ -1,6 +1,6 @@
 //! The sections on results and games: who is how strong, who did what against whom, how games went, how to repeat it.
 
-use super::markup::escape;
+use super::markup::{LONG_NAME, escape, heading};
 use super::page::{Column, Section, figure, paragraph, table, told};
 use super::standing::{Crosstable, Rated, Ratings, Trace};
 use super::survey::{GameLine, Lengths};
@@ -253,7 +253,7 @@ fn settled(traces: &[Trace]) -> String {
             name: trace.player.clone(),
             points: drawn.clone().map(|(bouts, elo)| (*bouts as f64, elo.value)).collect(),
             band: drawn.filter_map(band).collect(),
-            fit: Vec::new(),
+            ..Line::default()
         }
     };
     let lines: Vec<Line> = traces.iter().take(MOST_LINES).map(line).collect();
@@ -406,9 +406,10 @@ fn moment(moment: &Moment) -> String {
         thought(after),
         fixed(*steps, 1)
     );
+    let long = plies.iter().any(|thought| thought.player.as_ref().is_some_and(|name| name.len() > LONG_NAME));
     let columns = [
         ("ply", Column::Number),
-        ("player", Column::Words),
+        ("player", if long { Column::Words } else { Column::Word }),
         ("move", Column::Word),
         ("thought", Column::Words),
     ];
@@ -430,7 +431,7 @@ fn moment(moment: &Moment) -> String {
     format!(
         "<article>\n<h3>Game {}: {}</h3>\n{}<pre>{}</pre>\n{}</article>\n",
         escape(&place(game)),
-        escape(&outcome(game)),
+        heading(&outcome(game)),
         paragraph(&told),
         escape(board),
         table("What was played, and what was thought", &columns, &rows)

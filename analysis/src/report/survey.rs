@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use agon_records::{GameRow, LimitKind, SearchColumns, Table};
 use serde::Serialize;
 
+use super::Question;
 use super::moments::{Candidates, Place};
 use crate::dataset::{Dataset, DatasetError, Run};
 use crate::games::{Query, Recording, Recordings};
@@ -107,19 +108,23 @@ impl From<&GameRow> for GameLine {
     }
 }
 
-/// Walks over the run. `seen` is told the number of bouts' games or searches after each.
+/// Walks over the run: over the games of a tournament, or the searches of a probe. `seen` is told their number after each.
 pub(super) fn survey(
     dataset: &Dataset,
     run: &Run,
     players: &[String],
+    question: Question,
     seen: &mut dyn FnMut(u64),
 ) -> Result<Survey, DatasetError> {
     let mut notes = Notes::new(players);
     let mut count = 0;
-    for recording in Recordings::new(dataset, run, &Query::default())? {
-        notes.game(&recording?);
-        count += 1;
-        seen(count);
+    if question != Question::Probe {
+        for recording in Recordings::new(dataset, run, &Query::default())? {
+            notes.game(&recording?);
+            count += 1;
+            seen(count);
+        }
+        return Ok(notes.finish());
     }
     for part in dataset.parts(run, Table::Probes)? {
         for probe in part.probes()?.iter().filter(|probe| !run.voided.contains(&probe.decision.bout)) {

@@ -10,7 +10,7 @@ use super::markup::{escape, fitted, text_width};
 use crate::figures::{fixed, rate};
 
 /// The width of every chart.
-const WIDTH: f64 = 460.0;
+const WIDTH: f64 = 420.0;
 /// The size of letters: of names and numbers, and of those in small places.
 const LETTER: f64 = 12.5;
 const SMALL: f64 = 11.0;
@@ -332,15 +332,19 @@ pub(super) fn heat_map(names: &[String], cells: &[Vec<Option<f64>>], alternative
     let widest = numbered.iter().map(|name| text_width(name) * LETTER).fold(0.0, f64::max);
     let left = widest.min(NAMES) + 10.0;
     let side = ((WIDTH - left - 2.0) / count).min(60.0);
-    let height = side.min(34.0);
+    // High enough for a name, however many columns there are.
+    let height = side.clamp(LETTER * 1.2, 34.0);
     let top = 20.0;
     let mut drawing = Drawing::new(top + height * count + 2.0);
     let letters = side >= 26.0;
+    // Where the widest number does not fit over its column, every second or third column has one.
+    let spaced = (text_width(&names.len().to_string()) + 0.5) * SMALL;
+    let every = (spaced / side).ceil().max(1.0) as usize;
     for (index, name) in numbered.iter().enumerate() {
         let y = top + height * (index as f64 + 0.5);
         drawing.text("name", (0.0, y), Anchor::Start, LETTER, &fitted(name, NAMES / LETTER));
         let x = left + side * (index as f64 + 0.5);
-        if side >= 13.0 || index % 2 == 0 {
+        if index % every == 0 {
             drawing.text("quiet", (x, 10.0), Anchor::Middle, SMALL, &(index + 1).to_string());
         }
     }
@@ -370,6 +374,8 @@ pub(super) struct Line {
     pub name: String,
     /// Its points, in the order of x.
     pub points: Vec<(f64, f64)>,
+    /// Points that stand apart: drawn as rings, on no line.
+    pub rare: Vec<(f64, f64)>,
     /// For some x the ends of an interval.
     pub band: Vec<(f64, f64, f64)>,
     /// A curve that was fitted to the points, which are then marks alone.
@@ -384,7 +390,8 @@ pub(super) fn lines(lines: &[Line], x_axis: Axis<'_>, y_axis: Axis<'_>, alternat
     let top = 24.0;
     let all = |line: &Line| -> Vec<(f64, f64)> {
         let ends = line.band.iter().flat_map(|&(x, low, high)| [(x, low), (x, high)]);
-        line.points.iter().copied().chain(line.fit.iter().copied()).chain(ends).collect()
+        let marks = line.points.iter().chain(&line.rare).chain(&line.fit).copied();
+        marks.chain(ends).collect()
     };
     let points: Vec<(f64, f64)> =
         lines.iter().flat_map(all).filter(|(x, y)| x.is_finite() && y.is_finite()).collect();
@@ -424,6 +431,9 @@ pub(super) fn lines(lines: &[Line], x_axis: Axis<'_>, y_axis: Axis<'_>, alternat
             for point in line.points.iter().copied().filter(usable).map(at) {
                 drawing.dot(&format!("dot {class}"), point, 3.0);
             }
+        }
+        for point in line.rare.iter().copied().filter(usable).map(at) {
+            drawing.dot(&format!("ring {class}"), point, 3.0);
         }
         let last = line
             .points
@@ -565,7 +575,8 @@ mod tests {
                             (1..20 - index).map(|x| (x as f64, y(x as f64))).collect();
                         let fit = if index % 2 == 0 { points.clone() } else { Vec::new() };
                         let band = points.iter().map(|&(x, y)| (x, y - 1.0, y + 1.0)).collect();
-                        Line { name: name.clone(), points, band, fit }
+                        let rare = vec![(21.0, spread), (22.0, f64::NAN)];
+                        Line { name: name.clone(), points, rare, band, fit }
                     };
                     let drawn: Vec<Line> = names.iter().enumerate().map(line).collect();
                     check(&lines(&drawn, BOUTS, log, "over bouts"));
@@ -578,7 +589,8 @@ mod tests {
     fn a_heat_map_keeps_to_its_frame() {
         for count in [1, 2, 5, 12, 24] {
             let share = |row: usize, column: usize| {
-                (row != column && (row + column) % 5 != 0).then_some(row as f64 / (row + column) as f64)
+                (row != column && !(row + column).is_multiple_of(5))
+                    .then_some(row as f64 / (row + column) as f64)
             };
             let cells: Vec<Vec<Option<f64>>> =
                 (0..count).map(|row| (0..count).map(|column| share(row, column)).collect()).collect();

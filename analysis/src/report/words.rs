@@ -3,7 +3,7 @@
 //! Every sentence is a function of the report. What is not known is said to be so.
 
 use super::standing::{Rated, Ratings, Test};
-use super::{Question, Report, Told};
+use super::{Question, Report, Told, tuning};
 use crate::figures::{fixed, signed};
 use crate::pruning::Ratio;
 
@@ -19,6 +19,10 @@ pub(super) fn answer(report: &Report) -> (String, Vec<String>) {
         Question::Test => match &report.test {
             Some(test) => verdict(test),
             None => ("The test has no results yet.".to_string(), Vec::new()),
+        },
+        Question::Tune => match &report.tuning {
+            Some(tuning) => tuning::answer(tuning),
+            None => ("The tune has no results yet.".to_string(), Vec::new()),
         },
         Question::Tournament => match &report.ratings {
             Told::There(ratings) => strongest(ratings, games(report)),
@@ -76,24 +80,31 @@ fn strongest(ratings: &Ratings, games: u64) -> (String, Vec<String>) {
         format!("the strongest of {count} players")
     };
     let short = if count == 2 { "the stronger" } else { "the strongest" };
-    let answer = match (first.bound, first.los_next, next) {
-        (Some(_), _, _) => format!("{} is {all}: it won every game.", first.name),
-        (None, Some(los), _) if los >= SURE => format!("{} is {all}.", first.name),
-        (None, Some(los), _) if los >= LIKELY => format!("{} is probably {all}.", first.name),
-        (None, _, Some(next)) => {
+    let perfect = first.draws + first.losses == 0;
+    let answer = match (first.los_next, next) {
+        _ if perfect => format!("{} is {all}: it won every game.", first.name),
+        (Some(los), _) if los >= SURE => format!("{} is {all}.", first.name),
+        (Some(los), _) if los >= LIKELY => format!("{} is probably {all}.", first.name),
+        (_, Some(next)) => {
             format!("Nobody is clearly {short}: {} leads, and {} may be as good.", first.name, next.name)
         }
-        (None, _, None) => format!("{} is the only player.", first.name),
+        (_, None) => format!("{} is the only player.", first.name),
     };
-    let mut remarks = vec![rating(first)];
-    if let (Some(next), Some(los)) = (next, first.los_next) {
-        let gap = first.elo - next.elo;
-        remarks.push(format!(
-            "It is {} Elo above {}, the next, and stronger than it with a likelihood of {}.",
-            fixed(gap, 0),
-            next.name,
-            likelihood(los)
-        ));
+    let mut remarks = vec![rating(first, ratings.seat_effects.len())];
+    if let Some(next) = next {
+        let gap = fixed(first.elo - next.elo, 0);
+        match first.los_next {
+            Some(los) => remarks.push(format!(
+                "It is {gap} Elo above {}, the next, and stronger than it with a likelihood of {}.",
+                next.name,
+                likelihood(los)
+            )),
+            None if perfect => remarks.push(format!(
+                "It is at least {gap} Elo above {}, the next: were it less, so many wins would have a probability below 5 %.",
+                next.name
+            )),
+            None => {}
+        }
     }
     if ratings.transitivity.is_some_and(|p| p < 0.01) {
         remarks.push("One number a player does not explain all results: who beats whom depends on the pairing, see the crosstable.".to_string());
@@ -101,8 +112,8 @@ fn strongest(ratings: &Ratings, games: u64) -> (String, Vec<String>) {
     (answer, remarks)
 }
 
-/// A player's rating in a sentence.
-fn rating(player: &Rated) -> String {
+/// A player's rating in a sentence. Where there are more than two seats, so many are given.
+fn rating(player: &Rated, seats: usize) -> String {
     let elo = match player.bound {
         Some("at_most") => format!("at most {}", signed(player.elo, 0)),
         Some(_) => format!("at least {}", signed(player.elo, 0)),
@@ -114,10 +125,18 @@ fn rating(player: &Rated) -> String {
         }
         _ => String::new(),
     };
-    let score = player
-        .score
-        .map(|score| format!("; it made {} of the points in {} games", percent(score), player.games));
-    format!("Its rating is {elo} Elo where the mean of all is 0{interval}{}.", score.unwrap_or_default())
+    let even = match seats {
+        0..=2 => String::new(),
+        seats => format!(", where an even share is {}", percent(1.0 / seats as f64)),
+    };
+    let score =
+        player.score.map(|score| format!("{} of the points in {} games{even}", percent(score), player.games));
+    let score = score.unwrap_or_default();
+    // Without an interval its rating is only what the bounds of the others are measured from.
+    match player.low.or(player.high) {
+        None => format!("It made {score}."),
+        Some(_) => format!("Its rating is {elo} Elo where the mean of all is 0{interval}; it made {score}."),
+    }
 }
 
 fn verdict(test: &Test) -> (String, Vec<String>) {
@@ -235,5 +254,62 @@ pub(super) fn likelihood(share: f64) -> String {
         share if share > 0.9995 => "more than 99.9 %".to_string(),
         share if share < 0.0005 => "less than 0.1 %".to_string(),
         share => percent(share),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rated(name: &str, elo: f64, bound: Option<&'static str>, [wins, draws, losses]: [u64; 3]) -> Rated {
+        Rated {
+            rank: 1,
+            name: name.to_string(),
+            elo,
+            low: None,
+            high: None,
+            bound,
+            games: wins + draws + losses,
+            wins,
+            draws,
+            losses,
+            score: Some(0.5),
+            los_next: None,
+        }
+    }
+
+    fn pool(players: Vec<Rated>) -> Ratings {
+        Ratings {
+            components: vec![players.iter().map(|player| player.name.clone()).collect()],
+            players,
+            seat_advantage: None,
+            seat_effects: Vec::new(),
+            draw_rate: None,
+            transitivity: None,
+            replicas: 1,
+        }
+    }
+
+    /// A bound is that of a group: who leads it has not won every game.
+    #[test]
+    fn only_who_won_every_game_is_said_to() {
+        let top = |draws| {
+            vec![
+                rated("a", 300.0, Some("at_least"), [20, draws, 0]),
+                rated("b", 290.0, Some("at_least"), [20, draws, 0]),
+                rated("c", 0.0, None, [10, 0, 20]),
+            ]
+        };
+        let (answer, _) = strongest(&pool(top(4)), 60);
+        assert_eq!(answer, "Nobody is clearly the strongest: a leads, and b may be as good.");
+        let (answer, remarks) = strongest(&pool(top(0)), 60);
+        assert_eq!(answer, "a is the strongest of 3 players: it won every game.");
+        assert!(remarks[1].starts_with("It is at least 10 Elo above b"), "{remarks:?}");
+    }
+
+    #[test]
+    fn a_share_of_many_seats_has_its_measure() {
+        assert!(rating(&rated("a", 1.0, None, [1, 0, 3]), 4).ends_with(", where an even share is 25.0 %."));
+        assert!(rating(&rated("a", 1.0, None, [1, 0, 3]), 0).ends_with("in 4 games."));
     }
 }

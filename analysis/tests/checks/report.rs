@@ -99,8 +99,9 @@ fn check_well_formed(page: &str) {
             assert!(!words.contains('>'), "a stray > in {words:?}");
             let quotes = tag.matches('"').count();
             assert!(quotes % 2 == 0, "{tag}");
-            for attribute in tag.split('=').skip(1) {
-                assert!(attribute.starts_with('"') || quotes == 0, "{tag}");
+            // Every second piece between quotes is a value, and what is between values names the next.
+            for name in tag.split('"').step_by(2) {
+                assert!(!name.trim_end_matches('=').contains('='), "{tag}");
             }
             if let Some(name) = tag.strip_prefix('/') {
                 assert_eq!(open.pop(), Some(name), "in {tag}");
@@ -248,20 +249,40 @@ fn every_game_is_drawn() {
     assert!(report.moments.is_empty());
 }
 
+/// Whichever of the two the scale hangs on.
 #[test]
 fn one_player_wins_every_game() {
-    let mut world = World::of(TOURNAMENT);
-    for rows in world.bouts.values_mut() {
-        for game in &mut rows.games {
-            let won = |name: &String| if name == "deep" { 1 } else { -1 };
-            game.payoffs = game.players.iter().map(won).collect();
+    for winner in ["deep", "wide"] {
+        let mut world = World::of(TOURNAMENT);
+        for rows in world.bouts.values_mut() {
+            for game in &mut rows.games {
+                let won = |name: &String| if name == winner { 1 } else { -1 };
+                game.payoffs = game.players.iter().map(won).collect();
+            }
         }
+        world.write();
+        let report = read(&world);
+        let words = check(&report);
+        assert_eq!(report.answer, format!("{winner} is the stronger of two players: it won every game."));
+        assert!(words.contains("Elo above") && words.contains("has only a bound"), "{words}");
+        // Nothing is known of the scale itself.
+        assert!(!words.contains("certainty"), "{words}");
     }
-    world.write();
-    let report = read(&world);
-    let words = check(&report);
-    assert_eq!(report.answer, "deep is the stronger of two players: it won every game.");
-    assert!(words.contains("at least") && words.contains("at most"), "{words}");
+}
+
+/// The line of a fitted tree ends where most searches did.
+#[test]
+fn depths_of_few_searches_stand_apart() {
+    let report = read(&World::of(&TOURNAMENT.replace("nodes = 60", "nodes = 150")));
+    let by_depth = &report.pruning.by_depth;
+    let most = |name: &str| by_depth.iter().filter(|row| row.player == name).map(|row| row.searches).max();
+    let few = by_depth.iter().filter(|row| most(&row.player).is_some_and(|most| 2 * row.searches < most));
+    let (few, page) = (few.count(), report.page());
+    assert!(few > 0, "{by_depth:?}");
+    assert_eq!(
+        (page.matches("\"ring ").count(), page.matches("class=\"dot s").count()),
+        (few, by_depth.len() - few)
+    );
 }
 
 #[test]
@@ -333,7 +354,8 @@ fn names_are_never_markup() {
 /// A page has room for a dozen players.
 #[test]
 fn a_dozen_players() {
-    let mut text = TOURNAMENT.split("[[player]]").next().unwrap().replace("bouts = 3", "bouts = 1");
+    let head = TOURNAMENT.split("[[player]]").next().unwrap();
+    let mut text = head.replace("bouts = 3", "bouts = 1").replace("limit = { nodes = 60 }\n", "");
     for index in 0..12 {
         let name = if index % 4 == 0 { "a-name-that-is-rather-long-for-a-player" } else { "p" };
         text.push_str(&format!(

@@ -25,6 +25,27 @@ fn what_was_played_passes() {
     assert_eq!((told.bouts, told.games, told.moves, told.probes), (3, 0, 0, 6));
 }
 
+#[test]
+fn content_is_what_counts_and_nothing_else() {
+    let said = |text: &str, change: fn(&mut World)| {
+        let mut world = World::of(text);
+        change(&mut world);
+        world.write();
+        verified(&world).content
+    };
+    for text in [TOURNAMENT, PROBE] {
+        let calm = verified(&World::of(text)).content;
+        assert_eq!(calm.len(), 32, "{calm}");
+        assert_eq!(said(text, |_| {}), calm);
+    }
+    let calm = said(TOURNAMENT, |_| {});
+    assert_eq!(said(TOURNAMENT, |world| world.bout(1).games[0].worker += " again"), calm);
+    assert_eq!(said(TOURNAMENT, |world| world.bout(1).games[0].duration_us += 1), calm);
+    assert_ne!(said(TOURNAMENT, |world| world.bout(1).games[0].seed ^= 1), calm);
+    assert_ne!(said(TOURNAMENT, |world| world.bout(2).moves.swap(1, 2)), calm);
+    assert_ne!(said(PROBE, |world| world.bout(0).probes[1].position += " "), said(PROBE, |_| {}));
+}
+
 /// A part and the place within it that a problem must name.
 type Place = (&'static str, u64, Option<u64>, Option<u16>);
 
@@ -211,7 +232,7 @@ fn lost_and_exchanged_parts_are_named() {
     let world = World::of(TOURNAMENT);
     let bytes = fs::read(world.file("games", 0)).unwrap();
     fs::write(world.file("games", 0), &bytes[..bytes.len() - 9]).unwrap();
-    let start = format!("{}: this is no Parquet file, or it is damaged: ", world.name("games", 0));
+    let start = format!("{}: this is no Parquet file, or it is damaged (", world.name("games", 0));
     assert!(problems(&world)[0].starts_with(&start), "{:?}", problems(&world));
 }
 

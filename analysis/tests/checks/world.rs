@@ -66,7 +66,7 @@ impl World {
         for index in 0..schedule.bouts() {
             let bout = schedule.bout(index).unwrap();
             let rows = match spec.plan {
-                Plan::Tournament(_) => games(&schedule, &bout, &mut arena),
+                Plan::Tournament(_) | Plan::Tune(_) => games(&schedule, &bout, &mut arena),
                 Plan::Probe(_) => searches(&spec, &bout, &mut arena),
             };
             bouts.insert(index, rows);
@@ -158,6 +158,7 @@ fn games(schedule: &Schedule, bout: &Bout, arena: &mut Arena) -> BoutRows {
             build: "1",
             started: 5,
             speed_factor: 1.0,
+            settings: &[],
         };
         rows.add_game(&head, &record).unwrap();
     }

@@ -5,6 +5,8 @@
 
 mod openings;
 mod read;
+mod read_tune;
+pub mod tune;
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -19,6 +21,7 @@ use crate::config::PlayerConfig;
 use crate::error::ConfigError;
 
 pub use openings::{LARGEST_BOOK, Openings};
+pub use tune::{Tune, Values};
 
 /// A spec as it is handed around: its text and the texts of the files that it names.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
@@ -54,7 +57,7 @@ pub struct Spec {
     pub normalise: bool,
     /// Where games start.
     pub openings: Openings,
-    /// Who plays.
+    /// Who plays: those that are written, and behind them those that a tune adds.
     pub players: Vec<SpecPlayer>,
     /// What they do.
     pub plan: Plan,
@@ -90,6 +93,8 @@ pub enum Plan {
     Tournament(Format),
     /// They search the same positions.
     Probe(Positions),
+    /// One of them is tuned.
+    Tune(Tune),
 }
 
 /// Who meets whom, and how often.
@@ -149,11 +154,55 @@ pub enum Positions {
     },
 }
 
+impl Positions {
+    /// How many positions in a row are of one game, and so no evidence apart from each other.
+    pub fn together(&self) -> u64 {
+        match self {
+            Positions::Play { turns, .. } => u64::from(*turns).max(1),
+            Positions::Random { .. } | Positions::Lines(_) => 1,
+        }
+    }
+}
+
 impl Spec {
     /// Reads a spec.
     pub fn parse(source: &SpecSource) -> Result<Spec, SpecError> {
         let table = parse_toml(&source.text)?;
         read::spec(table.get_ref(), source)
+    }
+
+    /// The tune, if it is one.
+    pub fn tune(&self) -> Option<&Tune> {
+        match &self.plan {
+            Plan::Tune(tune) => Some(tune),
+            _ => None,
+        }
+    }
+
+    /// The players that have other values than the spec says, as they are with these. Precondition: the tune of the spec
+    /// allows them.
+    pub fn configured<'a>(
+        &'a self,
+        values: &'a [(usize, Values)],
+    ) -> impl Iterator<Item = (usize, PlayerConfig)> + 'a {
+        let tuned = values.iter().filter_map(|(player, values)| Some((*player, values, self.tune()?)));
+        tuned.map(|(player, values, tune)| (player, tune.configure(&self.players[player].config, values)))
+    }
+
+    /// Such values by seat, as they stand in the row of a game; none where the spec is no tune.
+    pub fn settings(&self, values: &[(usize, Values)], seats: &[usize]) -> Vec<String> {
+        let Some(tune) = self.tune() else { return Vec::new() };
+        let text = |seat: &usize| {
+            let found = values.iter().find(|(player, _)| player == seat);
+            found.map(|(_, values)| tune.text(values)).unwrap_or_default()
+        };
+        seats.iter().map(text).collect()
+    }
+
+    /// The first bout whose players are the same as in every later one, so that its result says how strong they are: what
+    /// comes before is between candidates of a tune.
+    pub fn first_rated_bout(&self) -> u64 {
+        self.tune().map_or(0, |tune| tune.bouts)
     }
 
     /// Whether all its players are repeatable: then a result that comes late is as good as one that comes in time.

@@ -8,35 +8,35 @@ use agon_search::Limit;
 use toml::de::{DeTable, DeValue};
 
 use super::openings::{Form, is_chess, read};
-use super::printable;
 use super::{Format, Openings, Plan, Positions, Spec, SpecError, SpecPlayer, SpecSource, SprtSettings};
+use super::{printable, read_tune};
 use crate::arena::{Arena, Opening, PlayError, Surroundings};
 use crate::config::PlayerConfig;
 use crate::error::ConfigError;
 use crate::limit::read_limit;
 use crate::settings::{number, whole};
 
-const KEYS: [&str; 9] =
-    ["name", "game", "seed", "limit", "normalise", "openings", "tournament", "probe", "player"];
+const KEYS: [&str; 10] =
+    ["name", "game", "seed", "limit", "normalise", "openings", "tournament", "probe", "tune", "player"];
 const FORMATS: [&str; 3] = ["round-robin", "gauntlet", "sprt"];
-const LONGEST_NAME: usize = 60;
+pub(super) const LONGEST_NAME: usize = 60;
 const MOST_PLAYERS: usize = 1000;
-const MOST_BOUTS: u64 = 1_000_000_000;
+pub(super) const MOST_BOUTS: u64 = 1_000_000_000;
 const MOST_PLIES: u64 = 1000;
 
-type Found<T> = Result<T, ConfigError>;
+pub(super) type Found<T> = Result<T, ConfigError>;
 
 /// A table with the name that errors call it by.
 #[derive(Clone, Copy)]
-struct Part<'t, 's> {
-    table: &'t DeTable<'s>,
-    place: &'t str,
+pub(super) struct Part<'t, 's> {
+    pub(super) table: &'t DeTable<'s>,
+    pub(super) place: &'t str,
     /// Where the table itself begins, for keys that are missing.
-    start: Option<usize>,
+    pub(super) start: Option<usize>,
 }
 
 impl<'t, 's> Part<'t, 's> {
-    fn allow(self, known: &[&str]) -> Found<Self> {
+    pub(super) fn allow(self, known: &[&str]) -> Found<Self> {
         match self.table.iter().find(|(key, _)| !known.contains(&&**key.get_ref())) {
             None => Ok(self),
             Some((key, _)) => {
@@ -46,24 +46,24 @@ impl<'t, 's> Part<'t, 's> {
         }
     }
 
-    fn missing(self, key: &str, form: &str) -> ConfigError {
+    pub(super) fn missing(self, key: &str, form: &str) -> ConfigError {
         ConfigError {
             span: self.start.map(|start| start..start),
             reason: format!("{} needs `{key}`: {form}", self.place),
         }
     }
 
-    fn wrong(self, key: &str, form: &str) -> ConfigError {
+    pub(super) fn wrong(self, key: &str, form: &str) -> ConfigError {
         let span = self.table.get(key).map(toml::Spanned::span);
         ConfigError { span, reason: format!("`{key}` of {} must be {form}", self.place) }
     }
 
-    fn value(self, key: &str) -> Option<&'t DeValue<'s>> {
+    pub(super) fn value(self, key: &str) -> Option<&'t DeValue<'s>> {
         self.table.get(key).map(toml::Spanned::get_ref)
     }
 
     /// A value that is read by `read`; none where the key is not there.
-    fn maybe<T>(
+    pub(super) fn maybe<T>(
         self,
         key: &str,
         form: &str,
@@ -73,17 +73,22 @@ impl<'t, 's> Part<'t, 's> {
     }
 
     /// A value that must be there.
-    fn need<T>(self, key: &str, form: &str, read: impl Fn(&'t DeValue<'s>) -> Option<T>) -> Found<T> {
+    pub(super) fn need<T>(
+        self,
+        key: &str,
+        form: &str,
+        read: impl Fn(&'t DeValue<'s>) -> Option<T>,
+    ) -> Found<T> {
         self.maybe(key, form, read)?.ok_or_else(|| self.missing(key, form))
     }
 
-    fn count(self, key: &str, range: RangeInclusive<u64>) -> Found<u64> {
+    pub(super) fn count(self, key: &str, range: RangeInclusive<u64>) -> Found<u64> {
         let form = format!("a whole number from {} to {}", range.start(), range.end());
         self.need(key, &form, |value| whole(value).filter(|number| range.contains(number)))
     }
 
     /// The part of a key that is a table.
-    fn part(self, key: &str, place: &'t str) -> Found<Option<Part<'t, 's>>> {
+    pub(super) fn part(self, key: &str, place: &'t str) -> Found<Option<Part<'t, 's>>> {
         match self.table.get_key_value(key) {
             None => Ok(None),
             Some((word, value)) => match value.get_ref() {
@@ -94,7 +99,7 @@ impl<'t, 's> Part<'t, 's> {
     }
 }
 
-fn text<'t>(value: &'t DeValue<'_>) -> Option<&'t str> {
+pub(super) fn text<'t>(value: &'t DeValue<'_>) -> Option<&'t str> {
     value.as_str()
 }
 
@@ -114,26 +119,43 @@ pub(super) fn spec(table: &DeTable<'_>, source: &SpecSource) -> Result<Spec, Spe
     let located = |error: ConfigError| SpecError::at(&source.text, error.span, &error.reason);
     let root = Part { table, place: "the spec", start: None }.allow(&KEYS).map_err(located)?;
     let head = head(root).map_err(located)?;
-    let players = players(root, &head).map_err(located)?;
+    let mut players = players(root, &head).map_err(located)?;
     let referee = Arena::new(&head.game, &[], Surroundings::system())
         .map_err(|error| located(ConfigError { span: span_of(root, "game"), reason: error.to_string() }))?;
     let files = Files { source, game: &head.game, referee: &referee };
     let openings = files.openings(root)?;
-    let plan = match (root.part("tournament", "[tournament]"), root.part("probe", "[probe]")) {
-        (Err(error), _) | (_, Err(error)) => return Err(located(error)),
-        (Ok(Some(part)), Ok(None)) => {
+    let parts = ["tournament", "probe", "tune"].map(|key| root.value(key).map(|_| key));
+    let plan = match parts {
+        [Some(key), None, None] => {
+            let part = root.part(key, "[tournament]").map_err(located)?;
+            let part = part.expect("the key is there");
             Plan::Tournament(format(part, &players, referee.seats()).map_err(located)?)
         }
-        (Ok(None), Ok(Some(part))) => {
+        [None, Some(key), None] => {
+            let part = root.part(key, "[probe]").map_err(located)?.expect("the key is there");
             if root.value("openings").is_some() {
                 let reason = "a probe has `positions` and no `openings`; leave `openings` out".to_string();
                 return Err(located(ConfigError { span: span_of(root, "openings"), reason }));
             }
             Plan::Probe(files.positions(part, &players)?)
         }
-        _ => {
-            let reason = "a spec has either a [tournament] or a [probe]".to_string();
-            return Err(located(ConfigError { span: span_of(root, "probe"), reason }));
+        [None, None, Some(key)] => {
+            let part = root.part(key, "[tune]").map_err(located)?.expect("the key is there");
+            let (tune, more) =
+                read_tune::tune(root, part, &head, &players, referee.seats()).map_err(located)?;
+            players = more;
+            if openings == Openings::None {
+                let reason = "a tune needs `openings`, as in openings = { random_plies = 4 }: it is proved on some that \
+                              it never used"
+                    .to_string();
+                return Err(located(ConfigError { span: span_of(root, key), reason }));
+            }
+            Plan::Tune(tune)
+        }
+        [_, probe, tune] => {
+            let reason = "a spec has either a [tournament], a [probe] or a [tune]".to_string();
+            let span = tune.or(probe).and_then(|key| span_of(root, key));
+            return Err(located(ConfigError { span, reason }));
         }
     };
     let normalise = normalise(root, &players).map_err(located)?;
@@ -150,14 +172,14 @@ fn normalise(root: Part<'_, '_>, players: &[SpecPlayer]) -> Found<bool> {
     Ok(wanted)
 }
 
-fn span_of(part: Part<'_, '_>, key: &str) -> Option<Range<usize>> {
+pub(super) fn span_of(part: Part<'_, '_>, key: &str) -> Option<Range<usize>> {
     part.table.get(key).map(toml::Spanned::span)
 }
 
 /// What stands above the players.
-struct Head {
+pub(super) struct Head {
     name: String,
-    game: GameSpec,
+    pub(super) game: GameSpec,
     seed: u64,
     limit: Option<Limit>,
 }

@@ -99,6 +99,7 @@ impl Compare {
 }
 
 fn rated(counted: &Counted) -> anyhow::Result<Answer> {
+    counted.check_played()?;
     let tally = &counted.results.tally;
     // Errors of two seats come by formula, those of more take replicas.
     let errors = match tally.seats() {

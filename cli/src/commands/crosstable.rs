@@ -45,6 +45,7 @@ impl Crosstable {
     pub fn run(self) -> Outcome {
         let runs = runs::read(&self.data, &[self.run], runs::cores())?;
         let counted = &runs[0];
+        counted.check_played()?;
         let tally = &counted.results.tally;
         let options = Options { model: pool::Options::default(), errors: Errors::Sandwich };
         let answer = tally.answer(&options, &|| ())?;

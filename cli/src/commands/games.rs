@@ -10,8 +10,9 @@ use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use agon_analysis::{Dataset, GameResult, Query};
+use agon_analysis::{Dataset, DatasetError, GameResult, Query};
 use agon_arena::Spec;
+use agon_arena::spec::Plan;
 use agon_games::setup::suggestion;
 use clap::{Args, ValueEnum};
 
@@ -90,14 +91,17 @@ impl Games {
         let query = self.query()?;
         let dataset = Dataset::open(&self.data)?;
         let run = dataset.find(&self.run)?;
+        let spec = run.spec()?;
+        if let Plan::Probe(_) = spec.plan {
+            return Err(DatasetError::Probe { run: run.id }.into());
+        }
+        self.check_names(&spec)?;
         let mut out = BufWriter::with_capacity(1 << 16, io::stdout().lock());
         if let Some(place) = &self.show {
             let (bout, game) = read_place(place)?;
             let plies = self.plies.as_deref().map(|text| read_range(text, "plies")).transpose()?;
             show::show(&dataset, &run, (bout, game), plies, self.json, &mut out)?;
         } else if let Some(format) = &self.export {
-            let spec = run.spec()?;
-            self.check_names(&spec)?;
             let limit = self.limit.unwrap_or(usize::MAX);
             match &self.output {
                 None => {
@@ -105,15 +109,10 @@ impl Games {
                 }
                 Some(file) => export::to_file(&dataset, &run, &spec, &query, format, limit, file)?,
             }
+        } else if self.json {
+            list::write_json(&dataset, &run, &query, self.limit.unwrap_or(usize::MAX), &mut out)?;
         } else {
-            if !self.players.is_empty() || self.winner.is_some() {
-                self.check_names(&run.spec()?)?;
-            }
-            if self.json {
-                list::write_json(&dataset, &run, &query, self.limit.unwrap_or(usize::MAX), &mut out)?;
-            } else {
-                list::write_table(&dataset, &run, &query, self.limit.unwrap_or(LISTED), &mut out)?;
-            }
+            list::write_table(&dataset, &run, &query, self.limit.unwrap_or(LISTED), &mut out)?;
         }
         out.flush()?;
         Ok(ExitCode::SUCCESS)

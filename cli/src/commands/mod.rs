@@ -23,4 +23,6 @@ pub mod runs;
 pub mod search;
 pub mod show;
 pub mod sprt;
+pub mod sql;
+pub mod tune;
 pub mod verify;

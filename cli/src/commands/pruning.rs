@@ -272,8 +272,7 @@ fn facts(told: &Pruning) -> Vec<(&'static str, String)> {
     }
     let searches: u64 = told.players.iter().map(|player| player.searches).sum();
     facts.push(("searches", searches.to_string()));
-    let unit = if told.probe { "positions" } else { "bouts" };
-    facts.push(("+-", format!("to the farther end of the 95 % interval, by resampling {unit}")));
+    facts.push(("+-", format!("to the farther end of the 95 % interval, by resampling {}", told.unit)));
     facts
 }
 
@@ -341,6 +340,7 @@ mod tests {
             bouts: 1,
             scheduled: 2,
             probe: false,
+            unit: "bouts",
             players: players.iter().map(|name| player(name)).collect(),
             ratios: Vec::new(),
             by_depth: Vec::new(),

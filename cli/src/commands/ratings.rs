@@ -190,11 +190,8 @@ impl Ratings {
         let names: Vec<&str> = names.map(|(name, _)| name.as_str()).collect();
         let told: Vec<_> = runs.iter().map(Counted::told).collect();
         if names.is_empty() {
-            let reason = match (left_out, &told[..]) {
-                (0, [run]) => format!("{} has no games in its dataset yet ({})", run.run, run.standing),
-                (0, _) => "the runs have no games in their dataset yet".to_string(),
-                _ => format!("nobody has {} games", self.min_games),
-            };
+            runs.iter().try_for_each(Counted::check_played)?;
+            let reason = format!("nobody has {} games", self.min_games);
             return Err(WrongCall(format!("there is nothing to rate: {reason}")).into());
         }
         let skipped = Skipped { unfinished: 0, malformed: 0, left_out };

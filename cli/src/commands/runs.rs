@@ -54,6 +54,18 @@ pub fn read(data: &Path, asked: &[String], threads: NonZeroUsize) -> anyhow::Res
 }
 
 impl Counted {
+    /// Refuses to rate where there are no games yet.
+    pub fn check_played(&self) -> Result<(), WrongCall> {
+        let Told { run, standing, bouts, .. } = self.told();
+        match bouts {
+            0 => {
+                let reason = format!("{run} has no games in its dataset yet ({standing})");
+                Err(WrongCall(format!("there is nothing to rate: {reason}")))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// How the output tells it.
     pub fn told(&self) -> Told {
         let Counted { run, results, .. } = self;

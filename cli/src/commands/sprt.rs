@@ -147,6 +147,13 @@ impl Sprt {
         if let Plan::Probe(_) = spec.plan {
             return Err(agon_analysis::DatasetError::Probe { run: run.id }.into());
         }
+        if spec.tune().is_some() {
+            let id = run.id;
+            return Err(WrongCall(format!(
+                "{id} is a tune; `agon tune {id}` says what its validation tells"
+            ))
+            .into());
+        }
         let names: Vec<&str> = spec.players.iter().map(|player| player.name.as_str()).collect();
         let (&[one, other], 2) = (&names[..], spec.game.parameters().seats()) else {
             return Err(WrongCall(format!(

@@ -60,13 +60,16 @@ fn write_document(document: &Document, out: &mut impl Write) -> io::Result<()> {
     let numbers = ["bouts", "games", "moves", "probes", "problems"].map(|name| (name, Align::Right));
     let header: Vec<(&str, Align)> = [("run", Align::Left)].into_iter().chain(numbers).collect();
     let mut table = Table::new(&header);
-    for Verified { run, bouts, games, moves, probes, problems } in &document.runs {
+    for Verified { run, bouts, games, moves, probes, problems, .. } in &document.runs {
         let numbers =
             [*bouts, *games, *moves, *probes, problems.len() as u64].map(|number| number.to_string());
         table.row([run.clone()].into_iter().chain(numbers));
     }
     table.write(out)?;
-    for Verified { run, problems, .. } in &document.runs {
+    for Verified { run, content, problems, .. } in &document.runs {
+        if problems.is_empty() {
+            writeln!(out, "{run}: content {content}")?;
+        }
         for problem in problems {
             writeln!(out, "{run}: {problem}")?;
         }

@@ -4,15 +4,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use agon_arena::{Arena, PlayerConfig, Spec, SpecSource, Surroundings, known_answers};
+use agon_doors::{Connection, Dialer, Papers};
 use agon_proto::v1::coordinator_message::Kind;
 use agon_proto::v1::worker_client::WorkerClient;
-use agon_proto::v1::{Acknowledgement, CoordinatorMessage, Submission, WorkerMessage, worker_message};
-use agon_proto::{Bout, BoutWriter, Heartbeat, Hello, PROTOCOLS, Progress};
+use agon_proto::v1::{
+    Acknowledgement, CoordinatorMessage, Return, Submission, WorkerMessage, worker_message,
+};
+use agon_proto::{Bout, BoutWriter, Heartbeat, Hello, Lease, PROTOCOLS, Progress};
 use agon_records::{BoutRows, GameHead, MoveRow};
 use tokio::runtime::Runtime;
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::UnboundedReceiverStream;
-use tonic::transport::Channel;
 use tonic::{Status, Streaming};
 
 /// How long an answer may take.
@@ -22,7 +24,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 pub struct Rogue {
     runtime: Runtime,
     name: String,
-    client: WorkerClient<Channel>,
+    client: WorkerClient<Connection>,
     outbound: mpsc::UnboundedSender<WorkerMessage>,
     inbound: Streaming<CoordinatorMessage>,
     spec: Option<Arc<Spec>>,
@@ -32,6 +34,11 @@ pub struct Rogue {
 impl Rogue {
     /// Is let in.
     pub fn new(address: &str, name: &str) -> Rogue {
+        Rogue::with(&Dialer::new(address, Papers::default()).unwrap(), name).unwrap()
+    }
+
+    /// Is let in with what it shows, or told why not.
+    pub fn with(dialer: &Dialer, name: &str) -> Result<Rogue, Status> {
         let runtime =
             tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
         let (outbound, messages) = mpsc::unbounded_channel();
@@ -48,15 +55,22 @@ impl Rogue {
         let kind = Some(worker_message::Kind::Hello((&hello).into()));
         outbound.send(WorkerMessage { kind }).unwrap();
         let (client, inbound) = runtime.block_on(async {
-            let channel = Channel::from_shared(address.to_string()).unwrap().connect().await.unwrap();
-            let mut client = WorkerClient::new(channel).max_encoding_message_size(usize::MAX);
-            let inbound = client.session(UnboundedReceiverStream::new(messages)).await.unwrap().into_inner();
-            (client, inbound)
-        });
+            let connection = dialer.connect().await.unwrap();
+            let mut client = WorkerClient::new(connection).max_encoding_message_size(usize::MAX);
+            let inbound = client.session(UnboundedReceiverStream::new(messages)).await?.into_inner();
+            Ok::<_, Status>((client, inbound))
+        })?;
         let mut rogue =
             Rogue { runtime, name: name.to_string(), client, outbound, inbound, spec: None, granted: 0 };
         assert!(matches!(rogue.hear(), Kind::Welcome(_)));
-        rogue
+        Ok(rogue)
+    }
+
+    /// Gives bouts back, its own or not.
+    pub fn give_back(&self, leases: &[Lease]) {
+        let leases = leases.iter().map(Into::into).collect();
+        let kind = worker_message::Kind::Return(Return { leases, reason: String::new() });
+        self.outbound.send(WorkerMessage { kind: Some(kind) }).unwrap();
     }
 
     /// The next thing that the coordinator says.
@@ -120,6 +134,7 @@ impl Rogue {
                 build: "rogue",
                 started: 1_700_000_000_000_000,
                 speed_factor: 1.0,
+                settings: &[],
             };
             rows.add_game(&head, &record).unwrap();
         }

@@ -94,6 +94,9 @@ pub struct Cluster {
     data: String,
     timing: [String; 2],
     part_bouts: String,
+    /// What the coordinator is told beside, and what whoever calls it says.
+    flags: Vec<String>,
+    client: Vec<String>,
     /// The coordinator; none while it is dead.
     pub coordinator: Option<Process>,
 }
@@ -115,6 +118,8 @@ impl Cluster {
             folder,
             timing: timing(lease),
             part_bouts: "16".to_string(),
+            flags: Vec::new(),
+            client: Vec::new(),
             coordinator: None,
         }
     }
@@ -122,6 +127,11 @@ impl Cluster {
     /// Gives leases another length from the next start on.
     pub fn with_lease(self, lease: Duration) -> Cluster {
         Cluster { timing: timing(lease), ..self }
+    }
+
+    /// Tells the coordinator something beside from the next start on, and everybody what to say to it.
+    pub fn with_flags(self, flags: Vec<String>, client: Vec<String>) -> Cluster {
+        Cluster { flags, client, ..self }
     }
 
     /// Keeps the data elsewhere.
@@ -141,7 +151,8 @@ impl Cluster {
 
     /// Where the coordinator listens.
     pub fn address(&self) -> String {
-        format!("http://127.0.0.1:{}", self.port)
+        let scheme = if self.client.iter().any(|flag| flag == "--tls-ca") { "https" } else { "http" };
+        format!("{scheme}://127.0.0.1:{}", self.port)
     }
 
     /// Kills the coordinator.
@@ -167,6 +178,8 @@ impl Cluster {
             "--part-bouts",
             &self.part_bouts,
         ];
+        let more: Vec<&str> = self.flags.iter().map(String::as_str).collect();
+        let arguments = [&arguments[..], &more].concat();
         let log = self.folder.path().join("coordinator.log");
         self.coordinator = Some(Process::start_logged(&arguments, log));
     }
@@ -191,12 +204,17 @@ impl Cluster {
         let log = self.folder.path().join(format!("{name}.log"));
         let arguments =
             ["worker", "--coordinator", &self.address(), "--name", name, "--slots", "1", "--grace", "5"];
+        let arguments = [&arguments[..], &self.client()].concat();
         Process::start_logged(&arguments, log)
     }
 
     /// Calls the binary about this coordinator.
     pub fn ask(&self, arguments: &[&str]) -> Answer {
-        agon(&[arguments, &["--coordinator", &self.address()]].concat())
+        agon(&[arguments, &["--coordinator", &self.address()], &self.client()[..]].concat())
+    }
+
+    fn client(&self) -> Vec<&str> {
+        self.client.iter().map(String::as_str).collect()
     }
 
     /// Hands a spec in; the answer is the id of its run.
@@ -210,18 +228,18 @@ impl Cluster {
 
     /// How a run is.
     pub fn run_of(&self, id: &str) -> Value {
-        let told = json(&["list", "--json", "--coordinator", &self.address()]);
+        let told = self.json(&["list"]);
         told["runs"].as_array().unwrap().iter().find(|run| run["run"] == id).unwrap().clone()
     }
 
     /// What a command says as JSON.
     pub fn json(&self, arguments: &[&str]) -> Value {
-        json(&[arguments, &["--json", "--coordinator", &self.address()]].concat())
+        json(&[arguments, &["--json", "--coordinator", &self.address()], &self.client()[..]].concat())
     }
 
     /// How the last run is.
     pub fn run(&self) -> Value {
-        let told = json(&["list", "--json", "--coordinator", &self.address()]);
+        let told = self.json(&["list"]);
         told["runs"].as_array().unwrap().last().unwrap().clone()
     }
 
@@ -232,7 +250,7 @@ impl Cluster {
 
     /// A worker as `agon workers` knows it.
     pub fn worker_status(&self, name: &str) -> Value {
-        let told = json(&["workers", "--json", "--coordinator", &self.address()]);
+        let told = self.json(&["workers"]);
         let workers = told["workers"].as_array().unwrap().clone();
         workers.into_iter().find(|worker| worker["worker"] == name).unwrap_or_default()
     }

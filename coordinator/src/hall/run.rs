@@ -112,12 +112,19 @@ impl Run {
             done_before: 0,
             games_before: 0,
         };
+        if let Some(course) = run.schedule.course_mut() {
+            course.settle(run.folded.proposals().collect());
+            for (bout, score) in (0..).zip(run.folded.scores()) {
+                course.record(bout, score);
+            }
+        }
         for (bout, worker, summary) in &bouts {
             match summary {
                 Some(summary) => run.add(*bout, worker, summary),
-                None => run.standings.add_failed(*bout),
+                None => run.add_failed(*bout),
             };
         }
+        run.open();
         run.decided = run.decided.or(run.standings.deciding_bout());
         run.done_before = run.ledger.done();
         run.games_before = run.standings.tally().games;
@@ -131,10 +138,25 @@ impl Run {
 
     /// Counts a bout that was played.
     pub(super) fn add(&mut self, bout: u64, worker: &str, summary: &Summary) -> Option<Decision> {
-        if let Some((pairing, outcome)) = summary.cell() {
+        self.schedule.learn(bout, summary.half_points());
+        // Candidates of a tune change as it goes on, and workers that come and go would seem unlike each other.
+        if bout >= self.spec.first_rated_bout()
+            && let Some((pairing, outcome)) = summary.cell()
+        {
             self.cells.entry((worker.to_string(), pairing)).or_default()[outcome] += 1;
         }
         self.standings.add(bout, summary)
+    }
+
+    /// Counts a bout that failed.
+    pub(super) fn add_failed(&mut self, bout: u64) -> Option<Decision> {
+        self.schedule.learn(bout, None);
+        self.standings.add_failed(bout)
+    }
+
+    /// Lets all bouts be handed out that follow from what is known; whether there are more than before.
+    pub(super) fn open(&mut self) -> bool {
+        self.ledger.open_to(self.schedule.known())
     }
 
     /// Compares the workers at each doubling of the bouts: who departs too far from the others, and how.

@@ -2,6 +2,7 @@
 
 use std::time::Instant;
 
+use agon_doors::Caller;
 use agon_proto::v1::{self, coordinator_message::Kind};
 use agon_proto::{Heartbeat, Hello, Lease as WireLease};
 use tokio::sync::mpsc;
@@ -12,15 +13,23 @@ use super::{Hall, WINDOW_BYTES, Worker, key_of, reference};
 use crate::leases::Progress;
 
 impl Hall {
-    /// Lets a worker in. Returns the number of its session and what it may go on with.
+    /// Lets a worker in, unless its name is somebody else's. Returns the number of its session.
     pub(crate) fn welcome(
         &self,
         hello: &Hello,
+        caller: &Caller,
         out: mpsc::UnboundedSender<Result<v1::CoordinatorMessage, Status>>,
-    ) -> u64 {
+    ) -> Result<u64, Status> {
         let now = self.now();
         let mut guard = self.lock();
         let state = &mut *guard;
+        if let Some(owner) = state.owned_by_another(&hello.worker, caller) {
+            return Err(Status::permission_denied(format!(
+                "a worker called `{}` has come with {owner} before, and this is {caller}; choose another name with \
+                 --name, or revoke that token",
+                hello.worker
+            )));
+        }
         state.sessions += 1;
         let session = state.sessions;
         let mut adopted = Vec::new();
@@ -28,8 +37,7 @@ impl Hall {
         for held in hello.held.iter().filter(|_| trusted) {
             let (key, token) = key_of(held);
             let Some(run) = state.runs.get_mut(&key.run) else { continue };
-            let wanted =
-                run.state.is_open() && key.bout < run.ledger.total() && !run.ledger.is_done(key.bout);
+            let wanted = run.state.is_open() && run.ledger.is_open(key.bout) && !run.ledger.is_done(key.bout);
             if !(wanted || state.checks.has(&key)) {
                 continue;
             }
@@ -44,6 +52,7 @@ impl Hall {
         }
         let known = state.workers.remove(&hello.worker);
         let worker = Worker {
+            caller: caller.clone(),
             build: hello.build.clone(),
             slots: hello.slots as u32,
             speed: hello.speed,
@@ -71,7 +80,7 @@ impl Hall {
         drop(guard);
         info!(worker = hello.worker, slots = hello.slots, build = hello.build, "worker connected");
         self.changed();
-        session
+        Ok(session)
     }
 
     /// A session has ended. Its leases stay until they expire: the worker may come back with them.
@@ -96,6 +105,9 @@ impl Hall {
             heartbeat.progress.iter().partition(|progress| progress.started);
         for progress in played.into_iter().chain(waiting) {
             let (key, token) = key_of(&progress.lease);
+            if state.leases.lease(&key).is_none_or(|lent| lent.worker != worker) {
+                continue;
+            }
             let progress = Progress {
                 started: progress.started,
                 game: progress.game,
@@ -132,7 +144,9 @@ impl Hall {
         let state = &mut *guard;
         for lease in list {
             let (key, token) = key_of(lease);
-            state.take_back(&key, token);
+            if state.leases.lease(&key).is_some_and(|lent| lent.worker == worker) {
+                state.take_back(&key, token);
+            }
         }
         if !list.is_empty() {
             info!(worker, bouts = list.len(), reason, "bouts returned");

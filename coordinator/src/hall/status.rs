@@ -65,6 +65,7 @@ impl Hall {
             voided: run.voided.len() as u64,
             checked: run.checked,
             disputed: run.disputed,
+            tune: run.tune_status(),
         };
         // Rating many players takes a while, and nobody should wait for it.
         drop(guard);
@@ -79,12 +80,15 @@ impl Hall {
             |wanted: fn(&Worker) -> bool| state.connected().filter(|(_, worker)| wanted(worker)).count();
         let runs = RunState::ALL
             .map(|(kind, name)| (name, state.runs.values().filter(|run| run.state == kind).count() as i64));
+        let running = state.runs.values().filter(|run| run.state == RunState::Running);
+        let pending: u64 = running.map(|run| run.ledger.total() - run.ledger.done()).sum();
         Levels {
             sessions: state.connected().count() as i64,
             slots: state.connected().map(|(_, worker)| i64::from(worker.slots)).sum(),
             quarantined: state.quarantine.len() as i64,
             throttled: count(|worker| worker.throttled) as i64,
             leases: state.leases.count() as i64,
+            pending: i64::try_from(pending).unwrap_or(i64::MAX),
             checks: state.checks.waiting() as i64,
             waiting: !state.obstacles.is_empty(),
             runs: runs.to_vec(),

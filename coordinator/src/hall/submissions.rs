@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use agon_arena::{Arena, Spec};
+use agon_doors::Caller;
 use agon_proto::{Bout as LentBout, Lease as WireLease};
 use agon_stats::sprt::Decision;
 use tracing::warn;
@@ -38,6 +39,22 @@ impl Hall {
             let token = Token { epoch: lease.epoch, sequence: lease.sequence };
             Some((Arc::clone(&run.spec), lent(&lease.run, &bout, token), Arc::clone(&run.referee)))
         })?
+    }
+
+    /// Why a caller may not send what is played under this name, or of this lease where there is no name yet.
+    pub(crate) fn trespass(
+        &self,
+        lease: &WireLease,
+        worker: Option<&str>,
+        caller: &Caller,
+    ) -> Option<String> {
+        let (key, token) = key_of(lease);
+        let state = self.lock();
+        let holder =
+            state.leases.lease(&key).filter(|lent| lent.token == token).map(|lent| lent.worker.as_str());
+        let name = worker.or(holder)?;
+        let owner = state.owned_by_another(name, caller)?;
+        Some(format!("{lease} is played by `{name}`, which came with {owner}, and this is {caller}"))
     }
 
     /// Why a worker cannot have been lent what it sends, where that is certain.
@@ -149,8 +166,9 @@ impl Hall {
         }
         let decision = match counted {
             Some((summary, _)) => run.add(key.bout, worker, summary),
-            None => run.standings.add_failed(key.bout),
+            None => run.add_failed(key.bout),
         };
+        let more = run.open();
         let departing = run.look();
         if let Some((summary, to_check)) = counted {
             for name in &blamed {
@@ -180,6 +198,9 @@ impl Hall {
                 self.note("departs", &worker, Some(&key), &reason);
                 state.checks.suspect(&worker);
             }
+        }
+        if more {
+            self.grant_all(state);
         }
         drop(guard);
         self.export.notify_one();

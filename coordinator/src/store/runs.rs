@@ -74,6 +74,15 @@ impl Store {
         .await
     }
 
+    /// Changes what is remembered of a run's bouts that are not here any more.
+    pub async fn remember(&self, run: String, folded: String) -> Result<(), StoreError> {
+        self.write(move |connection| {
+            connection.execute("UPDATE runs SET folded = ?2 WHERE id = ?1", params![run, folded])?;
+            Ok(())
+        })
+        .await
+    }
+
     /// Changes how early a run is played.
     pub async fn set_priority(&self, run: String, priority: i32) -> Result<(), StoreError> {
         self.write(move |connection| {

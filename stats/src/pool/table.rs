@@ -19,7 +19,8 @@ pub struct Standing {
     pub elo: f64,
     /// Whether the rating is only a bound.
     pub bound: Option<Bound>,
-    /// The lower end of the interval of 95 %; the bound itself for who won everything, nothing for who lost everything.
+    /// The lower end of the interval of 95 %; the bound itself for who won everything, nothing for who lost everything, nor
+    /// for whom the bounds of all others are measured from.
     pub low: Option<f64>,
     /// The upper end, likewise.
     pub high: Option<f64>,
@@ -110,9 +111,11 @@ impl Fit {
                 losses: sum(|meeting| meeting.losses),
             };
             let (elo, bound) = (self.ratings()[player], self.bounds()[player]);
+            let alone = self.structure.blocks[self.structure.block_of[player]].len() == 1;
             let (low, high) = match bound {
                 Some(Bound::AtLeast) => (Some(elo), None),
                 Some(Bound::AtMost) => (None, Some(elo)),
+                None if alone => (None, None),
                 None => (Some(uncertainty.low[player]), Some(uncertainty.high[player])),
             };
             standings.push(Standing {

@@ -168,9 +168,14 @@ impl Answer {
             let next = (component(index + 1) == Some(strength.component)).then(|| order[index + 1]);
             let ends = replicas.as_ref().and_then(|replicas| replicas.strength(player));
             let bound = strength.bound.map(bound_of);
+            let rated = |other: &&plackett_luce::Strength| {
+                other.component == strength.component && other.bound.is_none()
+            };
+            let alone = fit.strengths.iter().filter(rated).count() == 1;
             let (low, high) = match bound {
                 Some(Bound::AtLeast) => (Some(strength.elo), None),
                 Some(Bound::AtMost) => (None, Some(strength.elo)),
+                None if alone => (None, None),
                 None => (ends.map(|ends| ends.low), ends.map(|ends| ends.high)),
             };
             let Record { games, wins, draws, losses, points } = records[played[player]];

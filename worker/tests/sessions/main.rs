@@ -73,7 +73,8 @@ search = { algorithm = "pvs" }
 
 fn bout(number: u64, moves: &str) -> Bout {
     let lease = Lease { run: RUN.to_string(), bout: number, epoch: 1, sequence: number };
-    Bout { lease, players: vec![0, 1], opening: Opening { position: None, moves: moves.to_string() } }
+    let opening = Opening { position: None, moves: moves.to_string() };
+    Bout { lease, players: vec![0, 1], opening, values: Vec::new() }
 }
 
 fn lend(fake: &Fake, bouts: u64) {
@@ -130,6 +131,7 @@ fn played_here(spec: &Spec, bout: &Bout) -> [u8; 32] {
             build: "",
             started: 0,
             speed_factor: 1.0,
+            settings: &[],
         };
         rows.add_game(&head, &record).unwrap();
     }

@@ -15,8 +15,11 @@ use std::time::Instant;
 
 use agon_analysis::Dataset;
 use agon_analysis::pruning::{Settings, pruning};
+use agon_analysis::results::results;
 use agon_analysis::scan::{scan, whole_table};
 use agon_records::{Batch, ReadError, Table as Rows};
+use agon_stats::pool;
+use agon_stats::tournament::{Errors, Options};
 use anyhow::{Context as _, ensure};
 use clap::{Args, ValueEnum};
 use serde::{Deserialize, Serialize};
@@ -53,6 +56,8 @@ enum Question {
     Scan,
     /// Everything that `agon pruning` says, without intervals
     Pruning,
+    /// Everything that `agon ratings` says, with errors by formula
+    Ratings,
 }
 
 /// How a question was answered.
@@ -120,7 +125,7 @@ impl Analysis {
     }
 
     fn document(&self, data: PathBuf) -> anyhow::Result<Document> {
-        let questions = [Question::Scan, Question::Pruning]
+        let questions = [Question::Scan, Question::Pruning, Question::Ratings]
             .into_iter()
             .map(|question| self.ask(question, &data))
             .collect::<anyhow::Result<Vec<Figures>>>()?;
@@ -167,6 +172,14 @@ impl Analysis {
                 let told = pruning(&dataset, &run, Settings { replicas: 0, seed: 1, threads })?;
                 let searches = told.players.iter().map(|player| player.searches).sum();
                 ("pruning, without intervals", searches, Vec::new())
+            }
+            Question::Ratings => {
+                let tally = results(&dataset, &run, &run.spec()?, threads)?.tally;
+                let options = Options { model: pool::Options::default(), errors: Errors::Sandwich };
+                tally.answer(&options, &|| ())?;
+                // Each game is in the records of both its players.
+                let games = tally.records().iter().map(|record| record.games).sum::<u64>() / 2;
+                ("ratings, errors by formula; a row is a game", games, Vec::new())
             }
         };
         let seconds = started.elapsed().as_secs_f64();

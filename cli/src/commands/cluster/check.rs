@@ -4,8 +4,11 @@ use std::io::{self, Write as _};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use agon_arena::Spec;
 use agon_arena::roster::rotations;
-use agon_arena::spec::Plan;
+use agon_arena::spec::tune::{Method, decimal};
+use agon_arena::spec::{Plan, Tune};
+use agon_coordinator::course::Course;
 use agon_coordinator::schedule::Schedule;
 use agon_search::Limit;
 use clap::Args;
@@ -14,7 +17,7 @@ use serde::Serialize;
 use super::spec_file::SpecFile;
 use super::status::clock;
 use crate::fail::{Outcome, WrongCall};
-use crate::table::write_json;
+use crate::table::{Align, Table, write_json};
 
 /// The arguments of `agon check`.
 #[derive(Args)]
@@ -47,9 +50,11 @@ impl Check {
             .map_err(|error| WrongCall(format!("{}: {error}", self.spec.display())))?;
         let wrong = |error: agon_coordinator::schedule::ScheduleError| WrongCall(error.to_string());
         let bouts = schedule.bouts();
-        let is_tournament = matches!(file.spec.plan, Plan::Tournament(_));
+        let plays = !matches!(file.spec.plan, Plan::Probe(_));
         let mut games = 0;
-        if is_tournament {
+        if file.spec.tune().is_some() {
+            games = 2 * bouts;
+        } else if plays {
             // All rounds have the same games.
             let round = schedule.pairings().unwrap_or(1).min(bouts).min(10_000);
             for index in 0..round {
@@ -59,11 +64,8 @@ impl Check {
         }
         let plies = f64::from(games_plies(&mut schedule).map_err(wrong)?);
         let seconds = seconds_a_move(&file).map(|move_time| {
-            let moves = if is_tournament {
-                games as f64 * plies
-            } else {
-                bouts as f64 * file.spec.players.len() as f64
-            };
+            let moves =
+                if plays { games as f64 * plies } else { bouts as f64 * file.spec.players.len() as f64 };
             let cores = std::thread::available_parallelism().map_or(1, usize::from);
             moves * move_time / cores as f64
         });
@@ -80,8 +82,11 @@ impl Check {
         if self.json {
             write_json(&answer, &mut out)?;
         } else {
-            writeln!(out, "{}: {} players of {}", answer.run, answer.players.len(), answer.game)?;
-            if is_tournament {
+            match file.spec.tune() {
+                Some(tune) => write_tune(&answer.run, &file.spec, tune, &mut out)?,
+                None => writeln!(out, "{}: {} players of {}", answer.run, answer.players.len(), answer.game)?,
+            }
+            if plays {
                 writeln!(out, "{bouts} bouts of together {games} games")?;
             } else {
                 writeln!(out, "{bouts} positions, {} searches", bouts * answer.players.len() as u64)?;
@@ -97,8 +102,51 @@ impl Check {
     }
 }
 
+/// What a tune would do, in a few lines.
+fn write_tune(id: &str, spec: &Spec, tune: &Tune, out: &mut impl io::Write) -> io::Result<()> {
+    let name = |player: usize| spec.players[player].name.as_str();
+    let steps = tune.bouts / tune.step_bouts();
+    writeln!(out, "{id}: a tune of {} in {}", name(tune.player), spec.game)?;
+    let how = match tune.method {
+        Method::Spsa { window, .. } => {
+            format!("{steps} iterations of SPSA, {window} at once, {} bouts each", tune.step_bouts())
+        }
+        Method::Bayes { batch } => {
+            format!(
+                "{steps} trials of a Gaussian process, {batch} together, {} bouts each",
+                tune.step_bouts()
+            )
+        }
+    };
+    let opponents: Vec<&str> = tune.opponents.iter().map(|&player| name(player)).collect();
+    let whom = if opponents.is_empty() { "itself perturbed".to_string() } else { opponents.join(", ") };
+    writeln!(out, "{how}, against {whom}")?;
+    let words = ["parameter", "start", "min", "max", "kind", "scale", "step"];
+    let mut table =
+        Table::new(&words.map(|word| (word, if word == "parameter" { Align::Left } else { Align::Right })));
+    for parameter in &tune.parameters {
+        let [least, most] = parameter.bounds.map(decimal);
+        let step = parameter.step.map(|step| step.to_string()).unwrap_or_default();
+        let kind = if parameter.whole { "integer" } else { "real" };
+        let scale = if parameter.log { "log" } else { "linear" };
+        let start = decimal(parameter.start);
+        table.row([parameter.path.clone(), start, least, most, kind.to_string(), scale.to_string(), step]);
+    }
+    table.write(out)?;
+    writeln!(
+        out,
+        "then {} bouts of {} against {}",
+        tune.validation,
+        name(tune.roles.tuned),
+        name(tune.player)
+    )
+}
+
 /// The longest a game can be, at most what a long one is in practice.
 fn games_plies(schedule: &mut Schedule) -> Result<u32, agon_coordinator::schedule::ScheduleError> {
+    if let Some(work) = schedule.course().and_then(Course::due) {
+        schedule.course_mut().into_iter().for_each(|course| course.settle(work.clone().run()));
+    }
     let opening = schedule.bout(0)?.opening;
     let played = opening.moves.split_ascii_whitespace().count() as u32;
     Ok(schedule.referee().ply_bound().saturating_sub(played).min(200))

@@ -1,61 +1,89 @@
 //! The operator's connection to a coordinator.
 
+use std::io::Write as _;
+use std::path::PathBuf;
 use std::time::Duration;
 
+use agon_doors::{Connection, DialError, Dialer, Papers, said};
 use agon_proto::v1::operator_client::OperatorClient;
 use anyhow::anyhow;
 use clap::Args;
-use tonic::transport::{Channel, Endpoint};
 use tonic::{Code, Status};
 
 use crate::fail::WrongCall;
+use crate::settings::Layers;
 
-/// Where the coordinator is.
+/// Where a coordinator is unless somebody says otherwise.
+const USUAL: &str = "http://127.0.0.1:7400";
+
+/// Where the coordinator is, and what to show it.
 #[derive(Args, Clone)]
+#[command(next_help_heading = "The coordinator")]
 pub struct Address {
-    /// The coordinator's address
-    #[arg(
-        long,
-        env = "AGON_COORDINATOR",
-        value_name = "URL",
-        default_value = "http://127.0.0.1:7400",
-        hide_env_values = true
-    )]
-    pub coordinator: String,
+    /// The coordinator's address; https:// means TLS [env: AGON_COORDINATOR] [default: http://127.0.0.1:7400]
+    #[arg(long, value_name = "URL")]
+    coordinator: Option<String>,
+    /// The authority of its certificate, ca.pem of `agon certs` [env: AGON_TLS_CA]
+    #[arg(long, value_name = "FILE")]
+    tls_ca: Option<PathBuf>,
+    /// A certificate to show, where it asks for one [env: AGON_TLS_CERT]
+    #[arg(long, value_name = "FILE")]
+    tls_cert: Option<PathBuf>,
+    /// The key of that certificate [env: AGON_TLS_KEY]
+    #[arg(long, value_name = "FILE")]
+    tls_key: Option<PathBuf>,
+    /// A file with a token of `agon token create` [env: AGON_TOKEN_FILE]
+    #[arg(long, value_name = "FILE")]
+    token_file: Option<PathBuf>,
+    /// A configuration file under all of these [env: AGON_CONFIG]
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
 }
 
 impl Address {
-    /// The endpoint, if the text is one.
-    pub fn endpoint(&self) -> anyhow::Result<Endpoint> {
-        let url = if self.coordinator.contains("://") {
-            self.coordinator.clone()
-        } else {
-            format!("http://{}", self.coordinator)
+    /// What is asked for, from all layers.
+    pub fn dialer(self, layers: &Layers) -> anyhow::Result<Dialer> {
+        let text = |text: &str| Ok(text.to_string());
+        let url = layers.value_or("client.coordinator", self.coordinator, text, USUAL.to_string())?;
+        let papers = Papers {
+            authority: layers.path("client.tls_ca", self.tls_ca)?,
+            certificate: layers.path("client.tls_cert", self.tls_cert)?,
+            key: layers.path("client.tls_key", self.tls_key)?,
+            token: layers.path("client.token_file", self.token_file)?,
         };
-        let endpoint = Endpoint::from_shared(url).map_err(|_| {
-            WrongCall(format!("`{}` is no address; give one as http://host:7400", self.coordinator))
-        })?;
-        Ok(endpoint.connect_timeout(Duration::from_secs(5)))
+        let dialer = Dialer::new(&url, papers).map_err(|error| WrongCall(error.to_string()))?;
+        if dialer.shows_token_openly() {
+            let warning = "warning: the token crosses the network without TLS, where others can read it";
+            let _ = writeln!(std::io::stderr(), "{warning}");
+        }
+        Ok(dialer.with(|endpoint| endpoint.connect_timeout(Duration::from_secs(5))))
+    }
+
+    /// An operator's connection.
+    pub async fn connect(self) -> anyhow::Result<Operator> {
+        self.connection().await.map(client)
     }
 
     /// A connection.
-    pub async fn connect(&self) -> anyhow::Result<Operator> {
-        let channel = self.endpoint()?.connect().await.map_err(|_| {
-            anyhow!(
-                "no coordinator answers at {}; start one with `agon coordinator`, or say where it is with --coordinator",
-                self.coordinator
-            )
-        })?;
-        Ok(client(channel))
+    pub async fn connection(self) -> anyhow::Result<Connection> {
+        let layers = Layers::open(self.config.as_deref())?;
+        self.dialer(&layers)?.connect().await.map_err(|error| match error {
+            DialError::Silence { url, .. } => anyhow!(
+                "no coordinator answers at {url}; start one with `agon coordinator`, or say where it is with \
+                 --coordinator"
+            ),
+            DialError::Papers(reason) => WrongCall(reason).into(),
+            other => other.into(),
+        })
     }
 }
 
 /// What operators' commands speak with.
-pub type Operator = OperatorClient<Channel>;
+pub type Operator = OperatorClient<Connection>;
 
-/// The client over a channel.
-pub fn client(channel: Channel) -> Operator {
-    OperatorClient::new(channel).max_decoding_message_size(64 << 20)
+/// The client over a connection.
+pub fn client(connection: Connection) -> Operator {
+    OperatorClient::new(connection).max_decoding_message_size(64 << 20)
 }
 
 /// What a refusal means for the caller: wrong calls end with 2, the rest with 1.
@@ -64,6 +92,7 @@ pub fn told(status: &Status) -> anyhow::Error {
         Code::InvalidArgument | Code::NotFound | Code::FailedPrecondition => {
             WrongCall(status.message().to_string()).into()
         }
-        _ => anyhow!("the coordinator says: {}", status.message()),
+        _ if std::error::Error::source(status).is_some() => anyhow!("the connection broke: {}", said(status)),
+        _ => anyhow!("the coordinator says: {}", said(status)),
     }
 }

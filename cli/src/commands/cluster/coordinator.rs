@@ -6,81 +6,283 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use agon_coordinator::Config;
+use agon_doors::Limits;
+use agon_doors::tls::TlsFiles;
 use clap::Args;
 use tokio::net::TcpListener;
+use tracing::warn;
 
 use super::{Log, block_on, stop_signal};
 use crate::fail::{Outcome, WrongCall};
 use crate::number::whole;
+use crate::settings::Layers;
 
 /// The arguments of `agon coordinator`.
 #[derive(Args)]
 pub struct Coordinator {
-    /// Where to listen
-    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:7400")]
-    listen: SocketAddr,
-    /// Where state and dataset lie
-    #[arg(long, value_name = "DIR", default_value = "agon-data")]
-    data: PathBuf,
-    /// Milliseconds that a lease lasts without progress
-    #[arg(long, value_name = "MS", default_value = "30000",
-          value_parser = whole::<u32>("the length of a lease", 100, 86_400_000), allow_negative_numbers = true)]
-    lease_ms: u32,
-    /// Milliseconds between two heartbeats of a worker
-    #[arg(long, value_name = "MS", default_value = "5000",
-          value_parser = whole::<u32>("the heartbeat", 10, 3_600_000), allow_negative_numbers = true)]
-    heartbeat_ms: u32,
-    /// Bouts in a full part of the dataset
-    #[arg(long, value_name = "BOUTS", default_value = "500",
-          value_parser = whole::<u32>("the size of a part", 1, 1_000_000), allow_negative_numbers = true)]
-    part_bouts: u32,
+    /// Where to listen [default: 127.0.0.1:7400]
+    #[arg(long, value_name = "ADDRESS")]
+    listen: Option<SocketAddr>,
+    /// Where state and dataset lie [default: agon-data]
+    #[arg(long, value_name = "DIR")]
+    data: Option<PathBuf>,
+    /// Milliseconds that a lease lasts without progress [default: 30000]
+    #[arg(long, value_name = "MS", value_parser = lease_ms(), allow_negative_numbers = true)]
+    lease_ms: Option<u32>,
+    /// Milliseconds between two heartbeats of a worker [default: 5000]
+    #[arg(long, value_name = "MS", value_parser = heartbeat_ms(), allow_negative_numbers = true)]
+    heartbeat_ms: Option<u32>,
+    /// Bouts in a full part of the dataset [default: 500]
+    #[arg(long, value_name = "BOUTS", value_parser = part_bouts(), allow_negative_numbers = true)]
+    part_bouts: Option<u32>,
     /// Where monitors ask for /metrics, /healthz and /readyz [default: nowhere]
     #[arg(long, value_name = "ADDRESS")]
     metrics: Option<SocketAddr>,
     #[command(flatten)]
     log: Log,
-    /// Let anybody who can reach this address in: there are no credentials yet
+    /// A configuration file under all of these [env: AGON_CONFIG]
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    #[command(flatten)]
+    doors: DoorFlags,
+    #[command(flatten)]
+    limits: LimitFlags,
+}
+
+/// Who is let in.
+#[derive(Args)]
+#[command(next_help_heading = "Who is let in")]
+struct DoorFlags {
+    /// The certificate to show, coordinator.pem of `agon certs`: speak TLS
+    #[arg(long, value_name = "FILE")]
+    tls_cert: Option<PathBuf>,
+    /// The key of that certificate
+    #[arg(long, value_name = "FILE")]
+    tls_key: Option<PathBuf>,
+    /// Ask everybody for a certificate of this authority, ca.pem of `agon certs`
+    #[arg(long, value_name = "FILE")]
+    tls_client_ca: Option<PathBuf>,
+    /// Ask every call for a token of this file, which `agon token` writes
+    #[arg(long, value_name = "FILE")]
+    tokens: Option<PathBuf>,
+    /// Listen on a public address even though nobody is asked who they are, or tokens can be read under way
     #[arg(long)]
-    insecure_public: bool,
+    insecure: bool,
+}
+
+/// How much anybody may ask.
+#[derive(Args)]
+#[command(next_help_heading = "Limits")]
+struct LimitFlags {
+    /// Connections at once; fewer where the system allows fewer open files [default: 16384]
+    #[arg(long, value_name = "N", value_parser = connections(), allow_negative_numbers = true)]
+    max_connections: Option<u32>,
+    /// Calls at once on one connection [default: 128]
+    #[arg(long, value_name = "N", value_parser = streams(), allow_negative_numbers = true)]
+    max_streams: Option<u32>,
+    /// Calls of operators a second, by caller [default: 500]
+    #[arg(long, value_name = "N", value_parser = calls(), allow_negative_numbers = true)]
+    max_calls_per_second: Option<u32>,
+    /// Milliseconds that a connection has to make its first call [default: 10000]
+    #[arg(long, value_name = "MS", value_parser = patience(), allow_negative_numbers = true)]
+    first_call_ms: Option<u32>,
+    /// Milliseconds that a connection may be open without a call [default: 300000]
+    #[arg(long, value_name = "MS", value_parser = patience(), allow_negative_numbers = true)]
+    idle_ms: Option<u32>,
+}
+
+/// Files that are open beside connections: the state, the dataset, the log.
+const OTHER_FILES: u64 = 64;
+
+fn lease_ms() -> impl Fn(&str) -> Result<u32, String> + Clone + Send + Sync + 'static {
+    whole("the length of a lease", 100, 86_400_000)
+}
+
+fn heartbeat_ms() -> impl Fn(&str) -> Result<u32, String> + Clone + Send + Sync + 'static {
+    whole("the heartbeat", 10, 3_600_000)
+}
+
+fn part_bouts() -> impl Fn(&str) -> Result<u32, String> + Clone + Send + Sync + 'static {
+    whole("the size of a part", 1, 1_000_000)
+}
+
+fn connections() -> impl Fn(&str) -> Result<u32, String> + Clone + Send + Sync + 'static {
+    whole("the number of connections", 1, 1_000_000)
+}
+
+fn streams() -> impl Fn(&str) -> Result<u32, String> + Clone + Send + Sync + 'static {
+    whole("the number of calls at once", 1, 10_000)
+}
+
+fn calls() -> impl Fn(&str) -> Result<u32, String> + Clone + Send + Sync + 'static {
+    whole("the number of calls a second", 1, 1_000_000)
+}
+
+fn patience() -> impl Fn(&str) -> Result<u32, String> + Clone + Send + Sync + 'static {
+    whole("this patience", 100, 86_400_000)
+}
+
+fn address(text: &str) -> Result<SocketAddr, String> {
+    text.parse().map_err(|_| format!("`{text}` is no address; give one as 127.0.0.1:7400"))
+}
+
+/// What a coordinator is started with.
+struct Chosen {
+    listen: SocketAddr,
+    metrics: Option<SocketAddr>,
+    log: Log,
+    insecure: bool,
+    config: Config,
 }
 
 impl Coordinator {
     /// Runs the command.
     pub fn run(self) -> Outcome {
-        self.log.start("info");
-        if !self.listen.ip().is_loopback() && !self.insecure_public {
-            let reason = format!(
-                "{} can be reached from other machines, and nobody is asked who they are; listen on 127.0.0.1, or say \
-                 --insecure-public in a network that you trust",
-                self.listen
-            );
-            return Err(WrongCall(reason).into());
-        }
-        if self.heartbeat_ms * 3 > self.lease_ms {
-            let reason = "a lease must last at least three heartbeats; give --lease-ms and --heartbeat-ms so";
-            return Err(WrongCall(reason.to_string()).into());
-        }
+        let layers = Layers::open(self.config.as_deref())?;
+        let chosen = self.choose(&layers)?;
+        chosen.log.start("info");
+        let Chosen { listen, metrics, mut config, .. } = chosen;
+        lacks(listen, &config, chosen.insecure)?;
+        let most = most_connections(config.limits.connections as u64);
+        config.limits.connections = usize::try_from(most).unwrap_or(usize::MAX);
         block_on(async move {
-            let listener = TcpListener::bind(self.listen).await.map_err(|error| {
-                anyhow::anyhow!(
-                    "{} cannot be listened on: {error}; choose another with --listen",
-                    self.listen
-                )
-            })?;
-            let monitor = match self.metrics {
-                Some(address) => Some(TcpListener::bind(address).await.map_err(|error| {
-                    anyhow::anyhow!("{address} cannot be listened on: {error}; choose another with --metrics")
-                })?),
-                None => None,
+            let bind = async |address: SocketAddr, flag: &str| {
+                TcpListener::bind(address).await.map_err(|error| {
+                    anyhow::anyhow!("{address} cannot be listened on: {error}; choose another with {flag}")
+                })
             };
-            let mut config = Config::new(self.data);
-            config.metrics = monitor;
-            config.timing.lease = Duration::from_millis(self.lease_ms.into());
-            config.timing.settle = config.timing.lease;
-            config.timing.heartbeat = Duration::from_millis(self.heartbeat_ms.into());
-            config.part_bouts = self.part_bouts.into();
+            let listener = bind(listen, "--listen").await?;
+            if let Some(address) = metrics {
+                config.metrics = Some(bind(address, "--metrics").await?);
+            }
             agon_coordinator::run(config, listener, stop_signal()).await?;
             Ok(ExitCode::SUCCESS)
         })
     }
+
+    /// What all layers together say.
+    fn choose(self, layers: &Layers) -> anyhow::Result<Chosen> {
+        let usual = SocketAddr::from(([127, 0, 0, 1], 7400));
+        let listen = layers.value_or("coordinator.listen", self.listen, address, usual)?;
+        let data = layers.path_or("coordinator.data", self.data, "agon-data")?;
+        let lease = layers.value_or("coordinator.lease_ms", self.lease_ms, lease_ms(), 30_000)?;
+        let heartbeat =
+            layers.value_or("coordinator.heartbeat_ms", self.heartbeat_ms, heartbeat_ms(), 5000)?;
+        if heartbeat.saturating_mul(3) > lease {
+            let reason = "a lease must last at least three heartbeats; give --lease-ms and --heartbeat-ms so";
+            return Err(WrongCall(reason.to_string()).into());
+        }
+        let mut config = Config::new(data);
+        config.timing.lease = Duration::from_millis(lease.into());
+        config.timing.settle = config.timing.lease;
+        config.timing.heartbeat = Duration::from_millis(heartbeat.into());
+        config.part_bouts =
+            layers.value_or("coordinator.part_bouts", self.part_bouts, part_bouts(), 500)?.into();
+        let metrics = layers.value("coordinator.metrics", self.metrics, address)?;
+        let log = self.log.choose(layers, "coordinator.log")?;
+        config.tls = self.doors.tls(layers)?;
+        config.tokens = layers.path("coordinator.tokens", self.doors.tokens)?;
+        let insecure = layers.switch("coordinator.insecure", self.doors.insecure)?;
+        config.limits = self.limits.choose(layers)?;
+        Ok(Chosen { listen, metrics, log, insecure, config })
+    }
+
+    /// Asks for every setting, so that the layers know all of them.
+    pub fn look(self, layers: &Layers) -> anyhow::Result<()> {
+        self.choose(layers).map(|_| ())
+    }
+}
+
+impl DoorFlags {
+    fn tls(&self, layers: &Layers) -> anyhow::Result<Option<TlsFiles>> {
+        let certificate = layers.path("coordinator.tls_cert", self.tls_cert.clone())?;
+        let key = layers.path("coordinator.tls_key", self.tls_key.clone())?;
+        let client_authority = layers.path("coordinator.tls_client_ca", self.tls_client_ca.clone())?;
+        match (certificate, key, client_authority) {
+            (Some(certificate), Some(key), client_authority) => {
+                Ok(Some(TlsFiles { certificate, key, client_authority }))
+            }
+            (None, None, None) => Ok(None),
+            (None, None, Some(_)) => {
+                let reason =
+                    "--tls-client-ca asks for certificates over TLS, which needs --tls-cert and --tls-key";
+                Err(WrongCall(reason.to_string()).into())
+            }
+            _ => {
+                Err(WrongCall("--tls-cert and --tls-key belong together; give both or none".to_string())
+                    .into())
+            }
+        }
+    }
+}
+
+impl LimitFlags {
+    fn choose(self, layers: &Layers) -> anyhow::Result<Limits> {
+        let usual = Limits::default();
+        let milliseconds = |time: Duration| u32::try_from(time.as_millis()).unwrap_or(u32::MAX);
+        let key = "coordinator.limits.connections";
+        let most = u32::try_from(usual.connections).unwrap_or(u32::MAX);
+        let connections = layers.value_or(key, self.max_connections, connections(), most)? as usize;
+        let streams =
+            layers.value_or("coordinator.limits.streams", self.max_streams, streams(), usual.streams)?;
+        let key = "coordinator.limits.calls_per_second";
+        let calls_per_second =
+            layers.value_or(key, self.max_calls_per_second, calls(), usual.calls_per_second)?;
+        let key = "coordinator.limits.first_call_ms";
+        let first_call =
+            layers.value_or(key, self.first_call_ms, patience(), milliseconds(usual.first_call))?;
+        let key = "coordinator.limits.idle_ms";
+        let idle = layers.value_or(key, self.idle_ms, patience(), milliseconds(usual.idle))?;
+        let [first_call, idle] = [first_call, idle].map(|time| Duration::from_millis(time.into()));
+        Ok(Limits { connections, streams, calls_per_second, first_call, idle })
+    }
+}
+
+/// Refuses a public address where somebody could come in, or read a token, whom nobody meant.
+fn lacks(listen: SocketAddr, config: &Config, insecure: bool) -> anyhow::Result<()> {
+    if listen.ip().is_loopback() {
+        return Ok(());
+    }
+    let asks =
+        config.tokens.is_some() || config.tls.as_ref().is_some_and(|tls| tls.client_authority.is_some());
+    let lack = match (asks, config.tls.is_some()) {
+        (true, true) => return Ok(()),
+        (true, false) => "tokens cross the network without TLS, where others can read them",
+        (false, _) => "nobody is asked who they are",
+    };
+    if insecure {
+        warn!("INSECURE: {listen} can be reached from other machines, and {lack}");
+        return Ok(());
+    }
+    let remedy = "listen on 127.0.0.1; or make certificates with `agon certs` and tokens with `agon token`, and give \
+                  --tls-cert, --tls-key and --tokens; or say --insecure in a network that you trust";
+    Err(WrongCall(format!("{listen} can be reached from other machines, and {lack}: {remedy}")).into())
+}
+
+/// As many connections as the system has files for, up to what is wanted.
+#[cfg(unix)]
+fn most_connections(wanted: u64) -> u64 {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+    let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
+    let enough = wanted.saturating_add(OTHER_FILES);
+    let raised = maximum.map_or(enough, |maximum| maximum.min(enough));
+    let mut files = current.unwrap_or(u64::MAX);
+    if raised > files && setrlimit(Resource::Nofile, Rlimit { current: Some(raised), maximum }).is_ok() {
+        files = raised;
+    }
+    let most = files.saturating_sub(OTHER_FILES).max(1).min(wanted);
+    if most < wanted {
+        warn!(
+            most,
+            wanted, "the system allows {files} open files, so that there are fewer connections than wanted"
+        );
+    }
+    most
+}
+
+/// Other systems say so when there are too many.
+#[cfg(not(unix))]
+fn most_connections(wanted: u64) -> u64 {
+    wanted
 }

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use agon_proto::v1;
 
-use super::status::{progress_line, sprt_line, write_standings};
+use super::status::{progress_line, sprt_line, tune_lines, write_standings};
 
 /// How often a line is written where there is no terminal.
 const BETWEEN_LINES: Duration = Duration::from_secs(10);
@@ -42,6 +42,9 @@ impl Live {
         if self.last.is_none_or(|last| last.elapsed() >= BETWEEN_LINES) {
             self.last = Some(Instant::now());
             writeln!(io::stderr(), "{}: {}", status.run, progress_line(status))?;
+            if let Some(tune) = &status.tune {
+                writeln!(io::stderr(), "{}", tune_lines(tune))?;
+            }
         }
         Ok(())
     }
@@ -55,6 +58,9 @@ impl Live {
         writeln!(text, "{}", progress_line(status))?;
         if let Some(sprt) = &status.sprt {
             writeln!(text, "{}", sprt_line(sprt))?;
+        }
+        if let Some(tune) = &status.tune {
+            writeln!(text, "{}", tune_lines(tune))?;
         }
         write_standings(status, ROWS, &mut text)?;
         self.clear()?;

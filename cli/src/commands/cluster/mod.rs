@@ -1,9 +1,12 @@
 //! The commands of the cluster: the services, and what operators ask of them.
 
 pub mod audit;
+pub mod certs;
 pub mod check;
 pub mod client;
+pub mod config;
 pub mod coordinator;
+pub mod health;
 pub mod list;
 mod live;
 pub mod run;
@@ -11,6 +14,7 @@ mod spec_file;
 mod status;
 pub mod steer;
 pub mod submit;
+pub mod token;
 pub mod watch;
 pub mod worker;
 pub mod workers;
@@ -25,6 +29,7 @@ use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 
 use crate::fail::Outcome;
+use crate::settings::Layers;
 
 /// Runs something asynchronous to its end on a runtime of its own.
 pub fn block_on(future: impl Future<Output = Outcome>) -> Outcome {
@@ -39,19 +44,23 @@ pub fn block_on(future: impl Future<Output = Outcome>) -> Outcome {
     outcome
 }
 
-/// Ready when the process is asked to stop.
-async fn stop_signal() {
+/// Ready when the process is asked to stop, from this call on, however late it is first waited for: the first process of a
+/// container is not ended by a signal that nobody listens to, and a service has much to do before it waits.
+fn stop_signal() -> impl Future<Output = ()> + Send + 'static {
     #[cfg(unix)]
     {
         use tokio::signal::unix::{SignalKind, signal};
-        let Ok(mut terminate) = signal(SignalKind::terminate()) else { return };
-        tokio::select! {
-            _ = terminate.recv() => {}
-            _ = tokio::signal::ctrl_c() => {}
+        let signals = (signal(SignalKind::terminate()), signal(SignalKind::interrupt()));
+        async move {
+            let (Ok(mut terminate), Ok(mut interrupt)) = signals else { return };
+            tokio::select! {
+                _ = terminate.recv() => {}
+                _ = interrupt.recv() => {}
+            }
         }
     }
     #[cfg(not(unix))]
-    {
+    async {
         let _ = tokio::signal::ctrl_c().await;
     }
 }
@@ -59,12 +68,12 @@ async fn stop_signal() {
 /// How a service tells what happens.
 #[derive(Args)]
 struct Log {
-    /// How events are written to standard error; `AGON_LOG=debug` or `AGON_LOG=info,agon_worker=debug` chooses which
-    #[arg(long, value_name = "FORM", default_value = "text")]
-    log: LogForm,
+    /// How events are written to standard error [default: text]; `AGON_LOG=debug` or `AGON_LOG=info,agon_worker=debug` chooses which
+    #[arg(long, value_name = "FORM")]
+    log: Option<LogForm>,
 }
 
-#[derive(Clone, Copy, ValueEnum)]
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum LogForm {
     /// A line for people
     Text,
@@ -72,9 +81,21 @@ enum LogForm {
     Json,
 }
 
+impl std::fmt::Display for LogForm {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(if *self == LogForm::Text { "text" } else { "json" })
+    }
+}
+
 impl Log {
+    /// What all layers together say.
+    fn choose(self, layers: &Layers, key: &'static str) -> anyhow::Result<Log> {
+        let parse = |text: &str| LogForm::from_str(text, false).map_err(|_| "it is text or json".to_string());
+        Ok(Log { log: Some(layers.value_or(key, self.log, parse, LogForm::Text)?) })
+    }
+
     fn start(&self, default: &str) {
-        start_log(default, self.log);
+        start_log(default, self.log.unwrap_or(LogForm::Text));
     }
 }
 

@@ -7,18 +7,18 @@ use std::time::Duration;
 
 use agon_coordinator::Config as CoordinatorConfig;
 use agon_coordinator::schedule::Schedule;
+use agon_doors::{Dialer, Papers};
 use agon_proto::v1;
 use agon_worker::Config as WorkerConfig;
 use anyhow::{Context as _, anyhow};
 use clap::Args;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
-use tonic::transport::Endpoint;
 
-use super::client::{client, told};
+use super::client::{Operator, client, told};
 use super::live::Live;
 use super::spec_file::SpecFile;
-use super::status::{RunJson, progress_line, sprt_line, state_name, write_standings};
+use super::status::{RunJson, progress_line, sprt_line, state_name, tune_lines, write_standings};
 use super::{LogForm, block_on, start_log, stop_signal};
 use crate::fail::{Outcome, WrongCall};
 use crate::number::whole;
@@ -68,10 +68,10 @@ impl Run {
         let mut coordinator = tokio::spawn(agon_coordinator::run(config, listener, wait(stopped)));
 
         // 2. The run.
-        let endpoint = Endpoint::from_shared(format!("http://{address}")).context("a local address")?;
+        let dialer = Dialer::new(&format!("http://{address}"), Papers::default())?;
         let submitted = tokio::select! {
             ended = &mut coordinator => return Err(ended_early(ended)),
-            submitted = submit(endpoint.clone(), &file, self.again) => submitted?,
+            submitted = submit(&dialer, &file, self.again) => submitted?,
         };
         let (mut operator, status) = submitted;
         let id = status.run.clone();
@@ -84,7 +84,7 @@ impl Run {
 
         // 3. Workers, unless there is nothing to do.
         let (halt, halted) = watch::channel(false);
-        let mut worker = WorkerConfig::new(endpoint, format!("local-{}", std::process::id()));
+        let mut worker = WorkerConfig::new(dialer, format!("local-{}", std::process::id()));
         if let Some(slots) = self.slots {
             worker.slots = usize::from(slots);
         }
@@ -98,9 +98,10 @@ impl Run {
         let request = v1::WatchRunRequest { run: id.clone() };
         let mut stream = operator.watch_run(request).await.map_err(|status| told(&status))?.into_inner();
         let mut last = status;
+        let mut enough = std::pin::pin!(stop_signal());
         let interrupted = loop {
             tokio::select! {
-                () = stop_signal() => break true,
+                () = &mut enough => break true,
                 message = stream.message() => match message.map_err(|status| told(&status))? {
                     Some(status) => {
                         live.show(&status);
@@ -133,12 +134,19 @@ impl Run {
             writeln!(out, "{} ({}): {}", status.run, status.game, state_name(status))?;
             writeln!(out, "{}", progress_line(status))?;
             writeln!(out)?;
+            if let Some(tune) = &status.tune {
+                writeln!(out, "{}\n", tune_lines(tune))?;
+            }
             write_standings(status, usize::MAX, &mut out)?;
             if let Some(sprt) = &status.sprt {
                 writeln!(out, "\n{}", sprt_line(sprt))?;
             }
             if status.abandoned > 0 {
                 writeln!(out, "\n{} bouts were given up under way and played again", status.abandoned)?;
+            }
+            if status.tune.is_some() {
+                let data = self.data.display();
+                writeln!(out, "\nPath and player: agon tune {} --data {data}", status.run)?;
             }
             let table = if status.games > 0 { "moves" } else { "probes" };
             writeln!(out, "\nEvery search is in {}/{table}/run={}", self.data.display(), status.run)?;
@@ -163,14 +171,10 @@ async fn wait(mut switch: watch::Receiver<bool>) {
     let _ = switch.wait_for(|thrown| *thrown).await;
 }
 
-async fn submit(
-    endpoint: Endpoint,
-    file: &SpecFile,
-    again: bool,
-) -> anyhow::Result<(v1::operator_client::OperatorClient<tonic::transport::Channel>, v1::RunStatus)> {
+async fn submit(dialer: &Dialer, file: &SpecFile, again: bool) -> anyhow::Result<(Operator, v1::RunStatus)> {
     let mut patience = 200;
     let channel = loop {
-        match endpoint.connect().await {
+        match dialer.connect().await {
             Ok(channel) => break channel,
             Err(error) if patience == 0 => return Err(error).context("the coordinator does not answer"),
             Err(_) => patience -= 1,

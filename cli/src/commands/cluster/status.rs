@@ -48,6 +48,44 @@ pub struct RunJson {
     disputed: u64,
     standings: Vec<StandingJson>,
     sprt: Option<SprtJson>,
+    tune: Option<TuneJson>,
+}
+
+#[derive(Serialize)]
+struct TuneJson {
+    method: String,
+    step: u64,
+    steps: u64,
+    tuning_bouts: u64,
+    parameters: Vec<ParameterJson>,
+    recent_score: Option<f64>,
+    recent_bouts: u64,
+}
+
+#[derive(Serialize)]
+struct ParameterJson {
+    path: String,
+    start: f64,
+    value: f64,
+}
+
+impl From<&v1::TuneStatus> for TuneJson {
+    fn from(tune: &v1::TuneStatus) -> TuneJson {
+        let parameter = |parameter: &v1::TunedParameter| ParameterJson {
+            path: parameter.path.clone(),
+            start: parameter.start,
+            value: parameter.value,
+        };
+        TuneJson {
+            method: tune.method.clone(),
+            step: tune.step,
+            steps: tune.steps,
+            tuning_bouts: tune.tuning_bouts,
+            parameters: tune.parameters.iter().map(parameter).collect(),
+            recent_score: tune.recent_score,
+            recent_bouts: tune.recent_bouts,
+        }
+    }
 }
 
 #[derive(Serialize)]
@@ -108,6 +146,7 @@ impl From<&v1::RunStatus> for RunJson {
                 pairs: sprt.pairs.clone(),
                 prefix: sprt.prefix,
             }),
+            tune: status.tune.as_ref().map(TuneJson::from),
         }
     }
 }
@@ -213,6 +252,39 @@ pub fn write_standings(status: &v1::RunStatus, most: usize, out: &mut impl Write
         table.row(cells.into_iter().chain(effort));
     }
     table.write(out)
+}
+
+/// How far a tune is: a line with its step and the recent score, and one for each few parameters.
+pub fn tune_lines(tune: &v1::TuneStatus) -> String {
+    let what = if tune.method == "spsa" { "iteration" } else { "trial" };
+    let mut text = format!("{what} {} of {}", tune.step, tune.steps);
+    if let Some(score) = tune.recent_score {
+        let who = if tune.method == "spsa" { "plus" } else { "trials" };
+        text.push_str(&format!(
+            "; {who} scored {:.1} % in the last {} bouts",
+            100.0 * score,
+            tune.recent_bouts
+        ));
+    }
+    let mut width = usize::MAX / 2;
+    for parameter in &tune.parameters {
+        let word = format!("{} {} (from {})", parameter.path, short(parameter.value), short(parameter.start));
+        if width + word.len() + 2 > 78 {
+            text.push_str(&format!("\n  {word}"));
+            width = 2 + word.len();
+        } else {
+            text.push_str(&format!(", {word}"));
+            width += 2 + word.len();
+        }
+    }
+    text
+}
+
+/// A value with as many digits as people read.
+fn short(value: f64) -> String {
+    let digits = if value.abs() >= 100.0 { 1 } else { 3 };
+    let text = format!("{value:.digits$}");
+    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_string() } else { text }
 }
 
 /// How a sequential test stands.

@@ -10,7 +10,7 @@ use clap::Args;
 use super::block_on;
 use super::client::{Address, told};
 use super::live::Live;
-use super::status::{RunJson, is_open, progress_line, sprt_line, state_name, write_standings};
+use super::status::{RunJson, is_open, progress_line, sprt_line, state_name, tune_lines, write_standings};
 use crate::fail::Outcome;
 use crate::table::write_json;
 
@@ -56,6 +56,9 @@ impl Watch {
                 let mut out = io::stdout().lock();
                 writeln!(out, "{} ({}): {}", status.run, status.game, state_name(&status))?;
                 writeln!(out, "{}\n", progress_line(&status))?;
+                if let Some(tune) = &status.tune {
+                    writeln!(out, "{}\n", tune_lines(tune))?;
+                }
                 write_standings(&status, usize::MAX, &mut out)?;
                 if let Some(sprt) = &status.sprt {
                     writeln!(out, "\n{}", sprt_line(sprt))?;

@@ -121,5 +121,6 @@ fn plan(spec: &Spec) -> String {
             format!("sequential test of {} against {}", test.bounds[0], test.bounds[1])
         }
         Plan::Probe(_) => "probe".to_string(),
+        Plan::Tune(tune) => format!("tune of {} by {}", spec.players[tune.player].name, tune.method.name()),
     }
 }

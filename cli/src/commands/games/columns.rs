@@ -24,6 +24,7 @@ pub(super) struct GameColumns<'a> {
     started: String,
     duration_us: u64,
     speed_factor: f64,
+    settings: &'a [String],
 }
 
 impl<'a> From<&'a GameRow> for GameColumns<'a> {
@@ -44,6 +45,7 @@ impl<'a> From<&'a GameRow> for GameColumns<'a> {
             started: Moment::from_unix_microseconds(row.started).to_string(),
             duration_us: row.duration_us,
             speed_factor: row.speed_factor,
+            settings: &row.settings,
         }
     }
 }

@@ -4,6 +4,7 @@ use std::io::Write;
 
 use agon_analysis::games::Games;
 use agon_analysis::{Dataset, Query, Run};
+use agon_coordinator::store::RunState;
 use agon_records::GameRow;
 
 use super::columns::GameColumns;
@@ -15,7 +16,7 @@ const ENDING: usize = 21;
 /// The fewest characters of an opening.
 const OPENING: usize = 10;
 
-/// Writes `{"run", "games": [...]}`, a game as soon as it is read.
+/// Writes `{"run", "complete", "games": [...]}`, a game as soon as it is read.
 pub(super) fn write_json(
     dataset: &Dataset,
     run: &Run,
@@ -23,8 +24,14 @@ pub(super) fn write_json(
     limit: usize,
     out: &mut impl Write,
 ) -> anyhow::Result<()> {
-    write!(out, "{{\"run\":{},\"games\":[", serde_json::to_string(&run.id)?)?;
-    for (index, row) in Games::new(dataset, run, query)?.take(limit).enumerate() {
+    let games = Games::new(dataset, run, query)?;
+    write!(
+        out,
+        "{{\"run\":{},\"complete\":{},\"games\":[",
+        serde_json::to_string(&run.id)?,
+        run.is_complete()
+    )?;
+    for (index, row) in games.take(limit).enumerate() {
         let row = row?;
         if index > 0 {
             out.write_all(b",")?;
@@ -63,6 +70,9 @@ pub(super) fn write_table(
         let more = found - listed.len();
         let games = if more == 1 { "game" } else { "games" };
         write_sentence(&format!("and {more} more {games}; --limit {found} lists them all"), out)?;
+    }
+    if matches!(run.state, RunState::Running | RunState::Paused) {
+        write_sentence("The run goes on: more games may come.", out)?;
     }
     Ok(())
 }
@@ -156,6 +166,7 @@ mod tests {
             started: 0,
             duration_us: 0,
             speed_factor: 1.0,
+            settings: Vec::new(),
         }
     }
 

@@ -100,8 +100,12 @@ fn draw(
 
 fn write_head(game: &GameRow, out: &mut impl Write) -> io::Result<()> {
     let started = Moment::from_unix_microseconds(game.started);
-    let mut facts: Vec<(String, String)> =
-        game.players.iter().enumerate().map(|(seat, name)| (format!("seat {seat}"), name.clone())).collect();
+    let who = |(seat, name): (usize, &String)| {
+        let settings = game.settings.get(seat).filter(|settings| !settings.is_empty());
+        let text = settings.map_or_else(|| name.clone(), |settings| format!("{name} with {settings}"));
+        (format!("seat {seat}"), text)
+    };
+    let mut facts: Vec<(String, String)> = game.players.iter().enumerate().map(who).collect();
     let payoffs = payoffs_text(&game.payoffs);
     facts.push(("ending".to_string(), format!("{} after {} plies", game.ending, game.plies)));
     facts.push(("payoffs".to_string(), payoffs));

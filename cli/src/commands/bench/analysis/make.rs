@@ -147,6 +147,7 @@ fn play() -> anyhow::Result<Played> {
                 build: env!("CARGO_PKG_VERSION"),
                 started: 0,
                 speed_factor: 1.0,
+                settings: &[],
             };
             rows.add_game(&head, &record)?;
         }

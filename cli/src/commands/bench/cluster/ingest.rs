@@ -76,7 +76,7 @@ fn record(spec: &Arc<Spec>) -> anyhow::Result<HashMap<u64, BoutRows>> {
     for index in 0..schedule.bouts() {
         let bout = schedule.bout(index)?;
         let lease = Lease { run: String::new(), bout: index, epoch: 0, sequence: 0 };
-        let bout = Bout { lease, players: bout.players, opening: bout.opening };
+        let bout = Bout { lease, players: bout.players, opening: bout.opening, values: bout.values };
         rows.insert(index, recorder.play(&bout, &Puppet::name(0))?);
     }
     Ok(rows)

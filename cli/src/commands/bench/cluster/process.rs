@@ -6,6 +6,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use agon_arena::SpecSource;
+use agon_doors::Dialer;
 use agon_proto::v1;
 use anyhow::{Context as _, bail};
 use tonic::transport::Endpoint;
@@ -45,7 +46,7 @@ impl Coordinator {
 
     async fn answers(&mut self) -> anyhow::Result<()> {
         loop {
-            if let Ok(channel) = self.endpoint.connect().await
+            if let Ok(channel) = Dialer::from(self.endpoint.clone()).connect().await
                 && client(channel).list_workers(v1::ListWorkersRequest {}).await.is_ok()
             {
                 return Ok(());
@@ -59,7 +60,8 @@ impl Coordinator {
 
     /// An operator's connection.
     pub(super) async fn operator(&self) -> anyhow::Result<Operator> {
-        Ok(client(self.endpoint.connect().await.context("the coordinator does not answer")?))
+        let dialer = Dialer::from(self.endpoint.clone());
+        Ok(client(dialer.connect().await.context("the coordinator does not answer")?))
     }
 
     /// Hands a spec in and returns the run's id.

@@ -48,6 +48,7 @@ impl Recorder {
                 build: env!("CARGO_PKG_VERSION"),
                 started: 1_800_000_000_000_000,
                 speed_factor: 1.0,
+                settings: &[],
             };
             rows.add_game(&head, &record)?;
         }

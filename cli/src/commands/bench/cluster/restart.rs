@@ -62,14 +62,15 @@ search = {{ algorithm = "random" }}
         let mut schedule = Schedule::resume((*spec).clone())?;
         let scheduled = schedule.bout(0)?;
         let lease = Lease { run: String::new(), bout: 0, epoch: 0, sequence: 0 };
-        let bout = Bout { lease, players: scheduled.players, opening: scheduled.opening };
+        let bout =
+            Bout { lease, players: scheduled.players, opening: scheduled.opening, values: scheduled.values };
         let rows = Recorder::new(std::sync::Arc::clone(&spec))?.play(&bout, &Puppet::name(0))?;
         let played = BoutColumns::from(&rows);
         let summary = Summary::new(&spec, &played);
         let exported = each - WAITING;
         let mut folded = Tally::default();
         for _ in 0..exported {
-            folded.add(&summary);
+            folded.add(&summary, true);
         }
         let id = run_id(&spec.name, &source).map_err(|status| anyhow::anyhow!("{status}"))?;
         let run = StoredRun {

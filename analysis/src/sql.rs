@@ -1,0 +1,314 @@
+//! Questions in SQL to one run, answered by DataFusion: the tables `games`, `moves` and `probes`, with the column `run`.
+//!
+//! Every part that is read is looked at first, so that one that is missing, damaged or newer is named. Bouts that do not
+//! count are left out. Nothing can be changed by a question. Rows come batch by batch as JSON values; memory is limited, and
+//! what needs more is sorted and grouped on disk or refused. Deliberately not here: how an answer is written.
+
+use std::io;
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+
+use agon_arena::spec::Plan;
+use agon_records::{Groups, Table};
+use arrow::array::{Array, AsArray, RecordBatch};
+use arrow::datatypes::{
+    DataType, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, Schema, UInt8Type,
+    UInt16Type, UInt32Type, UInt64Type,
+};
+use arrow::error::ArrowError;
+use arrow::util::display::{ArrayFormatter, FormatOptions};
+use datafusion::datasource::MemTable;
+use datafusion::datasource::file_format::parquet::ParquetFormat;
+use datafusion::datasource::listing::{ListingOptions, ListingTable, ListingTableConfig, ListingTableUrl};
+use datafusion::error::DataFusionError;
+use datafusion::execution::SendableRecordBatchStream;
+use datafusion::execution::runtime_env::RuntimeEnvBuilder;
+use datafusion::prelude::{DataFrame, SQLOptions, SessionConfig, SessionContext, col, lit};
+use serde_json::{Map, Value};
+use tokio::runtime::Runtime;
+use tokio_stream::StreamExt;
+use url::Url;
+
+use crate::dataset::{Dataset, DatasetError, Part, Run};
+use crate::scan::whole_table;
+
+/// What a question may take.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// Megabytes of memory for sorting, grouping and joining.
+    pub megabytes: usize,
+    /// How many threads.
+    pub threads: NonZeroUsize,
+}
+
+/// Why there is no answer.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SqlError {
+    /// The dataset.
+    #[error(transparent)]
+    Dataset(#[from] DatasetError),
+    /// The question.
+    #[error("{0}")]
+    Question(String),
+    /// Too much for the memory.
+    #[error(
+        "the answer takes more than {megabytes} MB of memory; ask for less at once, or allow more with --memory"
+    )]
+    Memory {
+        /// How much was allowed.
+        megabytes: usize,
+    },
+    /// Something went wrong on the way.
+    #[error("the answer cannot be made: {0}; `agon verify` says whether the dataset is whole")]
+    Work(String),
+    /// The machine.
+    #[error("no threads can be started: {0}")]
+    Threads(io::Error),
+}
+
+/// A column of an answer.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Column {
+    /// Its name.
+    pub name: String,
+    /// Its type, as Arrow names it.
+    pub kind: String,
+    /// Whether it holds numbers.
+    pub number: bool,
+}
+
+/// A row: a value for each column. What is no number, such as 0 divided by 0, is null.
+pub type Row = Vec<Value>;
+
+/// An answer, of which rows come as they are made.
+pub struct Answer {
+    columns: Vec<Column>,
+    stream: SendableRecordBatchStream,
+    runtime: Runtime,
+    limits: Limits,
+}
+
+impl Answer {
+    /// Asks a run.
+    pub fn ask(dataset: &Dataset, run: &Run, question: &str, limits: Limits) -> Result<Answer, SqlError> {
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(limits.threads.get())
+            .build()
+            .map_err(SqlError::Threads)?;
+        let tables = tables(dataset, run)?;
+        let stream = runtime.block_on(async {
+            let context = context(&tables, run, limits)?;
+            let read_only =
+                SQLOptions::new().with_allow_ddl(false).with_allow_dml(false).with_allow_statements(false);
+            context.sql_with_options(question, read_only).await?.execute_stream().await
+        });
+        let stream = stream.map_err(|error| explained(&error, limits))?;
+        let column = |field: &Arc<arrow::datatypes::Field>| Column {
+            name: field.name().clone(),
+            kind: field.data_type().to_string(),
+            number: field.data_type().is_numeric(),
+        };
+        let columns = stream.schema().fields().iter().map(column).collect();
+        Ok(Answer { columns, stream, runtime, limits })
+    }
+
+    /// The columns.
+    pub fn columns(&self) -> &[Column] {
+        &self.columns
+    }
+}
+
+impl Iterator for Answer {
+    type Item = Result<Vec<Row>, SqlError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let batch = self.runtime.block_on(self.stream.next())?;
+        Some(match batch {
+            Ok(batch) => rows(&batch).map_err(|error| SqlError::Work(error.to_string())),
+            Err(error) => Err(explained(&error, self.limits)),
+        })
+    }
+}
+
+/// The parts of every table; each was looked at.
+fn tables(dataset: &Dataset, run: &Run) -> Result<Vec<(Table, Vec<Part>)>, DatasetError> {
+    let probe = matches!(run.spec()?.plan, Plan::Probe(_));
+    let mut tables = Vec::new();
+    for table in Table::ALL {
+        // A probe has searches alone, and only a probe has them.
+        let parts = match (table == Table::Probes) == probe {
+            true => whole_table(dataset, run, table)?,
+            false => Vec::new(),
+        };
+        for part in &parts {
+            let file = part.open()?;
+            part.attempt(|| Groups::open(&file, table, &["bout"]))?;
+        }
+        tables.push((table, parts));
+    }
+    Ok(tables)
+}
+
+fn context(
+    tables: &[(Table, Vec<Part>)],
+    run: &Run,
+    limits: Limits,
+) -> Result<SessionContext, DataFusionError> {
+    let config =
+        SessionConfig::new().with_target_partitions(limits.threads.get()).with_information_schema(true);
+    let environment = RuntimeEnvBuilder::new().with_memory_limit(limits.megabytes << 20, 1.0).build_arc()?;
+    let context = SessionContext::new_with_config_rt(config, environment);
+    for (table, parts) in tables {
+        let rows = rows_of(&context, *table, parts)?;
+        let voided = run.voided.iter().map(|&bout| lit(bout)).collect::<Vec<_>>();
+        let counted = if voided.is_empty() { rows } else { rows.filter(col("bout").in_list(voided, true))? };
+        let told = counted.with_column("run", lit(run.id.as_str()))?;
+        context.register_table(table.name(), told.into_view())?;
+    }
+    Ok(context)
+}
+
+/// The rows of a table, from its parts.
+fn rows_of(context: &SessionContext, table: Table, parts: &[Part]) -> Result<DataFrame, DataFusionError> {
+    let schema = Arc::new(Schema::new(table.schema().fields().clone()));
+    if parts.is_empty() {
+        return context.read_table(Arc::new(MemTable::try_new(schema, vec![Vec::new()])?));
+    }
+    let mut files = Vec::with_capacity(parts.len());
+    for part in parts {
+        let file = std::path::absolute(&part.file)?;
+        let url = Url::from_file_path(&file).map_err(|()| {
+            DataFusionError::Execution(format!("the path {} cannot be written as a URL", file.display()))
+        })?;
+        files.push(ListingTableUrl::try_new(url, None)?);
+    }
+    let options = ListingOptions::new(Arc::new(ParquetFormat::default())).with_file_extension(".parquet");
+    let config =
+        ListingTableConfig::new_with_multi_paths(files).with_listing_options(options).with_schema(schema);
+    context.read_table(Arc::new(ListingTable::try_new(config)?))
+}
+
+/// What DataFusion says, as a sentence for whoever asked.
+fn explained(error: &DataFusionError, limits: Limits) -> SqlError {
+    let root = error.find_root();
+    let message = match root {
+        // Its message is that of a program's value.
+        DataFusionError::SQL(parser, _) => parser.to_string(),
+        root => root.message().into_owned(),
+    };
+    // A trace of calls may follow.
+    let message = message.split("\n\nbacktrace").next().unwrap_or_default();
+    let message = message.split_whitespace().collect::<Vec<_>>().join(" ");
+    let message = message.trim_end_matches('.');
+    match root {
+        DataFusionError::SQL(..) => {
+            let reason = message.strip_prefix("sql parser error: ").unwrap_or(message);
+            SqlError::Question(format!("this is no SQL: {reason}"))
+        }
+        DataFusionError::SchemaError(..)
+        | DataFusionError::Plan(_)
+        | DataFusionError::NotImplemented(_)
+        | DataFusionError::Configuration(_)
+        | DataFusionError::Diagnostic(..) => SqlError::Question(question_fault(message)),
+        DataFusionError::ResourcesExhausted(_) => SqlError::Memory { megabytes: limits.megabytes },
+        // A division by zero, a text that is no number.
+        DataFusionError::ArrowError(fault, _) if is_in_question(fault) => {
+            SqlError::Question(message.to_string())
+        }
+        _ => SqlError::Work(message.to_string()),
+    }
+}
+
+/// What is wrong with a question, without the names that only a program knows.
+fn question_fault(message: &str) -> String {
+    if message.starts_with("DDL not supported") || message.starts_with("DML not supported") {
+        return "a question cannot change anything; ask with select".to_string();
+    }
+    if message.starts_with("Statement not supported") {
+        return "only questions are answered; ask with select".to_string();
+    }
+    if message.starts_with("No SQL statements") {
+        return "there is no question; ask with select".to_string();
+    }
+    if message.contains("only supports a single SQL statement") {
+        return "one question is answered at a time".to_string();
+    }
+    if let Some(rest) = message.strip_prefix("No field named ") {
+        let (column, instead) = rest.split_once(". ").unwrap_or((rest, ""));
+        // A likely one says more than the list of all.
+        let instead = instead.split("? Valid fields").next().unwrap_or_default();
+        let instead = instead.strip_prefix("Did you mean ").map_or_else(
+            || instead.replacen("Valid fields are", "there are", 1),
+            |name| format!("did you mean {}?", name.trim_matches(['\'', '?'])),
+        );
+        let separator = if instead.is_empty() { "" } else { "; " };
+        return format!("there is no column `{column}`{separator}{instead}");
+    }
+    match message.strip_prefix("table 'datafusion.public.").and_then(|rest| rest.strip_suffix("' not found"))
+    {
+        Some(table) => format!("there is no table `{table}`; there are games, moves and probes"),
+        None => message.to_string(),
+    }
+}
+
+fn is_in_question(fault: &ArrowError) -> bool {
+    matches!(
+        fault,
+        ArrowError::DivideByZero
+            | ArrowError::CastError(_)
+            | ArrowError::ParseError(_)
+            | ArrowError::ComputeError(_)
+            | ArrowError::ArithmeticOverflow(_)
+    )
+}
+
+/// The rows of a batch.
+fn rows(batch: &RecordBatch) -> Result<Vec<Row>, ArrowError> {
+    (0..batch.num_rows())
+        .map(|row| batch.columns().iter().map(|column| value(column.as_ref(), row)).collect())
+        .collect()
+}
+
+/// A cell. Numbers stay numbers, lists are arrays, structures objects; anything else, such as a date, is a text.
+fn value(array: &dyn Array, row: usize) -> Result<Value, ArrowError> {
+    if array.is_null(row) || *array.data_type() == DataType::Null {
+        return Ok(Value::Null);
+    }
+    let list = |items: Arc<dyn Array>| -> Result<Value, ArrowError> {
+        (0..items.len())
+            .map(|item| value(items.as_ref(), item))
+            .collect::<Result<Vec<_>, _>>()
+            .map(Value::Array)
+    };
+    Ok(match array.data_type() {
+        DataType::Boolean => array.as_boolean().value(row).into(),
+        DataType::Int8 => array.as_primitive::<Int8Type>().value(row).into(),
+        DataType::Int16 => array.as_primitive::<Int16Type>().value(row).into(),
+        DataType::Int32 => array.as_primitive::<Int32Type>().value(row).into(),
+        DataType::Int64 => array.as_primitive::<Int64Type>().value(row).into(),
+        DataType::UInt8 => array.as_primitive::<UInt8Type>().value(row).into(),
+        DataType::UInt16 => array.as_primitive::<UInt16Type>().value(row).into(),
+        DataType::UInt32 => array.as_primitive::<UInt32Type>().value(row).into(),
+        DataType::UInt64 => array.as_primitive::<UInt64Type>().value(row).into(),
+        // What is no number becomes null.
+        DataType::Float32 => f64::from(array.as_primitive::<Float32Type>().value(row)).into(),
+        DataType::Float64 => array.as_primitive::<Float64Type>().value(row).into(),
+        DataType::Utf8 => array.as_string::<i32>().value(row).into(),
+        DataType::LargeUtf8 => array.as_string::<i64>().value(row).into(),
+        DataType::Utf8View => array.as_string_view().value(row).into(),
+        DataType::List(_) => list(array.as_list::<i32>().value(row))?,
+        DataType::LargeList(_) => list(array.as_list::<i64>().value(row))?,
+        DataType::FixedSizeList(..) => list(array.as_fixed_size_list().value(row))?,
+        DataType::Struct(fields) => {
+            let columns = array.as_struct().columns();
+            let cells = fields.iter().zip(columns);
+            let cells = cells.map(|(field, column)| Ok((field.name().clone(), value(column.as_ref(), row)?)));
+            Value::Object(cells.collect::<Result<Map<_, _>, ArrowError>>()?)
+        }
+        _ => {
+            let options = FormatOptions::default();
+            ArrayFormatter::try_new(array, &options)?.value(row).to_string().into()
+        }
+    })
+}

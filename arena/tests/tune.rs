@@ -1,0 +1,162 @@
+//! Specs of tunes: what is understood, and what is said of each kind of mistake.
+
+#![allow(clippy::unwrap_used, reason = "in a test a panic is the report")]
+
+use agon_arena::spec::tune::Method;
+use agon_arena::{PlayerConfig, Spec, SpecError, SpecSource};
+
+const SPEC: &str = r#"name = "t"
+game = "othello"
+limit = { nodes = 50 }
+openings = { random_plies = 4 }
+[tune]
+player = "pvs"
+method = "spsa"
+bouts = 40
+pairs = 2
+validation = { bouts = 10 }
+[[tune.parameter]]
+path = "evaluation.mobility"
+start = 2
+min = 0
+max = 20
+step = 0.5
+[[tune.parameter]]
+path = "search.aspiration"
+start = 1
+min = 0.5
+max = 8
+scale = "log"
+step = 1.5
+[[player]]
+name = "pvs"
+search = { algorithm = "pvs", table_mb = 1 }
+evaluation = { discs = 1, corners = 9 }
+"#;
+
+fn read(text: &str) -> Result<Spec, SpecError> {
+    Spec::parse(&SpecSource { text: text.to_string(), ..SpecSource::default() })
+}
+
+#[test]
+fn a_tune_is_read() {
+    let spec = read(SPEC).unwrap();
+    let tune = spec.tune().unwrap();
+    assert_eq!(tune.method, Method::Spsa { window: 16, rate: 0.02 });
+    assert_eq!((tune.bouts, tune.pairs, tune.validation, tune.step_bouts()), (40, 2, 10, 2));
+    let names: Vec<&str> = spec.players.iter().map(|player| player.name.as_str()).collect();
+    assert_eq!(names, ["pvs", "pvs+", "pvs-", "pvs-tuned"]);
+    // Everybody begins with the values of the start.
+    for player in &spec.players {
+        assert_eq!(player.config.number(tune.parameters[0].target), 2.0);
+        assert_eq!(player.config.number(tune.parameters[1].target), 1.0);
+    }
+    // Values are written and read without loss, and only those of the tune are.
+    let values = tune.playable(&[3.123_456_78, 100.0]);
+    assert_eq!(values.0, [3_123_457, 8_000_000]);
+    let text = tune.text(&values);
+    assert_eq!(text, "evaluation.mobility=3.123457 search.aspiration=8");
+    assert_eq!(tune.read(&text), Some(values.clone()));
+    for wrong in
+        ["", "evaluation.mobility=1", "evaluation.mobility=21 search.aspiration=8", &format!("{text} ")]
+    {
+        assert_eq!(tune.read(wrong), None, "{wrong}");
+    }
+    // What is written of a player reads back as the same player.
+    let config = tune.configure(&spec.players[0].config, &values);
+    let again = PlayerConfig::parse(&spec.game, &config.to_toml(&spec.game)).unwrap();
+    assert_eq!((again.weights, again.settings), (config.weights, config.settings));
+    let bayes = SPEC.replace("\"spsa\"", "\"bayes\"").replace("step = 0.5\n", "").replace("step = 1.5\n", "");
+    let bayes = read(&bayes).unwrap();
+    assert_eq!(bayes.tune().unwrap().method, Method::Bayes { batch: 8 });
+    assert_eq!(bayes.tune().unwrap().opponents, [0]);
+    assert_eq!(bayes.players.len(), 3);
+}
+
+/// Each kind of mistake: what is changed in the spec above, the line that is named, and what is said.
+#[test]
+fn every_mistake_has_a_line_and_a_sentence() {
+    let uct = "search = { algorithm = \"uct\" }\n";
+    let (_, head) = SPEC.rsplit_once("search = { algorithm").unwrap();
+    let pvs = format!("search = {{ algorithm{head}");
+    let table: &[(&[(&str, &str)], usize, &str)] = &[
+        (&[("evaluation.mobility", "evaluation.mobilty")], 12, "did you mean `evaluation.mobility`?"),
+        (&[("search.aspiration", "search.aspirations")], 18, "did you mean `search.aspiration`?"),
+        (&[("search.aspiration", "aspiration")], 18, "is no path into a player"),
+        (&[("search.aspiration", "limit.nodes")], 18, "is no path into a player"),
+        (&[("search.aspiration", "search.quiescence")], 18, "true or false, and only numbers can be tuned"),
+        (&[(&pvs, uct), ("search.aspiration", "search.c")], 12, "give the player `rollout_plies`"),
+        (
+            &[(&pvs, "search = { algorithm = \"random\" }\n")],
+            12,
+            "`random` evaluates nothing, so that it would change nothing",
+        ),
+        (&[("start = 2", "start = 21")], 13, "must start from 0 to 20, and not at 21"),
+        (&[("start = 1\n", "")], 18, "must start from 0.5 to 8, and not at 0"),
+        (&[("min = 0\n", "min = 20\n")], 14, "`min` of `evaluation.mobility` must be less than `max`"),
+        (&[("max = 20", "max = 2e6")], 15, "must be from -1000000 to 1000000"),
+        (&[("max = 20", "max = 20.0000001")], 15, "at most six digits behind its point"),
+        (&[("step = 0.5", "step = 0")], 16, "a number above 0"),
+        (&[("step = 1.5", "step = 1")], 23, "a ratio above 1"),
+        (&[("step = 0.5\n", "")], 11, "needs `step`"),
+        (&[("min = 0.5", "min = 0")], 22, "a logarithmic scale needs a `min` above 0"),
+        (&[("scale = \"log\"", "scale = \"square\"")], 22, "\"linear\" or \"log\""),
+        (&[("start = 2\n", "start = 2\nkind = \"whole\"\n")], 14, "\"integer\" or \"real\""),
+        (&[("min = 0\n", "min = 0.5\nkind = \"integer\"\n")], 14, "must be a whole number"),
+        (
+            &[("search.aspiration", "search.table_mb"), ("min = 0.5", "min = 0"), ("scale = \"log\"\n", "")],
+            20,
+            "must be from 1 to 4096",
+        ),
+        (&[("search.aspiration", "evaluation.mobility")], 18, "is tuned twice"),
+        (&[("discs = 1", "mobility = 3")], 13, "says another `mobility` than `start`"),
+        (&[("player = \"pvs\"", "player = \"uct\"")], 6, "the name of a player: pvs"),
+        (&[("\"spsa\"", "\"sps\"")], 7, "one of \"spsa\", \"bayes\""),
+        (&[("pairs = 2", "pairs = 2\nbatch = 3")], 10, "`batch` is nothing to \"spsa\""),
+        (&[("\"spsa\"", "\"bayes\"")], 16, "`step` is nothing to \"bayes\""),
+        (&[("bouts = 40", "bouts = 41")], 8, "must be a multiple of 2"),
+        (&[("pairs = 2", "pairs = 2\nrate = 0")], 10, "a number above 0 and up to 10"),
+        (&[("pairs = 2", "pairs = 2\nwindow = 0")], 10, "a whole number from 1"),
+        (&[("validation = { bouts = 10 }\n", "")], 5, "[tune] needs `validation`"),
+        (&[("{ bouts = 10 }", "{ bouts = 0 }")], 10, "a whole number from 1"),
+        (&[("{ bouts = 10 }", "{ rounds = 1 }")], 10, "rounds"),
+        (&[("pairs = 2", "pairs = 2\nopponents = [\"nobody\"]")], 10, "a list of names of players: pvs"),
+        (&[("pairs = 2", "pairs = 2\nopponents = []")], 10, "a list of names of players: pvs"),
+        (&[("pairs = 2", "paris = 2")], 9, "did you mean `pairs`?"),
+        (&[("openings = { random_plies = 4 }\n", "")], 4, "a tune needs `openings`"),
+        (&[("[tune]", "[tournament]\nformat = \"sprt\"\n[tune]")], 7, "a spec has either"),
+        (&[("name = \"pvs\"\n", "name = \"pvs\"\n[player.limit]\nms = 1\n")], 0, "every player has a limit"),
+        (
+            &[(
+                &pvs,
+                "search = { algorithm = \"pvs\" }\n[[player]]\nname = \"b\"\nsearch = { algorithm = \"pvs\" }\n",
+            )],
+            5,
+            "`b` has nothing to do in this tune",
+        ),
+        (
+            &[
+                (
+                    &pvs,
+                    "search = { algorithm = \"pvs\" }\n[[player]]\nname = \"pvs+\"\nsearch = { algorithm = \"pvs\" }\n",
+                ),
+                ("pairs = 2", "pairs = 2\nopponents = [\"pvs+\"]"),
+            ],
+            6,
+            "a tune calls a player `pvs+`",
+        ),
+        (&[("\"othello\"", "{ name = \"rolit\", seats = 3 }")], 0, ""),
+    ];
+    for (changes, line, sentence) in table {
+        let mut text = SPEC.to_string();
+        for (from, to) in *changes {
+            assert!(text.contains(from), "{from}");
+            text = text.replacen(from, to, 1);
+        }
+        let error = read(&text).expect_err(sentence);
+        assert!(error.reason.contains(sentence), "{} and not: {sentence}", error.reason);
+        if *line > 0 {
+            assert_eq!(error.line, Some(*line), "{}\n{text}", error.reason);
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! `agon certs`: the certificates of a private cluster.
+
+use std::io::{self, Write as _};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use agon_doors::authority::{Authority, Validity};
+use anyhow::Context as _;
+use clap::Args;
+
+use crate::fail::{Outcome, WrongCall};
+use crate::table::write_json;
+
+/// The arguments of `agon certs`.
+#[derive(Args)]
+pub struct Certs {
+    /// Where to write them: ca.pem, ca.key, coordinator.pem, coordinator.key, client.pem, client.key
+    folder: PathBuf,
+    /// A name or an address by which the coordinator is called, beside localhost; may be given again
+    #[arg(long = "host", value_name = "NAME")]
+    hosts: Vec<String>,
+    /// Days that the certificates of coordinator and client are valid
+    #[arg(long, default_value_t = 365, value_parser = clap::value_parser!(u32).range(1..=3650))]
+    days: u32,
+    /// Print one JSON document
+    #[arg(long)]
+    json: bool,
+}
+
+/// What every coordinator can be called on its own machine.
+const LOCAL: [&str; 3] = ["localhost", "127.0.0.1", "::1"];
+
+impl Certs {
+    /// Runs the command.
+    pub fn run(self) -> Outcome {
+        std::fs::create_dir_all(&self.folder)
+            .with_context(|| format!("{} cannot be made", self.folder.display()))?;
+        let wrong = |error: agon_doors::DoorError| WrongCall(error.0);
+        let [certificate, key] = ["ca.pem", "ca.key"].map(|name| self.folder.join(name));
+        // The authority stays: whoever knows it already knows what it signs from now on.
+        let (authority, renewed) = match (certificate.exists(), key.exists()) {
+            (true, true) => (Authority::open(&key).map_err(wrong)?, true),
+            (false, false) => {
+                let (authority, pair) = Authority::create()?;
+                pair.write(&self.folder, "ca")?;
+                (authority, false)
+            }
+            _ => {
+                let reason = format!(
+                    "{} has one of ca.pem and ca.key and not the other; bring it back, or choose an empty folder",
+                    self.folder.display()
+                );
+                return Err(WrongCall(reason).into());
+            }
+        };
+        let mut hosts: Vec<String> = LOCAL.map(str::to_string).to_vec();
+        hosts.extend(self.hosts.iter().filter(|host| !LOCAL.contains(&host.as_str())).cloned());
+        let validity = Validity::of(Duration::from_secs(u64::from(self.days) * 86_400));
+        authority.coordinator(&hosts, validity).map_err(wrong)?.write(&self.folder, "coordinator")?;
+        authority.client("agon client", validity)?.write(&self.folder, "client")?;
+
+        let mut out = io::stdout().lock();
+        let folder = self.folder.display();
+        if self.json {
+            let folder = folder.to_string();
+            let told = serde_json::json!({ "folder": folder, "hosts": hosts, "days": self.days, "renewed": renewed });
+            write_json(&told, &mut out)?;
+            return Ok(ExitCode::SUCCESS);
+        }
+        let what =
+            if renewed { "renewed, by the authority that was there" } else { "made, with a new authority" };
+        writeln!(out, "certificates for {} days in {folder}: {what}", self.days)?;
+        writeln!(out, "the coordinator may be called: {}", hosts.join(", "))?;
+        writeln!(out, "  ca.pem                            everybody: by it they know each other")?;
+        writeln!(out, "  coordinator.pem, coordinator.key  the coordinator alone")?;
+        writeln!(out, "  client.pem, client.key            workers and operators")?;
+        writeln!(out, "  ca.key                            nobody: keep it where it is safe")?;
+        Ok(ExitCode::SUCCESS)
+    }
+}

@@ -1,0 +1,186 @@
+//! `agon token`: makes, lists and revokes the tokens that a coordinator asks for.
+//!
+//! It changes the tokens file and asks no coordinator: one that runs reads the file again when it has changed.
+
+use std::io::{self, Write as _};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::SystemTime;
+
+use agon_doors::tokens::TokenFile;
+use agon_doors::{DoorError, Role, write_secret};
+use anyhow::Context as _;
+use clap::{Args, Subcommand, ValueEnum};
+
+use crate::fail::{Outcome, WrongCall};
+use crate::table::{Align, Table, utc, write_json};
+
+/// What is done with tokens.
+#[derive(Subcommand)]
+pub enum Token {
+    /// Make a token and print it, once
+    Create(Create),
+    /// List the tokens of a file
+    List(List),
+    /// Remove a token; what it opened ends within a second
+    Revoke(Revoke),
+}
+
+/// The arguments of `agon token create`.
+#[derive(Args)]
+pub struct Create {
+    /// A name for it, unlike any other in the file
+    name: String,
+    /// What it allows
+    #[arg(long)]
+    role: RoleName,
+    #[command(flatten)]
+    file: File,
+    /// Write the token into this file, which its owner alone may read, and do not print it
+    #[arg(long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Print one JSON document
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum RoleName {
+    /// To take bouts and bring them back
+    Worker,
+    /// Everything that operators do
+    Operator,
+    /// To look at runs and workers
+    Viewer,
+}
+
+impl From<RoleName> for Role {
+    fn from(name: RoleName) -> Role {
+        match name {
+            RoleName::Worker => Role::Worker,
+            RoleName::Operator => Role::Operator,
+            RoleName::Viewer => Role::Viewer,
+        }
+    }
+}
+
+/// The arguments of `agon token list`.
+#[derive(Args)]
+pub struct List {
+    #[command(flatten)]
+    file: File,
+    /// Print one JSON document
+    #[arg(long)]
+    json: bool,
+}
+
+/// The arguments of `agon token revoke`.
+#[derive(Args)]
+pub struct Revoke {
+    /// Its name
+    name: String,
+    #[command(flatten)]
+    file: File,
+    /// Print one JSON document
+    #[arg(long)]
+    json: bool,
+}
+
+/// Which tokens.
+#[derive(Args)]
+struct File {
+    /// The tokens file, as the coordinator is given it
+    #[arg(long, value_name = "FILE", default_value = "tokens.toml")]
+    tokens: PathBuf,
+}
+
+impl Token {
+    /// Runs the command.
+    pub fn run(self) -> Outcome {
+        match self {
+            Token::Create(command) => command.run(),
+            Token::List(command) => command.run(),
+            Token::Revoke(command) => command.run(),
+        }
+    }
+}
+
+fn wrong(error: DoorError) -> WrongCall {
+    WrongCall(error.0)
+}
+
+impl Create {
+    fn run(self) -> Outcome {
+        if self.output.as_ref().is_some_and(|output| output.exists()) {
+            let reason =
+                "there is such a file already; a token is not written over anything, choose another --output";
+            return Err(WrongCall(reason.to_string()).into());
+        }
+        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        let created = utc(i64::try_from(now.as_micros()).unwrap_or(i64::MAX));
+        let role = Role::from(self.role);
+        let make = |file: &mut TokenFile| file.create(&self.name, role, &created);
+        let secret = TokenFile::change(&self.file.tokens, make).map_err(wrong)?;
+        if let Some(output) = &self.output {
+            // A token that nobody has is of no use.
+            write_secret(output, &format!("{secret}\n")).or_else(|error| {
+                TokenFile::change(&self.file.tokens, |file| file.revoke(&self.name)).map_err(wrong)?;
+                Err(error).with_context(|| format!("{} cannot be written", output.display()))
+            })?;
+        }
+        let mut out = io::stdout().lock();
+        let place = self.output.as_ref().map(|output| output.display().to_string());
+        if self.json {
+            let printed = self.output.is_none().then_some(&secret);
+            let told = serde_json::json!({
+                "name": self.name, "role": role.name(), "created": created, "token": printed, "output": place,
+            });
+            write_json(&told, &mut out)?;
+        } else if let Some(place) = place {
+            writeln!(out, "the token `{}` ({}) is in {place}", self.name, role.name())?;
+        } else {
+            writeln!(out, "{secret}")?;
+            let note = "it is not shown again; keep it in a file of its own, for --token-file";
+            let _ = writeln!(io::stderr(), "the token `{}` ({}): {note}", self.name, role.name());
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+impl List {
+    fn run(self) -> Outcome {
+        let file = TokenFile::read(&self.file.tokens).map_err(wrong)?;
+        let mut out = io::stdout().lock();
+        if self.json {
+            let entry = |entry: &agon_doors::tokens::Entry| serde_json::json!({ "name": entry.name, "role": entry.role.name(), "created": entry.created });
+            let tokens: Vec<_> = file.entries.iter().map(entry).collect();
+            write_json(&serde_json::json!({ "tokens": tokens }), &mut out)?;
+        } else if file.entries.is_empty() {
+            writeln!(out, "there is no token; make one with `agon token create`")?;
+        } else {
+            let mut table =
+                Table::new(&[("name", Align::Left), ("role", Align::Left), ("created", Align::Left)]);
+            for entry in file.entries {
+                table.row([entry.name, entry.role.name().to_string(), entry.created]);
+            }
+            table.write(&mut out)?;
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+impl Revoke {
+    fn run(self) -> Outcome {
+        if !self.file.tokens.exists() {
+            return Err(WrongCall(format!("there is no {}", self.file.tokens.display())).into());
+        }
+        TokenFile::change(&self.file.tokens, |file| file.revoke(&self.name)).map_err(wrong)?;
+        let mut out = io::stdout().lock();
+        if self.json {
+            write_json(&serde_json::json!({ "name": self.name, "revoked": true }), &mut out)?;
+        } else {
+            writeln!(out, "the token `{}` counts no more; what it opened ends within a second", self.name)?;
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}

@@ -1,0 +1,119 @@
+//! Those who show the wrong certificate, or none, on either side.
+
+use std::time::Duration;
+
+use agon_doors::authority::{Authority, Validity};
+
+use crate::binary::agon;
+use crate::house::{House, fails, valid};
+use crate::processes::{Cluster, Process, until};
+
+#[test]
+fn without_a_certificate_that_counts_nobody_comes_in() {
+    let house = House::open(&[]);
+    let before = house.state();
+    let (foreign, pair) = Authority::create().unwrap();
+    house.keep(&pair, "foreign-ca");
+    house.keep(&foreign.client("somebody", valid()).unwrap(), "foreign");
+    house.keep(&house.authority.client("somebody", Validity::expired()).unwrap(), "expired");
+    for (what, certificate, sentence) in [
+        (
+            "no certificate",
+            None,
+            "the coordinator asks for a client certificate and there was none; give --tls-cert",
+        ),
+        (
+            "an expired certificate",
+            Some("expired"),
+            "our certificate has expired or is not yet valid; renew it",
+        ),
+        ("a foreign certificate", Some("foreign"), "does not know the authority that signed our certificate"),
+        ("a coordinator's certificate", Some("coordinator"), "which is not one for clients; give client.pem"),
+    ] {
+        let answer = house.call(&["cancel", "latest"], Some("op"), certificate);
+        fails(what, &answer, 1, sentence);
+    }
+    let address = house.cluster.address();
+    let (foreign_ca, token) = (house.path("foreign-ca.pem"), house.path("op.token"));
+    let shown = ["--coordinator", &address, "--tls-ca", &foreign_ca, "--token-file", &token];
+    let answer = agon(&[&["list"], &shown[..]].concat());
+    fails("the wrong authority", &answer, 1, "was signed by an authority that is not known here");
+    let plain = address.replace("https", "http");
+    let answer = agon(&["list", "--coordinator", &plain]);
+    fails(
+        "http:// to a port of TLS",
+        &answer,
+        1,
+        "the coordinator speaks TLS; say https:// and give --tls-ca",
+    );
+    let answer = agon(&["list", "--coordinator", &address]);
+    fails("https:// without an authority", &answer, 2, "an https:// coordinator needs --tls-ca");
+    let answer = agon(&["list", "--coordinator", &plain, "--tls-ca", &foreign_ca]);
+    fails("http:// with an authority", &answer, 2, "certificates do nothing over");
+    assert_eq!(house.state(), before);
+}
+
+#[test]
+fn tls_to_a_port_without_it_is_told_so() {
+    let cluster = Cluster::start(Duration::from_secs(60));
+    let (_, pair) = Authority::create().unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    pair.write(folder.path(), "ca").unwrap();
+    let ca = folder.path().join("ca.pem");
+    let address = cluster.address().replace("http", "https");
+    let answer = agon(&["list", "--coordinator", &address, "--tls-ca", ca.to_str().unwrap()]);
+    fails("https:// to a port without TLS", &answer, 1, "does not speak TLS; say http:// and not https://");
+}
+
+/// A worker reads its files at every attempt: one whose certificate has expired comes in by itself once it is renewed.
+#[test]
+fn a_worker_whose_certificate_is_renewed_comes_in() {
+    let house = House::open(&[]);
+    house.keep(&house.authority.client("w", Validity::expired()).unwrap(), "w");
+    let client = house.flags(Some("plays"), Some("w"));
+    let flags: Vec<&str> = client.iter().map(String::as_str).collect();
+    let address = house.cluster.address();
+    let call = ["worker", "--coordinator", &address, "--name", "w", "--slots", "1"];
+    let log = house.folder().join("worker.log");
+    let worker = Process::start_logged(&[&call[..], &flags].concat(), log);
+    until("it is told why", || worker.said().contains("our certificate has expired").then_some(()));
+    house.keep(&house.authority.client("w", valid()).unwrap(), "w");
+    house.cluster.until_run("the run is done", |run| run["state"] == "done");
+}
+
+/// Certificates are exchanged under a coordinator that runs; whoever is inside stays.
+#[test]
+fn certificates_are_read_again_and_sessions_go_on() {
+    let house = House::open(&[]);
+    let client = house.flags(Some("plays"), Some("client"));
+    let flags: Vec<&str> = client.iter().map(String::as_str).collect();
+    let address = house.cluster.address();
+    let call = ["worker", "--coordinator", &address, "--name", "steady", "--slots", "1"];
+    let log = house.folder().join("worker.log");
+    let worker = Process::start_logged(&[&call[..], &flags].concat(), log);
+    until("the worker is there", || {
+        house.cluster.worker_status("steady")["connected"].as_bool().filter(|there| *there)
+    });
+
+    let hosts = |name: &str| vec![name.to_string()];
+    let ask = || house.call(&["list"], Some("op"), Some("client"));
+    let refused =
+        |sentence: &str| until(sentence, || Some(ask()).filter(|answer| answer.err.contains(sentence)));
+    house
+        .keep(&house.authority.coordinator(&hosts("127.0.0.1"), Validity::expired()).unwrap(), "coordinator");
+    let answer = refused("the coordinator's certificate has expired");
+    fails("the coordinator's certificate has expired", &answer, 1, "renew it with `agon certs`");
+    house.keep(&house.authority.coordinator(&hosts("elsewhere.example"), valid()).unwrap(), "coordinator");
+    let answer = refused("the coordinator's certificate is for elsewhere.example and not for 127.0.0.1");
+    fails("the coordinator has another name", &answer, 1, "`agon certs --host 127.0.0.1`");
+
+    // One that makes no sense changes nothing.
+    std::fs::write(house.path("coordinator.pem"), "half of it").unwrap();
+    until("it is complained about", || house.cluster.said().contains("those from before stay").then_some(()));
+    refused("elsewhere.example");
+
+    house.keep(&house.authority.coordinator(&hosts("127.0.0.1"), valid()).unwrap(), "coordinator");
+    until("it is let in again", || (ask().code == 0).then_some(()));
+    assert_eq!(worker.said().matches(" connected").count(), 1, "{}", worker.said());
+    assert_eq!(house.cluster.worker_status("steady")["connected"].as_bool(), Some(true));
+}

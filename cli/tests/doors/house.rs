@@ -1,0 +1,168 @@
+//! A coordinator behind closed doors: TLS, certificates of clients, tokens, and a run that must stay as it is.
+
+use std::path::Path;
+use std::time::Duration;
+
+use agon_doors::authority::{Authority, Pair, Validity};
+use agon_doors::tokens::TokenFile;
+use agon_doors::{Dialer, Papers, Role, write_secret};
+use serde_json::Value;
+
+use crate::binary::{Answer, agon};
+use crate::processes::Cluster;
+
+const SPEC: &str = r#"
+name = "doors"
+game = "connect-four"
+seed = 5
+limit = { nodes = 60 }
+openings = { random_plies = 4 }
+[tournament]
+format = "round-robin"
+bouts = 4
+[[player]]
+name = "pvs"
+search = { algorithm = "pvs", table_mb = 1 }
+[[player]]
+name = "uct"
+search = { algorithm = "uct" }
+"#;
+
+/// A year is enough for a test.
+pub fn valid() -> Validity {
+    Validity::of(Duration::from_secs(365 * 86_400))
+}
+
+/// The coordinator and everything that opens it.
+pub struct House {
+    /// The coordinator; what it is asked for, an operator asks.
+    pub cluster: Cluster,
+    /// Who signs what it trusts.
+    pub authority: Authority,
+    papers: tempfile::TempDir,
+    run: String,
+}
+
+impl House {
+    /// Opens a house with TLS, certificates and tokens, and hands in a run. `more` is told to the coordinator beside.
+    pub fn open(more: &[&str]) -> House {
+        let papers = tempfile::tempdir().unwrap();
+        let (authority, pair) = Authority::create().unwrap();
+        pair.write(papers.path(), "ca").unwrap();
+        let hosts = ["localhost", "127.0.0.1"].map(str::to_string);
+        authority.coordinator(&hosts, valid()).unwrap().write(papers.path(), "coordinator").unwrap();
+        authority.client("somebody", valid()).unwrap().write(papers.path(), "client").unwrap();
+        let path = |name: &str| papers.path().join(name).to_str().unwrap().to_string();
+        let flags = [
+            ["--tls-cert", &path("coordinator.pem")],
+            ["--tls-key", &path("coordinator.key")],
+            ["--tls-client-ca", &path("ca.pem")],
+            ["--tokens", &path("tokens.toml")],
+        ];
+        let flags = flags.concat().into_iter().chain(more.iter().copied()).map(str::to_string).collect();
+        let mut house = House {
+            cluster: Cluster::prepare(Duration::from_secs(60)),
+            authority,
+            papers,
+            run: String::new(),
+        };
+        for (name, role) in [("op", Role::Operator), ("looks", Role::Viewer), ("plays", Role::Worker)] {
+            house.token(name, role);
+        }
+        let client = house.flags(Some("op"), Some("client"));
+        house.cluster = house.cluster.with_flags(flags, client);
+        house.cluster.restart();
+        house.run = house.cluster.submit(SPEC);
+        house
+    }
+
+    /// A path among the papers.
+    pub fn path(&self, name: &str) -> String {
+        self.papers.path().join(name).to_str().unwrap().to_string()
+    }
+
+    /// The folder of the papers.
+    pub fn folder(&self) -> &Path {
+        self.papers.path()
+    }
+
+    /// Makes a token; its secret is in a file of its name.
+    pub fn token(&self, name: &str, role: Role) {
+        let file = self.path("tokens.toml");
+        let secret = TokenFile::change(Path::new(&file), |file| file.create(name, role, "now")).unwrap();
+        write_secret(Path::new(&self.path(&format!("{name}.token"))), &secret).unwrap();
+    }
+
+    /// Takes a token away.
+    pub fn revoke(&self, name: &str) {
+        TokenFile::change(Path::new(&self.path("tokens.toml")), |file| file.revoke(name)).unwrap();
+    }
+
+    /// Puts a certificate and its key among the papers.
+    pub fn keep(&self, pair: &Pair, name: &str) {
+        pair.write(self.papers.path(), name).unwrap();
+    }
+
+    /// What somebody shows: a token and a certificate, by their names.
+    pub fn flags(&self, token: Option<&str>, certificate: Option<&str>) -> Vec<String> {
+        let mut flags = vec!["--tls-ca".to_string(), self.path("ca.pem")];
+        if let Some(name) = certificate {
+            flags.extend(["--tls-cert".to_string(), self.path(&format!("{name}.pem"))]);
+            flags.extend(["--tls-key".to_string(), self.path(&format!("{name}.key"))]);
+        }
+        if let Some(name) = token {
+            flags.extend(["--token-file".to_string(), self.path(&format!("{name}.token"))]);
+        }
+        flags
+    }
+
+    /// A call of somebody who shows this.
+    pub fn call(&self, command: &[&str], token: Option<&str>, certificate: Option<&str>) -> Answer {
+        let flags = self.flags(token, certificate);
+        let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
+        agon(&[command, &["--coordinator", &self.cluster.address()], &flags].concat())
+    }
+
+    /// A way in for a program in the test.
+    pub fn dialer(&self, token: &str) -> Dialer {
+        let path = |name: String| Some(self.papers.path().join(name));
+        let papers = Papers {
+            authority: path("ca.pem".to_string()),
+            certificate: path("client.pem".to_string()),
+            key: path("client.key".to_string()),
+            token: path(format!("{token}.token")),
+        };
+        Dialer::new(&self.cluster.address(), papers).unwrap()
+    }
+
+    /// The id of the run.
+    pub fn run(&self) -> &str {
+        &self.run
+    }
+
+    /// What an operator sees of runs and workers, without what the clock changes.
+    pub fn state(&self) -> (Value, Vec<String>) {
+        let mut runs = self.cluster.json(&["list"]);
+        for run in runs["runs"].as_array_mut().unwrap() {
+            for clocked in ["games_per_second", "seconds_left"] {
+                run[clocked] = Value::Null;
+            }
+        }
+        let workers = self.cluster.json(&["workers"])["workers"].as_array().unwrap().clone();
+        let told =
+            |worker: &Value| format!("{} {} {}", worker["worker"], worker["committed"], worker["flag"]);
+        (runs, workers.iter().map(told).collect())
+    }
+}
+
+/// A call that fails with this sentence, and with this exit code.
+pub fn fails(what: &str, answer: &Answer, code: i32, sentence: &str) {
+    assert!(answer.code == code && answer.err.contains(sentence), "{what}: {} {}", answer.code, answer.err);
+    assert!(
+        answer.out.is_empty() && !answer.err.contains("panicked"),
+        "{what}: {} {}",
+        answer.out,
+        answer.err
+    );
+    println!("{what} | {}", answer.err.trim());
+}

@@ -1,0 +1,62 @@
+//! Those who have a token and act in the name of another.
+
+use agon_doors::Role;
+use agon_proto::Progress;
+use agon_proto::v1::Outcome;
+use agon_proto::write::failure;
+use tonic::Code;
+
+use crate::house::House;
+use crate::processes::until;
+use crate::rogue::Rogue;
+
+#[test]
+fn nobody_acts_in_the_name_of_another() {
+    let house = House::open(&[]);
+    house.token("thief", Role::Worker);
+    until("the token counts", || Rogue::with(&house.dialer("thief"), "thief").ok().map(drop));
+    let mut honest = Rogue::with(&house.dialer("plays"), "honest").unwrap();
+    let bout = honest.take();
+    let messages = honest.honest(&bout);
+    let mut thief = Rogue::with(&house.dialer("thief"), "thief").unwrap();
+    let before = house.state();
+
+    // A session under its name.
+    let status = Rogue::with(&house.dialer("thief"), "honest").map(|_| ()).unwrap_err();
+    assert_eq!(status.code(), Code::PermissionDenied, "{status}");
+    assert!(
+        status.message().contains("a worker called `honest` has come with the token `plays` before"),
+        "{status}"
+    );
+    println!("a hello under another's name | {:?}: {}", status.code(), status.message());
+
+    // A failure of its bout, and lies under its name, which would bring it into quarantine.
+    for (what, sent) in
+        [("another's lease", vec![failure(&bout.lease, "I say so")]), ("another's name", messages.clone())]
+    {
+        let status = thief.submit(sent, 1).remove(0).unwrap_err();
+        assert_eq!(status.code(), Code::PermissionDenied, "{what}: {status}");
+        assert!(
+            status.message().contains("is played by `honest`, which came with the token `plays`"),
+            "{status}"
+        );
+        println!("{what} | {:?}: {}", status.code(), status.message());
+    }
+
+    assert_eq!(house.state(), before);
+
+    // Its bout given back, and kept from expiring; nobody answers, and nothing happens.
+    thief.give_back(std::slice::from_ref(&bout.lease));
+    let progress = Progress { lease: bout.lease.clone(), started: true, game: 0, ply: 9, pulse: 9 };
+    thief.heartbeat(0, vec![progress]);
+    let other = thief.take();
+    assert_ne!(other.lease.bout, bout.lease.bout, "what was given back by another is still lent");
+
+    let answer = honest.submit_one(messages);
+    assert_eq!(answer.outcome(), Outcome::Committed, "{}", answer.reason);
+
+    // A name is free once the token that it came with is gone.
+    drop(honest);
+    house.revoke("plays");
+    until("the name is free", || Rogue::with(&house.dialer("thief"), "honest").ok().map(drop));
+}

@@ -1,0 +1,206 @@
+//! Those who show the wrong token, or none; and what is public without asking for any.
+
+use std::time::Duration;
+
+use agon_doors::Role;
+use agon_proto::v1::operator_client::OperatorClient;
+use agon_proto::v1::{ListRunsRequest, SubmitRunRequest};
+use tonic::Code;
+
+use crate::binary::{agon, refused};
+use crate::house::{House, fails};
+use crate::processes::{Cluster, Process, free_port, until};
+
+#[test]
+fn a_token_opens_what_its_role_is_for_and_nothing_else() {
+    let house = House::open(&[]);
+    let before = house.state();
+    house.token("gone", Role::Operator);
+    until("it counts", || (house.call(&["list"], Some("gone"), Some("client")).code == 0).then_some(()));
+    house.revoke("gone");
+    until("it counts no more", || {
+        (house.call(&["list"], Some("gone"), Some("client")).code == 1).then_some(())
+    });
+    std::fs::write(house.path("other.token"), format!("agon_{}", "0".repeat(64))).unwrap();
+    std::fs::write(house.path("broken.token"), "let me in\n").unwrap();
+    std::fs::write(house.path("long.token"), format!("agon_{}", "0".repeat(60_000))).unwrap();
+    let run = house.run();
+    for (what, command, token, code, sentence) in [
+        ("no token", vec!["cancel", run], None, 1, "asks for a token; give --token-file"),
+        ("a token of nobody", vec!["cancel", run], Some("other"), 1, "not known here, or it was revoked"),
+        ("a revoked token", vec!["cancel", run], Some("gone"), 1, "not known here, or it was revoked"),
+        (
+            "no token in the file",
+            vec!["cancel", run],
+            Some("broken"),
+            2,
+            "has no token: it must hold the one line",
+        ),
+        ("no such file", vec!["cancel", run], Some("nowhere"), 2, "cannot be read"),
+        ("a token of sixty kilobytes", vec!["cancel", run], Some("long"), 1, ""),
+        (
+            "a viewer cancels",
+            vec!["cancel", run],
+            Some("looks"),
+            1,
+            "has the role viewer, and agon.v1.Operator/CancelRun needs operator",
+        ),
+        ("a viewer pauses", vec!["pause", run], Some("looks"), 1, "needs operator"),
+        ("a viewer quarantines", vec!["quarantine", "x"], Some("looks"), 1, "needs operator"),
+        (
+            "a worker cancels",
+            vec!["cancel", run],
+            Some("plays"),
+            1,
+            "has the role worker, and agon.v1.Operator/CancelRun",
+        ),
+        (
+            "a worker looks",
+            vec!["list"],
+            Some("plays"),
+            1,
+            "has the role worker, and agon.v1.Operator/ListRuns needs viewer",
+        ),
+    ] {
+        fails(what, &house.call(&command, token, Some("client")), code, sentence);
+    }
+    for (role, token) in [("operator", "op"), ("viewer", "looks")] {
+        let answer = house.call(&["worker", "--name", "x", "--slots", "1"], Some(token), Some("client"));
+        let sentence = format!("has the role {role}, and agon.v1.Worker/Session needs worker");
+        assert!(answer.code == 1 && answer.err.contains(&sentence), "{}", answer.err);
+    }
+    assert_eq!(house.call(&["list"], Some("looks"), Some("client")).code, 0);
+    assert_eq!(house.call(&["audit"], Some("looks"), Some("client")).code, 0);
+    assert_eq!(house.state(), before);
+    assert!(!house.cluster.said().contains("agon_0"), "no token is ever in a log");
+}
+
+#[test]
+fn what_a_revoked_token_opened_ends() {
+    let house = House::open(&[]);
+    let start = |call: &[&str], token: &str| {
+        let flags = house.flags(Some(token), Some("client"));
+        let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
+        let address = house.cluster.address();
+        let call = [call, &["--coordinator", &address], &flags].concat();
+        Process::start_logged(&call, house.folder().join(format!("{token}.log")))
+    };
+    // The run must not end: nobody plays it.
+    let paused = house.cluster.ask(&["pause", house.run()]);
+    assert_eq!(paused.code, 0, "{}", paused.err);
+    let mut watch = start(&["watch", house.run()], "looks");
+    let mut worker = start(&["worker", "--name", "w", "--slots", "1"], "plays");
+    until("the worker is there", || {
+        house.cluster.worker_status("w")["connected"].as_bool().filter(|there| *there)
+    });
+    until("the watcher sees something", || watch.said().contains("doors-").then_some(()));
+    house.token("stays", Role::Viewer);
+    house.revoke("looks");
+    assert_eq!(watch.exit_code(), 1);
+    assert!(watch.said().contains("the token of this call was revoked"), "{}", watch.said());
+    assert_eq!(worker.ended(), None, "another token changes nothing for it");
+    house.revoke("plays");
+    assert_eq!(worker.exit_code(), 1);
+    assert!(worker.said().contains("this token is not known here, or it was revoked"), "{}", worker.said());
+    let there = house.cluster.worker_status("w");
+    assert_eq!(there["connected"].as_bool(), Some(false), "{there}");
+}
+
+#[test]
+fn messages_and_calls_have_their_limits() {
+    let house = House::open(&["--max-calls-per-second", "20"]);
+    let before = house.state();
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    runtime.block_on(async {
+        let connection = house.dialer("op").connect().await.unwrap();
+        let mut operator = OperatorClient::new(connection).max_encoding_message_size(usize::MAX);
+        let text = "x".repeat(40 << 20);
+        let spec = agon_proto::v1::Spec { text, ..Default::default() };
+        let request = SubmitRunRequest { spec: Some(spec), again: false, priority: 0 };
+        let status = operator.submit_run(request).await.unwrap_err();
+        assert!(status.message().contains("message length too large"), "{status}");
+        println!("a message of 40 MB | {:?}: {}", status.code(), status.message());
+
+        let connection = house.dialer("looks").connect().await.unwrap();
+        let mut viewer = OperatorClient::new(connection);
+        let mut exhausted = 0;
+        for _ in 0..200 {
+            match viewer.list_runs(ListRunsRequest {}).await {
+                Ok(_) => {}
+                Err(status) => {
+                    assert_eq!(status.code(), Code::ResourceExhausted, "{status}");
+                    assert!(status.message().contains("wait a second"), "{status}");
+                    exhausted += 1;
+                }
+            }
+        }
+        assert!(exhausted > 0, "nobody was held back");
+        println!("200 calls at once | {exhausted} were told to wait a second");
+    });
+    // Whoever calls too often holds nobody else up.
+    assert_eq!(house.state(), before);
+}
+
+#[test]
+fn a_public_address_is_refused_unless_somebody_is_asked_or_it_is_said_to_be_insecure() {
+    let house = House::open(&[]);
+    let data = house.path("data");
+    let public = ["coordinator", "--listen", "0.0.0.0:0", "--data", &data];
+    let (tokens, certificate, key) =
+        (house.path("tokens.toml"), house.path("coordinator.pem"), house.path("coordinator.key"));
+    refused(
+        &public,
+        "0.0.0.0:0 can be reached from other machines, and nobody is asked who they are: listen on 127.0.0.1",
+    );
+    let tls = ["--tls-cert", &certificate, "--tls-key", &key];
+    refused(&[&public[..], &tls].concat(), "nobody is asked who they are");
+    refused(&[&public[..], &["--tokens", &tokens]].concat(), "tokens cross the network without TLS");
+    refused(&[&public[..], &tls[..2]].concat(), "--tls-cert and --tls-key belong together");
+    refused(&[&public[..], &["--tls-client-ca", &certificate]].concat(), "needs --tls-cert and --tls-key");
+    for (flags, sentence) in [
+        (vec!["--insecure"], "INSECURE: 0.0.0.0:0 can be reached from other machines, and nobody is asked"),
+        (
+            vec!["--insecure", "--tokens", &tokens],
+            "INSECURE: 0.0.0.0:0 can be reached from other machines, and tokens cross",
+        ),
+        ([&tls[..], &["--tokens", &tokens]].concat(), "the coordinator listens"),
+    ] {
+        let log = house.folder().join("public.log");
+        let process = Process::start_logged(&[&public[..], &flags].concat(), log);
+        until(sentence, || process.said().contains(sentence).then_some(()));
+    }
+    for (flags, sentence) in [
+        (vec!["--tokens", "nowhere.toml"], "the tokens file nowhere.toml cannot be read"),
+        (vec!["--tokens", &key], "makes no sense"),
+        (vec!["--tls-cert", &tokens, "--tls-key", &key], "has no certificate in the form of PEM"),
+        (
+            vec!["--tls-cert", &certificate, "--tls-key", &certificate],
+            "has no private key in the form of PEM",
+        ),
+    ] {
+        let answer =
+            agon(&[&["coordinator", "--listen", "127.0.0.1:0", "--data", &data], &flags[..]].concat());
+        assert!(answer.code == 1 && answer.err.contains(sentence), "{} {}", answer.code, answer.err);
+    }
+}
+
+/// Whoever asks whether the coordinator lives is told so without a token.
+#[test]
+fn tokens_alone_do_on_this_machine() {
+    let house = House::open(&[]);
+    let tokens = house.path("tokens.toml");
+    let client = vec!["--token-file".to_string(), house.path("op.token")];
+    let mut cluster =
+        Cluster::prepare(Duration::from_secs(60)).with_flags(vec!["--tokens".to_string(), tokens], client);
+    cluster.restart();
+    assert_eq!(cluster.ask(&["list"]).code, 0);
+    fails(
+        "no token, and no TLS",
+        &agon(&["list", "--coordinator", &cluster.address()]),
+        1,
+        "asks for a token",
+    );
+    let unused = format!("http://127.0.0.1:{}", free_port());
+    let answer = agon(&["list", "--coordinator", &unused]);
+    fails("nobody is there", &answer, 1, "no coordinator answers at");
+}

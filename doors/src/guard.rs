@@ -1,0 +1,201 @@
+//! The guard before the services: asks every call who makes it, by one table of rules, and ends what a token opened
+//! when that token is revoked.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::{Arc, PoisonError};
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use http::header::AUTHORIZATION;
+use http::{Request, Response};
+use http_body::{Frame, SizeHint};
+use tonic::Status;
+use tonic::body::Body;
+use tower_service::Service;
+
+use crate::caller::Caller;
+use crate::door::{Doors, Refusal};
+use crate::rules::{Need, need};
+use crate::stream::{OpenCall, Visit};
+
+/// A service that strangers do not reach.
+#[derive(Clone)]
+pub struct Guard<S> {
+    doors: Arc<Doors>,
+    service: S,
+}
+
+impl<S> Guard<S> {
+    pub(crate) fn new(doors: Arc<Doors>, service: S) -> Guard<S> {
+        Guard { doors, service }
+    }
+}
+
+impl Doors {
+    /// Who makes a call, or why it is not made.
+    fn identify(&self, request: &Request<Body>, visit: Option<&Visit>) -> Result<Caller, (Refusal, Status)> {
+        let path = request.uri().path();
+        let need = need(path);
+        let certificate = visit.and_then(Visit::certificate);
+        let caller = match &self.tokens {
+            _ if need == Need::Nothing => return Ok(Caller::anybody()),
+            None => certificate.cloned().unwrap_or_else(Caller::anybody),
+            Some(tokens) => {
+                let Some(shown) = request.headers().get(AUTHORIZATION) else {
+                    let sentence = "this coordinator asks for a token; give --token-file, a file with what \
+                                    `agon token create` printed";
+                    return Err((Refusal::NoToken, Status::unauthenticated(sentence)));
+                };
+                let secret =
+                    shown.to_str().ok().and_then(|text| text.strip_prefix("Bearer ")).unwrap_or_default();
+                let Some((role, caller)) = tokens.find(secret) else {
+                    let sentence = "this token is not known here, or it was revoked; ask for another one \
+                                    (`agon token create`)";
+                    return Err((Refusal::UnknownToken, Status::unauthenticated(sentence)));
+                };
+                if !need.allows(role) {
+                    let sentence = format!(
+                        "{caller} has the role {}, and {} needs {}; make a token for it with `agon token create \
+                         --role {}`",
+                        role.name(),
+                        path.trim_start_matches('/'),
+                        need.role().name(),
+                        need.role().name()
+                    );
+                    return Err((Refusal::Role, Status::permission_denied(sentence)));
+                }
+                caller
+            }
+        };
+        // Workers call when they connect, all of them at once if need be; what they send is held back otherwise.
+        if need != Need::Worker {
+            let address = visit.map(|visit| visit.peer().ip().to_string()).unwrap_or_default();
+            let who = if caller.is_known() { caller.to_string() } else { address };
+            let mut rates = self.rates.lock().unwrap_or_else(PoisonError::into_inner);
+            if !rates.may(who, self.now()) {
+                let sentence = "more calls than this coordinator takes from one caller; wait a second, or follow runs \
+                                with `agon watch`";
+                return Err((Refusal::Rate, Status::resource_exhausted(sentence)));
+            }
+        }
+        if let Some(visit) = visit {
+            visit.trust();
+        }
+        Ok(caller)
+    }
+}
+
+type Answer<E> = Pin<Box<dyn Future<Output = Result<Response<Body>, E>> + Send>>;
+
+impl<S> Service<Request<Body>> for Guard<S>
+where
+    S: Service<Request<Body>, Response = Response<Body>>,
+    S::Future: Send + 'static,
+    S::Error: Send + 'static,
+{
+    type Response = Response<Body>;
+    type Error = S::Error;
+    type Future = Answer<S::Error>;
+
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
+        self.service.poll_ready(cx)
+    }
+
+    fn call(&mut self, mut request: Request<Body>) -> Self::Future {
+        let visit = request.extensions().get::<Visit>().cloned();
+        let call = visit.as_ref().map(Visit::call);
+        let caller = match self.doors.identify(&request, visit.as_ref()) {
+            Ok(caller) => caller,
+            Err((refusal, status)) => {
+                self.doors.refuse(refusal, visit.map(|visit| visit.peer()), status.message());
+                return Box::pin(std::future::ready(Ok(status.into_http())));
+            }
+        };
+        let watched = caller.is_known();
+        let [asking, answering] = [(); 2].map(|()| watched.then(|| caller.until_revoked()));
+        request.extensions_mut().insert(caller);
+        let request = request.map(|body| Body::new(Asking { body, revoked: asking }));
+        let answer = self.service.call(request);
+        Box::pin(async move {
+            let answer = answer.await?;
+            Ok(answer
+                .map(|body| Body::new(Answering { body, revoked: answering, ended: false, _call: call })))
+        })
+    }
+}
+
+type Revoked = Option<Pin<Box<dyn Future<Output = ()> + Send>>>;
+
+fn is_revoked(revoked: &mut Revoked, cx: &mut Context<'_>) -> bool {
+    revoked.as_mut().is_some_and(|revoked| revoked.as_mut().poll(cx).is_ready())
+}
+
+fn revocation() -> Status {
+    Status::unauthenticated("the token of this call was revoked; ask for another one (`agon token create`)")
+}
+
+type Polled = Poll<Option<Result<Frame<Bytes>, Status>>>;
+
+/// What a caller sends, for as long as its token counts.
+struct Asking {
+    body: Body,
+    revoked: Revoked,
+}
+
+impl http_body::Body for Asking {
+    type Data = Bytes;
+    type Error = Status;
+
+    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Polled {
+        if is_revoked(&mut self.revoked, cx) {
+            self.revoked = None;
+            self.body = Body::empty();
+            return Poll::Ready(Some(Err(revocation())));
+        }
+        Pin::new(&mut self.body).poll_frame(cx)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+/// What is answered, for as long as the caller's token counts. The call is over when this is dropped.
+struct Answering {
+    body: Body,
+    revoked: Revoked,
+    ended: bool,
+    _call: Option<OpenCall>,
+}
+
+impl http_body::Body for Answering {
+    type Data = Bytes;
+    type Error = Status;
+
+    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Polled {
+        if self.ended {
+            return Poll::Ready(None);
+        }
+        if is_revoked(&mut self.revoked, cx) {
+            self.ended = true;
+            self.body = Body::empty();
+            let (mut trailers, _) = revocation().into_http::<()>().into_parts();
+            trailers.headers.remove(http::header::CONTENT_TYPE);
+            return Poll::Ready(Some(Ok(Frame::trailers(trailers.headers))));
+        }
+        Pin::new(&mut self.body).poll_frame(cx)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.ended || self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}

@@ -1,0 +1,98 @@
+//! What a call needs, by its path: one table for every method there is.
+
+use crate::caller::Role;
+
+/// Who may make a call.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Need {
+    /// Everybody: whether the coordinator lives is no secret.
+    Nothing,
+    /// Whoever is known, whatever their role.
+    Anybody,
+    /// Workers alone.
+    Worker,
+    /// Whoever may look.
+    Viewer,
+    /// Operators alone.
+    Operator,
+}
+
+impl Need {
+    /// Whether a role is enough.
+    pub fn allows(self, role: Role) -> bool {
+        match self {
+            Need::Nothing | Need::Anybody => true,
+            Need::Worker => role == Role::Worker,
+            Need::Viewer => role != Role::Worker,
+            Need::Operator => role == Role::Operator,
+        }
+    }
+
+    /// The role to ask for.
+    pub fn role(self) -> Role {
+        match self {
+            Need::Worker => Role::Worker,
+            Need::Operator => Role::Operator,
+            Need::Nothing | Need::Anybody | Need::Viewer => Role::Viewer,
+        }
+    }
+}
+
+/// The calls of operators that change nothing. Whatever else they call needs an operator.
+const LOOKS: [&str; 5] = ["ListRuns", "ShowRun", "WatchRun", "ListWorkers", "ListAudit"];
+
+/// What the call of a path like `/agon.v1.Operator/ListRuns` needs.
+pub fn need(path: &str) -> Need {
+    let mut parts = path.trim_start_matches('/').splitn(2, '/');
+    let (service, method) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
+    match service {
+        "grpc.health.v1.Health" => Need::Nothing,
+        "agon.v1.Worker" => Need::Worker,
+        "agon.v1.Operator" if LOOKS.contains(&method) => Need::Viewer,
+        "agon.v1.Operator" => Need::Operator,
+        // Reflection, and what is not there.
+        _ => Need::Anybody,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The methods of a service, from the descriptors that are served: a name stands behind its length.
+    fn is_described(name: &str) -> bool {
+        let mut named = vec![0x0a, name.len() as u8];
+        named.extend(name.as_bytes());
+        agon_proto::DESCRIPTORS.windows(named.len()).any(|window| window == named)
+    }
+
+    #[test]
+    fn what_looks_is_there() {
+        for method in LOOKS {
+            assert!(is_described(method), "{method}");
+        }
+        assert!(!is_described("ListNothing"));
+    }
+
+    #[test]
+    fn every_role_may_do_what_it_is_for_and_nothing_else() {
+        let table = [
+            ("/agon.v1.Worker/Session", [true, false, false]),
+            ("/agon.v1.Worker/Submit", [true, false, false]),
+            ("/agon.v1.Operator/ListRuns", [false, true, true]),
+            ("/agon.v1.Operator/WatchRun", [false, true, true]),
+            ("/agon.v1.Operator/SubmitRun", [false, true, false]),
+            ("/agon.v1.Operator/VoidBouts", [false, true, false]),
+            ("/agon.v1.Operator/WhateverComesNext", [false, true, false]),
+            ("/grpc.health.v1.Health/Check", [true, true, true]),
+            ("/grpc.reflection.v1.ServerReflection/ServerReflectionInfo", [true, true, true]),
+        ];
+        for (path, allowed) in table {
+            assert_eq!(Role::ALL.map(|role| need(path).allows(role)), allowed, "{path}");
+            assert!(need(path).allows(need(path).role()), "{path}: what is asked for is enough");
+        }
+        assert_eq!(need("/grpc.health.v1.Health/Check"), Need::Nothing);
+        assert_ne!(need("/"), Need::Nothing);
+        assert_ne!(need("agon.v1.Operator"), Need::Viewer);
+    }
+}
