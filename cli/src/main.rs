@@ -14,6 +14,9 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser, Subcommand};
 
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// A self-play tournament cluster: games, search, ratings.
 #[derive(Parser)]
 #[command(name = "agon", version, arg_required_else_help = true, propagate_version = true)]

@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use agon_arena::{Spec, SpecSource};
-use agon_records::{BoutRows, Table};
+use agon_records::{BoutColumns, BoutRows, Table};
 use serde::Deserialize;
 use tracing::warn;
 
@@ -112,7 +112,7 @@ async fn adopt_run(
         for bout in exported..=last {
             match rows.get(&bout) {
                 Some(rows) => {
-                    let summary = Summary::new(spec, rows);
+                    let summary = Summary::new(spec, &BoutColumns::from(rows));
                     fold(&mut tally, &mut cells, &how, bout, &worker(rows), Some(&summary));
                     if voided.contains(&bout) {
                         tally.subtract(&summary);

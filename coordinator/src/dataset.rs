@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use agon_arena::Spec;
-use agon_records::{BoutRows, GameRow, Table, attempt, read_games, read_moves, read_probes};
+use agon_records::{BoutColumns, BoutRows, GameRow, Table, attempt, read_games, read_moves, read_probes};
 use bytes::Bytes;
 use object_store::path::Path;
 use object_store::{ObjectStore, ObjectStoreExt as _, PutMode, PutOptions};
@@ -219,7 +219,7 @@ impl Dataset {
             let moves = attempt(|| read_moves(bytes))?;
             let chosen = BoutRows::by_bout(games, moves, []).into_iter();
             let chosen = chosen.filter(|(bout, _)| bouts.contains(bout));
-            found.extend(chosen.map(|(bout, rows)| (bout, Summary::new(spec, &rows))));
+            found.extend(chosen.map(|(bout, rows)| (bout, Summary::new(spec, &BoutColumns::from(&rows)))));
         }
         Ok(found)
     }

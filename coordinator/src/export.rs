@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use agon_proto::{Assembler, Lease, v1};
-use agon_records::{BoutRows, Table};
+use agon_records::{BoutColumns, Table};
 use prost::Message as _;
 use serde_json::json;
 use tracing::{info, warn};
@@ -158,15 +158,18 @@ async fn next_part(hall: &Hall, id: &str, part_bouts: u64) -> Result<Option<(u64
 async fn write_part(hall: &Hall, id: &str, first: u64, last: u64) -> Result<(), ExportError> {
     let started = Instant::now();
     let bouts = hall.store.summaries(id.to_string(), first, last).await?;
-    let rows = rows_of(hall, id, &bouts).await?;
+    let played = played(hall, id, &bouts).await?;
     hall.dataset.is_ours().await?;
     let name = |table: Table| part_name(table, id, first, last);
-    if !rows.probes.is_empty() {
-        hall.dataset.put_once(&name(Table::Probes), agon_records::write_probes(&rows.probes)?).await?;
+    let probes: Vec<_> = played.iter().flat_map(|bout| &bout.probes).collect();
+    if !probes.is_empty() {
+        hall.dataset.put_once(&name(Table::Probes), agon_records::write_probes(probes)?).await?;
     }
-    if !rows.games.is_empty() {
-        hall.dataset.put_once(&name(Table::Moves), agon_records::write_moves(&rows.moves)?).await?;
-        hall.dataset.put_once(&name(Table::Games), agon_records::write_games(&rows.games)?).await?;
+    let games: Vec<_> = played.iter().flat_map(|bout| &bout.games).collect();
+    if !games.is_empty() {
+        let moves = agon_records::write_plies(played.iter().map(|bout| &bout.moves))?;
+        hall.dataset.put_once(&name(Table::Moves), moves).await?;
+        hall.dataset.put_once(&name(Table::Games), agon_records::write_games(games)?).await?;
     }
     mark_exported(hall, id, last + 1, &bouts).await?;
     hall.metrics.part_written(started);
@@ -239,25 +242,21 @@ async fn mark_exported(
     Ok(())
 }
 
-/// The rows of bouts: those that came lately are at hand, the others are read from the state.
-async fn rows_of(hall: &Hall, id: &str, bouts: &[BoutSummary]) -> Result<BoutRows, ExportError> {
-    let mut rows = BoutRows::default();
+/// What was played, bout after bout: those that came lately are at hand, the others are read from the state.
+async fn played(hall: &Hall, id: &str, bouts: &[BoutSummary]) -> Result<Vec<BoutColumns>, ExportError> {
+    let mut played = Vec::with_capacity(bouts.len());
     for row in bouts.iter().filter(|row| !row.failed) {
-        let bout = row.bout;
-        let key = BoutKey { run: id.to_string(), bout };
-        let more = match hall.recent.take(&key) {
-            Some(more) => more,
-            None => read_back(hall, id, bout).await?,
-        };
-        rows.games.extend(more.games);
-        rows.moves.extend(more.moves);
-        rows.probes.extend(more.probes);
+        let key = BoutKey { run: id.to_string(), bout: row.bout };
+        played.push(match hall.recent.take(&key) {
+            Some(bout) => bout,
+            None => read_back(hall, id, row.bout).await?,
+        });
     }
-    Ok(rows)
+    Ok(played)
 }
 
-/// The rows of a bout from its stored messages, through the same checks as when they came.
-async fn read_back(hall: &Hall, id: &str, bout: u64) -> Result<BoutRows, ExportError> {
+/// A bout from its stored messages, through the same checks as when they came.
+async fn read_back(hall: &Hall, id: &str, bout: u64) -> Result<BoutColumns, ExportError> {
     let unreadable = |reason: String| ExportError::Unreadable { bout, reason };
     let payload = hall.store.payload(id.to_string(), bout).await?;
     let message = v1::Submission::decode_length_delimited(&payload[..]);
@@ -267,31 +266,31 @@ async fn read_back(hall: &Hall, id: &str, bout: u64) -> Result<BoutRows, ExportE
     Assembler::read(lent.0, lent.1, &payload).map_err(|error| unreadable(error.to_string()))
 }
 
-/// Rows of bouts that are stored and not yet exported, so that they need not be read back. Losing them loses nothing.
+/// Bouts that are stored and not yet exported, so that they need not be read back. Losing them loses nothing.
 #[derive(Default)]
-pub(crate) struct Recent(Mutex<(BTreeMap<BoutKey, BoutRows>, usize)>);
+pub(crate) struct Recent(Mutex<(BTreeMap<BoutKey, BoutColumns>, usize)>);
 
-/// Rows that are kept at most.
+/// Plies and searches that are kept at most.
 const MOST_RECENT: usize = 400_000;
 
 impl Recent {
-    /// Keeps the rows of a bout, where there is room.
-    pub(crate) fn keep(&self, key: BoutKey, rows: BoutRows) {
+    /// Keeps a bout, where there is room.
+    pub(crate) fn keep(&self, key: BoutKey, bout: BoutColumns) {
         let mut guard = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let (bouts, count) = &mut *guard;
-        let more = rows.moves.len() + rows.probes.len();
+        let more = bout.moves.len() + bout.probes.len();
         if *count + more <= MOST_RECENT {
             *count += more;
-            bouts.insert(key, rows);
+            bouts.insert(key, bout);
         }
     }
 
-    fn take(&self, key: &BoutKey) -> Option<BoutRows> {
+    fn take(&self, key: &BoutKey) -> Option<BoutColumns> {
         let mut guard = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let (bouts, count) = &mut *guard;
-        let rows = bouts.remove(key)?;
-        *count -= rows.moves.len() + rows.probes.len();
-        Some(rows)
+        let bout = bouts.remove(key)?;
+        *count -= bout.moves.len() + bout.probes.len();
+        Some(bout)
     }
 
     /// Forgets a run whose bouts are taken away.
@@ -299,7 +298,7 @@ impl Recent {
         let mut guard = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let (bouts, count) = &mut *guard;
         bouts.retain(|key, _| key.run != run);
-        *count = bouts.values().map(|rows| rows.moves.len() + rows.probes.len()).sum();
+        *count = bouts.values().map(|bout| bout.moves.len() + bout.probes.len()).sum();
     }
 }
 

@@ -163,6 +163,7 @@ async fn serve(
     for run in stored {
         take_up(&hall, run).await?;
     }
+    hall.restore_opinions(hall.store.opinions().await?);
 
     let (health, health_service) = tonic_health::server::health_reporter();
     health.set_serving::<v1::worker_server::WorkerServer<fleet::Fleet>>().await;

@@ -287,7 +287,9 @@ async fn answer(hall: &Hall, mut stream: TcpStream) -> std::io::Result<()> {
         body.len()
     );
     stream.write_all(head.as_bytes()).await?;
-    stream.write_all(body.as_bytes()).await?;
+    if !request.starts_with(b"HEAD ") {
+        stream.write_all(body.as_bytes()).await?;
+    }
     stream.shutdown().await
 }
 

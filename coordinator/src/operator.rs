@@ -163,6 +163,7 @@ impl Operator {
             }
         }
         let answer = v1::VoidBoutsResponse { requeued: again.len() as u64, voided: voided.len() as u64 };
+        let taken = [&again[..], &voided].concat();
         hall.store
             .void(id.to_string(), request.worker.clone(), again, voided, seal(&folded))
             .await
@@ -171,7 +172,7 @@ impl Operator {
         let stored = hall.store.runs().await.map_err(|error| unavailable(&error))?;
         if let Some(stored) = stored.into_iter().find(|run| run.id == id) {
             let run = crate::load(&hall.store, stored).await.map_err(|error| unavailable(&error))?;
-            hall.replace_run(id, run.map_err(Status::internal)?);
+            hall.replace_run(id, run.map_err(Status::internal)?, &taken);
         }
         crate::export::write_run(hall, id).await.map_err(|error| unavailable(&error))?;
         let whose = if request.worker.is_empty() {

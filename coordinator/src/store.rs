@@ -21,7 +21,7 @@ use crate::owner::Identity;
 
 use self::schema::VERSION;
 
-pub use self::rows::{Audit, BoutSummary, NewBout, RunState, Stored, StoredCell, StoredRun};
+pub use self::rows::{Audit, BoutSummary, NewBout, Opinion, RunState, Stored, StoredCell, StoredRun};
 
 /// The most writes in one transaction.
 const LARGEST_GROUP: usize = 512;
@@ -220,6 +220,7 @@ fn write_groups(mut connection: Connection, inbox: &mpsc::Receiver<Job>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::leases::BoutKey;
 
     fn bout(number: u64, digest: u8) -> NewBout {
         NewBout {
@@ -230,6 +231,7 @@ mod tests {
             summary: "{}".to_string(),
             payload: vec![1, 2, 3],
             failure: None,
+            to_check: false,
         }
     }
 
@@ -275,6 +277,31 @@ mod tests {
         assert_eq!(again.put_bout(bout(1, 2)).await, Ok(Stored::Exported));
         let sum = StoredCell { worker: "w".to_string(), pairing: 0, outcomes: [3, 0, 2] };
         assert_eq!(again.cells("r".to_string()).await, Ok(vec![sum]));
+    }
+
+    /// A bout and that it waits for another worker's word are stored together or not at all.
+    #[tokio::test]
+    async fn opinions_survive() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("state");
+        let store = Store::open(&path).unwrap();
+        store.add_run(run()).await.unwrap();
+        let waits = |number| NewBout { to_check: true, ..bout(number, 1) };
+        for number in [4, 2, 7] {
+            assert_eq!(store.put_bout(waits(number)).await, Ok(Stored::New));
+        }
+        // What was there before is not asked for again.
+        assert_eq!(store.put_bout(waits(4)).await, Ok(Stored::Same));
+        assert_eq!(store.put_bout(bout(5, 1)).await, Ok(Stored::New));
+        let place = |bout| BoutKey { run: "r".to_string(), bout };
+        store.note_opinion(Opinion { key: place(4), worker: "v".to_string(), digest: [2; 32] });
+        store.forget_opinions(&place(2));
+        store.void("r".to_string(), String::new(), vec![7], Vec::new(), String::new()).await.unwrap();
+        drop(store);
+        let again = Store::open(&path).unwrap();
+        let said = again.opinions().await.unwrap();
+        let said: Vec<_> = said.iter().map(|it| (it.key.bout, it.worker.as_str(), it.digest[0])).collect();
+        assert_eq!(said, [(4, "w", 1), (4, "v", 2)]);
     }
 
     #[tokio::test]

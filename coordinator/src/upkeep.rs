@@ -218,11 +218,11 @@ async fn check_bout(
         let planned = run.schedule.bout(bout.bout).map_err(|error| error.to_string())?;
         let (players, opening, values) = (planned.players, planned.opening, planned.values);
         let lent = Bout { lease, players, opening, values };
-        let rows = Assembler::read(run.spec.clone(), lent, &payload).map_err(|error| error.to_string())?;
-        if digest.as_deref() != Some(&agon_records::content_digest(&rows)[..]) {
+        let columns = Assembler::read(run.spec.clone(), lent, &payload).map_err(|error| error.to_string())?;
+        if digest.as_deref() != Some(&columns.content_digest()[..]) {
             return Err("its content is not what its digest says".to_string());
         }
-        if Summary::read(bout) != Some(Summary::new(&run.spec, &rows)) {
+        if Summary::read(bout) != Some(Summary::new(&run.spec, &columns)) {
             return Err("what was counted of it is not what it says".to_string());
         }
         Ok(())

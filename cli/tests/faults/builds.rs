@@ -103,7 +103,7 @@ fn a_worker_of_another_build_is_told_so_and_ends() {
     let (code, said) = told_as(&cluster, |hello| (hello.protocol_min, hello.protocol_max) = (7, 9));
     assert_eq!(code, 1, "{said}");
     assert!(
-        said.contains("speaks versions 7 to 9 of the protocol and the coordinator 1 to 1; update the"),
+        said.contains("speaks versions 7 to 9 of the protocol and the coordinator 2 to 2; update the"),
         "{said}"
     );
 

@@ -12,7 +12,7 @@ use super::{StoreError, backup};
 
 /// The version that a state has before the first step, and the steps to the versions after it.
 const FIRST: i64 = 2;
-const STEPS: [&str; 2] = [TABLES, IDENTITY];
+const STEPS: [&str; 3] = [TABLES, IDENTITY, OPINIONS];
 /// The version of the tables.
 pub(super) const VERSION: i64 = FIRST + STEPS.len() as i64 - 1;
 
@@ -124,6 +124,18 @@ CREATE TABLE audit (
 const IDENTITY: &str = "
 ALTER TABLE meta ADD COLUMN id TEXT NOT NULL DEFAULT '';
 UPDATE meta SET id = lower(hex(randomblob(16)));
+";
+
+/// What workers said of bouts that wait for another worker's word, in the order in which they said it.
+const OPINIONS: &str = "
+CREATE TABLE opinions (
+    number INTEGER PRIMARY KEY,
+    run TEXT NOT NULL,
+    bout INTEGER NOT NULL,
+    worker TEXT NOT NULL,
+    digest BLOB NOT NULL
+);
+CREATE INDEX opinions_of_bouts ON opinions (run, bout);
 ";
 
 #[cfg(test)]
