@@ -248,7 +248,7 @@ pub struct BoutHead {
     pub build: ::prost::alloc::string::String,
 }
 /// Plies of one game in their order, column by column. A column has as many entries as it is of, or none where all of them
-/// are 0.
+/// are 0; it is packed, and there once.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct MoveBatch {
     #[prost(uint32, tag = "1")]
