@@ -497,6 +497,9 @@ pub struct RunStatus {
     /// Of a tune, how far it is.
     #[prost(message, optional, tag = "25")]
     pub tune: ::core::option::Option<TuneStatus>,
+    /// Whether it is a probe: its bouts are positions, and it has no games.
+    #[prost(bool, tag = "26")]
+    pub probe: bool,
 }
 /// How far a tune is.
 #[derive(Clone, PartialEq, ::prost::Message)]

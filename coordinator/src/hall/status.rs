@@ -1,5 +1,6 @@
 //! What operators and monitors see.
 
+use agon_arena::spec::Plan;
 use agon_proto::v1;
 
 use super::{Hall, State, Worker, reference};
@@ -66,6 +67,7 @@ impl Hall {
             checked: run.checked,
             disputed: run.disputed,
             tune: run.tune_status(),
+            probe: matches!(run.spec.plan, Plan::Probe(_)),
         };
         // Rating many players takes a while, and nobody should wait for it.
         drop(guard);

@@ -180,7 +180,11 @@ pub fn clock(seconds: f64) -> String {
 
 /// One line on how far a run is.
 pub fn progress_line(status: &v1::RunStatus) -> String {
-    let mut line = format!("{}/{} bouts, {} games", status.committed, status.bouts, status.games);
+    let mut line = if status.probe {
+        format!("{}/{} positions", status.committed, status.bouts)
+    } else {
+        format!("{}/{} bouts, {} games", status.committed, status.bouts, status.games)
+    };
     if status.games_per_second > 0.0 && state_name(status) == "running" {
         line.push_str(&format!(", {} games/s", rate(status.games_per_second).trim_end()));
     }
@@ -217,7 +221,7 @@ fn depth(row: &v1::Standing) -> String {
 
 /// The standings of a run, within eighty columns.
 pub fn write_standings(status: &v1::RunStatus, most: usize, out: &mut impl Write) -> io::Result<()> {
-    let probe = status.games == 0 && status.standings.iter().all(|row| row.games == 0);
+    let probe = status.probe;
     let words: &[(&str, Align)] = if probe {
         &[
             ("player", Align::Left),
