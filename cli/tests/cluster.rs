@@ -289,7 +289,12 @@ fn monitors_are_answered() {
     // What dashboards and autoscaling ask for is there, though nothing has happened yet.
     let names = metrics_of(&page);
     let deploy = Path::new(env!("CARGO_MANIFEST_DIR")).join("../deploy");
-    for file in ["monitoring/dashboards/agon.json", "kubernetes/components/autoscale/scaling.yaml"] {
+    let files = [
+        "monitoring/dashboards/agon.json",
+        "kubernetes/components/autoscale/scaling.yaml",
+        "../docs/alerts.yml",
+    ];
+    for file in files {
         let text = std::fs::read_to_string(deploy.join(file)).unwrap();
         let asked: BTreeSet<&str> = text
             .split(|letter: char| letter != '_' && !letter.is_alphanumeric())

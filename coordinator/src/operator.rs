@@ -14,6 +14,7 @@ use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Request, Response, Status};
 
 use crate::hall::{Hall, Remembered, Run, now_us};
+use crate::naming::meant;
 use crate::schedule::Schedule;
 use crate::standings::seal;
 use crate::store::{Audit, RunState, StoreError, StoredRun};
@@ -33,17 +34,13 @@ impl Operator {
         Operator { hall }
     }
 
-    /// The id that is meant: an id, a unique beginning of one, or `latest`.
+    /// The id that is meant: an id, a name, a unique beginning, or `latest`.
     fn find(&self, given: &str) -> Result<String, Status> {
         let ids = self.hall.run_ids();
         if given == "latest" {
             return ids.last().cloned().ok_or_else(|| Status::not_found("there is no run yet"));
         }
-        if let Some(id) = ids.iter().find(|id| *id == given) {
-            return Ok(id.clone());
-        }
-        let matching: Vec<&String> =
-            ids.iter().filter(|id| !given.is_empty() && id.starts_with(given)).collect();
+        let matching = meant(&ids, given);
         match matching[..] {
             [id] => Ok(id.clone()),
             [] => {

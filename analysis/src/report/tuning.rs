@@ -171,7 +171,13 @@ pub(super) fn trajectories(report: &Report) -> Option<Section> {
     let draw = |parameter: &Trajectory| {
         let points: Vec<(f64, f64)> =
             parameter.points.iter().map(|&(step, value)| (step as f64, value)).collect();
-        let line = Line { name: parameter.path.clone(), points, ..Line::default() };
+        let line = Line {
+            name: parameter.path.clone(),
+            points,
+            rare: Vec::new(),
+            band: Vec::new(),
+            fit: Vec::new(),
+        };
         let x_axis = Axis { label: step, log: false, whole: true, mark: None };
         let y_axis =
             Axis { label: &parameter.path, log: parameter.log, whole: false, mark: Some(parameter.start) };
@@ -202,31 +208,20 @@ pub(super) fn posteriors(report: &Report) -> Option<Section> {
         let curve = Line {
             name: "expected".to_string(),
             points: parameter.posterior.iter().map(|&(value, score, ..)| (value, 100.0 * score)).collect(),
+            rare: parameter.trials.iter().map(|&(value, score)| (value, 100.0 * score)).collect(),
             band: parameter
                 .posterior
                 .iter()
                 .map(|&(value, _, low, high)| (value, 100.0 * low, 100.0 * high))
                 .collect(),
-            ..Line::default()
-        };
-        let (least, most) = (
-            parameter.posterior.first().map(|point| point.0),
-            parameter.posterior.last().map(|point| point.0),
-        );
-        let ends = least.zip(most).map(|(low, high)| vec![(low, 50.0), (high, 50.0)]).unwrap_or_default();
-        let tried = Line {
-            name: "trials".to_string(),
-            points: parameter.trials.iter().map(|&(value, score)| (value, 100.0 * score)).collect(),
-            // Points with a curve are marks; the curve is an even score.
-            fit: ends,
-            ..Line::default()
+            fit: Vec::new(),
         };
         let x_axis =
             Axis { label: &parameter.path, log: parameter.log, whole: false, mark: Some(parameter.value) };
-        let y_axis = Axis { label: "score in %", log: false, whole: false, mark: None };
+        let y_axis = Axis { label: "score in %", log: false, whole: false, mark: Some(50.0) };
         let caption = format!(
-            "What is expected along {}, the others being as in the answer, with a band of 95 %; trials as they scored, \
-             whatever the others were. The line marks the answer, {}.",
+            "What is expected along {}, the others being as in the answer, with a band of 95 %; rings are trials as they \
+             scored, whatever the others were. The line marks the answer, {}.",
             parameter.path,
             short(parameter.value)
         );
@@ -242,7 +237,7 @@ pub(super) fn posteriors(report: &Report) -> Option<Section> {
         let columns =
             [(parameter.path.as_str(), Column::Number), ("score", Column::Number), ("95 %", Column::Number)];
         let numbers = table("The expected score", &columns, &rows);
-        figure(&svg::lines(&[curve, tried], x_axis, y_axis, &caption), &caption, &numbers)
+        figure(&svg::lines(&[curve], x_axis, y_axis, &caption), &caption, &numbers)
     };
     let drawn = tuning.parameters.iter().filter(|parameter| !parameter.posterior.is_empty());
     let body: String = drawn.map(draw).collect();

@@ -76,6 +76,18 @@ impl Store {
         .await
     }
 
+    /// The digest of the content of a bout; none where it is not here or failed.
+    pub async fn digest(&self, run: String, bout: u64) -> Result<Option<Vec<u8>>, StoreError> {
+        self.write(move |connection| {
+            let digest = connection
+                .prepare_cached("SELECT digest FROM bouts WHERE run = ?1 AND bout = ?2")?
+                .query_row(params![run, number(bout)], |row| row.get(0))
+                .optional()?;
+            Ok(digest.flatten())
+        })
+        .await
+    }
+
     /// The messages of a bout; none where it is not here or failed.
     pub async fn payload(&self, run: String, bout: u64) -> Result<Vec<u8>, StoreError> {
         self.write(move |connection| {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use agon_arena::Spec;
-use agon_coordinator::data::{DataFolder, STATE};
+use agon_coordinator::data::{DataFolder, Purpose, STATE};
 use agon_coordinator::operator::run_id;
 use agon_coordinator::schedule::Schedule;
 use agon_coordinator::standings::{Summary, Tally, seal};
@@ -36,7 +36,7 @@ pub(super) async fn measure(committed: u64) -> anyhow::Result<Report> {
 
 /// Writes the state that a coordinator leaves after so many bouts: tallies of what is exported, and the rest in full.
 async fn seed(folder: &Folder, committed: u64) -> anyhow::Result<()> {
-    let data = DataFolder::open(&folder.0)?;
+    let data = DataFolder::open(&folder.0, Purpose::Data, false)?;
     let store = Store::open(&data.folder.join(STATE))?;
     let each = (committed / RUNS).max(WAITING + 1);
     for number in 0..RUNS {
