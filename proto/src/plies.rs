@@ -53,7 +53,12 @@ pub(crate) fn to_wire(plies: &Plies, game: u16, players: &[SpecPlayer]) -> Resul
         depths: zeros_left_out(depth_nodes.lengths().map(|length| length as u32).collect()),
         depth_nodes: column(depth_nodes.values()),
         depth_time_us: column(depth_time_us.values()),
-        score: zeros_left_out(searches.score.clone()),
+        // By their bits: a negative zero is another score.
+        score: if searches.score.iter().all(|score| score.to_bits() == 0) {
+            Vec::new()
+        } else {
+            searches.score.clone()
+        },
         pv: lines("pv", &searches.pv)?,
         time_us: column(&searches.time_us),
         overshoot_us: column(&searches.overshoot_us),

@@ -178,7 +178,8 @@ fn rows_become_messages_and_the_same_rows_again() {
         let messages = messages(&spec, &bout, &rows, batch);
         let whole = whole(assemble(&spec, &bout, &messages).unwrap());
         assert_eq!(BoutRows::from(&whole.bout), rows, "round {round}");
-        assert_eq!(whole.content_digest, content_digest(&rows));
+        // The digest sees a negative zero, which rows take for a zero.
+        assert_eq!(whole.content_digest, content_digest(&rows), "round {round}");
     }
 }
 
@@ -330,13 +331,13 @@ fn every_limit_has_its_sentence() {
         (batch(|b| b.depths[0] += 1), "`depth_nodes` has"),
         (batch(|b| b.depths[0] = u32::MAX), "`depths` is 4294967295, and it must be from 0 to 1024"),
         (batch(|b| b.nodes[0] = MAX_COUNT + 1), "`nodes` is 9007199254740993, and it must be from 0 to"),
-        (batch(|b| b.nodes.push(1)), "`nodes` has 33 entries, and it must have 32 to 32"),
-        (batch(|b| b.searched[3] = false), "`player` has 32 entries, and it must have 31 to 31"),
+        (batch(|b| b.nodes.push(1)), "`nodes` has 30 entries, and it must have 29 to 29"),
+        (batch(|b| b.searched[3] = false), "`player` has 29 entries, and it must have 28 to 28"),
         (
             batch(|b| b.pv = format!("{}{}", "x".repeat(MAX_LINE + 1), b.pv)),
             "bytes, and at most 32768 are allowed",
         ),
-        (batch(|b| b.pv.push('\n')), "`pv` has 33 entries, and it must have 32 to 32"),
+        (batch(|b| b.pv.push('\n')), "`pv` has 30 entries, and it must have 29 to 29"),
         (batch(|b| b.pv.push('\t')), "`pv` has a control character"),
         (batch(|b| b.pv.push('\u{85}')), "`pv` has a control character"),
         (batch(|b| b.text.insert(0, '\n')), "`text` is missing"),
