@@ -4,11 +4,10 @@
 #[cfg(feature = "sql")]
 mod answer;
 
-use std::path::PathBuf;
-
+use agon_coordinator::place::Place;
 use clap::Args;
 
-use crate::fail::Outcome;
+use crate::fail::{Outcome, WrongCall};
 use crate::number::whole;
 
 /// Rows that people are shown where they do not say how many.
@@ -28,7 +27,7 @@ pub struct Sql {
     question: String,
     /// The data folder
     #[arg(long, value_name = "DIR", default_value = "agon-data")]
-    data: PathBuf,
+    data: Place,
     /// Show at most so many rows
     #[arg(long, value_name = "N", default_value_t = SHOWN, value_parser = whole::<usize>("the number of rows", 1, u64::from(u32::MAX)), allow_negative_numbers = true, conflicts_with_all = ["json", "csv"])]
     rows: usize,
@@ -44,9 +43,20 @@ pub struct Sql {
 }
 
 impl Sql {
+    /// The engine reads files, and files alone.
+    fn check(&self) -> Result<(), WrongCall> {
+        match &self.data {
+            Place::Folder(_) => Ok(()),
+            store => Err(WrongCall(format!(
+                "agon sql asks a folder, and {store} is none; copy the dataset to one, or ask with DuckDB"
+            ))),
+        }
+    }
+
     /// Runs the command.
     #[cfg(not(feature = "sql"))]
     pub fn run(self) -> Outcome {
+        self.check()?;
         anyhow::bail!(
             "this agon was built without SQL; `cargo build --release --features sql` builds it with it, which takes some \
              minutes more, and docs/dataset.md asks the same with DuckDB and Polars"
@@ -56,6 +66,7 @@ impl Sql {
     /// Runs the command.
     #[cfg(feature = "sql")]
     pub fn run(self) -> Outcome {
+        self.check()?;
         answer::answer(&self)
     }
 }
