@@ -219,7 +219,8 @@ def check_docker():
 
 
 def check_monitoring():
-    passes("prometheus.yml", "promtool", "check", "config", "monitoring/prometheus.yml")
+    passes("prometheus.yml", "promtool", "check", "config", "--syntax-only", "monitoring/prometheus.yml")
+    passes("alerts.yml", "promtool", "check", "rules", "../docs/alerts.yml")
     dashboard = json.loads((HERE / "monitoring/dashboards/agon.json").read_text(encoding="utf-8"))
     source = yaml.safe_load((HERE / "monitoring/grafana/datasources.yaml").read_text(encoding="utf-8"))["datasources"][0]["uid"]
     ids = [panel["id"] for panel in dashboard["panels"]]

@@ -1,26 +1,30 @@
-//! A data folder as a reader sees it: its runs, the parts of their tables, the rows of a part.
+//! A dataset as a reader sees it: its runs, the parts of their tables, the rows of a part.
 //!
 //! `runs/<id>.json` says what a run is, `<table>/run=<id>/*.parquet` are its parts. Deliberately not here: what the rows
 //! mean, and the coordinator's own state, which no reader needs.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use agon_arena::{Spec, SpecError, SpecSource};
+use agon_coordinator::naming::meant;
+use agon_coordinator::place::{Place, PlaceError};
 use agon_coordinator::store::RunState;
 use agon_games::setup::suggestion;
-use agon_records::{GameRow, MoveRow, ProbeRow, ReadError, Table};
+use agon_records::{GameRow, MoveRow, PartError, ProbeRow, ReadError, Source, Table};
 use bytes::Bytes;
 use serde::Deserialize;
 
-use crate::guard::{self, PartError};
+use crate::shelf::Shelf;
 
 /// Why a dataset, or something in it, cannot be read.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum DatasetError {
+    /// The place cannot be read by this program.
+    #[error(transparent)]
+    Place(#[from] PlaceError),
     /// There is no such folder.
     #[error("there is no folder {}; give the one that a coordinator writes to with --data", .folder.display())]
     NoFolder {
@@ -29,7 +33,7 @@ pub enum DatasetError {
     },
     /// The folder has no runs.
     #[error(
-        "the folder {} has no dataset: no run was exported to its folder `runs` yet; give another with --data",
+        "{} has no dataset: no run was exported to its folder `runs` yet; give another place with --data",
         .folder.display()
     )]
     NoDataset {
@@ -141,10 +145,15 @@ pub enum DatasetError {
 impl DatasetError {
     /// Whether something else should have been asked for; otherwise what was asked for is broken.
     pub fn is_wrong_call(&self) -> bool {
-        use DatasetError::{AmbiguousRun, NoDataset, NoFolder, Probe, UnknownRun};
+        use DatasetError::{AmbiguousRun, NoDataset, NoFolder, Place, Probe, UnknownRun};
         matches!(
             self,
-            NoFolder { .. } | NoDataset { .. } | UnknownRun { .. } | AmbiguousRun { .. } | Probe { .. }
+            Place(_)
+                | NoFolder { .. }
+                | NoDataset { .. }
+                | UnknownRun { .. }
+                | AmbiguousRun { .. }
+                | Probe { .. }
         )
     }
 }
@@ -177,10 +186,10 @@ fn shown(candidates: &[String]) -> String {
     }
 }
 
-/// A data folder.
+/// A dataset in its place.
 #[derive(Clone, Debug)]
 pub struct Dataset {
-    folder: PathBuf,
+    shelf: Shelf,
     /// The ids of its runs, in their order.
     ids: Vec<String>,
 }
@@ -246,33 +255,38 @@ struct RunFile {
 }
 
 /// A file of a table.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, Debug)]
 pub struct Part {
     /// The table.
     pub table: Table,
-    /// Where it is.
+    /// Where it is, for people: a path, or the address of an object.
     pub file: PathBuf,
-    /// Its path within the data folder, for people.
+    /// Its path within the dataset.
     pub name: String,
     /// The first and the last bout that it may have, where its name says so.
     pub bouts: Option<(u64, u64)>,
+    shelf: Shelf,
 }
 
 impl Dataset {
-    /// Opens a folder and lists its runs.
-    pub fn open(folder: &Path) -> Result<Dataset, DatasetError> {
-        if !folder.is_dir() {
-            return Err(DatasetError::NoFolder { folder: folder.to_path_buf() });
+    /// Opens a folder or a prefix of an object store and lists its runs.
+    pub fn open(place: impl Into<Place>) -> Result<Dataset, DatasetError> {
+        let place = place.into();
+        if let Place::Folder(folder) = &place
+            && !folder.is_dir()
+        {
+            return Err(DatasetError::NoFolder { folder: folder.clone() });
         }
-        let mut ids: Vec<String> = file_names(&folder.join("runs"))?
+        let shelf = Shelf::new(place)?;
+        let mut ids: Vec<String> = file_names(&shelf, "runs")?
             .into_iter()
             .filter_map(|name| name.strip_suffix(".json").map(str::to_string))
             .collect();
         ids.sort_unstable();
         if ids.is_empty() {
-            return Err(DatasetError::NoDataset { folder: folder.to_path_buf() });
+            return Err(DatasetError::NoDataset { folder: shelf.place() });
         }
-        Ok(Dataset { folder: folder.to_path_buf(), ids })
+        Ok(Dataset { shelf, ids })
     }
 
     /// The ids of all runs, in their order.
@@ -284,7 +298,7 @@ impl Dataset {
     pub fn undescribed(&self) -> Result<Vec<String>, DatasetError> {
         let mut ids = Vec::new();
         for table in Table::ALL {
-            for name in file_names(&self.folder.join(table.name()))? {
+            for name in file_names(&self.shelf, table.name())? {
                 if let Some(id) = name.strip_prefix("run=")
                     && self.ids.binary_search_by(|known| known.as_str().cmp(id)).is_err()
                     && !ids.iter().any(|known| known == id)
@@ -303,30 +317,28 @@ impl Dataset {
 
     /// The id of that run, whose own file is not read: it may be what is wrong.
     pub fn find_id(&self, asked: &str) -> Result<String, DatasetError> {
-        if self.ids.iter().any(|id| id == asked) {
-            return Ok(asked.to_string());
-        }
-        if asked == "latest" {
+        if asked == "latest" && !self.ids.iter().any(|id| id == asked) {
             let runs = self.ids.iter().map(|id| self.run(id)).collect::<Result<Vec<_>, _>>()?;
             let latest = runs.into_iter().max_by_key(|run| run.submitted_us);
             return Ok(latest.expect("a dataset that is open has a run").id);
         }
-        let candidates: Vec<String> = self.ids.iter().filter(|id| id.starts_with(asked)).cloned().collect();
+        let candidates: Vec<String> = meant(&self.ids, asked).into_iter().cloned().collect();
         let asked = asked.to_string();
         match &candidates[..] {
-            [id] if !asked.is_empty() => Ok(id.clone()),
-            [] | [_] => Err(DatasetError::UnknownRun { asked, known: self.ids.clone() }),
+            [id] => Ok(id.clone()),
+            [] => Err(DatasetError::UnknownRun { asked, known: self.ids.clone() }),
             _ => Err(DatasetError::AmbiguousRun { asked, candidates }),
         }
     }
 
     /// Reads the file of the run with exactly this id.
     pub fn run(&self, id: &str) -> Result<Run, DatasetError> {
-        let file = self.folder.join("runs").join(format!("{id}.json"));
+        let name = format!("runs/{id}.json");
+        let file = self.shelf.locate(&name);
         let text =
-            fs::read_to_string(&file).map_err(|source| DatasetError::Disk { file: file.clone(), source })?;
+            self.shelf.bytes(&name).map_err(|source| DatasetError::Disk { file: file.clone(), source })?;
         let wrong = |reason: String| DatasetError::RunFile { file: file.clone(), reason };
-        let told: RunFile = serde_json::from_str(&text).map_err(|error| wrong(error.to_string()))?;
+        let told: RunFile = serde_json::from_slice(&text).map_err(|error| wrong(error.to_string()))?;
         if told.run != id {
             return Err(wrong(format!("it is about the run `{}`", told.run)));
         }
@@ -349,14 +361,13 @@ impl Dataset {
     /// The parts of a table of a run, in the order of their names. Where it has none, there is none.
     pub fn parts(&self, run: &Run, table: Table) -> Result<Vec<Part>, DatasetError> {
         let place = format!("{}/run={}", table.name(), run.id);
-        let mut names = file_names(&self.folder.join(&place))?;
+        let mut names = file_names(&self.shelf, &place)?;
         names.retain(|name| name.ends_with(".parquet"));
         names.sort_unstable();
-        let part = |name: String| Part {
-            table,
-            file: self.folder.join(&place).join(&name),
-            bouts: bouts_of(&name),
-            name: format!("{place}/{name}"),
+        let part = |file_name: String| {
+            let name = format!("{place}/{file_name}");
+            let file = self.shelf.locate(&name);
+            Part { table, file, bouts: bouts_of(&file_name), name, shelf: self.shelf.clone() }
         };
         Ok(names.into_iter().map(part).collect())
     }
@@ -369,20 +380,9 @@ fn bouts_of(name: &str) -> Option<(u64, u64)> {
     (first <= last && last < u64::MAX).then_some((first, last))
 }
 
-/// The names in a folder; a folder that is not there has none.
-fn file_names(folder: &Path) -> Result<Vec<String>, DatasetError> {
-    let disk = |source: io::Error| DatasetError::Disk { file: folder.to_path_buf(), source };
-    let entries = match fs::read_dir(folder) {
-        Ok(entries) => entries,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(error) => return Err(disk(error)),
-    };
-    let mut names = Vec::new();
-    for entry in entries {
-        // No file of ours has a name that is not UTF-8.
-        names.extend(entry.map_err(disk)?.file_name().into_string());
-    }
-    Ok(names)
+/// The names in a folder of a dataset; a folder that is not there has none.
+fn file_names(shelf: &Shelf, folder: &str) -> Result<Vec<String>, DatasetError> {
+    shelf.names(folder).map_err(|source| DatasetError::Disk { file: shelf.locate(folder), source })
 }
 
 impl Part {
@@ -398,8 +398,16 @@ impl Part {
 
     /// The bytes of the file.
     pub fn bytes(&self) -> Result<Bytes, DatasetError> {
-        let bytes = fs::read(&self.file);
-        bytes.map(Bytes::from).map_err(|source| DatasetError::Disk { file: self.file.clone(), source })
+        self.shelf.bytes(&self.name).map_err(|source| self.unreadable(source))
+    }
+
+    /// How many bytes the file has.
+    pub fn size(&self) -> Result<u64, DatasetError> {
+        self.shelf.size(&self.name).map_err(|source| self.unreadable(source))
+    }
+
+    fn unreadable(&self, source: io::Error) -> DatasetError {
+        DatasetError::Disk { file: self.file.clone(), source }
     }
 
     /// What `read` makes of the bytes of the file.
@@ -412,13 +420,22 @@ impl Part {
     }
 
     /// The file, open.
-    pub(crate) fn open(&self) -> Result<fs::File, DatasetError> {
-        fs::File::open(&self.file).map_err(|source| DatasetError::Disk { file: self.file.clone(), source })
+    pub(crate) fn open(&self) -> Result<Source, DatasetError> {
+        self.shelf.open(&self.name).map_err(|source| self.unreadable(source))
+    }
+
+    /// The file, which somebody else has open, for another thread.
+    pub(crate) fn open_again(&self, opened: &Source) -> Result<Source, DatasetError> {
+        match opened {
+            // Handles that are clones of each other share one place in the file: every thread opens its own.
+            Source::File(_) => self.open(),
+            Source::Bytes(bytes) => Ok(Source::Bytes(bytes.clone())),
+        }
     }
 
     /// What `read` makes of the file, or of a reader of it.
     pub(crate) fn attempt<T>(&self, read: impl FnOnce() -> Result<T, ReadError>) -> Result<T, DatasetError> {
-        guard::attempt(read).map_err(|source| DatasetError::Part { file: self.file.clone(), source })
+        agon_records::attempt(read).map_err(|source| DatasetError::Part { file: self.file.clone(), source })
     }
 
     /// The rows of a part of `games`.

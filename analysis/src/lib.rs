@@ -12,13 +12,13 @@ mod columns;
 pub mod dataset;
 pub mod figures;
 pub mod games;
-mod guard;
 pub mod pruning;
 pub mod regression;
 pub mod replay;
 pub mod report;
 pub mod results;
 pub mod scan;
+mod shelf;
 mod spans;
 #[cfg(feature = "sql")]
 pub mod sql;
@@ -28,7 +28,6 @@ mod whole;
 
 pub use dataset::{Dataset, DatasetError, Part, Run};
 pub use games::{GameResult, Query, Recording};
-pub use guard::PartError;
 pub use pruning::{Pruning, PruningError};
 pub use replay::{Difference, Replay, ReplayError, Selection, replay};
 pub use report::{Report, ReportError};

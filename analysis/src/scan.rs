@@ -7,13 +7,12 @@
 //! Deliberately not here: what the columns mean.
 
 use std::collections::{BTreeSet, VecDeque};
-use std::fs::File;
 use std::num::NonZeroUsize;
 use std::ops::RangeInclusive;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use agon_coordinator::store::RunState;
-use agon_records::{Batch, Groups, ReadError, Table};
+use agon_records::{Batch, Groups, ReadError, Source, Table};
 
 use crate::dataset::{Dataset, DatasetError, Part, Run};
 use crate::spans::Spans;
@@ -74,6 +73,7 @@ struct Queue {
 /// A part whose directory was read.
 struct Opened {
     part: Part,
+    source: Source,
     groups: Groups,
 }
 
@@ -87,9 +87,9 @@ impl Queue {
                 return Ok(Some((Arc::clone(opened), *next - 1)));
             }
             let Some(part) = self.parts.pop_front() else { return Ok(None) };
-            let file = part.open()?;
-            let groups = part.attempt(|| Groups::open(&file, part.table, columns))?;
-            self.current = Some((Arc::new(Opened { part, groups }), 0));
+            let source = part.open()?;
+            let groups = part.attempt(|| Groups::open(&source, part.table, columns))?;
+            self.current = Some((Arc::new(Opened { part, source, groups }), 0));
         }
     }
 }
@@ -114,12 +114,11 @@ pub fn scan<A: Send>(
     let stop = || queue.lock().unwrap_or_else(PoisonError::into_inner).parts.clear();
     let work = || {
         let mut accumulator = start();
-        let mut file: Option<(Arc<Opened>, File)> = None;
+        let mut file: Option<(Arc<Opened>, Source)> = None;
         while let Some((opened, group)) = take()? {
-            // Handles that are clones of each other share one place in the file: every thread opens its own.
             let own = match file.take() {
                 Some((before, own)) if Arc::ptr_eq(&before, &opened) => own,
-                _ => opened.part.open()?,
+                _ => opened.part.open_again(&opened.source)?,
             };
             opened.part.attempt(|| {
                 for batch in opened.groups.read(&own, group)? {

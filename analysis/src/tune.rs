@@ -111,7 +111,7 @@ pub fn follow(dataset: &Dataset, run: &Run, schedule: &mut Schedule) -> Result<P
                 schedule.learn(hole, None);
             }
             propose(schedule, bout, rows.games.first());
-            let score = Summary::new(schedule.spec(), &rows).half_points();
+            let score = Summary::new(schedule.spec(), &(&rows).into()).half_points();
             schedule.learn(bout, score);
             if let Some(score) = score.and_then(PairScore::from_half_points).filter(|_| bout >= tuning) {
                 validation.add(score);

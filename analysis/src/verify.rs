@@ -11,7 +11,7 @@ use agon_arena::spec::Plan;
 use agon_arena::{GameRequest, Spec};
 use agon_coordinator::schedule::{Bout, Schedule};
 use agon_records::{
-    BoutRows, GameRow, MoveRow, ProbeRow, ReadError, Table, WriteError, check_game, check_probe,
+    BoutRows, GameRow, MoveRow, PlyView, ProbeRow, ReadError, Table, WriteError, check_game, check_probe,
     content_digest,
 };
 use bytes::Bytes;
@@ -305,7 +305,7 @@ impl Check {
                 self.problem(Some(games_part), index, Some(row.game), reason);
                 continue;
             }
-            if let Err(fault) = check_game(spec, referee, request, row, own) {
+            if let Err(fault) = check_game(spec, referee, request, row, own.iter().map(PlyView::from)) {
                 let part = if fault.table == Table::Games { games_part } else { moves_part };
                 self.problem(Some(part), index, Some(row.game), fault.reason);
             }

@@ -74,7 +74,7 @@ pub(crate) fn verify<G: Complete>(
     if claim.seed != request.place.game_seed() {
         return Err(Fault::of_game(format!("the seed is {}, not {}", claim.seed, request.place.game_seed())));
     }
-    let mut scratch = Vec::new();
+    let (mut scratch, mut written) = (Vec::new(), String::new());
     let mut forfeit = None;
     for (ply, told) in claim.plies.iter().enumerate() {
         let wrong = |reason: String| Fault { ply: Some(ply), reason };
@@ -95,13 +95,14 @@ pub(crate) fn verify<G: Complete>(
         }
         // 2. The move is legal, and the one that was asked for where it was not to be chosen.
         let mv = position.parse_move(told.mv).ok_or_else(|| wrong(format!("`{}` is not legal", told.mv)))?;
-        let written = position.move_text(mv);
+        written.clear();
+        position.write_move(mv, &mut written);
         if written != told.mv {
             return Err(wrong(format!("the move is written `{written}`, not `{}`", told.mv)));
         }
         let searched = match (opening.get(ply), seat) {
             (Some(&word), _) => {
-                if position.parse_move(word) != Some(mv) {
+                if word != told.mv && position.parse_move(word) != Some(mv) {
                     return Err(wrong(format!("the opening plays `{word}`, not `{}`", told.mv)));
                 }
                 None

@@ -5,6 +5,8 @@ use std::process::ExitCode;
 
 use agon_analysis::DatasetError;
 use agon_arena::{ConfigError, PlayError, RosterError};
+use agon_coordinator::place::PlaceError;
+use agon_coordinator::upkeep::UpkeepError;
 use agon_games::SetupError;
 use agon_games::line::MoveError;
 use agon_stats::sprt::BoundsError;
@@ -40,6 +42,11 @@ pub fn report(error: &anyhow::Error) -> ExitCode {
         || error.is::<RosterError>()
         || error.is::<BoundsError>()
         || error.is::<AnswerError>()
+        || error.is::<PlaceError>()
+        || matches!(
+            error.downcast_ref::<UpkeepError>(),
+            Some(UpkeepError::NoState(_) | UpkeepError::Occupied(_) | UpkeepError::NoBackup { .. })
+        )
         || error.downcast_ref::<DatasetError>().is_some_and(DatasetError::is_wrong_call)
         || error.downcast_ref::<PlayError>().is_some_and(|error| !matches!(error, PlayError::Interrupted));
     ExitCode::from(if wrong_call { 2 } else { 1 })

@@ -14,6 +14,9 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser, Subcommand};
 
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// A self-play tournament cluster: games, search, ratings.
 #[derive(Parser)]
 #[command(name = "agon", version, arg_required_else_help = true, propagate_version = true)]
@@ -94,6 +97,10 @@ enum Command {
     Drain(commands::cluster::workers::OneWorker),
     /// Read what was written down about workers and runs
     Audit(commands::cluster::audit::Audit),
+    /// Copy the state of a coordinator while it works
+    Backup(commands::cluster::backup::Backup),
+    /// Put a copy of a coordinator's state back
+    Restore(commands::cluster::backup::Restore),
     /// Say how the players of a run search and prune
     Pruning(commands::pruning::PruningOfRun),
     /// List the games of a run, show one, or write them for other programs
@@ -104,7 +111,7 @@ enum Command {
     Report(commands::report::Report),
     /// Tell what a tune came to, or fit weights to the games of runs
     Tune(commands::tune::TuneOfRun),
-    /// Check a dataset: every bout once, every game complete and legal
+    /// Check a dataset or a state: every bout once, every game complete and legal
     Verify(commands::verify::Verify),
     /// Play recorded games again and compare them bit by bit
     Replay(commands::replay::ReplayGames),
@@ -153,6 +160,8 @@ fn main() -> ExitCode {
         Command::Trust(command) => command.trust(),
         Command::Drain(command) => command.drain(),
         Command::Audit(command) => command.run(),
+        Command::Backup(command) => command.run(),
+        Command::Restore(command) => command.run(),
         Command::Pruning(command) => command.run(),
         Command::Games(command) => command.run(),
         Command::Sql(command) => command.run(),

@@ -9,8 +9,8 @@ use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
+use agon_coordinator::place::Place;
 use agon_games::setup::suggestion;
-use anyhow::Context as _;
 use toml::de::{DeTable, DeValue};
 
 use crate::fail::WrongCall;
@@ -38,6 +38,7 @@ pub const CONFIG_VARIABLE: &str = "AGON_CONFIG";
 pub const SETTINGS: &[Setting] = &[
     setting("coordinator.listen", "--listen"),
     setting("coordinator.data", "--data"),
+    setting("coordinator.state", "--state"),
     setting("coordinator.lease_ms", "--lease-ms"),
     setting("coordinator.heartbeat_ms", "--heartbeat-ms"),
     setting("coordinator.part_bouts", "--part-bouts"),
@@ -136,8 +137,9 @@ impl Layers {
         let file = match &path {
             None => BTreeMap::new(),
             Some(path) => {
-                let text = std::fs::read_to_string(path)
-                    .with_context(|| format!("the configuration {} cannot be read", path.display()))?;
+                let text = std::fs::read_to_string(path).map_err(|error| {
+                    WrongCall(format!("the configuration {} cannot be read: {error}", path.display()))
+                })?;
                 read(&text)
                     .map_err(|(line, reason)| WrongCall(format!("{}:{line}: {reason}", path.display())))?
             }
@@ -199,7 +201,12 @@ impl Layers {
         let (found, origin) = self.find(key, flag, &|text: &str| Ok(PathBuf::from(text)))?;
         let beside =
             self.path.as_deref().and_then(Path::parent).filter(|_| matches!(origin, Origin::File(_)));
-        Ok((found.map(|path| beside.map_or(path.clone(), |folder| folder.join(&path))), origin))
+        // An address is no path, wherever the file lies.
+        let placed = |path: PathBuf| match (beside, Place::from(&path)) {
+            (Some(folder), Place::Folder(path)) => folder.join(path),
+            _ => path,
+        };
+        Ok((found.map(placed), origin))
     }
 
     /// Something that is off unless it is said to be on.

@@ -270,11 +270,13 @@ fn monitors_are_answered() {
     let arguments =
         ["coordinator", "--listen", &listen, "--metrics", &monitor, "--data", &data, "--log", "json"];
     let coordinator = Process::start_logged(&arguments, folder.path().join("log"));
-    let ask = |path: &str| {
+    let request = |method: &str, path: &str| {
         let mut stream = std::net::TcpStream::connect(&monitor).ok()?;
-        std::io::Write::write_all(&mut stream, format!("GET {path} HTTP/1.1\r\n\r\n").as_bytes()).ok()?;
+        let request = format!("{method} {path} HTTP/1.1\r\n\r\n");
+        std::io::Write::write_all(&mut stream, request.as_bytes()).ok()?;
         std::io::read_to_string(stream).ok()
     };
+    let ask = |path: &str| request("GET", path);
     until("it is ready", || ask("/readyz").filter(|answer| answer.starts_with("HTTP/1.1 200")));
     assert!(ask("/healthz").unwrap().starts_with("HTTP/1.1 200"));
     let page = ask("/metrics").unwrap();
@@ -282,10 +284,17 @@ fn monitors_are_answered() {
         assert!(page.contains(line), "{line} is not in {page}");
     }
     assert!(ask("/nowhere").unwrap().starts_with("HTTP/1.1 404"));
+    let head = request("HEAD", "/metrics").unwrap();
+    assert!(head.starts_with("HTTP/1.1 200") && head.ends_with("\r\n\r\n"), "a head has no body: {head}");
     // What dashboards and autoscaling ask for is there, though nothing has happened yet.
     let names = metrics_of(&page);
     let deploy = Path::new(env!("CARGO_MANIFEST_DIR")).join("../deploy");
-    for file in ["monitoring/dashboards/agon.json", "kubernetes/components/autoscale/scaling.yaml"] {
+    let files = [
+        "monitoring/dashboards/agon.json",
+        "kubernetes/components/autoscale/scaling.yaml",
+        "../docs/alerts.yml",
+    ];
+    for file in files {
         let text = std::fs::read_to_string(deploy.join(file)).unwrap();
         let asked: BTreeSet<&str> = text
             .split(|letter: char| letter != '_' && !letter.is_alphanumeric())

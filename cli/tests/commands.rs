@@ -398,3 +398,11 @@ fn a_person_plays_and_leaves() {
     assert_eq!(agon_with_input(&call, b"b2\n").code, 0, "the end of the input is a way to leave");
     refused(&["play", "tic-tac-toe", "--seat", "2"], "has the seats 0 to 1");
 }
+
+#[cfg(not(feature = "cloud"))]
+#[test]
+fn an_address_is_refused_with_the_remedy_where_object_stores_are_not_built_in() {
+    for command in ["verify", "ratings", "games", "pruning", "coordinator", "report"] {
+        refused(&[command, "--data", "s3://bucket/prefix"], "build with --features cloud");
+    }
+}

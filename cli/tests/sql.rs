@@ -100,8 +100,10 @@ mod with {
         }
         let (_, out, _) = sql(&world, &["select bout, game from games order by bout, game", "--rows", "2"]);
         assert_eq!(out, "bout  game\n   0     0\n   0     1\nand 4 more rows; --rows 6 shows them all\n");
-        let (_, out, _) =
-            sql(&world, &["select bout, 'a,\"b\"' as t, null as n from games where game = 0", "--csv"]);
+        let (_, out, _) = sql(
+            &world,
+            &["select bout, 'a,\"b\"' as t, null as n from games where game = 0 order by bout", "--csv"],
+        );
         assert_eq!(out, "bout,t,n\n0,\"a,\"\"b\"\"\",\n1,\"a,\"\"b\"\"\",\n2,\"a,\"\"b\"\"\",\n");
         let (_, out, _) = sql(&world, &["select bout from games where bout > 5"]);
         assert_eq!(out, "The answer has no rows.\n");

@@ -2,7 +2,7 @@
 //!
 //! Only where the same bout must have the same content, by limits of nodes or depth, can anybody be convicted. Two workers
 //! who differ are not enough: a third decides, and whoever stands alone against two has lied or is broken. What follows
-//! from a conviction is not decided here.
+//! from a conviction is not decided here. What was said is kept in the state, so that a restart forgets no case.
 
 use std::collections::BTreeMap;
 
@@ -80,27 +80,45 @@ impl Checks {
         self.opened.remove(worker);
     }
 
-    /// Notes a bout that waits for a second opinion.
-    pub fn add(&mut self, key: BoutKey, worker: &str, digest: Digest) {
+    /// Notes a bout that waits for a second opinion. Returns one that is let go for it.
+    pub fn add(&mut self, key: BoutKey, worker: &str, digest: Digest) -> Option<BoutKey> {
         if self.cases.contains_key(&key) {
-            return;
+            return None;
         }
         let own = self.waiting.entry(worker.to_string()).or_default();
-        if own.len() >= MOST_WAITING
-            && let Some((_, oldest)) = own.pop_first()
-        {
-            self.cases.remove(&oldest);
+        let oldest = if own.len() >= MOST_WAITING { own.pop_first() } else { None };
+        let let_go = oldest.map(|(_, oldest)| oldest);
+        if let Some(oldest) = &let_go {
+            self.cases.remove(oldest);
         }
         own.insert(self.next, key.clone());
         *self.opened.entry(worker.to_string()).or_default() += 1;
         self.cases.insert(key, Case { number: self.next, said: vec![(worker.to_string(), digest)] });
         self.next += 1;
+        let_go
     }
 
-    /// A bout for this worker to play again: none that it has played, and none that is lent.
-    pub fn take(&mut self, worker: &str) -> Option<BoutKey> {
+    /// Takes up what was said before a restart, in its order.
+    pub fn restore(&mut self, key: BoutKey, worker: &str, digest: Digest) {
+        match self.cases.get_mut(&key) {
+            Some(case) => case.said.push((worker.to_string(), digest)),
+            None => {
+                self.add(key, worker, digest);
+            }
+        }
+    }
+
+    /// Lets a bout go: it does not count any more.
+    pub fn forget(&mut self, key: &BoutKey) {
+        self.close(key);
+    }
+
+    /// A bout for this worker to play again: none that it has played, none that is lent, and only of runs that may be
+    /// `lent` of now.
+    pub fn take(&mut self, worker: &str, lent: impl Fn(&str) -> bool) -> Option<BoutKey> {
         let suits = |key: &&BoutKey| {
-            self.cases.get(*key).is_some_and(|case| case.said.iter().all(|(name, _)| name != worker))
+            let unheard = |case: &Case| case.said.iter().all(|(name, _)| name != worker);
+            self.cases.get(*key).is_some_and(unheard) && lent(&key.run)
         };
         let others = self.waiting.iter().filter(|(first, _)| *first != worker);
         let key = others.flat_map(|(_, keys)| keys.values()).find(suits)?.clone();
@@ -187,17 +205,21 @@ mod tests {
         BoutKey { run: "r".to_string(), bout }
     }
 
+    fn take(checks: &mut Checks, worker: &str) -> Option<BoutKey> {
+        checks.take(worker, |_| true)
+    }
+
     #[test]
     fn two_against_one() {
         let mut checks = Checks::default();
         checks.add(key(1), "a", [1; 32]);
-        assert_eq!(checks.take("a"), None, "nobody checks itself");
-        assert_eq!(checks.take("b"), Some(key(1)));
-        assert_eq!(checks.take("c"), None, "it is lent");
+        assert_eq!(take(&mut checks, "a"), None, "nobody checks itself");
+        assert_eq!(take(&mut checks, "b"), Some(key(1)));
+        assert_eq!(take(&mut checks, "c"), None, "it is lent");
         assert_eq!(checks.answer(&key(1), "a", [1; 32]), Finding::Unasked);
         assert_eq!(checks.answer(&key(1), "b", [2; 32]), Finding::Disputed { first: "a".to_string() });
-        assert_eq!(checks.take("b"), None, "it has said its word");
-        assert_eq!(checks.take("c"), Some(key(1)));
+        assert_eq!(take(&mut checks, "b"), None, "it has said its word");
+        assert_eq!(take(&mut checks, "c"), Some(key(1)));
         let liar = Finding::Convicted { liar: "a".to_string(), counted: true };
         assert_eq!(checks.answer(&key(1), "c", [2; 32]), liar);
         assert_eq!((checks.waiting(), checks.has(&key(1))), (0, false));
@@ -208,6 +230,22 @@ mod tests {
         checks.add(key(3), "a", [1; 32]);
         checks.answer(&key(3), "b", [2; 32]);
         assert_eq!(checks.answer(&key(3), "c", [3; 32]), Finding::Hopeless);
+    }
+
+    /// What was said before a restart is as good as what is said after it.
+    #[test]
+    fn a_case_goes_on_after_a_restart() {
+        let mut checks = Checks::default();
+        checks.restore(key(1), "a", [1; 32]);
+        checks.restore(key(2), "a", [1; 32]);
+        checks.restore(key(1), "b", [2; 32]);
+        assert_eq!(checks.take("c", |run| run != "r"), None, "nothing is lent of a run that waits");
+        assert_eq!(take(&mut checks, "b"), Some(key(2)), "of the first it has said its word");
+        assert_eq!(take(&mut checks, "c"), Some(key(1)));
+        let liar = Finding::Convicted { liar: "b".to_string(), counted: false };
+        assert_eq!(checks.answer(&key(1), "c", [1; 32]), liar);
+        checks.forget(&key(2));
+        assert_eq!((checks.waiting(), checks.answer(&key(2), "b", [1; 32])), (0, Finding::Unasked));
     }
 
     #[test]
@@ -244,7 +282,7 @@ mod tests {
                 checks.add(key(bout), names[first], said(first, &mut random));
                 for _ in 0..6 {
                     let worker = below(&mut random, 4);
-                    if let Some(key) = checks.take(names[worker]) {
+                    if let Some(key) = take(&mut checks, names[worker]) {
                         if below(&mut random, 5) == 0 {
                             checks.give_back(&key);
                         } else if let Finding::Convicted { liar, .. } =

@@ -4,24 +4,22 @@
 //! so that doing it again after a crash changes nothing. A bout's moves are published before its games: whoever sees a
 //! game sees its moves.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use agon_arena::Spec;
 use agon_proto::{Assembler, Lease, v1};
-use agon_records::{BoutRows, GameRow, Table};
-use bytes::Bytes;
-use object_store::path::Path;
-use object_store::{ObjectStore, ObjectStoreExt as _, PutMode, PutOptions};
+use agon_records::{BoutColumns, Table};
 use prost::Message as _;
 use serde_json::json;
 use tracing::{info, warn};
 
+use crate::dataset::part_name;
 use crate::hall::{Hall, Obstacle};
 use crate::leases::BoutKey;
-use crate::standings::{Summary, seal};
+use crate::owner::OwnerError;
+use crate::place::{PlaceError, in_a_line};
+use crate::standings::{Summary, Tally, seal};
 use crate::store::{BoutSummary, RunState, StoreError, StoredCell};
 
 /// How long a store that does not answer is left alone before it is tried again.
@@ -36,7 +34,13 @@ pub enum ExportError {
     Store(#[from] StoreError),
     /// The place of the dataset.
     #[error("the dataset cannot be written: {0}")]
-    Place(#[from] object_store::Error),
+    Place(String),
+    /// Its address.
+    #[error(transparent)]
+    Address(#[from] PlaceError),
+    /// Whose it is.
+    #[error(transparent)]
+    Owner(#[from] OwnerError),
     /// The local disk.
     #[error("the dataset cannot be written: {0}")]
     Disk(#[from] std::io::Error),
@@ -58,123 +62,12 @@ pub enum ExportError {
     Records(#[from] agon_records::WriteError),
     /// A part that does not read back.
     #[error("a part does not read back: {0}")]
-    Read(#[from] agon_records::ReadError),
+    Read(#[from] agon_records::PartError),
 }
 
-/// Where the dataset lies.
-pub struct Dataset {
-    store: Arc<dyn ObjectStore>,
-    /// The folder, where it is a local one: what is put there is also synced.
-    folder: Option<PathBuf>,
-}
-
-impl Dataset {
-    /// A local folder, which must exist.
-    pub fn local(folder: PathBuf) -> Result<Dataset, ExportError> {
-        let store = object_store::local::LocalFileSystem::new_with_prefix(&folder)?;
-        Ok(Dataset { store: Arc::new(store), folder: Some(folder) })
-    }
-
-    /// Puts a part that has never been there, or is there already with the same bytes.
-    async fn put_once(&self, name: &str, bytes: Vec<u8>) -> Result<(), ExportError> {
-        let path = Path::from(name);
-        let options = PutOptions::from(PutMode::Create);
-        match self.store.put_opts(&path, bytes.clone().into(), options).await {
-            Ok(_) => {}
-            Err(object_store::Error::AlreadyExists { .. }) => {
-                let known = self.store.get(&path).await?.bytes().await?;
-                if known != bytes {
-                    return Err(ExportError::Occupied(name.to_string()));
-                }
-            }
-            Err(error) => return Err(error.into()),
-        }
-        self.sync(name)
-    }
-
-    /// Puts something that changes.
-    async fn put(&self, name: &str, bytes: Vec<u8>) -> Result<(), ExportError> {
-        self.store.put(&Path::from(name), bytes.into()).await?;
-        self.sync(name)
-    }
-
-    /// The content digest of a bout that has left for the dataset, if it is there.
-    pub async fn content(&self, run: &str, bout: u64) -> Result<Option<[u8; 32]>, ExportError> {
-        let mut rows = BoutRows::default();
-        if let Some(bytes) = self.part_with(Table::Probes, run, bout).await? {
-            rows.probes = agon_records::read_probes(bytes)?;
-            rows.probes.retain(|row| row.decision.bout == bout);
-        }
-        if let Some(bytes) = self.part_with(Table::Games, run, bout).await? {
-            rows.games = agon_records::read_games(bytes)?;
-            rows.games.retain(|row| row.bout == bout);
-        }
-        if let Some(bytes) = self.part_with(Table::Moves, run, bout).await? {
-            rows.moves = agon_records::read_moves(bytes)?;
-            rows.moves.retain(|row| row.bout == bout);
-        }
-        let found = !(rows.games.is_empty() && rows.probes.is_empty());
-        Ok(found.then(|| agon_records::content_digest(&rows)))
-    }
-
-    /// The names and bouts of the parts of a run.
-    async fn parts(&self, table: Table, run: &str) -> Result<Vec<(Path, u64, u64)>, ExportError> {
-        let folder = Path::from(format!("{}/run={run}", table.name()));
-        let listed = self.store.list_with_delimiter(Some(&folder)).await?;
-        let part = |place: Path| {
-            let name = place.filename()?.strip_prefix("part-")?.strip_suffix(".parquet")?;
-            let (first, last) = name.split_once('-')?;
-            Some((place.clone(), first.parse().ok()?, last.parse().ok()?))
-        };
-        Ok(listed.objects.into_iter().filter_map(|object| part(object.location)).collect())
-    }
-
-    /// The part that a bout must be in.
-    async fn part_with(&self, table: Table, run: &str, bout: u64) -> Result<Option<Bytes>, ExportError> {
-        let parts = self.parts(table, run).await?;
-        match parts.into_iter().find(|(_, first, last)| (*first..=*last).contains(&bout)) {
-            Some((place, ..)) => Ok(Some(self.store.get(&place).await?.bytes().await?)),
-            None => Ok(None),
-        }
-    }
-
-    /// Every exported bout of a run that `wanted` says of its first game, with what the standings know of it.
-    pub(crate) async fn bouts(
-        &self,
-        spec: &Spec,
-        run: &str,
-        wanted: impl Fn(&GameRow) -> bool,
-    ) -> Result<Vec<(u64, Summary)>, ExportError> {
-        let mut found = Vec::new();
-        for (place, first, last) in self.parts(Table::Games, run).await? {
-            let games = agon_records::read_games(self.store.get(&place).await?.bytes().await?)?;
-            let mut bouts: BTreeSet<u64> = BTreeSet::new();
-            bouts.extend(games.iter().filter(|row| wanted(row)).map(|row| row.bout));
-            if bouts.is_empty() {
-                continue;
-            }
-            let moves = Path::from(part_name(Table::Moves, run, first, last));
-            let moves = agon_records::read_moves(self.store.get(&moves).await?.bytes().await?)?;
-            let chosen = BoutRows::by_bout(games, moves, []).into_iter();
-            let chosen = chosen.filter(|(bout, _)| bouts.contains(bout));
-            found.extend(chosen.map(|(bout, rows)| (bout, Summary::new(spec, &rows))));
-        }
-        Ok(found)
-    }
-
-    /// Waits until a local file and its name are on disk.
-    fn sync(&self, name: &str) -> Result<(), ExportError> {
-        if let Some(folder) = &self.folder {
-            let file = folder.join(name);
-            std::fs::File::open(&file)?.sync_all()?;
-            for above in file.ancestors().skip(1) {
-                std::fs::File::open(above)?.sync_all()?;
-                if above == folder {
-                    break;
-                }
-            }
-        }
-        Ok(())
+impl From<object_store::Error> for ExportError {
+    fn from(error: object_store::Error) -> ExportError {
+        ExportError::Place(in_a_line(&error))
     }
 }
 
@@ -265,22 +158,64 @@ async fn next_part(hall: &Hall, id: &str, part_bouts: u64) -> Result<Option<(u64
 async fn write_part(hall: &Hall, id: &str, first: u64, last: u64) -> Result<(), ExportError> {
     let started = Instant::now();
     let bouts = hall.store.summaries(id.to_string(), first, last).await?;
-    let rows = rows_of(hall, id, &bouts).await?;
+    let played = played(hall, id, &bouts).await?;
+    hall.dataset.is_ours().await?;
     let name = |table: Table| part_name(table, id, first, last);
-    if !rows.probes.is_empty() {
-        hall.dataset.put_once(&name(Table::Probes), agon_records::write_probes(&rows.probes)?).await?;
+    let probes: Vec<_> = played.iter().flat_map(|bout| &bout.probes).collect();
+    if !probes.is_empty() {
+        hall.dataset.put_once(&name(Table::Probes), agon_records::write_probes(probes)?).await?;
     }
-    if !rows.games.is_empty() {
-        hall.dataset.put_once(&name(Table::Moves), agon_records::write_moves(&rows.moves)?).await?;
-        hall.dataset.put_once(&name(Table::Games), agon_records::write_games(&rows.games)?).await?;
+    let games: Vec<_> = played.iter().flat_map(|bout| &bout.games).collect();
+    if !games.is_empty() {
+        let moves = agon_records::write_plies(played.iter().map(|bout| &bout.moves))?;
+        hall.dataset.put_once(&name(Table::Moves), moves).await?;
+        hall.dataset.put_once(&name(Table::Games), agon_records::write_games(games)?).await?;
     }
     mark_exported(hall, id, last + 1, &bouts).await?;
     hall.metrics.part_written(started);
     Ok(())
 }
 
-fn part_name(table: Table, run: &str, first: u64, last: u64) -> String {
-    format!("{}/run={run}/part-{first:010}-{last:010}.parquet", table.name())
+/// What workers brought, by pairing and outcome.
+pub(crate) type Cells = BTreeMap<(String, u64), [u64; 3]>;
+
+/// What a tally must know of its run.
+pub(crate) struct Folding {
+    /// The first bout that rates players; those before it are a tune's.
+    pub(crate) rated_from: u64,
+    /// The bout that decided a sequential test.
+    pub(crate) decided: Option<u64>,
+}
+
+/// Adds a bout to what is remembered of those that are exported; one without a summary failed.
+pub(crate) fn fold(
+    folded: &mut Tally,
+    cells: &mut Cells,
+    how: &Folding,
+    bout: u64,
+    worker: &str,
+    summary: Option<&Summary>,
+) {
+    match summary {
+        Some(summary) => folded.add(summary, bout >= how.rated_from),
+        None => folded.add_failed(),
+    }
+    if bout < how.rated_from {
+        folded.note_score(bout, summary.and_then(Summary::half_points));
+        return;
+    }
+    if how.decided.is_none_or(|decided| bout <= decided) {
+        folded.test(summary);
+    }
+    if let Some((pairing, outcome)) = summary.and_then(Summary::cell) {
+        cells.entry((worker.to_string(), pairing)).or_default()[outcome] += 1;
+    }
+}
+
+/// The same cells as they are stored.
+pub(crate) fn stored_cells(cells: Cells) -> Vec<StoredCell> {
+    let stored = |((worker, pairing), outcomes)| StoredCell { worker, pairing, outcomes };
+    cells.into_iter().map(stored).collect()
 }
 
 /// Lets bouts leave the state for the dataset: only what is counted of them stays.
@@ -293,28 +228,12 @@ async fn mark_exported(
     let look = hall
         .with_run(id, |run| (run.folded.clone(), run.standings.deciding_bout(), run.spec.first_rated_bout()));
     let Some((mut folded, decided, rated_from)) = look else { return Ok(()) };
-    let mut cells: BTreeMap<(String, u64), [u64; 3]> = BTreeMap::new();
+    let mut cells = Cells::default();
     for row in bouts {
-        let summary = Summary::read(row);
-        match &summary {
-            Some(summary) => folded.add(summary, row.bout >= rated_from),
-            None => folded.add_failed(),
-        }
-        if row.bout < rated_from {
-            folded.note_score(row.bout, summary.as_ref().and_then(Summary::half_points));
-            continue;
-        }
-        if decided.is_none_or(|decided| row.bout <= decided) {
-            folded.test(summary.as_ref());
-        }
-        if let Some((pairing, outcome)) = summary.as_ref().and_then(Summary::cell) {
-            cells.entry((row.worker.clone(), pairing)).or_default()[outcome] += 1;
-        }
+        let how = Folding { rated_from, decided };
+        fold(&mut folded, &mut cells, &how, row.bout, &row.worker, Summary::read(row).as_ref());
     }
-    let cells = cells
-        .into_iter()
-        .map(|((worker, pairing), outcomes)| StoredCell { worker, pairing, outcomes })
-        .collect();
+    let cells = stored_cells(cells);
     hall.store.part_written(id.to_string(), exported, seal(&folded), cells).await?;
     hall.with_run(id, |run| {
         run.exported = exported;
@@ -323,25 +242,21 @@ async fn mark_exported(
     Ok(())
 }
 
-/// The rows of bouts: those that came lately are at hand, the others are read from the state.
-async fn rows_of(hall: &Hall, id: &str, bouts: &[BoutSummary]) -> Result<BoutRows, ExportError> {
-    let mut rows = BoutRows::default();
+/// What was played, bout after bout: those that came lately are at hand, the others are read from the state.
+async fn played(hall: &Hall, id: &str, bouts: &[BoutSummary]) -> Result<Vec<BoutColumns>, ExportError> {
+    let mut played = Vec::with_capacity(bouts.len());
     for row in bouts.iter().filter(|row| !row.failed) {
-        let bout = row.bout;
-        let key = BoutKey { run: id.to_string(), bout };
-        let more = match hall.recent.take(&key) {
-            Some(more) => more,
-            None => read_back(hall, id, bout).await?,
-        };
-        rows.games.extend(more.games);
-        rows.moves.extend(more.moves);
-        rows.probes.extend(more.probes);
+        let key = BoutKey { run: id.to_string(), bout: row.bout };
+        played.push(match hall.recent.take(&key) {
+            Some(bout) => bout,
+            None => read_back(hall, id, row.bout).await?,
+        });
     }
-    Ok(rows)
+    Ok(played)
 }
 
-/// The rows of a bout from its stored messages, through the same checks as when they came.
-async fn read_back(hall: &Hall, id: &str, bout: u64) -> Result<BoutRows, ExportError> {
+/// A bout from its stored messages, through the same checks as when they came.
+async fn read_back(hall: &Hall, id: &str, bout: u64) -> Result<BoutColumns, ExportError> {
     let unreadable = |reason: String| ExportError::Unreadable { bout, reason };
     let payload = hall.store.payload(id.to_string(), bout).await?;
     let message = v1::Submission::decode_length_delimited(&payload[..]);
@@ -351,31 +266,31 @@ async fn read_back(hall: &Hall, id: &str, bout: u64) -> Result<BoutRows, ExportE
     Assembler::read(lent.0, lent.1, &payload).map_err(|error| unreadable(error.to_string()))
 }
 
-/// Rows of bouts that are stored and not yet exported, so that they need not be read back. Losing them loses nothing.
+/// Bouts that are stored and not yet exported, so that they need not be read back. Losing them loses nothing.
 #[derive(Default)]
-pub(crate) struct Recent(Mutex<(BTreeMap<BoutKey, BoutRows>, usize)>);
+pub(crate) struct Recent(Mutex<(BTreeMap<BoutKey, BoutColumns>, usize)>);
 
-/// Rows that are kept at most.
+/// Plies and searches that are kept at most.
 const MOST_RECENT: usize = 400_000;
 
 impl Recent {
-    /// Keeps the rows of a bout, where there is room.
-    pub(crate) fn keep(&self, key: BoutKey, rows: BoutRows) {
+    /// Keeps a bout, where there is room.
+    pub(crate) fn keep(&self, key: BoutKey, bout: BoutColumns) {
         let mut guard = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let (bouts, count) = &mut *guard;
-        let more = rows.moves.len() + rows.probes.len();
+        let more = bout.moves.len() + bout.probes.len();
         if *count + more <= MOST_RECENT {
             *count += more;
-            bouts.insert(key, rows);
+            bouts.insert(key, bout);
         }
     }
 
-    fn take(&self, key: &BoutKey) -> Option<BoutRows> {
+    fn take(&self, key: &BoutKey) -> Option<BoutColumns> {
         let mut guard = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let (bouts, count) = &mut *guard;
-        let rows = bouts.remove(key)?;
-        *count -= rows.moves.len() + rows.probes.len();
-        Some(rows)
+        let bout = bouts.remove(key)?;
+        *count -= bout.moves.len() + bout.probes.len();
+        Some(bout)
     }
 
     /// Forgets a run whose bouts are taken away.
@@ -383,7 +298,7 @@ impl Recent {
         let mut guard = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let (bouts, count) = &mut *guard;
         bouts.retain(|key, _| key.run != run);
-        *count = bouts.values().map(|rows| rows.moves.len() + rows.probes.len()).sum();
+        *count = bouts.values().map(|bout| bout.moves.len() + bout.probes.len()).sum();
     }
 }
 
@@ -423,6 +338,7 @@ pub(crate) async fn write_run(hall: &Hall, id: &str) -> Result<(), ExportError> 
     });
     if let Some(told) = told {
         let text = serde_json::to_string_pretty(&told).expect("a run is plain data");
+        hall.dataset.is_ours().await?;
         hall.dataset.put(&format!("runs/{id}.json"), (text + "\n").into_bytes()).await?;
     }
     Ok(())

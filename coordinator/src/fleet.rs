@@ -9,7 +9,7 @@ use agon_arena::{Arena, Spec};
 use agon_doors::Caller;
 use agon_proto::v1::worker_message::Kind;
 use agon_proto::{Assembled, Assembler, Bout, Heartbeat, Hello, Lease, PROTOCOLS, Returned, WholeBout, v1};
-use agon_records::{BoutRows, check_bout, check_probe};
+use agon_records::{BoutColumns, check_bout, check_probe};
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::{ReceiverStream, UnboundedReceiverStream};
 use tokio_stream::{Stream, StreamExt as _};
@@ -268,6 +268,7 @@ async fn settle(hall: &Arc<Hall>, finished: Finished) -> v1::Acknowledgement {
                     summary: String::new(),
                     payload: Vec::new(),
                     failure: Some(reason.clone()),
+                    to_check: false,
                 };
                 if store(hall, bout).await == Stored::New {
                     count(hall, &lease, &worker, None).await;
@@ -278,7 +279,7 @@ async fn settle(hall: &Arc<Hall>, finished: Finished) -> v1::Acknowledgement {
         Assembled::Whole(whole) => {
             let spec = Arc::clone(incoming.assembler.spec());
             let started = Instant::now();
-            let verified = verify(&incoming, &spec, &whole.rows);
+            let verified = verify(&incoming, &spec, &whole.bout);
             hall.metrics.checked(started);
             if let Err(reason) = verified {
                 let reason = hall.refuse(&lease, &worker, &reason);
@@ -317,17 +318,19 @@ async fn keep(
         }
         Arrival::Store => {}
     }
-    let summary = Summary::new(spec, &whole.rows);
+    let summary = Summary::new(spec, &whole.bout);
+    let digest = whole.content_digest;
+    let to_check = hall.is_to_check(lease, worker, &digest);
     let bout = NewBout {
         run: lease.run.clone(),
         bout: lease.bout,
         worker: worker.to_string(),
-        digest: Some(whole.content_digest),
+        digest: Some(digest),
         summary: seal(&summary),
         payload,
         failure: None,
+        to_check,
     };
-    let digest = whole.content_digest;
     let conflict = || {
         warn!(run = lease.run, bout = lease.bout, worker, "another result of a bout that is stored");
         hall.note("conflict", worker, Some(&key), "another content of a bout that counts already");
@@ -335,8 +338,8 @@ async fn keep(
     };
     match store(hall, bout).await {
         Stored::New => {
-            hall.recent.keep(key, whole.rows);
-            count(hall, lease, worker, Some((&summary, digest))).await;
+            hall.recent.keep(key, whole.bout);
+            count(hall, lease, worker, Some((&summary, to_check.then_some(digest)))).await;
             acknowledge(lease, v1::Outcome::Committed, "")
         }
         Stored::Same => acknowledge(lease, v1::Outcome::Duplicate, ""),
@@ -378,7 +381,7 @@ async fn store(hall: &Hall, bout: NewBout) -> Stored {
 }
 
 /// Counts a bout that is durable, and ends a run that it decides.
-async fn count(hall: &Arc<Hall>, lease: &Lease, worker: &str, counted: Option<(&Summary, Digest)>) {
+async fn count(hall: &Arc<Hall>, lease: &Lease, worker: &str, counted: Option<(&Summary, Option<Digest>)>) {
     let decision = hall.committed(lease, worker, counted);
     hall.pursue(&lease.run);
     let Some(decision) = decision else { return };
@@ -394,9 +397,9 @@ async fn count(hall: &Arc<Hall>, lease: &Lease, worker: &str, counted: Option<(&
 }
 
 /// Plays the games of a bout again by the rules.
-fn verify(incoming: &Incoming, spec: &Spec, rows: &BoutRows) -> Result<(), String> {
+fn verify(incoming: &Incoming, spec: &Spec, told: &BoutColumns) -> Result<(), String> {
     let bout: &Bout = incoming.assembler.bout();
     let referee = incoming.referee.lock().unwrap_or_else(PoisonError::into_inner);
-    check_bout(spec, &referee, bout.request(spec).games(), rows).map_err(|fault| fault.reason)?;
-    rows.probes.iter().try_for_each(|row| check_probe(spec, &referee, &bout.players, &bout.opening, row))
+    check_bout(spec, &referee, bout.request(spec).games(), told).map_err(|fault| fault.reason)?;
+    told.probes.iter().try_for_each(|row| check_probe(spec, &referee, &bout.players, &bout.opening, row))
 }

@@ -31,11 +31,12 @@ pub(crate) use self::run::{Remembered, Run, remembered_tally};
 pub(crate) use self::submissions::Arrival;
 use crate::checks::Checks;
 use crate::conduct::Conduct;
-use crate::export::{Dataset, Recent};
+use crate::dataset::Dataset;
+use crate::export::Recent;
 use crate::leases::{BoutKey, LeaseBook, Token};
 use crate::metrics::Metrics;
 use crate::schedule::Bout;
-use crate::store::{Audit, RunState, Store};
+use crate::store::{Audit, Opinion, RunState, Store};
 
 /// What can be set.
 #[derive(Clone, Debug)]
@@ -229,10 +230,26 @@ impl Hall {
         self.changed();
     }
 
-    /// Puts a run that was read again from the store in the place of what was known of it.
-    pub(crate) fn replace_run(&self, id: &str, run: Run) {
+    /// Takes up what was said of bouts that wait for another worker's word. What is of a run that is not known is left.
+    pub(crate) fn restore_opinions(&self, opinions: Vec<Opinion>) {
         let mut guard = self.lock();
         let state = &mut *guard;
+        for Opinion { key, worker, digest } in opinions {
+            if state.runs.contains_key(&key.run) {
+                state.checks.restore(key, &worker, digest);
+            }
+        }
+        self.grant_all(state);
+    }
+
+    /// Puts a run that was read again from the store, where these bouts were taken away, in the place of what was known of
+    /// it.
+    pub(crate) fn replace_run(&self, id: &str, run: Run, taken: &[u64]) {
+        let mut guard = self.lock();
+        let state = &mut *guard;
+        for &bout in taken {
+            state.checks.forget(&BoutKey { run: id.to_string(), bout });
+        }
         let held: Vec<u64> = state.leases.of_run(id).map(|(key, _)| key.bout).collect();
         state.runs.insert(id.to_string(), run);
         if let Some(run) = state.runs.get_mut(id) {

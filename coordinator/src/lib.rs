@@ -1,23 +1,29 @@
 //! The coordinator: schedules bouts, lends them to workers, keeps what comes back, answers operators.
 //!
 //! [`schedule`], [`course`], [`leases`], [`ledger`], [`checks`] and [`conduct`] are pure; [`store`] is the durable state; [`hall`] decides what follows from
-//! what; [`fleet`] and [`operator`] are the services; [`export`] writes the dataset. Deliberately not here: searching.
+//! what; [`fleet`] and [`operator`] are the services; [`export`] writes the [`dataset`] to its [`place`], whose one [`owner`] it is. Deliberately not here: searching.
 //! Games that arrive are played again by the rules, and that is all.
 
+mod adopt;
 pub mod checks;
 pub mod conduct;
 pub mod course;
 pub mod data;
+pub mod dataset;
 pub mod export;
 pub mod fleet;
 pub mod hall;
 pub mod leases;
 pub mod ledger;
 pub mod metrics;
+pub mod naming;
 pub mod operator;
+pub mod owner;
+pub mod place;
 pub mod schedule;
 pub mod standings;
 pub mod store;
+pub mod upkeep;
 
 use std::future::Future;
 use std::path::PathBuf;
@@ -34,18 +40,27 @@ use tonic::service::Routes;
 use tonic::transport::Server;
 use tracing::{info, warn};
 
-use crate::data::{DataError, DataFolder, STATE};
-use crate::export::{Dataset, ExportError, export};
+use crate::data::{DataError, DataFolder, Purpose, STATE};
+use crate::dataset::Dataset;
+use crate::export::{ExportError, export};
 use crate::hall::{Hall, Remembered, Run, Timing};
+use crate::place::Place;
 use crate::schedule::Schedule;
 use crate::standings::Summary;
 use crate::store::{RunState, Store, StoreError, StoredRun};
 
+/// Where the state of a dataset in an object store lies, if nobody says.
+pub const STATE_FOLDER: &str = "agon-state";
+
 /// How a coordinator is set up.
 #[derive(Debug)]
 pub struct Config {
-    /// Where state and dataset lie.
-    pub data: PathBuf,
+    /// Where the dataset lies, and in a folder the state too.
+    pub data: Place,
+    /// Where the state lies, if the dataset is in an object store.
+    pub state: PathBuf,
+    /// Whether the operator says that nobody else works with state and dataset, whatever they say themselves.
+    pub take_over: bool,
     /// Heartbeats and leases.
     pub timing: Timing,
     /// How many bouts a full part of the dataset has.
@@ -61,10 +76,12 @@ pub struct Config {
 }
 
 impl Config {
-    /// The usual settings over a data folder.
-    pub fn new(data: PathBuf) -> Config {
+    /// The usual settings over a place.
+    pub fn new(data: impl Into<Place>) -> Config {
         Config {
-            data,
+            data: data.into(),
+            state: PathBuf::from(STATE_FOLDER),
+            take_over: false,
             timing: Timing::default(),
             part_bouts: 500,
             metrics: None,
@@ -129,13 +146,16 @@ async fn serve(
     listener: TcpListener,
     shutdown: Eventually<()>,
 ) -> Result<(), CoordinatorError> {
-    let folder = DataFolder::open(&config.data)?;
+    let folder = match &config.data {
+        Place::Folder(folder) => DataFolder::open(folder, Purpose::Data, config.take_over)?,
+        Place::Store(_) => DataFolder::open(&config.state, Purpose::State, config.take_over)?,
+    };
     let store = Store::open(&folder.folder.join(STATE))?;
-    let epoch = store.next_epoch().await?;
+    let (dataset, epoch) = Dataset::open(&config.data, &store, config.take_over).await?;
+    adopt::adopt(&store, &dataset, config.take_over).await?;
     let stored = store.runs().await?;
     let under_way = epoch > 1 && stored.iter().any(|run| run.state.is_open());
-    let data = folder.folder.display().to_string();
-    let dataset = Dataset::local(folder.folder.clone())?;
+    let data = config.data.to_string();
     let quarantine = store.quarantined().await?.into_iter().collect();
     let timing = config.timing.clone();
     let hall = Hall::new(store, dataset, timing, epoch, data, under_way, quarantine);
@@ -143,6 +163,7 @@ async fn serve(
     for run in stored {
         take_up(&hall, run).await?;
     }
+    hall.restore_opinions(hall.store.opinions().await?);
 
     let (health, health_service) = tonic_health::server::health_reporter();
     health.set_serving::<v1::worker_server::WorkerServer<fleet::Fleet>>().await;
@@ -160,7 +181,7 @@ async fn serve(
     let doors = Doors::new(config.tls, config.tokens.as_deref(), config.limits.clone(), watch)?;
     if let Ok(address) = listener.local_addr() {
         let asks = doors.describe();
-        info!(%address, epoch, data = %config.data.display(), asks, "the coordinator listens");
+        info!(%address, epoch, data = %config.data, asks, "the coordinator listens");
     }
     let monitored = config.metrics.map(|monitor| tokio::spawn(metrics::serve(Arc::clone(&hall), monitor)));
     hall.metrics.set_ready(true);
@@ -199,8 +220,9 @@ async fn serve(
 
 /// Takes up a run that is stored.
 async fn take_up(hall: &Arc<Hall>, stored: StoredRun) -> Result<(), CoordinatorError> {
-    let (id, state) = (stored.id.clone(), stored.state);
-    let run = match load(&hall.store, stored).await? {
+    let (id, mut state) = (stored.id.clone(), stored.state);
+    let signature = stored.signature.clone();
+    let mut run = match load(&hall.store, stored).await? {
         Ok(run) => run,
         Err(reason) => {
             warn!(run = id, reason, "a stored run is not understood by this program and is left alone");
@@ -208,6 +230,19 @@ async fn take_up(hall: &Arc<Hall>, stored: StoredRun) -> Result<(), CoordinatorE
         }
     };
     let decided = run.decided;
+    // Games of two builds that search differently cannot be compared: they are not mixed without anybody's knowing.
+    if state == RunState::Running && signature != hall.signature {
+        state = RunState::Paused;
+        run.state = state;
+        hall.store.set_state(id.clone(), state, None).await?;
+        let reason = format!(
+            "it was begun by a build that searches otherwise (signature {signature} and not {}); finish it with that \
+             build, cancel it, or resume it and have both in one run",
+            hall.signature
+        );
+        warn!(run = id, reason, "the run is paused");
+        hall.note_run("paused", &id, &reason);
+    }
     info!(run = id, bouts = run.ledger.done(), state = state.name(), "run taken up");
     hall.add_run(&id, run);
     hall.pursue(&id);

@@ -154,7 +154,7 @@ impl Default for Metrics {
         registry.register("checks_waiting", "Bouts that wait for a second worker", metrics.checks.clone());
         registry.register(
             "waiting",
-            "1 while nothing is granted because the disk is full",
+            "1 while nothing is granted because something cannot be written",
             metrics.waiting.clone(),
         );
         registry.register("runs", "Runs by their state", metrics.runs.clone());
@@ -287,7 +287,9 @@ async fn answer(hall: &Hall, mut stream: TcpStream) -> std::io::Result<()> {
         body.len()
     );
     stream.write_all(head.as_bytes()).await?;
-    stream.write_all(body.as_bytes()).await?;
+    if !request.starts_with(b"HEAD ") {
+        stream.write_all(body.as_bytes()).await?;
+    }
     stream.shutdown().await
 }
 
@@ -312,5 +314,32 @@ fn respond(hall: &Hall, request: &[u8]) -> (&'static str, &'static str, String) 
             ("404 Not Found", TEXT, "there are /metrics, /healthz and /readyz\n".to_string())
         }
         _ => ("405 Method Not Allowed", TEXT, "only GET\n".to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn alerts_and_documentation_name_metrics_that_there_are() {
+        let metrics = Metrics::default();
+        metrics.submission("conflict");
+        metrics.noted("voided");
+        let page = metrics.page(&Levels { runs: vec![("running", 1)], ..Levels::default() });
+        let names = |text: &str| -> Vec<String> {
+            let words = text.split(|letter: char| !(letter.is_ascii_lowercase() || letter == '_'));
+            words.filter(|word| word.starts_with("agon_") && word.len() > 5).map(str::to_string).collect()
+        };
+        let there = names(&page);
+        for text in [include_str!("../../docs/alerts.yml"), include_str!("../../docs/operations.md")] {
+            for name in names(text).iter().filter(|name| *name != "agon_coordinator") {
+                // A histogram is named without what its lines end with.
+                let known = there
+                    .iter()
+                    .any(|known| known == name || known.strip_prefix(name.as_str()) == Some("_bucket"));
+                assert!(known, "{name} is no metric");
+            }
+        }
     }
 }

@@ -14,6 +14,7 @@ use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Request, Response, Status};
 
 use crate::hall::{Hall, Remembered, Run, now_us};
+use crate::naming::meant;
 use crate::schedule::Schedule;
 use crate::standings::seal;
 use crate::store::{Audit, RunState, StoreError, StoredRun};
@@ -33,17 +34,13 @@ impl Operator {
         Operator { hall }
     }
 
-    /// The id that is meant: an id, a unique beginning of one, or `latest`.
+    /// The id that is meant: an id, a name, a unique beginning, or `latest`.
     fn find(&self, given: &str) -> Result<String, Status> {
         let ids = self.hall.run_ids();
         if given == "latest" {
             return ids.last().cloned().ok_or_else(|| Status::not_found("there is no run yet"));
         }
-        if let Some(id) = ids.iter().find(|id| *id == given) {
-            return Ok(id.clone());
-        }
-        let matching: Vec<&String> =
-            ids.iter().filter(|id| !given.is_empty() && id.starts_with(given)).collect();
+        let matching = meant(&ids, given);
         match matching[..] {
             [id] => Ok(id.clone()),
             [] => {
@@ -166,6 +163,7 @@ impl Operator {
             }
         }
         let answer = v1::VoidBoutsResponse { requeued: again.len() as u64, voided: voided.len() as u64 };
+        let taken = [&again[..], &voided].concat();
         hall.store
             .void(id.to_string(), request.worker.clone(), again, voided, seal(&folded))
             .await
@@ -174,7 +172,7 @@ impl Operator {
         let stored = hall.store.runs().await.map_err(|error| unavailable(&error))?;
         if let Some(stored) = stored.into_iter().find(|run| run.id == id) {
             let run = crate::load(&hall.store, stored).await.map_err(|error| unavailable(&error))?;
-            hall.replace_run(id, run.map_err(Status::internal)?);
+            hall.replace_run(id, run.map_err(Status::internal)?, &taken);
         }
         crate::export::write_run(hall, id).await.map_err(|error| unavailable(&error))?;
         let whose = if request.worker.is_empty() {

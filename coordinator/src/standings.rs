@@ -8,7 +8,7 @@ use std::num::NonZeroUsize;
 use agon_arena::Spec;
 use agon_arena::spec::{Format, Plan, Values};
 use agon_proto::v1;
-use agon_records::BoutRows;
+use agon_records::BoutColumns;
 use agon_stats::pairs::{PairScore, Pairs};
 use agon_stats::pool;
 use agon_stats::sprt::{BoutResult, Decision, Fold, Verdict};
@@ -72,27 +72,35 @@ impl Effort {
 
 impl Summary {
     /// What the standings need of a bout.
-    pub fn new(spec: &Spec, rows: &BoutRows) -> Summary {
-        let number = |name: &str| spec.players.iter().position(|player| player.name == name);
+    pub fn new(spec: &Spec, bout: &BoutColumns) -> Summary {
+        let number = |name: &String| spec.players.iter().position(|player| player.name == *name);
         let mut effort = vec![Effort::default(); spec.players.len()];
-        let decisions = rows.moves.iter().chain(rows.probes.iter().map(|probe| &probe.decision));
-        for search in decisions.filter_map(|row| row.search.as_ref()) {
-            if let Some(player) = number(&search.player) {
+        let mut spend = |player: Option<usize>, nodes, depth: u16, overshoot_us| {
+            if let Some(player) = player {
                 effort[player].add(&Effort {
                     moves: 1,
-                    nodes: search.nodes,
-                    depth: u64::from(search.depth),
-                    overshoot_us: search.overshoot_us,
-                    most_overshoot_us: search.overshoot_us,
+                    nodes,
+                    depth: u64::from(depth),
+                    overshoot_us,
+                    most_overshoot_us: overshoot_us,
                 });
             }
+        };
+        let searches = &bout.moves.searches;
+        let players: Vec<Option<usize>> = searches.names.iter().map(number).collect();
+        for (index, player) in searches.player.iter().enumerate() {
+            let player = players[usize::from(*player)];
+            spend(player, searches.nodes[index], searches.depth[index], searches.overshoot_us[index]);
+        }
+        for search in bout.probes.iter().filter_map(|probe| probe.decision.search.as_ref()) {
+            spend(number(&search.player), search.nodes, search.depth, search.overshoot_us);
         }
         let game = |row: &agon_records::GameRow| GameSummary {
-            players: row.players.iter().filter_map(|name| number(name)).collect(),
+            players: row.players.iter().filter_map(number).collect(),
             payoffs: row.payoffs.clone(),
         };
-        let forfeits = rows.games.iter().filter(|row| row.ending == agon_arena::TIME_FORFEIT).count();
-        Summary { games: rows.games.iter().map(game).collect(), effort, forfeits: forfeits as u64 }
+        let forfeits = bout.games.iter().filter(|row| row.ending == agon_arena::TIME_FORFEIT).count();
+        Summary { games: bout.games.iter().map(game).collect(), effort, forfeits: forfeits as u64 }
     }
 
     /// What was stored of a bout; none where it failed.

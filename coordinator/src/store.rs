@@ -3,9 +3,11 @@
 //! A write is answered after its transaction is on disk (`synchronous = FULL`), or with the reason why it is not. Writes
 //! that arrive while a transaction is being synced share the next one, so that a sync serves many bouts.
 
+pub mod backup;
 mod bouts;
 mod rows;
 mod runs;
+mod schema;
 mod trust;
 
 use std::path::Path;
@@ -15,10 +17,12 @@ use std::time::Duration;
 use rusqlite::{Connection, ErrorCode};
 use tokio::sync::oneshot;
 
-pub use self::rows::{Audit, BoutSummary, NewBout, RunState, Stored, StoredCell, StoredRun};
+use crate::owner::Identity;
 
-/// The version of the tables.
-const VERSION: i64 = 2;
+use self::schema::VERSION;
+
+pub use self::rows::{Audit, BoutSummary, NewBout, Opinion, RunState, Stored, StoredCell, StoredRun};
+
 /// The most writes in one transaction.
 const LARGEST_GROUP: usize = 512;
 
@@ -34,6 +38,12 @@ pub enum StoreError {
         "the state is of version {found} and this program knows {VERSION}; use the program that wrote it"
     )]
     Newer {
+        /// The version found.
+        found: i64,
+    },
+    /// The file was written by a program that was never released.
+    #[error("the state is of version {found}, which was never released; begin anew in another folder")]
+    Older {
         /// The version found.
         found: i64,
     },
@@ -83,21 +93,19 @@ pub struct Store {
 impl Store {
     /// Opens the state, or begins it.
     pub fn open(path: &Path) -> Result<Store, StoreError> {
-        let connection = Connection::open(path)?;
+        let mut connection = Connection::open(path)?;
         connection.busy_timeout(Duration::from_secs(5))?;
         connection.pragma_update(None, "journal_mode", "wal")?;
         connection.pragma_update(None, "synchronous", "full")?;
-        let version: i64 = connection.query_row("PRAGMA user_version", [], |row| row.get(0))?;
-        if version > VERSION {
-            return Err(StoreError::Newer { found: version });
+        let found = schema::version(&connection)?;
+        if found > VERSION {
+            return Err(StoreError::Newer { found });
         }
         let check: String = connection.query_row("PRAGMA integrity_check(1)", [], |row| row.get(0))?;
         if check != "ok" {
             return Err(StoreError::Damaged(check));
         }
-        if version == 0 {
-            connection.execute_batch(TABLES)?;
-        }
+        schema::migrate(&mut connection, path)?;
         let (jobs, inbox) = mpsc::channel();
         std::thread::Builder::new()
             .name("store".to_string())
@@ -141,84 +149,45 @@ impl Store {
         let _ = self.jobs.send(job);
     }
 
-    /// Raises the epoch and returns it: the number of times that this state has been opened to be worked with.
-    pub async fn next_epoch(&self) -> Result<u64, StoreError> {
-        let epoch = self.write(|connection| {
-            connection.execute("UPDATE meta SET epoch = epoch + 1", [])?;
+    /// Raises the epoch beyond `above` and returns it: how often this state has been opened to be worked with, or more.
+    pub async fn next_epoch(&self, above: u64) -> Result<u64, StoreError> {
+        let epoch = self.write(move |connection| {
+            connection.execute("UPDATE meta SET epoch = max(epoch, ?1) + 1", [number(above)])?;
             connection.query_row("SELECT epoch FROM meta", [], |row| row.get::<_, i64>(0))
         });
         epoch.await.map(|epoch| epoch as u64)
     }
+
+    /// What this state says of itself to a dataset far away.
+    pub async fn identity(&self) -> Result<Identity, StoreError> {
+        self.write(|connection| {
+            connection.query_row(
+                "SELECT id, epoch, (SELECT max(exported) > 0 FROM runs) FROM meta",
+                [],
+                |row| {
+                    Ok(Identity {
+                        id: row.get(0)?,
+                        epoch: row.get::<_, i64>(1)? as u64,
+                        has_exported: row.get::<_, Option<bool>>(2)?.unwrap_or(false),
+                    })
+                },
+            )
+        })
+        .await
+    }
+}
+
+/// An epoch beyond any that a state which is lost by now can have had, so that leases of its time do not look like those of
+/// the next: the seconds since 1970. No state is opened once a second.
+pub(crate) fn late_epoch() -> u64 {
+    let since = std::time::SystemTime::now().duration_since(std::time::SystemTime::UNIX_EPOCH);
+    since.map_or(0, |since| since.as_secs())
 }
 
 /// A number as SQLite keeps it. What is too large for it is larger than any that is kept.
 fn number(value: u64) -> i64 {
     i64::try_from(value).unwrap_or(i64::MAX)
 }
-
-const TABLES: &str = "
-BEGIN;
-CREATE TABLE meta (epoch INTEGER NOT NULL);
-INSERT INTO meta VALUES (0);
-CREATE TABLE runs (
-    number INTEGER PRIMARY KEY,
-    id TEXT NOT NULL UNIQUE,
-    text TEXT NOT NULL,
-    files TEXT NOT NULL,
-    state TEXT NOT NULL,
-    submitted_us INTEGER NOT NULL,
-    signature TEXT NOT NULL,
-    decided INTEGER,
-    priority INTEGER NOT NULL,
-    exported INTEGER NOT NULL,
-    folded TEXT NOT NULL
-);
-CREATE TABLE bouts (
-    run TEXT NOT NULL,
-    bout INTEGER NOT NULL,
-    worker TEXT NOT NULL,
-    digest BLOB,
-    summary TEXT NOT NULL,
-    payload BLOB NOT NULL,
-    failure TEXT,
-    UNIQUE (run, bout)
-);
-CREATE TABLE parts (
-    run TEXT NOT NULL,
-    first INTEGER NOT NULL,
-    last INTEGER NOT NULL,
-    UNIQUE (run)
-);
-CREATE TABLE cells (
-    run TEXT NOT NULL,
-    worker TEXT NOT NULL,
-    pairing INTEGER NOT NULL,
-    won INTEGER NOT NULL,
-    lost INTEGER NOT NULL,
-    drawn INTEGER NOT NULL,
-    UNIQUE (run, worker, pairing)
-);
-CREATE TABLE voids (
-    run TEXT NOT NULL,
-    bout INTEGER NOT NULL,
-    UNIQUE (run, bout)
-);
-CREATE TABLE quarantine (
-    worker TEXT NOT NULL UNIQUE,
-    reason TEXT NOT NULL
-);
-CREATE TABLE audit (
-    number INTEGER PRIMARY KEY,
-    at_us INTEGER NOT NULL,
-    kind TEXT NOT NULL,
-    worker TEXT NOT NULL,
-    run TEXT NOT NULL,
-    bout INTEGER,
-    text TEXT NOT NULL
-);
-PRAGMA user_version = 2;
-COMMIT;
-";
 
 /// Does jobs in groups, each group in one transaction, until nobody can send any more.
 fn write_groups(mut connection: Connection, inbox: &mpsc::Receiver<Job>) {
@@ -251,6 +220,7 @@ fn write_groups(mut connection: Connection, inbox: &mpsc::Receiver<Job>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::leases::BoutKey;
 
     fn bout(number: u64, digest: u8) -> NewBout {
         NewBout {
@@ -261,6 +231,7 @@ mod tests {
             summary: "{}".to_string(),
             payload: vec![1, 2, 3],
             failure: None,
+            to_check: false,
         }
     }
 
@@ -280,7 +251,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("state");
         let store = Store::open(&path).unwrap();
-        assert_eq!(store.next_epoch().await, Ok(1));
+        assert_eq!(store.next_epoch(0).await, Ok(1));
         assert_eq!(store.put_bout(bout(3, 1)).await, Ok(Stored::NotWanted));
         store.add_run(run()).await.unwrap();
         assert_eq!(store.put_bout(bout(3, 1)).await, Ok(Stored::New));
@@ -297,7 +268,7 @@ mod tests {
         store.part_written("r".to_string(), 3, "{2}".to_string(), vec![cell(2)]).await.unwrap();
         drop(store);
         let again = Store::open(&path).unwrap();
-        assert_eq!(again.next_epoch().await, Ok(2));
+        assert_eq!(again.next_epoch(0).await, Ok(2));
         let kept = again.summaries("r".to_string(), 0, u64::MAX).await.unwrap();
         assert_eq!(kept.iter().map(|bout| bout.bout).collect::<Vec<_>>(), [3], "what is exported is gone");
         assert_eq!(again.open_part("r".to_string()).await, Ok(None));
@@ -306,6 +277,31 @@ mod tests {
         assert_eq!(again.put_bout(bout(1, 2)).await, Ok(Stored::Exported));
         let sum = StoredCell { worker: "w".to_string(), pairing: 0, outcomes: [3, 0, 2] };
         assert_eq!(again.cells("r".to_string()).await, Ok(vec![sum]));
+    }
+
+    /// A bout and that it waits for another worker's word are stored together or not at all.
+    #[tokio::test]
+    async fn opinions_survive() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("state");
+        let store = Store::open(&path).unwrap();
+        store.add_run(run()).await.unwrap();
+        let waits = |number| NewBout { to_check: true, ..bout(number, 1) };
+        for number in [4, 2, 7] {
+            assert_eq!(store.put_bout(waits(number)).await, Ok(Stored::New));
+        }
+        // What was there before is not asked for again.
+        assert_eq!(store.put_bout(waits(4)).await, Ok(Stored::Same));
+        assert_eq!(store.put_bout(bout(5, 1)).await, Ok(Stored::New));
+        let place = |bout| BoutKey { run: "r".to_string(), bout };
+        store.note_opinion(Opinion { key: place(4), worker: "v".to_string(), digest: [2; 32] });
+        store.forget_opinions(&place(2));
+        store.void("r".to_string(), String::new(), vec![7], Vec::new(), String::new()).await.unwrap();
+        drop(store);
+        let again = Store::open(&path).unwrap();
+        let said = again.opinions().await.unwrap();
+        let said: Vec<_> = said.iter().map(|it| (it.key.bout, it.worker.as_str(), it.digest[0])).collect();
+        assert_eq!(said, [(4, "w", 1), (4, "v", 2)]);
     }
 
     #[tokio::test]

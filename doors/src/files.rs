@@ -6,9 +6,21 @@ use std::path::{Path, PathBuf};
 
 use crate::DoorError;
 
-/// Writes a file that its owner alone may read, whole or not at all: whoever reads it meanwhile sees the one before.
+/// Writes a file that its owner alone may read, whole or not at all: whoever reads it meanwhile sees the one before. Where
+/// the one before was for its group too, and for nobody else, so is this: it may be mounted for a container.
 pub fn write_secret(path: &Path, text: &str) -> io::Result<()> {
-    write_whole(path, text, 0o600)
+    write_whole(path, text, if is_for_group(path) { 0o640 } else { 0o600 })
+}
+
+#[cfg(unix)]
+fn is_for_group(path: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt as _;
+    fs::metadata(path).is_ok_and(|there| there.permissions().mode() & 0o044 == 0o040)
+}
+
+#[cfg(not(unix))]
+fn is_for_group(_path: &Path) -> bool {
+    false
 }
 
 /// Writes a file with this mode, whole or not at all.
@@ -113,5 +125,9 @@ mod tests {
         assert_eq!(fs::read_to_string(&path).unwrap(), "closed");
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "nothing lies about");
+        // What a group may read, and nobody else, it may go on reading.
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
+        write_secret(&path, "for a container").unwrap();
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o640);
     }
 }

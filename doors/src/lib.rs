@@ -1,7 +1,7 @@
 //! The doors: who is let in, and how one comes in.
 //!
-//! On the coordinator's side [`Doors`] takes connections ([`door`]), over TLS where it has a certificate ([`tls`]), asks every
-//! call for its token ([`tokens`], [`guard`]) and holds everybody to [`Limits`]. On the other side a [`Dialer`] brings
+//! On the coordinator's side [`Doors`] takes connections, over TLS where it has a certificate ([`tls`]), asks every
+//! call for its token ([`tokens`]) and holds everybody to [`Limits`]. On the other side a [`Dialer`] brings
 //! what the coordinator asks for. [`authority`] makes the certificates of a private cluster. Every file of them is read again
 //! when it changes. Deliberately not here: what a call does, and whose bout is whose.
 

@@ -77,7 +77,8 @@ impl TokenFile {
 
     /// Reads a file.
     pub fn read(path: &Path) -> Result<TokenFile, DoorError> {
-        let text = read(path, "the tokens file")?;
+        let remedy = |error: DoorError| DoorError(format!("{error}; `agon token create` makes it"));
+        let text = read(path, "the tokens file").map_err(remedy)?;
         TokenFile::parse(&text).map_err(|reason| {
             DoorError(format!("the tokens file {} makes no sense: {reason}", path.display()))
         })

@@ -438,6 +438,12 @@ impl Notation for ConnectFour {
         out.push(char::from(b'1' + column));
     }
 
+    fn parse_move(&self, text: &str) -> Option<Column> {
+        let &[digit] = text.as_bytes() else { return None };
+        let column = digit.checked_sub(b'1').filter(|&column| column < self.width)?;
+        (self.outcome == Outcome::Going && self.has_room(column)).then_some(Column(column))
+    }
+
     fn board(&self) -> String {
         let line = |cell: &dyn Fn(usize) -> char| {
             (0..usize::from(self.width)).flat_map(|column| [' ', cell(column)]).collect::<String>()

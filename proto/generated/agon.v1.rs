@@ -226,12 +226,14 @@ pub mod submission {
     pub enum Kind {
         #[prost(message, tag = "2")]
         Head(super::BoutHead),
-        #[prost(message, tag = "3")]
-        Moves(super::MoveBatch),
+        /// A MoveBatch, encoded: it is hashed and kept as it comes.
+        #[prost(bytes, tag = "3")]
+        Moves(::prost::bytes::Bytes),
         #[prost(message, tag = "4")]
         GameEnd(super::GameEnd),
-        #[prost(message, tag = "5")]
-        Probes(super::ProbeBatch),
+        /// A MoveBatch, encoded, whose plies are the searches of one position of a probe, a player each. Its game is 0.
+        #[prost(bytes, tag = "5")]
+        Probes(::prost::bytes::Bytes),
         #[prost(message, tag = "6")]
         End(super::BoutEnd),
         #[prost(message, tag = "7")]
@@ -245,78 +247,75 @@ pub struct BoutHead {
     #[prost(string, tag = "2")]
     pub build: ::prost::alloc::string::String,
 }
-/// Plies of one game, in their order.
+/// Plies of one game in their order, column by column. A column has as many entries as it is of, or none where all of them
+/// are 0; it is packed, and there once.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct MoveBatch {
     #[prost(uint32, tag = "1")]
     pub game: u32,
-    #[prost(message, repeated, tag = "2")]
-    pub moves: ::prost::alloc::vec::Vec<Move>,
-}
-#[derive(Clone, PartialEq, ::prost::Message)]
-pub struct Move {
     /// Plus one; 0 for chance.
-    #[prost(uint32, tag = "1")]
-    pub seat: u32,
-    #[prost(string, tag = "2")]
+    #[prost(uint32, repeated, tag = "3")]
+    pub seat: ::prost::alloc::vec::Vec<u32>,
+    /// The moves in words, a line each.
+    #[prost(string, tag = "4")]
     pub text: ::prost::alloc::string::String,
-    #[prost(uint32, tag = "3")]
-    pub legal: u32,
-    /// Absent for chance and in the opening.
-    #[prost(message, optional, tag = "4")]
-    pub search: ::core::option::Option<Search>,
-}
-#[derive(Clone, PartialEq, ::prost::Message)]
-pub struct Search {
+    #[prost(uint32, repeated, tag = "5")]
+    pub legal: ::prost::alloc::vec::Vec<u32>,
+    /// Whether there was a search: none for chance and in the opening.
+    #[prost(bool, repeated, tag = "6")]
+    pub searched: ::prost::alloc::vec::Vec<bool>,
     /// The number of the player in the spec.
-    #[prost(uint32, tag = "1")]
-    pub player: u32,
-    #[prost(uint32, tag = "2")]
-    pub depth: u32,
-    #[prost(uint32, tag = "3")]
-    pub selective_depth: u32,
-    #[prost(uint64, tag = "4")]
-    pub nodes: u64,
-    #[prost(uint64, tag = "5")]
-    pub leaves: u64,
-    #[prost(uint64, tag = "6")]
-    pub quiescence_nodes: u64,
-    #[prost(uint64, tag = "7")]
-    pub cutoffs: u64,
-    #[prost(uint64, tag = "8")]
-    pub first_move_cutoffs: u64,
-    #[prost(uint64, tag = "9")]
-    pub table_probes: u64,
-    #[prost(uint64, tag = "10")]
-    pub table_hits: u64,
-    #[prost(uint64, tag = "11")]
-    pub table_stores: u64,
-    #[prost(uint64, tag = "12")]
-    pub researches: u64,
-    #[prost(uint64, tag = "13")]
-    pub simulations: u64,
-    #[prost(uint64, tag = "14")]
-    pub tree_nodes: u64,
-    #[prost(uint64, tag = "15")]
-    pub playout_plies: u64,
-    /// Of each completed depth alone.
+    #[prost(uint32, repeated, tag = "7")]
+    pub player: ::prost::alloc::vec::Vec<u32>,
+    #[prost(uint32, repeated, tag = "8")]
+    pub depth: ::prost::alloc::vec::Vec<u32>,
+    #[prost(uint32, repeated, tag = "9")]
+    pub selective_depth: ::prost::alloc::vec::Vec<u32>,
+    #[prost(uint64, repeated, tag = "10")]
+    pub nodes: ::prost::alloc::vec::Vec<u64>,
+    #[prost(uint64, repeated, tag = "11")]
+    pub leaves: ::prost::alloc::vec::Vec<u64>,
+    #[prost(uint64, repeated, tag = "12")]
+    pub quiescence_nodes: ::prost::alloc::vec::Vec<u64>,
+    #[prost(uint64, repeated, tag = "13")]
+    pub cutoffs: ::prost::alloc::vec::Vec<u64>,
+    #[prost(uint64, repeated, tag = "14")]
+    pub first_move_cutoffs: ::prost::alloc::vec::Vec<u64>,
+    #[prost(uint64, repeated, tag = "15")]
+    pub table_probes: ::prost::alloc::vec::Vec<u64>,
     #[prost(uint64, repeated, tag = "16")]
-    pub depth_nodes: ::prost::alloc::vec::Vec<u64>,
+    pub table_hits: ::prost::alloc::vec::Vec<u64>,
     #[prost(uint64, repeated, tag = "17")]
+    pub table_stores: ::prost::alloc::vec::Vec<u64>,
+    #[prost(uint64, repeated, tag = "18")]
+    pub researches: ::prost::alloc::vec::Vec<u64>,
+    #[prost(uint64, repeated, tag = "19")]
+    pub simulations: ::prost::alloc::vec::Vec<u64>,
+    #[prost(uint64, repeated, tag = "20")]
+    pub tree_nodes: ::prost::alloc::vec::Vec<u64>,
+    #[prost(uint64, repeated, tag = "21")]
+    pub playout_plies: ::prost::alloc::vec::Vec<u64>,
+    /// How many depths it completed.
+    #[prost(uint32, repeated, tag = "22")]
+    pub depths: ::prost::alloc::vec::Vec<u32>,
+    /// Of each completed depth alone, search after search.
+    #[prost(uint64, repeated, tag = "23")]
+    pub depth_nodes: ::prost::alloc::vec::Vec<u64>,
+    #[prost(uint64, repeated, tag = "24")]
     pub depth_time_us: ::prost::alloc::vec::Vec<u64>,
-    #[prost(double, tag = "18")]
-    pub score: f64,
-    /// Moves separated by spaces.
-    #[prost(string, tag = "19")]
+    #[prost(double, repeated, tag = "25")]
+    pub score: ::prost::alloc::vec::Vec<f64>,
+    /// A line each: moves separated by spaces.
+    #[prost(string, tag = "26")]
     pub pv: ::prost::alloc::string::String,
-    #[prost(uint64, tag = "20")]
-    pub time_us: u64,
-    #[prost(uint64, tag = "21")]
-    pub overshoot_us: u64,
-    #[prost(enumeration = "LimitKind", tag = "22")]
-    pub limit_kind: i32,
-    #[prost(uint64, tag = "23")]
-    pub limit_value: u64,
+    #[prost(uint64, repeated, tag = "27")]
+    pub time_us: ::prost::alloc::vec::Vec<u64>,
+    #[prost(uint64, repeated, tag = "28")]
+    pub overshoot_us: ::prost::alloc::vec::Vec<u64>,
+    #[prost(enumeration = "LimitKind", repeated, tag = "29")]
+    pub limit_kind: ::prost::alloc::vec::Vec<i32>,
+    #[prost(uint64, repeated, tag = "30")]
+    pub limit_value: ::prost::alloc::vec::Vec<u64>,
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct GameEnd {
@@ -337,17 +336,11 @@ pub struct GameEnd {
     #[prost(double, tag = "7")]
     pub speed_factor: f64,
 }
-/// Searches of one position of a probe, a player each.
-#[derive(Clone, PartialEq, ::prost::Message)]
-pub struct ProbeBatch {
-    #[prost(message, repeated, tag = "1")]
-    pub searches: ::prost::alloc::vec::Vec<Move>,
-}
 /// All of the bout has been sent.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct BoutEnd {
     /// BLAKE3 of what makes two datasets equal, and of all messages of the bout before this one, each encoded in the order
-    /// of its fields after its length as a varint.
+    /// of its fields (plies as they came) after its length as a varint.
     #[prost(bytes = "vec", tag = "1")]
     pub content_digest: ::prost::alloc::vec::Vec<u8>,
     #[prost(bytes = "vec", tag = "2")]

@@ -1,4 +1,4 @@
-//! The receiving end of a submission: messages of one bout, checked one by one, become its rows.
+//! The receiving end of a submission: messages of one bout, checked one by one, become its columns.
 //!
 //! A machine with few states: the head, then each game's plies and its end in turn (or the searches of a probe), then
 //! the end of the bout with its digests. Whatever comes in another order, for another lease or beyond a limit is refused,
@@ -10,18 +10,19 @@ use agon_arena::Spec;
 use agon_arena::roster::rotations;
 use agon_arena::spec::Plan;
 use agon_records::rows::opening_text;
-use agon_records::{BoutRows, GameRow, MoveRow, ProbeRow, content_digest};
+use agon_records::{BoutColumns, GameRow, MoveRow, Plies, ProbeRow};
 use prost::Message;
+use prost::bytes::Bytes;
 
 use crate::bout::Bout;
 use crate::check;
 use crate::error::WireError;
 use crate::lease::Lease;
 use crate::limits::{
-    MAX_BATCH_MOVES, MAX_BOUT_BYTES, MAX_BUILD, MAX_ENDING, MAX_PAYOFF, MAX_PLIES, MAX_REASON,
-    MAX_SUBMISSION_BYTES, MAX_TIME_US, MAX_WORKER_NAME,
+    MAX_BOUT_BYTES, MAX_BUILD, MAX_ENDING, MAX_PAYOFF, MAX_REASON, MAX_SUBMISSION_BYTES, MAX_TIME_US,
+    MAX_WORKER_NAME,
 };
-use crate::rows;
+use crate::plies;
 use crate::v1;
 use crate::v1::submission::Kind;
 
@@ -40,8 +41,8 @@ pub enum Assembled {
 /// A bout that arrived as a whole.
 #[derive(Clone, PartialEq, Debug)]
 pub struct WholeBout {
-    /// Its rows.
-    pub rows: BoutRows,
+    /// What it holds.
+    pub bout: BoutColumns,
     /// Of what makes two datasets equal.
     pub content_digest: [u8; 32],
     /// Of the messages.
@@ -55,7 +56,7 @@ pub struct Assembler {
     /// The players by seat of each game; of a probe there is none.
     seatings: Vec<Vec<usize>>,
     state: State,
-    rows: BoutRows,
+    columns: BoutColumns,
     /// Plies of the game that is under way.
     plies: usize,
     worker: String,
@@ -86,7 +87,7 @@ impl Assembler {
             bout,
             seatings,
             state: State::Head,
-            rows: BoutRows::default(),
+            columns: BoutColumns::default(),
             plies: 0,
             worker: String::new(),
             build: String::new(),
@@ -109,14 +110,14 @@ impl Assembler {
         (&self.worker, &self.build)
     }
 
-    /// The rows of a bout from its [encoded](Assembler::into_encoded) messages, through the same checks as when they came.
-    pub fn read(spec: Arc<Spec>, bout: Bout, mut encoded: &[u8]) -> Result<BoutRows, WireError> {
+    /// A bout from its [encoded](Assembler::into_encoded) messages, through the same checks as when they came.
+    pub fn read(spec: Arc<Spec>, bout: Bout, mut encoded: &[u8]) -> Result<BoutColumns, WireError> {
         let mut assembler = Assembler::new(spec, bout)?;
         while !encoded.is_empty() {
             let message = v1::Submission::decode_length_delimited(&mut encoded);
             let message = message.map_err(|_| WireError::Digest { what: "messages" })?;
             if let Some(Assembled::Whole(whole)) = assembler.accept(message)? {
-                return Ok(whole.rows);
+                return Ok(whole.bout);
             }
         }
         let (found, expected) = ("nothing more".to_string(), assembler.expected());
@@ -140,7 +141,7 @@ impl Assembler {
 
     /// The digests of what came so far, for the end of the bout.
     pub(crate) fn digests(&self) -> ([u8; 32], [u8; 32]) {
-        (content_digest(&self.rows), *blake3::hash(&self.encoded).as_bytes())
+        (self.columns.content_digest(), *blake3::hash(&self.encoded).as_bytes())
     }
 
     fn step(&mut self, state: State, submission: v1::Submission) -> Result<Option<Assembled>, WireError> {
@@ -162,9 +163,9 @@ impl Assembler {
                 Ok(None)
             }
             (State::Head, kind) => Err(self.out_of_order(&kind, "the head")),
-            (State::Play, Kind::Moves(batch)) => self.moves(batch).map(|()| None),
+            (State::Play, Kind::Moves(batch)) => self.moves(&batch).map(|()| None),
             (State::Play, Kind::GameEnd(end)) => self.game_end(end).map(|()| None),
-            (State::Play, Kind::Probes(batch)) => self.probes(batch).map(|()| None),
+            (State::Play, Kind::Probes(batch)) => self.probes(&batch).map(|()| None),
             (State::Play, Kind::End(end)) => self.end(&end).map(Some),
             (State::Play, kind @ Kind::Head(_)) => Err(self.out_of_order(&kind, &self.expected())),
         }
@@ -186,21 +187,17 @@ impl Assembler {
         Ok(())
     }
 
-    fn moves(&mut self, batch: v1::MoveBatch) -> Result<(), WireError> {
-        let game = self.current_game("plies", batch.game)?;
-        check::count("moves", batch.moves.len(), 1..=MAX_BATCH_MOVES)?;
-        check::count("plies", self.plies + batch.moves.len(), 1..=MAX_PLIES)?;
-        for mv in batch.moves {
-            let ply = u16::try_from(self.plies).expect("a game has at most 65536 plies");
-            let row = rows::from_wire(mv, (self.bout.lease.bout, game, ply), &self.spec.players)?;
-            self.rows.moves.push(row);
-            self.plies += 1;
-        }
+    fn moves(&mut self, batch: &[u8]) -> Result<(), WireError> {
+        let mut moves = std::mem::take(&mut self.columns.moves);
+        let place = |game| Ok((self.bout.lease.bout, self.current_game("plies", game)?, self.plies));
+        let games = self.seatings.len();
+        self.plies += plies::from_wire(batch, place, games, &self.spec.players, &mut moves)?;
+        self.columns.moves = moves;
         Ok(())
     }
 
     fn game_end(&mut self, end: v1::GameEnd) -> Result<(), WireError> {
-        let game = self.current_game("the end", end.game)?;
+        let game = self.current_game("the end", end.game.into())?;
         let seats = &self.seatings[usize::from(game)];
         check::count("payoffs", end.payoffs.len(), seats.len()..=seats.len())?;
         for &payoff in &end.payoffs {
@@ -224,26 +221,27 @@ impl Assembler {
             speed_factor: check::not_negative("speed_factor", end.speed_factor)?,
             settings: self.spec.settings(&self.bout.values, seats),
         };
-        self.rows.games.push(row);
+        self.columns.games.push(row);
         self.plies = 0;
         Ok(())
     }
 
-    fn probes(&mut self, batch: v1::ProbeBatch) -> Result<(), WireError> {
+    fn probes(&mut self, batch: &Bytes) -> Result<(), WireError> {
         if !matches!(self.spec.plan, Plan::Probe(_)) {
-            return Err(self.out_of_order(&Kind::Probes(batch), &self.expected()));
+            return Err(self.out_of_order(&Kind::Probes(batch.clone()), &self.expected()));
         }
-        let left = self.bout.players.len() - self.rows.probes.len();
-        check::count("searches", batch.searches.len(), 1..=left)?;
+        let mut searches = Plies::default();
+        let place = |_| Ok((self.bout.lease.bout, 0, 0));
+        plies::from_wire(batch, place, 1, &self.spec.players, &mut searches)?;
+        let left = self.bout.players.len() - self.columns.probes.len();
+        check::count("searches", searches.len(), 1..=left)?;
         let ply = self.bout.opening.moves.split_ascii_whitespace().count();
         let ply = check::number("ply", ply as u64, 0..=u16::MAX)?;
-        for mv in batch.searches {
-            let index = self.rows.probes.len();
-            let place = (self.bout.lease.bout, index as u16, ply);
-            let decision = rows::from_wire(mv, place, &self.spec.players)?;
-            let expected = self.bout.players[index];
-            self.check_searcher(&decision, expected)?;
-            self.rows.probes.push(ProbeRow {
+        for decision in searches.rows() {
+            let index = self.columns.probes.len();
+            let decision = MoveRow { game: index as u16, ply, ..decision };
+            self.check_searcher(&decision, self.bout.players[index])?;
+            self.columns.probes.push(ProbeRow {
                 position: self.bout.opening.position.clone().unwrap_or_default(),
                 moves: self.bout.opening.moves.clone(),
                 decision,
@@ -267,9 +265,9 @@ impl Assembler {
     fn end(&mut self, end: &v1::BoutEnd) -> Result<Assembled, WireError> {
         let whole = match self.spec.plan {
             Plan::Tournament(_) | Plan::Tune(_) => {
-                self.rows.games.len() == self.seatings.len() && self.plies == 0
+                self.columns.games.len() == self.seatings.len() && self.plies == 0
             }
-            Plan::Probe(_) => self.rows.probes.len() == self.bout.players.len(),
+            Plan::Probe(_) => self.columns.probes.len() == self.bout.players.len(),
         };
         if !whole {
             return Err(self.out_of_order(&Kind::End(end.clone()), &self.expected()));
@@ -281,17 +279,17 @@ impl Assembler {
         if end.content_digest != content_digest {
             return Err(WireError::Digest { what: "content" });
         }
-        let rows = std::mem::take(&mut self.rows);
+        let bout = std::mem::take(&mut self.columns);
         let (lease, kind) = (Some((&self.bout.lease).into()), Some(Kind::End(end.clone())));
         let last = v1::Submission { lease, kind };
         last.encode_length_delimited(&mut self.encoded).expect("a vector grows as needed");
-        Ok(Assembled::Whole(Box::new(WholeBout { rows, content_digest, bytes_digest })))
+        Ok(Assembled::Whole(Box::new(WholeBout { bout, content_digest, bytes_digest })))
     }
 
     /// The number of the game under way, which must be the one that a message is about.
-    fn current_game(&self, what: &str, game: u32) -> Result<u16, WireError> {
-        let current = self.rows.games.len();
-        if current < self.seatings.len() && game as usize == current {
+    fn current_game(&self, what: &str, game: u64) -> Result<u16, WireError> {
+        let current = self.columns.games.len();
+        if current < self.seatings.len() && game == current as u64 {
             return Ok(u16::try_from(current).expect("a bout has as many games as seats"));
         }
         let found = format!("{what} of game {game}");
@@ -301,11 +299,11 @@ impl Assembler {
     /// What may come, in words.
     fn expected(&self) -> String {
         match self.spec.plan {
-            Plan::Tournament(_) | Plan::Tune(_) if self.rows.games.len() < self.seatings.len() => {
-                format!("plies or the end of game {}", self.rows.games.len())
+            Plan::Tournament(_) | Plan::Tune(_) if self.columns.games.len() < self.seatings.len() => {
+                format!("plies or the end of game {}", self.columns.games.len())
             }
-            Plan::Probe(_) if self.rows.probes.len() < self.bout.players.len() => {
-                let player = self.bout.players[self.rows.probes.len()];
+            Plan::Probe(_) if self.columns.probes.len() < self.bout.players.len() => {
+                let player = self.bout.players[self.columns.probes.len()];
                 format!("the search of `{}`", self.spec.players[player].name)
             }
             _ => "the end of the bout".to_string(),

@@ -11,19 +11,34 @@ pub(crate) fn required<T>(field: &'static str, value: Option<T>) -> Result<T, Wi
 
 /// A text that is not too long. It may be empty and have several lines.
 pub(crate) fn text(field: &'static str, text: String, most: usize) -> Result<String, WireError> {
-    if text.len() > most {
-        return Err(WireError::TooLong { field, found: text.len(), most });
-    }
+    length(field, text.len(), most)?;
     Ok(text)
+}
+
+/// The bytes of a text.
+pub(crate) fn length(field: &'static str, found: usize, most: usize) -> Result<(), WireError> {
+    if found > most { Err(WireError::TooLong { field, found, most }) } else { Ok(()) }
 }
 
 /// A text of one line without control characters. It may be empty.
 pub(crate) fn line(field: &'static str, line: String, most: usize) -> Result<String, WireError> {
     let line = text(field, line, most)?;
-    if line.chars().any(char::is_control) {
+    if line.contains('\n') {
         return Err(WireError::ControlCharacter { field });
     }
+    lines(field, &line)?;
     Ok(line)
+}
+
+/// A text of any number of lines without other control characters.
+pub(crate) fn lines(field: &'static str, lines: &str) -> Result<(), WireError> {
+    // Most texts are ASCII, which is looked through many bytes at once.
+    let prints = if lines.is_ascii() {
+        lines.bytes().all(|byte| !byte.is_ascii_control() || byte == b'\n')
+    } else {
+        lines.chars().all(|c| !c.is_control() || c == '\n')
+    };
+    if prints { Ok(()) } else { Err(WireError::ControlCharacter { field }) }
 }
 
 /// A line that is not empty.

@@ -52,6 +52,14 @@ pub enum WireError {
         /// The number.
         found: String,
     },
+    /// A message within a message does not decode.
+    #[error("`{field}` cannot be decoded: {reason}")]
+    Garbled {
+        /// The field.
+        field: &'static str,
+        /// Why.
+        reason: &'static str,
+    },
     /// A text has characters that do not print.
     #[error("`{field}` has a control character; leave it out")]
     ControlCharacter {

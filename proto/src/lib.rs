@@ -10,7 +10,8 @@ mod check;
 pub mod error;
 pub mod lease;
 pub mod limits;
-mod rows;
+mod packed;
+mod plies;
 pub mod session;
 pub mod write;
 
@@ -31,4 +32,4 @@ pub mod v1 {
 pub const DESCRIPTORS: &[u8] = include_bytes!("../generated/agon.v1.descriptors");
 
 /// The versions of the protocol that this build speaks.
-pub const PROTOCOLS: std::ops::RangeInclusive<u32> = 1..=1;
+pub const PROTOCOLS: std::ops::RangeInclusive<u32> = 2..=2;

@@ -6,13 +6,15 @@
 use std::sync::Arc;
 
 use agon_arena::Spec;
-use agon_records::{GameRow, MoveRow, ProbeRow};
+use agon_records::{GameRow, MoveRow, Plies, ProbeRow};
+use prost::Message;
+use prost::bytes::Bytes;
 
 use crate::assemble::Assembler;
 use crate::bout::Bout;
 use crate::error::WireError;
 use crate::lease::Lease;
-use crate::rows;
+use crate::plies;
 use crate::session::shortened;
 use crate::v1;
 use crate::v1::submission::Kind;
@@ -35,8 +37,8 @@ impl BoutWriter {
 
     /// Plies of the game under way, in their order; at most [`crate::limits::MAX_BATCH_MOVES`].
     pub fn moves(&mut self, game: u16, moves: &[MoveRow]) -> Result<v1::Submission, WireError> {
-        let moves = self.plies(moves)?;
-        self.write(Kind::Moves(v1::MoveBatch { game: u32::from(game), moves }))
+        let batch = self.batch(game, moves)?;
+        self.write(Kind::Moves(batch))
     }
 
     /// The end of the game under way. What the spec and the grant say of it is not sent.
@@ -57,8 +59,8 @@ impl BoutWriter {
         &mut self,
         probes: impl IntoIterator<Item = &'a ProbeRow>,
     ) -> Result<v1::Submission, WireError> {
-        let searches = self.plies(probes.into_iter().map(|probe| &probe.decision))?;
-        self.write(Kind::Probes(v1::ProbeBatch { searches }))
+        let batch = self.batch(0, probes.into_iter().map(|probe| &probe.decision))?;
+        self.write(Kind::Probes(batch))
     }
 
     /// The last message, with the digests of all before.
@@ -67,9 +69,10 @@ impl BoutWriter {
         self.write(Kind::End(v1::BoutEnd { content_digest: content.to_vec(), bytes_digest: bytes.to_vec() }))
     }
 
-    fn plies<'a>(&self, rows: impl IntoIterator<Item = &'a MoveRow>) -> Result<Vec<v1::Move>, WireError> {
-        let players = &self.assembler.spec().players;
-        rows.into_iter().map(|row| rows::to_wire(row, players)).collect()
+    fn batch<'a>(&self, game: u16, rows: impl IntoIterator<Item = &'a MoveRow>) -> Result<Bytes, WireError> {
+        let plies: Plies = rows.into_iter().collect();
+        let batch = plies::to_wire(&plies, game, &self.assembler.spec().players)?;
+        Ok(batch.encode_to_vec().into())
     }
 
     fn write(&mut self, kind: Kind) -> Result<v1::Submission, WireError> {

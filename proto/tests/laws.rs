@@ -177,7 +177,7 @@ fn rows_become_messages_and_the_same_rows_again() {
         let batch = 1 + below(&mut random, 40);
         let messages = messages(&spec, &bout, &rows, batch);
         let whole = whole(assemble(&spec, &bout, &messages).unwrap());
-        assert_eq!(whole.rows, rows, "round {round}");
+        assert_eq!(BoutRows::from(&whole.bout), rows, "round {round}");
         assert_eq!(whole.content_digest, content_digest(&rows));
     }
 }
@@ -206,7 +206,7 @@ fn probes_too() {
         });
     }
     let messages = messages(&spec, &bout, &rows, 1);
-    assert_eq!(whole(assemble(&spec, &bout, &messages).unwrap()).rows, rows);
+    assert_eq!(BoutRows::from(&whole(assemble(&spec, &bout, &messages).unwrap()).bout), rows);
     let mut swapped = messages.clone();
     swapped.swap(1, 2);
     let error = assemble(&spec, &bout, &swapped).unwrap_err().to_string();
@@ -284,17 +284,19 @@ fn every_limit_has_its_sentence() {
     let spec = spec(TOURNAMENT);
     let bout = bout(Opening::default());
     let good = messages(&spec, &bout, &played(&spec, &bout), 32);
-    let search = |change: fn(&mut v1::Search)| {
+    let batch = |change: fn(&mut v1::MoveBatch)| {
         changed(&good, |kind| {
-            let Kind::Moves(batch) = kind else { return false };
-            change(batch.moves[0].search.as_mut().unwrap());
+            let Kind::Moves(moves) = kind else { return false };
+            let mut batch = v1::MoveBatch::decode(&moves[..]).unwrap();
+            change(&mut batch);
+            *moves = batch.encode_to_vec().into();
             true
         })
     };
-    let ply = |change: fn(&mut v1::Move)| {
+    let bytes = |change: fn(&[u8]) -> Vec<u8>| {
         changed(&good, |kind| {
-            let Kind::Moves(batch) = kind else { return false };
-            change(&mut batch.moves[0]);
+            let Kind::Moves(moves) = kind else { return false };
+            *moves = change(moves).into();
             true
         })
     };
@@ -312,28 +314,39 @@ fn every_limit_has_its_sentence() {
             true
         })
     };
-    let many = changed(&good, |kind| {
-        let Kind::Moves(batch) = kind else { return false };
-        batch.moves = vec![batch.moves[0].clone(); MAX_BATCH_MOVES + 1];
-        true
-    });
     let mut foreign = good.clone();
     foreign[1].lease.as_mut().unwrap().sequence += 1;
     let mut nobody = good.clone();
     nobody[1].lease = None;
     let cases = [
-        (search(|s| s.score = f64::NAN), "`score` is NaN, and it must be a finite number"),
-        (search(|s| s.score = f64::INFINITY), "`score` is inf"),
-        (search(|s| s.player = 2), "`player` is 2, and it must be from 0 to 1"),
-        (search(|s| s.depth = 70_000), "`depth` is 70000, and it must be from 0 to 65535"),
-        (search(|s| s.limit_kind = 99), "`limit_kind` has the value 99, which this build does not know"),
-        (search(|s| s.limit_kind = 0), "`limit_kind` has the value 0"),
-        (search(|s| s.depth_nodes.push(1)), "`depth_time_us` has"),
-        (search(|s| s.pv = "x".repeat(MAX_LINE + 1)), "`pv` has 32769 bytes, and at most 32768 are allowed"),
-        (search(|s| s.pv = "a\nb".to_string()), "`pv` has a control character"),
-        (ply(|m| m.text = String::new()), "`text` is missing"),
-        (ply(|m| m.legal = u32::MAX), "`legal` is 4294967295"),
-        (ply(|m| m.seat = 65), "`seat` is 65"),
+        (batch(|b| b.score[0] = f64::NAN), "`score` is NaN, and it must be a finite number"),
+        (batch(|b| b.score[0] = f64::INFINITY), "`score` is inf"),
+        (batch(|b| b.player[0] = 2), "`player` is 2, and it must be from 0 to 1"),
+        (batch(|b| b.depth[0] = 70_000), "`depth` is 70000, and it must be from 0 to 65535"),
+        (batch(|b| b.limit_kind[0] = 99), "`limit_kind` has the value 99, which this build does not know"),
+        (batch(|b| b.limit_kind[0] = 0), "`limit_kind` has the value 0"),
+        (batch(|b| b.limit_kind.clear()), "`limit_kind` has the value 0"),
+        (batch(|b| b.depth_nodes.push(1)), "`depth_nodes` has"),
+        (batch(|b| b.depths[0] += 1), "`depth_nodes` has"),
+        (batch(|b| b.depths[0] = u32::MAX), "`depths` is 4294967295, and it must be from 0 to 1024"),
+        (batch(|b| b.nodes[0] = MAX_COUNT + 1), "`nodes` is 9007199254740993, and it must be from 0 to"),
+        (batch(|b| b.nodes.push(1)), "`nodes` has 33 entries, and it must have 32 to 32"),
+        (batch(|b| b.searched[3] = false), "`player` has 32 entries, and it must have 31 to 31"),
+        (
+            batch(|b| b.pv = format!("{}{}", "x".repeat(MAX_LINE + 1), b.pv)),
+            "bytes, and at most 32768 are allowed",
+        ),
+        (batch(|b| b.pv.push('\n')), "`pv` has 33 entries, and it must have 32 to 32"),
+        (batch(|b| b.pv.push('\t')), "`pv` has a control character"),
+        (batch(|b| b.pv.push('\u{85}')), "`pv` has a control character"),
+        (batch(|b| b.text.insert(0, '\n')), "`text` is missing"),
+        (batch(|b| b.text.clear()), "`text` is missing"),
+        (batch(|b| b.text = vec!["a"; MAX_BATCH_MOVES + 1].join("\n")), "`moves` has 257 entries, and it"),
+        (batch(|b| b.legal[0] = u32::MAX), "`legal` is 4294967295"),
+        (batch(|b| b.seat[0] = 65), "`seat` is 65"),
+        (batch(|b| b.game = 1), "plies of game 1 came where plies or the end of game 0 must come"),
+        (bytes(|b| b[..b.len() - 1].to_vec()), "`moves` cannot be decoded: a field is longer than"),
+        (bytes(|b| [b, &[8, 0]].concat()), "`moves` cannot be decoded: a field is there twice"),
         (end(|e| e.payoffs.push(0)), "`payoffs` has 3 entries, and it must have 2 to 2"),
         (end(|e| e.payoffs[0] = i32::MIN), "`payoffs` is -2147483648"),
         (end(|e| e.ending = "x".repeat(200)), "`ending` has 200 bytes"),
@@ -342,11 +355,12 @@ fn every_limit_has_its_sentence() {
         (end(|e| e.game = 1), "the end of game 1 came where plies or the end of game 0 must come"),
         (head(|h| h.worker = String::new()), "`worker` is missing"),
         (head(|h| h.build = "b".repeat(1000)), "`build` has 1000 bytes"),
-        (many, "`moves` has 257 entries, and it must have 1 to 256"),
         (foreign, "the message belongs to bout 5 of wire-0123abcd (lease 3.12), not to bout 5"),
         (nobody, "`lease` is missing"),
         // What is within every limit but is not what was sent.
-        (search(|s| s.nodes += 1), "the digest of the bout's messages does not fit"),
+        (batch(|b| b.nodes[0] += 1), "the digest of the bout's messages does not fit"),
+        // A field that a later version may have is left out, and what came is not what was sent.
+        (bytes(|b| [b, &[0xa2, 6, 1, 0]].concat()), "the digest of the bout's messages does not fit"),
     ];
     for (messages, said) in cases {
         let error = assemble(&spec, &bout, &messages).unwrap_err();

@@ -6,7 +6,8 @@
 use agon_arena::limit::{FACTORS, scaled};
 use agon_arena::{Arena, Claim, GameRequest, Opening, PlyClaim, SearchClaim, Spec};
 
-use crate::rows::{BoutRows, GameRow, LimitKind, MoveRow, ProbeRow, SearchColumns, opening_text};
+use crate::columns::{BoutColumns, PlyView, SearchView};
+use crate::rows::{GameRow, LimitKind, ProbeRow, opening_text};
 use crate::schema::Table;
 
 /// What is wrong with a game, and the table whose row has it.
@@ -19,58 +20,62 @@ pub struct RowFault {
     pub reason: String,
 }
 
-/// Checks all rows of a bout whose games are those that `requests` asks for, in their order. Its moves are sorted by game.
+/// Checks all of a bout whose games are those that `requests` asks for, in their order.
 pub fn check_bout(
     spec: &Spec,
     referee: &Arena,
     requests: impl Iterator<Item = GameRequest>,
-    rows: &BoutRows,
+    bout: &BoutColumns,
 ) -> Result<(), RowFault> {
-    let mut moves = rows.moves.as_slice();
-    for (request, row) in requests.zip(&rows.games) {
-        let (own, rest) = moves.split_at(moves.partition_point(|mv| mv.game <= row.game));
-        moves = rest;
-        check_game(spec, referee, &request, row, own)?;
+    let mut plies = bout.moves.views();
+    for (request, row) in requests.zip(&bout.games) {
+        check_game(spec, referee, &request, row, plies.by_ref().take(row.plies as usize))?;
     }
     Ok(())
 }
 
 /// Checks a game against what was asked for, and then by the rules.
-pub fn check_game(
+pub fn check_game<'a>(
     spec: &Spec,
     referee: &Arena,
     request: &GameRequest,
     row: &GameRow,
-    moves: &[MoveRow],
+    moves: impl ExactSizeIterator<Item = PlyView<'a>>,
 ) -> Result<(), RowFault> {
-    let seated: Vec<&str> = request.seats.iter().map(|&player| spec.players[player].name.as_str()).collect();
-    let same = |column: &str, found: String, expected: String| {
-        let reason = || format!("`{column}` is {found}, not {expected}");
-        if found == expected { Ok(()) } else { Err(RowFault { table: Table::Games, reason: reason() }) }
+    let is = |same: bool, column: &str, told: &dyn Fn() -> [String; 2]| {
+        let reason = || told().join(", not ");
+        let fault = || RowFault { table: Table::Games, reason: format!("`{column}` is {}", reason()) };
+        if same { Ok(()) } else { Err(fault()) }
     };
-    same("rules", row.rules.clone(), spec.game.name().to_string())?;
-    same("variant", row.variant.clone(), spec.game.parameters().to_string())?;
-    same("opening", row.opening.clone(), opening_text(&request.opening))?;
-    same("players", format!("{:?}", row.players), format!("{seated:?}"))?;
-    same("plies", row.plies.to_string(), moves.len().to_string())?;
+    let text = |column, found: &str, expected: &str| {
+        is(found == expected, column, &|| [found.to_string(), expected.to_string()])
+    };
+    text("rules", &row.rules, spec.game.name())?;
+    text("variant", &row.variant, &spec.game.parameters().to_string())?;
+    text("opening", &row.opening, &opening_text(&request.opening))?;
+    let seated = || request.seats.iter().map(|&player| spec.players[player].name.as_str());
+    is(row.players.iter().eq(seated()), "players", &|| {
+        [format!("{:?}", row.players), format!("{:?}", seated().collect::<Vec<_>>())]
+    })?;
+    let plies = moves.len();
+    is(row.plies as usize == plies, "plies", &|| [row.plies.to_string(), plies.to_string()])?;
     if row.speed_factor != 1.0 && !(spec.normalise && FACTORS.contains(&row.speed_factor)) {
         let reason = format!("`speed_factor` is {}, and limits may not be scaled so", row.speed_factor);
         return Err(RowFault { table: Table::Games, reason });
     }
     let mut plies = Vec::with_capacity(moves.len());
-    for (ply, mv) in moves.iter().enumerate() {
+    for (ply, told) in moves.enumerate() {
         let wrong = |reason: String| RowFault { table: Table::Moves, reason };
-        if usize::from(mv.ply) != ply {
+        if usize::from(told.ply) != ply {
             return Err(wrong(format!("ply {ply} is missing or another is there twice")));
         }
-        let search = mv.search.as_ref();
-        let player = search.map(|search| check_search(spec, search, row.speed_factor)).transpose();
+        let player = told.search.map(|search| check_search(spec, &request.seats, &search, row.speed_factor));
         plies.push(PlyClaim {
-            mv: &mv.mv,
-            seat: mv.seat.map(usize::from),
-            player: player.map_err(|reason| wrong(format!("ply {ply}: {reason}")))?,
-            legal: u32::from(mv.legal),
-            search: search.map(|search| SearchClaim {
+            mv: told.mv,
+            seat: told.seat.map(usize::from),
+            player: player.transpose().map_err(|reason| wrong(format!("ply {ply}: {reason}")))?,
+            legal: u32::from(told.legal),
+            search: told.search.map(|search| SearchClaim {
                 nodes: search.nodes,
                 simulations: search.simulations,
                 depth: u32::from(search.depth),
@@ -84,9 +89,16 @@ pub fn check_game(
     })
 }
 
-/// Checks what a search's columns say of its player, its limit and itself; the answer is the player's number.
-fn check_search(spec: &Spec, search: &SearchColumns, factor: f64) -> Result<usize, String> {
-    let number = spec.players.iter().position(|player| player.name == search.player);
+/// Checks what a search says of its player, its limit and itself; the answer is the player's number. It is looked for
+/// among those who are `seated` first.
+fn check_search(
+    spec: &Spec,
+    seated: &[usize],
+    search: &SearchView<'_>,
+    factor: f64,
+) -> Result<usize, String> {
+    let is = |number: &usize| spec.players[*number].name == search.player;
+    let number = seated.iter().copied().find(is).or_else(|| (0..spec.players.len()).find(is));
     let number = number.ok_or_else(|| format!("the run has no player `{}`", search.player))?;
     let (kind, value) = LimitKind::of(scaled(spec.players[number].limit, factor));
     // What is left on a clock changes from move to move.
@@ -97,7 +109,8 @@ fn check_search(spec: &Spec, search: &SearchColumns, factor: f64) -> Result<usiz
     if !search.score.is_finite() {
         return Err(format!("the score is {}", search.score));
     }
-    if search.depth_nodes.len() != search.depth_time_us.len() {
+    let [nodes, times] = search.depths;
+    if nodes != times {
         return Err("`depth_nodes` and `depth_time_us` have different lengths".to_string());
     }
     Ok(number)
@@ -119,7 +132,7 @@ pub fn check_probe(
         return Err(format!("`ply` is {}, and the position has another number of moves", found.ply));
     }
     let search = found.search.as_ref().ok_or("there is no search")?;
-    let number = check_search(spec, search, 1.0)?;
+    let number = check_search(spec, players, &search.into(), 1.0)?;
     if players.get(usize::from(found.game)) != Some(&number) {
         return Err(format!("it is not the turn of `{}` to search", search.player));
     }

@@ -3,46 +3,47 @@
 //! The digest is a promise between builds; its text is fixed by a test, and another order of fields or another framing
 //! needs another domain.
 
-use crate::counted::{Columns, game, ply, probe};
+use crate::columns::{BoutColumns, Lists, Plies, Searches, Texts};
+use crate::counted::{Columns, game, probe};
 use crate::rows::BoutRows;
 
 /// What separates this digest from any other use of BLAKE3, and one version of it from the next.
-const DOMAIN: &str = "agon bout content, version 1";
+const DOMAIN: &str = "agon bout content, version 3";
 
-/// The same for bouts that have settings, which others are fed without: their digest is that of builds that know none.
-const DOMAIN_WITH_SETTINGS: &str = "agon bout content, version 2";
-
-/// BLAKE3 of the columns that count, in the order of the rows.
-///
-/// Every number takes eight bytes, little endian; a text or a list follows its length; what may be missing follows a 0
-/// or a 1. So two different bouts never feed the same bytes.
+/// BLAKE3 of the columns that count; [`BoutColumns::content_digest`] of the rows.
 pub fn content_digest(bout: &BoutRows) -> [u8; 32] {
-    let BoutRows { games, moves, probes } = bout;
-    // One piece is hashed many times faster than its fields one by one.
-    let settings = games.iter().any(|row| !row.settings.is_empty());
-    let bytes = Vec::with_capacity(512 * (1 + moves.len() + probes.len()));
-    let mut content = Content { bytes, settings };
-    content.rows(games, game);
-    content.rows(moves, ply);
-    content.rows(probes, probe);
-    blake3::derive_key(if settings { DOMAIN_WITH_SETTINGS } else { DOMAIN }, &content.bytes)
+    BoutColumns::from(bout).content_digest()
+}
+
+impl BoutColumns {
+    /// BLAKE3 of the columns that count.
+    ///
+    /// Games and probes go in row by row: every number takes eight bytes, little endian; a text or a list follows its
+    /// length; what may be missing follows a 0 or a 1. Plies go in column by column, each in the width of its numbers
+    /// behind a 1, or as a 0 where all of them are 0; their lengths follow from how many plies and searches there are. So
+    /// two different bouts never feed the same bytes.
+    pub fn content_digest(&self) -> [u8; 32] {
+        let BoutColumns { games, moves, probes } = self;
+        // One piece is hashed many times faster than its fields one by one.
+        let mut content = Content(Vec::with_capacity(256 * (1 + moves.len() + 2 * probes.len())));
+        content.rows(games, game);
+        content.plies(moves);
+        content.rows(probes, probe);
+        blake3::derive_key(DOMAIN, &content.0)
+    }
 }
 
 /// What has been fed so far.
-struct Content {
-    bytes: Vec<u8>,
-    /// Whether settings are fed.
-    settings: bool,
-}
+struct Content(Vec<u8>);
 
 impl Content {
     fn word(&mut self, number: u64) {
-        self.bytes.extend_from_slice(&number.to_le_bytes());
+        self.0.extend_from_slice(&number.to_le_bytes());
     }
 
     fn bytes(&mut self, text: &str) {
         self.word(text.len() as u64);
-        self.bytes.extend_from_slice(text.as_bytes());
+        self.0.extend_from_slice(text.as_bytes());
     }
 
     fn rows<T>(&mut self, rows: &[T], each: impl Fn(&T, &mut Content)) {
@@ -50,6 +51,107 @@ impl Content {
         for row in rows {
             each(row, self);
         }
+    }
+
+    /// The columns of plies that count.
+    fn plies(&mut self, plies: &Plies) {
+        let Plies { bout, game, ply, seat, mv, legal, searched, searches } = plies;
+        self.word(plies.len() as u64);
+        self.column(bout.iter().map(|number| number.to_le_bytes()));
+        self.column(game.iter().map(|number| number.to_le_bytes()));
+        self.column(ply.iter().map(|number| number.to_le_bytes()));
+        // Chance is 0 and the seats are counted from 1, wider than a seat so that all of them fit.
+        self.column(seat.iter().map(|seat| seat.map_or(0, |seat| u32::from(seat) + 1).to_le_bytes()));
+        self.texts(mv);
+        self.column(legal.iter().map(|number| number.to_le_bytes()));
+        self.column(searched.iter().map(|&searched| [u8::from(searched)]));
+        self.searches(searches);
+    }
+
+    fn searches(&mut self, searches: &Searches) {
+        let Searches {
+            names,
+            player,
+            depth,
+            selective_depth,
+            nodes,
+            leaves,
+            quiescence_nodes,
+            cutoffs,
+            first_move_cutoffs,
+            table_probes,
+            table_hits,
+            table_stores,
+            researches,
+            simulations,
+            tree_nodes,
+            playout_plies,
+            depth_nodes,
+            depth_time_us: _,
+            score,
+            pv,
+            time_us: _,
+            overshoot_us: _,
+            limit_kind,
+            limit_value,
+        } = searches;
+        // Names stand in the order in which they first searched, so that the numbers are the same in every build.
+        self.rows(names, |name, content| content.bytes(name));
+        for column in [player, depth, selective_depth] {
+            self.column(column.iter().map(|number| number.to_le_bytes()));
+        }
+        let counters = [
+            nodes,
+            leaves,
+            quiescence_nodes,
+            cutoffs,
+            first_move_cutoffs,
+            table_probes,
+            table_hits,
+            table_stores,
+            researches,
+            simulations,
+            tree_nodes,
+            playout_plies,
+            limit_value,
+        ];
+        for column in counters {
+            self.column(column.iter().map(|number| number.to_le_bytes()));
+        }
+        self.lists(depth_nodes);
+        self.column(score.iter().map(|score| score.to_bits().to_le_bytes()));
+        self.texts(pv);
+        self.column(limit_kind.iter().map(|kind| [kind.number()]));
+    }
+
+    /// A column of numbers.
+    fn column<const BYTES: usize>(&mut self, numbers: impl ExactSizeIterator<Item = [u8; BYTES]>) {
+        let marker = self.0.len();
+        self.0.push(1);
+        let first = self.0.len();
+        self.0.resize(first + BYTES * numbers.len(), 0);
+        let (places, _) = self.0[first..].as_chunks_mut::<BYTES>();
+        let mut any = 0;
+        for (place, number) in places.iter_mut().zip(numbers) {
+            *place = number;
+            any |= number.iter().fold(0, |all, byte| all | byte);
+        }
+        if any == 0 {
+            self.0.truncate(marker);
+            self.0.push(0);
+        }
+    }
+
+    fn texts(&mut self, texts: &Texts) {
+        let (text, ends) = texts.parts();
+        self.column(ends.iter().map(|end| end.to_le_bytes()));
+        self.0.extend_from_slice(text.as_bytes());
+    }
+
+    fn lists(&mut self, lists: &Lists) {
+        let (values, ends) = lists.parts();
+        self.column(ends.iter().map(|end| end.to_le_bytes()));
+        self.column(values.iter().map(|value| value.to_le_bytes()));
     }
 }
 
@@ -66,10 +168,7 @@ impl Columns for Content {
         self.word(score.to_bits());
     }
 
-    fn texts(&mut self, column: &'static str, texts: &[String]) {
-        if column == "settings" && !self.settings {
-            return;
-        }
+    fn texts(&mut self, _column: &'static str, texts: &[String]) {
         self.rows(texts, |text, content| content.bytes(text));
     }
 
@@ -82,6 +181,6 @@ impl Columns for Content {
     }
 
     fn present(&mut self, _column: &'static str, present: bool) {
-        self.bytes.push(u8::from(present));
+        self.0.push(u8::from(present));
     }
 }

@@ -173,6 +173,17 @@ impl LimitKind {
         }
     }
 
+    /// The kind as the digest has it.
+    pub(crate) fn number(self) -> u8 {
+        match self {
+            LimitKind::Ms => 1,
+            LimitKind::CpuMs => 2,
+            LimitKind::Nodes => 3,
+            LimitKind::Depth => 4,
+            LimitKind::ClockMs => 5,
+        }
+    }
+
     /// The kind of this name.
     pub fn from_name(name: &str) -> Option<LimitKind> {
         LimitKind::ALL.into_iter().find(|kind| kind.name() == name)

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use arrow::array::{
     ArrayRef, Float64Array, Int32Builder, ListBuilder, RecordBatch, StringArray, StringBuilder,
-    TimestampMicrosecondArray, UInt16Array, UInt32Array, UInt64Array, UInt64Builder,
+    TimestampMicrosecondArray, UInt16Array, UInt32Array, UInt64Array,
 };
 use arrow::datatypes::SchemaRef;
 use parquet::arrow::ArrowWriter;
@@ -19,7 +19,9 @@ use parquet::file::metadata::{KeyValue, SortingColumn};
 use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterVersion};
 use parquet::schema::types::ColumnPath;
 
-use crate::rows::{GameRow, MoveRow, ProbeRow, SearchColumns};
+use crate::arrays::{Span, batches, ply_arrays};
+use crate::columns::Plies;
+use crate::rows::{GameRow, MoveRow, ProbeRow};
 use crate::schema::{Kind, Layout, PAGES_KEY, SCHEMA_VERSION, TABLE_KEY, Table, VERSION_KEY};
 
 /// Rows of a row group: as many as DuckDB gives to one thread, and few enough to skip most of a large part.
@@ -28,7 +30,11 @@ const ROW_GROUP_ROWS: usize = 122_880;
 /// Rows of a page: what a reader that looks for one game has to read.
 const PAGE_ROWS: usize = 8_192;
 
-/// The compression level: beyond it time grows faster than files shrink.
+/// Rows that become arrays at once, in every way of writing: where pages end depends on it. Arrays of so few stay in the
+/// processor's cache.
+const BATCH_ROWS: usize = PAGE_ROWS;
+
+/// The compression level: beyond it time grows faster than files shrink; the first makes them a fifth larger.
 const ZSTD_LEVEL: i32 = 3;
 
 /// Why rows cannot be written.
@@ -53,6 +59,17 @@ pub fn write_moves<'a>(rows: impl IntoIterator<Item = &'a MoveRow>) -> Result<Ve
     write_moves_with(rows, properties(Table::Moves))
 }
 
+/// The bytes of a part of `moves` whose plies are handed over in the order of their keys, however they are divided: the
+/// same as of their rows.
+pub fn write_plies<'a>(parts: impl IntoIterator<Item = &'a Plies>) -> Result<Vec<u8>, WriteError> {
+    let attempt = || {
+        let mut part = PartWriter::new(Table::Moves, properties(Table::Moves))?;
+        batches(parts, BATCH_ROWS, |spans| part.write(ply_arrays(spans)))?;
+        part.finish()
+    };
+    attempt().map_err(|source| WriteError { table: Table::Moves, source })
+}
+
 /// The bytes of a part of `moves` whose rows are handed over group after group, in the order of their keys: not all of
 /// them are in memory at once. A group becomes a row group, or several where it is larger than one.
 pub fn write_moves_in_groups(
@@ -62,10 +79,10 @@ pub fn write_moves_in_groups(
     let mut part = PartWriter::new(Table::Moves, properties(Table::Moves)).map_err(failed)?;
     rows(&mut |group| {
         let rows: Vec<&MoveRow> = group.iter().collect();
-        for rows in rows.chunks(ROW_GROUP_ROWS) {
-            part.write(move_arrays(rows)).and_then(|()| part.writer.flush()).map_err(failed)?;
+        for rows in rows.chunks(BATCH_ROWS) {
+            part.write(move_arrays(rows)).map_err(failed)?;
         }
-        Ok(())
+        part.writer.flush().map_err(failed)
     })?;
     part.finish().map_err(failed)
 }
@@ -95,8 +112,8 @@ fn write<T>(
 ) -> Result<Vec<u8>, WriteError> {
     let attempt = || {
         let mut part = PartWriter::new(table, properties)?;
-        for group in rows.chunks(ROW_GROUP_ROWS) {
-            part.write(arrays(group))?;
+        for batch in rows.chunks(BATCH_ROWS) {
+            part.write(arrays(batch))?;
         }
         part.finish()
     };
@@ -212,57 +229,8 @@ fn game_arrays(rows: &[&GameRow]) -> Vec<ArrayRef> {
 }
 
 fn move_arrays(rows: &[&MoveRow]) -> Vec<ArrayRef> {
-    let key = |of: fn(&MoveRow) -> u16| -> ArrayRef {
-        Arc::new(UInt16Array::from_iter_values(rows.iter().map(|row| of(row))))
-    };
-    let searches = || rows.iter().map(|row| row.search.as_ref());
-    let text = |of: fn(&SearchColumns) -> &str| -> ArrayRef {
-        Arc::new(searches().map(|search| search.map(of)).collect::<StringArray>())
-    };
-    let small = |of: fn(&SearchColumns) -> u16| -> ArrayRef {
-        Arc::new(searches().map(|search| search.map(of)).collect::<UInt16Array>())
-    };
-    let number = |of: fn(&SearchColumns) -> u64| -> ArrayRef {
-        Arc::new(searches().map(|search| search.map(of)).collect::<UInt64Array>())
-    };
-    let list = |of: fn(&SearchColumns) -> &[u64]| -> ArrayRef {
-        let mut lists = ListBuilder::new(UInt64Builder::new()).with_field(Kind::Counters.element());
-        for search in searches() {
-            lists.append_option(search.map(|search| of(search).iter().copied().map(Some)));
-        }
-        Arc::new(lists.finish())
-    };
-    vec![
-        Arc::new(UInt64Array::from_iter_values(rows.iter().map(|row| row.bout))),
-        key(|row| row.game),
-        key(|row| row.ply),
-        Arc::new(rows.iter().map(|row| row.seat).collect::<UInt16Array>()),
-        Arc::new(StringArray::from_iter_values(rows.iter().map(|row| &row.mv))),
-        key(|row| row.legal),
-        text(|search| &search.player),
-        small(|search| search.depth),
-        small(|search| search.selective_depth),
-        number(|search| search.nodes),
-        number(|search| search.leaves),
-        number(|search| search.quiescence_nodes),
-        number(|search| search.cutoffs),
-        number(|search| search.first_move_cutoffs),
-        number(|search| search.table_probes),
-        number(|search| search.table_hits),
-        number(|search| search.table_stores),
-        number(|search| search.researches),
-        number(|search| search.simulations),
-        number(|search| search.tree_nodes),
-        number(|search| search.playout_plies),
-        list(|search| &search.depth_nodes),
-        list(|search| &search.depth_time_us),
-        Arc::new(searches().map(|search| search.map(|search| search.score)).collect::<Float64Array>()),
-        text(|search| &search.pv),
-        number(|search| search.time_us),
-        number(|search| search.overshoot_us),
-        text(|search| search.limit_kind.name()),
-        number(|search| search.limit_value),
-    ]
+    let plies: Plies = rows.iter().copied().collect();
+    ply_arrays(&[Span::whole(&plies)])
 }
 
 fn probe_arrays(rows: &[&ProbeRow]) -> Vec<ArrayRef> {
@@ -290,6 +258,27 @@ mod tests {
         // One group is what is written at once.
         let bytes = write_moves_in_groups(|write| write(&moves)).unwrap();
         assert_eq!(bytes, write_moves(&moves).unwrap());
+    }
+
+    /// Three pages and a bit, in bouts of every length: neither their ends nor those of the batches show in the bytes.
+    #[test]
+    fn columns_are_the_rows_of_one_part() {
+        let bouts = played("connect-four", ["pvs", "uct"], "nodes=20", 6);
+        let mut moves: Vec<MoveRow> = bouts.into_iter().flat_map(|bout| bout.moves).collect();
+        while moves.len() < 3 * PAGE_ROWS + 100 {
+            moves.extend_from_within(..);
+        }
+        for (number, row) in moves.iter_mut().enumerate() {
+            row.bout = number as u64;
+            row.seat = row.seat.filter(|_| number % 7 != 0);
+        }
+        let expected = write_moves(&moves).unwrap();
+        for length in [1, 53, 8000, PAGE_ROWS, moves.len()] {
+            let parts: Vec<Plies> = moves.chunks(length).map(|rows| rows.iter().collect()).collect();
+            assert!(write_plies(&parts).unwrap() == expected, "in bouts of {length} plies");
+            let back: Vec<MoveRow> = parts.iter().flat_map(Plies::rows).collect();
+            assert!(back == moves, "rows become columns of {length} and rows again");
+        }
     }
 
     /// Bytes a move of ours, of the library's defaults, and of those with the same compression.

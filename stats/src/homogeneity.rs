@@ -267,6 +267,9 @@ pub struct FleetRow {
     pub caught: f64,
     /// The share of fleets in which its departure was certain at any look.
     pub certain_caught: f64,
+    /// The bouts that it had played when it was first flagged and when it was first certain, in the middle fleet; none
+    /// where most fleets did not catch it.
+    pub bouts_until: [Option<u64>; 2],
 }
 
 /// Draws `fleets` fleets that play three pairings of unlike strength, and looks at each after every doubling of its
@@ -275,8 +278,8 @@ pub fn simulate_fleets(workers: usize, bouts: u64, fabricated: f64, fleets: u64,
     // Won, lost, drawn.
     let pairings = [[0.3, 0.3, 0.4], [0.6, 0.25, 0.15], [0.2, 0.75, 0.05]];
     let outcomes = replicate(seed, fleets as usize, |random| {
-        // Of honest workers and of the fabricator: flagged, certain.
-        let (mut seen, mut look) = ([[false; 2]; 2], 0);
+        // When honest workers and the fabricator were first flagged and first certain, in bouts of a worker.
+        let (mut seen, mut look) = ([[None; 2]; 2], 0);
         let mut cells: Vec<Cell> = Vec::new();
         for pairing in 0..pairings.len() {
             cells.extend((0..workers).map(|worker| Cell { pairing, worker, outcomes: [0; 3] }));
@@ -290,15 +293,22 @@ pub fn simulate_fleets(workers: usize, bouts: u64, fabricated: f64, fleets: u64,
                 look += u32::from(report.degrees > 0.0);
                 for worker in &report.workers {
                     let dishonest = usize::from(worker.worker == 0 && fabricated > 0.0);
-                    seen[dishonest][0] |= worker.flagged;
-                    seen[dishonest][1] |= worker.certain;
+                    for (first, now) in seen[dishonest].iter_mut().zip([worker.flagged, worker.certain]) {
+                        *first = first.or(now.then_some(played * pairings.len() as u64));
+                    }
                 }
             }
         }
         seen
     });
     let share = |who: usize, level: usize| {
-        outcomes.iter().filter(|seen| seen[who][level]).count() as f64 / fleets as f64
+        outcomes.iter().filter(|seen| seen[who][level].is_some()).count() as f64 / fleets as f64
+    };
+    let middle = |level: usize| {
+        let mut bouts: Vec<u64> =
+            outcomes.iter().map(|seen: &[[Option<u64>; 2]; 2]| seen[1][level].unwrap_or(u64::MAX)).collect();
+        bouts.sort_unstable();
+        bouts.get(bouts.len() / 2).copied().filter(|&bouts| bouts < u64::MAX)
     };
     FleetRow {
         workers,
@@ -307,6 +317,7 @@ pub fn simulate_fleets(workers: usize, bouts: u64, fabricated: f64, fleets: u64,
         certain_alarms: share(0, 1),
         caught: share(1, 0),
         certain_caught: share(1, 1),
+        bouts_until: [middle(0), middle(1)],
     }
 }
 
@@ -399,17 +410,45 @@ mod tests {
         assert!(report.heterogeneous);
     }
 
-    /// With 10,000 fleets 3.2 to 4.0 % of honest ones were flagged, from 3 workers with 300 bouts to 40 with 100.
-    #[test]
-    fn honest_fleets_are_left_alone_and_fabricators_are_caught() {
-        for (workers, bouts) in [(3, 300), (12, 100)] {
-            let honest = simulate_fleets(workers, bouts, 0.0, 600, 5);
-            // Three standard errors of the simulation above the stated rate.
-            assert!(honest.false_alarms <= 0.05 + 3.0 * (0.05_f64 * 0.95 / 600.0).sqrt(), "{honest:?}");
-            assert!(honest.certain_alarms <= 2.0 / 600.0, "{honest:?}");
+    /// The most of `draws` that an event of this probability has, but once in a thousand.
+    fn binomial_bound(draws: u64, probability: f64) -> u64 {
+        let (mut mass, mut sum, mut most) = ((1.0 - probability).powf(draws as f64), 0.0, 0);
+        loop {
+            sum += mass;
+            if sum > 0.999 {
+                return most;
+            }
+            most += 1;
+            mass *= (draws - most + 1) as f64 / most as f64 * probability / (1.0 - probability);
         }
-        let fabricating = simulate_fleets(6, 300, 0.3, 100, 6);
-        assert!(fabricating.caught > 0.95 && fabricating.certain_caught > 0.5, "{fabricating:?}");
-        assert!(fabricating.false_alarms < 0.1, "{fabricating:?}");
+    }
+
+    /// With 10,000 fleets 3.1 to 3.7 % of honest ones were flagged, from 3 workers with 300 bouts to 40 with 100, and of
+    /// 50,000 hardly one was certain: the table is in docs/statistics.md.
+    #[test]
+    fn honest_fleets_are_left_alone() {
+        let fleets = 600;
+        for (workers, bouts) in [(3, 300), (12, 100)] {
+            let honest = simulate_fleets(workers, bouts, 0.0, fleets, 5);
+            let count = |share: f64| (share * fleets as f64).round() as u64;
+            assert!(count(honest.false_alarms) <= binomial_bound(fleets, FALSE_ALARM), "{honest:?}");
+            let certain = binomial_bound(fleets, FALSE_ALARM / CERTAINTY);
+            assert!(count(honest.certain_alarms) <= certain, "{honest:?}");
+            assert_eq!((honest.caught, honest.bouts_until), (0.0, [None; 2]), "nobody fabricates");
+        }
+    }
+
+    /// The more a worker makes up, the sooner it is caught, and never is it certain before it is noted.
+    #[test]
+    fn fabricators_are_caught() {
+        let rows = [0.2, 0.3, 0.5].map(|fabricated| simulate_fleets(6, 300, fabricated, 100, 6));
+        for row in rows {
+            assert!(row.false_alarms < 0.12, "{row:?}");
+            assert!(row.certain_caught <= row.caught, "{row:?}");
+            let [noted, certain] = row.bouts_until;
+            assert!(noted.unwrap() <= certain.unwrap_or(u64::MAX), "{row:?}");
+        }
+        assert!(rows[1].caught > 0.95 && rows[1].certain_caught > 0.5, "{rows:?}");
+        assert!(rows.is_sorted_by(|a, b| a.bouts_until[0] >= b.bouts_until[0] && a.caught <= b.caught));
     }
 }

@@ -20,6 +20,18 @@ pub(super) fn escape(text: &str) -> String {
     safe
 }
 
+/// Names of more letters may be broken to fit.
+pub(super) const LONG_NAME: usize = 16;
+
+/// The text as it stands in large letters: no line ends at a hyphen within a name, unless the name is long.
+pub(super) fn heading(text: &str) -> String {
+    let word = |word: &str| match word.contains('-') && word.chars().count() <= LONG_NAME + 1 {
+        true => format!("<span class=\"name\">{}</span>", escape(word)),
+        false => escape(word),
+    };
+    text.split(' ').map(word).collect::<Vec<_>>().join(" ")
+}
+
 /// About how wide a text is at a size of one, on the large side for the usual fonts without serifs.
 pub(super) fn text_width(text: &str) -> f64 {
     let width = |c: char| match c {
@@ -59,6 +71,15 @@ mod tests {
         assert!(!safe.contains(['<', '>', '"', '\'', '\u{0}', '\u{202e}']), "{safe}");
         assert_eq!(safe.matches("&amp;amp;").count(), 1);
         assert_eq!(escape("plain-name 1"), "plain-name 1");
+    }
+
+    #[test]
+    fn names_in_headings_are_not_broken() {
+        let long = "a-name-that-is-rather-long";
+        assert_eq!(
+            heading(&format!("p-1, {long} & all")),
+            format!("<span class=\"name\">p-1,</span> {long} &amp; all")
+        );
     }
 
     #[test]

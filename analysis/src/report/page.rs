@@ -2,7 +2,7 @@
 //!
 //! One file without scripts, pictures or addresses. Texts go through `escape` on their way in, and nowhere else.
 
-use super::markup::escape;
+use super::markup::{escape, heading};
 use super::{Question, Report, Told, searches, sections, tuning};
 use crate::figures::{rate, utc};
 
@@ -78,7 +78,7 @@ fn first_screen(report: &Report) -> String {
         "<header>\n<p class=\"kicker\">{what} of {}</p>\n<h1>{}</h1>\n<p class=\"answer\">{}</p>\n{remarks}{}</header>\n",
         escape(&report.game),
         escape(&report.run),
-        escape(&report.answer),
+        heading(&report.answer),
         facts(report)
     )
 }

@@ -1,6 +1,6 @@
 //! The sections on results and games: who is how strong, who did what against whom, how games went, how to repeat it.
 
-use super::markup::escape;
+use super::markup::{LONG_NAME, escape, heading};
 use super::page::{Column, Section, figure, paragraph, table, told};
 use super::standing::{Crosstable, Rated, Ratings, Trace};
 use super::survey::{GameLine, Lengths};
@@ -9,9 +9,6 @@ use super::words::{likelihood, percent};
 use super::{Moment, Question, Report, Thought, Told};
 use crate::figures::{fixed, signed};
 use crate::pruning::Interval;
-
-/// Names of more letters may be broken to fit.
-const LONG_NAME: usize = 16;
 
 const ELO: Axis<'_> = Axis { label: "Elo (the mean of all is 0)", log: false, whole: false, mark: Some(0.0) };
 
@@ -358,7 +355,7 @@ fn seats(game: &GameLine) -> String {
     game.players.iter().zip(&game.payoffs).map(seat).collect::<Vec<_>>().join(", ")
 }
 
-/// The markup of who won, and against whom.
+/// Who won, and against whom.
 fn outcome(game: &GameLine) -> String {
     let most = game.payoffs.iter().max();
     let seats = game.players.iter().zip(&game.payoffs);
@@ -371,14 +368,7 @@ fn outcome(game: &GameLine) -> String {
     };
     let (winners, losers) = (names(true), names(false));
     let verb = if winners.len() == 1 { "beats" } else { "beat" };
-    let marked = |names: &[&str]| names.iter().map(|name| unbroken(name)).collect::<Vec<_>>();
-    format!("{} {verb} {}", marked(&winners).join(" and "), marked(&losers).join(", "))
-}
-
-/// The markup of a name that no line breaks within, unless it is long.
-fn unbroken(name: &str) -> String {
-    let name = (name.chars().count(), escape(name));
-    if name.0 > LONG_NAME { name.1 } else { format!("<span class=\"name\">{}</span>", name.1) }
+    format!("{} {verb} {}", winners.join(" and "), losers.join(", "))
 }
 
 /// Boards of decisive moments.
@@ -441,7 +431,7 @@ fn moment(moment: &Moment) -> String {
     format!(
         "<article>\n<h3>Game {}: {}</h3>\n{}<pre>{}</pre>\n{}</article>\n",
         escape(&place(game)),
-        outcome(game),
+        heading(&outcome(game)),
         paragraph(&told),
         escape(board),
         table("What was played, and what was thought", &columns, &rows)

@@ -263,7 +263,8 @@ fn convergence(tallies: &[Tally], last: &Answer, bouts: u64, settings: &Settings
     let mut traces: Vec<Trace> =
         last.standings().iter().map(|row| Trace { player: row.name.clone(), points: Vec::new() }).collect();
     let mut note = |bouts: u64, answer: &Answer| {
-        for row in answer.standings().iter().filter(|row| row.bound.is_none()) {
+        // Who has no interval has only a bound, or is where the bounds of the others are measured from.
+        for row in answer.standings().iter().filter(|row| row.bound.is_none() && row.low.is_some()) {
             if let Some(trace) = traces.iter_mut().find(|trace| trace.player == row.name) {
                 trace.points.push((bouts, Interval { value: row.elo, low: row.low, high: row.high }));
             }
@@ -284,7 +285,7 @@ fn convergence(tallies: &[Tally], last: &Answer, bouts: u64, settings: &Settings
     }
     note(bouts, last);
     if traces.iter().all(|trace| trace.points.len() < 2) {
-        return Told::not("There are too few bouts to see ratings settle.");
+        return Told::not("There are too few bouts, or too one-sided ones, to see ratings settle.");
     }
     Told::There(traces)
 }

@@ -129,10 +129,14 @@ fn rating(player: &Rated, seats: usize) -> String {
         0..=2 => String::new(),
         seats => format!(", where an even share is {}", percent(1.0 / seats as f64)),
     };
-    let score = player
-        .score
-        .map(|score| format!("; it made {} of the points in {} games{even}", percent(score), player.games));
-    format!("Its rating is {elo} Elo where the mean of all is 0{interval}{}.", score.unwrap_or_default())
+    let score =
+        player.score.map(|score| format!("{} of the points in {} games{even}", percent(score), player.games));
+    let score = score.unwrap_or_default();
+    // Without an interval its rating is only what the bounds of the others are measured from.
+    match player.low.or(player.high) {
+        None => format!("It made {score}."),
+        Some(_) => format!("Its rating is {elo} Elo where the mean of all is 0{interval}; it made {score}."),
+    }
 }
 
 fn verdict(test: &Test) -> (String, Vec<String>) {

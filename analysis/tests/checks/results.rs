@@ -113,7 +113,7 @@ fn live_and_offline_agree() {
         let spec = dataset.find("latest").unwrap().spec().unwrap();
         let mut live = Standings::new(&spec, seats, LiveTally::default()).unwrap();
         for (bout, rows) in &world.bouts {
-            live.add(*bout, &Summary::new(&spec, rows));
+            live.add(*bout, &Summary::new(&spec, &rows.into()));
         }
         let errors = match seats {
             2 => Errors::Sandwich,

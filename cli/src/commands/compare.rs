@@ -7,9 +7,9 @@
 mod differences;
 
 use std::io::{self, Write};
-use std::path::PathBuf;
 use std::process::ExitCode;
 
+use agon_coordinator::place::Place;
 use agon_stats::distribution::Z95;
 use agon_stats::pool::{self, DEFAULT_REPLICAS, Standing};
 use agon_stats::tournament::{Answer, Errors, Options};
@@ -28,15 +28,15 @@ const NAME: usize = 20;
 #[derive(Args)]
 #[command(after_help = "Example: agon compare ladder-1a2b3c4d ladder-5e6f7a8b")]
 pub struct Compare {
-    /// The first run: its id, the beginning of it, or latest
+    /// The first run: its id or name, the beginning of one, or latest
     #[arg(value_name = "RUN")]
     first: String,
     /// The second run
     #[arg(value_name = "RUN")]
     second: String,
-    /// The data folder
-    #[arg(long, value_name = "DIR", default_value = "agon-data")]
-    data: PathBuf,
+    /// The data folder, or the address of one in an object store
+    #[arg(long, value_name = "PLACE", default_value = "agon-data")]
+    data: Place,
     /// Print one JSON document
     #[arg(long)]
     json: bool,

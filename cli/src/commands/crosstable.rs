@@ -1,9 +1,9 @@
 //! `agon crosstable`: who did what against whom in a run, the strongest first.
 
 use std::io::{self, Write};
-use std::path::PathBuf;
 use std::process::ExitCode;
 
+use agon_coordinator::place::Place;
 use agon_stats::pool;
 use agon_stats::tournament::{Errors, Options, Tally};
 use clap::Args;
@@ -18,12 +18,12 @@ use crate::table::write_json;
 /// The arguments of `agon crosstable`.
 #[derive(Args)]
 pub struct Crosstable {
-    /// The run: its id, the beginning of it, or latest
+    /// The run: its id or name, the beginning of one, or latest
     #[arg(value_name = "RUN", default_value = "latest")]
     run: String,
-    /// The data folder
-    #[arg(long, value_name = "DIR", default_value = "agon-data")]
-    data: PathBuf,
+    /// The data folder, or the address of one in an object store
+    #[arg(long, value_name = "PLACE", default_value = "agon-data")]
+    data: Place,
     /// Print one JSON document
     #[arg(long)]
     json: bool,

@@ -13,6 +13,7 @@ use std::process::ExitCode;
 use agon_analysis::{Dataset, DatasetError, GameResult, Query};
 use agon_arena::Spec;
 use agon_arena::spec::Plan;
+use agon_coordinator::place::Place;
 use agon_games::setup::suggestion;
 use clap::{Args, ValueEnum};
 
@@ -27,7 +28,7 @@ const LISTED: usize = 20;
 /// The arguments of `agon games`.
 #[derive(Args)]
 pub struct Games {
-    /// The run: its id, the beginning of it, or latest
+    /// The run: its id or name, the beginning of one, or latest
     #[arg(value_name = "RUN", default_value = "latest")]
     run: String,
     /// Only games in which this player played; given several times, in which all of them did
@@ -66,9 +67,9 @@ pub struct Games {
     /// Write them to a file instead of standard output
     #[arg(long, value_name = "FILE", requires = "export")]
     output: Option<PathBuf>,
-    /// The data folder
-    #[arg(long, value_name = "DIR", default_value = "agon-data")]
-    data: PathBuf,
+    /// The data folder, or the address of one in an object store
+    #[arg(long, value_name = "PLACE", default_value = "agon-data")]
+    data: Place,
     /// Print one JSON document
     #[arg(long)]
     json: bool,

@@ -2,11 +2,11 @@
 
 use std::io::{self, BufWriter, Write};
 use std::num::NonZeroUsize;
-use std::path::PathBuf;
 use std::process::ExitCode;
 
 use agon_analysis::Dataset;
 use agon_analysis::pruning::{Interval, PlayerPruning, Pruning, Ratio, Settings, pruning};
+use agon_coordinator::place::Place;
 use agon_stats::replicas::REPLICAS;
 use clap::Args;
 
@@ -21,12 +21,12 @@ const NAME: usize = 16;
 /// The arguments of `agon pruning`.
 #[derive(Args)]
 pub struct PruningOfRun {
-    /// The run: its id, the beginning of it, or latest
+    /// The run: its id or name, the beginning of one, or latest
     #[arg(value_name = "RUN", default_value = "latest")]
     run: String,
-    /// The data folder
-    #[arg(long, value_name = "DIR", default_value = "agon-data")]
-    data: PathBuf,
+    /// The data folder, or the address of one in an object store
+    #[arg(long, value_name = "PLACE", default_value = "agon-data")]
+    data: Place,
     /// Show nodes and ratios depth by depth
     #[arg(long)]
     by_depth: bool,

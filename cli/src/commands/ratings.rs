@@ -15,6 +15,7 @@ use std::process::ExitCode;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use agon_arena::spec::SpecPlayer;
+use agon_coordinator::place::Place;
 use agon_stats::pool::{self, DEFAULT_REPLICAS};
 use agon_stats::tournament::{Answer, AnswerError, Errors, Options, Tally};
 use clap::{Args, ValueEnum};
@@ -34,7 +35,7 @@ use crate::table::write_json;
     after_help = "Examples: agon ratings, agon ratings othello-ladder --anchor pvs=2000 --los, agon ratings --pgn games.pgn"
 )]
 pub struct Ratings {
-    /// The runs: ids, beginnings of them, or latest; runs of one game are rated together [default: latest]
+    /// The runs: ids or names, beginnings of them, or latest; runs of one game are rated together [default: latest]
     #[arg(value_name = "RUN", conflicts_with_all = ["pgn", "csv"])]
     runs: Vec<String>,
     /// Rate each game by itself, where runs of several are asked for
@@ -46,9 +47,9 @@ pub struct Ratings {
     /// Tables to rate instead, with the columns white, black, wins, draws, losses; - is standard input
     #[arg(long, value_name = "FILE", num_args = 1..)]
     csv: Vec<PathBuf>,
-    /// The data folder
-    #[arg(long, value_name = "DIR", default_value = "agon-data", conflicts_with_all = ["pgn", "csv"])]
-    data: PathBuf,
+    /// The data folder, or the address of one in an object store
+    #[arg(long, value_name = "PLACE", default_value = "agon-data", conflicts_with_all = ["pgn", "csv"])]
+    data: Place,
     /// The player whose rating is given: 0, or the number after the last =
     #[arg(long, value_name = "NAME[=ELO]", allow_hyphen_values = true)]
     anchor: Option<String>,

@@ -2,10 +2,10 @@
 
 use std::io::{self, Write};
 use std::num::NonZeroUsize;
-use std::path::PathBuf;
 use std::process::ExitCode;
 
 use agon_analysis::{Dataset, Difference, Replay, ReplayError, Selection, replay};
+use agon_coordinator::place::Place;
 use clap::Args;
 
 use crate::fail::{Outcome, WrongCall};
@@ -15,15 +15,15 @@ use crate::table::write_json;
 /// The arguments of `agon replay`.
 #[derive(Args)]
 pub struct ReplayGames {
-    /// The run: its id, the beginning of it, or latest
+    /// The run: its id or name, the beginning of one, or latest
     #[arg(value_name = "RUN")]
     run: String,
     /// One bout, or one game of it as in 12/1 [default: a sample of the run]
     #[arg(value_name = "BOUT[/GAME]", conflicts_with_all = ["games", "seed"])]
     place: Option<String>,
-    /// The data folder
-    #[arg(long, value_name = "DIR", default_value = "agon-data")]
-    data: PathBuf,
+    /// The data folder, or the address of one in an object store
+    #[arg(long, value_name = "PLACE", default_value = "agon-data")]
+    data: Place,
     /// How many games of a sample, spread over the run
     #[arg(long, default_value_t = 20, value_parser = whole::<u64>("the number of games", 1, 10_000_000), allow_negative_numbers = true)]
     games: u64,

@@ -9,6 +9,7 @@ use std::thread;
 
 use agon_analysis::Dataset;
 use agon_analysis::report::{Report as Gathered, Settings};
+use agon_coordinator::place::Place;
 use anyhow::Context as _;
 use clap::Args;
 
@@ -19,7 +20,7 @@ use crate::progress::Progress;
 /// The arguments of `agon report`.
 #[derive(Args)]
 pub struct Report {
-    /// The run: its id, the beginning of it, or latest
+    /// The run: its id or name, the beginning of one, or latest
     #[arg(value_name = "RUN", default_value = "latest")]
     run: String,
     /// Where to write the page, or - for standard output [default: RUN.html in this folder]
@@ -31,9 +32,9 @@ pub struct Report {
     /// The seed of the resampling
     #[arg(long, value_name = "SEED", default_value_t = 1)]
     seed: u64,
-    /// The data folder
-    #[arg(long, value_name = "DIR", default_value = "agon-data")]
-    data: PathBuf,
+    /// The data folder, or the address of one in an object store
+    #[arg(long, value_name = "PLACE", default_value = "agon-data")]
+    data: Place,
     /// Print everything that the page says as one JSON document, and write no page
     #[arg(long)]
     json: bool,

@@ -1,11 +1,11 @@
 //! Runs of a dataset as the commands that ask for results take them: found, counted, and told in a line.
 
 use std::num::NonZeroUsize;
-use std::path::Path;
 
 use agon_analysis::results::{Results, results};
 use agon_analysis::{Dataset, Run};
 use agon_arena::Spec;
+use agon_coordinator::place::Place;
 use agon_coordinator::store::RunState;
 use serde::Serialize;
 
@@ -38,7 +38,7 @@ pub struct Told {
 }
 
 /// Reads the results of runs, each once, in the order in which they are asked for.
-pub fn read(data: &Path, asked: &[String], threads: NonZeroUsize) -> anyhow::Result<Vec<Counted>> {
+pub fn read(data: &Place, asked: &[String], threads: NonZeroUsize) -> anyhow::Result<Vec<Counted>> {
     let dataset = Dataset::open(data)?;
     let mut runs: Vec<Counted> = Vec::new();
     for asked in asked {

@@ -2,11 +2,11 @@
 //! looks after every bout, in the order of the schedule, as the run itself does.
 
 use std::io::{self, Write};
-use std::path::PathBuf;
 use std::process::ExitCode;
 
 use agon_analysis::{Dataset, results};
 use agon_arena::spec::{Format, Plan, SprtSettings};
+use agon_coordinator::place::Place;
 use agon_stats::pairs::Scores;
 use agon_stats::sprt::{Bounds, Fold, Model, Verdict};
 use clap::{Args, ValueEnum};
@@ -27,7 +27,7 @@ const ERROR_RATE: f64 = 0.05;
     after_help = "Examples: agon sprt, agon sprt my-test, agon sprt --pairs 365,16618,36229,16974,390 --bounds=0,2"
 )]
 pub struct Sprt {
-    /// The run of two players: its id, the beginning of it, or latest [default: latest]
+    /// The run of two players: its id or name, the beginning of one, or latest [default: latest]
     #[arg(value_name = "RUN", conflicts_with_all = ["pairs", "wld"])]
     run: Option<String>,
     #[command(flatten)]
@@ -45,9 +45,9 @@ pub struct Sprt {
     /// The probability to accept H0 where H1 is true [default: that of the run's spec, or 0.05]
     #[arg(long, value_parser = real("beta", 0.0, 1.0), allow_negative_numbers = true)]
     beta: Option<f64>,
-    /// The data folder
-    #[arg(long, value_name = "DIR", default_value = "agon-data", conflicts_with_all = ["pairs", "wld"])]
-    data: PathBuf,
+    /// The data folder, or the address of one in an object store
+    #[arg(long, value_name = "PLACE", default_value = "agon-data", conflicts_with_all = ["pairs", "wld"])]
+    data: Place,
     /// Print one JSON document
     #[arg(long)]
     json: bool,

@@ -20,7 +20,7 @@ const SHOWN: usize = 100;
                   Example: agon sql latest \"select player, avg(nodes) from moves group by player\"")]
 #[cfg_attr(not(feature = "sql"), allow(dead_code, reason = "the call is read and checked all the same"))]
 pub struct Sql {
-    /// The run: its id, the beginning of it, or latest
+    /// The run: its id or name, the beginning of one, or latest
     #[arg(value_name = "RUN")]
     run: String,
     /// The question

@@ -21,7 +21,7 @@ const ROWS: usize = 12;
 /// The arguments of `agon tune`.
 #[derive(Args)]
 pub struct TuneOfRun {
-    /// The run: its id, the beginning of it, or latest
+    /// The run: its id or name, the beginning of one, or latest
     #[arg(value_name = "RUN", default_value = "latest", conflicts_with = "from")]
     run: String,
     /// Fit the evaluation to the games of these runs instead

@@ -1,28 +1,34 @@
-//! `agon verify`: whether a dataset is whole and legal.
+//! `agon verify`: whether a dataset is whole and legal, and whether a coordinator's state is.
 
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use agon_analysis::{Dataset, Verified, verify, verify_all};
+use agon_coordinator::place::Place;
+use agon_coordinator::upkeep::{self, RunReport, StateReport};
 use clap::Args;
 use serde::Serialize;
 
+use crate::commands::cluster::block_on;
 use crate::fail::Outcome;
 use crate::table::{Align, Table, write_json};
 
 /// The arguments of `agon verify`.
 #[derive(Args)]
 pub struct Verify {
-    /// The run: its id, the beginning of it, or latest
+    /// The run: its id or name, the beginning of one, or latest
     #[arg(value_name = "RUN", default_value = "latest", conflicts_with = "all")]
     run: String,
     /// Check every run of the dataset
     #[arg(long)]
     all: bool,
-    /// The data folder
-    #[arg(long, value_name = "DIR", default_value = "agon-data")]
-    data: PathBuf,
+    /// The data folder, or the address of one in an object store
+    #[arg(long, value_name = "PLACE", default_value = "agon-data")]
+    data: Place,
+    /// Check the coordinator's state instead, which may be in use [default: in the data folder, or agon-state]
+    #[arg(long, value_name = "DIR", num_args = 0..=1, require_equals = true)]
+    state: Option<Option<PathBuf>>,
     /// Print one JSON document
     #[arg(long)]
     json: bool,
@@ -37,6 +43,14 @@ struct Document {
 impl Verify {
     /// Runs the command.
     pub fn run(self) -> Outcome {
+        if let Some(folder) = self.state {
+            let beside = match (&self.data, folder) {
+                (_, Some(folder)) => folder,
+                (Place::Folder(folder), None) => folder.clone(),
+                (Place::Store(_), None) => PathBuf::from(agon_coordinator::STATE_FOLDER),
+            };
+            return verify_state(&beside, &self.data, self.json);
+        }
         let dataset = Dataset::open(&self.data)?;
         let runs = if self.all {
             verify_all(&dataset)
@@ -54,6 +68,51 @@ impl Verify {
         }
         Ok(if ok { ExitCode::SUCCESS } else { ExitCode::FAILURE })
     }
+}
+
+#[derive(Serialize)]
+struct StateDocument {
+    #[serde(flatten)]
+    report: StateReport,
+    ok: bool,
+}
+
+/// Checks a coordinator's state.
+fn verify_state(folder: &Path, data: &Place, json: bool) -> Outcome {
+    block_on(async {
+        let report = upkeep::check(folder, data).await?;
+        let ok = report.runs.iter().all(|run| run.problems.is_empty());
+        let mut out = io::stdout().lock();
+        if json {
+            write_json(&StateDocument { report, ok }, &mut out)?;
+        } else {
+            write_state(&report, &mut out)?;
+        }
+        Ok(if ok { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    })
+}
+
+fn write_state(report: &StateReport, out: &mut impl Write) -> io::Result<()> {
+    let numbers = ["bouts", "exported", "problems"].map(|name| (name, Align::Right));
+    let header: Vec<(&str, Align)> =
+        [("run", Align::Left), ("state", Align::Left)].into_iter().chain(numbers).collect();
+    let mut table = Table::new(&header);
+    for RunReport { run, state, bouts, exported, problems } in &report.runs {
+        let numbers = [*bouts, *exported, problems.len() as u64].map(|number| number.to_string());
+        table.row([run.clone(), state.to_string()].into_iter().chain(numbers));
+    }
+    if report.runs.is_empty() {
+        writeln!(out, "no runs")?;
+    } else {
+        table.write(out)?;
+    }
+    writeln!(out, "\nversion {}, epoch {}", report.version, report.epoch)?;
+    for RunReport { run, problems, .. } in &report.runs {
+        for problem in problems {
+            writeln!(out, "{run}: {problem}")?;
+        }
+    }
+    Ok(())
 }
 
 fn write_document(document: &Document, out: &mut impl Write) -> io::Result<()> {

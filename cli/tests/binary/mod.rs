@@ -17,8 +17,14 @@ pub struct Answer {
 
 /// Calls the binary with something to read.
 pub fn agon_with_input(arguments: &[&str], input: &[u8]) -> Answer {
+    call(arguments, &[], input)
+}
+
+/// Calls the binary with some variables and something to read.
+pub fn call(arguments: &[&str], variables: &[(String, String)], input: &[u8]) -> Answer {
     let mut child = Command::new(env!("CARGO_BIN_EXE_agon"))
         .args(arguments)
+        .envs(variables.iter().cloned())
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())

@@ -50,7 +50,8 @@ fn every_value_says_where_it_came_from() {
     }
     assert!(!format!("{all:?}").contains("verysecret"));
     let keys: Vec<&str> = all.iter().map(|setting| setting["key"].as_str().unwrap()).collect();
-    assert_eq!(keys.len(), 28, "{keys:?}");
+    let distinct: std::collections::BTreeSet<&&str> = keys.iter().collect();
+    assert!(keys.len() >= 28 && distinct.len() == keys.len(), "{keys:?}");
 
     let over =
         show(&["worker", "--config", &file, "--slots", "9"], &[("AGON_COORDINATOR", "http://[::1]:1")]);

@@ -71,6 +71,7 @@ fn a_token_opens_what_its_role_is_for_and_nothing_else() {
     }
     assert_eq!(house.call(&["list"], Some("looks"), Some("client")).code, 0);
     assert_eq!(house.call(&["audit"], Some("looks"), Some("client")).code, 0);
+    assert_eq!(house.call(&["health"], None, Some("client")).code, 0, "whether it lives is no secret");
     assert_eq!(house.state(), before);
     assert!(!house.cluster.said().contains("agon_0"), "no token is ever in a log");
 }

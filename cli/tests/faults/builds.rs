@@ -11,8 +11,8 @@ use tokio_stream::wrappers::TcpListenerStream;
 use tokio_stream::{StreamExt as _, once};
 use tonic::{Request, Response, Status, Streaming};
 
-use crate::LONG;
-use crate::processes::{Cluster, Process};
+use crate::processes::{Cluster, Process, until};
+use crate::{LONG, quick};
 
 /// Stands between a worker and its coordinator and makes the hello that of another build.
 #[derive(Clone)]
@@ -41,14 +41,18 @@ impl Worker for Between {
 
     async fn submit(
         &self,
-        _request: Request<Streaming<Submission>>,
+        request: Request<Streaming<Submission>>,
     ) -> Result<Response<Self::SubmitStream>, Status> {
-        Err(Status::unimplemented("nobody gets so far"))
+        let mut client = WorkerClient::connect(self.coordinator.clone()).await.unwrap();
+        client.submit(request.into_inner().filter_map(Result::ok)).await
     }
 }
 
-/// What a worker says, and its exit code, whose hello is changed so.
-fn told_as(cluster: &Cluster, change: impl Fn(&mut Hello) + Send + Sync + 'static) -> (i32, String) {
+/// A worker whose hello is changed so, and what it talks through.
+fn worker_as(
+    cluster: &Cluster,
+    change: impl Fn(&mut Hello) + Send + Sync + 'static,
+) -> (Process, tokio::runtime::Runtime) {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let between = Between { coordinator: cluster.address(), change: Arc::new(change) };
     let address: SocketAddr = runtime.block_on(async {
@@ -59,8 +63,33 @@ fn told_as(cluster: &Cluster, change: impl Fn(&mut Hello) + Send + Sync + 'stati
         address
     });
     let arguments = ["worker", "--coordinator", &format!("http://{address}"), "--slots", "1"];
-    let mut worker = Process::start_logged(&arguments, cluster.path("misfit.log").into());
+    (Process::start_logged(&arguments, cluster.path("misfit.log").into()), runtime)
+}
+
+/// What a worker says, and its exit code, whose hello is changed so.
+fn told_as(cluster: &Cluster, change: impl Fn(&mut Hello) + Send + Sync + 'static) -> (i32, String) {
+    let (mut worker, _runtime) = worker_as(cluster, change);
     (worker.exit_code(), worker.said())
+}
+
+#[test]
+fn workers_of_a_later_build_take_over_one_after_the_other() {
+    let spec = quick(60);
+    let mut cluster = Cluster::start(LONG);
+    cluster.submit(&spec);
+    let mut before = cluster.worker("before");
+    cluster.until_run("the old one plays", |run| run["bouts"].as_u64().unwrap() >= 10);
+    // The later build speaks versions that the coordinator has not heard of, and this one.
+    let (later, _runtime) = worker_as(&cluster, |hello| {
+        (hello.protocol_max, hello.build) = (hello.protocol_max + 2, "9.9.9".to_string());
+    });
+    until("the new one is there", || cluster.ask(&["workers", "--json"]).out.contains("9.9.9").then_some(()));
+    assert_eq!(cluster.ask(&["drain", "before"]).code, 0);
+    assert_eq!(before.exit_code(), 0, "{}", before.said());
+    cluster.until_run("the run is done", |run| run["state"] == "done");
+    assert_eq!(cluster.run()["failed"], 0);
+    drop(later);
+    cluster.ends_like_a_calm_run(&spec);
 }
 
 #[test]
@@ -74,7 +103,7 @@ fn a_worker_of_another_build_is_told_so_and_ends() {
     let (code, said) = told_as(&cluster, |hello| (hello.protocol_min, hello.protocol_max) = (7, 9));
     assert_eq!(code, 1, "{said}");
     assert!(
-        said.contains("speaks versions 7 to 9 of the protocol and the coordinator 1 to 1; update the"),
+        said.contains("speaks versions 7 to 9 of the protocol and the coordinator 2 to 2; update the"),
         "{said}"
     );
 

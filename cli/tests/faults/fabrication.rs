@@ -51,6 +51,32 @@ fn a_worker_that_makes_results_up_is_convicted_and_its_bouts_are_voided() {
     cluster.verifies();
 }
 
+/// A bout that waits for a second opinion still waits for it after a restart, and so does one that waits for a third.
+#[test]
+fn second_opinions_survive_a_restart() {
+    // Nothing is lent anew for the time of a lease after a start.
+    let mut cluster = Cluster::start(Duration::from_secs(2));
+    cluster.submit(&quick(400));
+    let mut liar = Rogue::new(&cluster.address(), "liar");
+    let bout = liar.take();
+    let mut rows = liar.play(&bout);
+    rows.moves.iter_mut().filter_map(|row| row.search.as_mut()).for_each(|search| search.score += 0.25);
+    assert_eq!(liar.submit_one(liar.messages(&bout, &rows)).outcome(), Outcome::Committed);
+    drop(liar);
+    for (name, outcome) in [("second", Outcome::Conflict), ("third", Outcome::Duplicate)] {
+        cluster.kill();
+        cluster.restart();
+        let mut honest = Rogue::new(&cluster.address(), name);
+        let again = honest.take();
+        assert_eq!((again.lease.bout, &again.opening), (bout.lease.bout, &bout.opening), "{name}");
+        assert_eq!(honest.submit_one(honest.honest(&again)).outcome(), outcome, "{name}");
+    }
+    let audit = cluster.json(&["audit", "--worker", "liar"]);
+    let kinds: Vec<&str> =
+        audit["entries"].as_array().unwrap().iter().filter_map(|entry| entry["kind"].as_str()).collect();
+    assert_eq!(kinds, ["disputed", "convicted", "quarantined"], "{audit}");
+}
+
 /// Runs share workers evenly, one with a greater priority goes first, and one that is paused waits.
 #[test]
 fn runs_share_the_workers() {

@@ -52,7 +52,7 @@ fn a_folder_that_is_taken_foreign_newer_or_unusable_is_refused() {
 }
 
 /// A folder whose coordinator was killed with some bouts acknowledged and none exported.
-fn half_done(spec: &str) -> Cluster {
+pub(crate) fn half_done(spec: &str) -> Cluster {
     let mut cluster = Cluster::start(Duration::from_millis(300));
     cluster.submit(spec);
     let mut rogue = Rogue::new(&cluster.address(), "before");

@@ -2,8 +2,9 @@
 
 use agon_proto::Bout;
 use agon_proto::v1::submission::Kind;
-use agon_proto::v1::{LimitKind, Outcome, Search, Submission};
+use agon_proto::v1::{LimitKind, MoveBatch, Outcome, Submission};
 use agon_records::BoutRows;
+use prost::Message as _;
 
 use crate::processes::Cluster;
 use crate::rogue::Rogue;
@@ -19,14 +20,17 @@ fn told(rogue: &Rogue, bout: &Bout, change: impl FnOnce(&mut BoutRows)) -> Vec<S
     rogue.messages(bout, &rows)
 }
 
-/// A bout of which one search is changed on the wire.
-fn searched(rogue: &Rogue, bout: &Bout, change: impl FnOnce(&mut Search)) -> Vec<Submission> {
+/// A bout of which one batch of plies is changed on the wire.
+fn searched(rogue: &Rogue, bout: &Bout, change: impl FnOnce(&mut MoveBatch)) -> Vec<Submission> {
     let mut messages = rogue.honest(bout);
-    let search = messages.iter_mut().find_map(|message| match &mut message.kind {
-        Some(Kind::Moves(batch)) => batch.moves.iter_mut().find_map(|mv| mv.search.as_mut()),
+    let moves = messages.iter_mut().find_map(|message| match &mut message.kind {
+        Some(Kind::Moves(moves)) => Some(moves),
         _ => None,
     });
-    change(search.unwrap());
+    let moves = moves.unwrap();
+    let mut batch = MoveBatch::decode(&moves[..]).unwrap();
+    change(&mut batch);
+    *moves = batch.encode_to_vec().into();
     messages
 }
 
@@ -127,22 +131,22 @@ const LIES: [(&str, Lie, &str); 16] = [
     ),
     (
         "not-a-number",
-        |rogue, bout| searched(rogue, &bout, |search| search.score = f64::NAN),
+        |rogue, bout| searched(rogue, &bout, |batch| batch.score[0] = f64::NAN),
         "`score` is NaN",
     ),
     (
         "all-the-nodes",
-        |rogue, bout| searched(rogue, &bout, |search| search.cutoffs = u64::MAX),
+        |rogue, bout| searched(rogue, &bout, |batch| batch.cutoffs[0] = u64::MAX),
         "`cutoffs` is 18446744073709551615, and it must be",
     ),
     (
         "unknown-word",
-        |rogue, bout| searched(rogue, &bout, |search| search.limit_kind = LimitKind::ClockMs as i32 + 9),
+        |rogue, bout| searched(rogue, &bout, |batch| batch.limit_kind[0] = LimitKind::ClockMs as i32 + 9),
         "`limit_kind` has the value 14",
     ),
     (
         "long-message",
-        |rogue, bout| searched(rogue, &bout, |search| search.pv = "1 ".repeat(2 << 20)),
+        |rogue, bout| searched(rogue, &bout, |batch| batch.pv = "1 ".repeat(2 << 20)),
         "`submission` has",
     ),
     (

@@ -3,7 +3,8 @@
 //!
 //! `lies` has workers that send what cannot be, `late` results that come again or too late, `silence` workers that hang,
 //! `stop` those that are asked to end, `builds` those that do not fit, `folder` data folders that are not as they should
-//! be, `disk` disks without room, `fabrication` workers whose games are legal and made up. `rogue` is the worker that a test holds in its hand. Kills are in `cluster.rs`.
+//! be, `disk` disks without room, `fabrication` workers whose games are legal and made up,
+//! `restore` states that are lost and put back. `rogue` is the worker that a test holds in its hand. Kills are in `cluster.rs`.
 
 #![allow(clippy::unwrap_used, reason = "in a test a panic is the report")]
 
@@ -20,6 +21,7 @@ mod fabrication;
 mod folder;
 mod late;
 mod lies;
+mod restore;
 #[allow(dead_code, reason = "other tests use the rest")]
 mod rogue;
 mod silence;

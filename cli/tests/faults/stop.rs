@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::processes::{Cluster, until};
+use crate::processes::{Cluster, Process, until};
 use crate::{LONG, spec};
 
 #[test]
@@ -29,9 +29,15 @@ fn a_coordinator_that_is_asked_to_stop_ends_well_and_its_workers_wait_for_the_ne
     cluster.submit(&spec);
     let mut worker = cluster.worker("worker");
     let before = cluster.until_run("some bouts are committed", |run| run["bouts"].as_u64() > Some(2));
+    let watch = ["watch", "latest", "--coordinator", &cluster.address()];
+    let mut watcher = Process::start_logged(&watch, cluster.path("watch.log").into());
+    until("the watcher sees the run", || watcher.said().contains("bouts").then_some(()));
     let coordinator = cluster.coordinator.as_mut().unwrap();
     coordinator.signal("TERM");
     assert_eq!(coordinator.exit_code(), 0);
+    // Whoever waits for the end of the run must not take this for it.
+    assert_eq!(watcher.exit_code(), 1, "{}", watcher.said());
+    assert!(watcher.said().contains("the run is not over"), "{}", watcher.said());
     until("the worker notices", || worker.said().contains("cannot be reached").then_some(()));
     cluster.restart();
     assert!(cluster.run()["bouts"].as_u64() >= before["bouts"].as_u64());

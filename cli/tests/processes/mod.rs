@@ -11,7 +11,7 @@ use agon_analysis::dataset::Dataset;
 use agon_records::{BoutRows, Table, content_digest};
 use serde_json::Value;
 
-use crate::binary::{Answer, agon, json};
+use crate::binary::{Answer, agon, call, json};
 
 /// How long anything may take before a test gives up.
 pub const PATIENCE: Duration = Duration::from_secs(300);
@@ -25,17 +25,28 @@ pub struct Process {
 impl Process {
     /// Starts the binary; nobody reads what it says.
     pub fn start(arguments: &[&str]) -> Process {
-        Process::spawn(arguments, Stdio::null(), None)
+        Process::spawn(arguments, &[], Stdio::null(), None)
     }
 
     /// Starts the binary; what it says on standard error is kept.
     pub fn start_logged(arguments: &[&str], log: PathBuf) -> Process {
-        let file = File::create(&log).unwrap();
-        Process::spawn(arguments, file.into(), Some(log))
+        Process::start_with(arguments, &[], log)
     }
 
-    fn spawn(arguments: &[&str], stderr: Stdio, log: Option<PathBuf>) -> Process {
+    /// The same with some variables.
+    pub fn start_with(arguments: &[&str], variables: &[(String, String)], log: PathBuf) -> Process {
+        let file = File::create(&log).unwrap();
+        Process::spawn(arguments, variables, file.into(), Some(log))
+    }
+
+    fn spawn(
+        arguments: &[&str],
+        variables: &[(String, String)],
+        stderr: Stdio,
+        log: Option<PathBuf>,
+    ) -> Process {
         let mut command = Command::new(env!("CARGO_BIN_EXE_agon"));
+        command.envs(variables.iter().cloned());
         let child = command.args(arguments).stdin(Stdio::null()).stdout(Stdio::null()).stderr(stderr).spawn();
         Process { child: child.unwrap(), log }
     }
@@ -70,6 +81,11 @@ impl Drop for Process {
     }
 }
 
+/// Calls the binary with some variables.
+pub fn agon_with(arguments: &[&str], variables: &[(String, String)]) -> Answer {
+    call(arguments, variables, b"")
+}
+
 /// Waits until something is there.
 pub fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     let started = Instant::now();
@@ -94,6 +110,9 @@ pub struct Cluster {
     data: String,
     timing: [String; 2],
     part_bouts: String,
+    /// More arguments and variables of the coordinator.
+    pub more: Vec<String>,
+    variables: Vec<(String, String)>,
     /// What the coordinator is told beside, and what whoever calls it says.
     flags: Vec<String>,
     client: Vec<String>,
@@ -118,6 +137,8 @@ impl Cluster {
             folder,
             timing: timing(lease),
             part_bouts: "16".to_string(),
+            more: Vec::new(),
+            variables: Vec::new(),
             flags: Vec::new(),
             client: Vec::new(),
             coordinator: None,
@@ -137,6 +158,13 @@ impl Cluster {
     /// Keeps the data elsewhere.
     pub fn with_data(self, data: &Path) -> Cluster {
         Cluster { data: data.to_str().unwrap().to_string(), ..self }
+    }
+
+    /// Keeps the dataset in an object store that is found by these variables, in parts of four bouts, and the state in
+    /// the test's folder.
+    pub fn with_store(self, address: &str, variables: Vec<(String, String)>) -> Cluster {
+        let more = vec!["--state".to_string(), self.path("state")];
+        Cluster { data: address.to_string(), more, variables, part_bouts: "4".to_string(), ..self }
     }
 
     /// A path in the test's folder.
@@ -165,7 +193,7 @@ impl Cluster {
         self.kill();
         let listen = format!("127.0.0.1:{}", self.port);
         let [lease, heartbeat] = &self.timing;
-        let arguments = [
+        let mut arguments = vec![
             "coordinator",
             "--listen",
             &listen,
@@ -178,10 +206,10 @@ impl Cluster {
             "--part-bouts",
             &self.part_bouts,
         ];
-        let more: Vec<&str> = self.flags.iter().map(String::as_str).collect();
-        let arguments = [&arguments[..], &more].concat();
+        arguments.extend(self.more.iter().map(String::as_str));
+        arguments.extend(self.flags.iter().map(String::as_str));
         let log = self.folder.path().join("coordinator.log");
-        self.coordinator = Some(Process::start_logged(&arguments, log));
+        self.coordinator = Some(Process::start_with(&arguments, &self.variables, log));
     }
 
     /// The same, and waits until it answers.
@@ -260,6 +288,11 @@ impl Cluster {
     pub fn ends_like_a_calm_run(&mut self, spec: &str) {
         self.until_run("the run is done", |run| run["state"] == "done");
         self.kill();
+        self.left_what_a_calm_run_leaves(spec);
+    }
+
+    /// The same of a coordinator that is gone.
+    pub fn left_what_a_calm_run_leaves(&self, spec: &str) {
         self.verifies();
         let file = self.path("calm.toml");
         std::fs::write(&file, spec).unwrap();

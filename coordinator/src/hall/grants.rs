@@ -35,7 +35,9 @@ impl Hall {
                 return;
             }
             let throttled = worker.throttled;
-            if let Some(key) = state.checks.take(name) {
+            // Second opinions are wanted even when a run is over, but not while it is paused.
+            let lent = |run: &str| state.runs.get(run).is_some_and(|run| run.state != RunState::Paused);
+            if let Some(key) = state.checks.take(name, lent) {
                 if !self.lend(state, name, &key) {
                     return;
                 }

@@ -69,7 +69,8 @@ impl Hall {
         };
         state.workers.insert(hello.worker.clone(), worker);
         let welcome = v1::Welcome {
-            protocol: *agon_proto::PROTOCOLS.end(),
+            // The latest that both speak: who was let in speaks one of ours.
+            protocol: *agon_proto::PROTOCOLS.end().min(hello.protocols.end()),
             epoch: self.epoch,
             heartbeat_ms: self.timing.heartbeat.as_millis() as u32,
             lease_ms: self.timing.lease.as_millis() as u32,

@@ -13,6 +13,7 @@ use super::{Hall, key_of, lent};
 use crate::checks::{Digest, Finding};
 use crate::leases::Token;
 use crate::standings::Summary;
+use crate::store::Opinion;
 
 /// What becomes of a bout that arrived.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -96,6 +97,15 @@ impl Hall {
         let state = &mut *guard;
         state.leases.release(&key);
         let finding = state.checks.answer(&key, worker, digest);
+        match &finding {
+            Finding::Unasked => {}
+            Finding::Disputed { .. } => {
+                self.store.note_opinion(Opinion { key: key.clone(), worker: worker.to_string(), digest });
+            }
+            Finding::Agrees { .. } | Finding::Convicted { .. } | Finding::Hopeless => {
+                self.store.forget_opinions(&key);
+            }
+        }
         let Some(run) = state.runs.get_mut(&key.run) else { return true };
         run.checked += 1;
         match &finding {
@@ -129,12 +139,21 @@ impl Hall {
         }
     }
 
-    /// Counts a bout that is stored. Of a test, whether it has decided.
+    /// Whether another worker is to play a bout again that is about to be stored.
+    pub(crate) fn is_to_check(&self, lease: &WireLease, worker: &str, digest: &Digest) -> bool {
+        let (key, _) = key_of(lease);
+        let state = self.lock();
+        let repeatable = state.runs.get(&key.run).is_some_and(|run| run.spec.is_repeatable());
+        repeatable && state.checks.wants(worker, &key, digest, self.secret)
+    }
+
+    /// Counts a bout that is stored; where there is a digest with its summary, another worker is to play it again, and the
+    /// store knows. Of a test, whether it has decided.
     pub(crate) fn committed(
         &self,
         lease: &WireLease,
         worker: &str,
-        counted: Option<(&Summary, Digest)>,
+        counted: Option<(&Summary, Option<Digest>)>,
     ) -> Option<Decision> {
         let (key, _) = key_of(lease);
         let mut guard = self.lock();
@@ -145,14 +164,13 @@ impl Hall {
         if !run.ledger.finish(key.bout) {
             return None;
         }
-        let repeatable = run.spec.is_repeatable();
         let decision = match counted {
             Some((summary, _)) => run.add(key.bout, worker, summary),
             None => run.add_failed(key.bout),
         };
         let more = run.open();
         let departing = run.look();
-        if let Some((summary, digest)) = counted {
+        if let Some((summary, to_check)) = counted {
             for name in &blamed {
                 self.judge(state, name, |conduct| conduct.crashes += 1);
             }
@@ -165,8 +183,10 @@ impl Hall {
                 conduct.overshoot_us += overshoot_us;
                 conduct.moves += moves;
             });
-            if repeatable && state.checks.wants(worker, &key, &digest, self.secret) {
-                state.checks.add(key.clone(), worker, digest);
+            if let Some(digest) = to_check
+                && let Some(let_go) = state.checks.add(key.clone(), worker, digest)
+            {
+                self.store.forget_opinions(&let_go);
             }
         }
         for Departure { worker, reason, certain } in departing {

@@ -2,7 +2,9 @@
 
 use rusqlite::{OptionalExtension as _, params};
 
-use super::{BoutSummary, NewBout, RunState, Store, StoreError, Stored, StoredCell, number};
+use super::trust::put_opinion;
+use super::{BoutSummary, NewBout, Opinion, RunState, Store, StoreError, Stored, StoredCell, number};
+use crate::leases::BoutKey;
 
 impl Store {
     /// Stores a bout, unless it is there.
@@ -35,11 +37,15 @@ impl Store {
                 bout.run,
                 bout.bout as i64,
                 bout.worker,
-                bout.digest.map(|digest| digest.to_vec()),
+                bout.digest,
                 bout.summary,
                 bout.payload,
                 bout.failure,
             ])?;
+            if let Some(digest) = bout.digest.filter(|_| bout.to_check) {
+                let key = BoutKey { run: bout.run, bout: bout.bout };
+                put_opinion(connection, &Opinion { key, worker: bout.worker, digest })?;
+            }
             Ok(Stored::New)
         })
         .await
@@ -66,6 +72,18 @@ impl Store {
                 })
             })?;
             rows.collect()
+        })
+        .await
+    }
+
+    /// The digest of the content of a bout; none where it is not here or failed.
+    pub async fn digest(&self, run: String, bout: u64) -> Result<Option<Vec<u8>>, StoreError> {
+        self.write(move |connection| {
+            let digest = connection
+                .prepare_cached("SELECT digest FROM bouts WHERE run = ?1 AND bout = ?2")?
+                .query_row(params![run, number(bout)], |row| row.get(0))
+                .optional()?;
+            Ok(digest.flatten())
         })
         .await
     }
@@ -166,6 +184,11 @@ impl Store {
         folded: String,
     ) -> Result<(), StoreError> {
         self.write(move |connection| {
+            let mut forget =
+                connection.prepare_cached("DELETE FROM opinions WHERE run = ?1 AND bout = ?2")?;
+            for bout in again.iter().chain(&voided) {
+                forget.execute(params![run, number(*bout)])?;
+            }
             let mut remove = connection.prepare_cached("DELETE FROM bouts WHERE run = ?1 AND bout = ?2")?;
             for bout in again {
                 remove.execute(params![run, number(bout)])?;

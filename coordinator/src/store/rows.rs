@@ -1,5 +1,7 @@
 //! What the state has rows of.
 
+use crate::leases::BoutKey;
+
 /// A run as it is stored.
 #[derive(Clone, PartialEq, Default, Debug)]
 pub struct StoredRun {
@@ -84,6 +86,19 @@ pub struct NewBout {
     pub payload: Vec<u8>,
     /// Why it failed, if it did.
     pub failure: Option<String>,
+    /// Whether another worker is to play it again.
+    pub to_check: bool,
+}
+
+/// What a worker said of a bout that waits for another worker's word.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Opinion {
+    /// The bout.
+    pub key: BoutKey,
+    /// Who said it.
+    pub worker: String,
+    /// Of its content.
+    pub digest: [u8; 32],
 }
 
 /// What became of a bout that was to be stored.

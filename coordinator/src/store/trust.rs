@@ -1,8 +1,18 @@
 //! Who is set aside, and what operators may want to read.
 
-use rusqlite::params;
+use rusqlite::{Connection, params};
 
-use super::{Audit, Store, StoreError, number};
+use super::{Audit, Opinion, Store, StoreError, number};
+use crate::leases::BoutKey;
+
+/// Adds an opinion within a transaction.
+pub(super) fn put_opinion(connection: &Connection, opinion: &Opinion) -> rusqlite::Result<()> {
+    let Opinion { key, worker, digest } = opinion;
+    connection
+        .prepare_cached("INSERT INTO opinions (run, bout, worker, digest) VALUES (?1, ?2, ?3, ?4)")?
+        .execute(params![key.run, number(key.bout), worker, digest])?;
+    Ok(())
+}
 
 impl Store {
     /// Sets a worker aside, or trusts it again where there is no reason. Nobody waits for it.
@@ -27,6 +37,36 @@ impl Store {
             let mut statement =
                 connection.prepare("SELECT worker, reason FROM quarantine ORDER BY worker")?;
             let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
+            rows.collect()
+        })
+        .await
+    }
+
+    /// Keeps what a further worker said of a bout. Nobody waits for it: where it is lost, the worker is asked again.
+    pub fn note_opinion(&self, opinion: Opinion) {
+        self.post(move |connection| put_opinion(connection, &opinion));
+    }
+
+    /// Lets go what was said of a bout. Nobody waits for it: where it stays, the bout is only played once more.
+    pub fn forget_opinions(&self, key: &BoutKey) {
+        let key = key.clone();
+        self.post(move |connection| {
+            connection
+                .prepare_cached("DELETE FROM opinions WHERE run = ?1 AND bout = ?2")?
+                .execute(params![key.run, number(key.bout)])?;
+            Ok(())
+        });
+    }
+
+    /// What was said of bouts that wait for another worker's word, in its order.
+    pub async fn opinions(&self) -> Result<Vec<Opinion>, StoreError> {
+        self.write(|connection| {
+            let mut statement =
+                connection.prepare("SELECT run, bout, worker, digest FROM opinions ORDER BY number")?;
+            let rows = statement.query_map([], |row| {
+                let key = BoutKey { run: row.get(0)?, bout: row.get::<_, i64>(1)? as u64 };
+                Ok(Opinion { key, worker: row.get(2)?, digest: row.get(3)? })
+            })?;
             rows.collect()
         })
         .await

@@ -155,7 +155,7 @@ async fn bouts_come_back_whole_and_as_the_arena_plays_them() {
     assert!(hello.speed > 0.0);
     for (lease, whole) in &state.whole {
         assert_eq!(whole.content_digest, played_here(fake.spec(), &state.lent[lease]), "{lease}");
-        assert_eq!(whole.rows.games[0].worker, "tester");
+        assert_eq!(whole.bout.games[0].worker, "tester");
     }
     let count = |wanted: fn(&WorkerEvent) -> bool| events.iter().filter(|event| wanted(event)).count();
     assert_eq!(count(|event| matches!(event, WorkerEvent::Connected { .. })), 1);
@@ -175,7 +175,7 @@ async fn probes_come_back_too() {
     let (summary, _) = worker.stop().await;
     assert_eq!((summary.finished, summary.games), (2, 4));
     for (lease, whole) in &fake.state().whole {
-        let [a, b] = &whole.rows.probes[..] else { panic!("{} probes", whole.rows.probes.len()) };
+        let [a, b] = &whole.bout.probes[..] else { panic!("{} probes", whole.bout.probes.len()) };
         let (first, second) = (a.decision.search.as_ref().unwrap(), b.decision.search.as_ref().unwrap());
         assert_eq!((first.player.as_str(), second.player.as_str()), ("a", "b"));
         assert_eq!(first.score, second.score, "the same position to the same depth");

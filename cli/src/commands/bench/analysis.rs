@@ -133,7 +133,7 @@ impl Analysis {
         let parts = dataset.parts(&dataset.find("latest")?, Rows::Moves)?;
         let mut bytes = 0;
         for part in &parts {
-            bytes += std::fs::metadata(&part.file).with_context(|| part.file.display().to_string())?.len();
+            bytes += part.size()?;
         }
         let rows = questions.first().map_or(0, |figures| figures.rows);
         let bytes_per_row = bytes as f64 / rows.max(1) as f64;

@@ -228,9 +228,9 @@ fn measure_rankings(size: &Size, progress: &Progress, document: &mut Document) -
 }
 
 fn measure_workers(size: &Size, progress: &Progress, document: &mut Document) {
-    for (workers, bouts, fabricated) in
-        [(3, 300, 0.0), (12, 100, 0.0), (40, 100, 0.0), (6, 300, 0.1), (6, 300, 0.3)]
-    {
+    let honest = [(3, 300, 0.0), (12, 100, 0.0), (40, 100, 0.0)];
+    let fabricating = [0.1, 0.2, 0.3, 0.5, 1.0].map(|share| (6, 300, share));
+    for (workers, bouts, fabricated) in honest.into_iter().chain(fabricating) {
         progress.announce(&format!("fleets of {workers} workers"));
         let row = simulate_fleets(workers, bouts, fabricated, size.fleets, 5);
         document.workers.push(FleetRow {
@@ -242,6 +242,8 @@ fn measure_workers(size: &Size, progress: &Progress, document: &mut Document) {
             certain_alarms: row.certain_alarms,
             caught: (fabricated > 0.0).then_some(row.caught),
             certain_caught: (fabricated > 0.0).then_some(row.certain_caught),
+            bouts_until_noted: row.bouts_until[0],
+            bouts_until_certain: row.bouts_until[1],
         });
     }
 }

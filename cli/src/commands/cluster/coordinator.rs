@@ -12,6 +12,7 @@ use clap::Args;
 use tokio::net::TcpListener;
 use tracing::warn;
 
+use super::storage::{Storage, TakeOver};
 use super::{Log, block_on, stop_signal};
 use crate::fail::{Outcome, WrongCall};
 use crate::number::whole;
@@ -23,9 +24,15 @@ pub struct Coordinator {
     /// Where to listen [default: 127.0.0.1:7400]
     #[arg(long, value_name = "ADDRESS")]
     listen: Option<SocketAddr>,
-    /// Where state and dataset lie [default: agon-data]
-    #[arg(long, value_name = "DIR")]
+    /// Where the dataset lies: a folder, which holds the state too, or an object store as s3://bucket/prefix [default:
+    /// agon-data]
+    #[arg(long, value_name = "PLACE")]
     data: Option<PathBuf>,
+    /// Where the state lies, if the dataset is in an object store [default: agon-state]
+    #[arg(long, value_name = "DIR")]
+    state: Option<PathBuf>,
+    #[command(flatten)]
+    take_over: TakeOver,
     /// Milliseconds that a lease lasts without progress [default: 30000]
     #[arg(long, value_name = "MS", value_parser = lease_ms(), allow_negative_numbers = true)]
     lease_ms: Option<u32>,
@@ -165,6 +172,7 @@ impl Coordinator {
         let usual = SocketAddr::from(([127, 0, 0, 1], 7400));
         let listen = layers.value_or("coordinator.listen", self.listen, address, usual)?;
         let data = layers.path_or("coordinator.data", self.data, "agon-data")?;
+        let storage = Storage { data: data.into(), state: layers.path("coordinator.state", self.state)? };
         let lease = layers.value_or("coordinator.lease_ms", self.lease_ms, lease_ms(), 30_000)?;
         let heartbeat =
             layers.value_or("coordinator.heartbeat_ms", self.heartbeat_ms, heartbeat_ms(), 5000)?;
@@ -172,7 +180,7 @@ impl Coordinator {
             let reason = "a lease must last at least three heartbeats; give --lease-ms and --heartbeat-ms so";
             return Err(WrongCall(reason.to_string()).into());
         }
-        let mut config = Config::new(data);
+        let mut config = storage.config(&self.take_over)?;
         config.timing.lease = Duration::from_millis(lease.into());
         config.timing.settle = config.timing.lease;
         config.timing.heartbeat = Duration::from_millis(heartbeat.into());

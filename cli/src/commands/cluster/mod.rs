@@ -1,6 +1,7 @@
 //! The commands of the cluster: the services, and what operators ask of them.
 
 pub mod audit;
+pub mod backup;
 pub mod certs;
 pub mod check;
 pub mod client;
@@ -13,6 +14,7 @@ pub mod run;
 mod spec_file;
 mod status;
 pub mod steer;
+pub mod storage;
 pub mod submit;
 pub mod token;
 pub mod watch;

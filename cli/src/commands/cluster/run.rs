@@ -5,7 +5,6 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use agon_coordinator::Config as CoordinatorConfig;
 use agon_coordinator::schedule::Schedule;
 use agon_doors::{Dialer, Papers};
 use agon_proto::v1;
@@ -19,6 +18,7 @@ use super::client::{Operator, client, told};
 use super::live::Live;
 use super::spec_file::SpecFile;
 use super::status::{RunJson, progress_line, sprt_line, state_name, tune_lines, write_standings};
+use super::storage::{Storage, TakeOver};
 use super::{LogForm, block_on, start_log, stop_signal};
 use crate::fail::{Outcome, WrongCall};
 use crate::number::whole;
@@ -29,9 +29,10 @@ use crate::table::write_json;
 pub struct Run {
     /// The spec of the run
     spec: PathBuf,
-    /// Where state and dataset lie
-    #[arg(long, value_name = "DIR", default_value = "agon-data")]
-    data: PathBuf,
+    #[command(flatten)]
+    storage: Storage,
+    #[command(flatten)]
+    take_over: TakeOver,
     /// How many bouts are played at once [default: one a core]
     #[arg(long, value_parser = whole::<u16>("the number of slots", 1, 4096), allow_negative_numbers = true)]
     slots: Option<u16>,
@@ -61,7 +62,7 @@ impl Run {
         let listener = TcpListener::bind("127.0.0.1:0").await.context("no local port can be had")?;
         let address = listener.local_addr().context("no local port can be had")?;
         let (stop, stopped) = watch::channel(false);
-        let mut config = CoordinatorConfig::new(self.data.clone());
+        let mut config = self.storage.config(&self.take_over)?;
         // Nobody else holds anything of this process's runs, and a worker in it does not get lost.
         config.timing.settle = Duration::ZERO;
         config.timing.heartbeat = Duration::from_secs(1);
@@ -145,11 +146,10 @@ impl Run {
                 writeln!(out, "\n{} bouts were given up under way and played again", status.abandoned)?;
             }
             if status.tune.is_some() {
-                let data = self.data.display();
-                writeln!(out, "\nPath and player: agon tune {} --data {data}", status.run)?;
+                writeln!(out, "\nPath and player: agon tune {} --data {}", status.run, self.storage.data)?;
             }
             let table = if status.games > 0 { "moves" } else { "probes" };
-            writeln!(out, "\nEvery search is in {}/{table}/run={}", self.data.display(), status.run)?;
+            writeln!(out, "\nEvery search is in {}/{table}/run={}", self.storage.data, status.run)?;
             if status.games > 0 {
                 writeln!(
                     out,

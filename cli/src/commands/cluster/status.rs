@@ -19,6 +19,11 @@ pub fn state_name(status: &v1::RunStatus) -> &'static str {
     }
 }
 
+/// Whether bouts of it are still wanted.
+pub fn is_open(status: &v1::RunStatus) -> bool {
+    matches!(status.state(), v1::RunState::Running | v1::RunState::Paused)
+}
+
 /// A run as JSON; `run` ends with the first five fields.
 #[derive(Serialize)]
 pub struct RunJson {

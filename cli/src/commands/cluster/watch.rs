@@ -4,12 +4,13 @@ use std::io::{self, Write as _};
 use std::process::ExitCode;
 
 use agon_proto::v1;
+use anyhow::bail;
 use clap::Args;
 
 use super::block_on;
 use super::client::{Address, told};
 use super::live::Live;
-use super::status::{RunJson, progress_line, sprt_line, state_name, tune_lines, write_standings};
+use super::status::{RunJson, is_open, progress_line, sprt_line, state_name, tune_lines, write_standings};
 use crate::fail::Outcome;
 use crate::table::write_json;
 
@@ -50,6 +51,7 @@ impl Watch {
                 }
             }
             live.clear()?;
+            let cut_off = last.as_ref().is_some_and(is_open) && !self.once;
             if let Some(status) = last.filter(|_| !self.json) {
                 let mut out = io::stdout().lock();
                 writeln!(out, "{} ({}): {}", status.run, status.game, state_name(&status))?;
@@ -61,6 +63,9 @@ impl Watch {
                 if let Some(sprt) = &status.sprt {
                     writeln!(out, "\n{}", sprt_line(sprt))?;
                 }
+            }
+            if cut_off {
+                bail!("the coordinator shut down and the run is not over; watch again when it is back");
             }
             Ok(ExitCode::SUCCESS)
         })

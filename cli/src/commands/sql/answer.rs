@@ -6,6 +6,7 @@ use std::process::ExitCode;
 
 use agon_analysis::Dataset;
 use agon_analysis::sql::{Answer, Column, Limits, Row, SqlError};
+use agon_coordinator::place::Place;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -27,6 +28,11 @@ struct Named<'a> {
 
 /// Asks, and writes what comes.
 pub(super) fn answer(call: &Sql) -> Outcome {
+    if let Place::Store(address) = Place::from(&call.data) {
+        let told =
+            format!("`agon sql` reads folders, not {address}; docs/dataset.md asks DuckDB and Polars there");
+        return Err(WrongCall(told).into());
+    }
     let dataset = Dataset::open(&call.data)?;
     let run = dataset.find(&call.run)?;
     let limits = Limits { megabytes: call.memory, threads: cores() };

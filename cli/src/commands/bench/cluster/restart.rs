@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use agon_arena::Spec;
-use agon_coordinator::data::{DataFolder, STATE};
+use agon_coordinator::data::{DataFolder, Purpose, STATE};
 use agon_coordinator::operator::run_id;
 use agon_coordinator::schedule::Schedule;
 use agon_coordinator::standings::{Summary, Tally, seal};
 use agon_coordinator::store::{NewBout, Store, StoredRun};
 use agon_proto::{Bout, Lease};
-use agon_records::content_digest;
+use agon_records::BoutColumns;
 
 use super::process::{Coordinator, Folder};
 use super::puppet::{Puppet, Recorder};
@@ -36,7 +36,7 @@ pub(super) async fn measure(committed: u64) -> anyhow::Result<Report> {
 
 /// Writes the state that a coordinator leaves after so many bouts: tallies of what is exported, and the rest in full.
 async fn seed(folder: &Folder, committed: u64) -> anyhow::Result<()> {
-    let data = DataFolder::open(&folder.0)?;
+    let data = DataFolder::open(&folder.0, Purpose::Data, false)?;
     let store = Store::open(&data.folder.join(STATE))?;
     let each = (committed / RUNS).max(WAITING + 1);
     for number in 0..RUNS {
@@ -65,7 +65,8 @@ search = {{ algorithm = "random" }}
         let bout =
             Bout { lease, players: scheduled.players, opening: scheduled.opening, values: scheduled.values };
         let rows = Recorder::new(std::sync::Arc::clone(&spec))?.play(&bout, &Puppet::name(0))?;
-        let summary = Summary::new(&spec, &rows);
+        let played = BoutColumns::from(&rows);
+        let summary = Summary::new(&spec, &played);
         let exported = each - WAITING;
         let mut folded = Tally::default();
         for _ in 0..exported {
@@ -85,10 +86,11 @@ search = {{ algorithm = "random" }}
             run: id.clone(),
             bout,
             worker: Puppet::name(0),
-            digest: Some(content_digest(&rows)),
+            digest: Some(played.content_digest()),
             summary: seal(&summary),
             payload: vec![0; 2000],
             failure: None,
+            to_check: false,
         };
         // Beside each other, so that one sync serves many.
         let put = |bout| {

@@ -83,6 +83,9 @@ pub struct FleetRow {
     /// The fabricator was noted, or set aside.
     pub caught: Option<f64>,
     pub certain_caught: Option<f64>,
+    /// Bouts of the fabricator until then, in the middle fleet.
+    pub bouts_until_noted: Option<u64>,
+    pub bouts_until_certain: Option<u64>,
 }
 
 /// How close tunes came to the optimum, in Elo.
@@ -188,20 +191,25 @@ fn write_rankings(rows: &[RankingRow], out: &mut impl Write) -> io::Result<()> {
 }
 
 fn write_workers(rows: &[FleetRow], out: &mut impl Write) -> io::Result<()> {
+    let bouts = |bouts: Option<u64>| bouts.map_or_else(String::new, |bouts| bouts.to_string());
     let cells = rows.iter().map(|row| {
         [
             row.workers.to_string(),
             row.bouts.to_string(),
-            percent(row.fabricated),
-            row.fleets.to_string(),
+            format!("{:.0} %", 100.0 * row.fabricated),
             percent(row.false_alarms),
-            format!("{:.2} %", 100.0 * row.certain_alarms),
+            percent(row.certain_alarms),
             row.caught.map_or_else(String::new, percent),
+            bouts(row.bouts_until_noted),
             row.certain_caught.map_or_else(String::new, percent),
+            bouts(row.bouts_until_certain),
         ]
     });
-    let header = ["workers", "bouts", "forged", "fleets", "noted", "set aside", "caught", "set aside"];
-    write_table("how often workers are flagged", header, 0, cells, out)
+    let header =
+        ["workers", "bouts", "forged", "noted", "set aside", "caught", "after", "set aside", "after"];
+    let fleets = rows.first().map_or(0, |row| row.fleets);
+    let title = format!("how often honest workers and one that forges are flagged, {fleets} fleets each");
+    write_table(&title, header, 0, cells, out)
 }
 
 fn write_tuning(rows: &[TuningRow], out: &mut impl Write) -> io::Result<()> {

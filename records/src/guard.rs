@@ -6,7 +6,7 @@ use std::cell::Cell;
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::Once;
 
-use agon_records::ReadError;
+use crate::read::ReadError;
 
 /// Why the bytes of a part cannot be read.
 #[derive(Debug, thiserror::Error)]
@@ -28,7 +28,7 @@ thread_local! {
 static QUIET: Once = Once::new();
 
 /// Reads a part, or some of it.
-pub(crate) fn attempt<T>(read: impl FnOnce() -> Result<T, ReadError>) -> Result<T, PartError> {
+pub fn attempt<T>(read: impl FnOnce() -> Result<T, ReadError>) -> Result<T, PartError> {
     // Panics of all other work are reported as they were before.
     QUIET.call_once(|| {
         let before = panic::take_hook();
@@ -64,7 +64,7 @@ mod tests {
             error.unwrap_err().to_string(),
             "the file is damaged (at byte 3); fetch or export it again"
         );
-        let error = attempt(|| agon_records::read_games(bytes::Bytes::new()).map(|_| ()));
+        let error = attempt(|| crate::read_games(bytes::Bytes::new()).map(|_| ()));
         assert!(matches!(error, Err(PartError::Read(_))));
         assert!(attempt(|| Ok(())).is_ok());
     }

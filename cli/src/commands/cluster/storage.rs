@@ -1,0 +1,66 @@
+//! Where a coordinator keeps what it must not lose, as its commands take it.
+
+use std::path::PathBuf;
+
+use agon_coordinator::Config;
+use agon_coordinator::data::Purpose;
+use agon_coordinator::place::Place;
+use clap::Args;
+
+use crate::fail::WrongCall;
+
+/// Where dataset and state lie.
+#[derive(Args, Clone)]
+pub struct Storage {
+    /// Where the dataset lies: a folder, which holds the state too, or an object store as s3://bucket/prefix
+    #[arg(long, value_name = "PLACE", default_value = "agon-data")]
+    pub data: Place,
+    /// Where the state lies, if the dataset is in an object store [default: agon-state]
+    #[arg(long, value_name = "DIR")]
+    pub state: Option<PathBuf>,
+}
+
+/// The operator's word.
+#[derive(Args, Clone)]
+pub struct TakeOver {
+    /// Work with dataset and state although they say that they are somebody else's, older or gone: nobody else does
+    #[arg(long)]
+    take_over: bool,
+}
+
+impl Storage {
+    /// What the folder of the state is for.
+    pub fn purpose(&self) -> Purpose {
+        match self.data {
+            Place::Folder(_) => Purpose::Data,
+            Place::Store(_) => Purpose::State,
+        }
+    }
+
+    /// The folder of the state.
+    pub fn state_folder(&self) -> Result<PathBuf, WrongCall> {
+        match (&self.data, &self.state) {
+            (Place::Folder(folder), None) => Ok(folder.clone()),
+            (Place::Folder(folder), Some(_)) => {
+                let told = format!(
+                    "the data folder {} holds its state itself; --state goes with a dataset in an object store",
+                    folder.display()
+                );
+                Err(WrongCall(told))
+            }
+            (Place::Store(_), None) => Ok(PathBuf::from(agon_coordinator::STATE_FOLDER)),
+            (Place::Store(_), Some(state)) => Ok(state.clone()),
+        }
+    }
+
+    /// A coordinator's configuration over them.
+    pub fn config(&self, take_over: &TakeOver) -> anyhow::Result<Config> {
+        if let Place::Store(address) = &self.data {
+            address.open()?;
+        }
+        let mut config = Config::new(&self.data);
+        config.state = self.state_folder()?;
+        config.take_over = take_over.take_over;
+        Ok(config)
+    }
+}

@@ -1,0 +1,169 @@
+//! States that are copied, lost, put back and brought to a later version, while workers know nothing of it.
+
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::binary::{agon, json};
+use crate::folder::half_done;
+use crate::processes::{Cluster, Process};
+use crate::quick;
+
+const LEASE: Duration = Duration::from_millis(1500);
+
+fn exported(run: &Value) -> u64 {
+    run["exported"].as_u64().unwrap()
+}
+
+/// Removes the state of a folder as a broken disk would.
+fn destroy(data: &Path) {
+    for name in fs::read_dir(data).unwrap() {
+        let path = name.unwrap().path();
+        if path.to_str().unwrap().contains("coordinator.sqlite") {
+            fs::remove_file(path).unwrap();
+        }
+    }
+}
+
+/// The coordinator does not start, for a reason.
+fn refused(cluster: &mut Cluster, sentence: &str) {
+    cluster.start_again();
+    let code = cluster.coordinator.as_mut().map(Process::exit_code);
+    assert!(code == Some(1) && cluster.said().contains(sentence), "{code:?} {}", cluster.said());
+}
+
+#[test]
+fn a_state_is_backed_up_destroyed_restored_and_goes_on() {
+    let spec = quick(96);
+    let mut cluster = Cluster::start(LEASE);
+    let data = cluster.data().to_str().unwrap().to_string();
+    let backup = cluster.path("backup.sqlite");
+    // 1. A backup while it works, and a run that begins after it.
+    cluster.submit(&spec);
+    let worker = cluster.worker("one");
+    cluster.until_run("some of it is exported", |run| exported(run) >= 16);
+    let told = json(&["backup", &backup, "--data", &data, "--json"]);
+    assert_eq!((told["runs"].as_u64(), told["version"].as_u64()), (Some(1), Some(3)));
+    let answer = agon(&["backup", &backup, "--data", &data]);
+    assert!(answer.code == 2 && answer.err.contains("nothing is written over"), "{}", answer.err);
+    let checked = json(&["verify", "--state", "--data", &data, "--json"]);
+    assert!(checked["ok"] == true, "{checked}");
+    cluster.until_run("more is exported", |run| exported(run) >= 48);
+    // 2. The disk breaks. Nothing begins anew by mistake.
+    cluster.kill();
+    destroy(Path::new(&data));
+    refused(&mut cluster, "agon restore");
+    let answer = agon(&["restore", &cluster.path("spec.toml"), "--data", &data]);
+    assert!(answer.code == 2 && answer.err.contains("cannot be read"), "{}", answer.err);
+    // 3. The copy is put back, once.
+    let answer = agon(&["restore", &backup, "--data", &data]);
+    assert!(answer.code == 0 && answer.out.contains("--take-over"), "{} {}", answer.out, answer.err);
+    let answer = agon(&["restore", &backup, "--data", &data]);
+    assert!(answer.code == 1 && answer.err.contains("has a state already"), "{}", answer.err);
+    // 4. It goes on; what was exported since the backup is not played again; the worker did nothing wrong.
+    cluster.more = vec!["--take-over".to_string()];
+    cluster.restart();
+    assert!(exported(&cluster.run()) >= 48, "{}", cluster.run());
+    let entries = cluster.json(&["audit"]);
+    assert!(entries.to_string().contains("the dataset was ahead of the state"), "{entries}");
+    cluster.until_run("the run is done", |run| run["state"] == "done");
+    let workers = cluster.ask(&["workers"]).out;
+    assert!(workers.contains("one") && !workers.contains("quarantine"), "{workers}");
+    drop(worker);
+    let told = cluster.run();
+    assert_eq!((told["bouts"].as_u64(), told["failed"].as_u64()), (Some(96), Some(0)), "{told}");
+    let checked = json(&["verify", "--state", "--data", &data, "--json"]);
+    assert!(checked["ok"] == true, "{checked}");
+    cluster.ends_like_a_calm_run(&spec);
+}
+
+#[test]
+fn a_state_that_is_gone_is_made_from_the_dataset_if_the_operator_says_so() {
+    let spec = quick(40);
+    let mut cluster = Cluster::start(LEASE);
+    let data = cluster.data().to_path_buf();
+    cluster.submit(&spec);
+    let worker = cluster.worker("one");
+    let before = cluster.until_run("some of it is exported", |run| exported(run) >= 16);
+    cluster.kill();
+    destroy(&data);
+    refused(&mut cluster, "--take-over");
+    cluster.more = vec!["--take-over".to_string()];
+    cluster.restart();
+    assert!(exported(&cluster.run()) >= exported(&before));
+    // The tally that was made from parts is the one that was made from bouts.
+    let done = cluster.until_run("the run is done", |run| run["state"] == "done");
+    drop(worker);
+    cluster.kill();
+    let rated = json(&["ratings", "--data", data.to_str().unwrap(), "--json"]);
+    assert_eq!(done["games"], rated["players"][0]["games"], "{done} {rated}");
+    cluster.left_what_a_calm_run_leaves(&spec);
+}
+
+#[test]
+fn a_check_of_the_state_notices_what_does_not_read_back() {
+    let cluster = half_done(&quick(12));
+    let data = cluster.data().to_str().unwrap().to_string();
+    assert_eq!(agon(&["verify", "--state", "--data", &data]).code, 0);
+    let state = rusqlite::Connection::open(cluster.data().join("coordinator.sqlite")).unwrap();
+    for (change, sentence) in [
+        (
+            "UPDATE bouts SET summary = (SELECT summary FROM bouts b WHERE b.bout = 1) WHERE bout = 2",
+            "bout 2: what was counted",
+        ),
+        (
+            "UPDATE bouts SET digest = zeroblob(32) WHERE bout = 3",
+            "bout 3: its content is not what its digest says",
+        ),
+        ("UPDATE bouts SET payload = substr(payload, 1, 40) WHERE bout = 4", "bout 4: "),
+        ("UPDATE runs SET exported = 1, folded = '{}'", "what was counted of"),
+    ] {
+        state.execute(change, []).unwrap();
+        let answer = agon(&["verify", "--state", "--data", &data]);
+        assert!(answer.code == 1 && answer.out.contains(sentence), "{change}: {} {}", answer.out, answer.err);
+    }
+    let answer = agon(&["verify", "--state=nowhere"]);
+    assert!(answer.code == 2 && answer.err.contains("there is no state in nowhere"), "{}", answer.err);
+}
+
+#[test]
+fn a_state_of_the_version_before_goes_on() {
+    let spec = quick(40);
+    let mut cluster = Cluster::start(LEASE);
+    cluster.submit(&spec);
+    let worker = cluster.worker("one");
+    cluster.until_run("some of it is exported", |run| exported(run) >= 16);
+    cluster.kill();
+    // The same state as the program before this one would have left it.
+    let file = cluster.data().join("coordinator.sqlite");
+    let state = rusqlite::Connection::open(&file).unwrap();
+    state.execute_batch("ALTER TABLE meta DROP COLUMN id; PRAGMA user_version = 2;").unwrap();
+    drop(state);
+    cluster.restart();
+    assert!(cluster.said().contains("brought to the version of this program"), "{}", cluster.said());
+    assert!(cluster.data().join("coordinator.sqlite.version-2").is_file());
+    cluster.until_run("the run is done", |run| run["state"] == "done");
+    drop(worker);
+    cluster.ends_like_a_calm_run(&spec);
+}
+
+#[test]
+fn a_run_of_a_build_that_searches_otherwise_waits_for_somebodys_word() {
+    let spec = quick(20);
+    let mut cluster = Cluster::start(LEASE);
+    let id = cluster.submit(&spec);
+    cluster.kill();
+    let state = rusqlite::Connection::open(cluster.data().join("coordinator.sqlite")).unwrap();
+    state.execute("UPDATE runs SET signature = '0123456789abcdef'", []).unwrap();
+    drop(state);
+    cluster.restart();
+    let worker = cluster.worker("one");
+    assert_eq!(cluster.run()["state"], "paused");
+    let entries = cluster.json(&["audit", "--run", &id]);
+    assert!(entries.to_string().contains("a build that searches otherwise"), "{entries}");
+    assert_eq!(cluster.ask(&["resume", &id]).code, 0);
+    cluster.until_run("the run is done", |run| run["state"] == "done");
+    drop(worker);
+}

@@ -1,0 +1,228 @@
+//! The tables of the state, and how a state of an earlier version becomes one of this version.
+//!
+//! A new state goes the same way as an old one: through every step from the first. A step changes tables and nothing
+//! else, and all steps that are needed are one transaction, so that a state is of one version or of another. Before a
+//! state that holds something is changed, a copy of it is left beside it.
+
+use std::path::{Path, PathBuf};
+
+use rusqlite::Connection;
+
+use super::{StoreError, backup};
+
+/// The version that a state has before the first step, and the steps to the versions after it.
+const FIRST: i64 = 2;
+const STEPS: [&str; 3] = [TABLES, IDENTITY, OPINIONS];
+/// The version of the tables.
+pub(super) const VERSION: i64 = FIRST + STEPS.len() as i64 - 1;
+
+/// Brings a state to the present version.
+pub(super) fn migrate(connection: &mut Connection, path: &Path) -> Result<(), StoreError> {
+    let found = version(connection)?;
+    let done = match found {
+        0 => 0,
+        // The versions before the first were never released.
+        found if found < FIRST => return Err(StoreError::Older { found }),
+        found if found > VERSION => return Err(StoreError::Newer { found }),
+        found => (found - FIRST + 1) as usize,
+    };
+    if done == STEPS.len() {
+        return Ok(());
+    }
+    if done > 0 {
+        let copy = copy_beside(path, found);
+        if !copy.exists() {
+            backup::copy(connection, &copy)?;
+        }
+    }
+    let transaction = connection.transaction()?;
+    for step in &STEPS[done..] {
+        transaction.execute_batch(step)?;
+    }
+    transaction.pragma_update(None, "user_version", VERSION)?;
+    transaction.commit()?;
+    if done > 0 {
+        tracing::info!(from = found, to = VERSION, "the state was brought to the version of this program");
+    }
+    Ok(())
+}
+
+/// Which version a state is of; 0 where it is empty.
+pub(super) fn version(connection: &Connection) -> Result<i64, StoreError> {
+    Ok(connection.query_row("PRAGMA user_version", [], |row| row.get(0))?)
+}
+
+/// Where the copy of a state of an earlier version is left.
+fn copy_beside(path: &Path, version: i64) -> PathBuf {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    path.with_file_name(format!("{name}.version-{version}"))
+}
+
+const TABLES: &str = "
+CREATE TABLE meta (epoch INTEGER NOT NULL);
+INSERT INTO meta VALUES (0);
+CREATE TABLE runs (
+    number INTEGER PRIMARY KEY,
+    id TEXT NOT NULL UNIQUE,
+    text TEXT NOT NULL,
+    files TEXT NOT NULL,
+    state TEXT NOT NULL,
+    submitted_us INTEGER NOT NULL,
+    signature TEXT NOT NULL,
+    decided INTEGER,
+    priority INTEGER NOT NULL,
+    exported INTEGER NOT NULL,
+    folded TEXT NOT NULL
+);
+CREATE TABLE bouts (
+    run TEXT NOT NULL,
+    bout INTEGER NOT NULL,
+    worker TEXT NOT NULL,
+    digest BLOB,
+    summary TEXT NOT NULL,
+    payload BLOB NOT NULL,
+    failure TEXT,
+    UNIQUE (run, bout)
+);
+CREATE TABLE parts (
+    run TEXT NOT NULL,
+    first INTEGER NOT NULL,
+    last INTEGER NOT NULL,
+    UNIQUE (run)
+);
+CREATE TABLE cells (
+    run TEXT NOT NULL,
+    worker TEXT NOT NULL,
+    pairing INTEGER NOT NULL,
+    won INTEGER NOT NULL,
+    lost INTEGER NOT NULL,
+    drawn INTEGER NOT NULL,
+    UNIQUE (run, worker, pairing)
+);
+CREATE TABLE voids (
+    run TEXT NOT NULL,
+    bout INTEGER NOT NULL,
+    UNIQUE (run, bout)
+);
+CREATE TABLE quarantine (
+    worker TEXT NOT NULL UNIQUE,
+    reason TEXT NOT NULL
+);
+CREATE TABLE audit (
+    number INTEGER PRIMARY KEY,
+    at_us INTEGER NOT NULL,
+    kind TEXT NOT NULL,
+    worker TEXT NOT NULL,
+    run TEXT NOT NULL,
+    bout INTEGER,
+    text TEXT NOT NULL
+);
+";
+
+/// A name for the state, by which a dataset far away knows whose it is. It decides no game: it may be any number that
+/// nobody else has.
+const IDENTITY: &str = "
+ALTER TABLE meta ADD COLUMN id TEXT NOT NULL DEFAULT '';
+UPDATE meta SET id = lower(hex(randomblob(16)));
+";
+
+/// What workers said of bouts that wait for another worker's word, in the order in which they said it.
+const OPINIONS: &str = "
+CREATE TABLE opinions (
+    number INTEGER PRIMARY KEY,
+    run TEXT NOT NULL,
+    bout INTEGER NOT NULL,
+    worker TEXT NOT NULL,
+    digest BLOB NOT NULL
+);
+CREATE INDEX opinions_of_bouts ON opinions (run, bout);
+";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The tables of a state, as SQLite describes them.
+    fn tables(connection: &Connection) -> Vec<(String, String)> {
+        let mut statement = connection
+            .prepare("SELECT m.name, c.name FROM sqlite_master m, pragma_table_info(m.name) c WHERE m.type = 'table'")
+            .unwrap();
+        let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?))).unwrap();
+        let mut rows: Vec<(String, String)> = rows.collect::<rusqlite::Result<_>>().unwrap();
+        rows.sort_unstable();
+        rows
+    }
+
+    /// A state of an earlier version with something in it.
+    fn earlier(path: &Path, steps: usize) {
+        let connection = Connection::open(path).unwrap();
+        for step in &STEPS[..steps] {
+            connection.execute_batch(step).unwrap();
+        }
+        connection
+            .execute_batch(
+                "UPDATE meta SET epoch = 7;
+                 INSERT INTO runs VALUES (1, 'r-00000000', 'text', '{}', 'paused', 5, 's', NULL, 2, 3, '');
+                 INSERT INTO bouts VALUES ('r-00000000', 3, 'w', NULL, '{}', x'0102', NULL);
+                 INSERT INTO quarantine VALUES ('liar', 'it lied');",
+            )
+            .unwrap();
+        connection.pragma_update(None, "user_version", FIRST + steps as i64 - 1).unwrap();
+    }
+
+    #[test]
+    fn a_state_of_every_earlier_version_becomes_one_of_this_version() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut fresh = Connection::open_in_memory().unwrap();
+        migrate(&mut fresh, Path::new("fresh")).unwrap();
+        assert_eq!(version(&fresh), Ok(VERSION));
+        for steps in 1..STEPS.len() {
+            let path = folder.path().join(format!("state-{steps}"));
+            earlier(&path, steps);
+            let mut connection = Connection::open(&path).unwrap();
+            migrate(&mut connection, &path).unwrap();
+            assert_eq!(version(&connection), Ok(VERSION));
+            assert_eq!(tables(&connection), tables(&fresh));
+            let kept: (i64, String, i64, i64) = connection
+                .query_row(
+                    "SELECT epoch, runs.state, bouts.bout, length(payload) FROM meta, runs, bouts, quarantine",
+                    [],
+                    |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?)),
+                )
+                .unwrap();
+            assert_eq!(kept, (7, "paused".to_string(), 3, 2));
+            let id: String = connection.query_row("SELECT id FROM meta", [], |row| row.get(0)).unwrap();
+            assert_eq!(id.len(), 32);
+            // What it was is beside it, and going through it again changes nothing.
+            let copy = Connection::open(copy_beside(&path, FIRST + steps as i64 - 1)).unwrap();
+            assert_eq!(version(&copy), Ok(FIRST + steps as i64 - 1));
+            migrate(&mut connection, &path).unwrap();
+            let again: String = connection.query_row("SELECT id FROM meta", [], |row| row.get(0)).unwrap();
+            assert_eq!(again, id);
+        }
+    }
+
+    #[test]
+    fn a_step_that_fails_leaves_the_state_as_it_was() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("state");
+        earlier(&path, 1);
+        let mut connection = Connection::open(&path).unwrap();
+        connection.execute_batch("ALTER TABLE meta ADD COLUMN id TEXT").unwrap();
+        let before = tables(&connection);
+        assert!(matches!(migrate(&mut connection, &path), Err(StoreError::Failed(_))));
+        assert_eq!((version(&connection), tables(&connection)), (Ok(FIRST), before));
+    }
+
+    #[test]
+    fn versions_that_are_not_known_are_refused() {
+        for found in [1, VERSION + 1, 99] {
+            let mut connection = Connection::open_in_memory().unwrap();
+            connection.pragma_update(None, "user_version", found).unwrap();
+            let error = migrate(&mut connection, Path::new("state")).unwrap_err();
+            let expected =
+                if found < FIRST { StoreError::Older { found } } else { StoreError::Newer { found } };
+            assert_eq!(error, expected);
+        }
+    }
+}

@@ -1,0 +1,248 @@
+//! What is done to a state from outside: copying it, putting a copy back, and checking it.
+//!
+//! Copies and checks look at one moment of a state that somebody may be writing to, and change nothing. A check goes through
+//! everything that a coordinator would read, on a copy of its own.
+
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use agon_proto::{Assembler, Bout, Lease, v1};
+use prost::Message as _;
+use serde::Serialize;
+
+use crate::data::{DataError, DataFolder, Purpose, STATE};
+use crate::dataset::Dataset;
+use crate::export::ExportError;
+use crate::hall::Run;
+use crate::place::Place;
+use crate::standings::Summary;
+use crate::store::backup::{self, Contents};
+use crate::store::{BoutSummary, Store, StoreError, late_epoch};
+
+/// Why a state cannot be copied, put back or checked.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum UpkeepError {
+    /// There is no state.
+    #[error("there is no state in {}; say where it is with --data, or with --state", .0.display())]
+    NoState(PathBuf),
+    /// Something is there already.
+    #[error("{} is there already, and nothing is written over; give another name", .0.display())]
+    Occupied(PathBuf),
+    /// There is no backup.
+    #[error("the backup {} cannot be read: {reason}", .file.display())]
+    NoBackup {
+        /// The file.
+        file: PathBuf,
+        /// Why.
+        reason: String,
+    },
+    /// The state itself.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The folder it is to be put in.
+    #[error(transparent)]
+    Folder(#[from] DataError),
+    /// The dataset beside it.
+    #[error(transparent)]
+    Dataset(#[from] ExportError),
+    /// The disk.
+    #[error("{} cannot be written: {reason}", .file.display())]
+    Disk {
+        /// The file.
+        file: PathBuf,
+        /// Why.
+        reason: io::Error,
+    },
+}
+
+/// A file that is removed when nobody needs it any more.
+#[derive(Debug)]
+pub struct Temporary(pub PathBuf);
+
+impl Drop for Temporary {
+    fn drop(&mut self) {
+        for companion in ["", "-wal", "-shm"] {
+            let mut name = self.0.clone().into_os_string();
+            name.push(companion);
+            // What cannot be removed is left for whoever cleans that folder.
+            let _ = fs::remove_file(name);
+        }
+    }
+}
+
+/// The state file in a folder, which must be there.
+fn state_in(folder: &Path) -> Result<PathBuf, UpkeepError> {
+    let state = folder.join(STATE);
+    if state.is_file() { Ok(state) } else { Err(UpkeepError::NoState(folder.to_path_buf())) }
+}
+
+/// Copies the state of a folder, which may be in use, beside it, to be passed on.
+pub fn copy(folder: &Path) -> Result<Temporary, UpkeepError> {
+    let state = state_in(folder)?;
+    let copy = Temporary(folder.join(format!("{STATE}.copy-{}", std::process::id())));
+    backup::copy_file(&state, &copy.0)?;
+    Ok(copy)
+}
+
+/// Copies the state of a folder, which may be in use, to a file that must not be there. What the copy holds is the answer.
+pub fn back_up(folder: &Path, to: &Path) -> Result<Contents, UpkeepError> {
+    let state = state_in(folder)?;
+    if to.exists() {
+        return Err(UpkeepError::Occupied(to.to_path_buf()));
+    }
+    let disk = |reason: io::Error| UpkeepError::Disk { file: to.to_path_buf(), reason };
+    // A file that has its name is whole.
+    let mut partial = to.to_path_buf().into_os_string();
+    partial.push(".partial");
+    let partial = Temporary(PathBuf::from(partial));
+    drop(Temporary(partial.0.clone()));
+    backup::copy_file(&state, &partial.0)?;
+    let contents = backup::inspect(&partial.0)?;
+    fs::rename(&partial.0, to).map_err(disk)?;
+    sync_folder_of(to).map_err(disk)?;
+    Ok(contents)
+}
+
+/// Puts a backup into a folder that has no state.
+pub fn restore(from: &Path, folder: &Path, purpose: Purpose) -> Result<Contents, UpkeepError> {
+    let unreadable = |reason: String| UpkeepError::NoBackup { file: from.to_path_buf(), reason };
+    if !from.is_file() {
+        return Err(unreadable("there is no such file".to_string()));
+    }
+    let contents = backup::inspect(from).map_err(|error| match error {
+        StoreError::Newer { .. } => UpkeepError::Store(error),
+        _ => unreadable(error.to_string()),
+    })?;
+    let held = DataFolder::open_for_restore(folder, purpose)?;
+    let state = held.folder.join(STATE);
+    let disk = |reason: io::Error| UpkeepError::Disk { file: state.clone(), reason };
+    // A state that is shorter than one may be there, with companions that are not of this backup.
+    drop(Temporary(state.clone()));
+    let partial = Temporary(held.folder.join(format!("{STATE}.restored")));
+    drop(Temporary(partial.0.clone()));
+    fs::copy(from, &partial.0).map_err(disk)?;
+    // A dataset far away remembers how far its state had come, and is asked; a folder does not, and workers that hold
+    // leases of a later time must not look like liars.
+    if purpose == Purpose::Data {
+        backup::raise_epoch(&partial.0, late_epoch())?;
+    }
+    File::open(&partial.0).and_then(|file| file.sync_all()).map_err(disk)?;
+    fs::rename(&partial.0, &state).map_err(disk)?;
+    sync_folder_of(&state).map_err(disk)?;
+    Ok(contents)
+}
+
+fn sync_folder_of(file: &Path) -> io::Result<()> {
+    let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    File::open(folder)?.sync_all()
+}
+
+/// What a check found.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct StateReport {
+    /// The version of its tables.
+    pub version: i64,
+    /// Its id.
+    pub id: String,
+    /// How often it has been opened to be worked with.
+    pub epoch: u64,
+    /// Its runs.
+    pub runs: Vec<RunReport>,
+}
+
+/// What a check found of a run.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct RunReport {
+    /// Its id.
+    pub run: String,
+    /// Its state.
+    pub state: &'static str,
+    /// Bouts that are in the state.
+    pub bouts: u64,
+    /// Every bout below is in the dataset.
+    pub exported: u64,
+    /// What is wrong.
+    pub problems: Vec<String>,
+}
+
+/// Reads everything in the state of a folder, which may be in use, and looks whether the dataset has what it says.
+pub async fn check(folder: &Path, data: &Place) -> Result<StateReport, UpkeepError> {
+    let state = state_in(folder)?;
+    let copy = Temporary(std::env::temp_dir().join(format!("agon-check-{}", std::process::id())));
+    drop(Temporary(copy.0.clone()));
+    backup::copy_file(&state, &copy.0)?;
+    let Contents { version, id, epoch, .. } = backup::inspect(&copy.0)?;
+    let dataset = Dataset::reading(data)?;
+    let store = Store::open(&copy.0)?;
+    let mut runs = Vec::new();
+    for stored in store.runs().await? {
+        let (run, state, exported) = (stored.id.clone(), stored.state.name(), stored.exported);
+        let bouts = store.summaries(run.clone(), 0, u64::MAX).await?;
+        let mut problems = Vec::new();
+        match crate::load(&store, stored).await {
+            Err(error) => problems.push(error.to_string()),
+            Ok(Err(reason)) => problems.push(format!("this program does not understand it: {reason}")),
+            Ok(Ok(mut loaded)) => {
+                for bout in &bouts {
+                    if let Err(reason) = check_bout(&store, &mut loaded, &run, bout).await? {
+                        problems.push(format!("bout {}: {reason}", bout.bout));
+                    }
+                }
+                let missing = missing(&dataset, &run, &loaded).await?;
+                problems.extend(missing);
+            }
+        }
+        runs.push(RunReport { run, state, bouts: bouts.len() as u64, exported, problems });
+    }
+    Ok(StateReport { version, id, epoch, runs })
+}
+
+/// Whether a bout reads back as what was counted. The inner error says why not.
+async fn check_bout(
+    store: &Store,
+    run: &mut Run,
+    id: &str,
+    bout: &BoutSummary,
+) -> Result<Result<(), String>, StoreError> {
+    if bout.failed {
+        return Ok(Ok(()));
+    }
+    let payload = store.payload(id.to_string(), bout.bout).await?;
+    let digest = store.digest(id.to_string(), bout.bout).await?;
+    let mut check = || {
+        let message =
+            v1::Submission::decode_length_delimited(&payload[..]).map_err(|error| error.to_string())?;
+        let lease = Lease::required(message.lease).map_err(|error| error.to_string())?;
+        let planned = run.schedule.bout(bout.bout).map_err(|error| error.to_string())?;
+        let (players, opening, values) = (planned.players, planned.opening, planned.values);
+        let lent = Bout { lease, players, opening, values };
+        let columns = Assembler::read(run.spec.clone(), lent, &payload).map_err(|error| error.to_string())?;
+        if digest.as_deref() != Some(&columns.content_digest()[..]) {
+            return Err("its content is not what its digest says".to_string());
+        }
+        if Summary::read(bout) != Some(Summary::new(&run.spec, &columns)) {
+            return Err("what was counted of it is not what it says".to_string());
+        }
+        Ok(())
+    };
+    Ok(check())
+}
+
+/// What the state says is in the dataset and is not.
+async fn missing(dataset: &Dataset, id: &str, run: &Run) -> Result<Option<String>, ExportError> {
+    let exported = run.exported.min(run.ledger.total());
+    let named: u64 = dataset
+        .finished_parts(id)
+        .await?
+        .into_iter()
+        .filter(|(first, _)| *first < exported)
+        .map(|(first, last)| last.min(exported - 1) - first + 1)
+        .sum();
+    // Bouts that failed have no rows; of a run that was ended early most were never played.
+    let counted = run.folded.bouts - run.folded.failed.min(run.folded.bouts);
+    Ok((named < counted).then(|| {
+        format!("{counted} of its bouts are said to be exported, and the parts of the dataset have room for {named}")
+    }))
+}

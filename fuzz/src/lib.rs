@@ -1,0 +1,103 @@
+//! What the targets share: two bouts, and the messages of bouts that were really played.
+
+use std::sync::Arc;
+
+use agon_arena::{Arena, Opening, PlayerConfig, Spec, SpecSource, Surroundings};
+use agon_proto::v1::Submission;
+use agon_proto::{Bout, BoutWriter, Lease, WireError};
+use agon_records::{BoutRows, GameHead, MoveRow};
+use prost::Message as _;
+
+/// A tournament.
+pub const TOURNAMENT: &str = r#"
+name = "wire"
+game = "kalah"
+seed = 7
+limit = { nodes = 300 }
+[tournament]
+format = "round-robin"
+bouts = 1
+[[player]]
+name = "größer"
+search = { algorithm = "pvs" }
+[[player]]
+name = "uct"
+limit = { nodes = 20 }
+search = { algorithm = "uct" }
+"#;
+
+/// A probe.
+pub const PROBE: &str = r#"
+name = "wire"
+game = "othello"
+seed = 7
+limit = { depth = 2 }
+[probe]
+positions = { random = 3, plies = [4, 8] }
+[[player]]
+name = "a"
+search = { algorithm = "alpha-beta" }
+[[player]]
+name = "b"
+search = { algorithm = "pvs" }
+"#;
+
+/// A spec that is known to be right.
+pub fn spec(text: &str) -> Arc<Spec> {
+    let source = SpecSource { text: text.to_string(), ..SpecSource::default() };
+    Arc::new(Spec::parse(&source).expect("the spec is right"))
+}
+
+/// A bout of it.
+pub fn bout() -> Bout {
+    let lease = Lease { run: "wire-0123abcd".to_string(), bout: 5, epoch: 3, sequence: 11 };
+    Bout { lease, players: vec![1, 0], opening: Opening::default(), values: Vec::new() }
+}
+
+/// The rows of a bout that the arena plays.
+pub fn played(spec: &Spec, bout: &Bout) -> BoutRows {
+    let configs: Vec<PlayerConfig> = spec.players.iter().map(|player| player.config.clone()).collect();
+    let names: Vec<String> = spec.players.iter().map(|player| player.name.clone()).collect();
+    let mut arena = Arena::new(&spec.game, &configs, Surroundings::system()).expect("the spec is right");
+    let mut rows = BoutRows::default();
+    for (index, request) in bout.request(spec).games().enumerate() {
+        let record = arena.play(&request, &mut |_| ()).expect("the request is right");
+        let head = GameHead {
+            game: &spec.game,
+            names: &names,
+            opening: &bout.opening,
+            bout: bout.lease.bout,
+            index: index as u16,
+            worker: "worker",
+            build: "build",
+            started: 1_700_000_000_000_000 + index as i64,
+            speed_factor: 1.0,
+            settings: &[],
+        };
+        rows.add_game(&head, &record).expect("a game that was played has rows");
+    }
+    rows
+}
+
+/// The messages of a bout.
+pub fn messages(spec: &Arc<Spec>, bout: &Bout, rows: &BoutRows) -> Result<Vec<Submission>, WireError> {
+    let mut writer = BoutWriter::new(Arc::clone(spec), bout.clone())?;
+    let mut messages = vec![writer.head("worker", "build")?];
+    for game in &rows.games {
+        let moves: Vec<MoveRow> = rows.moves.iter().filter(|row| row.game == game.game).cloned().collect();
+        for batch in moves.chunks(16) {
+            messages.push(writer.moves(game.game, batch)?);
+        }
+        messages.push(writer.game_end(game)?);
+    }
+    for probe in &rows.probes {
+        messages.push(writer.probes([probe])?);
+    }
+    messages.push(writer.end()?);
+    Ok(messages)
+}
+
+/// Messages as they are stored: each after its length.
+pub fn encoded(messages: &[Submission]) -> Vec<u8> {
+    messages.iter().flat_map(|message| message.encode_length_delimited_to_vec()).collect()
+}

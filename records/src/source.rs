@@ -1,0 +1,44 @@
+//! Where the bytes of a part come from: an open file, of which only what is asked for is read, or memory.
+
+use std::fs::File;
+use std::io::Read;
+
+use bytes::Bytes;
+use parquet::errors::ParquetError;
+use parquet::file::reader::{ChunkReader, Length};
+
+/// The bytes of a part.
+#[derive(Debug)]
+pub enum Source {
+    /// A file on this machine.
+    File(File),
+    /// All of them.
+    Bytes(Bytes),
+}
+
+impl Length for Source {
+    fn len(&self) -> u64 {
+        match self {
+            Source::File(file) => Length::len(file),
+            Source::Bytes(bytes) => Length::len(bytes),
+        }
+    }
+}
+
+impl ChunkReader for Source {
+    type T = Box<dyn Read>;
+
+    fn get_read(&self, start: u64) -> Result<Box<dyn Read>, ParquetError> {
+        Ok(match self {
+            Source::File(file) => Box::new(file.get_read(start)?),
+            Source::Bytes(bytes) => Box::new(bytes.get_read(start)?),
+        })
+    }
+
+    fn get_bytes(&self, start: u64, length: usize) -> Result<Bytes, ParquetError> {
+        match self {
+            Source::File(file) => file.get_bytes(start, length),
+            Source::Bytes(bytes) => bytes.get_bytes(start, length),
+        }
+    }
+}
