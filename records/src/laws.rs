@@ -78,8 +78,8 @@ fn the_bytes_of_a_part_are_pinned() {
     let digest = |bytes: Vec<u8>| blake3::hash(&bytes).to_hex().to_string();
     let digests = [digest(write_games(&games).unwrap()), digest(write_moves(&moves).unwrap())].join("\n");
     expect![[r#"
-        25d0da42a9daf2f71444025ab8b8b724229ef2e990ee2bf7a74e44d3fc84357c
-        5dc1a2b80affbd81b08aa26e80a850e110ba2ee4360bab18fadf5723043f9556"#]]
+        8846f8fd9c4948e73ef72ad3368f6508221bd836b8491c96052263913db92377
+        ba68b146760c43eeeb42a19c9e408ac8daf73a625648daec0f336e9a75907a3e"#]]
     .assert_eq(&digests);
 }
 
@@ -387,7 +387,7 @@ fn the_digest_is_pinned() {
     expect![[r#"
         c4b200830cf93c51a5f2e7fa92ae840773b943ec9179bd6a4be5670b274ba405
         8f74d4b95d16530bddfa73eb8ae4fc258d8e170b707f54001d7239febede2504
-        0"#]]
+        653c985585b78e8d5d4b5068ddacc6261a3672ff96fb830256f3d2f2d133200c"#]]
     .assert_eq(&[hex(&BoutRows::default()), hex(&set(&[])), hex(&set(&["search.c=1", ""]))].join("\n"));
 }
 
