@@ -79,7 +79,9 @@ fn every_mistake_has_a_line_and_a_sentence() {
     let uct = "search = { algorithm = \"uct\" }\n";
     let (_, head) = SPEC.rsplit_once("search = { algorithm").unwrap();
     let pvs = format!("search = {{ algorithm{head}");
-    let table: &[(&[(&str, &str)], usize, &str)] = &[
+    /// What is replaced in the spec, on which line that is an error, and a part of what is said.
+    type Row<'a> = (&'a [(&'a str, &'a str)], usize, &'a str);
+    let table: &[Row<'_>] = &[
         (&[("evaluation.mobility", "evaluation.mobilty")], 12, "did you mean `evaluation.mobility`?"),
         (&[("search.aspiration", "search.aspirations")], 18, "did you mean `search.aspiration`?"),
         (&[("search.aspiration", "aspiration")], 18, "is no path into a player"),
