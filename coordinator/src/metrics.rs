@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use agon_doors::DoorEvent;
+use agon_doors::{DoorEvent, Refusal};
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -163,6 +163,9 @@ impl Default for Metrics {
         }
         for kind in ALARMS {
             let _ = metrics.audits.get_or_create(&vec![("kind", kind.to_string())]);
+        }
+        for why in Refusal::ALL {
+            let _ = metrics.refusals.get_or_create(&vec![("why", why.name().to_string())]);
         }
         metrics
     }

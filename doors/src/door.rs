@@ -58,6 +58,17 @@ pub enum Refusal {
 }
 
 impl Refusal {
+    /// All of them.
+    pub const ALL: [Refusal; 7] = [
+        Refusal::Handshake,
+        Refusal::Silent,
+        Refusal::Crowded,
+        Refusal::NoToken,
+        Refusal::UnknownToken,
+        Refusal::Role,
+        Refusal::Rate,
+    ];
+
     /// In a word.
     pub fn name(self) -> &'static str {
         match self {

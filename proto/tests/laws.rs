@@ -347,7 +347,7 @@ fn every_limit_has_its_sentence() {
         (batch(|b| b.seat[0] = 65), "`seat` is 65"),
         (batch(|b| b.game = 1), "plies of game 1 came where plies or the end of game 0 must come"),
         (bytes(|b| b[..b.len() - 1].to_vec()), "`moves` cannot be decoded: a field is longer than"),
-        (bytes(|b| [b, &[8, 0]].concat()), "`moves` cannot be decoded: a field is there twice"),
+        (bytes(|b| [b, &[8, 0, 8, 0]].concat()), "`moves` cannot be decoded: a field is there twice"),
         (end(|e| e.payoffs.push(0)), "`payoffs` has 3 entries, and it must have 2 to 2"),
         (end(|e| e.payoffs[0] = i32::MIN), "`payoffs` is -2147483648"),
         (end(|e| e.ending = "x".repeat(200)), "`ending` has 200 bytes"),

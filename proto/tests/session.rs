@@ -30,7 +30,7 @@ fn hello() -> Hello {
 fn what_is_sent_is_what_is_read() {
     assert_eq!(Hello::try_from(v1::Hello::from(&hello())), Ok(hello()));
     let welcome = Welcome {
-        protocol: 1,
+        protocol: *agon_proto::PROTOCOLS.end(),
         epoch: 7,
         heartbeat: Duration::from_millis(250),
         lease: Duration::from_secs(30),

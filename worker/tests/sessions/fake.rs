@@ -132,7 +132,7 @@ impl Fake {
             return Err(refusal);
         }
         Ok(Welcome {
-            protocol: 1,
+            protocol: *agon_proto::PROTOCOLS.end(),
             epoch: 1,
             heartbeat: Duration::from_millis(50),
             lease: Duration::from_secs(30),
