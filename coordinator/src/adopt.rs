@@ -3,7 +3,8 @@
 //! A state that was restored from a backup does not know the bouts that were exported since. They are not played again:
 //! parts are never rewritten, and what they have is final. Exports go from the first bout on, so that a part says
 //! everything of the bouts before its end: those that have no rows failed, or, in a run that was ended early, were never
-//! played. What was committed and not exported after the backup is lost, and is played again.
+//! played. What was committed and not exported after the backup is lost, and is played again; moves of such bouts that
+//! were written while their games were not are removed.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -83,8 +84,17 @@ async fn adopt_run(
     let parts: Vec<(u64, u64)> =
         dataset.finished_parts(&id).await?.into_iter().filter(|(first, _)| *first >= run.exported).collect();
     let ended = RunState::from_name(&description.state).filter(|state| !state.is_open());
+    let under_way = store.open_part(id.clone()).await?;
+    let dropped = dataset.drop_unfinished(&id, under_way).await?;
+    if dropped > 0 {
+        warn!(
+            run = id,
+            parts = dropped,
+            "moves whose games were never written are gone; they are played again"
+        );
+    }
     // A part that was just written when the coordinator died is finished by whoever writes parts.
-    let is_current = parts[..] == *store.open_part(id.clone()).await?.as_slice();
+    let is_current = parts[..] == *under_way.as_slice();
     if is_current && !is_new && ended.is_none() {
         return Ok(());
     }

@@ -148,6 +148,26 @@ impl Dataset {
         Ok(found)
     }
 
+    /// Removes the moves behind the last finished part whose games were never written, but for those of the part that is
+    /// under way: the state that assigned them is gone, nobody reads moves without their games, and whoever plays their
+    /// bouts anew writes other bytes. How many parts that were.
+    pub(crate) async fn drop_unfinished(
+        &self,
+        run: &str,
+        under_way: Option<(u64, u64)>,
+    ) -> Result<usize, ExportError> {
+        let finished = self.finished_parts(run).await?.last().map_or(0, |(_, last)| last + 1);
+        let mut dropped = 0;
+        for (place, first, last) in self.parts(Table::Moves, run).await? {
+            if first >= finished && Some((first, last)) != under_way {
+                self.is_ours().await?;
+                self.store.delete(&place).await?;
+                dropped += 1;
+            }
+        }
+        Ok(dropped)
+    }
+
     /// The rows of the bouts of a part.
     pub(crate) async fn rows(
         &self,
