@@ -8,6 +8,7 @@ use agon_arena::{Spec, SpecSource};
 use agon_fuzz::{PROBE, TOURNAMENT, bout, encoded, messages, spec};
 use agon_proto::session::{Heartbeat, Hello, Progress, Returned, Welcome};
 use agon_proto::{Assembler, Bout, v1};
+use agon_records::BoutRows;
 use libfuzzer_sys::fuzz_target;
 use prost::Message as _;
 
@@ -25,9 +26,9 @@ fuzz_target!(|data: &[u8]| {
 /// What is put together can be sent, and is then the same.
 fn assemble(spec: &Arc<Spec>, bytes: &[u8]) {
     let Ok(rows) = Assembler::read(Arc::clone(spec), bout(), bytes) else { return };
-    let sent = messages(spec, &bout(), &rows).expect("what came can be sent");
+    let sent = messages(spec, &bout(), &BoutRows::from(&rows)).expect("what came can be sent");
     let again = Assembler::read(Arc::clone(spec), bout(), &encoded(&sent)).expect("what is sent can come");
-    assert_eq!(agon_records::content_digest(&again), agon_records::content_digest(&rows));
+    assert_eq!(again.content_digest(), rows.content_digest());
 }
 
 fn worker_message(bytes: &[u8]) {

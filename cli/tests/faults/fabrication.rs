@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use agon_proto::v1::Outcome;
+use serde_json::Value;
 
 use crate::processes::{Cluster, until};
 use crate::rogue::Rogue;
@@ -70,11 +71,17 @@ fn second_opinions_survive_a_restart() {
         let again = honest.take();
         assert_eq!((again.lease.bout, &again.opening), (bout.lease.bout, &bout.opening), "{name}");
         assert_eq!(honest.submit_one(honest.honest(&again)).outcome(), outcome, "{name}");
+        // What is written down for operators is not waited for: it may be lost with the process.
+        until("it is written down", || (!noted(&cluster).is_empty()).then_some(()));
     }
+    assert_eq!(noted(&cluster), ["disputed", "convicted", "quarantined"]);
+}
+
+/// What was written down of the liar.
+fn noted(cluster: &Cluster) -> Vec<String> {
     let audit = cluster.json(&["audit", "--worker", "liar"]);
-    let kinds: Vec<&str> =
-        audit["entries"].as_array().unwrap().iter().filter_map(|entry| entry["kind"].as_str()).collect();
-    assert_eq!(kinds, ["disputed", "convicted", "quarantined"], "{audit}");
+    let kind = |entry: &Value| entry["kind"].as_str().map(str::to_string);
+    audit["entries"].as_array().unwrap().iter().filter_map(kind).collect()
 }
 
 /// Runs share workers evenly, one with a greater priority goes first, and one that is paused waits.
