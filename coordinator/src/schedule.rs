@@ -65,7 +65,7 @@ pub enum ScheduleError {
     Sprt(#[from] agon_stats::sprt::BoundsError),
     /// There are more bouts than can be numbered.
     #[error("{0} bouts are too many for one run; ask for fewer")]
-    TooMany(u128),
+    TooMany(u64),
 }
 
 /// One bout of a schedule, or one position of a probe.
@@ -148,7 +148,7 @@ impl Schedule {
         let pairings = if let Order::Roster(roster) = &order { roster.pairings() } else { 1 };
         let total = u128::from(pairings) * u128::from(rounds);
         if total > MOST_BOUTS {
-            return Err(ScheduleError::TooMany(total));
+            return Err(ScheduleError::TooMany(u64::try_from(total).unwrap_or(u64::MAX)));
         }
         Ok(Schedule { spec, referee, order, bouts: total as u64, book: Book::default() })
     }

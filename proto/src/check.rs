@@ -71,11 +71,12 @@ where
 {
     let found = found.into();
     let (least, most) = ((*bounds.start()).into(), (*bounds.end()).into());
-    let wrong = WireError::OutOfRange { field, found, least, most };
+    let wrong =
+        || WireError::OutOfRange { field, found: found.into(), least: least.into(), most: most.into() };
     if found < least || found > most {
-        return Err(wrong);
+        return Err(wrong());
     }
-    T::try_from(found).map_err(|_| wrong)
+    T::try_from(found).map_err(|_| wrong())
 }
 
 /// A finite number.
@@ -86,7 +87,7 @@ pub(crate) fn finite(field: &'static str, found: f64) -> Result<f64, WireError> 
 /// A finite number that is not negative.
 pub(crate) fn not_negative(field: &'static str, found: f64) -> Result<f64, WireError> {
     if finite(field, found)? < 0.0 {
-        let (found, least, most) = (found as i128, 0, i128::MAX);
+        let (found, least, most) = ((found as i128).into(), 0.into(), i128::MAX.into());
         return Err(WireError::OutOfRange { field, found, least, most });
     }
     Ok(found)

@@ -1,5 +1,7 @@
 //! Why something that came over the wire is refused.
 
+use std::fmt;
+
 /// What is wrong with a message, in a sentence that names the field.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -38,11 +40,11 @@ pub enum WireError {
         /// The field.
         field: &'static str,
         /// The number.
-        found: i128,
+        found: Whole,
         /// The lower bound.
-        least: i128,
+        least: Whole,
         /// The upper bound.
-        most: i128,
+        most: Whole,
     },
     /// A number is infinite or not a number.
     #[error("`{field}` is {found}, and it must be a finite number")]
@@ -104,5 +106,26 @@ pub enum WireError {
 impl From<WireError> for tonic::Status {
     fn from(error: WireError) -> tonic::Status {
         tonic::Status::invalid_argument(error.to_string())
+    }
+}
+
+/// A whole number of any width that the wire has, kept as its sign and size: an error must stay small, and needs no more than
+/// the alignment of a word.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Whole {
+    negative: bool,
+    size: u64,
+}
+
+impl From<i128> for Whole {
+    /// What is beyond 64 bits is as large as they can say.
+    fn from(number: i128) -> Whole {
+        Whole { negative: number < 0, size: u64::try_from(number.unsigned_abs()).unwrap_or(u64::MAX) }
+    }
+}
+
+impl fmt::Display for Whole {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{}{}", if self.negative { "-" } else { "" }, self.size)
     }
 }

@@ -17,7 +17,7 @@ pub mod write;
 
 pub use assemble::{Assembled, Assembler, WholeBout};
 pub use bout::Bout;
-pub use error::WireError;
+pub use error::{Whole, WireError};
 pub use lease::Lease;
 pub use session::{Heartbeat, Hello, Progress, Returned, Welcome};
 pub use write::BoutWriter;

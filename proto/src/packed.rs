@@ -162,9 +162,9 @@ impl Column<'_> {
         match largest {
             Some(found) if found > most => Err(WireError::OutOfRange {
                 field: self.field,
-                found: found.into(),
-                least: 0,
-                most: most.into(),
+                found: i128::from(found).into(),
+                least: 0.into(),
+                most: i128::from(most).into(),
             }),
             _ => Ok(()),
         }
