@@ -147,7 +147,8 @@ fn two_thousand_bouts_survive_sixty_kills() {
     let clock = || SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap().as_secs();
     let seed = told.unwrap_or_else(clock);
     println!("AGON_KILL_SEED={seed}");
-    let spec = SPEC.replace("bouts = 100", "bouts = 2000");
+    // Long enough that a quick machine is still at it after the last kill.
+    let spec = SPEC.replace("bouts = 100", "bouts = 2000").replace("nodes = 4000", "nodes = 12000");
     kills_change_nothing(&spec, 60, seed, Duration::from_millis(2000));
 }
 
