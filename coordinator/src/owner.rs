@@ -57,8 +57,9 @@ impl fmt::Display for Owner {
 pub enum OwnerError {
     /// It cannot be reached, or refuses.
     #[error(
-        "the store does not do what it is asked: {0}; check address and credentials (AWS_ACCESS_KEY_ID, \
-         AWS_SECRET_ACCESS_KEY, AWS_REGION, AWS_ENDPOINT_URL; AWS_ALLOW_HTTP=true where it speaks no TLS)"
+        "the store does not do what it is asked: {0}; check address and credentials (s3: AWS_ACCESS_KEY_ID, \
+         AWS_SECRET_ACCESS_KEY, AWS_REGION, AWS_ENDPOINT_URL, AWS_ALLOW_HTTP=true where it speaks no TLS; gs: GOOGLE_*; \
+         az: AZURE_*)"
     )]
     Unreachable(String),
     /// It lets a second writer through.

@@ -12,18 +12,21 @@ mod binary;
 #[allow(dead_code, reason = "other tests use the rest")]
 mod processes;
 
+mod dialect;
 mod server;
 
 use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use crate::binary::{agon, json};
+use crate::binary::{Answer, agon, json};
 use crate::processes::{Cluster, Process, agon_with, digests, until};
 use crate::server::{Fault, Lie, Server};
 
 const LEASE: Duration = Duration::from_millis(2000);
 const PLACE: &str = "s3://shelf/group/agon";
+/// The same shelf by each of the kinds of stores.
+const PLACES: [&str; 3] = [PLACE, "gs://shelf/group/agon", "az://shelf/group/agon"];
 
 /// A tournament of so many bouts that is played quickly.
 fn quick(bouts: u64) -> String {
@@ -62,11 +65,17 @@ impl Folder {
 
 #[test]
 fn a_dataset_in_a_store_is_the_dataset_in_a_folder() {
+    for place in PLACES {
+        is_as_in_a_folder(place);
+    }
+}
+
+fn is_as_in_a_folder(place: &str) {
     let (folder, server) = (Folder::new(), Server::start());
     let variables = server.variables();
     fs::write(folder.path("spec.toml"), quick(12)).unwrap();
     // 1. Played to a store, and played to a disk.
-    let far = ["run", &folder.path("spec.toml"), "--data", PLACE, "--state", &folder.path("state"), "--json"];
+    let far = ["run", &folder.path("spec.toml"), "--data", place, "--state", &folder.path("state"), "--json"];
     let answer = agon_with(&far, &variables);
     assert_eq!(answer.code, 0, "{}", answer.err);
     json(&["run", &folder.path("spec.toml"), "--data", &folder.path("near"), "--json"]);
@@ -87,11 +96,11 @@ fn a_dataset_in_a_store_is_the_dataset_in_a_folder() {
     ];
     for question in questions {
         let near = agon(&[question, &["--data", &folder.path("copy")]].concat());
-        let far = agon_with(&[question, &["--data", PLACE]].concat(), &variables);
+        let far = agon_with(&[question, &["--data", place]].concat(), &variables);
         assert_eq!((far.code, &far.out), (near.code, &near.out), "{question:?}: {}", far.err);
         assert!(!near.out.is_empty() || near.code == 2, "{question:?} says nothing");
     }
-    let report = ["report", "--data", PLACE, "--output", &folder.path("page.html")];
+    let report = ["report", "--data", place, "--output", &folder.path("page.html")];
     assert_eq!(agon_with(&report, &variables).code, 0);
     // 3. What was played is known: it is shown, not played again.
     let objects = server.names();
@@ -99,8 +108,13 @@ fn a_dataset_in_a_store_is_the_dataset_in_a_folder() {
     assert!(answer.code == 0 && answer.out.contains("\"done\""), "{} {}", answer.out, answer.err);
     assert_eq!(server.names(), objects);
     // 4. Where there is nothing, or no answer, a sentence says so.
-    let answer = agon_with(&["verify", "--data", "s3://shelf/elsewhere"], &variables);
-    assert!(answer.code == 2 && answer.err.contains("s3://shelf/elsewhere has no dataset"), "{}", answer.err);
+    let elsewhere = place.replace("group", "elsewhere");
+    let answer = agon_with(&["verify", "--data", &elsewhere], &variables);
+    assert!(
+        answer.code == 2 && answer.err.contains(&format!("{elsewhere} has no dataset")),
+        "{}",
+        answer.err
+    );
     let answer = agon_with(&["verify", "--data", "ftp://shelf/agon"], &variables);
     assert!(answer.code == 2 && answer.err.contains("`ftp` is no kind of store"), "{}", answer.err);
     let near = ["run", &folder.path("spec.toml"), "--data", &folder.path("near"), "--state", "x"];
@@ -109,9 +123,9 @@ fn a_dataset_in_a_store_is_the_dataset_in_a_folder() {
 }
 
 /// Plays to a store that misbehaves, with a coordinator that is killed on the way.
-fn survives(one_in: usize, seed: u64) -> std::collections::BTreeMap<Fault, u64> {
+fn survives(place: &str, one_in: usize, seed: u64) -> std::collections::BTreeMap<Fault, u64> {
     let server = Server::start();
-    let mut cluster = Cluster::prepare(LEASE).with_store(PLACE, server.variables());
+    let mut cluster = Cluster::prepare(LEASE).with_store(place, server.variables());
     cluster.restart();
     let spec = quick(48);
     cluster.submit(&spec);
@@ -150,11 +164,20 @@ fn survives(one_in: usize, seed: u64) -> std::collections::BTreeMap<Fault, u64> 
 
 #[test]
 fn what_a_store_does_wrong_changes_no_bout() {
-    let faults = survives(3, 1);
-    println!("{faults:?}");
-    for fault in Fault::ALL {
-        assert!(faults.contains_key(&fault), "{fault:?} did not happen: {faults:?}");
+    for (place, seed) in PLACES.into_iter().zip(1..) {
+        let faults = survives(place, 3, seed);
+        println!("{place}: {faults:?}");
+        for fault in Fault::ALL {
+            assert!(faults.contains_key(&fault), "{fault:?} did not happen: {faults:?}");
+        }
     }
+}
+
+/// What a coordinator says that does not get as far as serving.
+fn coordinator(place: &str, variables: &[(String, String)]) -> Answer {
+    let folder = Folder::new();
+    let call = ["coordinator", "--listen", "127.0.0.1:0", "--data", place, "--state", &folder.path("state")];
+    agon_with(&call, variables)
 }
 
 #[test]
@@ -164,20 +187,18 @@ fn a_store_that_breaks_its_promises_is_refused() {
         (Lie::Races, "each told that it was the first"),
         (Lie::Changes, "a put whose condition did not hold any more"),
     ] {
-        let (folder, server) = (Folder::new(), Server::lying(lie));
-        let call =
-            ["coordinator", "--listen", "127.0.0.1:0", "--data", PLACE, "--state", &folder.path("state")];
-        let answer = agon_with(&call, &server.variables());
-        assert!(answer.code == 1 && answer.err.contains(sentence), "{lie:?}: {}", answer.err);
-        assert_eq!(server.names(), Vec::<String>::new(), "{lie:?}");
+        for place in PLACES {
+            let server = Server::lying(lie);
+            let answer = coordinator(place, &server.variables());
+            assert!(answer.code == 1 && answer.err.contains(sentence), "{lie:?} at {place}: {}", answer.err);
+            assert_eq!(server.names(), Vec::<String>::new(), "{lie:?} at {place}");
+        }
     }
     // One that does not answer has not lied; the sentence says where to look.
-    let folder = Folder::new();
-    let mut variables = Server::start().variables();
-    variables[0].1 = format!("http://127.0.0.1:{}", processes::free_port());
-    let call = ["coordinator", "--listen", "127.0.0.1:0", "--data", PLACE, "--state", &folder.path("state")];
-    let answer = agon_with(&call, &variables);
-    assert!(answer.code == 1 && answer.err.contains("AWS_ENDPOINT_URL"), "{}", answer.err);
+    for (place, where_to_look) in PLACES.into_iter().zip(["AWS_ENDPOINT_URL", "GOOGLE_", "AZURE_"]) {
+        let answer = coordinator(place, &server::variables(processes::free_port()));
+        assert!(answer.code == 1 && answer.err.contains(where_to_look), "{place}: {}", answer.err);
+    }
 }
 
 #[test]

@@ -1,9 +1,11 @@
-//! A server that speaks as much S3 as a dataset needs, keeps objects in memory, and can be told to misbehave.
+//! A server that speaks as much S3, Google and Azure as a dataset needs, keeps objects in memory, and can be told to
+//! misbehave.
 //!
 //! One thread a connection. An honest server keeps the conditions of a put in one step under its lock. Faults are drawn
-//! from a seed, request by request; a liar breaks one promise always.
+//! from a seed, request by request; a liar breaks one promise always. What the three kinds of stores say differently is in
+//! `dialect`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
@@ -12,6 +14,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use agon_games::random::{below, seeded};
+
+use crate::dialect::{ACCOUNT, Condition, Dialect, LAST_MODIFIED, decoded};
 
 /// What happens to a request.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -80,25 +84,34 @@ pub struct Server {
     state: Arc<Mutex<State>>,
 }
 
-struct Request {
-    method: String,
+/// What a client asks.
+pub struct Request {
+    pub method: String,
     /// The object, with its bucket.
-    key: String,
-    query: String,
-    headers: BTreeMap<String, String>,
-    body: Vec<u8>,
+    pub key: String,
+    pub query: String,
+    pub headers: BTreeMap<String, String>,
+    pub body: Vec<u8>,
 }
 
-struct Response {
-    status: u16,
-    headers: Vec<(&'static str, String)>,
-    body: Vec<u8>,
+/// What it is answered.
+pub struct Response {
+    pub status: u16,
+    pub headers: Vec<(&'static str, String)>,
+    pub body: Vec<u8>,
 }
 
 impl Response {
     fn plain(status: u16) -> Response {
         Response { status, headers: Vec::new(), body: Vec::new() }
     }
+}
+
+/// What is below a prefix, up to the next delimiter.
+pub struct Listing<'a> {
+    pub folders: BTreeSet<String>,
+    /// Names within the bucket, versions and sizes.
+    pub objects: Vec<(&'a str, u64, usize)>,
 }
 
 impl Server {
@@ -139,18 +152,9 @@ impl Server {
         self.state().faults.clone()
     }
 
-    /// The variables by which programs find it.
+    /// The variables by which programs find it, for every kind of store.
     pub fn variables(&self) -> Vec<(String, String)> {
-        [
-            ("AWS_ENDPOINT_URL", format!("http://127.0.0.1:{}", self.port)),
-            ("AWS_ALLOW_HTTP", "true".to_string()),
-            ("AWS_ACCESS_KEY_ID", "key".to_string()),
-            ("AWS_SECRET_ACCESS_KEY", "secret".to_string()),
-            ("AWS_REGION", "us-east-1".to_string()),
-            ("AWS_TIMEOUT", "2s".to_string()),
-        ]
-        .map(|(name, value)| (name.to_string(), value))
-        .to_vec()
+        variables(self.port)
     }
 
     /// The names of all objects, with their bucket.
@@ -168,6 +172,31 @@ impl Server {
             }
         }
     }
+}
+
+/// The variables by which programs find a server on a port.
+pub fn variables(port: u16) -> Vec<(String, String)> {
+    let place = format!("http://127.0.0.1:{port}");
+    let account = format!(
+        r#"{{"gcs_base_url": "{place}", "disable_oauth": true, "client_email": "", "private_key": "", "private_key_id": ""}}"#
+    );
+    [
+        ("AWS_ENDPOINT_URL", place.as_str()),
+        ("AWS_ALLOW_HTTP", "true"),
+        ("AWS_ACCESS_KEY_ID", "key"),
+        ("AWS_SECRET_ACCESS_KEY", "secret"),
+        ("AWS_REGION", "us-east-1"),
+        ("AWS_TIMEOUT", "2s"),
+        ("GOOGLE_SERVICE_ACCOUNT_KEY", &account),
+        ("GOOGLE_ALLOW_HTTP", "true"),
+        ("GOOGLE_TIMEOUT", "2s"),
+        ("AZURITE_BLOB_STORAGE_URL", &place),
+        ("AZURE_STORAGE_USE_EMULATOR", "true"),
+        ("AZURE_ALLOW_HTTP", "true"),
+        ("AZURE_TIMEOUT", "2s"),
+    ]
+    .map(|(name, value)| (name.to_string(), value.to_string()))
+    .to_vec()
 }
 
 /// Answers requests until the other side has had enough.
@@ -247,7 +276,7 @@ fn read(reader: &mut BufReader<TcpStream>) -> Option<Request> {
     let mut body = vec![0; length];
     reader.read_exact(&mut body).ok()?;
     let (path, query) = target.split_once('?').unwrap_or((&target, ""));
-    let key = decoded(path.trim_start_matches('/'));
+    let key = decoded(path.trim_start_matches('/').trim_start_matches(ACCOUNT).trim_start_matches('/'));
     Some(Request { method, key, query: query.to_string(), headers, body })
 }
 
@@ -264,76 +293,51 @@ fn write(stream: &mut TcpStream, request: &Request, response: &Response) -> Opti
     stream.flush().ok()
 }
 
-/// A text with its per cent signs resolved.
-fn decoded(text: &str) -> String {
-    let mut bytes = Vec::new();
-    let mut rest = text.as_bytes();
-    while let Some((&first, after)) = rest.split_first() {
-        let code = after.get(..2).and_then(|code| std::str::from_utf8(code).ok());
-        match (first, code.and_then(|code| u8::from_str_radix(code, 16).ok())) {
-            (b'%', Some(byte)) => {
-                bytes.push(byte);
-                rest = &after[2..];
-            }
-            _ => {
-                bytes.push(first);
-                rest = after;
-            }
-        }
-    }
-    String::from_utf8(bytes).unwrap()
-}
-
 fn answer(state: &Mutex<State>, request: &Request) -> Response {
     let lock = || state.lock().unwrap_or_else(PoisonError::into_inner);
+    let dialect = Dialect::of(request);
     match request.method.as_str() {
         "PUT" => {
             let lie = lock().lie;
-            let only_new = request.headers.contains_key("if-none-match") && lie != Some(Lie::Overwrites);
-            if only_new && lie == Some(Lie::Races) {
+            let condition = dialect.condition(request).filter(|condition| {
+                !matches!(
+                    (condition, lie),
+                    (Condition::New, Some(Lie::Overwrites)) | (Condition::Unchanged(_), Some(Lie::Changes))
+                )
+            });
+            if condition == Some(Condition::New) && lie == Some(Lie::Races) {
                 // It looks, thinks, and writes: two that look at once both write.
                 if lock().objects.contains_key(&request.key) {
-                    return Response::plain(412);
+                    return Response::plain(dialect.exists());
                 }
                 std::thread::sleep(Duration::from_millis(20));
                 return put(&mut lock(), request);
             }
             let mut state = lock();
-            let known = state.objects.get(&request.key).map(|(_, version)| tag(*version));
-            if only_new && known.is_some() {
-                return Response::plain(412);
+            let known = state.objects.get(&request.key).map(|(_, version)| version.to_string());
+            match (condition, known) {
+                (Some(Condition::New), Some(_)) => Response::plain(dialect.exists()),
+                (Some(Condition::Unchanged(_)), None) => Response::plain(404),
+                (Some(Condition::Unchanged(wanted)), Some(known)) if wanted != known => Response::plain(412),
+                _ => put(&mut state, request),
             }
-            match request.headers.get("if-match") {
-                Some(_) if lie == Some(Lie::Changes) => {}
-                Some(_) if known.is_none() => return Response::plain(404),
-                Some(wanted) if known.as_ref() != Some(wanted) => return Response::plain(412),
-                Some(_) | None => {}
-            }
-            put(&mut state, request)
         }
-        "GET" | "HEAD" if request.query.contains("list-type=2") => list(&lock(), request),
+        "GET" | "HEAD" if dialect.lists(request) => list(&lock(), request, dialect),
         "GET" | "HEAD" => match lock().objects.get(&request.key) {
-            Some((bytes, version)) => Response {
-                status: 200,
-                headers: vec![
-                    ("ETag", tag(*version)),
-                    ("Last-Modified", "Wed, 21 Oct 2015 07:28:00 GMT".to_string()),
-                ],
-                body: bytes.clone(),
-            },
+            Some((bytes, version)) => {
+                let headers = [told(*version), vec![("Last-Modified", LAST_MODIFIED.to_string())]];
+                Response { status: 200, headers: headers.concat(), body: bytes.clone() }
+            }
             None => Response::plain(404),
         },
-        // Several at once, as lists of keys.
+        // Several at once.
         "POST" => {
-            let text = String::from_utf8_lossy(&request.body).into_owned();
-            let keys = text.split("<Key>").skip(1).filter_map(|rest| rest.split("</Key>").next());
-            let mut body = "<DeleteResult>".to_string();
+            let (keys, response) = dialect.delete_many(request);
+            let mut state = lock();
             for key in keys {
-                lock().objects.remove(&format!("{}/{key}", request.key.trim_end_matches('/')));
-                body.push_str(&format!("<Deleted><Key>{key}</Key></Deleted>"));
+                state.objects.remove(&key);
             }
-            body.push_str("</DeleteResult>");
-            Response { status: 200, headers: Vec::new(), body: body.into_bytes() }
+            response
         }
         "DELETE" => {
             lock().objects.remove(&request.key);
@@ -343,50 +347,40 @@ fn answer(state: &Mutex<State>, request: &Request) -> Response {
     }
 }
 
-fn tag(version: u64) -> String {
-    format!("\"{version}\"")
+/// How a version is told.
+fn told(version: u64) -> Vec<(&'static str, String)> {
+    vec![("ETag", format!("\"{version}\"")), ("x-goog-generation", version.to_string())]
 }
 
 fn put(state: &mut State, request: &Request) -> Response {
     state.version += 1;
     let version = state.version;
     state.objects.insert(request.key.clone(), (request.body.clone(), version));
-    Response { status: 200, headers: vec![("ETag", tag(version))], body: Vec::new() }
+    Response { status: 200, headers: told(version), body: Vec::new() }
 }
 
-fn list(state: &State, request: &Request) -> Response {
+fn list(state: &State, request: &Request, dialect: Dialect) -> Response {
     let parameter = |name: &str| {
         let found = request.query.split('&').find_map(|pair| pair.strip_prefix(&format!("{name}=")));
         decoded(found.unwrap_or_default())
     };
-    let bucket = request.key.trim_end_matches('/');
+    let bucket = format!("{}/", request.key.trim_end_matches('/'));
     let (prefix, delimiter) = (parameter("prefix"), parameter("delimiter"));
-    let mut folders = std::collections::BTreeSet::new();
-    let mut body = "<ListBucketResult><IsTruncated>false</IsTruncated>".to_string();
+    let mut listing = Listing { folders: BTreeSet::new(), objects: Vec::new() };
     for (name, (bytes, version)) in &state.objects {
-        let Some(key) = name.strip_prefix(&format!("{bucket}/")).filter(|key| key.starts_with(&prefix))
-        else {
+        let Some(key) = name.strip_prefix(&bucket).filter(|key| key.starts_with(&prefix)) else {
             continue;
         };
         match key[prefix.len()..].split_once('/') {
             Some((folder, _)) if !delimiter.is_empty() => {
-                folders.insert(format!("{prefix}{folder}/"));
+                listing.folders.insert(format!("{prefix}{folder}/"));
             }
-            _ => body.push_str(&format!(
-                "<Contents><Key>{key}</Key><LastModified>2015-10-21T07:28:00.000Z</LastModified><ETag>{}</ETag>\
-                 <Size>{}</Size></Contents>",
-                tag(*version).replace('"', "&quot;"),
-                bytes.len()
-            )),
+            _ => listing.objects.push((key, *version, bytes.len())),
         }
     }
-    for folder in folders {
-        body.push_str(&format!("<CommonPrefixes><Prefix>{folder}</Prefix></CommonPrefixes>"));
-    }
-    body.push_str("</ListBucketResult>");
     Response {
         status: 200,
         headers: vec![("Content-Type", "application/xml".to_string())],
-        body: body.into_bytes(),
+        body: dialect.listing(&listing).into_bytes(),
     }
 }
