@@ -143,7 +143,7 @@ fn pruning_says_what_it_cannot_say() {
     let (code, out, err) = agon(&world, &["pruning"]);
     assert_eq!((code, out.as_str()), (1, ""));
     assert!(
-        err.contains("part-0000000002-0000000003.parquet: this is no Parquet file, or it is damaged"),
+        err.contains("part-0000000002-0000000003.parquet: this is no part of a dataset of agon"),
         "{err}"
     );
 }

@@ -2,8 +2,8 @@
 //!
 //! A row group is what one thread reads: only the pages of the columns that are asked for, and only those of one group
 //! are in memory. Names are read as numbers into a short list, so that whoever groups by them compares no texts.
-//! Deliberately not here: rows as values, which [`crate::read`] makes, and the digest of the pages, which would need all
-//! of them.
+//! Deliberately not here: rows as values, which [`crate::read`] makes, and the comparison of the pages with their seal,
+//! which would need all of them.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -38,7 +38,7 @@ pub struct Groups {
 impl Groups {
     /// Opens a part of a table for some of its columns.
     pub fn open(source: &impl ChunkReader, table: Table, columns: &[&str]) -> Result<Groups, ReadError> {
-        let part = open(source, table)?;
+        let (part, _) = open(source, table)?;
         for &column in columns {
             if part.schema().field_with_name(column).is_err() {
                 return Err(ReadError::MissingColumn { column: column.to_string() });

@@ -1,5 +1,6 @@
-//! Reading bytes that may be damaged. The Parquet reader panics over some of what it finds in metadata that was changed;
-//! here that is an error like any other, and nothing is printed about it.
+//! Reading bytes that may be damaged. The Parquet reader panics over some of what it finds in pages that were changed, where
+//! some columns are read and not compared with the seal; here that is an error like any other, and nothing is printed about
+//! it.
 
 use std::any::Any;
 use std::cell::Cell;

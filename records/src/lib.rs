@@ -1,10 +1,10 @@
 //! The dataset: one row a game, a move, a probe; how they become Parquet, and how two datasets are compared.
 //!
 //! [`rows`] are plain values made from what the arena recorded, [`columns`] the same on their way into the dataset,
-//! [`schema`] names their columns, [`mod@write`] and [`read`] are the ways to bytes and back, [`source`] says where bytes
-//! come from, [`guard`] reads what may be damaged, [`groups`] is the way of few columns and many rows, [`digest`] says whether two bouts are
-//! the same and [`check`] whether one is what was asked for. Everything is a function from values to
-//! values. Deliberately not here: where files lie and what they are called, when a part is written, and what the numbers
+//! [`schema`] names their columns, [`mod@write`] and [`read`] are the ways to bytes and back, [`seal`] shows whether bytes
+//! are those that were written, [`source`] says where they come from, [`guard`] reads what may be damaged, [`groups`] is the
+//! way of few columns and many rows, [`digest`] says whether two bouts are the same and [`check`] whether one is what was
+//! asked for. Everything is a function from values to values. Deliberately not here: where files lie and what they are called, when a part is written, and what the numbers
 //! mean for a player's strength.
 
 mod arrays;
@@ -17,6 +17,7 @@ pub mod guard;
 pub mod read;
 pub mod rows;
 pub mod schema;
+pub mod seal;
 pub mod source;
 pub mod write;
 
@@ -36,5 +37,6 @@ pub use read::{
 };
 pub use rows::{BoutRows, GameHead, GameRow, LimitKind, MoveRow, ProbeRow, RowError, SearchColumns};
 pub use schema::{SCHEMA_VERSION, Table};
+pub use seal::sealed;
 pub use source::Source;
 pub use write::{WriteError, write_games, write_moves, write_moves_in_groups, write_plies, write_probes};

@@ -1,14 +1,13 @@
 //! Parquet files become rows again, or batches of some of their columns.
 //!
 //! A column is found by its name and read by its type, wherever it stands and whatever else is there; a file of a newer
-//! version is refused, since its numbers might mean something else. Whole parts are checked against the digest of their
-//! pages before anything is decoded; batches of some columns, which do not read all pages, are not. A source is a
-//! `bytes::Bytes` or a file.
+//! version is refused, since its numbers might mean something else. A part's directory is compared with its seal before it
+//! is parsed, and its pages before they are decoded; only batches of some columns, which do not read all pages, are not. A
+//! source is a `bytes::Bytes` or a file.
 
 mod results;
 
 use std::ops::RangeInclusive;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use arrow::array::{
     Array, ArrayRef, BooleanArray, Float64Array, Int32Array, ListArray, RecordBatch, StringArray,
@@ -24,7 +23,8 @@ use parquet::file::reader::ChunkReader;
 use parquet::file::statistics::Statistics;
 
 use crate::rows::{GameRow, LimitKind, MoveRow, ProbeRow, SearchColumns};
-use crate::schema::{PAGES_KEY, SCHEMA_VERSION, TABLE_KEY, Table, VERSION_KEY};
+use crate::schema::{SCHEMA_VERSION, TABLE_KEY, Table, VERSION_KEY};
+use crate::seal::{Seal, check_directory};
 
 pub use results::{ResultBatch, Results, stream_results};
 
@@ -32,8 +32,14 @@ pub use results::{ResultBatch, Results, stream_results};
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReadError {
-    /// It is no Parquet, or it is damaged.
-    #[error("this is no Parquet file, or it is damaged ({0}); fetch or export it again")]
+    /// It has no seal where one should be.
+    #[error(
+        "this is no part of a dataset of agon, or it was cut short, damaged or written anew by another program: it has no \
+         seal of agon; fetch or export it again"
+    )]
+    NoSeal,
+    /// It cannot be read, or it is damaged.
+    #[error("the file cannot be read, or it is damaged ({0}); fetch or export it again")]
     Parquet(#[from] parquet::errors::ParquetError),
     /// It is damaged where batches are made of it.
     #[error("the file is damaged ({0}); fetch or export it again")]
@@ -41,8 +47,8 @@ pub enum ReadError {
     /// Its pages are not those that were written.
     #[error("the file is damaged: its pages are not those that were written; fetch or export it again")]
     DamagedPages,
-    /// What says where its pages are is damaged.
-    #[error("the file is damaged: its directory does not fit its pages; fetch or export it again")]
+    /// What says where its pages are is not what was written.
+    #[error("the file is damaged: its directory is not the one that was written; fetch or export it again")]
     DamagedDirectory,
     /// Nothing says that it is a part of a dataset.
     #[error(
@@ -113,13 +119,13 @@ pub fn read_probes(source: impl ChunkReader + 'static) -> Result<Vec<ProbeRow>, 
 }
 
 /// Some columns of a part, batch after batch; all that are there where no names are given. Columns come in the order of
-/// the file. A damaged part is not always recognised.
+/// the file. Damage of its pages is not always recognised.
 pub fn read_batches(
     source: impl ChunkReader + 'static,
     table: Table,
     columns: &[&str],
 ) -> Result<ParquetRecordBatchReader, ReadError> {
-    let part = open(&source, table)?;
+    let (part, _) = open(&source, table)?;
     batches(source, part, columns)
 }
 
@@ -138,7 +144,7 @@ impl Default for Wanted {
     }
 }
 
-/// Rows of a part, batch after batch in the order of their keys. A damaged part may make it panic.
+/// Rows of a part, batch after batch in the order of their keys.
 pub struct Rows<T> {
     /// None where no rows can be wanted.
     batches: Option<ParquetRecordBatchReader>,
@@ -171,7 +177,7 @@ fn stream<T>(
     wanted: &Wanted,
     rows: fn(&RecordBatch) -> Result<Vec<T>, ReadError>,
 ) -> Result<Rows<T>, ReadError> {
-    let part = open(&source, table)?;
+    let (part, seal) = open(&source, table)?;
     let (first, last) = (u64::from(*wanted.plies.start()), u64::from(*wanted.plies.end()));
     let groups: Vec<usize> = part
         .metadata()
@@ -186,7 +192,7 @@ fn stream<T>(
     if groups.is_empty() {
         return Ok(Rows { batches: None, rows });
     }
-    check_pages(&source, part.metadata().file_metadata())?;
+    seal.check_pages(&source)?;
     let columns: Vec<&str> = table.columns().map(|column| column.name).collect();
     let mut builder = select(source, part, &columns)?.with_row_groups(groups);
     if wanted.bouts != (0..=u64::MAX) {
@@ -224,23 +230,22 @@ fn read<T>(
     table: Table,
     rows: impl Fn(&RecordBatch) -> Result<Vec<T>, ReadError>,
 ) -> Result<Vec<T>, ReadError> {
-    let attempt = || {
-        let part = open(&source, table)?;
-        check_pages(&source, part.metadata().file_metadata())?;
-        let columns: Vec<&str> = table.columns().map(|column| column.name).collect();
-        let mut all = Vec::new();
-        for batch in batches(source, part, &columns)? {
-            all.extend(rows(&batch?)?);
-        }
-        Ok(all)
-    };
-    // No digest covers the file's own directory, and on some damages of it the decoder panics. Nothing that it has
-    // touched outlives the attempt.
-    catch_unwind(AssertUnwindSafe(attempt)).unwrap_or(Err(ReadError::DamagedDirectory))
+    let (part, seal) = open(&source, table)?;
+    seal.check_pages(&source)?;
+    let columns: Vec<&str> = table.columns().map(|column| column.name).collect();
+    let mut all = Vec::new();
+    for batch in batches(source, part, &columns)? {
+        all.extend(rows(&batch?)?);
+    }
+    Ok(all)
 }
 
 /// Opens a part of a table, if it is one.
-pub(crate) fn open(source: &impl ChunkReader, table: Table) -> Result<ArrowReaderMetadata, ReadError> {
+pub(crate) fn open(
+    source: &impl ChunkReader,
+    table: Table,
+) -> Result<(ArrowReaderMetadata, Seal), ReadError> {
+    let seal = check_directory(source)?;
     // What another writer may say about Arrow types does not matter: those of Parquet decide.
     let options = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
     let part = ArrowReaderMetadata::load(source, options)?;
@@ -254,23 +259,13 @@ pub(crate) fn open(source: &impl ChunkReader, table: Table) -> Result<ArrowReade
     if found != table.name() {
         return Err(ReadError::WrongTable { expected: table, found: found.to_string() });
     }
-    Ok(part)
+    Ok((part, seal))
 }
 
 /// The value of a key of a file's metadata.
 fn value<'a>(metadata: &'a FileMetaData, key: &str) -> Option<&'a str> {
     let pairs = metadata.key_value_metadata().into_iter().flatten();
     pairs.filter(|pair| pair.key == key).find_map(|pair| pair.value.as_deref())
-}
-
-/// Compares the pages with their digest. A part that another program has written anew has none.
-fn check_pages(source: &impl ChunkReader, metadata: &FileMetaData) -> Result<(), ReadError> {
-    let Some(digest) = value(metadata, PAGES_KEY) else { return Ok(()) };
-    let (length, digest) = digest.split_once(' ').ok_or(ReadError::DamagedPages)?;
-    let length = length.parse::<u64>().ok().filter(|&length| length <= source.len());
-    let pages = source.get_bytes(0, length.ok_or(ReadError::DamagedPages)? as usize)?;
-    let same = blake3::hash(&pages).to_hex().as_str() == digest;
-    same.then_some(()).ok_or(ReadError::DamagedPages)
 }
 
 fn batches(

@@ -18,9 +18,6 @@ pub const VERSION_KEY: &str = "agon.schema";
 /// The key of the table's name in a file's metadata.
 pub const TABLE_KEY: &str = "agon.table";
 
-/// The key of the digest of a file's pages in its metadata: how many bytes from the first on, and their BLAKE3.
-pub const PAGES_KEY: &str = "agon.pages";
-
 /// The columns that say where and when a bout was played, and how fast the machine was: two datasets are equal when all
 /// others are.
 pub const UNCOUNTED: [&str; 8] =

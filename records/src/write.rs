@@ -22,7 +22,8 @@ use parquet::schema::types::ColumnPath;
 use crate::arrays::{Span, batches, ply_arrays};
 use crate::columns::Plies;
 use crate::rows::{GameRow, MoveRow, ProbeRow};
-use crate::schema::{Kind, Layout, PAGES_KEY, SCHEMA_VERSION, TABLE_KEY, Table, VERSION_KEY};
+use crate::schema::{Kind, Layout, SCHEMA_VERSION, TABLE_KEY, Table, VERSION_KEY};
+use crate::seal::sealed;
 
 /// Rows of a row group: as many as DuckDB gives to one thread, and few enough to skip most of a large part.
 const ROW_GROUP_ROWS: usize = 122_880;
@@ -138,14 +139,8 @@ impl PartWriter {
         self.writer.write(&RecordBatch::try_new(Arc::clone(&self.schema), arrays)?)
     }
 
-    fn finish(mut self) -> Result<Vec<u8>, ParquetError> {
-        // Parquet's own checksums are optional and seldom checked: one flipped bit would be another number.
-        self.writer.flush()?;
-        self.writer.sync()?;
-        let pages = self.writer.inner();
-        let digest = format!("{} {}", pages.len(), blake3::hash(pages).to_hex());
-        self.writer.append_key_value_metadata(KeyValue::new(PAGES_KEY.to_string(), digest));
-        self.writer.into_inner()
+    fn finish(self) -> Result<Vec<u8>, ParquetError> {
+        Ok(sealed(self.writer.into_inner()?).expect("what was written is a Parquet file"))
     }
 }
 

@@ -232,7 +232,8 @@ fn lost_and_exchanged_parts_are_named() {
     let world = World::of(TOURNAMENT);
     let bytes = fs::read(world.file("games", 0)).unwrap();
     fs::write(world.file("games", 0), &bytes[..bytes.len() - 9]).unwrap();
-    let start = format!("{}: this is no Parquet file, or it is damaged (", world.name("games", 0));
+    let start =
+        format!("{}: this is no part of a dataset of agon, or it was cut short", world.name("games", 0));
     assert!(problems(&world)[0].starts_with(&start), "{:?}", problems(&world));
 }
 

@@ -4,7 +4,7 @@ use arrow::array::{Int32Array, ListArray, RecordBatch, StringArray, UInt16Array,
 use parquet::arrow::arrow_reader::ParquetRecordBatchReader;
 use parquet::file::reader::ChunkReader;
 
-use super::{Lists, ReadError, check_pages, open, required, select};
+use super::{Lists, ReadError, open, required, select};
 use crate::schema::Table;
 
 /// The columns that results are.
@@ -13,11 +13,11 @@ const COLUMNS: [&str; 4] = ["bout", "game", "players", "payoffs"];
 /// Rows of a batch: large batches cost memory, small ones time.
 const BATCH: usize = 8192;
 
-/// The results of a part of `games`, batch after batch in the order of bout and game. The part is checked against the digest
-/// of its pages first. A damaged directory may make it panic.
+/// The results of a part of `games`, batch after batch in the order of bout and game. The part is compared with its
+/// seal first.
 pub fn stream_results(source: impl ChunkReader + 'static) -> Result<Results, ReadError> {
-    let part = open(&source, Table::Games)?;
-    check_pages(&source, part.metadata().file_metadata())?;
+    let (part, seal) = open(&source, Table::Games)?;
+    seal.check_pages(&source)?;
     Ok(Results(select(source, part, &COLUMNS)?.with_batch_size(BATCH).build()?))
 }
 
