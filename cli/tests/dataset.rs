@@ -513,7 +513,10 @@ fn bad_input_is_named() {
     let mut newer = bytes.clone();
     assert_eq!(newer[place], b'1');
     newer[place] = b'2';
-    fs::write(&file, newer).unwrap();
+    let mark = b"agon part seal 1";
+    let seal = newer.windows(mark.len()).position(|window| window == mark).unwrap();
+    newer.drain(seal..seal + mark.len() + 64);
+    fs::write(&file, agon_records::sealed(newer).unwrap()).unwrap();
     let named = world.name("games", 4);
     for call in
         [&["ratings", &world.id][..], &["crosstable", &world.id], &["sprt", &world.id, "--bounds=0,5"]]

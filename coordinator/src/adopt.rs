@@ -1,10 +1,10 @@
 //! A state that is older than its dataset: what the dataset has beyond it is taken from there.
 //!
-//! A state that was restored from a backup does not know the bouts that were exported since. They are not played again:
-//! parts are never rewritten, and what they have is final. Exports go from the first bout on, so that a part says
-//! everything of the bouts before its end: those that have no rows failed, or, in a run that was ended early, were never
-//! played. What was committed and not exported after the backup is lost, and is played again; moves of such bouts that
-//! were written while their games were not are removed.
+//! A state that was restored from a backup does not know what was exported, handed in or voided since. Bouts that are in the
+//! dataset are not played again: parts are never rewritten, and what they have is final. Exports go from the first bout on,
+//! so that a part says everything of the bouts before its end: those that have no rows failed, or, in a run that was ended
+//! early, were never played. What was committed and not exported after the backup is lost, and is played again; moves of
+//! such bouts that were written while their games were not are removed.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,7 +14,7 @@ use serde::Deserialize;
 use tracing::warn;
 
 use crate::dataset::Dataset;
-use crate::export::{Cells, ExportError, Folding, fold, stored_cells};
+use crate::export::{Cells, ExportError, Folding, fold, stored_cells, unfold};
 use crate::hall::{now_us, remembered_tally};
 use crate::standings::{Summary, seal};
 use crate::store::{Audit, RunState, Store, StoredRun};
@@ -36,130 +36,152 @@ struct Description {
     priority: i32,
     #[serde(default)]
     voided: Vec<u64>,
+    #[serde(default)]
+    build: String,
+    #[serde(default)]
+    abandoned: u64,
+    bouts: u64,
 }
 
-/// Takes what the dataset knows of the open runs of a state, and with the operator's word also runs that the state has
-/// never heard of.
-pub(crate) async fn adopt(store: &Store, dataset: &Dataset, strangers: bool) -> Result<(), ExportError> {
-    let known = store.runs().await?;
-    let ids: BTreeSet<String> = dataset.described().await?.into_iter().collect();
-    let open = known.iter().filter(|run| run.state.is_open() && ids.contains(&run.id)).cloned();
-    let mut runs: Vec<(StoredRun, bool)> = open.map(|run| (run, false)).collect();
-    if strangers {
-        let strange = ids.iter().filter(|id| !known.iter().any(|run| run.id == **id));
-        runs.extend(strange.map(|id| (StoredRun { id: id.clone(), ..StoredRun::default() }, true)));
-    }
-    for (run, is_new) in runs {
-        match described(dataset, &run.id).await? {
-            Ok((description, spec)) => adopt_run(store, dataset, run, is_new, &description, &spec).await?,
+/// Takes what the dataset knows beyond a state. The answer is the runs that this program does not understand, which nobody
+/// may begin anew.
+pub(crate) async fn adopt(store: &Store, dataset: &Dataset) -> Result<BTreeSet<String>, ExportError> {
+    let mut known: BTreeMap<String, StoredRun> =
+        store.runs().await?.into_iter().map(|run| (run.id.clone(), run)).collect();
+    let mut strange = BTreeSet::new();
+    for (id, text) in dataset.descriptions().await? {
+        let stored = known.remove(&id);
+        match understood(&text) {
+            Ok((description, spec)) => adopt_run(store, dataset, &id, stored, &description, &spec).await?,
             Err(reason) => {
-                warn!(run = run.id, reason, "a run of the dataset is not understood and is left alone");
+                warn!(run = id, reason, "a run of the dataset is not understood and is left alone");
+                if stored.is_none() {
+                    strange.insert(id);
+                }
             }
         }
     }
-    Ok(())
+    Ok(strange)
 }
 
-/// The description of a run and its spec. The inner error says why this program does not understand it.
-async fn described(dataset: &Dataset, id: &str) -> Result<Result<(Description, Spec), String>, ExportError> {
-    let text = dataset.description(id).await?;
-    let read = || {
-        let description: Description = serde_json::from_slice(&text).map_err(|error| error.to_string())?;
-        let source = SpecSource { text: description.spec.clone(), files: description.files.clone() };
-        let spec = Spec::parse(&source).map_err(|error| error.to_string())?;
-        Ok((description, spec))
-    };
-    Ok(read())
+/// The description of a run and its spec, or why this program does not understand it.
+fn understood(text: &[u8]) -> Result<(Description, Spec), String> {
+    let description: Description = serde_json::from_slice(text).map_err(|error| error.to_string())?;
+    let source = SpecSource { text: description.spec.clone(), files: description.files.clone() };
+    let spec = Spec::parse(&source).map_err(|error| error.to_string())?;
+    Ok((description, spec))
 }
 
 async fn adopt_run(
     store: &Store,
     dataset: &Dataset,
-    run: StoredRun,
-    is_new: bool,
+    id: &str,
+    stored: Option<StoredRun>,
     description: &Description,
     spec: &Spec,
 ) -> Result<(), ExportError> {
-    let id = run.id.clone();
-    let parts: Vec<(u64, u64)> =
-        dataset.finished_parts(&id).await?.into_iter().filter(|(first, _)| *first >= run.exported).collect();
-    let ended = RunState::from_name(&description.state).filter(|state| !state.is_open());
-    let under_way = store.open_part(id.clone()).await?;
-    let dropped = dataset.drop_unfinished(&id, under_way).await?;
-    if dropped > 0 {
-        warn!(
-            run = id,
-            parts = dropped,
-            "moves whose games were never written are gone; they are played again"
-        );
-    }
-    // A part that was just written when the coordinator died is finished by whoever writes parts.
-    let is_current = parts[..] == *under_way.as_slice();
-    if is_current && !is_new && ended.is_none() {
+    let is_new = stored.is_none();
+    let run = stored.unwrap_or_else(|| StoredRun {
+        id: id.to_string(),
+        text: description.spec.clone(),
+        files: serde_json::to_string(&description.files).expect("texts by texts"),
+        state: RunState::from_name(&description.state).filter(|state| state.is_open()).unwrap_or_default(),
+        submitted_us: description.submitted_us,
+        signature: description.signature.clone(),
+        priority: description.priority,
+        build: description.build.clone(),
+        ..StoredRun::default()
+    });
+    let ended =
+        RunState::from_name(&description.state).filter(|state| !state.is_open() && run.state.is_open());
+    let known: BTreeSet<u64> = store.voided(id.to_string()).await?.into_iter().collect();
+    let voided: BTreeSet<u64> =
+        description.voided.iter().copied().filter(|bout| !known.contains(bout)).collect();
+    // Of a run that is over and exported nothing can have come since but that bouts of it are void.
+    let parts = if run.state.is_open() || run.exported < description.bouts {
+        newer_parts(store, dataset, &run).await?
+    } else {
+        Vec::new()
+    };
+    if !is_new && ended.is_none() && voided.is_empty() && parts.is_empty() {
         return Ok(());
     }
+    if is_new {
+        store.add_run(run.clone()).await?;
+    }
+    store.raise_abandoned(id, description.abandoned);
     let mut tally = remembered_tally(&run).unwrap_or_default();
     let before = tally.bouts;
-    if is_new {
-        store
-            .add_run(StoredRun {
-                text: description.spec.clone(),
-                files: serde_json::to_string(&description.files).expect("texts by texts"),
-                submitted_us: description.submitted_us,
-                signature: description.signature.clone(),
-                priority: description.priority,
-                ..run.clone()
-            })
-            .await?;
-    }
-    let voided: BTreeSet<u64> = description.voided.iter().copied().collect();
-    let how = Folding { rated_from: spec.first_rated_bout(), decided: description.deciding_bout };
+    let decided = description.deciding_bout.or(run.decided);
+    let how = Folding { rated_from: spec.first_rated_bout(), decided };
     let mut exported = run.exported;
     // 1. The parts beyond what the state knows, in their order.
     for (first, last) in parts {
-        let rows = dataset.rows(&id, first, last).await?;
+        let rows = dataset.rows(id, first, last).await?;
         let mut cells = Cells::default();
         for bout in exported..=last {
             match rows.get(&bout) {
                 Some(rows) => {
                     let summary = Summary::new(spec, &BoutColumns::from(rows));
                     fold(&mut tally, &mut cells, &how, bout, &worker(rows), Some(&summary));
-                    if voided.contains(&bout) {
-                        tally.subtract(&summary);
-                        tally.forget_test(&summary);
-                    }
                 }
-                None if ended.is_none_or(|state| state == RunState::Done) => {
+                None if ended.unwrap_or(run.state).has_no_holes() => {
                     fold(&mut tally, &mut cells, &how, bout, "", None);
                 }
                 None => {}
             }
         }
         exported = last + 1;
-        store.part_written(id.clone(), exported, seal(&tally), stored_cells(cells)).await?;
+        store.part_written(id.to_string(), exported, seal(&tally), stored_cells(cells)).await?;
     }
-    // 2. How it ended, if it did; of the bouts that failed in a run that was ended early only the number is known.
+    let taken = tally.bouts.saturating_sub(before);
+    // 2. What is void by now.
+    let mut void = Vec::new();
+    for (bout, summary) in
+        dataset.bouts(spec, id, |bout, _| bout < exported && voided.contains(&bout)).await?
+    {
+        unfold(&mut tally, &how, bout, &summary);
+        void.push(bout);
+    }
+    store.void(id.to_string(), String::new(), Vec::new(), void.clone(), seal(&tally)).await?;
+    // 3. How it ended, if it did; of the bouts that failed in a run that was ended early only the number is known.
     if let Some(state) = ended {
         for _ in tally.failed..description.failed {
             tally.add_failed();
         }
-        store.part_written(id.clone(), exported, seal(&tally), Vec::new()).await?;
-        store.set_state(id.clone(), state, description.deciding_bout).await?;
+        store.part_written(id.to_string(), exported, seal(&tally), Vec::new()).await?;
+        store.set_state(id.to_string(), state, description.deciding_bout).await?;
     }
-    let unknown: Vec<u64> = voided.into_iter().filter(|bout| *bout < exported).collect();
-    if !unknown.is_empty() {
-        store.void(id.clone(), String::new(), Vec::new(), unknown, seal(&tally)).await?;
-    }
-    // 3. Somebody may wonder.
-    if is_new || exported > run.exported || ended.is_some() {
-        let text = format!(
-            "the dataset was ahead of the state: {} bouts were taken from it",
-            tally.bouts.saturating_sub(before)
-        );
-        warn!(run = id, "{text}");
-        store.note(Audit { at_us: now_us(), kind: "adopted".to_string(), run: id, text, ..Audit::default() });
-    }
+    // 4. Somebody may wonder.
+    let text = format!(
+        "the dataset was ahead of the state: {taken} bouts were taken from it, and {} of its bouts are void",
+        void.len()
+    );
+    warn!(run = id, "{text}");
+    let run = id.to_string();
+    store.note(Audit { at_us: now_us(), kind: "adopted".to_string(), run, text, ..Audit::default() });
     Ok(())
+}
+
+/// The parts of a run that its state does not know. Moves behind them whose games were never written are removed.
+async fn newer_parts(
+    store: &Store,
+    dataset: &Dataset,
+    run: &StoredRun,
+) -> Result<Vec<(u64, u64)>, ExportError> {
+    let under_way = store.open_part(run.id.clone()).await?;
+    let dropped = dataset.drop_unfinished(&run.id, under_way).await?;
+    if dropped > 0 {
+        warn!(
+            run = run.id,
+            parts = dropped,
+            "moves whose games were never written are gone; they are played again"
+        );
+    }
+    let finished = dataset.finished_parts(&run.id).await?.into_iter();
+    let newer: Vec<(u64, u64)> = finished.filter(|(first, _)| *first >= run.exported).collect();
+    // A part that was just written when the coordinator died is finished by whoever writes parts.
+    Ok(if newer[..] == *under_way.as_slice() { Vec::new() } else { newer })
 }
 
 /// Who played a bout.

@@ -1,17 +1,21 @@
 //! The dataset as its one writer sees it: parts that are put once, descriptions that change, and what is read back.
 //!
 //! A folder and an object store are one interface. What a put says is believed when it says that it worked; whenever it
-//! says anything else, or nothing, what is there decides. Nothing is ever deleted.
+//! says anything else, or nothing, what is there decides. In a folder a file has its name after its bytes are on disk.
+//! Nothing is deleted but moves whose games were never written.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{self, File};
+use std::io::{self, Write as _};
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use agon_arena::Spec;
-use agon_records::{BoutColumns, BoutRows, GameRow, Table, attempt, read_games, read_moves, read_probes};
+use agon_records::{BoutColumns, BoutRows, Table, attempt, read_games, read_moves, read_probes};
 use bytes::Bytes;
 use object_store::path::Path;
 use object_store::{ObjectStore, ObjectStoreExt as _, PutMode, PutOptions};
+use tokio::task::JoinSet;
 
 use crate::adopt::LAST_TABLES;
 use crate::export::ExportError;
@@ -19,6 +23,9 @@ use crate::owner::{self, Held};
 use crate::place::Place;
 use crate::standings::Summary;
 use crate::store::{Store, late_epoch};
+
+/// How many descriptions are read beside each other.
+const AT_ONCE: usize = 16;
 
 /// Where the dataset lies.
 pub struct Dataset {
@@ -28,7 +35,7 @@ pub struct Dataset {
 
 /// What keeps others away.
 enum Hold {
-    /// The lock on a folder. What is put there is also synced.
+    /// The lock on a folder.
     Folder(PathBuf),
     /// The owner's object in a store.
     Prefix(Held),
@@ -82,30 +89,60 @@ impl Dataset {
         }
     }
 
-    /// Puts a part that has never been there, or is there already with the same bytes.
-    pub(crate) async fn put_once(&self, name: &str, bytes: Vec<u8>) -> Result<(), ExportError> {
-        let path = Path::from(name);
+    /// Puts a part that has never been there, or is there already with the same rows.
+    pub(crate) async fn put_part(
+        &self,
+        table: Table,
+        run: &str,
+        (first, last): (u64, u64),
+        bytes: Vec<u8>,
+    ) -> Result<(), ExportError> {
+        let name = |table: Table| part_name(table, run, first, last);
         let bytes = Bytes::from(bytes);
-        let options = PutOptions::from(PutMode::Create);
-        if let Err(error) = self.store.put_opts(&path, bytes.clone().into(), options).await {
-            match self.read(&path).await {
-                Ok(known) if known == bytes => {}
-                Ok(_) => return Err(ExportError::Occupied(name.to_string())),
-                Err(_) => return Err(error.into()),
+        self.is_ours().await?;
+        let Err(error) = self.write(&name(table), &bytes, Mode::Create).await else { return Ok(()) };
+        match self.read_if_there(&Path::from(name(table))).await {
+            Ok(Some(known)) if has_same_rows(table, &known, &bytes) => Ok(()),
+            // Moves without their games are nobody's yet: another build put them, or a life of the state that is undone.
+            Ok(Some(_))
+                if table == Table::Moves
+                    && self.read_if_there(&Path::from(name(Table::Games))).await?.is_none() =>
+            {
+                self.write(&name(table), &bytes, Mode::Replace).await
             }
+            Ok(Some(_)) => Err(ExportError::Occupied(name(table))),
+            Ok(None) | Err(_) => Err(error),
         }
-        self.sync(name)
+    }
+
+    /// Puts the description of a run, unless it is there.
+    pub(crate) async fn put_description(&self, run: &str, text: String) -> Result<(), ExportError> {
+        let (name, bytes) = (description_name(run), Bytes::from(text));
+        if self.read_if_there(&Path::from(name.as_str())).await?.is_some_and(|known| known == bytes) {
+            return Ok(());
+        }
+        self.is_ours().await?;
+        self.write(&name, &bytes, Mode::Replace).await
+    }
+
+    /// Writes an object, and waits until it is durable.
+    async fn write(&self, name: &str, bytes: &Bytes, mode: Mode) -> Result<(), ExportError> {
+        if let Hold::Folder(folder) = &self.hold {
+            let (folder, name, bytes) = (folder.clone(), name.to_string(), bytes.clone());
+            let written = tokio::task::spawn_blocking(move || write_file(&folder, &name, &bytes, mode)).await;
+            return Ok(written.map_err(io::Error::other)??);
+        }
+        let mode = match mode {
+            Mode::Create => PutMode::Create,
+            Mode::Replace => PutMode::Overwrite,
+        };
+        self.store.put_opts(&Path::from(name), bytes.clone().into(), PutOptions::from(mode)).await?;
+        Ok(())
     }
 
     /// The bytes of an object.
     async fn read(&self, path: &Path) -> Result<Bytes, ExportError> {
         Ok(self.store.get(path).await?.bytes().await?)
-    }
-
-    /// Puts something that changes.
-    pub(crate) async fn put(&self, name: &str, bytes: Vec<u8>) -> Result<(), ExportError> {
-        self.store.put(&Path::from(name), bytes.into()).await?;
-        self.sync(name)
     }
 
     /// The content digest of a bout that has left for the dataset, if it is there.
@@ -197,16 +234,27 @@ impl Dataset {
         }
     }
 
-    /// The runs that the dataset describes.
-    pub(crate) async fn described(&self) -> Result<Vec<String>, ExportError> {
+    /// The runs that the dataset describes, and what it says of them.
+    pub(crate) async fn descriptions(&self) -> Result<BTreeMap<String, Bytes>, ExportError> {
         let listed = self.store.list_with_delimiter(Some(&Path::from("runs"))).await?;
-        let names = listed.objects.iter().filter_map(|object| object.location.filename());
-        Ok(names.filter_map(|name| name.strip_suffix(".json")).map(str::to_string).collect())
-    }
-
-    /// What the dataset says of a run.
-    pub(crate) async fn description(&self, run: &str) -> Result<Bytes, ExportError> {
-        self.read(&Path::from(format!("runs/{run}.json"))).await
+        let mut found = BTreeMap::new();
+        for some in listed.objects.chunks(AT_ONCE) {
+            let mut reading = JoinSet::new();
+            for place in some.iter().map(|object| object.location.clone()) {
+                let store = Arc::clone(&self.store);
+                reading.spawn(async move {
+                    let bytes = store.get(&place).await?.bytes().await?;
+                    Ok::<_, object_store::Error>((place, bytes))
+                });
+            }
+            for read in reading.join_all().await {
+                let (place, bytes) = read?;
+                if let Some(run) = place.filename().and_then(|name| name.strip_suffix(".json")) {
+                    found.insert(run.to_string(), bytes);
+                }
+            }
+        }
+        Ok(found)
     }
 
     /// The part that a bout must be in.
@@ -218,46 +266,92 @@ impl Dataset {
         }
     }
 
-    /// Every exported bout of a run that `wanted` says of its first game, with what the standings know of it.
+    /// The exported bouts of a run that are wanted by their number and by who played them, with what the standings know
+    /// of them. Nothing says who played a probe.
     pub(crate) async fn bouts(
         &self,
         spec: &Spec,
         run: &str,
-        wanted: impl Fn(&GameRow) -> bool,
+        wanted: impl Fn(u64, &str) -> bool,
     ) -> Result<Vec<(u64, Summary)>, ExportError> {
         let mut found = Vec::new();
-        for (place, first, last) in self.parts(Table::Games, run).await? {
-            let bytes = self.read(&place).await?;
-            let games = attempt(|| read_games(bytes))?;
+        for (first, last) in self.finished_parts(run).await? {
             let mut bouts: BTreeSet<u64> = BTreeSet::new();
-            bouts.extend(games.iter().filter(|row| wanted(row)).map(|row| row.bout));
+            if let Some(bytes) =
+                self.read_if_there(&Path::from(part_name(Table::Games, run, first, last))).await?
+            {
+                let games = attempt(|| read_games(bytes))?;
+                bouts.extend(games.iter().filter(|row| wanted(row.bout, &row.worker)).map(|row| row.bout));
+            } else {
+                bouts.extend((first..=last).filter(|bout| wanted(*bout, "")));
+            }
             if bouts.is_empty() {
                 continue;
             }
-            let moves = Path::from(part_name(Table::Moves, run, first, last));
-            let bytes = self.read(&moves).await?;
-            let moves = attempt(|| read_moves(bytes))?;
-            let chosen = BoutRows::by_bout(games, moves, []).into_iter();
-            let chosen = chosen.filter(|(bout, _)| bouts.contains(bout));
+            let rows = self.rows(run, first, last).await?.into_iter();
+            let chosen = rows.filter(|(bout, _)| bouts.contains(bout));
             found.extend(chosen.map(|(bout, rows)| (bout, Summary::new(spec, &BoutColumns::from(&rows)))));
         }
         Ok(found)
     }
+}
 
-    /// Waits until a local file and its name are on disk.
-    fn sync(&self, name: &str) -> Result<(), ExportError> {
-        if let Hold::Folder(folder) = &self.hold {
-            let file = folder.join(name);
-            std::fs::File::open(&file)?.sync_all()?;
-            for above in file.ancestors().skip(1) {
-                std::fs::File::open(above)?.sync_all()?;
-                if above == folder {
-                    break;
-                }
-            }
-        }
-        Ok(())
+/// Whether something may be there before.
+#[derive(Clone, Copy)]
+enum Mode {
+    Create,
+    Replace,
+}
+
+/// Writes a file of a folder under another name, and gives it its own once it is on disk: a name never stands for half a
+/// file, whatever the power does.
+fn write_file(folder: &std::path::Path, name: &str, bytes: &[u8], mode: Mode) -> io::Result<()> {
+    let file = folder.join(name);
+    let partial = file.with_extension("partial");
+    if let Some(above) = file.parent() {
+        fs::create_dir_all(above)?;
     }
+    let mut writer = File::create(&partial)?;
+    writer.write_all(bytes)?;
+    writer.sync_all()?;
+    match mode {
+        Mode::Replace => fs::rename(&partial, &file)?,
+        Mode::Create => {
+            let linked = fs::hard_link(&partial, &file);
+            fs::remove_file(&partial)?;
+            linked?;
+        }
+    }
+    for above in file.ancestors().skip(1) {
+        File::open(above)?.sync_all()?;
+        if above == folder {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// Whether two parts have the same rows. Builds may write them as different bytes.
+fn has_same_rows(table: Table, one: &Bytes, other: &Bytes) -> bool {
+    fn read<T: PartialEq>(
+        one: &Bytes,
+        other: &Bytes,
+        rows: fn(Bytes) -> Result<Vec<T>, agon_records::ReadError>,
+    ) -> bool {
+        let read = |bytes: &Bytes| attempt(|| rows(bytes.clone()));
+        matches!((read(one), read(other)), (Ok(one), Ok(other)) if one == other)
+    }
+    one == other
+        || match table {
+            Table::Games => read(one, other, read_games),
+            Table::Moves => read(one, other, read_moves),
+            Table::Probes => read(one, other, read_probes),
+        }
+}
+
+/// The name of the description of a run within the dataset.
+fn description_name(run: &str) -> String {
+    format!("runs/{run}.json")
 }
 
 /// The name of a part within the dataset.

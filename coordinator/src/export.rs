@@ -1,8 +1,8 @@
 //! Export: committed bouts become immutable parts of the dataset while the run goes on.
 //!
 //! Which bouts a part has is durable before it is written, and the same bouts make the same bytes under the same name,
-//! so that doing it again after a crash changes nothing. A bout's moves are published before its games: whoever sees a
-//! game sees its moves.
+//! so that doing it again after a crash changes nothing. A run is described before it has parts, and a bout's moves are
+//! published before its games: whoever sees a game sees its moves.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,9 +12,8 @@ use agon_proto::{Assembler, Lease, v1};
 use agon_records::{BoutColumns, Table};
 use prost::Message as _;
 use serde_json::json;
-use tracing::{info, warn};
+use tracing::info;
 
-use crate::dataset::part_name;
 use crate::hall::{Hall, Obstacle};
 use crate::leases::BoutKey;
 use crate::owner::OwnerError;
@@ -63,6 +62,36 @@ pub enum ExportError {
     /// A part that does not read back.
     #[error("a part does not read back: {0}")]
     Read(#[from] agon_records::PartError),
+    /// Bouts that were assigned to a part are not in the state.
+    #[error(
+        "of the bouts {first} to {last}, which are to be written together, only {found} are in the state"
+    )]
+    Incomplete {
+        /// The first of them.
+        first: u64,
+        /// The last.
+        last: u64,
+        /// How many there are.
+        found: u64,
+    },
+}
+
+impl ExportError {
+    /// Whether it is a matter of one run, so that others can go on.
+    fn is_of_one_run(&self) -> bool {
+        match self {
+            ExportError::Occupied(_)
+            | ExportError::Unreadable { .. }
+            | ExportError::Records(_)
+            | ExportError::Read(_)
+            | ExportError::Incomplete { .. } => true,
+            ExportError::Store(_)
+            | ExportError::Place(_)
+            | ExportError::Address(_)
+            | ExportError::Owner(_)
+            | ExportError::Disk(_) => false,
+        }
+    }
 }
 
 impl From<object_store::Error> for ExportError {
@@ -71,18 +100,29 @@ impl From<object_store::Error> for ExportError {
     }
 }
 
-/// Writes parts as bouts are committed, for as long as the coordinator lives.
+/// Writes parts as bouts are committed, until the coordinator shuts down. A part that is being written then is finished.
 pub(crate) async fn export(hall: Arc<Hall>, part_bouts: u64) {
-    loop {
+    while !hall.is_draining() {
+        let mut obstacle = None;
+        let mut failed = false;
         for run in hall.run_ids() {
-            while let Err(error) = export_run(&hall, &run, part_bouts).await {
-                warn!(run, %error, "a part could not be written; it is tried again");
-                hall.set_obstacle(Obstacle::Dataset, Some(format!("{run}: {error}")));
-                tokio::time::sleep(RETRY).await;
+            let result = export_run(&hall, &run, part_bouts).await;
+            failed |= result.is_err();
+            match result {
+                Ok(()) => hall.set_run_obstacle(&run, None),
+                Err(error) if error.is_of_one_run() => hall.set_run_obstacle(&run, Some(error.to_string())),
+                Err(error) => {
+                    obstacle = Some(error.to_string());
+                    break;
+                }
             }
-            hall.set_obstacle(Obstacle::Dataset, None);
         }
-        hall.export.notified().await;
+        hall.set_obstacle(Obstacle::Dataset, obstacle);
+        if failed {
+            tokio::time::sleep(RETRY).await;
+        } else {
+            hall.export.notified().await;
+        }
     }
 }
 
@@ -115,12 +155,16 @@ async fn export_run(hall: &Hall, id: &str, part_bouts: u64) -> Result<(), Export
         return Ok(());
     }
     let before = look.exported;
-    // 1. A part that was assigned before a crash.
-    if let Some((first, last)) = hall.store.open_part(id.to_string()).await? {
-        write_part(hall, id, first, last).await?;
+    // 1. A run that the dataset has never heard of could be taken for a new one.
+    if !look.described {
+        write_run(hall, id).await?;
+        hall.with_run(id, |run| run.described = true);
     }
-    // 2. What is done without holes, in full parts; the rest when no more bouts will come.
-    while let Some((first, last)) = next_part(hall, id, part_bouts).await? {
+    // 2. A part that was assigned before; what is done without holes, in full parts; the rest when no more bouts will come.
+    finish_part(hall, id).await?;
+    while !hall.is_draining()
+        && let Some((first, last)) = next_part(hall, id, part_bouts).await?
+    {
         hall.store.assign_part(id.to_string(), first, last).await?;
         write_part(hall, id, first, last).await?;
     }
@@ -134,19 +178,26 @@ async fn export_run(hall: &Hall, id: &str, part_bouts: u64) -> Result<(), Export
         // Bouts that were never played are as good as exported.
         mark_exported(hall, id, look.total, &[]).await?;
     }
-    if look.exported > before || !look.described || !look.state.is_open() || look.exported == look.total {
+    if look.exported > before || !look.state.is_open() || look.exported == look.total {
         write_run(hall, id).await?;
-        hall.with_run(id, |run| run.described = true);
         hall.changed();
     }
     Ok(())
+}
+
+/// Writes the part that was assigned and is not known to be written, where there is one.
+pub(crate) async fn finish_part(hall: &Hall, id: &str) -> Result<(), ExportError> {
+    match hall.store.open_part(id.to_string()).await? {
+        Some((first, last)) => write_part(hall, id, first, last).await,
+        None => Ok(()),
+    }
 }
 
 /// The bouts of the next part, where there is one.
 async fn next_part(hall: &Hall, id: &str, part_bouts: u64) -> Result<Option<(u64, u64)>, ExportError> {
     let Some(Look { state, prefix, total, exported, .. }) = Look::at(hall, id) else { return Ok(None) };
     if state.is_open() {
-        let full = prefix - exported >= part_bouts || (prefix == total && exported < total);
+        let full = prefix >= exported.saturating_add(part_bouts) || (prefix == total && exported < total);
         return Ok(full.then(|| (exported, (exported + part_bouts).min(prefix) - 1)));
     }
     // A run that has ended takes no more bouts: what the store has is all there will be.
@@ -158,18 +209,21 @@ async fn next_part(hall: &Hall, id: &str, part_bouts: u64) -> Result<Option<(u64
 async fn write_part(hall: &Hall, id: &str, first: u64, last: u64) -> Result<(), ExportError> {
     let started = Instant::now();
     let bouts = hall.store.summaries(id.to_string(), first, last).await?;
+    let found = bouts.len() as u64;
+    // Only where a run has ended early are there bouts that nobody played.
+    if Look::at(hall, id).is_some_and(|look| look.state.is_open()) && found != last - first + 1 {
+        return Err(ExportError::Incomplete { first, last, found });
+    }
     let played = played(hall, id, &bouts).await?;
-    hall.dataset.is_ours().await?;
-    let name = |table: Table| part_name(table, id, first, last);
+    let put = |table: Table, bytes| hall.dataset.put_part(table, id, (first, last), bytes);
     let probes: Vec<_> = played.iter().flat_map(|bout| &bout.probes).collect();
     if !probes.is_empty() {
-        hall.dataset.put_once(&name(Table::Probes), agon_records::write_probes(probes)?).await?;
+        put(Table::Probes, agon_records::write_probes(probes)?).await?;
     }
     let games: Vec<_> = played.iter().flat_map(|bout| &bout.games).collect();
     if !games.is_empty() {
-        let moves = agon_records::write_plies(played.iter().map(|bout| &bout.moves))?;
-        hall.dataset.put_once(&name(Table::Moves), moves).await?;
-        hall.dataset.put_once(&name(Table::Games), agon_records::write_games(games)?).await?;
+        put(Table::Moves, agon_records::write_plies(played.iter().map(|bout| &bout.moves))?).await?;
+        put(Table::Games, agon_records::write_games(games)?).await?;
     }
     mark_exported(hall, id, last + 1, &bouts).await?;
     hall.metrics.part_written(started);
@@ -209,6 +263,14 @@ pub(crate) fn fold(
     }
     if let Some((pairing, outcome)) = summary.and_then(Summary::cell) {
         cells.entry((worker.to_string(), pairing)).or_default()[outcome] += 1;
+    }
+}
+
+/// Takes an exported bout that is void out of what is remembered.
+pub(crate) fn unfold(folded: &mut Tally, how: &Folding, bout: u64, summary: &Summary) {
+    folded.subtract(summary);
+    if bout >= how.rated_from && how.decided.is_none_or(|decided| bout <= decided) {
+        folded.forget_test(summary);
     }
 }
 
@@ -313,7 +375,7 @@ pub(crate) async fn write_run(hall: &Hall, id: &str) -> Result<(), ExportError> 
             "spec": run.source.text,
             "files": run.source.files,
             "digest": digest.unwrap_or_default(),
-            "build": env!("CARGO_PKG_VERSION"),
+            "build": run.build,
             "signature": hall.signature,
             "game": run.spec.game.to_string(),
             "players": run.spec.players.iter().map(|player| player.name.as_str()).collect::<Vec<_>>(),
@@ -338,8 +400,7 @@ pub(crate) async fn write_run(hall: &Hall, id: &str) -> Result<(), ExportError> 
     });
     if let Some(told) = told {
         let text = serde_json::to_string_pretty(&told).expect("a run is plain data");
-        hall.dataset.is_ours().await?;
-        hall.dataset.put(&format!("runs/{id}.json"), (text + "\n").into_bytes()).await?;
+        hall.dataset.put_description(id, text + "\n").await?;
     }
     Ok(())
 }

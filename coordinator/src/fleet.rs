@@ -17,6 +17,7 @@ use tonic::{Request, Response, Status, Streaming};
 use tracing::{error, warn};
 
 use crate::checks::Digest;
+use crate::export::ExportError;
 use crate::hall::{Arrival, Hall, Obstacle};
 use crate::leases::BoutKey;
 use crate::standings::{Summary, seal};
@@ -344,7 +345,7 @@ async fn keep(
         }
         Stored::Same => acknowledge(lease, v1::Outcome::Duplicate, ""),
         Stored::Other => conflict(),
-        Stored::Exported => match hall.dataset.content(&lease.run, lease.bout).await {
+        Stored::Exported => match exported_content(hall, lease).await {
             Ok(Some(known)) if known == digest => acknowledge(lease, v1::Outcome::Duplicate, ""),
             Ok(Some(_)) => conflict(),
             Ok(None) => acknowledge(lease, v1::Outcome::NotWanted, "the bout failed or was not needed"),
@@ -355,6 +356,13 @@ async fn keep(
         },
         Stored::NotWanted => acknowledge(lease, v1::Outcome::NotWanted, "the run takes no more bouts"),
     }
+}
+
+/// The content of a bout that has left for the dataset. Parts are read whole, so that few are read at once however many
+/// bouts come late.
+async fn exported_content(hall: &Hall, lease: &Lease) -> Result<Option<Digest>, ExportError> {
+    let _alone = hall.comparing.lock().await;
+    hall.dataset.content(&lease.run, lease.bout).await
 }
 
 /// Stores a bout. While there is no room nothing is granted and nobody is told that it is stored.

@@ -14,7 +14,7 @@ mod submissions;
 mod trust;
 mod tune;
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::hash::{BuildHasher as _, RandomState};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
@@ -84,6 +84,8 @@ struct State {
     runs: BTreeMap<String, Run>,
     /// The ids in the order of submission.
     order: Vec<String>,
+    /// The runs that were handed in, anew or again, since the coordinator started.
+    asked: BTreeSet<String>,
     workers: BTreeMap<String, Worker>,
     /// Workers that are given nothing, and why.
     quarantine: BTreeMap<String, String>,
@@ -105,6 +107,10 @@ pub struct Hall {
     pub(crate) signature: String,
     pub(crate) epoch: u64,
     pub(crate) data: String,
+    /// Runs of the dataset that this program does not understand: their ids are taken.
+    pub(crate) strange: BTreeSet<String>,
+    /// Whether only runs that were handed in to this life are lent, and not those of before.
+    only_asked: bool,
     started: Instant,
     /// Before this nothing is granted.
     opens: Duration,
@@ -115,6 +121,22 @@ pub struct Hall {
     pub(crate) export: Notify,
     /// Held by whoever moves bouts out of the state or takes them away.
     pub(crate) exporting: tokio::sync::Mutex<()>,
+    /// Held by whoever reads a part to compare what came late with it.
+    pub(crate) comparing: tokio::sync::Mutex<()>,
+}
+
+/// What a hall must know of the time before it.
+pub(crate) struct Before {
+    /// How often the state has been opened.
+    pub(crate) epoch: u64,
+    /// Whether workers may hold bouts from before, and are waited for.
+    pub(crate) settle: bool,
+    /// Workers that are given nothing, and why.
+    pub(crate) quarantine: BTreeMap<String, String>,
+    /// Runs of the dataset that this program does not understand.
+    pub(crate) strange: BTreeSet<String>,
+    /// Whether runs of before wait until they are handed in again.
+    pub(crate) only_asked: bool,
 }
 
 /// What cannot be written for now.
@@ -128,18 +150,12 @@ pub(crate) enum Obstacle {
 
 impl Hall {
     /// A hall over an open store.
-    pub(crate) fn new(
-        store: Store,
-        dataset: Dataset,
-        timing: Timing,
-        epoch: u64,
-        data: String,
-        settle: bool,
-        quarantine: BTreeMap<String, String>,
-    ) -> Hall {
+    pub(crate) fn new(store: Store, dataset: Dataset, timing: Timing, data: String, before: Before) -> Hall {
+        let Before { epoch, settle, quarantine, strange, only_asked } = before;
         let state = State {
             runs: BTreeMap::new(),
             order: Vec::new(),
+            asked: BTreeSet::new(),
             workers: BTreeMap::new(),
             quarantine,
             leases: LeaseBook::new(epoch, timing.lease),
@@ -158,12 +174,15 @@ impl Hall {
             signature: known_answers().signature,
             epoch,
             data,
+            strange,
+            only_asked,
             started: Instant::now(),
             state: Mutex::new(state),
             secret: RandomState::new().hash_one(epoch),
             changes: watch::Sender::new(0),
             export: Notify::new(),
             exporting: tokio::sync::Mutex::new(()),
+            comparing: tokio::sync::Mutex::new(()),
         }
     }
 
@@ -216,6 +235,15 @@ impl Hall {
             text: text.to_string(),
             ..Audit::default()
         });
+    }
+
+    /// Somebody has handed a run in, or asks for one that is known.
+    pub(crate) fn ask_for(&self, id: &str) {
+        let mut guard = self.lock();
+        let state = &mut *guard;
+        if state.asked.insert(id.to_string()) {
+            self.grant_all(state);
+        }
     }
 
     /// Takes a run up, new or from the store.
@@ -333,6 +361,21 @@ impl Hall {
         self.changed();
     }
 
+    /// Stops lending bouts of one run for a reason, or goes on.
+    pub(crate) fn set_run_obstacle(&self, id: &str, reason: Option<String>) {
+        let mut guard = self.lock();
+        let state = &mut *guard;
+        let Some(run) = state.runs.get_mut(id).filter(|run| run.obstacle != reason) else { return };
+        match &reason {
+            Some(reason) => warn!(run = id, reason, "nothing of the run is granted"),
+            None => info!(run = id, "the run goes on"),
+        }
+        run.obstacle = reason;
+        self.grant_all(state);
+        drop(guard);
+        self.changed();
+    }
+
     /// The coordinator shuts down: nothing is granted any more and all sessions end. Workers go on with what they have and
     /// present it to the next coordinator.
     pub(crate) fn drain(&self) {
@@ -342,6 +385,7 @@ impl Hall {
             worker.out = None;
         }
         drop(guard);
+        self.export.notify_one();
         self.changed();
     }
 

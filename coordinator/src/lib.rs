@@ -43,7 +43,7 @@ use tracing::{info, warn};
 use crate::data::{DataError, DataFolder, Purpose, STATE};
 use crate::dataset::Dataset;
 use crate::export::{ExportError, export};
-use crate::hall::{Hall, Remembered, Run, Timing};
+use crate::hall::{Before, Hall, Remembered, Run, Timing};
 use crate::place::Place;
 use crate::schedule::Schedule;
 use crate::standings::Summary;
@@ -73,6 +73,8 @@ pub struct Config {
     pub tokens: Option<PathBuf>,
     /// How much anybody may ask.
     pub limits: Limits,
+    /// Whether open runs of before wait until they are handed in again.
+    pub only_asked: bool,
 }
 
 impl Config {
@@ -88,12 +90,15 @@ impl Config {
             tls: None,
             tokens: None,
             limits: Limits::default(),
+            only_asked: false,
         }
     }
 }
 
 /// How long calls have to end by themselves after everybody has been told.
 const LAST_WORDS: Duration = Duration::from_secs(1);
+/// How long a part that is being written may still take then.
+const LAST_PART: Duration = Duration::from_secs(5);
 
 /// The longest head of a call: paths and tokens are short.
 const LONGEST_HEAD: u32 = 16 << 10;
@@ -152,13 +157,16 @@ async fn serve(
     };
     let store = Store::open(&folder.folder.join(STATE))?;
     let (dataset, epoch) = Dataset::open(&config.data, &store, config.take_over).await?;
-    adopt::adopt(&store, &dataset, config.take_over).await?;
+    let strange = adopt::adopt(&store, &dataset).await?;
     let stored = store.runs().await?;
-    let under_way = epoch > 1 && stored.iter().any(|run| run.state.is_open());
-    let data = config.data.to_string();
-    let quarantine = store.quarantined().await?.into_iter().collect();
-    let timing = config.timing.clone();
-    let hall = Hall::new(store, dataset, timing, epoch, data, under_way, quarantine);
+    let before = Before {
+        epoch,
+        settle: epoch > 1 && stored.iter().any(|run| run.state.is_open()),
+        quarantine: store.quarantined().await?.into_iter().collect(),
+        strange,
+        only_asked: config.only_asked,
+    };
+    let hall = Hall::new(store, dataset, config.timing.clone(), config.data.to_string(), before);
     let hall = Arc::new(hall);
     for run in stored {
         take_up(&hall, run).await?;
@@ -211,7 +219,8 @@ async fn serve(
         () = async { let _ = closed.await; tokio::time::sleep(LAST_WORDS).await } => {}
     }
     ticker.abort();
-    exporter.abort();
+    // A part that is being written is finished, or else the next life finishes it.
+    let _ = tokio::time::timeout(LAST_PART, exporter).await;
     if let Some(monitored) = monitored {
         monitored.abort();
     }

@@ -13,6 +13,7 @@ use tokio_stream::Stream;
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Request, Response, Status};
 
+use crate::export::{Folding, unfold};
 use crate::hall::{Hall, Remembered, Run, now_us};
 use crate::naming::meant;
 use crate::schedule::Schedule;
@@ -70,12 +71,24 @@ impl Operator {
         })?;
         let base = run_id(&spec.name, &source)?;
         let known = self.hall.run_ids();
+        let is_taken = |id: &String| known.contains(id) || self.hall.strange.contains(id);
         let id = if again {
             let numbered = |number: u64| if number == 1 { base.clone() } else { format!("{base}-{number}") };
-            (1..).map(numbered).find(|id| !known.contains(id)).expect("numbers do not run out")
+            let free = (1..).find(|number| !is_taken(&numbered(*number))).expect("numbers do not run out");
+            // The last one goes on where it stopped, if it is itself one more.
+            let last = numbered(free - 1);
+            let is_open = self.hall.with_run(&last, |run| run.state.is_open()).unwrap_or(false);
+            if free > 2 && is_open { last } else { numbered(free) }
         } else {
             base
         };
+        if self.hall.strange.contains(&id) {
+            return Err(Status::failed_precondition(format!(
+                "the dataset has a run {id} that this program does not understand, and its bouts must not be played a \
+                 second time; use the program that made it, or run it --again"
+            )));
+        }
+        self.hall.ask_for(&id);
         if known.contains(&id) {
             let status = self.status(&id)?;
             return Ok(v1::RunStatus { existed: true, ..status });
@@ -92,6 +105,7 @@ impl Operator {
             files,
             submitted_us: now_us(),
             signature: self.hall.signature.clone(),
+            build: env!("CARGO_PKG_VERSION").to_string(),
             priority,
             ..StoredRun::default()
         };
@@ -141,8 +155,17 @@ impl Operator {
             "" => (request.first..=request.last).contains(&bout),
             name => name == worker,
         };
-        let look = hall.with_run(id, |run| (Arc::clone(&run.spec), run.folded.clone(), run.voided.clone()));
-        let (spec, mut folded, known) = look.ok_or_else(|| Status::not_found("the run is gone"))?;
+        // What is on its way into the dataset arrives there first: a put that nobody answered may still be done.
+        crate::export::finish_part(hall, id).await.map_err(|error| {
+            Status::unavailable(format!(
+                "bouts of {id} are on their way into the dataset, and nothing can be voided meanwhile: {error}"
+            ))
+        })?;
+        let look = hall.with_run(id, |run| {
+            let how = Folding { rated_from: run.spec.first_rated_bout(), decided: run.decided };
+            (Arc::clone(&run.spec), run.folded.clone(), run.voided.clone(), how)
+        });
+        let (spec, mut folded, known, how) = look.ok_or_else(|| Status::not_found("the run is gone"))?;
         if spec.tune().is_some() {
             return Err(Status::failed_precondition(format!(
                 "{id} is a tune, and what it plays follows from every bout before: none can be left out; cancel it, and \
@@ -153,14 +176,16 @@ impl Operator {
             hall.store.summaries(id.to_string(), 0, u64::MAX).await.map_err(|error| unavailable(&error))?;
         let again: Vec<u64> =
             kept.iter().filter(|row| wanted(row.bout, &row.worker)).map(|row| row.bout).collect();
-        let exported = hall.dataset.bouts(&spec, id, |row| wanted(row.bout, &row.worker)).await;
+        let exported = hall.dataset.bouts(&spec, id, wanted).await.map_err(|error| unavailable(&error))?;
         let mut voided = Vec::new();
-        for (bout, summary) in exported.map_err(|error| unavailable(&error))? {
-            if !known.contains(&bout) {
-                folded.subtract(&summary);
-                folded.forget_test(&summary);
-                voided.push(bout);
-            }
+        for (bout, summary) in exported.into_iter().filter(|(bout, _)| !known.contains(bout)) {
+            unfold(&mut folded, &how, bout, &summary);
+            voided.push(bout);
+        }
+        if again.is_empty() && voided.is_empty() {
+            return Err(Status::not_found(format!(
+                "{id} has no such bouts that count; `agon games {id}` lists its games with who played them"
+            )));
         }
         let answer = v1::VoidBoutsResponse { requeued: again.len() as u64, voided: voided.len() as u64 };
         let taken = [&again[..], &voided].concat();

@@ -52,6 +52,14 @@ pub enum StoreError {
         "the state file is damaged ({0}); restore it from a copy, or begin anew in another folder with --data"
     )]
     Damaged(String),
+    /// A copy of it cannot be written.
+    #[error("{} cannot be written: {reason}", .file.display())]
+    Uncopied {
+        /// The copy.
+        file: std::path::PathBuf,
+        /// Why.
+        reason: String,
+    },
     /// Writing failed in a way after which nothing can be trusted.
     #[error("the state cannot be written: {0}")]
     Failed(String),

@@ -17,7 +17,7 @@ use crate::export::ExportError;
 use crate::hall::Run;
 use crate::place::Place;
 use crate::standings::Summary;
-use crate::store::backup::{self, Contents};
+use crate::store::backup::{self, Contents, Temporary};
 use crate::store::{BoutSummary, Store, StoreError, late_epoch};
 
 /// Why a state cannot be copied, put back or checked.
@@ -57,21 +57,6 @@ pub enum UpkeepError {
     },
 }
 
-/// A file that is removed when nobody needs it any more.
-#[derive(Debug)]
-pub struct Temporary(pub PathBuf);
-
-impl Drop for Temporary {
-    fn drop(&mut self) {
-        for companion in ["", "-wal", "-shm"] {
-            let mut name = self.0.clone().into_os_string();
-            name.push(companion);
-            // What cannot be removed is left for whoever cleans that folder.
-            let _ = fs::remove_file(name);
-        }
-    }
-}
-
 /// The state file in a folder, which must be there.
 fn state_in(folder: &Path) -> Result<PathBuf, UpkeepError> {
     let state = folder.join(STATE);
@@ -92,51 +77,58 @@ pub fn back_up(folder: &Path, to: &Path) -> Result<Contents, UpkeepError> {
     if to.exists() {
         return Err(UpkeepError::Occupied(to.to_path_buf()));
     }
-    let disk = |reason: io::Error| UpkeepError::Disk { file: to.to_path_buf(), reason };
-    // A file that has its name is whole.
-    let mut partial = to.to_path_buf().into_os_string();
-    partial.push(".partial");
-    let partial = Temporary(PathBuf::from(partial));
-    drop(Temporary(partial.0.clone()));
-    backup::copy_file(&state, &partial.0)?;
-    let contents = backup::inspect(&partial.0)?;
-    fs::rename(&partial.0, to).map_err(disk)?;
-    sync_folder_of(to).map_err(disk)?;
-    Ok(contents)
+    backup::copy_file(&state, to)?;
+    Ok(backup::inspect(to)?)
 }
 
-/// Puts a backup into a folder that has no state.
+/// Puts a backup into a folder that has no state. What the state holds is the answer.
 pub fn restore(from: &Path, folder: &Path, purpose: Purpose) -> Result<Contents, UpkeepError> {
+    put_back(from, &DataFolder::open_for_restore(folder, purpose)?, purpose)
+}
+
+/// The same of a backup that comes as bytes.
+pub fn restore_from(
+    source: &mut impl io::Read,
+    folder: &Path,
+    purpose: Purpose,
+) -> Result<Contents, UpkeepError> {
+    let held = DataFolder::open_for_restore(folder, purpose)?;
+    let received = Temporary(held.folder.join(format!("{STATE}.received")));
+    let written = File::create(&received.0).and_then(|mut file| io::copy(source, &mut file));
+    written.map_err(|reason| UpkeepError::Disk { file: received.0.clone(), reason })?;
+    put_back(&received.0, &held, purpose)
+}
+
+fn put_back(from: &Path, held: &DataFolder, purpose: Purpose) -> Result<Contents, UpkeepError> {
     let unreadable = |reason: String| UpkeepError::NoBackup { file: from.to_path_buf(), reason };
     if !from.is_file() {
         return Err(unreadable("there is no such file".to_string()));
     }
-    let contents = backup::inspect(from).map_err(|error| match error {
-        StoreError::Newer { .. } => UpkeepError::Store(error),
-        _ => unreadable(error.to_string()),
-    })?;
-    let held = DataFolder::open_for_restore(folder, purpose)?;
     let state = held.folder.join(STATE);
-    let disk = |reason: io::Error| UpkeepError::Disk { file: state.clone(), reason };
+    // One moment of the file, with what a process that was killed has left beside it.
+    let restored = Temporary(held.folder.join(format!("{STATE}.restored")));
+    let contents = backup::copy_file(from, &restored.0).and_then(|()| backup::inspect(&restored.0)).map_err(
+        |error| match error {
+            StoreError::Newer { .. } | StoreError::Older { .. } | StoreError::Uncopied { .. } => {
+                UpkeepError::Store(error)
+            }
+            StoreError::Damaged(reason) | StoreError::Failed(reason) => {
+                unreadable(format!("it is damaged, or no backup of agon ({reason})"))
+            }
+            error => unreadable(error.to_string()),
+        },
+    )?;
+    // A dataset far away knows how far its state had come, and lets no earlier one in without the operator's word. A folder
+    // does not, and workers that hold leases of a later time must not look like liars.
+    backup::set_epoch(&restored.0, if purpose == Purpose::Data { late_epoch() } else { 0 })?;
     // A state that is shorter than one may be there, with companions that are not of this backup.
     drop(Temporary(state.clone()));
-    let partial = Temporary(held.folder.join(format!("{STATE}.restored")));
-    drop(Temporary(partial.0.clone()));
-    fs::copy(from, &partial.0).map_err(disk)?;
-    // A dataset far away remembers how far its state had come, and is asked; a folder does not, and workers that hold
-    // leases of a later time must not look like liars.
-    if purpose == Purpose::Data {
-        backup::raise_epoch(&partial.0, late_epoch())?;
-    }
-    File::open(&partial.0).and_then(|file| file.sync_all()).map_err(disk)?;
-    fs::rename(&partial.0, &state).map_err(disk)?;
-    sync_folder_of(&state).map_err(disk)?;
+    File::open(&restored.0)
+        .and_then(|file| file.sync_all())
+        .and_then(|()| fs::rename(&restored.0, &state))
+        .and_then(|()| File::open(&held.folder)?.sync_all())
+        .map_err(|reason| UpkeepError::Disk { file: state, reason })?;
     Ok(contents)
-}
-
-fn sync_folder_of(file: &Path) -> io::Result<()> {
-    let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    File::open(folder)?.sync_all()
 }
 
 /// What a check found.
@@ -171,7 +163,6 @@ pub struct RunReport {
 pub async fn check(folder: &Path, data: &Place) -> Result<StateReport, UpkeepError> {
     let state = state_in(folder)?;
     let copy = Temporary(std::env::temp_dir().join(format!("agon-check-{}", std::process::id())));
-    drop(Temporary(copy.0.clone()));
     backup::copy_file(&state, &copy.0)?;
     let Contents { version, id, epoch, .. } = backup::inspect(&copy.0)?;
     let dataset = Dataset::reading(data)?;
@@ -190,8 +181,8 @@ pub async fn check(folder: &Path, data: &Place) -> Result<StateReport, UpkeepErr
                         problems.push(format!("bout {}: {reason}", bout.bout));
                     }
                 }
-                let missing = missing(&dataset, &run, &loaded).await?;
-                problems.extend(missing);
+                problems.extend(misplaced(&store, &run, &loaded, &bouts).await?);
+                problems.extend(missing(&dataset, &run, &loaded).await?);
             }
         }
         runs.push(RunReport { run, state, bouts: bouts.len() as u64, exported, problems });
@@ -228,6 +219,25 @@ async fn check_bout(
         Ok(())
     };
     Ok(check())
+}
+
+/// What cannot be of the bouts that are to be exported next.
+async fn misplaced(
+    store: &Store,
+    id: &str,
+    run: &Run,
+    bouts: &[BoutSummary],
+) -> Result<Option<String>, StoreError> {
+    let total = run.ledger.total();
+    if run.exported > total {
+        return Ok(Some(format!("{} bouts are said to be exported, and it has {total}", run.exported)));
+    }
+    let Some((first, last)) = store.open_part(id.to_string()).await? else { return Ok(None) };
+    let found = bouts.iter().filter(|row| (first..=last).contains(&row.bout)).count() as u64;
+    let fits = first == run.exported && last < total && (found == last - first + 1 || !run.state.is_open());
+    Ok((!fits).then(|| {
+        format!("a part of bouts {first} to {last} is to be written, and {found} of them are there")
+    }))
 }
 
 /// What the state says is in the dataset and is not.

@@ -4,7 +4,7 @@
 //! `lies` has workers that send what cannot be, `late` results that come again or too late, `silence` workers that hang,
 //! `stop` those that are asked to end, `builds` those that do not fit, `folder` data folders that are not as they should
 //! be, `disk` disks without room, `fabrication` workers whose games are legal and made up,
-//! `restore` states that are lost and put back. `rogue` is the worker that a test holds in its hand. Kills are in `cluster.rs`.
+//! `restore` states that are lost and put back, `voids` bouts that are taken back and parts that cannot be written. `rogue` is the worker that a test holds in its hand. Kills are in `cluster.rs`.
 
 #![allow(clippy::unwrap_used, reason = "in a test a panic is the report")]
 
@@ -26,6 +26,7 @@ mod restore;
 mod rogue;
 mod silence;
 mod stop;
+mod voids;
 
 use std::time::Duration;
 

@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::binary::{agon, json};
+use crate::binary::{agon, agon_with_input, json};
 use crate::folder::half_done;
-use crate::processes::{Cluster, Process};
+use crate::processes::{Cluster, Process, until};
 use crate::quick;
 
 const LEASE: Duration = Duration::from_millis(1500);
@@ -45,7 +45,7 @@ fn a_state_is_backed_up_destroyed_restored_and_goes_on() {
     let worker = cluster.worker("one");
     cluster.until_run("some of it is exported", |run| exported(run) >= 16);
     let told = json(&["backup", &backup, "--data", &data, "--json"]);
-    assert_eq!((told["runs"].as_u64(), told["version"].as_u64()), (Some(1), Some(4)));
+    assert_eq!((told["runs"].as_u64(), told["version"].as_u64()), (Some(1), Some(5)));
     let answer = agon(&["backup", &backup, "--data", &data]);
     assert!(answer.code == 2 && answer.err.contains("nothing is written over"), "{}", answer.err);
     let checked = json(&["verify", "--state", "--data", &data, "--json"]);
@@ -77,6 +77,99 @@ fn a_state_is_backed_up_destroyed_restored_and_goes_on() {
     let checked = json(&["verify", "--state", "--data", &data, "--json"]);
     assert!(checked["ok"] == true, "{checked}");
     cluster.ends_like_a_calm_run(&spec);
+}
+
+/// What happened since the backup is in the dataset, and is known again without anybody's word: runs that were handed in,
+/// what they came to, and what was voided.
+#[test]
+fn a_state_from_an_earlier_time_learns_from_its_dataset() {
+    let mut cluster = Cluster::start(LEASE);
+    let data = cluster.data().to_str().unwrap().to_string();
+    let worker = cluster.worker("one");
+    let first = cluster.submit(&quick(40));
+    cluster.until_run("the run is done", |run| run["state"] == "done");
+    let mut backup = agon(&["backup", &cluster.path("backup.sqlite"), "--data", &data]);
+    assert_eq!(backup.code, 0, "{}", backup.err);
+    // 1. Since then: bouts are voided, a run is played, another is begun and ended early.
+    assert_eq!(cluster.json(&["void", &first, "--bouts", "5-9"])["voided"], 5);
+    let second = cluster.submit(&quick(41));
+    cluster.until_run("the run is done", |run| run["state"] == "done");
+    let third = cluster.submit(&quick(4000));
+    cluster.until_run("some of it is exported", |run| exported(run) >= 16);
+    assert_eq!(cluster.ask(&["cancel", &third]).code, 0);
+    let ended = cluster.until_run("all that was played is exported", |run| run["exported"] == run["total"]);
+    drop(worker);
+    let known: Vec<Value> = [&first, &second].map(|run| cluster.run_of(run)).to_vec();
+    // 2. The state is lost and put back, from standard input this time, and started as always.
+    cluster.kill();
+    destroy(Path::new(&data));
+    let bytes = fs::read(cluster.path("backup.sqlite")).unwrap();
+    backup = agon_with_input(&["restore", "-", "--data", &data], &bytes);
+    assert_eq!(backup.code, 0, "{}", backup.err);
+    cluster.restart();
+    for before in &known {
+        let after = cluster.run_of(before["run"].as_str().unwrap());
+        for field in ["state", "bouts", "games", "voided", "exported", "standings"] {
+            assert_eq!(after[field], before[field], "{field} of {after}");
+        }
+    }
+    let after = cluster.run_of(&third);
+    assert_eq!((&after["state"], &after["games"]), (&ended["state"], &ended["games"]), "{after}");
+    // 3. Nothing begins anew that is there, and nothing that was said of it is gone.
+    assert_eq!(cluster.submit(&quick(41)), second);
+    let worker = cluster.worker("two");
+    let last = cluster.submit(&quick(8));
+    until("the run is done", || (cluster.run_of(&last)["state"] == "done").then_some(()));
+    drop(worker);
+    let told = fs::read_to_string(cluster.data().join(format!("runs/{first}.json"))).unwrap();
+    let told: Value = serde_json::from_str(&told).unwrap();
+    assert_eq!(told["voided"], serde_json::json!([5, 6, 7, 8, 9]));
+    cluster.kill();
+    let answer = agon(&["verify", "--all", "--data", &data]);
+    assert_eq!(answer.code, 0, "{} {}", answer.out, answer.err);
+}
+
+/// The state file of a process that was killed, with what SQLite left beside it, is a backup too.
+#[test]
+fn what_a_killed_process_left_beside_its_state_is_restored_with_it() {
+    let mut cluster = Cluster::start(LEASE);
+    cluster.submit(&quick(40));
+    let worker = cluster.worker("one");
+    cluster.until_run("some bouts are there", |run| run["bouts"].as_u64() > Some(5));
+    cluster.kill();
+    drop(worker);
+    let left = cluster.data().join("coordinator.sqlite");
+    let count = |file: &Path| -> u64 {
+        let state = rusqlite::Connection::open(file).unwrap();
+        state.query_row("SELECT count(*) FROM bouts", [], |row| row.get::<_, i64>(0)).unwrap() as u64
+    };
+    let elsewhere = cluster.path("elsewhere");
+    let told = json(&["restore", left.to_str().unwrap(), "--data", &elsewhere, "--json"]);
+    let restored = count(&Path::new(&elsewhere).join("coordinator.sqlite"));
+    assert_eq!(told["bouts"].as_u64(), Some(restored));
+    assert_eq!(restored, count(&left));
+}
+
+#[test]
+fn what_is_no_backup_is_named_as_that() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
+    let foreign = rusqlite::Connection::open(path("foreign")).unwrap();
+    foreign.execute_batch("CREATE TABLE flowers (name TEXT)").unwrap();
+    let ancient = rusqlite::Connection::open(path("ancient")).unwrap();
+    ancient.execute_batch("CREATE TABLE meta (epoch INTEGER); PRAGMA user_version = 1;").unwrap();
+    fs::write(path("text"), "dear mother, this is long enough to be taken for something else than nothing")
+        .unwrap();
+    for (name, sentence) in [
+        ("foreign", "no backup of agon"),
+        ("ancient", "never released"),
+        ("text", "no backup of agon"),
+        ("nowhere", "there is no such file"),
+    ] {
+        let answer = agon(&["restore", &path(name), "--data", &path("data")]);
+        assert!(answer.code != 0 && answer.err.contains(sentence), "{name}: {}", answer.err);
+        assert!(!Path::new(&path("data")).join("coordinator.sqlite").exists(), "{name}");
+    }
 }
 
 /// What a coordinator leaves that dies between the moves of a part and its games: here moves of other bouts.
@@ -132,6 +225,8 @@ fn a_check_of_the_state_notices_what_does_not_read_back() {
             "bout 3: its content is not what its digest says",
         ),
         ("UPDATE bouts SET payload = substr(payload, 1, 40) WHERE bout = 4", "bout 4: "),
+        ("INSERT INTO parts SELECT id, 0, 11 FROM runs", "a part of bouts 0 to 11 is to be written, and 5"),
+        ("UPDATE runs SET exported = 99", "99 bouts are said to be exported, and it has 12"),
         ("UPDATE runs SET exported = 1, folded = '{}'", "what was counted of"),
     ] {
         state.execute(change, []).unwrap();
@@ -154,7 +249,10 @@ fn a_state_of_the_version_before_goes_on() {
     let file = cluster.data().join("coordinator.sqlite");
     let state = rusqlite::Connection::open(&file).unwrap();
     state
-        .execute_batch("DROP TABLE opinions; ALTER TABLE meta DROP COLUMN id; PRAGMA user_version = 2;")
+        .execute_batch(
+            "ALTER TABLE runs DROP COLUMN build; ALTER TABLE runs DROP COLUMN abandoned; DROP TABLE opinions;
+             ALTER TABLE meta DROP COLUMN id; PRAGMA user_version = 2;",
+        )
         .unwrap();
     drop(state);
     cluster.restart();

@@ -220,7 +220,17 @@ fn a_prefix_has_one_owner() {
     refused(&mut second, "belongs to another coordinator");
     first.kill();
     refused(&mut second, "belongs to another coordinator");
-    // 2. The owner goes on; a copy of its state from before is refused.
+    // 2. A backup of the life that the owner is in is refused too, wherever it is put back.
+    let backup = |arguments: &[&str]| {
+        let answer = agon_with(arguments, &server.variables());
+        assert_eq!(answer.code, 0, "{}", answer.err);
+    };
+    let (file, put_back) = (first.path("backup"), first.path("put-back"));
+    backup(&["backup", &file, "--data", PLACE, "--state", &first.path("state")]);
+    backup(&["restore", &file, "--data", PLACE, "--state", &put_back]);
+    second.more = vec!["--state".to_string(), put_back];
+    refused(&mut second, "older than the dataset");
+    // 3. The owner goes on; a copy of its state from before is refused.
     let copy = first.path("earlier");
     fs::create_dir(&copy).unwrap();
     for name in fs::read_dir(first.path("state")).unwrap() {
@@ -231,7 +241,7 @@ fn a_prefix_has_one_owner() {
     let mut third = Cluster::prepare(LEASE).with_store(PLACE, server.variables());
     third.more = vec!["--state".to_string(), copy];
     refused(&mut third, "older than the dataset");
-    // 3. With the operator's word it takes over, and whoever had it before writes nothing more and says why.
+    // 4. With the operator's word it takes over, and whoever had it before writes nothing more and says why.
     third.more.push("--take-over".to_string());
     third.restart();
     first.submit(&quick(9));

@@ -36,14 +36,17 @@ impl Hall {
             }
             let throttled = worker.throttled;
             // Second opinions are wanted even when a run is over, but not while it is paused.
-            let lent = |run: &str| state.runs.get(run).is_some_and(|run| run.state != RunState::Paused);
+            let lent = |id: &str| {
+                let asked = !self.only_asked || state.asked.contains(id);
+                asked && state.runs.get(id).is_some_and(|run| run.state != RunState::Paused)
+            };
             if let Some(key) = state.checks.take(name, lent) {
                 if !self.lend(state, name, &key) {
                     return;
                 }
                 continue;
             }
-            let Some(id) = state.next_run(&empty, throttled) else { return };
+            let Some(id) = state.next_run(&empty, throttled, self.only_asked) else { return };
             let Some(bout) = state.next_bout(&id, name) else {
                 empty.insert(id);
                 continue;
@@ -84,10 +87,14 @@ impl Hall {
 impl State {
     /// The run whose turn it is: of those with the greatest priority the one with the fewest bouts lent out, so that runs
     /// share the slots evenly however long their bouts are.
-    fn next_run(&self, empty: &BTreeSet<String>, throttled: bool) -> Option<String> {
+    fn next_run(&self, empty: &BTreeSet<String>, throttled: bool, only_asked: bool) -> Option<String> {
         let waits = |id: &&String| {
             let run = &self.runs[*id];
-            run.state == RunState::Running && !empty.contains(*id) && !(throttled && run.spec.is_timed())
+            run.state == RunState::Running
+                && run.obstacle.is_none()
+                && (!only_asked || self.asked.contains(*id))
+                && !empty.contains(*id)
+                && !(throttled && run.spec.is_timed())
         };
         let turn = |id: &&String| (-i64::from(self.runs[*id].priority), self.leases.count_of_run(id));
         self.order.iter().filter(waits).min_by_key(turn).cloned()

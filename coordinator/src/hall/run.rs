@@ -30,10 +30,14 @@ pub(crate) struct Run {
     pub(crate) folded: Tally,
     /// Whether the dataset has its description, from this life on.
     pub(crate) described: bool,
+    /// Why nothing of it can be exported, and nothing is lent.
+    pub(crate) obstacle: Option<String>,
     /// Exported bouts that do not count.
     pub(crate) voided: BTreeSet<u64>,
     pub(crate) abandoned: u64,
     pub(crate) submitted_us: i64,
+    /// The build that it was handed in to.
+    pub(crate) build: String,
     /// What each worker brought, by pairing and outcome.
     cells: BTreeMap<(String, u64), [u64; 3]>,
     /// How often the workers were compared, and when they are next.
@@ -100,9 +104,11 @@ impl Run {
             exported: stored.exported,
             folded,
             described: false,
+            obstacle: None,
             voided,
-            abandoned: 0,
+            abandoned: stored.abandoned,
             submitted_us: stored.submitted_us,
+            build: stored.build,
             cells,
             looks: 0,
             next_look: FIRST_LOOK,

@@ -166,7 +166,10 @@ impl Hall {
             state.checks.give_back(&key);
             if let Some(run) = state.runs.get_mut(&key.run) {
                 run.ledger.lose(key.bout, &lease.worker);
-                run.abandoned += u64::from(lease.progress.started);
+                if lease.progress.started {
+                    run.abandoned += 1;
+                    self.store.raise_abandoned(&key.run, run.abandoned);
+                }
             }
             let revoke = v1::Revoke {
                 leases: vec![reference(&key, lease.token)],

@@ -25,8 +25,9 @@ impl Hall {
         let games = run.standings.tally().games;
         let running = run.state == RunState::Running;
         let left = (run.ledger.total() - done) as f64 / rate;
-        let waiting = match state.obstacles.values().next() {
-            Some(reason) if running => reason.clone(),
+        let waiting = match state.obstacles.values().next().or(run.obstacle.as_ref()) {
+            // What cannot be exported is told of a run that has ended, too: it is not over.
+            Some(reason) if running || run.obstacle.is_some() => reason.clone(),
             _ if !running || done == run.ledger.total() => String::new(),
             _ if self.now() < self.opens => {
                 "workers may present what they hold from before; nothing is granted anew yet".to_string()
@@ -92,7 +93,7 @@ impl Hall {
             leases: state.leases.count() as i64,
             pending: i64::try_from(pending).unwrap_or(i64::MAX),
             checks: state.checks.waiting() as i64,
-            waiting: !state.obstacles.is_empty(),
+            waiting: !state.obstacles.is_empty() || state.runs.values().any(|run| run.obstacle.is_some()),
             runs: runs.to_vec(),
         }
     }

@@ -2,7 +2,8 @@
 //!
 //! SQLite copies what one moment saw, in a reading transaction of its own: the writer goes on meanwhile and is not asked.
 
-use std::path::Path;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
 
 use rusqlite::{Connection, OpenFlags};
 
@@ -23,18 +24,54 @@ pub struct Contents {
     pub bouts: u64,
 }
 
-/// Writes a copy to a file that must not be there.
+/// Writes a copy. A file that has its name is whole: what is there before is replaced when the copy is on disk.
 pub(super) fn copy(connection: &Connection, to: &Path) -> Result<(), StoreError> {
-    let name =
-        to.to_str().ok_or_else(|| StoreError::Failed("the name of the copy is not UTF-8".to_string()))?;
-    connection.execute("VACUUM INTO ?1", [name])?;
-    let synced = std::fs::File::open(to).and_then(|file| file.sync_all());
-    synced.map_err(|error| StoreError::Failed(error.to_string()))
+    let unwritable = |reason: String| StoreError::Uncopied { file: to.to_path_buf(), reason };
+    let mut partial = to.to_path_buf().into_os_string();
+    partial.push(".partial");
+    let partial = Temporary(partial.into());
+    // What an attempt has left that was cut short.
+    partial.remove();
+    let name = partial.0.to_str().ok_or_else(|| unwritable("its name is not UTF-8".to_string()))?;
+    connection.execute("VACUUM INTO ?1", [name]).map_err(|error| match StoreError::from(error) {
+        StoreError::Failed(reason) => unwritable(reason),
+        error => error,
+    })?;
+    let folder = to.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    File::open(&partial.0)
+        .and_then(|file| file.sync_all())
+        .and_then(|()| fs::rename(&partial.0, to))
+        .and_then(|()| File::open(folder)?.sync_all())
+        .map_err(|error| unwritable(error.to_string()))
 }
 
-/// Copies the state at `from` to a file that must not be there, whoever is writing to it.
+/// Copies the state at `from`, whoever is writing to it.
 pub fn copy_file(from: &Path, to: &Path) -> Result<(), StoreError> {
     copy(&look(from)?, to)
+}
+
+/// A state file that is removed when nobody needs it any more, with its companions.
+#[derive(Debug)]
+pub struct Temporary(pub PathBuf);
+
+impl Temporary {
+    fn remove(&self) {
+        for companion in ["", "-wal", "-shm"] {
+            let mut name = self.0.clone().into_os_string();
+            name.push(companion);
+            // What cannot be removed is left for whoever cleans that folder.
+            let _ = fs::remove_file(name);
+        }
+        for version in schema::earlier_versions() {
+            let _ = fs::remove_file(schema::copy_beside(&self.0, version));
+        }
+    }
+}
+
+impl Drop for Temporary {
+    fn drop(&mut self) {
+        self.remove();
+    }
 }
 
 /// Looks into a state without changing it.
@@ -51,12 +88,15 @@ pub fn inspect(path: &Path) -> Result<Contents, StoreError> {
     if version > schema::VERSION {
         return Err(StoreError::Newer { found: version });
     }
+    if version != 0 && !schema::earlier_versions().chain([schema::VERSION]).any(|known| known == version) {
+        return Err(StoreError::Older { found: version });
+    }
     let check: String = connection.query_row("PRAGMA integrity_check(1)", [], |row| row.get(0))?;
     if check != "ok" {
         return Err(StoreError::Damaged(check));
     }
     if version == 0 {
-        return Err(StoreError::Damaged("it is empty".to_string()));
+        return Err(StoreError::Damaged("it is empty, or no state of agon".to_string()));
     }
     let count = |what: &str| {
         connection
@@ -76,9 +116,9 @@ pub fn inspect(path: &Path) -> Result<Contents, StoreError> {
     })
 }
 
-/// Raises the epoch of a copy that nobody works with, unless it is higher.
-pub(crate) fn raise_epoch(path: &Path, to: u64) -> Result<(), StoreError> {
+/// Sets the epoch of a copy that nobody works with.
+pub(crate) fn set_epoch(path: &Path, epoch: u64) -> Result<(), StoreError> {
     let connection = Connection::open(path)?;
-    connection.execute("UPDATE meta SET epoch = max(epoch, ?1)", [super::number(to)])?;
+    connection.execute("UPDATE meta SET epoch = ?1", [super::number(epoch)])?;
     Ok(())
 }

@@ -25,6 +25,10 @@ pub struct StoredRun {
     pub exported: u64,
     /// What is remembered of the bouts that are not here any more, as JSON; empty of none.
     pub folded: String,
+    /// The build that it was handed in to.
+    pub build: String,
+    /// Bouts that were begun and never brought.
+    pub abandoned: u64,
 }
 
 /// What a run is doing.
@@ -66,6 +70,11 @@ impl RunState {
     /// Whether bouts of it are still wanted.
     pub fn is_open(self) -> bool {
         matches!(self, RunState::Running | RunState::Paused)
+    }
+
+    /// Whether every bout before one that is exported was played or failed: so it is unless the run was ended early.
+    pub(crate) fn has_no_holes(self) -> bool {
+        !matches!(self, RunState::Decided | RunState::Cancelled)
     }
 }
 

@@ -3,15 +3,16 @@
 use rusqlite::params;
 use rusqlite::types::Type;
 
-use super::{RunState, Store, StoreError, StoredRun};
+use super::{RunState, Store, StoreError, StoredRun, number};
 
 impl Store {
     /// Adds a run.
     pub async fn add_run(&self, run: StoredRun) -> Result<(), StoreError> {
         self.write(move |connection| {
             connection.execute(
-                "INSERT INTO runs (id, text, files, state, submitted_us, signature, priority, exported, folded)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+                "INSERT INTO runs (id, text, files, state, submitted_us, signature, priority, exported, folded, build,
+                                   abandoned)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
                 params![
                     run.id,
                     run.text,
@@ -21,7 +22,9 @@ impl Store {
                     run.signature,
                     run.priority,
                     run.exported as i64,
-                    run.folded
+                    run.folded,
+                    run.build,
+                    number(run.abandoned)
                 ],
             )?;
             Ok(())
@@ -33,7 +36,8 @@ impl Store {
     pub async fn runs(&self) -> Result<Vec<StoredRun>, StoreError> {
         self.write(|connection| {
             let mut statement = connection.prepare(
-                "SELECT id, text, files, state, submitted_us, signature, decided, priority, exported, folded
+                "SELECT id, text, files, state, submitted_us, signature, decided, priority, exported, folded, build,
+                        abandoned
                  FROM runs ORDER BY number",
             )?;
             let rows = statement.query_map([], |row| {
@@ -50,6 +54,8 @@ impl Store {
                     priority: row.get(7)?,
                     exported: row.get::<_, i64>(8)? as u64,
                     folded: row.get(9)?,
+                    build: row.get(10)?,
+                    abandoned: row.get::<_, i64>(11)? as u64,
                 })
             })?;
             rows.collect()
@@ -81,6 +87,18 @@ impl Store {
             Ok(())
         })
         .await
+    }
+
+    /// Notes how many bouts of a run were begun and never brought, if that is more than was known. Nobody waits for it.
+    pub fn raise_abandoned(&self, run: &str, abandoned: u64) {
+        let run = run.to_string();
+        self.post(move |connection| {
+            connection.execute(
+                "UPDATE runs SET abandoned = max(abandoned, ?2) WHERE id = ?1",
+                params![run, number(abandoned)],
+            )?;
+            Ok(())
+        });
     }
 
     /// Changes how early a run is played.

@@ -12,7 +12,7 @@ use super::{StoreError, backup};
 
 /// The version that a state has before the first step, and the steps to the versions after it.
 const FIRST: i64 = 2;
-const STEPS: [&str; 3] = [TABLES, IDENTITY, OPINIONS];
+const STEPS: [&str; 4] = [TABLES, IDENTITY, OPINIONS, HISTORY];
 /// The version of the tables.
 pub(super) const VERSION: i64 = FIRST + STEPS.len() as i64 - 1;
 
@@ -30,10 +30,7 @@ pub(super) fn migrate(connection: &mut Connection, path: &Path) -> Result<(), St
         return Ok(());
     }
     if done > 0 {
-        let copy = copy_beside(path, found);
-        if !copy.exists() {
-            backup::copy(connection, &copy)?;
-        }
+        backup::copy(connection, &copy_beside(path, found))?;
     }
     let transaction = connection.transaction()?;
     for step in &STEPS[done..] {
@@ -52,8 +49,13 @@ pub(super) fn version(connection: &Connection) -> Result<i64, StoreError> {
     Ok(connection.query_row("PRAGMA user_version", [], |row| row.get(0))?)
 }
 
+/// The versions that become this one.
+pub(super) fn earlier_versions() -> impl Iterator<Item = i64> {
+    FIRST..VERSION
+}
+
 /// Where the copy of a state of an earlier version is left.
-fn copy_beside(path: &Path, version: i64) -> PathBuf {
+pub(super) fn copy_beside(path: &Path, version: i64) -> PathBuf {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     path.with_file_name(format!("{name}.version-{version}"))
 }
@@ -138,6 +140,12 @@ CREATE TABLE opinions (
 CREATE INDEX opinions_of_bouts ON opinions (run, bout);
 ";
 
+/// What the description of a run says that does not follow from its bouts.
+const HISTORY: &str = "
+ALTER TABLE runs ADD COLUMN build TEXT NOT NULL DEFAULT '';
+ALTER TABLE runs ADD COLUMN abandoned INTEGER NOT NULL DEFAULT 0;
+";
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -162,7 +170,9 @@ mod tests {
         connection
             .execute_batch(
                 "UPDATE meta SET epoch = 7;
-                 INSERT INTO runs VALUES (1, 'r-00000000', 'text', '{}', 'paused', 5, 's', NULL, 2, 3, '');
+                 INSERT INTO runs (number, id, text, files, state, submitted_us, signature, decided, priority, exported,
+                                   folded)
+                 VALUES (1, 'r-00000000', 'text', '{}', 'paused', 5, 's', NULL, 2, 3, '');
                  INSERT INTO bouts VALUES ('r-00000000', 3, 'w', NULL, '{}', x'0102', NULL);
                  INSERT INTO quarantine VALUES ('liar', 'it lied');",
             )
@@ -179,6 +189,7 @@ mod tests {
         for steps in 1..STEPS.len() {
             let path = folder.path().join(format!("state-{steps}"));
             earlier(&path, steps);
+            std::fs::write(copy_beside(&path, FIRST + steps as i64 - 1), "half a copy").unwrap();
             let mut connection = Connection::open(&path).unwrap();
             migrate(&mut connection, &path).unwrap();
             assert_eq!(version(&connection), Ok(VERSION));
@@ -193,7 +204,7 @@ mod tests {
             assert_eq!(kept, (7, "paused".to_string(), 3, 2));
             let id: String = connection.query_row("SELECT id FROM meta", [], |row| row.get(0)).unwrap();
             assert_eq!(id.len(), 32);
-            // What it was is beside it, and going through it again changes nothing.
+            // What it was is beside it, whatever stood there before, and going through it again changes nothing.
             let copy = Connection::open(copy_beside(&path, FIRST + steps as i64 - 1)).unwrap();
             assert_eq!(version(&copy), Ok(FIRST + steps as i64 - 1));
             migrate(&mut connection, &path).unwrap();

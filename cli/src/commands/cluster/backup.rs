@@ -31,7 +31,7 @@ pub struct Backup {
 /// The arguments of `agon restore`.
 #[derive(Args)]
 pub struct Restore {
-    /// A file that agon backup wrote
+    /// A file that agon backup wrote, or - for standard input
     file: PathBuf,
     #[command(flatten)]
     storage: Storage,
@@ -99,7 +99,13 @@ impl Restore {
     /// Runs the command.
     pub fn run(self) -> Outcome {
         let state = self.storage.state_folder()?;
-        let contents = upkeep::restore(&self.file, &state, self.storage.purpose())?;
+        // An address that leads nowhere is noticed before anything is written.
+        self.storage.check()?;
+        let contents = if self.file == Path::new("-") {
+            upkeep::restore_from(&mut io::stdin().lock(), &state, self.storage.purpose())?
+        } else {
+            upkeep::restore(&self.file, &state, self.storage.purpose())?
+        };
         let document = Document::new(&self.file, &state, contents);
         let mut out = io::stdout().lock();
         if self.json {

@@ -66,6 +66,8 @@ impl Run {
         // Nobody else holds anything of this process's runs, and a worker in it does not get lost.
         config.timing.settle = Duration::ZERO;
         config.timing.heartbeat = Duration::from_secs(1);
+        // What else is unfinished in the same place waits until it is asked for.
+        config.only_asked = true;
         let mut coordinator = tokio::spawn(agon_coordinator::run(config, listener, wait(stopped)));
 
         // 2. The run.

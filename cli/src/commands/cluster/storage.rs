@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use agon_coordinator::Config;
 use agon_coordinator::data::Purpose;
-use agon_coordinator::place::Place;
+use agon_coordinator::place::{Place, PlaceError};
 use clap::Args;
 
 use crate::fail::WrongCall;
@@ -53,11 +53,17 @@ impl Storage {
         }
     }
 
+    /// Whether the address of an object store leads anywhere. Nothing is asked of the store yet.
+    pub fn check(&self) -> Result<(), PlaceError> {
+        match &self.data {
+            Place::Folder(_) => Ok(()),
+            Place::Store(address) => address.open().map(|_| ()),
+        }
+    }
+
     /// A coordinator's configuration over them.
     pub fn config(&self, take_over: &TakeOver) -> anyhow::Result<Config> {
-        if let Place::Store(address) = &self.data {
-            address.open()?;
-        }
+        self.check()?;
         let mut config = Config::new(&self.data);
         config.state = self.state_folder()?;
         config.take_over = take_over.take_over;
