@@ -1,4 +1,4 @@
-//! What the targets share: two bouts, and the messages of bouts that were really played.
+//! What the targets share: two bouts, the messages of bouts that were really played, and values out of bytes.
 
 use std::sync::Arc;
 
@@ -100,4 +100,42 @@ pub fn messages(spec: &Arc<Spec>, bout: &Bout, rows: &BoutRows) -> Result<Vec<Su
 /// Messages as they are stored: each after its length.
 pub fn encoded(messages: &[Submission]) -> Vec<u8> {
     messages.iter().flat_map(|message| message.encode_length_delimited_to_vec()).collect()
+}
+
+/// Values that are made of bytes, one after the other; when the bytes are used up, of nothing.
+pub struct Bytes<'a>(&'a [u8]);
+
+impl<'a> Bytes<'a> {
+    /// Values of these bytes.
+    pub fn new(bytes: &'a [u8]) -> Bytes<'a> {
+        Bytes(bytes)
+    }
+
+    /// The next byte.
+    pub fn byte(&mut self) -> u8 {
+        let (&first, rest) = self.0.split_first().unwrap_or((&0, &[]));
+        self.0 = rest;
+        first
+    }
+
+    /// A number, most often a small one.
+    pub fn number(&mut self) -> u64 {
+        let length = usize::from(self.byte() % 9);
+        (0..length).fold(0, |number, _| number << 8 | u64::from(self.byte()))
+    }
+
+    /// A text of a few letters, or a word that means something.
+    pub fn text(&mut self) -> String {
+        let words = ["nodes", "depth", "ms", "pvs", "", "e2e4"];
+        let choice = usize::from(self.byte());
+        match words.get(choice) {
+            Some(word) => word.to_string(),
+            None => (0..choice % 5).map(|_| char::from(self.byte())).collect(),
+        }
+    }
+
+    /// Something, or seldom nothing.
+    pub fn maybe<T>(&mut self, value: impl FnOnce(&mut Self) -> T) -> Option<T> {
+        (self.byte() % 8 != 0).then(|| value(self))
+    }
 }

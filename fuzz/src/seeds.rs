@@ -45,6 +45,9 @@ fn main() -> std::io::Result<()> {
     ];
     for (table, part) in parts.iter().enumerate() {
         write("records", &format!("table-{table}"), &[&[table as u8], &part[..]].concat())?;
+        // Every column there, of its own type, with something in it.
+        let plan = [&[129 + table as u8], &[1, 77, 3, 9, 2][..]].concat();
+        write("records", &format!("plan-{table}"), &plan.into_iter().chain([77; 400]).collect::<Vec<u8>>())?;
     }
     // 3. Lines of play of every game, from the first position and from a later one.
     for (number, game) in GAMES.iter().enumerate() {
