@@ -335,7 +335,12 @@ mod tests {
             words.filter(|word| word.starts_with("agon_") && word.len() > 5).map(str::to_string).collect()
         };
         let there = names(&page);
-        for text in [include_str!("../../docs/alerts.yml"), include_str!("../../docs/operations.md")] {
+        for text in [
+            include_str!("../../docs/alerts.yml"),
+            include_str!("../../docs/operations.md"),
+            include_str!("../../deploy/monitoring/dashboards/agon.json"),
+            include_str!("../../deploy/kubernetes/components/autoscale/scaling.yaml"),
+        ] {
             for name in names(text).iter().filter(|name| *name != "agon_coordinator") {
                 // A histogram is named without what its lines end with.
                 let known = there
