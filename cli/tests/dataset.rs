@@ -158,7 +158,7 @@ fn wrong_calls_are_refused_with_a_remedy() {
         (&["pruning", "--replicas", "-1"], "the number of replicas is a whole number from 0 to 100000"),
         (
             &["replay", "latest", "x"],
-            "`x` is no bout; write its number as in 12, or one game of it as in 12/1",
+            "`x` is no bout; write its number as in 12, or one game of it as in 12.1",
         ),
         (&["replay", "latest", "99"], "bout 99 is not in the dataset of the run"),
         (&["replay", "latest", "1", "--games", "3"], "cannot be used with"),

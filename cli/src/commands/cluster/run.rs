@@ -17,8 +17,8 @@ use tokio::sync::watch;
 use super::client::{Operator, client, told};
 use super::live::Live;
 use super::spec_file::SpecFile;
-use super::status::{RunJson, is_open, progress_line, write_result};
-use super::storage::{Storage, TakeOver};
+use super::status::{RunJson, is_open, progress_line, state_name, write_result};
+use super::storage::{Storage, TakeOver, refused};
 use super::{LogForm, block_on, start_log, stop_signal};
 use crate::fail::{self, Outcome, WrongCall};
 use crate::number::whole;
@@ -85,6 +85,8 @@ impl Run {
             status = self.resume(&mut operator, status).await?;
         }
         let finished_before = status.existed && !is_open(&status);
+        // The worker comes when all of this is said.
+        status.waiting.clear();
         if !self.quiet {
             let so_far = progress_line(&status);
             let what = match (status.existed, status.state()) {
@@ -198,7 +200,9 @@ impl Run {
             write_json(&RunJson::from(status), &mut out)?;
             return Ok(());
         }
-        write_result(status, &mut out)?;
+        // What the coordinator calls running has nobody left who runs it.
+        let state = if is_open(status) { "stopped" } else { state_name(status) };
+        write_result(status, state, &mut out)?;
         if status.abandoned > 0 {
             writeln!(out, "\n{} bouts were given up under way and played again", status.abandoned)?;
         }
@@ -267,7 +271,7 @@ fn ended_early(
 ) -> anyhow::Error {
     match ended {
         Ok(Ok(())) => anyhow!("the coordinator ended early"),
-        Ok(Err(error)) => error.into(),
+        Ok(Err(error)) => refused(error),
         Err(error) => anyhow!("the coordinator ended badly: {error}"),
     }
 }

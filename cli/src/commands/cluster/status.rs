@@ -210,7 +210,7 @@ fn rating(row: &v1::Standing) -> (String, String) {
         (Some(low), Some(high)) => (format!("{elo:+.0}"), format!("{low:+.0} to {high:+.0}")),
         (Some(low), None) => (format!("> {low:+.0}"), "won all".to_string()),
         (None, Some(high)) => (format!("< {high:+.0}"), "lost all".to_string()),
-        (None, None) => (format!("{elo:+.0}"), String::new()),
+        (None, None) => (format!("{elo:+.0}"), "-".to_string()),
     }
 }
 
@@ -315,8 +315,8 @@ pub fn sprt_lines(status: &v1::RunStatus) -> Option<String> {
 }
 
 /// What a run that is over, or stopped for now, came to: how far it is, its standings, its test.
-pub fn write_result(status: &v1::RunStatus, out: &mut impl Write) -> io::Result<()> {
-    writeln!(out, "{} ({}): {}", status.run, status.game, state_name(status))?;
+pub fn write_result(status: &v1::RunStatus, state: &str, out: &mut impl Write) -> io::Result<()> {
+    writeln!(out, "{} ({}): {state}", status.run, status.game)?;
     writeln!(out, "{}\n", progress_line(status))?;
     if let Some(tune) = &status.tune {
         writeln!(out, "{}\n", tune_lines(tune))?;

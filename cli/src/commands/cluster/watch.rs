@@ -10,7 +10,7 @@ use clap::Args;
 use super::block_on;
 use super::client::{Address, told};
 use super::live::Live;
-use super::status::{RunJson, is_open, write_result};
+use super::status::{RunJson, is_open, state_name, write_result};
 use crate::fail::Outcome;
 use crate::table::write_json;
 
@@ -54,7 +54,7 @@ impl Watch {
             let cut_off = last.as_ref().is_some_and(is_open) && !self.once;
             if let Some(status) = last.filter(|_| !self.json) {
                 let mut out = io::stdout().lock();
-                write_result(&status, &mut out)?;
+                write_result(&status, state_name(&status), &mut out)?;
             }
             if cut_off {
                 bail!("the coordinator shut down and the run is not over; watch again when it is back");

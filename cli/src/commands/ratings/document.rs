@@ -147,6 +147,11 @@ impl Document {
                 "Every game was drawn: these games show no difference, and nothing tells how large one could be."
                     .to_string(),
             );
+        } else if standings.iter().any(|standing| is_alike(standing, standings, asked)) {
+            cautions.push(
+                "Where + and - are empty all bouts came out alike, which does not tell how sure a rating is."
+                    .to_string(),
+            );
         }
         Document {
             run: None,
@@ -183,6 +188,13 @@ impl Document {
             residuals: asked.residuals.then(|| residuals(answer)),
         }
     }
+}
+
+/// Whether a player that others are compared with has no interval, though intervals were asked for.
+fn is_alike(row: &Standing, standings: &[Standing], asked: &Asked) -> bool {
+    let compared = |other: &&Standing| other.bound.is_none() && other.component == row.component;
+    let told = asked.replicas > 0 || standings.iter().any(|standing| standing.low.is_some());
+    told && compared(&row) && row.low.is_none() && standings.iter().filter(compared).count() > 1
 }
 
 fn seat_effect((seat, effect): (usize, Effect)) -> SeatEffect {
