@@ -66,20 +66,24 @@ impl Live {
             writeln!(text, "{}", tune_lines(tune))?;
         }
         write_standings(status, ROWS, &mut text)?;
-        self.clear()?;
+        let above = self.above();
         let text = fitted(&String::from_utf8_lossy(&text), size_of_stderr().unwrap_or(USUAL_SIZE));
         self.drawn = text.lines().count();
-        io::stderr().write_all(text.as_bytes())
+        io::stderr().write_all(format!("{above}{text}").as_bytes())
     }
 
     /// Takes the block away.
     pub fn clear(&mut self) -> io::Result<()> {
-        if self.drawn > 0 {
-            // Whoever typed Ctrl-C sees it where the cursor was, which is no longer in the first column.
-            write!(io::stderr(), "\r\x1b[{}A\x1b[J", self.drawn)?;
-            self.drawn = 0;
+        io::stderr().write_all(self.above().as_bytes())
+    }
+
+    /// What takes the cursor to the beginning of the block and wipes it, in one piece: a Ctrl-C that is typed shows up
+    /// between pieces, and leaves the cursor behind it.
+    fn above(&mut self) -> String {
+        match std::mem::take(&mut self.drawn) {
+            0 => String::new(),
+            drawn => format!("\r\x1b[{drawn}A\x1b[J"),
         }
-        Ok(())
     }
 }
 

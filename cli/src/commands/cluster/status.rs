@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use agon_proto::v1;
 use serde::Serialize;
 
-use crate::table::{Align, COLUMNS, Table, folded, rate};
+use crate::table::{Align, COLUMNS, Table, folded, rate, shortened};
 
 /// The name of a run's state.
 pub fn state_name(status: &v1::RunStatus) -> &'static str {
@@ -219,6 +219,9 @@ fn depth(row: &v1::Standing) -> String {
     if row.mean_depth == 0.0 { "-".to_string() } else { format!("{:.1}", row.mean_depth) }
 }
 
+/// The longest name in the standings.
+const NAME: usize = 20;
+
 /// The standings of a run, within eighty columns.
 pub fn write_standings(status: &v1::RunStatus, most: usize, out: &mut impl Write) -> io::Result<()> {
     let probe = status.probe;
@@ -245,13 +248,14 @@ pub fn write_standings(status: &v1::RunStatus, most: usize, out: &mut impl Write
     let mut table = Table::new(words);
     for row in status.standings.iter().take(most) {
         let (elo, interval) = rating(row);
+        let name = shortened(&row.player, NAME);
         let effort = [rate(row.mean_nodes).trim_end().to_string(), depth(row)];
         let cells = if probe {
-            vec![row.player.clone(), row.moves.to_string()]
+            vec![name, row.moves.to_string()]
         } else {
             let score = if row.games == 0 { "-".to_string() } else { format!("{:.1} %", 100.0 * row.score) };
             let counts = [row.wins, row.draws, row.losses].map(|count| count.to_string());
-            [vec![row.player.clone(), elo, interval, score], counts.to_vec()].concat()
+            [vec![name, elo, interval, score], counts.to_vec()].concat()
         };
         table.row(cells.into_iter().chain(effort));
     }
