@@ -236,6 +236,24 @@ fn a_paused_run_is_resumed_or_its_reason_told() {
 }
 
 #[test]
+fn whoever_is_no_coordinator_is_said_to_be_none() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = format!("http://{}", listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        let mut open = Vec::new();
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            let page = b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n";
+            let _ = std::io::Write::write_all(&mut stream, page);
+            open.push(stream);
+        }
+    });
+    let answer = agon(&["list", "--coordinator", &address]);
+    assert_eq!(answer.code, 1, "{}", answer.err);
+    assert!(answer.err.contains("whoever answers there is no coordinator"), "{}", answer.err);
+}
+
+#[test]
 fn a_folder_is_one_run_s_at_a_time() {
     let cluster = Cluster::start(Duration::from_secs(5));
     cluster.submit(SPEC);

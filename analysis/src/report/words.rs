@@ -320,6 +320,14 @@ mod tests {
     }
 
     #[test]
+    fn who_is_level_does_not_lead() {
+        let level = vec![rated("a", 0.0, None, [5, 0, 5]), rated("b", 0.0, None, [5, 0, 5])];
+        let (answer, remarks) = strongest(&pool(level), 10);
+        assert_eq!(answer, "Nobody is the stronger: a and b are level.");
+        assert!(remarks.iter().all(|remark| !remark.contains("Elo above")), "{remarks:?}");
+    }
+
+    #[test]
     fn a_share_of_many_seats_has_its_measure() {
         assert!(rating(&rated("a", 1.0, None, [1, 0, 3]), 4).ends_with(", where an even share is 25.0 %."));
         assert!(rating(&rated("a", 1.0, None, [1, 0, 3]), 0).ends_with("in 4 games."));

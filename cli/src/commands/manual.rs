@@ -43,7 +43,7 @@ impl Man {
     pub fn run(self, command: clap::Command) -> Outcome {
         let Some(folder) = self.folder else {
             let mut page = Vec::new();
-            clap_mangen::Man::new(command).render(&mut page)?;
+            clap_mangen::Man::new(command.disable_help_subcommand(true)).render(&mut page)?;
             let mut out = io::stdout().lock();
             out.write_all(&page)?;
             out.flush()?;

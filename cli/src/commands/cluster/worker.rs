@@ -119,7 +119,7 @@ impl Teller {
     fn tell(&self, event: &WorkerEvent, now: Instant) {
         match event {
             WorkerEvent::Connected { epoch, adopted } => {
-                info!(epoch, adopted, "connected to the coordinator")
+                info!(epoch, adopted, "connected to the coordinator");
             }
             WorkerEvent::Disconnected { reason, retry } => warn!(
                 reason,
