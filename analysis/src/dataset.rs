@@ -26,10 +26,20 @@ pub enum DatasetError {
     #[error(transparent)]
     Place(#[from] PlaceError),
     /// There is no such folder.
-    #[error("there is no folder {}; give the one that a coordinator writes to with --data", .folder.display())]
+    #[error(
+        "there is no folder {}; make it with a first run (agon run examples/quick-start.toml), or give the one that has \
+         your runs with --data",
+        .folder.display()
+    )]
     NoFolder {
         /// The folder.
         folder: PathBuf,
+    },
+    /// It is something else.
+    #[error("{} is a file and no folder; give the folder that a run was written to with --data", .file.display())]
+    NotAFolder {
+        /// The file.
+        file: PathBuf,
     },
     /// The folder has no runs.
     #[error(
@@ -145,11 +155,12 @@ pub enum DatasetError {
 impl DatasetError {
     /// Whether something else should have been asked for; otherwise what was asked for is broken.
     pub fn is_wrong_call(&self) -> bool {
-        use DatasetError::{AmbiguousRun, NoDataset, NoFolder, Place, Probe, UnknownRun};
+        use DatasetError::{AmbiguousRun, NoDataset, NoFolder, NotAFolder, Place, Probe, UnknownRun};
         matches!(
             self,
             Place(_)
                 | NoFolder { .. }
+                | NotAFolder { .. }
                 | NoDataset { .. }
                 | UnknownRun { .. }
                 | AmbiguousRun { .. }
@@ -205,6 +216,8 @@ pub struct Run {
     pub digest: String,
     /// The version of the program that coordinated it.
     pub build: String,
+    /// Of how that program searches; programs with the same one play the same games.
+    pub signature: String,
     /// How it stands.
     pub state: RunState,
     /// How many bouts its schedule has.
@@ -242,6 +255,8 @@ struct RunFile {
     files: BTreeMap<String, String>,
     digest: String,
     build: String,
+    #[serde(default)]
+    signature: String,
     state: String,
     bouts: u64,
     committed: u64,
@@ -275,7 +290,11 @@ impl Dataset {
         if let Place::Folder(folder) = &place
             && !folder.is_dir()
         {
-            return Err(DatasetError::NoFolder { folder: folder.clone() });
+            let folder = folder.clone();
+            return Err(match folder.exists() {
+                true => DatasetError::NotAFolder { file: folder },
+                false => DatasetError::NoFolder { folder },
+            });
         }
         let shelf = Shelf::new(place)?;
         let mut ids: Vec<String> = file_names(&shelf, "runs")?
@@ -348,6 +367,7 @@ impl Dataset {
             source: SpecSource { text: told.spec, files: told.files },
             digest: told.digest,
             build: told.build,
+            signature: told.signature,
             state: state.ok_or_else(|| wrong(format!("no run is in the state `{}`", told.state)))?,
             bouts: told.bouts,
             committed: told.committed,

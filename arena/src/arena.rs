@@ -34,10 +34,10 @@ pub enum PlayError {
     #[error(transparent)]
     Move(#[from] MoveError),
     /// There is nothing to decide.
-    #[error("there is nothing to search: the turn is {turn}; {remedy}")]
+    #[error("there is nothing to search: {turn}; {remedy}")]
     NothingToSearch {
-        /// Whose turn it is.
-        turn: String,
+        /// Whose turn it is, in words.
+        turn: &'static str,
         /// What to do instead.
         remedy: &'static str,
     },
@@ -336,7 +336,12 @@ impl<G: Complete> Typed<G> {
 }
 
 fn nothing_to_search<G: Game>(position: &G, remedy: &'static str) -> PlayError {
-    PlayError::NothingToSearch { turn: position.turn().to_string(), remedy }
+    let turn = match position.turn() {
+        Turn::Over => "the game is over",
+        Turn::Chance => "chance moves next",
+        Turn::Player(_) => "a player is to move",
+    };
+    PlayError::NothingToSearch { turn, remedy }
 }
 
 impl<G: Complete> Board for Typed<G> {

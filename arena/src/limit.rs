@@ -38,21 +38,24 @@ pub fn read_limit(table: &DeTable<'_>) -> Result<Limit, ConfigError> {
             return Err(ConfigError::unknown_key(key.span(), "a limit", "key", name, known));
         }
     }
-    let read = |name: &str, max: u64| match table.get(name) {
+    let read = |name: &str, range: RangeInclusive<u64>| match table.get(name) {
         None => Ok(None),
         Some(value) => {
-            whole(value.get_ref()).filter(|number| *number <= max).map(Some).ok_or_else(|| ConfigError {
+            let (least, most) = (range.start(), range.end());
+            let number = whole(value.get_ref()).filter(|number| range.contains(number));
+            number.map(Some).ok_or_else(|| ConfigError {
                 span: Some(value.span()),
-                reason: format!("the limit `{name}` must be a whole number from 0 to {max}"),
+                reason: format!("the limit `{name}` must be a whole number from {least} to {most}"),
             })
         }
     };
-    let milliseconds = |name: &str| Ok(read(name, LONGEST_MS)?.map(Duration::from_millis));
+    // In no time a search answers with the first move it finds; of no nodes and no depth nothing could be said.
+    let milliseconds = |name: &str| Ok(read(name, 0..=LONGEST_MS)?.map(Duration::from_millis));
     let mut limits = Vec::new();
     limits.extend(milliseconds("ms")?.map(Limit::Wall));
     limits.extend(milliseconds("cpu_ms")?.map(Limit::Cpu));
-    limits.extend(read("nodes", u64::MAX >> 1)?.map(Limit::Nodes));
-    limits.extend(read("depth", MAX_PLY as u64)?.map(|depth| Limit::Depth(depth as u32)));
+    limits.extend(read("nodes", 1..=u64::MAX >> 1)?.map(Limit::Nodes));
+    limits.extend(read("depth", 1..=MAX_PLY as u64)?.map(|depth| Limit::Depth(depth as u32)));
     let increment = milliseconds("increment_ms")?;
     let clock = milliseconds("clock_ms")?;
     limits
@@ -116,7 +119,9 @@ mod tests {
             ("increment_ms=5", "a limit is exactly one"),
             ("ms=5,increment_ms=5", "a limit is exactly one"),
             ("ms=-1", "the limit `ms` must be a whole number from 0 to"),
-            ("nodes=1.5", "the limit `nodes` must be a whole number from 0 to"),
+            ("nodes=1.5", "the limit `nodes` must be a whole number from 1 to"),
+            ("nodes=0", "the limit `nodes` must be a whole number from 1 to"),
+            ("depth=0", "the limit `depth` must be a whole number from 1 to"),
             ("dept=5", "did you mean `depth`?"),
             ("fast", "is not key=number, each key once"),
             ("ms=5,ms=6", "each key once"),

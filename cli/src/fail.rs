@@ -12,6 +12,9 @@ use agon_games::line::MoveError;
 use agon_stats::sprt::BoundsError;
 use agon_stats::tournament::AnswerError;
 
+use crate::table::folded;
+use crate::terminal::size_of_stderr;
+
 /// What every command returns.
 pub type Outcome = anyhow::Result<ExitCode>;
 
@@ -33,8 +36,7 @@ pub fn report(error: &anyhow::Error) -> ExitCode {
     if is_closed_pipe(error) {
         return ExitCode::SUCCESS;
     }
-    // Where standard error cannot be written either, there is nobody left to tell; the exit code says the rest.
-    let _ = writeln!(io::stderr(), "error: {}", sentence(error));
+    tell(&format!("error: {}", sentence(error)));
     let wrong_call = error.is::<WrongCall>()
         || error.is::<SetupError>()
         || error.is::<MoveError>()
@@ -50,6 +52,22 @@ pub fn report(error: &anyhow::Error) -> ExitCode {
         || error.downcast_ref::<DatasetError>().is_some_and(DatasetError::is_wrong_call)
         || error.downcast_ref::<PlayError>().is_some_and(|error| !matches!(error, PlayError::Interrupted));
     ExitCode::from(if wrong_call { 2 } else { 1 })
+}
+
+/// A sentence on standard error: as it is where programs read it, between words where it would pass a terminal's width.
+pub fn tell(sentence: &str) {
+    // Where standard error cannot be written, there is nobody left to tell; the exit code says the rest.
+    let _ = match size_of_stderr() {
+        None => writeln!(io::stderr(), "{sentence}"),
+        Some((columns, _)) => writeln!(io::stderr(), "{}", wrapped(sentence, columns)),
+    };
+}
+
+/// A text whose lines are broken between words so that they fit; those that are indented stay as they are.
+fn wrapped(text: &str, columns: usize) -> String {
+    let line =
+        |line: &str| if line.starts_with(' ') { line.to_string() } else { folded(line, columns).join("\n") };
+    text.lines().map(line).collect::<Vec<_>>().join("\n")
 }
 
 /// The error with its causes. A library's error may say its cause itself: then that is not said again.
@@ -77,6 +95,14 @@ fn is_closed_pipe(error: &anyhow::Error) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn sentences_are_broken_between_words() {
+        assert_eq!(
+            wrapped("error: one two three\n   | a line of a file", 12),
+            "error: one\ntwo three\n   | a line of a file"
+        );
+    }
 
     #[test]
     fn causes_are_said_once() {

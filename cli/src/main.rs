@@ -9,6 +9,7 @@ mod number;
 mod progress;
 mod settings;
 mod table;
+mod terminal;
 
 use std::process::ExitCode;
 
@@ -21,7 +22,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 #[derive(Parser)]
 #[command(name = "agon", version, arg_required_else_help = true, propagate_version = true)]
 #[command(after_help = "GAME is a name or name:key=value,key=value as in virus:seats=4,size=10.\n\
-                  Start with: agon list-games, agon show othello, agon perft chess 5")]
+                  Start with: agon run examples/quick-start.toml, agon list-games, agon show othello")]
 pub struct Call {
     #[command(subcommand)]
     command: Command,

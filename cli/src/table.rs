@@ -6,6 +6,8 @@ use std::io::{self, Write};
 pub use agon_analysis::figures::{fixed, rate, shortened, signed, utc};
 use serde::Serialize;
 
+use crate::terminal::width as columns_of;
+
 /// An answer for programs: one JSON document on a line.
 pub fn write_json(answer: &impl Serialize, out: &mut impl Write) -> io::Result<()> {
     serde_json::to_writer(&mut *out, answer)?;
@@ -44,21 +46,22 @@ impl Table {
     /// Writes the table; lines have no trailing spaces. Words in the last column go on below themselves where they would
     /// pass eighty columns.
     pub fn write(&self, out: &mut impl Write) -> io::Result<()> {
-        let width =
-            |column: usize| self.rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
+        let width = |column: usize| self.rows.iter().map(|row| columns_of(&row[column])).max().unwrap_or(0);
         let widths: Vec<usize> = (0..self.columns.len()).map(width).collect();
         let last = self.columns.len() - 1;
         let indent: usize = widths[..last].iter().map(|width| width + 2).sum();
         for row in &self.rows {
             let mut line = String::new();
             for ((cell, &width), align) in row.iter().zip(&widths).zip(&self.columns[..last]) {
+                let air = " ".repeat(width - columns_of(cell));
                 match align {
-                    Align::Left => line.push_str(&format!("{cell:<width$}  ")),
-                    Align::Right => line.push_str(&format!("{cell:>width$}  ")),
+                    Align::Left => line.push_str(&format!("{cell}{air}  ")),
+                    Align::Right => line.push_str(&format!("{air}{cell}  ")),
                 }
             }
             if self.columns[last] == Align::Right {
-                line.push_str(&format!("{:>width$}", row[last], width = widths[last]));
+                line.push_str(&" ".repeat(widths[last] - columns_of(&row[last])));
+                line.push_str(&row[last]);
                 writeln!(out, "{}", line.trim_end())?;
                 continue;
             }
@@ -77,12 +80,12 @@ impl Table {
 /// The width that everything for people fits.
 pub const COLUMNS: usize = 80;
 
-/// A text in lines of at most so many characters, broken between words; at least one line.
-fn folded(text: &str, room: usize) -> Vec<String> {
+/// A text in lines of at most so many columns, broken between words; at least one line.
+pub fn folded(text: &str, room: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in text.split(' ') {
         let line = lines.last_mut().expect("there is always a line");
-        if !line.is_empty() && line.chars().count() + 1 + word.chars().count() > room {
+        if !line.is_empty() && columns_of(line) + 1 + columns_of(word) > room {
             lines.push(word.to_string());
         } else {
             if !line.is_empty() {
@@ -147,5 +150,10 @@ mod tests {
         let mut text = Vec::new();
         table.write(&mut text).unwrap();
         assert_eq!(String::from_utf8(text).unwrap(), "name    n\na     100\n");
+        let mut table = Table::new(&[("name", Align::Left), ("n", Align::Right)]);
+        table.row(["围棋手".to_string(), "1".to_string()]);
+        let mut text = Vec::new();
+        table.write(&mut text).unwrap();
+        assert_eq!(String::from_utf8(text).unwrap(), "name    n\n围棋手  1\n");
     }
 }

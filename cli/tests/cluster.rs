@@ -8,6 +8,7 @@ mod processes;
 
 use std::collections::BTreeSet;
 use std::path::Path;
+use std::process::{Command, Stdio};
 use std::time::{Duration, SystemTime};
 
 use agon_analysis::dataset::Dataset;
@@ -161,9 +162,103 @@ fn a_run_that_is_interrupted_ends_at_once_and_goes_on_later() {
     let mut running = Process::start(&call);
     std::thread::sleep(Duration::from_millis(700));
     running.signal("INT");
-    running.exit_code();
+    assert_eq!(running.exit_code(), 1);
+    // Nothing of it is in the dataset yet, and nobody says so.
+    for command in ["ratings", "report"] {
+        refused(&[command, "--data", &path("data")], "; bouts reach it in parts");
+    }
     let told = json(&call);
     assert_eq!((told["state"].as_str(), told["bouts"].as_u64()), (Some("done"), Some(300)));
+}
+
+/// Calls `agon run` for so long, interrupts it, and returns its exit code, standard output and standard error. Where nobody
+/// reads its standard output, that is closed.
+fn interrupted(call: &[&str], read: bool) -> (i32, String, String) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_agon"));
+    let mut child = command.args(call).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let out = child.stdout.take().filter(|_| read);
+    std::thread::sleep(Duration::from_millis(1500));
+    assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
+    let out = out.map(|out| std::io::read_to_string(out).unwrap()).unwrap_or_default();
+    let err = std::io::read_to_string(child.stderr.take().unwrap()).unwrap();
+    (child.wait().unwrap().code().unwrap(), out, err)
+}
+
+#[test]
+fn an_interrupted_run_says_what_is_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
+    std::fs::write(path("spec.toml"), SPEC.replace("bouts = 100", "bouts = 5000")).unwrap();
+    let call = ["run", &path("spec.toml"), "--data", &path("data")];
+    let (code, out, err) = interrupted(&call, true);
+    assert_eq!(code, 1, "{err}");
+    assert!(out.contains("stopped") && out.contains("are kept in the state, and reach the dataset"), "{out}");
+    assert!(!out.contains("Every search is in") && !out.contains("agon verify"), "{out}");
+    assert!(err.contains("stopped; the same command goes on from here"), "{err}");
+    assert!(!err.contains("no worker is connected"), "{err}");
+    // Whoever reads the answer may be gone: the sentence and the exit code are the same.
+    let (code, _, err) = interrupted(&call, false);
+    assert!(code == 1 && err.contains("stopped; the same command goes on from here"), "{code}: {err}");
+}
+
+#[test]
+fn a_paused_run_is_resumed_or_its_reason_told() {
+    let mut cluster = Cluster::start(Duration::from_secs(5));
+    let spec = SPEC.replace("bouts = 100", "bouts = 5");
+    let id = cluster.submit(&spec);
+    assert_eq!(cluster.ask(&["pause", &id]).code, 0);
+    let said = cluster.ask(&["submit", &cluster.path("spec.toml")]).out;
+    assert!(said.contains(&format!("let it go on with: agon resume {id}")), "{said}");
+    cluster.kill();
+    let data = cluster.data().to_str().unwrap();
+    let state = rusqlite::Connection::open(cluster.data().join("coordinator.sqlite")).unwrap();
+    let because =
+        |reason: &str| state.execute("UPDATE audit SET text = ?1 WHERE kind = 'paused'", [reason]).unwrap();
+    let call = ["run", &cluster.path("spec.toml"), "--data", data];
+    assert_eq!(because("it was begun by a build that searches otherwise; cancel it"), 1);
+    let answer = agon(&call);
+    assert_eq!(answer.code, 1, "{}", answer.err);
+    for words in ["is paused: it was begun by a build", &format!("`agon resume {id}`"), "--again"] {
+        assert!(answer.err.contains(words), "{}", answer.err);
+    }
+    assert_eq!(because("an operator paused it"), 1);
+    drop(state);
+    let answer = agon(&call);
+    assert_eq!(answer.code, 0, "{}", answer.err);
+    assert!(answer.err.contains("was paused by an operator and is resumed"), "{}", answer.err);
+    assert!(answer.out.contains(": done\n5/5 bouts"), "{}", answer.out);
+    for hint in [format!("agon verify {id} --data {data}"), format!("agon replay {id} --data {data}")] {
+        assert!(answer.out.contains(&hint), "{}", answer.out);
+    }
+    cluster.restart();
+    let said = cluster.ask(&["submit", &cluster.path("spec.toml")]).out;
+    assert!(said.contains("run it once more with: agon submit") && said.contains("--again"), "{said}");
+}
+
+#[test]
+fn whoever_is_no_coordinator_is_said_to_be_none() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = format!("http://{}", listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        let mut open = Vec::new();
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            let page = b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n";
+            let _ = std::io::Write::write_all(&mut stream, page);
+            open.push(stream);
+        }
+    });
+    let answer = agon(&["list", "--coordinator", &address]);
+    assert_eq!(answer.code, 1, "{}", answer.err);
+    assert!(answer.err.contains("whoever answers there is no coordinator"), "{}", answer.err);
+}
+
+#[test]
+fn a_folder_is_one_run_s_at_a_time() {
+    let cluster = Cluster::start(Duration::from_secs(5));
+    cluster.submit(SPEC);
+    let answer = agon(&["run", &cluster.path("spec.toml"), "--data", cluster.data().to_str().unwrap()]);
+    assert!(answer.code == 1 && answer.err.contains("another `agon run` or coordinator"), "{}", answer.err);
 }
 
 #[test]
@@ -177,8 +272,16 @@ fn the_same_spec_again_is_the_same_run() {
     for key in ["run", "state", "bouts", "games", "standings"] {
         assert_eq!(second[key], first[key], "a finished run is shown and not played: {key}");
     }
-    let again = json(&[&call[..], &["--again"]].concat());
-    assert_eq!(again["run"].as_str().unwrap(), format!("{}-2", first["run"].as_str().unwrap()));
+    let again = agon(&[&call[..], &["--again"]].concat());
+    assert!(
+        again.err.contains("once more, move by move") && again.err.contains("change `seed`"),
+        "{}",
+        again.err
+    );
+    let again: Value = serde_json::from_str(&again.out).unwrap();
+    let [first, again] = [&first, &again].map(|told| told["run"].as_str().unwrap());
+    assert_eq!(again, format!("{first}-2"));
+    refused(&["ratings", first, again, "--data", &path("data")], "have the same games");
 }
 
 #[test]
@@ -194,6 +297,12 @@ fn what_cannot_be_run_is_refused_with_file_and_line() {
         ("random_plies = 4", "file = \"nowhere\"", "nowhere"),
         ("[tournament]", "[tournament", "this is not TOML"),
         ("nodes = 4000", "nodes = -1", "must be a whole number"),
+        ("nodes = 4000", "nodes = 0", "must be a whole number from 1 to"),
+        (
+            "format = \"round-robin\"",
+            "format = \"sprt\"\nbounds = [0, 5]",
+            "say with `max_bouts` how many it may take at most",
+        ),
     ] {
         assert!(SPEC.contains(from));
         std::fs::write(&spec, SPEC.replace(from, to)).unwrap();
@@ -230,6 +339,9 @@ fn a_test_stops_by_itself() {
     for key in ["state", "bouts", "games", "standings", "sprt"] {
         assert_eq!(again[key], told[key], "{key} after a restart");
     }
+    let words = agon(&["run", &path("spec.toml"), "--data", &path("data")]).out.replace('\n', " ");
+    assert!(words.contains("H1 is accepted: pvs is 100 nElo stronger than uct rather than 0"), "{words}");
+    assert!(agon(&["check", &path("spec.toml")]).out.contains("at most 400 bouts"));
     let answer = agon(&["verify", "--data", &path("data")]);
     assert_eq!(answer.code, 0, "{} {}", answer.out, answer.err);
     // What was under way when the test decided may still have come in.

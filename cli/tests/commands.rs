@@ -54,6 +54,16 @@ fn wrong_calls_are_refused_with_a_remedy() {
         "beyond the limit of 1000 plies, which the parameter `ply_limit` can raise",
     );
     refused(&["prft", "chess", "2"], "perft");
+    refused(&["void", "latest"], "with --worker NAME, or some by their numbers with --bouts FIRST-LAST");
+    for address in ["127.0.0.1", "localhost:7400"] {
+        refused(&["coordinator", "--listen", address], "an IP address and a port, such as 127.0.0.1:7400");
+    }
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let file = file.path().to_str().unwrap();
+    for call in [&["ratings"][..], &["coordinator"]] {
+        refused(&[call, &["--data", file]].concat(), "is a file and no folder; give ");
+    }
+    refused(&["ratings", "--data", "no-such-folder"], "agon run examples/quick-start.toml");
     refused(&["bench", "games", "otello"], "did you mean `othello`?");
     refused(&["list-games", "otello"], "did you mean `othello`?");
 }
@@ -208,15 +218,17 @@ fn bench_games_measures_what_is_asked() {
 
 #[test]
 fn manual_pages_and_completions_are_made() {
-    let folder = std::env::temp_dir().join(format!("agon-man-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).unwrap();
+    let place = tempfile::tempdir().unwrap();
+    let folder = place.path().join("made/here");
     let written = agon(&["man", folder.to_str().unwrap()]);
     assert_eq!((written.code, written.out.as_str()), (0, ""));
     let pages = std::fs::read_dir(&folder).unwrap().count();
     assert_eq!(written.err, format!("wrote {pages} manual pages to {}\n", folder.display()));
     assert!(folder.join("agon-perft.1").is_file());
-    std::fs::remove_dir_all(&folder).unwrap();
-    let answer = agon(&["man", folder.to_str().unwrap()]);
+    let first = agon(&["man"]);
+    assert_eq!((first.code, first.err.as_str()), (0, ""));
+    assert_eq!(first.out, std::fs::read_to_string(folder.join("agon.1")).unwrap());
+    let answer = agon(&["man", folder.join("agon.1").to_str().unwrap()]);
     assert_eq!(answer.code, 1);
     assert!(answer.err.contains("name a folder you can write to"), "{}", answer.err);
     assert!(agon(&["completions", "bash"]).out.contains("list-games"));
@@ -342,7 +354,7 @@ fn searches_that_cannot_be_are_refused() {
     player("virus:seats=3", "pvs", "pvs");
     refused(&["search", "othello", "--player", "uct", "--limit", "depth=3"], "depth");
     let over = "a1 b1 a2 b2 a3";
-    refused(&["search", "tic-tac-toe", "--moves", over, "--limit", "nodes=10"], "over");
+    refused(&["search", "tic-tac-toe", "--moves", over, "--limit", "nodes=10"], "the game is over; leave");
     refused(&["search", "backgammon", "--limit", "nodes=10"], "chance");
     refused(&["search", "othello", "--limit", "nodes=none"], "--limit: ");
     refused(&["search", "othello", "--seed", "-1"], "the seed is a whole number from 0 to");
@@ -396,6 +408,10 @@ fn a_person_plays_and_leaves() {
     assert!(answer.out.contains("`zz` is not a legal move"), "{}", answer.out);
     assert!(answer.out.contains("a1 b1 c1 a2") && answer.out.contains("seat 1: "), "{}", answer.out);
     assert_eq!(agon_with_input(&call, b"b2\n").code, 0, "the end of the input is a way to leave");
+    let answer = agon_with_input(&call, b"\xff\nb2\nquit\n");
+    assert!(answer.code == 0 && answer.out.contains("seat 1: "), "{}", answer.err);
+    let long = agon_with_input(&["play", "chess", "--seed", "123456", "--against", "monte-carlo"], b"quit\n");
+    assert!(long.out.lines().all(|line| line.chars().count() <= 80), "{}", long.out);
     refused(&["play", "tic-tac-toe", "--seat", "2"], "has the seats 0 to 1");
 }
 

@@ -63,10 +63,10 @@ fn verify_says_yes_or_no() {
 #[test]
 fn replay_says_yes_or_no() {
     let mut world = World::of(TOURNAMENT);
-    let (code, out, _) = agon(&world, &["replay", "latest"]);
+    let (code, out, _) = agon(&world, &["replay"]);
     assert_eq!(code, 0, "{out}");
     assert!(out.contains(": 6 of 6 games and "), "{out}");
-    let (code, told) = json_of(&world, &["replay", "latest", "1/1", "--json"]);
+    let (code, told) = json_of(&world, &["replay", "latest", "1.1", "--json"]);
     assert_eq!((code, &told["identical_games"], &told["difference"]), (0, &json!(1), &Value::Null));
 
     let leaves = world.search(1, 0).leaves;
@@ -158,7 +158,7 @@ fn wrong_calls_are_refused_with_a_remedy() {
         (&["pruning", "--replicas", "-1"], "the number of replicas is a whole number from 0 to 100000"),
         (
             &["replay", "latest", "x"],
-            "`x` is no bout; write its number as in 12, or one game of it as in 12/1",
+            "`x` is no bout; write its number as in 12, or one game of it as in 12.1",
         ),
         (&["replay", "latest", "99"], "bout 99 is not in the dataset of the run"),
         (&["replay", "latest", "1", "--games", "3"], "cannot be used with"),
@@ -344,11 +344,16 @@ fn unfinished_runs_are_answered_with_what_there_is() {
     assert_eq!(json_of(&world, &["games", "--json"]).1["complete"], json!(false));
     world.bouts.clear();
     world.write();
-    let sentence = "has no games in its dataset yet (unfinished: 0 of 20 bouts are in the dataset)";
+    let sentence = "has nothing in its dataset yet (unfinished: 0 of 20 bouts are in the dataset); bouts reach it in \
+                    parts";
     let other = World::of(TOURNAMENT);
     adopt(&world, &other);
-    for call in [&["ratings", &world.id][..], &["crosstable", &world.id], &["compare", &world.id, &other.id]]
-    {
+    for call in [
+        &["ratings", &world.id][..],
+        &["crosstable", &world.id],
+        &["compare", &world.id, &other.id],
+        &["report", &world.id],
+    ] {
         refused(&world, call, 2, sentence);
     }
     assert!(words(&world, &["sprt", &world.id, "--bounds=0,5"]).contains("none yet: nothing can be said"));
@@ -430,10 +435,11 @@ fn runs_are_compared_over_common_players() {
         told["differences"].as_array().unwrap().iter().map(|found| found["what"].as_str().unwrap()).collect();
     assert_eq!(differences, ["seed", "c of wide"]);
     assert!(words(&world, &["compare", &world.id, &other.id]).contains("c of wide: "));
-    // A run against itself has not changed.
+    // The spec has not changed, but how the program searches has.
     let same = World::of(&text);
     let mut again = same.told.clone();
     again["run"] = json!(format!("{}-2", same.id));
+    again["signature"] = json!("another");
     world::put(&world.folder().join(format!("runs/{}-2.json", same.id)), again.to_string().as_bytes());
     for table in ["games", "moves"] {
         let from = world.folder().join(format!("{table}/run={}", same.id));
@@ -453,9 +459,46 @@ fn runs_are_compared_over_common_players() {
             .all(|player| { player["change"].as_f64().is_none_or(|change| change.abs() < 1e-9) })
     );
     assert_eq!(told["differences"], json!([]));
+    // With the same program as well the games are the same.
+    again["signature"] = json!("");
+    world::put(&world.folder().join(format!("runs/{}-2.json", same.id)), again.to_string().as_bytes());
+    for command in ["compare", "ratings"] {
+        refused(
+            &world,
+            &[command, &world.id, &format!("{}-2", world.id)],
+            2,
+            "have the same games: their spec",
+        );
+    }
     let seats = World::of(THREE_SEATS);
     adopt(&world, &seats);
     refused(&world, &["compare", &world.id, "three"], 2, "the runs have fewer than two players in common");
+}
+
+/// Two players that play alike share every bout, and nothing tells how sure that is.
+#[test]
+fn where_nothing_varies_there_is_no_interval() {
+    let spec = TOURNAMENT
+        .replace("search = { algorithm = \"uct\" }", "search = { algorithm = \"pvs\", table_mb = 0 }");
+    let world = World::of(&spec.replace("bouts = 3", "bouts = 6"));
+    let (_, told) = json_of(&world, &["ratings", "--json"]);
+    for player in told["players"].as_array().unwrap() {
+        assert_eq!((&player["elo"], &player["score"]), (&json!(0.0), &json!(0.5)), "{told}");
+        assert_eq!(
+            (&player["low"], &player["high"], &player["bound"]),
+            (&Value::Null, &Value::Null, &Value::Null)
+        );
+    }
+    for call in [&["ratings"][..], &["ratings", "--replicas", "0"]] {
+        let out = words(&world, call).replace('\n', " ");
+        assert!(
+            out.contains("does not tell how sure a rating is") || out.contains("Every game was drawn"),
+            "{out}"
+        );
+    }
+    let (_, told) = json_of(&world, &["report", "--json"]);
+    let answer = told["answer"].as_str().unwrap();
+    assert!(answer.contains("are level") || answer.contains("every game was drawn"), "{answer}");
 }
 
 /// Everything that can be wrong with what is asked about.
@@ -513,9 +556,6 @@ fn bad_input_is_named() {
     let mut newer = bytes.clone();
     assert_eq!(newer[place], b'1');
     newer[place] = b'2';
-    let mark = b"agon part seal 1";
-    let seal = newer.windows(mark.len()).position(|window| window == mark).unwrap();
-    newer.drain(seal..seal + mark.len() + 64);
     fs::write(&file, agon_records::sealed(newer).unwrap()).unwrap();
     let named = world.name("games", 4);
     for call in

@@ -160,7 +160,7 @@ fn a_game_is_shown_ply_by_ply() {
         .output()
         .unwrap();
     let sight: Value = serde_json::from_slice(&output.stdout).unwrap();
-    let (after, part) = (&told["moves"][4], document(&world, &["--show", "1/1", "--plies", "4-5", "--json"]));
+    let (after, part) = (&told["moves"][4], document(&world, &["--show", "1.1", "--plies", "4-5", "--json"]));
     assert_eq!((&after["board"], &after["position"]), (&sight["board"], &sight["position"]));
     assert_eq!(part["moves"].as_array().unwrap().len(), 2);
     assert_eq!((&part["moves"][0], &part["start"]["board"]), (after, &told["moves"][3]["board"]));

@@ -500,6 +500,25 @@ pub struct RunStatus {
     /// Whether it is a probe: its bouts are positions, and it has no games.
     #[prost(bool, tag = "26")]
     pub probe: bool,
+    /// Of a sequential test, what it asks.
+    #[prost(message, optional, tag = "27")]
+    pub hypotheses: ::core::option::Option<Hypotheses>,
+}
+/// What a sequential test asks: by how much the first player is stronger than the second.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct Hypotheses {
+    #[prost(string, tag = "1")]
+    pub player: ::prost::alloc::string::String,
+    #[prost(string, tag = "2")]
+    pub against: ::prost::alloc::string::String,
+    /// The differences of H0 and H1.
+    #[prost(double, tag = "3")]
+    pub low: f64,
+    #[prost(double, tag = "4")]
+    pub high: f64,
+    /// True where they are in normalised Elo.
+    #[prost(bool, tag = "5")]
+    pub normalised: bool,
 }
 /// How far a tune is.
 #[derive(Clone, PartialEq, ::prost::Message)]

@@ -21,3 +21,4 @@ pub use results::{Player, Results, ResultsError};
 pub use table::{Meeting, Residual, Standing};
 pub use transitivity::Transitivity;
 pub use uncertainty::Uncertainty;
+pub(crate) use uncertainty::with_spread;

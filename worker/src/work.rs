@@ -324,7 +324,6 @@ impl Worker {
                 self.may_submit.send_replace(false);
                 let retry = self.backoff.wait();
                 self.retry = Instant::now() + retry;
-                tracing::warn!(reason, ?retry, "no session with the coordinator");
                 self.tell(&WorkerEvent::Disconnected { reason, retry });
             }
         }
@@ -344,7 +343,6 @@ impl Worker {
             self.give_up(&lease, "the coordinator did not adopt it");
         }
         let adopted = self.held.stages().count();
-        tracing::info!(epoch = welcome.epoch, adopted, "welcomed by the coordinator");
         self.tell(&WorkerEvent::Connected { epoch: welcome.epoch, adopted });
         self.backoff.reset();
         self.grants_received = 0;
@@ -518,7 +516,6 @@ impl Worker {
             Ending::Failed(reason) => {
                 self.submit(Command::Message(lease.clone(), failure(&lease, &reason)));
                 self.summary.failed += 1;
-                tracing::warn!(%lease, reason, "a bout cannot be played");
                 self.tell(&WorkerEvent::Failed { lease, reason });
             }
             Ending::Interrupted => {
@@ -542,7 +539,6 @@ impl Worker {
             }
             Some(Stage::Done) => self.submit(Command::Forget(lease.clone())),
         }
-        tracing::info!(%lease, reason, "a bout is given up");
         self.tell(&WorkerEvent::Dropped { lease: lease.clone(), reason: reason.to_string() });
     }
 
@@ -574,7 +570,6 @@ impl Worker {
         if self.draining.is_some() {
             return;
         }
-        tracing::info!(reason, "draining");
         self.tell(&WorkerEvent::Draining { reason: reason.to_string() });
         self.summary.ended = ended;
         let now = Instant::now();

@@ -238,6 +238,9 @@ fn opening(sampled: &tally::Sampled) -> (Opening, usize) {
     (Opening { position, moves: sampled.moves.clone() }, depth)
 }
 
+/// Searches that take less than this on average have no speed: times are kept in whole microseconds, rounded down.
+const LEAST_TIME_US: f64 = 5.0;
+
 /// A measure that is a function of the ratio of two sums.
 struct Formula {
     above: usize,
@@ -284,12 +287,14 @@ fn measures(name: &str, spec: &Spec, sums: &PlayerSums, settings: Settings) -> P
         Formula { above, below, unit, logarithm }.measure(&clusters, &replicas)
     };
     let samples = clusters.iter().any(|sums| sums[sum::SIMULATIONS] > 0.0);
+    let total = |of: usize| clusters.iter().map(|sums| sums[of]).sum::<f64>();
+    let measurable = total(sum::TIME_US) >= LEAST_TIME_US * total(sum::SEARCHES);
     PlayerPruning {
         player: name.to_string(),
         game: spec.game.to_string(),
         searches: sums.clusters.iter().map(|sums| sums[sum::SEARCHES] as u64).sum(),
-        nps: measure(sum::NODES, sum::TIME_US, 1e6, false),
-        sps: if samples { measure(sum::SIMULATIONS, sum::TIME_US, 1e6, false) } else { None },
+        nps: if measurable { measure(sum::NODES, sum::TIME_US, 1e6, false) } else { None },
+        sps: if samples && measurable { measure(sum::SIMULATIONS, sum::TIME_US, 1e6, false) } else { None },
         mean_depth: measure(sum::DEPTH, sum::DEEPENED, 1.0, false),
         ebf: measure(sum::BRANCHING, sum::DEEPENED, 1.0 / ONE, false),
         growth: measure(sum::GROWTH, sum::STEPS, 1.0 / ONE, true),

@@ -1,5 +1,7 @@
 //! The sections on results and games: who is how strong, who did what against whom, how games went, how to repeat it.
 
+use agon_stats::elo::LARGEST_DIFFERENCE;
+
 use super::markup::{LONG_NAME, escape, heading};
 use super::page::{Column, Section, figure, paragraph, table, told};
 use super::standing::{Crosstable, Rated, Ratings, Trace};
@@ -135,8 +137,9 @@ fn elo_text(player: &Rated) -> String {
 fn facts(ratings: &Ratings) -> Vec<String> {
     let mut facts = Vec::new();
     if let Some(advantage) = &ratings.seat_advantage {
+        let more = if advantage.value.abs() > LARGEST_DIFFERENCE - 1.0 { " or more" } else { "" };
         facts.push(format!(
-            "To move first is worth {} Elo{}.",
+            "To move first is worth {} Elo{more}{}.",
             signed(advantage.value, 0),
             ends(advantage, 0)
         ));

@@ -305,7 +305,11 @@ fn test(
     };
     let verdict = fold.decision().map_or(Verdict::Continue, |decision| decision.verdict);
     let scores = Scores::from(pairs);
-    let elo = scores.elo().map(|elo| Interval { value: elo.value, low: Some(elo.low), high: Some(elo.high) });
+    let elo = scores.elo().map(|elo| {
+        let ends = (elo.error > 0.0).then_some((elo.low, elo.high));
+        let (low, high) = ends.unzip();
+        Interval { value: elo.value, low, high }
+    });
     Ok(Some(Test {
         player,
         against,

@@ -85,13 +85,16 @@ fn strongest(ratings: &Ratings, games: u64) -> (String, Vec<String>) {
         _ if perfect => format!("{} is {all}: it won every game.", first.name),
         (Some(los), _) if los >= SURE => format!("{} is {all}.", first.name),
         (Some(los), _) if los >= LIKELY => format!("{} is probably {all}.", first.name),
+        (_, Some(next)) if is_level(first, next) => {
+            format!("Nobody is {short}: {} and {} are level.", first.name, next.name)
+        }
         (_, Some(next)) => {
             format!("Nobody is clearly {short}: {} leads, and {} may be as good.", first.name, next.name)
         }
         (_, None) => format!("{} is the only player.", first.name),
     };
     let mut remarks = vec![rating(first, ratings.seat_effects.len())];
-    if let Some(next) = next {
+    if let Some(next) = next.filter(|next| !is_level(first, next)) {
         let gap = fixed(first.elo - next.elo, 0);
         match first.los_next {
             Some(los) => remarks.push(format!(
@@ -106,10 +109,19 @@ fn strongest(ratings: &Ratings, games: u64) -> (String, Vec<String>) {
             None => {}
         }
     }
+    let compared = players.iter().filter(|player| player.bound.is_none()).count() > 1;
+    if first.bound.is_none() && first.low.is_none() && compared {
+        remarks.push("All bouts came out alike, which does not tell how sure that is.".to_string());
+    }
     if ratings.transitivity.is_some_and(|p| p < 0.01) {
         remarks.push("One number a player does not explain all results: who beats whom depends on the pairing, see the crosstable.".to_string());
     }
     (answer, remarks)
+}
+
+/// Whether two have the same rating, as far as anybody reads it.
+fn is_level(first: &Rated, next: &Rated) -> bool {
+    (first.elo - next.elo).abs() < 0.05 && first.bound.is_none() && next.bound.is_none()
 }
 
 /// A player's rating in a sentence. Where there are more than two seats, so many are given.
@@ -305,6 +317,14 @@ mod tests {
         let (answer, remarks) = strongest(&pool(top(0)), 60);
         assert_eq!(answer, "a is the strongest of 3 players: it won every game.");
         assert!(remarks[1].starts_with("It is at least 10 Elo above b"), "{remarks:?}");
+    }
+
+    #[test]
+    fn who_is_level_does_not_lead() {
+        let level = vec![rated("a", 0.0, None, [5, 0, 5]), rated("b", 0.0, None, [5, 0, 5])];
+        let (answer, remarks) = strongest(&pool(level), 10);
+        assert_eq!(answer, "Nobody is the stronger: a and b are level.");
+        assert!(remarks.iter().all(|remark| !remark.contains("Elo above")), "{remarks:?}");
     }
 
     #[test]

@@ -64,9 +64,11 @@ fn compare_with_slow(world: &World, told: &Pruning) {
         let time = total(|search| search.time_us);
         let name = &player.player;
         assert_eq!(player.searches, rows.len() as u64);
-        close(player.nps, ratio(total(|s| s.nodes) * 1_000_000, time), name);
+        // What takes less than five microseconds has no speed.
+        let a_second = |count: u64| ratio(count * 1_000_000, time).filter(|_| time >= 5 * player.searches);
+        close(player.nps, a_second(total(|s| s.nodes)), name);
         let simulations = total(|search| search.simulations);
-        close(player.sps, ratio(simulations * 1_000_000, time).filter(|_| simulations > 0), name);
+        close(player.sps, a_second(simulations).filter(|_| simulations > 0), name);
         close(
             player.first_move_share,
             ratio(total(|search| search.first_move_cutoffs), total(|search| search.cutoffs)),

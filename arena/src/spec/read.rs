@@ -301,6 +301,12 @@ fn format(part: Part<'_, '_>, players: &[SpecPlayer], seats: usize) -> Found<For
 }
 
 fn sprt(part: Part<'_, '_>, players: &[SpecPlayer], seats: usize) -> Found<SprtSettings> {
+    if let Some(span) = span_of(part, "bouts") {
+        let reason = "a sequential test ends when it has decided and has no `bouts`; say with `max_bouts` how many it may \
+                      take at most"
+            .to_string();
+        return Err(ConfigError { span: Some(span), reason });
+    }
     part.allow(&["format", "bounds", "model", "alpha", "beta", "max_bouts"])?;
     if players.len() != 2 || seats != 2 {
         let reason = "a sequential test is between exactly two players of a game with two seats".to_string();

@@ -140,7 +140,8 @@ fn players([first, second]: &[Answer; 2]) -> Result<Vec<Player>, WrongCall> {
             elo: relative.map(|(elo, _)| elo),
             games: standing.games,
             score: standing.score,
-            deviation: relative.map(|(_, deviation)| deviation),
+            // Where all bouts of a run came out alike nothing tells how sure it is.
+            deviation: relative.map(|(_, deviation)| deviation).filter(|deviation| *deviation > 1e-3),
         }
     };
     let mut players: Vec<Player> = both

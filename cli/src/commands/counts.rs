@@ -1,4 +1,4 @@
-//! The results of two players as they are typed: pairs of games by their score, or single games won, lost and drawn.
+//! The results of two players as they are typed: pairs of games by their score, or single games won, drawn and lost.
 
 use agon_stats::pairs::{Estimate, Games, Pairs, Scores};
 use clap::Args;
@@ -17,15 +17,15 @@ pub struct Counts {
     /// Bouts of two games, one from each seat, by the first player's score: LL, LD, LW or DD, WD, WW
     #[arg(long, value_name = "N0,N1,N2,N3,N4", value_parser = read_pairs, allow_hyphen_values = true)]
     pub pairs: Option<Pairs>,
-    /// Single games won, lost and drawn by the first player, where bouts are not known
-    #[arg(long, value_name = "W,L,D", value_parser = read_games, allow_hyphen_values = true, conflicts_with = "pairs")]
-    pub wld: Option<Games>,
+    /// Single games won, drawn and lost by the first player, where bouts are not known
+    #[arg(long, value_name = "W,D,L", value_parser = read_games, allow_hyphen_values = true, conflicts_with = "pairs")]
+    pub wdl: Option<Games>,
 }
 
 impl Counts {
     /// What was typed, or nothing.
     pub fn scores(&self) -> Option<Scores> {
-        self.pairs.map(Scores::from).or(self.wld.map(Scores::from))
+        self.pairs.map(Scores::from).or(self.wdl.map(Scores::from))
     }
 }
 
@@ -40,9 +40,9 @@ fn read_pairs(text: &str) -> Result<Pairs, String> {
 }
 
 fn read_games(text: &str) -> Result<Games, String> {
-    let counts = read_counts(text).map(|[wins, losses, draws]| Games { wins, draws, losses });
+    let counts = read_counts(text).map(|[wins, draws, losses]| Games { wins, draws, losses });
     counts.ok_or_else(|| {
-        format!("games are three whole numbers from 0 to {LARGEST_COUNT}: won, lost, drawn, such as 60,10,30")
+        format!("games are three whole numbers from 0 to {LARGEST_COUNT}: won, drawn, lost, such as 60,30,10")
     })
 }
 
@@ -53,8 +53,8 @@ fn read_counts<const N: usize>(text: &str) -> Option<[u64; N]> {
 }
 
 /// The JSON of single games, in the order of the call.
-pub fn wins_losses_draws(games: Games) -> [u64; 3] {
-    [games.wins, games.losses, games.draws]
+pub fn wins_draws_losses(games: Games) -> [u64; 3] {
+    [games.wins, games.draws, games.losses]
 }
 
 /// `+55.58 +- 27.65`; without an error where all units scored the same, for such data cannot tell it.

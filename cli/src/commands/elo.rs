@@ -16,7 +16,7 @@ use crate::table::{signed, write_facts, write_json, write_sentence};
 /// The arguments of `agon elo`.
 #[derive(Args)]
 #[command(
-    after_help = "Examples: agon elo --score 0.75, agon elo --difference 100 --draw-rate 0.3, agon elo --wld 60,10,30"
+    after_help = "Examples: agon elo --score 0.75, agon elo --difference 100 --draw-rate 0.3, agon elo --wdl 60,30,10"
 )]
 pub struct Elo {
     /// A score from 0 to 1: which difference does it show?
@@ -28,7 +28,7 @@ pub struct Elo {
     #[command(flatten)]
     counts: Counts,
     /// The share of draws between equal players: how many of the games are won, drawn and lost?
-    #[arg(long, value_name = "SHARE", value_parser = real("the draw rate", 0.0, 1.0), allow_negative_numbers = true, conflicts_with_all = ["pairs", "wld"])]
+    #[arg(long, value_name = "SHARE", value_parser = real("the draw rate", 0.0, 1.0), allow_negative_numbers = true, conflicts_with_all = ["pairs", "wdl"])]
     draw_rate: Option<f64>,
     /// Print one JSON document
     #[arg(long)]
@@ -60,7 +60,7 @@ impl Elo {
             (None, Some(elo), None) => (expected_score(elo), elo),
             (None, None, Some(scores)) => return self.results(&scores),
             _ => {
-                let what = "one of --score 0.75, --difference 100, --wld 60,10,30 or --pairs 13,37,50,25,3";
+                let what = "one of --score 0.75, --difference 100, --wdl 60,30,10 or --pairs 13,37,50,25,3";
                 return Err(WrongCall(format!("say what to convert: {what}")).into());
             }
         };
@@ -107,7 +107,7 @@ impl Elo {
         }
         let (elo, nelo) = (scores.elo(), scores.normalised_elo());
         // Of pairs it is not known how single games ended.
-        let games = self.counts.wld.filter(|_| scores.units() > 0);
+        let games = self.counts.wdl.filter(|_| scores.units() > 0);
         let share = |count: u64| count as f64 / scores.units() as f64;
         let document = Document {
             score: scores.mean(),

@@ -161,7 +161,7 @@ impl Games {
 /// A bout and a game of it, as in `12.1`.
 fn read_place(text: &str) -> Result<(u64, u16), WrongCall> {
     let read = || {
-        let (bout, game) = text.split_once(['.', '/'])?;
+        let (bout, game) = text.split_once('.')?;
         Some((bout.parse().ok()?, game.parse().ok()?))
     };
     read().ok_or_else(|| WrongCall(format!("`{text}` is no game; write its bout and its number, as in 12.1")))

@@ -1,5 +1,6 @@
 //! `agon completions` and `agon man`: made from the command line's own description.
 
+use std::fs;
 use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -32,20 +33,29 @@ impl Completions {
 /// The arguments of `agon man`.
 #[derive(Args)]
 pub struct Man {
-    /// The folder for the pages, one a command; it must exist
-    #[arg(value_name = "FOLDER", default_value = ".")]
-    folder: PathBuf,
+    /// The folder for the pages, one a command; it is made where it is missing [default: the first page to standard output]
+    #[arg(value_name = "FOLDER")]
+    folder: Option<PathBuf>,
 }
 
 impl Man {
     /// Runs the command.
     pub fn run(self, command: clap::Command) -> Outcome {
+        let Some(folder) = self.folder else {
+            let mut page = Vec::new();
+            clap_mangen::Man::new(command.disable_help_subcommand(true)).render(&mut page)?;
+            let mut out = io::stdout().lock();
+            out.write_all(&page)?;
+            out.flush()?;
+            return Ok(ExitCode::SUCCESS);
+        };
         let pages = pages(&command);
-        clap_mangen::generate_to(command, &self.folder).with_context(|| {
-            format!("cannot write manual pages to {}; name a folder you can write to", self.folder.display())
+        let made = fs::create_dir_all(&folder).and_then(|()| clap_mangen::generate_to(command, &folder));
+        made.with_context(|| {
+            format!("cannot write manual pages to {}; name a folder you can write to", folder.display())
         })?;
         // Where standard error cannot be written, there is nobody left to tell.
-        let _ = writeln!(io::stderr(), "wrote {pages} manual pages to {}", self.folder.display());
+        let _ = writeln!(io::stderr(), "wrote {pages} manual pages to {}", folder.display());
         Ok(ExitCode::SUCCESS)
     }
 }

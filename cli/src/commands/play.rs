@@ -13,6 +13,7 @@ use super::player::{default_player, read_limit, read_player};
 use super::search::value_text;
 use crate::fail::{Outcome, WrongCall};
 use crate::number::whole;
+use crate::table::write_sentence;
 
 /// The arguments of `agon play`.
 #[derive(Args)]
@@ -51,7 +52,9 @@ impl Play {
         })?;
         let seed = self.seed.unwrap_or_else(time_of_day);
         let arena = Arena::new(&game, &[player.config], Surroundings::system())?;
-        say(format_args!("{game}, seed {seed}. You have seat {}; {} has the others.", human.0, player.name))?;
+        let sentence =
+            format!("{game}, seed {seed}. You have seat {}; {} has the others.", human.0, player.name);
+        write_sentence(&sentence, &mut io::stdout())?;
         say(format_args!("Type a move, `moves`, `back` or `quit`."))?;
         let place = Place { run: seed, bout: 0, game: 0 };
         Session { start: game.start(None)?, arena, limit, human, place }.play()
@@ -125,16 +128,17 @@ fn say(text: std::fmt::Arguments<'_>) -> io::Result<()> {
 }
 
 fn ask(position: &dyn AnyGame) -> io::Result<Word> {
-    let mut text = String::new();
+    let mut bytes = Vec::new();
     loop {
         write!(io::stdout(), "your move: ")?;
         io::stdout().flush()?;
-        text.clear();
-        if io::stdin().lock().read_line(&mut text)? == 0 {
+        bytes.clear();
+        if io::stdin().lock().read_until(b'\n', &mut bytes)? == 0 {
             say(format_args!(""))?;
             return Ok(Word::Quit);
         }
-        match text.trim() {
+        // What is no text is no move either, and is asked for again.
+        match String::from_utf8_lossy(&bytes).trim() {
             "" => {}
             "quit" | "exit" => return Ok(Word::Quit),
             "back" => return Ok(Word::Back),

@@ -10,16 +10,16 @@ use clap::Args;
 
 use crate::fail::{Outcome, WrongCall};
 use crate::number::whole;
-use crate::table::write_json;
+use crate::table::{write_json, write_sentence};
 
 /// The arguments of `agon replay`.
 #[derive(Args)]
 pub struct ReplayGames {
     /// The run: its id or name, the beginning of one, or latest
-    #[arg(value_name = "RUN")]
+    #[arg(value_name = "RUN", default_value = "latest")]
     run: String,
-    /// One bout, or one game of it as in 12/1 [default: a sample of the run]
-    #[arg(value_name = "BOUT[/GAME]", conflicts_with_all = ["games", "seed"])]
+    /// One bout, or one game of it as in 12.1 [default: a sample of the run]
+    #[arg(value_name = "BOUT[.GAME]", conflicts_with_all = ["games", "seed"])]
     place: Option<String>,
     /// The data folder, or the address of one in an object store
     #[arg(long, value_name = "PLACE", default_value = "agon-data")]
@@ -68,23 +68,22 @@ impl ReplayGames {
 }
 
 fn read_place(text: &str) -> Result<Selection, WrongCall> {
-    let (bout, game) = match text.split_once('/') {
+    let (bout, game) = match text.split_once('.') {
         None => (text, None),
         Some((bout, game)) => (bout, Some(game)),
     };
     let selection =
         || Some(Selection::Bout { bout: bout.parse().ok()?, game: game.map(str::parse).transpose().ok()? });
     selection().ok_or_else(|| {
-        WrongCall(format!("`{text}` is no bout; write its number as in 12, or one game of it as in 12/1"))
+        WrongCall(format!("`{text}` is no bout; write its number as in 12, or one game of it as in 12.1"))
     })
 }
 
 fn write_replay(told: &Replay, out: &mut impl Write) -> io::Result<()> {
     let Replay { run, games, identical_games, moves, identical_moves, difference } = told;
-    writeln!(
-        out,
-        "{run}: {identical_games} of {games} games and {identical_moves} of {moves} moves are identical"
-    )?;
+    let counts =
+        format!("{identical_games} of {games} games and {identical_moves} of {moves} moves are identical");
+    write_sentence(&format!("{run}: {counts}"), out)?;
     if let Some(Difference { bout, game, ply, column, recorded, replayed }) = difference {
         let ply = ply.map(|ply| format!(", ply {ply}")).unwrap_or_default();
         writeln!(out, "first difference: bout {bout}, game {game}{ply}: `{column}`")?;

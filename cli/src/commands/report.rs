@@ -8,11 +8,12 @@ use std::process::ExitCode;
 use std::thread;
 
 use agon_analysis::Dataset;
-use agon_analysis::report::{Report as Gathered, Settings};
+use agon_analysis::report::{Question, Report as Gathered, Settings};
 use agon_coordinator::place::Place;
-use anyhow::Context as _;
+use anyhow::{Context as _, bail};
 use clap::Args;
 
+use super::runs;
 use crate::fail::{Outcome, WrongCall};
 use crate::number::whole;
 use crate::progress::Progress;
@@ -61,6 +62,11 @@ impl Report {
             progress.show(|| format!("reading {}: {what}", run.id));
         })?;
         drop(progress);
+        let games = report.lengths.as_ref().map_or(0, |lengths| lengths.games);
+        if report.counted == 0 || (games == 0 && report.question != Question::Probe) {
+            let reason = runs::empty(&run, 0);
+            return Err(WrongCall(format!("there is nothing to report: {reason}")).into());
+        }
         let mut out = io::stdout().lock();
         if self.json {
             serde_json::to_writer(&mut out, &report)?;
@@ -78,13 +84,13 @@ impl Report {
     }
 }
 
-fn check_target(target: &Path) -> Result<(), WrongCall> {
+fn check_target(target: &Path) -> anyhow::Result<()> {
     if target.is_dir() {
-        return Err(WrongCall(format!("{} is a folder; give a file to --output", target.display())));
+        bail!("{} is a folder; give a file to --output", target.display());
     }
     let folder = folder_of(target);
     if !folder.is_dir() {
-        return Err(WrongCall(format!("there is no folder {} to write to; make it first", folder.display())));
+        bail!("there is no folder {} to write to; make it first", folder.display());
     }
     Ok(())
 }

@@ -47,6 +47,17 @@ pub fn read(data: &Place, asked: &[String], threads: NonZeroUsize) -> anyhow::Re
             return Err(WrongCall(format!("{} is given twice; its bouts would count twice", run.id)).into());
         }
         let spec = run.spec()?;
+        let copy = |known: &&Counted| {
+            known.run.digest == run.digest && known.run.signature == run.signature && spec.is_repeatable()
+        };
+        if let Some(known) = runs.iter().find(copy) {
+            return Err(WrongCall(format!(
+                "{} and {} have the same games: their spec is the same, and its limits of nodes or depth make every search \
+                 come out alike; leave one out, or run the spec with another `seed`",
+                known.run.id, run.id
+            ))
+            .into());
+        }
         let results = results(&dataset, &run, &spec, threads)?;
         runs.push(Counted { run, spec, results });
     }
@@ -56,11 +67,9 @@ pub fn read(data: &Place, asked: &[String], threads: NonZeroUsize) -> anyhow::Re
 impl Counted {
     /// Refuses to rate where there are no games yet.
     pub fn check_played(&self) -> Result<(), WrongCall> {
-        let Told { run, standing, bouts, .. } = self.told();
-        match bouts {
+        match self.results.tally.bouts() {
             0 => {
-                let reason = format!("{run} has no games in its dataset yet ({standing})");
-                Err(WrongCall(format!("there is nothing to rate: {reason}")))
+                Err(WrongCall(format!("there is nothing to rate: {}", empty(&self.run, self.results.found))))
             }
             _ => Ok(()),
         }
@@ -96,6 +105,18 @@ pub fn standing(run: &Run, found: u64) -> String {
         }
     }
     text
+}
+
+/// That a run has nothing in its dataset that counts, and what to do.
+pub fn empty(run: &Run, found: u64) -> String {
+    let (id, standing) = (&run.id, standing(run, found));
+    match run.state {
+        RunState::Running | RunState::Paused => format!(
+            "{id} has nothing in its dataset yet ({standing}); bouts reach it in parts, the last of them when the run ends: \
+             let it go on"
+        ),
+        _ => format!("{id} has nothing in its dataset ({standing}); --again runs its spec once more"),
+    }
 }
 
 /// How many threads a command uses where nobody says.

@@ -28,7 +28,7 @@ const ERROR_RATE: f64 = 0.05;
 )]
 pub struct Sprt {
     /// The run of two players: its id or name, the beginning of one, or latest [default: latest]
-    #[arg(value_name = "RUN", conflicts_with_all = ["pairs", "wld"])]
+    #[arg(value_name = "RUN", conflicts_with_all = ["pairs", "wdl"])]
     run: Option<String>,
     #[command(flatten)]
     counts: Counts,
@@ -46,7 +46,7 @@ pub struct Sprt {
     #[arg(long, value_parser = real("beta", 0.0, 1.0), allow_negative_numbers = true)]
     beta: Option<f64>,
     /// The data folder, or the address of one in an object store
-    #[arg(long, value_name = "PLACE", default_value = "agon-data", conflicts_with_all = ["pairs", "wld"])]
+    #[arg(long, value_name = "PLACE", default_value = "agon-data", conflicts_with_all = ["pairs", "wdl"])]
     data: Place,
     /// Print one JSON document
     #[arg(long)]
@@ -70,7 +70,7 @@ struct Document {
     test: Option<Tested>,
     pairs: Option<[u64; 5]>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    wld: Option<[u64; 3]>,
+    wdl: Option<[u64; 3]>,
     model: ModelName,
     bounds: [f64; 2],
     alpha: f64,
@@ -191,7 +191,7 @@ impl Sprt {
         Document {
             test,
             pairs: self.counts.pairs.map(|pairs| pairs.0).or(of_run),
-            wld: self.counts.wld.map(counts::wins_losses_draws),
+            wdl: self.counts.wdl.map(counts::wins_draws_losses),
             model: match bounds.model() {
                 Model::Normalised => ModelName::Normalised,
                 Model::Logistic => ModelName::Logistic,

@@ -1,6 +1,7 @@
 //! What operators and monitors see.
 
-use agon_arena::spec::Plan;
+use agon_arena::Spec;
+use agon_arena::spec::{Format, Plan};
 use agon_proto::v1;
 
 use super::{Hall, State, Worker, reference};
@@ -69,6 +70,7 @@ impl Hall {
             disputed: run.disputed,
             tune: run.tune_status(),
             probe: matches!(run.spec.plan, Plan::Probe(_)),
+            hypotheses: hypotheses(&run.spec),
         };
         // Rating many players takes a while, and nobody should wait for it.
         drop(guard);
@@ -144,6 +146,21 @@ impl State {
             mean_overshoot_us: worker.conduct.mean_overshoot_us(),
         }
     }
+}
+
+/// What the test of a spec asks, where it is one.
+fn hypotheses(spec: &Spec) -> Option<v1::Hypotheses> {
+    let (Plan::Tournament(Format::Sprt(test)), [one, other, ..]) = (&spec.plan, &spec.players[..]) else {
+        return None;
+    };
+    let [low, high] = test.bounds;
+    Some(v1::Hypotheses {
+        player: one.name.clone(),
+        against: other.name.clone(),
+        low,
+        high,
+        normalised: test.normalised,
+    })
 }
 
 fn wire_state(state: RunState) -> v1::RunState {

@@ -14,7 +14,7 @@ use nalgebra::DMatrix;
 use super::fit::Fit;
 use super::model::Point;
 use super::results::{KINDS, Pairing, Tally, Unit};
-use super::uncertainty::Uncertainty;
+use super::uncertainty::{Uncertainty, with_spread};
 use crate::distribution::{Random, seeded};
 use crate::elo::{LEAST_SCORE, POINTS_PER_LOGIT};
 use crate::multinomial::multinomial;
@@ -59,7 +59,11 @@ impl Fit {
             low: intervals.iter().map(|interval| interval.0).collect(),
             high: intervals.iter().map(|interval| interval.1).collect(),
             covariance: covariance(players, &replicas),
-            seat_advantage: self.problem.advantage.then(|| interval(&|replica: &Replica| replica.advantage)),
+            seat_advantage: self
+                .problem
+                .advantage
+                .then(|| interval(&|replica: &Replica| replica.advantage))
+                .and_then(with_spread),
         }
     }
 

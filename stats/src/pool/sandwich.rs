@@ -10,7 +10,7 @@ use super::fit::Fit;
 use super::model::Point;
 use super::newton::Curvature;
 use super::results::{KINDS, Unit};
-use super::uncertainty::Uncertainty;
+use super::uncertainty::{Uncertainty, with_spread};
 use crate::distribution::Z95;
 use crate::elo::POINTS_PER_LOGIT;
 use crate::outcome::Outcome;
@@ -52,7 +52,7 @@ impl Fit {
             high: ends(1.0),
             seat_advantage: self
                 .seat_advantage()
-                .map(|value| (value - advantage_error, value + advantage_error)),
+                .and_then(|value| with_spread((value - advantage_error, value + advantage_error))),
             covariance,
         }
     }

@@ -20,7 +20,7 @@ pub struct Standing {
     /// Whether the rating is only a bound.
     pub bound: Option<Bound>,
     /// The lower end of the interval of 95 %; the bound itself for who won everything, nothing for who lost everything, nor
-    /// for whom the bounds of all others are measured from.
+    /// for whom the bounds of all others are measured from, nor where all bouts came out alike.
     pub low: Option<f64>,
     /// The upper end, likewise.
     pub high: Option<f64>,
@@ -116,7 +116,9 @@ impl Fit {
                 Some(Bound::AtLeast) => (Some(elo), None),
                 Some(Bound::AtMost) => (None, Some(elo)),
                 None if alone => (None, None),
-                None => (Some(uncertainty.low[player]), Some(uncertainty.high[player])),
+                // The anchor's rating is given, and certain.
+                None if self.anchor == Some(player) => (Some(elo), Some(elo)),
+                None => uncertainty.interval(player).unzip(),
             };
             standings.push(Standing {
                 rank,

@@ -15,11 +15,23 @@ pub struct Uncertainty {
     pub high: Vec<f64>,
     /// The covariance of the ratings with the anchor at zero, in squared Elo.
     pub covariance: DMatrix<f64>,
-    /// The ends of the first seat's advantage, where it was fitted.
+    /// The ends of the first seat's advantage, where it was fitted and the results vary.
     pub seat_advantage: Option<(f64, f64)>,
 }
 
+/// An interval, where it is one: where all units of a pairing came out alike nothing was drawn that differed, and what has no
+/// width, but for rounding, does not tell how sure a number is.
+pub(crate) fn with_spread((low, high): (f64, f64)) -> Option<(f64, f64)> {
+    const LEAST_WIDTH: f64 = 1e-3;
+    (high - low > LEAST_WIDTH).then_some((low, high))
+}
+
 impl Uncertainty {
+    /// The interval of a player's rating; nothing where the results do not vary.
+    pub fn interval(&self, player: usize) -> Option<(f64, f64)> {
+        with_spread((self.low[player], self.high[player]))
+    }
+
     /// The standard deviation of a player's rating.
     pub fn deviation(&self, player: usize) -> f64 {
         self.covariance[(player, player)].max(0.0).sqrt()

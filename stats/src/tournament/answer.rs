@@ -9,7 +9,9 @@ use thiserror::Error;
 
 use super::tally::{Record, Tally};
 use crate::plackett_luce::{self, Anchor, RankingError, Replicas};
-use crate::pool::{Bound, Fit, Meeting, RatingError, Residual, Results, Standing, Transitivity, Uncertainty};
+use crate::pool::{
+    Bound, Fit, Meeting, RatingError, Residual, Results, Standing, Transitivity, Uncertainty, with_spread,
+};
 
 /// How intervals are told.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -176,7 +178,9 @@ impl Answer {
                 Some(Bound::AtLeast) => (Some(strength.elo), None),
                 Some(Bound::AtMost) => (None, Some(strength.elo)),
                 None if alone => (None, None),
-                None => (ends.map(|ends| ends.low), ends.map(|ends| ends.high)),
+                // The anchor's strength is given, and certain.
+                None if anchor == Anchor::Player(player) => ends.map(|ends| (ends.low, ends.high)).unzip(),
+                None => ends.and_then(|ends| with_spread((ends.low, ends.high))).unzip(),
             };
             let Record { games, wins, draws, losses, points } = records[played[player]];
             Standing {
@@ -236,7 +240,7 @@ impl Answer {
             Rated::Rankings { fit, replicas, .. } => {
                 let interval = |seat: usize| {
                     let ends = replicas.as_ref()?.seat_effect(seat)?;
-                    Some((ends.low, ends.high))
+                    with_spread((ends.low, ends.high))
                 };
                 let effects = fit.seat_effects.iter().enumerate();
                 effects.map(|(seat, &elo)| Effect { elo, interval: interval(seat) }).collect()

@@ -15,10 +15,11 @@ use agon_stats::plackett_luce::{LowestPlaces, Truth, simulate_recovery};
 use agon_stats::simulate::{World, coverage_of_pairs, coverage_of_pool, sprt_error_rates};
 use agon_stats::simulate_tuning::{Tuned, simulate_gaussian_process, simulate_spsa};
 use agon_stats::sprt::{Bounds, Model, Verdict};
+use anyhow::Context as _;
 use clap::{Args, ValueEnum};
 
 use self::tables::{CoverageRow, Document, FleetRow, RankingRow, SprtRow, TuningRow};
-use crate::fail::{Outcome, WrongCall};
+use crate::fail::Outcome;
 use crate::number::whole;
 use crate::progress::Progress;
 use crate::table::write_json;
@@ -81,8 +82,8 @@ impl Stats {
     /// Runs the command.
     pub fn run(self) -> Outcome {
         if let Some(path) = &self.write_pgn {
-            let failed = |error: io::Error| WrongCall(format!("cannot write {}: {error}", path.display()));
-            std::fs::write(path, speed::pgn(speed::FULL_GAMES)).map_err(failed)?;
+            std::fs::write(path, speed::pgn(speed::FULL_GAMES))
+                .with_context(|| format!("{} cannot be written", path.display()))?;
             return Ok(ExitCode::SUCCESS);
         }
         let document = self.measure()?;

@@ -10,7 +10,7 @@ use serde::Serialize;
 use super::block_on;
 use super::client::{Address, told};
 use crate::fail::Outcome;
-use crate::table::{utc, write_json};
+use crate::table::{COLUMNS, folded, utc, write_json};
 
 /// The arguments of `agon audit`.
 #[derive(Args)]
@@ -83,7 +83,12 @@ impl Audit {
                     _ => String::new(),
                 };
                 let worker = entry.worker.as_ref().map(|worker| format!(" {worker}")).unwrap_or_default();
-                writeln!(out, "{} {}{worker}{place}: {}", entry.at, entry.kind, entry.text)?;
+                let text = format!("{} {}{worker}{place}: {}", entry.at, entry.kind, entry.text);
+                // What goes on in a further line stands below the words and not below the time.
+                for (index, line) in folded(&text, COLUMNS - 2).iter().enumerate() {
+                    let indent = if index == 0 { "" } else { "  " };
+                    writeln!(out, "{indent}{line}")?;
+                }
             }
             Ok(ExitCode::SUCCESS)
         })

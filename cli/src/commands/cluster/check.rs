@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use agon_arena::Spec;
 use agon_arena::roster::rotations;
 use agon_arena::spec::tune::{Method, decimal};
-use agon_arena::spec::{Plan, Tune};
+use agon_arena::spec::{Format, Plan, Tune};
 use agon_coordinator::course::Course;
 use agon_coordinator::schedule::Schedule;
 use agon_search::Limit;
@@ -87,7 +87,9 @@ impl Check {
                 None => writeln!(out, "{}: {} players of {}", answer.run, answer.players.len(), answer.game)?,
             }
             if plays {
-                writeln!(out, "{bouts} bouts of together {games} games")?;
+                let sequential = matches!(file.spec.plan, Plan::Tournament(Format::Sprt(_)));
+                let most = if sequential { "at most " } else { "" };
+                writeln!(out, "{most}{bouts} bouts of together {games} games")?;
             } else {
                 writeln!(out, "{bouts} positions, {} searches", bouts * answer.players.len() as u64)?;
             }

@@ -12,7 +12,7 @@ use clap::Args;
 use tokio::net::TcpListener;
 use tracing::warn;
 
-use super::storage::{Storage, TakeOver};
+use super::storage::{Storage, TakeOver, refused};
 use super::{Log, block_on, stop_signal};
 use crate::fail::{Outcome, WrongCall};
 use crate::number::whole;
@@ -22,7 +22,7 @@ use crate::settings::Layers;
 #[derive(Args)]
 pub struct Coordinator {
     /// Where to listen [default: 127.0.0.1:7400]
-    #[arg(long, value_name = "ADDRESS")]
+    #[arg(long, value_name = "ADDRESS", value_parser = address)]
     listen: Option<SocketAddr>,
     /// Where the dataset lies: a folder, which holds the state too, or an object store as s3://bucket/prefix [default:
     /// agon-data]
@@ -43,7 +43,7 @@ pub struct Coordinator {
     #[arg(long, value_name = "BOUTS", value_parser = part_bouts(), allow_negative_numbers = true)]
     part_bouts: Option<u32>,
     /// Where monitors ask for /metrics, /healthz and /readyz [default: nowhere]
-    #[arg(long, value_name = "ADDRESS")]
+    #[arg(long, value_name = "ADDRESS", value_parser = address)]
     metrics: Option<SocketAddr>,
     #[command(flatten)]
     log: Log,
@@ -130,7 +130,9 @@ fn patience() -> impl Fn(&str) -> Result<u32, String> + Clone + Send + Sync + 's
 }
 
 fn address(text: &str) -> Result<SocketAddr, String> {
-    text.parse().map_err(|_| format!("`{text}` is no address; give one as 127.0.0.1:7400"))
+    text.parse().map_err(|_| {
+        "an address is an IP address and a port, such as 127.0.0.1:7400 or [::]:7400".to_string()
+    })
 }
 
 /// What a coordinator is started with.
@@ -162,7 +164,7 @@ impl Coordinator {
             if let Some(address) = metrics {
                 config.metrics = Some(bind(address, "--metrics").await?);
             }
-            agon_coordinator::run(config, listener, stop_signal()).await?;
+            agon_coordinator::run(config, listener, stop_signal()).await.map_err(refused)?;
             Ok(ExitCode::SUCCESS)
         })
     }

@@ -5,13 +5,16 @@ use std::time::{Duration, Instant};
 
 use agon_proto::v1;
 
-use super::status::{progress_line, sprt_line, tune_lines, write_standings};
+use super::status::{progress_line, sprt_lines, state_name, tune_lines, write_standings};
+use crate::terminal::{fitted, size_of_stderr};
 
 /// How often a line is written where there is no terminal.
 const BETWEEN_LINES: Duration = Duration::from_secs(10);
 /// The most players shown while a run goes on.
 const ROWS: usize = 10;
 const BAR: usize = 24;
+/// Columns and rows of a terminal that does not tell them.
+const USUAL_SIZE: (usize, usize) = (80, 24);
 
 /// The display of one run on standard error.
 pub struct Live {
@@ -41,7 +44,7 @@ impl Live {
     fn line(&mut self, status: &v1::RunStatus) -> io::Result<()> {
         if self.last.is_none_or(|last| last.elapsed() >= BETWEEN_LINES) {
             self.last = Some(Instant::now());
-            writeln!(io::stderr(), "{}: {}", status.run, progress_line(status))?;
+            writeln!(io::stderr(), "{}: {}{}", status.run, state(status), progress_line(status))?;
             if let Some(tune) = &status.tune {
                 writeln!(io::stderr(), "{}", tune_lines(tune))?;
             }
@@ -55,26 +58,40 @@ impl Live {
         let full = (share * BAR as f64) as usize;
         let bar = format!("{}{}", "#".repeat(full), "-".repeat(BAR - full));
         writeln!(text, "{} [{bar}] {:.0} %", status.run, 100.0 * share)?;
-        writeln!(text, "{}", progress_line(status))?;
-        if let Some(sprt) = &status.sprt {
-            writeln!(text, "{}", sprt_line(sprt))?;
+        writeln!(text, "{}{}", state(status), progress_line(status))?;
+        if let Some(test) = sprt_lines(status) {
+            writeln!(text, "{test}")?;
         }
         if let Some(tune) = &status.tune {
             writeln!(text, "{}", tune_lines(tune))?;
         }
         write_standings(status, ROWS, &mut text)?;
-        self.clear()?;
-        let text = String::from_utf8_lossy(&text).into_owned();
+        let above = self.above();
+        let text = fitted(&String::from_utf8_lossy(&text), size_of_stderr().unwrap_or(USUAL_SIZE));
         self.drawn = text.lines().count();
-        io::stderr().write_all(text.as_bytes())
+        io::stderr().write_all(format!("{above}{text}").as_bytes())
     }
 
     /// Takes the block away.
     pub fn clear(&mut self) -> io::Result<()> {
-        if self.drawn > 0 {
-            write!(io::stderr(), "\x1b[{}A\x1b[J", self.drawn)?;
-            self.drawn = 0;
+        io::stderr().write_all(self.above().as_bytes())
+    }
+
+    /// What takes the cursor to the beginning of the block and wipes it, in one piece: a Ctrl-C that is typed shows up
+    /// between pieces, and leaves the cursor behind it.
+    fn above(&mut self) -> String {
+        match std::mem::take(&mut self.drawn) {
+            0 => String::new(),
+            drawn => format!("\r\x1b[{drawn}A\x1b[J"),
         }
-        Ok(())
+    }
+}
+
+/// The state before what it explains, where the run does not simply go on.
+fn state(status: &v1::RunStatus) -> String {
+    match status.state() {
+        v1::RunState::Running => String::new(),
+        v1::RunState::Paused => format!("paused (agon resume {}), ", status.run),
+        _ => format!("{}, ", state_name(status)),
     }
 }

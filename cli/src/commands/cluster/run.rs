@@ -9,7 +9,7 @@ use agon_coordinator::schedule::Schedule;
 use agon_doors::{Dialer, Papers};
 use agon_proto::v1;
 use agon_worker::Config as WorkerConfig;
-use anyhow::{Context as _, anyhow};
+use anyhow::{Context as _, anyhow, bail};
 use clap::Args;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
@@ -17,12 +17,17 @@ use tokio::sync::watch;
 use super::client::{Operator, client, told};
 use super::live::Live;
 use super::spec_file::SpecFile;
-use super::status::{RunJson, progress_line, sprt_line, state_name, tune_lines, write_standings};
-use super::storage::{Storage, TakeOver};
+use super::status::{RunJson, is_open, progress_line, state_name, write_result};
+use super::storage::{Storage, TakeOver, refused};
 use super::{LogForm, block_on, start_log, stop_signal};
-use crate::fail::{Outcome, WrongCall};
+use crate::fail::{self, Outcome, WrongCall};
 use crate::number::whole;
 use crate::table::write_json;
+
+/// What the coordinator writes down where nothing but an operator's wish pauses a run.
+const PAUSED_BY_OPERATOR: &str = "an operator paused it";
+/// Where data lie unless somebody says otherwise.
+const DEFAULT_DATA: &str = "agon-data";
 
 /// The arguments of `agon run`.
 #[derive(Args)]
@@ -76,13 +81,28 @@ impl Run {
             ended = &mut coordinator => return Err(ended_early(ended)),
             submitted = submit(&dialer, &file, self.again) => submitted?,
         };
-        let (mut operator, status) = submitted;
+        let (mut operator, mut status) = submitted;
         let id = status.run.clone();
-        let finished_before = status.existed && status.state() != v1::RunState::Running;
-        if status.existed && !self.quiet {
+        if status.existed && status.state() == v1::RunState::Paused {
+            status = self.resume(&mut operator, status).await?;
+        }
+        let finished_before = status.existed && !is_open(&status);
+        // The worker comes when all of this is said.
+        status.waiting.clear();
+        if !self.quiet {
             let so_far = progress_line(&status);
-            let what = if finished_before { "was run before; --again runs it once more" } else { "goes on" };
-            let _ = writeln!(io::stderr(), "{id} {what} ({so_far})");
+            let what = match (status.existed, status.state()) {
+                (false, _) => String::new(),
+                (true, v1::RunState::Running) => format!("{id} goes on ({so_far})"),
+                (true, v1::RunState::Cancelled) => {
+                    format!("{id} was cancelled ({so_far}); --again runs it once more")
+                }
+                (true, _) => format!("{id} was run before ({so_far}); --again runs it once more"),
+            };
+            let warning = if self.again { same_games(&file, &status) } else { None };
+            for line in [what].into_iter().filter(|line| !line.is_empty()).chain(warning) {
+                fail::tell(&line);
+            }
         }
 
         // 3. Workers, unless there is nothing to do.
@@ -101,12 +121,18 @@ impl Run {
         let request = v1::WatchRunRequest { run: id.clone() };
         let mut stream = operator.watch_run(request).await.map_err(|status| told(&status))?.into_inner();
         let mut last = status;
+        let mut arrived = false;
         let mut enough = std::pin::pin!(stop_signal());
         let interrupted = loop {
             tokio::select! {
                 () = &mut enough => break true,
                 message = stream.message() => match message.map_err(|status| told(&status))? {
-                    Some(status) => {
+                    Some(mut status) => {
+                        // The worker of this process measures itself before it comes: that it is not there yet is no news.
+                        arrived |= status.workers > 0;
+                        if !arrived {
+                            status.waiting.clear();
+                        }
                         live.show(&status);
                         last = status;
                     }
@@ -115,57 +141,110 @@ impl Run {
                 ended = &mut coordinator => return Err(ended_early(ended)),
             }
         };
-        live.clear()?;
+        let _ = live.clear();
 
         // 5. Everybody goes home; what was acknowledged is on disk.
-        drop((stream, operator));
+        drop(stream);
         let _ = halt.send(true);
         let worked = worker.await.context("the worker ended badly")?;
+        if interrupted {
+            // What the worker finished before it went counts too.
+            let request = v1::ShowRunRequest { run: id };
+            last = operator.show_run(request).await.map_or(last, tonic::Response::into_inner);
+            last.waiting.clear();
+        }
+        drop(operator);
         let _ = stop.send(true);
         coordinator.await.context("the coordinator ended badly")??;
-        if !interrupted {
-            worked?;
+        if interrupted {
+            // First of all, for whoever reads the answer may be gone with the same Ctrl-C.
+            let _ = writeln!(io::stderr(), "stopped; the same command goes on from here");
+            let _ = self.tell(&last);
+            return Ok(ExitCode::FAILURE);
         }
-        self.tell(&last, interrupted)
+        worked?;
+        self.tell(&last)?;
+        Ok(ExitCode::SUCCESS)
     }
 
-    fn tell(&self, status: &v1::RunStatus, interrupted: bool) -> Outcome {
+    /// Lets a run go on that an operator paused. One that was paused for another reason is left as it is, with the reason.
+    async fn resume(&self, operator: &mut Operator, status: v1::RunStatus) -> anyhow::Result<v1::RunStatus> {
+        let id = status.run;
+        let request = v1::ListAuditRequest { worker: String::new(), run: id.clone(), limit: 100 };
+        let entries =
+            operator.list_audit(request).await.map_err(|status| told(&status))?.into_inner().entries;
+        let reason = entries.into_iter().rev().find(|entry| entry.kind == "paused").map(|entry| entry.text);
+        if let Some(reason) = reason.filter(|reason| reason != PAUSED_BY_OPERATOR) {
+            let data = self.data_option();
+            bail!(
+                "{id} is paused: {reason}. To resume or cancel it, start `agon coordinator{data}` and say `agon resume \
+                 {id}` or `agon cancel {id}`; `agon run {}{data} --again` plays it from its beginning",
+                self.spec.display()
+            );
+        }
+        let request = v1::ResumeRunRequest { run: id.clone() };
+        let status = operator.resume_run(request).await.map_err(|status| told(&status))?.into_inner();
+        if !self.quiet {
+            fail::tell(&format!("{id} was paused by an operator and is resumed"));
+        }
+        Ok(v1::RunStatus { existed: true, ..status })
+    }
+
+    /// The option that says where the data lie, where it must be said.
+    fn data_option(&self) -> String {
+        let data = self.storage.data.to_string();
+        if data == DEFAULT_DATA { String::new() } else { format!(" --data {data}") }
+    }
+
+    fn tell(&self, status: &v1::RunStatus) -> anyhow::Result<()> {
         let mut out = io::stdout().lock();
         if self.json {
             write_json(&RunJson::from(status), &mut out)?;
-        } else {
-            writeln!(out, "{} ({}): {}", status.run, status.game, state_name(status))?;
-            writeln!(out, "{}", progress_line(status))?;
-            writeln!(out)?;
-            if let Some(tune) = &status.tune {
-                writeln!(out, "{}\n", tune_lines(tune))?;
-            }
-            write_standings(status, usize::MAX, &mut out)?;
-            if let Some(sprt) = &status.sprt {
-                writeln!(out, "\n{}", sprt_line(sprt))?;
-            }
-            if status.abandoned > 0 {
-                writeln!(out, "\n{} bouts were given up under way and played again", status.abandoned)?;
-            }
-            if status.tune.is_some() {
-                writeln!(out, "\nPath and player: agon tune {} --data {}", status.run, self.storage.data)?;
-            }
-            let table = if status.games > 0 { "moves" } else { "probes" };
-            writeln!(out, "\nEvery search is in {}/{table}/run={}", self.storage.data, status.run)?;
-            if status.games > 0 {
-                writeln!(
-                    out,
-                    "Check it with `agon verify`, play it again with `agon replay {}`",
-                    status.run
-                )?;
-            }
+            return Ok(());
         }
-        if interrupted {
-            let _ = writeln!(io::stderr(), "stopped; the same command goes on from here");
-            return Ok(ExitCode::FAILURE);
+        // What the coordinator calls running has nobody left who runs it.
+        let state = if is_open(status) { "stopped" } else { state_name(status) };
+        write_result(status, state, &mut out)?;
+        if status.abandoned > 0 {
+            writeln!(out, "\n{} bouts were given up under way and played again", status.abandoned)?;
         }
-        Ok(ExitCode::SUCCESS)
+        writeln!(out)?;
+        let (run, data) = (&status.run, self.data_option());
+        if status.tune.is_some() {
+            writeln!(out, "Path and player:  agon tune {run}{data}")?;
+        }
+        let unit = if status.probe { "positions" } else { "bouts" };
+        let kept = status.committed.saturating_sub(status.exported);
+        if is_open(status) && kept > 0 {
+            writeln!(out, "{kept} {unit} are kept in the state, and reach the dataset as the run goes on")?;
+        }
+        if status.exported > 0 {
+            let table = if status.probe { "probes" } else { "moves" };
+            let which = if is_open(status) {
+                format!("The searches of {} {unit} are", status.exported)
+            } else {
+                "Every search is".to_string()
+            };
+            writeln!(out, "{which} in {}/{table}/run={run}", self.storage.data)?;
+            writeln!(out, "Check it:         agon verify {run}{data}")?;
+        }
+        if status.exported > 0 && !status.probe {
+            writeln!(out, "Play it again:    agon replay {run}{data}")?;
+        }
+        Ok(())
     }
+}
+
+/// What to know before a spec is run once more, where that tells nothing new.
+pub fn same_games(file: &SpecFile, status: &v1::RunStatus) -> Option<String> {
+    let first = agon_coordinator::operator::run_id(&file.spec.name, &file.source).ok()?;
+    (status.run != first && !status.existed && file.spec.is_repeatable()).then(|| {
+        format!(
+            "{} plays the games of {first} once more, move by move, since all limits are of nodes or depth; for new games \
+             change `seed`",
+            status.run
+        )
+    })
 }
 
 /// Ready when the switch is thrown or nobody can throw it any more.
@@ -194,7 +273,7 @@ fn ended_early(
 ) -> anyhow::Error {
     match ended {
         Ok(Ok(())) => anyhow!("the coordinator ended early"),
-        Ok(Err(error)) => error.into(),
+        Ok(Err(error)) => refused(error),
         Err(error) => anyhow!("the coordinator ended badly: {error}"),
     }
 }

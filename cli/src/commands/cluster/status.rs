@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use agon_proto::v1;
 use serde::Serialize;
 
-use crate::table::{Align, Table, rate};
+use crate::table::{Align, COLUMNS, Table, folded, rate, shortened};
 
 /// The name of a run's state.
 pub fn state_name(status: &v1::RunStatus) -> &'static str {
@@ -210,7 +210,7 @@ fn rating(row: &v1::Standing) -> (String, String) {
         (Some(low), Some(high)) => (format!("{elo:+.0}"), format!("{low:+.0} to {high:+.0}")),
         (Some(low), None) => (format!("> {low:+.0}"), "won all".to_string()),
         (None, Some(high)) => (format!("< {high:+.0}"), "lost all".to_string()),
-        (None, None) => (format!("{elo:+.0}"), String::new()),
+        (None, None) => (format!("{elo:+.0}"), "-".to_string()),
     }
 }
 
@@ -218,6 +218,9 @@ fn rating(row: &v1::Standing) -> (String, String) {
 fn depth(row: &v1::Standing) -> String {
     if row.mean_depth == 0.0 { "-".to_string() } else { format!("{:.1}", row.mean_depth) }
 }
+
+/// The longest name in the standings.
+const NAME: usize = 20;
 
 /// The standings of a run, within eighty columns.
 pub fn write_standings(status: &v1::RunStatus, most: usize, out: &mut impl Write) -> io::Result<()> {
@@ -245,13 +248,14 @@ pub fn write_standings(status: &v1::RunStatus, most: usize, out: &mut impl Write
     let mut table = Table::new(words);
     for row in status.standings.iter().take(most) {
         let (elo, interval) = rating(row);
+        let name = shortened(&row.player, NAME);
         let effort = [rate(row.mean_nodes).trim_end().to_string(), depth(row)];
         let cells = if probe {
-            vec![row.player.clone(), row.moves.to_string()]
+            vec![name, row.moves.to_string()]
         } else {
             let score = if row.games == 0 { "-".to_string() } else { format!("{:.1} %", 100.0 * row.score) };
             let counts = [row.wins, row.draws, row.losses].map(|count| count.to_string());
-            [vec![row.player.clone(), elo, interval, score], counts.to_vec()].concat()
+            [vec![name, elo, interval, score], counts.to_vec()].concat()
         };
         table.row(cells.into_iter().chain(effort));
     }
@@ -291,15 +295,39 @@ fn short(value: f64) -> String {
     if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_string() } else { text }
 }
 
-/// How a sequential test stands.
-pub fn sprt_line(sprt: &v1::Sprt) -> String {
-    let verdict = match sprt.verdict.as_str() {
-        "H1" => "H1 is accepted, the first player is as much stronger as it says",
-        "H0" => "H0 is accepted, the first player is no stronger than it says",
-        _ => "undecided",
-    };
-    format!(
-        "LLR {:+.2} of {:+.2} to {:+.2} after {} bouts: {verdict}",
+/// How a sequential test stands, in lines of eighty columns; nothing of other runs.
+pub fn sprt_lines(status: &v1::RunStatus) -> Option<String> {
+    let sprt = status.sprt.as_ref()?;
+    let ratio = format!(
+        "LLR {:+.2} of {:+.2} to {:+.2} after {} bouts",
         sprt.llr, sprt.lower, sprt.upper, sprt.prefix
-    )
+    );
+    let asked = status.hypotheses.clone().unwrap_or_default();
+    let unit = if asked.normalised { "nElo" } else { "Elo" };
+    let accepted = |name: &str, one: f64, other: f64| {
+        format!(
+            "{ratio}: {name} is accepted: {} is {one} {unit} stronger than {} rather than {other}",
+            asked.player, asked.against
+        )
+    };
+    let text = match sprt.verdict.as_str() {
+        "H1" => accepted("H1", asked.high, asked.low),
+        "H0" => accepted("H0", asked.low, asked.high),
+        _ => format!("{ratio}: undecided"),
+    };
+    Some(folded(&text, COLUMNS).join("\n"))
+}
+
+/// What a run that is over, or stopped for now, came to: how far it is, its standings, its test.
+pub fn write_result(status: &v1::RunStatus, state: &str, out: &mut impl Write) -> io::Result<()> {
+    writeln!(out, "{} ({}): {state}", status.run, status.game)?;
+    writeln!(out, "{}\n", progress_line(status))?;
+    if let Some(tune) = &status.tune {
+        writeln!(out, "{}\n", tune_lines(tune))?;
+    }
+    write_standings(status, usize::MAX, out)?;
+    if let Some(test) = sprt_lines(status) {
+        writeln!(out, "\n{test}")?;
+    }
+    Ok(())
 }

@@ -9,7 +9,7 @@ use clap::Args;
 use super::block_on;
 use super::client::{Address, Operator, told};
 use super::status::{RunJson, progress_line, state_name};
-use crate::fail::Outcome;
+use crate::fail::{Outcome, WrongCall};
 use crate::table::write_json;
 
 /// A run and how the answer is printed.
@@ -94,7 +94,7 @@ pub struct Void {
     /// A run: its id, a unique beginning of it, or `latest`
     run: String,
     /// All bouts that this worker brought
-    #[arg(long, required_unless_present = "bouts", conflicts_with = "bouts")]
+    #[arg(long, conflicts_with = "bouts")]
     worker: Option<String>,
     /// These bouts: one number, or the first and the last
     #[arg(long, value_name = "FIRST-LAST", value_parser = read_bouts)]
@@ -120,6 +120,11 @@ fn read_bouts(text: &str) -> Result<(u64, u64), String> {
 impl Void {
     /// Runs the command.
     pub fn run(self) -> Outcome {
+        if self.worker.is_none() && self.bouts.is_none() {
+            let reason = "say which bouts: those of one worker with --worker NAME, or some by their numbers with --bouts \
+                          FIRST-LAST";
+            return Err(WrongCall(reason.to_string()).into());
+        }
         block_on(async move {
             let mut operator = self.address.connect().await?;
             let (first, last) = self.bouts.unwrap_or_default();

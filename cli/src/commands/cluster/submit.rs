@@ -9,9 +9,10 @@ use clap::Args;
 
 use super::block_on;
 use super::client::{Address, told};
+use super::run::same_games;
 use super::spec_file::SpecFile;
-use super::status::{RunJson, progress_line, state_name};
-use crate::fail::Outcome;
+use super::status::{RunJson, is_open, progress_line, state_name};
+use crate::fail::{self, Outcome};
 use crate::table::write_json;
 
 /// The arguments of `agon submit`.
@@ -51,7 +52,14 @@ impl Submit {
             } else {
                 let what = if status.existed { state_name(&status) } else { "submitted" };
                 writeln!(out, "{}: {what}, {}", status.run, progress_line(&status))?;
-                writeln!(out, "follow it with: agon watch {}", status.run)?;
+                match status.state() {
+                    v1::RunState::Paused => writeln!(out, "let it go on with: agon resume {}", status.run)?,
+                    _ if is_open(&status) => writeln!(out, "follow it with: agon watch {}", status.run)?,
+                    _ => writeln!(out, "run it once more with: agon submit {} --again", self.spec.display())?,
+                }
+            }
+            if let Some(warning) = same_games(&file, &status).filter(|_| self.again) {
+                fail::tell(&warning);
             }
             Ok(ExitCode::SUCCESS)
         })

@@ -1,6 +1,6 @@
 //! `agon watch`: follows a run to its end.
 
-use std::io::{self, Write as _};
+use std::io;
 use std::process::ExitCode;
 
 use agon_proto::v1;
@@ -10,7 +10,7 @@ use clap::Args;
 use super::block_on;
 use super::client::{Address, told};
 use super::live::Live;
-use super::status::{RunJson, is_open, progress_line, sprt_line, state_name, tune_lines, write_standings};
+use super::status::{RunJson, is_open, state_name, write_result};
 use crate::fail::Outcome;
 use crate::table::write_json;
 
@@ -54,15 +54,7 @@ impl Watch {
             let cut_off = last.as_ref().is_some_and(is_open) && !self.once;
             if let Some(status) = last.filter(|_| !self.json) {
                 let mut out = io::stdout().lock();
-                writeln!(out, "{} ({}): {}", status.run, status.game, state_name(&status))?;
-                writeln!(out, "{}\n", progress_line(&status))?;
-                if let Some(tune) = &status.tune {
-                    writeln!(out, "{}\n", tune_lines(tune))?;
-                }
-                write_standings(&status, usize::MAX, &mut out)?;
-                if let Some(sprt) = &status.sprt {
-                    writeln!(out, "\n{}", sprt_line(sprt))?;
-                }
+                write_result(&status, state_name(&status), &mut out)?;
             }
             if cut_off {
                 bail!("the coordinator shut down and the run is not over; watch again when it is back");

@@ -1,8 +1,8 @@
 //! `agon worker`: plays what a coordinator lends.
 
 use std::process::ExitCode;
-use std::sync::Arc;
-use std::time::Duration;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use agon_worker::{Config, WorkerEvent};
 use clap::Args;
@@ -53,7 +53,8 @@ impl Worker {
         let (mut config, log) = self.choose(&layers)?;
         config.dialer.check().map_err(|error| WrongCall(error.to_string()))?;
         log.start("info");
-        config.watch = Arc::new(tell);
+        let teller = Teller::new(Instant::now());
+        config.watch = Arc::new(move |event| teller.tell(event, Instant::now()));
         block_on(async move {
             let summary = agon_worker::run(config, stop_signal()).await?;
             info!(
@@ -94,26 +95,78 @@ impl Worker {
     }
 }
 
-/// What happens, as log lines.
-fn tell(event: &WorkerEvent) {
-    match event {
-        WorkerEvent::Connected { epoch, adopted } => info!(epoch, adopted, "connected"),
-        WorkerEvent::Disconnected { reason, retry } => {
-            warn!(reason, retry_ms = retry.as_millis() as u64, "the coordinator cannot be reached; waiting");
+/// How often is told what was played.
+const BETWEEN_SUMMARIES: Duration = Duration::from_secs(30);
+
+/// What happens, as log lines: bouts together now and then, everything else at once.
+struct Teller {
+    played: Mutex<Played>,
+}
+
+/// What was played since it was last told.
+#[derive(Clone, Copy, PartialEq, Debug)]
+struct Played {
+    since: Instant,
+    bouts: u64,
+    games: u64,
+}
+
+impl Teller {
+    fn new(now: Instant) -> Teller {
+        Teller { played: Mutex::new(Played { since: now, bouts: 0, games: 0 }) }
+    }
+
+    fn tell(&self, event: &WorkerEvent, now: Instant) {
+        match event {
+            WorkerEvent::Connected { epoch, adopted } => {
+                info!(epoch, adopted, "connected to the coordinator");
+            }
+            WorkerEvent::Disconnected { reason, retry } => warn!(
+                reason,
+                retry_ms = retry.as_millis() as u64,
+                "the coordinator cannot be reached; what is held is played, and it is tried again: see that it runs and \
+                 that --coordinator is its address"
+            ),
+            WorkerEvent::Failed { lease, reason } => warn!(%lease, reason, "a bout cannot be played"),
+            WorkerEvent::Dropped { lease, reason } => info!(%lease, reason, "a bout is given up"),
+            WorkerEvent::Draining { reason } => info!(reason, "draining"),
+            WorkerEvent::Finished { lease, games, plies, time } => {
+                let ms = time.as_millis() as u64;
+                debug!(run = lease.run, bout = lease.bout, games, plies, ms, "bout played");
+                if let Some(Played { since, bouts, games }) = self.add(*games, now) {
+                    let seconds = (now - since).as_secs_f64();
+                    let per_second = (10.0 * games as f64 / seconds).round() / 10.0;
+                    info!(bouts, games, per_second, "played");
+                }
+            }
+            other => debug!(?other, "event"),
         }
-        WorkerEvent::Failed { lease, reason } => warn!(%lease, reason, "a bout failed"),
-        WorkerEvent::Dropped { lease, reason } => warn!(%lease, reason, "a bout was dropped"),
-        WorkerEvent::Draining { reason } => info!(reason, "draining"),
-        WorkerEvent::Finished { lease, games, plies, time } => {
-            info!(
-                run = lease.run,
-                bout = lease.bout,
-                games,
-                plies,
-                ms = time.as_millis() as u64,
-                "bout played"
-            );
+    }
+
+    /// Counts a bout; what was played since the last time, where it is time to tell.
+    fn add(&self, games: u64, now: Instant) -> Option<Played> {
+        let mut played = self.played.lock().unwrap_or_else(PoisonError::into_inner);
+        played.bouts += 1;
+        played.games += games;
+        if now - played.since < BETWEEN_SUMMARIES {
+            return None;
         }
-        other => debug!(?other, "event"),
+        Some(std::mem::replace(&mut *played, Played { since: now, bouts: 0, games: 0 }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bouts_are_told_together() {
+        let start = Instant::now();
+        let after = |seconds| start + Duration::from_secs(seconds);
+        let teller = Teller::new(start);
+        assert_eq!((teller.add(2, after(1)), teller.add(2, after(29))), (None, None));
+        assert_eq!(teller.add(3, after(31)), Some(Played { since: start, bouts: 3, games: 7 }));
+        assert_eq!(teller.add(2, after(60)), None);
+        assert_eq!(teller.add(2, after(61)), Some(Played { since: after(31), bouts: 2, games: 4 }));
     }
 }

@@ -141,10 +141,17 @@ impl Document {
         let seats = seat_effects.len().max(2) as u64;
         let games = standings.iter().map(|standing| standing.games).sum::<u64>() / seats;
         let advantage = answer.seat_advantage();
+        // No formula tells those of more than two seats.
+        let intervals = asked.replicas > 0 || seat_effects.is_empty();
         let mut cautions = Vec::new();
         if standings.iter().all(|standing| standing.draws == standing.games) {
             cautions.push(
                 "Every game was drawn: these games show no difference, and nothing tells how large one could be."
+                    .to_string(),
+            );
+        } else if standings.iter().any(|standing| is_alike(standing, standings)) && intervals {
+            cautions.push(
+                "Where + and - are empty all bouts came out alike, which does not tell how sure a rating is."
                     .to_string(),
             );
         }
@@ -183,6 +190,12 @@ impl Document {
             residuals: asked.residuals.then(|| residuals(answer)),
         }
     }
+}
+
+/// Whether a player that others are compared with has no interval.
+fn is_alike(row: &Standing, standings: &[Standing]) -> bool {
+    let compared = |other: &&Standing| other.bound.is_none() && other.component == row.component;
+    compared(&row) && row.low.is_none() && standings.iter().filter(compared).count() > 1
 }
 
 fn seat_effect((seat, effect): (usize, Effect)) -> SeatEffect {

@@ -2,6 +2,8 @@
 
 use std::io::{self, Write};
 
+use agon_stats::elo::LARGEST_DIFFERENCE;
+
 use super::document::{Document, Player};
 use crate::table::{Align, COLUMNS, Table, fixed, rate, signed, write_facts, write_sentence};
 
@@ -137,7 +139,10 @@ fn facts(document: &Document) -> Vec<(&'static str, String)> {
                 (Some(elo), Some([low, high])) => {
                     format!("worth {} Elo ({} to {})", signed(elo, 1), signed(low, 1), signed(high, 1))
                 }
-                (Some(elo), None) => format!("worth {} Elo", signed(elo, 1)),
+                (Some(elo), None) => {
+                    let more = if elo.abs() > LARGEST_DIFFERENCE - 1.0 { " or more" } else { "" };
+                    format!("worth {} Elo{more}, with an error that cannot be told", signed(elo, 1))
+                }
                 (None, _) => {
                     "its advantage is not in the model, or cannot be told from the ratings".to_string()
                 }
