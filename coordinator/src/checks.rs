@@ -113,12 +113,16 @@ impl Checks {
         self.close(key);
     }
 
-    /// A bout for this worker to play again: none that it has played, none that is lent, and only of runs that may be
-    /// `lent` of now.
-    pub fn take(&mut self, worker: &str, lent: impl Fn(&str) -> bool) -> Option<BoutKey> {
+    /// A bout for this worker to play again: none that it has played, none that is lent, and only one that `suits` it by
+    /// what was said of it.
+    pub fn take(
+        &mut self,
+        worker: &str,
+        suits: impl Fn(&BoutKey, &[(String, Digest)]) -> bool,
+    ) -> Option<BoutKey> {
         let suits = |key: &&BoutKey| {
             let unheard = |case: &Case| case.said.iter().all(|(name, _)| name != worker);
-            self.cases.get(*key).is_some_and(unheard) && lent(&key.run)
+            self.cases.get(*key).is_some_and(|case| unheard(case) && suits(key, &case.said))
         };
         let others = self.waiting.iter().filter(|(first, _)| *first != worker);
         let key = others.flat_map(|(_, keys)| keys.values()).find(suits)?.clone();
@@ -206,7 +210,7 @@ mod tests {
     }
 
     fn take(checks: &mut Checks, worker: &str) -> Option<BoutKey> {
-        checks.take(worker, |_| true)
+        checks.take(worker, |_, _| true)
     }
 
     #[test]
@@ -239,7 +243,7 @@ mod tests {
         checks.restore(key(1), "a", [1; 32]);
         checks.restore(key(2), "a", [1; 32]);
         checks.restore(key(1), "b", [2; 32]);
-        assert_eq!(checks.take("c", |run| run != "r"), None, "nothing is lent of a run that waits");
+        assert_eq!(checks.take("c", |key, _| key.run != "r"), None, "nothing is lent of a run that waits");
         assert_eq!(take(&mut checks, "b"), Some(key(2)), "of the first it has said its word");
         assert_eq!(take(&mut checks, "c"), Some(key(1)));
         let liar = Finding::Convicted { liar: "b".to_string(), counted: false };

@@ -11,14 +11,14 @@ use agon_proto::v1::worker_message::Kind;
 use agon_proto::{Assembled, Assembler, Bout, Heartbeat, Hello, Lease, PROTOCOLS, Returned, WholeBout, v1};
 use agon_records::{BoutColumns, check_bout, check_probe};
 use tokio::sync::mpsc;
-use tokio_stream::wrappers::{ReceiverStream, UnboundedReceiverStream};
+use tokio_stream::wrappers::ReceiverStream;
 use tokio_stream::{Stream, StreamExt as _};
 use tonic::{Request, Response, Status, Streaming};
 use tracing::{error, warn};
 
 use crate::checks::Digest;
 use crate::export::ExportError;
-use crate::hall::{Arrival, Hall, Obstacle};
+use crate::hall::{Arrival, Hall, OUTBOX, Obstacle};
 use crate::leases::BoutKey;
 use crate::standings::{Summary, seal};
 use crate::store::{NewBout, RunState, StoreError, Stored};
@@ -29,6 +29,9 @@ const PATIENCE: Duration = Duration::from_secs(30);
 const RETRY: Duration = Duration::from_secs(1);
 /// Acknowledgements that may wait for a slow reader.
 const ACKNOWLEDGEMENTS: usize = 1024;
+/// Messages of a session that are listened to in a second, and leases in one that count as much as a message.
+const MESSAGES_A_SECOND: usize = 1000;
+const LEASES_A_MESSAGE: usize = 100;
 /// Bouts that one stream may have under way at once.
 const MOST_OPEN: usize = 8192;
 
@@ -66,18 +69,25 @@ impl v1::worker_server::Worker for Fleet {
         };
         let hello = Hello::try_from(hello)?;
         self.admit(&hello)?;
-        let (out, answers) = mpsc::unbounded_channel();
+        let (out, answers) = mpsc::channel(OUTBOX);
         let session = self.hall.welcome(&hello, &caller, out)?;
         let hall = Arc::clone(&self.hall);
         tokio::spawn(async move {
+            let (mut since, mut heard) = (Instant::now(), 0);
             while let Some(Ok(message)) = messages.next().await {
+                // Whoever talks without end is listened to a little later.
+                heard += weight(&message);
+                if heard > MESSAGES_A_SECOND {
+                    tokio::time::sleep_until((since + Duration::from_secs(1)).into()).await;
+                    (since, heard) = (Instant::now(), 0);
+                }
                 if let Err(status) = hear(&hall, &hello.worker, session, message) {
                     warn!(worker = hello.worker, %status, "a message of a session makes no sense; it is left out");
                 }
             }
             hall.farewell(&hello.worker, session);
         });
-        Ok(Response::new(Box::pin(UnboundedReceiverStream::new(answers))))
+        Ok(Response::new(Box::pin(ReceiverStream::new(answers))))
     }
 
     async fn submit(
@@ -102,18 +112,22 @@ impl v1::worker_server::Worker for Fleet {
                 let answer = match take(&hall, &caller, &mut open, message) {
                     Ok(None) => continue,
                     Ok(Some(finished)) => {
-                        // Bouts are stored beside each other: one sync serves all that wait for it.
-                        let (hall, out) = (Arc::clone(&hall), out.clone());
+                        // Bouts are stored beside each other: one sync serves all that wait for it. Each has its place
+                        // among the answers before: whoever does not read them is not listened to.
+                        let Ok(place) = out.clone().reserve_owned().await else { break };
+                        let (hall, caller) = (Arc::clone(&hall), caller.clone());
                         tokio::spawn(async move {
-                            let answer = settle(&hall, finished).await;
+                            let answer = settle(&hall, &caller, finished).await;
                             hall.metrics.submission(outcome_name(&answer));
-                            let _ = out.send(Ok(answer)).await;
+                            place.send(Ok(answer));
                         });
                         continue;
                     }
                     Err(answer) => answer,
                 };
-                if out.send(answer).await.is_err() {
+                // What cannot be is the last that is listened to.
+                let over = !answer.as_ref().is_ok_and(|answer| answer.outcome() != v1::Outcome::Refused);
+                if out.send(answer).await.is_err() || over {
                     break;
                 }
             }
@@ -144,6 +158,16 @@ impl Fleet {
         }
         Ok(())
     }
+}
+
+/// How many messages a message of a session is worth.
+fn weight(message: &v1::WorkerMessage) -> usize {
+    let leases = match &message.kind {
+        Some(Kind::Heartbeat(heartbeat)) => heartbeat.progress.len(),
+        Some(Kind::Return(returned)) => returned.leases.len(),
+        _ => 0,
+    };
+    1 + leases / LEASES_A_MESSAGE
 }
 
 /// One message of a session after its hello.
@@ -192,14 +216,15 @@ fn take(
             Some(v1::submission::Kind::Head(head)) => Some(head.worker.as_str()),
             _ => None,
         };
-        if let Some(reason) = hall.trespass(&lease, named, caller) {
+        if let Some(status) = hall.trespass(&lease, named, caller) {
+            let reason = status.message();
             warn!(
                 run = lease.run,
                 bout = lease.bout,
                 reason,
                 "a submission in the name of another is not taken"
             );
-            return Err(Err(Status::permission_denied(reason)));
+            return Err(Err(status));
         }
         if let Some(v1::submission::Kind::Head(head)) = &message.kind
             && let Some(reason) = hall.doubt(&lease, &head.worker)
@@ -255,7 +280,7 @@ fn acknowledge(lease: &Lease, outcome: v1::Outcome, reason: &str) -> v1::Acknowl
 }
 
 /// Checks and stores a bout, and says what became of it. Waits as long as the disk is full.
-async fn settle(hall: &Arc<Hall>, finished: Finished) -> v1::Acknowledgement {
+async fn settle(hall: &Arc<Hall>, caller: &Caller, finished: Finished) -> v1::Acknowledgement {
     let Finished { lease, incoming, outcome } = finished;
     let worker = incoming.assembler.played_by().0.to_string();
     match outcome {
@@ -286,7 +311,7 @@ async fn settle(hall: &Arc<Hall>, finished: Finished) -> v1::Acknowledgement {
                 let reason = hall.refuse(&lease, &worker, &reason);
                 return acknowledge(&lease, v1::Outcome::Refused, &reason);
             }
-            keep(hall, &lease, &worker, &spec, *whole, incoming.assembler.into_encoded()).await
+            keep(hall, caller, &lease, &worker, &spec, *whole, incoming.assembler.into_encoded()).await
         }
     }
 }
@@ -294,6 +319,7 @@ async fn settle(hall: &Arc<Hall>, finished: Finished) -> v1::Acknowledgement {
 /// Stores a bout that is sound, unless it comes too late.
 async fn keep(
     hall: &Arc<Hall>,
+    caller: &Caller,
     lease: &Lease,
     worker: &str,
     spec: &Spec,
@@ -313,7 +339,7 @@ async fn keep(
             };
         }
         Arrival::Stale => {
-            hall.note("stale", worker, Some(&key), "it came too late and is played anew");
+            hall.note_of(caller, "stale", worker, Some(&key), "it came too late and is played anew");
             let reason = "it came too late and is played anew: in a timed run the first to finish would be the shortest";
             return acknowledge(lease, v1::Outcome::Stale, reason);
         }
@@ -334,7 +360,7 @@ async fn keep(
     };
     let conflict = || {
         warn!(run = lease.run, bout = lease.bout, worker, "another result of a bout that is stored");
-        hall.note("conflict", worker, Some(&key), "another content of a bout that counts already");
+        hall.note_of(caller, "conflict", worker, Some(&key), "another content of a bout that counts already");
         acknowledge(lease, v1::Outcome::Conflict, "the bout is there with another content, which stays")
     };
     match store(hall, bout).await {

@@ -20,9 +20,10 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
 use agon_arena::known_answers;
-use agon_doors::Caller;
+use agon_doors::{Caller, Rates};
 use agon_proto::v1::{self, coordinator_message::Kind};
 use agon_proto::{Bout as LentBout, Lease as WireLease};
+use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{Notify, mpsc, watch};
 use tonic::Status;
 use tracing::{info, warn};
@@ -59,6 +60,19 @@ impl Default for Timing {
 /// Bytes that a worker may have sent without an acknowledgement before it is given no more.
 const WINDOW_BYTES: u64 = 64 << 20;
 
+/// Messages that may wait for a worker to read them, and how many of them are kept free of grants.
+pub(crate) const OUTBOX: usize = 1024;
+const SPARE: usize = OUTBOX / 4;
+
+/// Bouts that a worker may hold ready for each of its slots.
+const MOST_AHEAD: u64 = 256;
+
+/// What is written down of one caller's doing: so much a second, and so much at once after a pause.
+const NOTES: (u32, u32) = (1, 1000);
+
+/// The way to a worker that is connected.
+pub(crate) type Out = mpsc::Sender<Result<v1::CoordinatorMessage, Status>>;
+
 /// A worker that has been here.
 pub(crate) struct Worker {
     /// Whose its name is: whoever said hello under it last.
@@ -66,7 +80,7 @@ pub(crate) struct Worker {
     build: String,
     slots: u32,
     speed: f64,
-    out: Option<mpsc::UnboundedSender<Result<v1::CoordinatorMessage, Status>>>,
+    out: Option<Out>,
     /// Which of its sessions is the last.
     session: u64,
     /// Bouts it would take, by its own word and less what was sent since.
@@ -91,6 +105,8 @@ struct State {
     quarantine: BTreeMap<String, String>,
     leases: LeaseBook,
     checks: Checks,
+    /// Whose workers can be lent something, and when that was looked at.
+    callers: (Option<Duration>, HashSet<Caller>),
     /// Why nothing is granted.
     obstacles: BTreeMap<Obstacle, String>,
     sessions: u64,
@@ -115,6 +131,7 @@ pub struct Hall {
     /// Before this nothing is granted.
     opens: Duration,
     state: Mutex<State>,
+    notes: Mutex<Rates<Caller>>,
     /// What no worker knows: it draws the bouts that are checked.
     secret: u64,
     changes: watch::Sender<u64>,
@@ -160,6 +177,7 @@ impl Hall {
             quarantine,
             leases: LeaseBook::new(epoch, timing.lease),
             checks: Checks::default(),
+            callers: Default::default(),
             obstacles: BTreeMap::new(),
             sessions: 0,
             draining: false,
@@ -178,6 +196,7 @@ impl Hall {
             only_asked,
             started: Instant::now(),
             state: Mutex::new(state),
+            notes: Mutex::new(Rates::with_burst(NOTES.0, NOTES.1)),
             secret: RandomState::new().hash_one(epoch),
             changes: watch::Sender::new(0),
             export: Notify::new(),
@@ -217,6 +236,23 @@ impl Hall {
             bout: place.map(|key| key.bout),
             text: text.to_string(),
         });
+    }
+
+    /// Writes down what a caller has brought about, as often as it may: nobody fills the disk with it.
+    pub(crate) fn note_of(
+        &self,
+        caller: &Caller,
+        kind: &str,
+        worker: &str,
+        place: Option<&BoutKey>,
+        text: &str,
+    ) {
+        let mut notes = self.notes.lock().unwrap_or_else(PoisonError::into_inner);
+        if notes.may(caller.clone(), self.now()) {
+            self.note(kind, worker, place, text);
+        } else {
+            self.metrics.noted(kind);
+        }
     }
 
     /// Writes down something about a run as a whole.
@@ -418,11 +454,20 @@ impl State {
         }
     }
 
-    /// Sends something to a worker that is connected.
-    fn send(&self, worker: &str, kind: Kind) {
-        if let Some(out) = self.workers.get(worker).and_then(|worker| worker.out.as_ref()) {
-            // A session that has just ended hears nothing; its end is noticed elsewhere.
-            let _ = out.send(Ok(v1::CoordinatorMessage { kind: Some(kind) }));
+    /// Sends something to a worker that is connected. The session of one that does not read is over, and what it holds is
+    /// for others.
+    fn send(&mut self, worker: &str, kind: Kind) {
+        let Some(known) = self.workers.get_mut(worker) else { return };
+        let Some(out) = &known.out else { return };
+        // A session that has just ended hears nothing; its end is noticed elsewhere.
+        if let Err(TrySendError::Full(_)) = out.try_send(Ok(v1::CoordinatorMessage { kind: Some(kind) })) {
+            warn!(worker, "it does not read what it is sent; its session is over");
+            (known.out, known.room) = (None, 0);
+            let held: Vec<_> =
+                self.leases.of_worker(worker).map(|(key, lease)| (key.clone(), lease.token)).collect();
+            for (key, token) in held {
+                self.take_back(&key, token);
+            }
         }
     }
 }

@@ -184,6 +184,11 @@ impl LeaseBook {
         self.held.get(worker).into_iter().flatten().filter_map(lease)
     }
 
+    /// How many leases a worker has.
+    pub fn count_of_worker(&self, worker: &str) -> u64 {
+        self.held.get(worker).map_or(0, |held| held.len() as u64)
+    }
+
     /// How many leases there are.
     pub fn count(&self) -> usize {
         self.leases.len()

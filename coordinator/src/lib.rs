@@ -21,6 +21,7 @@ pub mod operator;
 pub mod owner;
 pub mod place;
 pub mod schedule;
+mod sizes;
 pub mod standings;
 pub mod store;
 pub mod upkeep;
@@ -28,14 +29,15 @@ pub mod upkeep;
 use std::future::Future;
 use std::path::PathBuf;
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use agon_arena::{Spec, SpecSource};
 use agon_doors::tls::TlsFiles;
 use agon_doors::{DoorError, Doors, Limits};
-use agon_proto::v1;
+use agon_proto::{limits, v1};
 use tokio::net::TcpListener;
+use tokio::sync::Semaphore;
 use tonic::service::Routes;
 use tonic::transport::Server;
 use tracing::{info, warn};
@@ -46,6 +48,7 @@ use crate::export::{ExportError, export};
 use crate::hall::{Before, Hall, Remembered, Run, Timing};
 use crate::place::Place;
 use crate::schedule::Schedule;
+use crate::sizes::ByMethod;
 use crate::standings::Summary;
 use crate::store::{RunState, Store, StoreError, StoredRun};
 
@@ -100,6 +103,8 @@ const LAST_WORDS: Duration = Duration::from_secs(1);
 /// How long a part that is being written may still take then.
 const LAST_PART: Duration = Duration::from_secs(5);
 
+/// Specs that are read at once; who hands in more waits.
+const SPECS_AT_ONCE: usize = 8;
 /// The longest head of a call: paths and tokens are short.
 const LONGEST_HEAD: u32 = 16 << 10;
 /// How often a silent connection is asked whether it lives, and how long it may take to answer.
@@ -151,6 +156,11 @@ async fn serve(
     listener: TcpListener,
     shutdown: Eventually<()>,
 ) -> Result<(), CoordinatorError> {
+    // What is wrong with certificates and tokens is found before anything changes.
+    let told: Arc<OnceLock<Arc<Hall>>> = Arc::default();
+    let watching = Arc::clone(&told);
+    let watch = Arc::new(move |event| watching.get().into_iter().for_each(|hall| hall.metrics.door(event)));
+    let doors = Doors::new(config.tls, config.tokens.as_deref(), config.limits.clone(), watch)?;
     let folder = match &config.data {
         Place::Folder(folder) => DataFolder::open(folder, Purpose::Data, config.take_over)?,
         Place::Store(_) => DataFolder::open(&config.state, Purpose::State, config.take_over)?,
@@ -180,13 +190,21 @@ async fn serve(
         .register_encoded_file_descriptor_set(agon_proto::DESCRIPTORS)
         .build_v1()
         .expect("the descriptors are made with the code");
-    let fleet = v1::worker_server::WorkerServer::new(fleet::Fleet::new(Arc::clone(&hall)))
-        .max_decoding_message_size(agon_proto::limits::MAX_MESSAGE_BYTES);
-    let operators = v1::operator_server::OperatorServer::new(operator::Operator::new(Arc::clone(&hall)))
-        .max_decoding_message_size(agon_proto::limits::MAX_MESSAGE_BYTES);
-    let watching = Arc::clone(&hall);
-    let watch = Arc::new(move |event| watching.metrics.door(event));
-    let doors = Doors::new(config.tls, config.tokens.as_deref(), config.limits.clone(), watch)?;
+    let health_service = health_service.max_decoding_message_size(limits::MAX_HEALTH_BYTES);
+    let reflection = reflection.max_decoding_message_size(limits::MAX_REQUEST_BYTES);
+    let fleet = |most| {
+        let fleet = fleet::Fleet::new(Arc::clone(&hall));
+        v1::worker_server::WorkerServer::new(fleet).max_decoding_message_size(most)
+    };
+    let (submissions, sessions) = (fleet(limits::MAX_SUBMISSION_BYTES), fleet(limits::MAX_SESSION_BYTES));
+    let fleet = ByMethod::new(submissions, "/agon.v1.Worker/Session", sessions, Semaphore::MAX_PERMITS);
+    let operators = |most| {
+        let operator = operator::Operator::new(Arc::clone(&hall));
+        v1::operator_server::OperatorServer::new(operator).max_decoding_message_size(most)
+    };
+    let (asking, specs) = (operators(limits::MAX_REQUEST_BYTES), operators(limits::MAX_MESSAGE_BYTES));
+    let operators = ByMethod::new(asking, "/agon.v1.Operator/SubmitRun", specs, SPECS_AT_ONCE);
+    let _ = told.set(Arc::clone(&hall));
     if let Ok(address) = listener.local_addr() {
         let asks = doors.describe();
         info!(%address, epoch, data = %config.data, asks, "the coordinator listens");

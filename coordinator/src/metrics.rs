@@ -3,6 +3,7 @@
 //! Counters are raised where things happen; gauges are taken from the hall when somebody asks. The page is served by a
 //! listener of its own, so that a monitor needs nothing of the workers' network.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -16,6 +17,7 @@ use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::{Registry, Unit};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::task::AbortHandle;
 use tokio::time::timeout;
 
 use crate::hall::Hall;
@@ -26,6 +28,8 @@ type Labels = Vec<(&'static str, String)>;
 /// How long a monitor has for its request, and how long that may be.
 const PATIENCE: Duration = Duration::from_secs(5);
 const LONGEST_REQUEST: usize = 8 << 10;
+/// Monitors that are answered at once.
+pub const MOST_MONITORS: usize = 32;
 
 /// What is counted by a label is there with 0 before it happens: from nothing to one is no rate.
 const OUTCOMES: [&str; 7] =
@@ -256,16 +260,22 @@ impl Metrics {
     }
 }
 
-/// Serves `/metrics`, `/healthz` and `/readyz` until it is dropped.
+/// Serves `/metrics`, `/healthz` and `/readyz` until it is dropped. Past so many monitors at once the first makes room.
 pub(crate) async fn serve(hall: Arc<Hall>, listener: TcpListener) {
+    let mut answering: VecDeque<AbortHandle> = VecDeque::new();
     loop {
         match listener.accept().await {
             Ok((stream, _)) => {
+                answering.retain(|answer| !answer.is_finished());
+                if answering.len() >= MOST_MONITORS {
+                    answering.pop_front().iter().for_each(AbortHandle::abort);
+                }
                 let hall = Arc::clone(&hall);
-                tokio::spawn(async move {
+                let answer = tokio::spawn(async move {
                     // A monitor that goes away in the middle is not our concern.
                     let _ = timeout(PATIENCE, answer(&hall, stream)).await;
                 });
+                answering.push_back(answer.abort_handle());
             }
             // Too many open files: they are closed again in a while.
             Err(_) => tokio::time::sleep(Duration::from_millis(100)).await,

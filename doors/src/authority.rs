@@ -5,12 +5,15 @@ use std::time::{Duration, SystemTime};
 
 use rcgen::{
     BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
-    KeyUsagePurpose,
+    KeyUsagePurpose, PublicKeyData as _,
 };
 use time::OffsetDateTime;
+use tokio_rustls::rustls::pki_types::ServerName;
 
 use crate::DoorError;
 use crate::files::{read_secret, write_whole};
+use crate::sentences::readable;
+use crate::tls::certificates;
 
 /// How long an authority lasts: longer than what it signs.
 const AUTHORITY: Duration = Duration::from_secs(10 * 366 * 86_400);
@@ -74,11 +77,20 @@ impl Authority {
         Ok((Authority { issuer: Issuer::new(parameters, key) }, pair))
     }
 
-    /// An authority that was created before, from its key.
-    pub fn open(key: &Path) -> Result<Authority, DoorError> {
+    /// An authority that was created before, from its certificate and its key.
+    pub fn open(certificate: &Path, key: &Path) -> Result<Authority, DoorError> {
         let text = read_secret(key, "the authority's key")?;
         let pair = KeyPair::from_pem(&text)
             .map_err(|error| DoorError(format!("{} is no key of an authority: {error}", key.display())))?;
+        if parsed(certificate, |parsed| parsed.subject_public_key_info().to_vec())?
+            != pair.subject_public_key_info()
+        {
+            return Err(DoorError(format!(
+                "{} is not the key of {}; bring back the one that belongs to it, or choose an empty folder",
+                key.display(),
+                certificate.display()
+            )));
+        }
         Ok(Authority { issuer: Issuer::new(parameters(&pair), pair) })
     }
 
@@ -115,6 +127,36 @@ impl Authority {
     }
 }
 
+/// The names and addresses that a coordinator's certificate is for.
+pub fn hosts(certificate: &Path) -> Result<Vec<String>, DoorError> {
+    // Whoever asks for a name that it cannot have is told those that it has.
+    let nobody = ServerName::try_from("nobody.invalid").expect("it is a name");
+    parsed(certificate, |parsed| match parsed.verify_is_valid_for_subject_name(&nobody) {
+        Err(webpki::Error::CertNotValidForName(names)) => {
+            names.presented.iter().map(|name| readable(name)).collect()
+        }
+        _ => Vec::new(),
+    })
+}
+
+/// Whether a coordinator can be called so: a name, one with `*.` before it, or an address.
+pub fn check_host(host: &str) -> Result<(), DoorError> {
+    match ServerName::try_from(host.strip_prefix("*.").unwrap_or(host)) {
+        Ok(_) => Ok(()),
+        Err(_) => Err(DoorError(format!(
+            "`{host}` is no name of a host and no address; give it without https:// and without a port, as \
+             agon.example or 10.0.0.7"
+        ))),
+    }
+}
+
+fn parsed<T>(path: &Path, look: impl FnOnce(&webpki::EndEntityCert<'_>) -> T) -> Result<T, DoorError> {
+    let chain = certificates(path)?;
+    let parsed = webpki::EndEntityCert::try_from(&chain[0])
+        .map_err(|error| DoorError(format!("{} is no certificate: {error}", path.display())))?;
+    Ok(look(&parsed))
+}
+
 /// What an authority's certificate says, for one key always the same but for its dates.
 fn parameters(key: &KeyPair) -> CertificateParams {
     let mut parameters = CertificateParams::default();
@@ -131,4 +173,38 @@ fn parameters(key: &KeyPair) -> CertificateParams {
 
 fn failed(error: &rcgen::Error) -> DoorError {
     DoorError(format!("no certificate can be made: {error}"))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test may panic")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_certificate_says_what_it_is_for_and_a_foreign_key_is_noticed() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name);
+        let (authority, pair) = Authority::create().unwrap();
+        pair.write(folder.path(), "ca").unwrap();
+        let called = ["localhost", "127.0.0.1", "::1", "agon.example", "*.agon.example", "10.0.0.7"];
+        let called = called.map(str::to_string);
+        let valid = Validity::of(Duration::from_secs(60));
+        authority.coordinator(&called, valid).unwrap().write(folder.path(), "coordinator").unwrap();
+        assert_eq!(hosts(&path("coordinator.pem")).unwrap(), called);
+        assert!(hosts(&path("ca.pem")).unwrap().is_empty());
+        assert!(Authority::open(&path("ca.pem"), &path("ca.key")).is_ok());
+        Authority::create().unwrap().1.write(folder.path(), "other").unwrap();
+        let error = Authority::open(&path("ca.pem"), &path("other.key")).map(|_| ()).unwrap_err();
+        assert!(error.to_string().contains("is not the key of"), "{error}");
+    }
+
+    #[test]
+    fn what_no_coordinator_can_be_called_is_refused() {
+        for host in ["agon.example", "agon", "10.0.0.7", "fe80::1", "*.agon.example"] {
+            assert!(check_host(host).is_ok(), "{host}");
+        }
+        for host in ["", "bad host", "https://agon.example", "agon.example:7400", "[::1]", "a/b", "*"] {
+            assert!(check_host(host).is_err(), "{host}");
+        }
+    }
 }

@@ -59,6 +59,12 @@ impl PartialEq for Caller {
 
 impl Eq for Caller {}
 
+impl std::hash::Hash for Caller {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        self.credential.hash(state);
+    }
+}
+
 impl Caller {
     fn new(credential: Credential) -> Caller {
         Caller { credential, revoked: Arc::new(watch::Sender::new(false)) }
@@ -92,6 +98,11 @@ impl Caller {
     /// Whether what was shown still counts.
     pub fn is_valid(&self) -> bool {
         !*self.revoked.borrow()
+    }
+
+    /// Whether this is the same credential, and not another one of the same name.
+    pub(crate) fn is(&self, other: &Caller) -> bool {
+        self == other && (!self.is_known() || Arc::ptr_eq(&self.revoked, &other.revoked))
     }
 
     /// What was shown counts no more.

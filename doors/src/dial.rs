@@ -273,14 +273,14 @@ impl Service<Uri> for Connector {
             let port = uri.port_u16().unwrap_or(if tls.is_some() { 443 } else { 80 });
             let stream = TcpStream::connect((host, port)).await?;
             stream.set_nodelay(true)?;
-            let line = match tls {
-                None => Bytes::Plain { stream, heard: false },
+            let bytes = match tls {
+                None => Bytes::Plain(stream),
                 Some((config, name)) => {
-                    let stream = TlsConnector::from(config).connect(name, stream).await.map_err(told)?;
-                    Bytes::Secure(Box::new(stream))
+                    let stream = TlsConnector::from(config).connect(name, stream).await;
+                    Bytes::Secure(Box::new(stream.map_err(|error| told(hung_up(error)))?))
                 }
             };
-            Ok(TokioIo::new(Line { bytes: line, fate }))
+            Ok(TokioIo::new(Line { bytes, heard: false, fate }))
         })
     }
 }
@@ -288,20 +288,35 @@ impl Service<Uri> for Connector {
 /// The bytes of a connection; what goes wrong is said in sentences.
 struct Line {
     bytes: Bytes,
+    /// Whether anything was answered.
+    heard: bool,
     fate: Fate,
 }
 
 enum Bytes {
-    Plain {
-        stream: TcpStream,
-        /// Whether anything was answered.
-        heard: bool,
-    },
+    Plain(TcpStream),
     Secure(Box<TlsStream<TcpStream>>),
 }
 
 /// The first byte of what TLS says to somebody who does not speak it: an alert.
 const ALERT: u8 = 0x15;
+
+fn sentence(kind: io::ErrorKind, text: &str) -> io::Error {
+    io::Error::new(kind, Sentence(text.to_string()))
+}
+
+/// What it means that somebody took the connection and hung up without a word.
+fn hung_up(error: io::Error) -> io::Error {
+    use io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset, UnexpectedEof};
+    match error.kind() {
+        kind @ (UnexpectedEof | ConnectionReset | ConnectionAborted | BrokenPipe) => sentence(
+            kind,
+            "whoever is there hung up without a word: the coordinator has as many connections as it takes \
+             (--max-connections), or it has just ended; try again in a moment",
+        ),
+        _ => error,
+    }
+}
 
 impl AsyncRead for Line {
     fn poll_read(
@@ -309,25 +324,27 @@ impl AsyncRead for Line {
         cx: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        let Line { bytes, fate } = self.get_mut();
+        let Line { bytes, heard, fate } = self.get_mut();
+        let before = buffer.filled().len();
         let read = match bytes {
-            Bytes::Plain { stream, heard } => {
-                let before = buffer.filled().len();
-                let read = Pin::new(stream).poll_read(cx, buffer);
-                match buffer.filled().get(before) {
-                    Some(&ALERT) if !*heard => {
-                        let sentence = "the coordinator speaks TLS; say https:// and give --tls-ca, the ca.pem of \
-                                        `agon certs`";
-                        let error = Sentence(sentence.to_string());
-                        Poll::Ready(Err(io::Error::new(io::ErrorKind::InvalidData, error)))
-                    }
-                    first => {
-                        *heard |= first.is_some();
-                        read
-                    }
-                }
-            }
+            Bytes::Plain(stream) => Pin::new(stream).poll_read(cx, buffer),
             Bytes::Secure(stream) => Pin::new(stream).poll_read(cx, buffer).map_err(told),
+        };
+        let read = match (read, buffer.filled().get(before)) {
+            (Poll::Ready(Ok(())), Some(&ALERT)) if !*heard && matches!(bytes, Bytes::Plain(_)) => {
+                Poll::Ready(Err(sentence(
+                    io::ErrorKind::InvalidData,
+                    "the coordinator speaks TLS; say https:// and give --tls-ca, the ca.pem of `agon certs`",
+                )))
+            }
+            (Poll::Ready(Ok(())), None) if !*heard => {
+                Poll::Ready(Err(hung_up(io::ErrorKind::UnexpectedEof.into())))
+            }
+            (Poll::Ready(Err(error)), _) if !*heard => Poll::Ready(Err(hung_up(error))),
+            (read, first) => {
+                *heard |= first.is_some();
+                read
+            }
         };
         if let Poll::Ready(Err(error)) = &read {
             let _ = fate.set(error.to_string());
@@ -339,21 +356,21 @@ impl AsyncRead for Line {
 impl AsyncWrite for Line {
     fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, data: &[u8]) -> Poll<io::Result<usize>> {
         match &mut self.get_mut().bytes {
-            Bytes::Plain { stream, .. } => Pin::new(stream).poll_write(cx, data),
+            Bytes::Plain(stream) => Pin::new(stream).poll_write(cx, data),
             Bytes::Secure(stream) => Pin::new(stream).poll_write(cx, data),
         }
     }
 
     fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         match &mut self.get_mut().bytes {
-            Bytes::Plain { stream, .. } => Pin::new(stream).poll_flush(cx),
+            Bytes::Plain(stream) => Pin::new(stream).poll_flush(cx),
             Bytes::Secure(stream) => Pin::new(stream).poll_flush(cx),
         }
     }
 
     fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         match &mut self.get_mut().bytes {
-            Bytes::Plain { stream, .. } => Pin::new(stream).poll_shutdown(cx),
+            Bytes::Plain(stream) => Pin::new(stream).poll_shutdown(cx),
             Bytes::Secure(stream) => Pin::new(stream).poll_shutdown(cx),
         }
     }
@@ -364,14 +381,14 @@ impl AsyncWrite for Line {
         data: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         match &mut self.get_mut().bytes {
-            Bytes::Plain { stream, .. } => Pin::new(stream).poll_write_vectored(cx, data),
+            Bytes::Plain(stream) => Pin::new(stream).poll_write_vectored(cx, data),
             Bytes::Secure(stream) => Pin::new(stream).poll_write_vectored(cx, data),
         }
     }
 
     fn is_write_vectored(&self) -> bool {
         match &self.bytes {
-            Bytes::Plain { stream, .. } => stream.is_write_vectored(),
+            Bytes::Plain(stream) => stream.is_write_vectored(),
             Bytes::Secure(stream) => stream.is_write_vectored(),
         }
     }

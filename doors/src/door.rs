@@ -3,7 +3,7 @@
 //!
 //! A connection that says nothing costs a place for a while and holds nobody up. When places run out, whoever has not
 //! been let through with a call yet makes room, first come, first gone: a flood of strangers only pushes itself out, and
-//! whoever has a credential needs a moment to show it.
+//! whoever has a credential needs a moment to show it. Nobody can take more than half of the places with one credential.
 
 use std::collections::{BTreeMap, HashMap};
 use std::net::SocketAddr;
@@ -23,6 +23,7 @@ use tokio_stream::Stream;
 use tracing::{debug, info, warn};
 
 use crate::DoorError;
+use crate::caller::Caller;
 use crate::guard::Guard;
 use crate::limits::Limits;
 use crate::rate::Rates;
@@ -35,6 +36,8 @@ use crate::tokens::Tokens;
 const ROUND: Duration = Duration::from_secs(1);
 /// How long the last words to somebody who is not let in may take to arrive.
 const LAST_WORDS: Duration = Duration::from_secs(2);
+/// Files that take longer to be read are complained about.
+const LONG: Duration = Duration::from_secs(5);
 /// How long nothing is accepted after the system could not.
 const PAUSE: Duration = Duration::from_millis(100);
 
@@ -113,7 +116,29 @@ pub struct Doors {
 #[derive(Default)]
 struct Inside {
     next: u64,
-    places: BTreeMap<u64, (Visit, Option<oneshot::Sender<()>>)>,
+    places: BTreeMap<u64, (Visit, oneshot::Sender<()>)>,
+    /// How many of them each credential has.
+    callers: HashMap<Caller, usize>,
+}
+
+impl Inside {
+    /// Takes a place away. Whoever has it goes, unless it is gone already.
+    fn free(&mut self, number: u64) -> Option<(Visit, oneshot::Sender<()>)> {
+        let (visit, close) = self.places.remove(&number)?;
+        if let Some(caller) = visit.caller() {
+            self.discount(&caller);
+        }
+        Some((visit, close))
+    }
+
+    fn discount(&mut self, caller: &Caller) {
+        if let Some(count) = self.callers.get_mut(caller) {
+            *count -= 1;
+            if *count == 0 {
+                self.callers.remove(caller);
+            }
+        }
+    }
 }
 
 /// When a refusal was last written to the log, and how many were not since.
@@ -162,8 +187,9 @@ impl Doors {
     pub fn open(self: &Arc<Doors>, listener: TcpListener) -> Incoming {
         let (out, guests) = mpsc::unbounded_channel();
         let accepting = tokio::spawn(Arc::clone(self).accept(listener, out));
-        let looking = tokio::spawn(Arc::clone(self).look_after());
-        Incoming { guests, tasks: [accepting, looking] }
+        let reading = tokio::spawn(Arc::clone(self).read_again());
+        let sending = tokio::spawn(Arc::clone(self).send_away_the_silent());
+        Incoming { guests, tasks: [accepting, reading, sending] }
     }
 
     /// Since the doors were made.
@@ -200,48 +226,77 @@ impl Doors {
     fn enter(self: &Arc<Doors>, peer: SocketAddr) -> Option<Place> {
         let mut inside = self.inside();
         if inside.places.len() >= self.limits.connections {
-            let stranger =
-                inside.places.iter_mut().find(|(_, (visit, close))| close.is_some() && !visit.is_trusted());
-            let gone =
-                stranger.and_then(|(number, (visit, close))| Some((*number, visit.peer(), close.take()?)));
-            let Some((number, other, close)) = gone else {
+            let stranger = inside.places.iter().find(|(_, (visit, _))| !visit.is_trusted());
+            let number = stranger.map(|(number, _)| *number);
+            let Some((visit, close)) = number.and_then(|number| inside.free(number)) else {
                 drop(inside);
                 self.refuse(Refusal::Crowded, Some(peer), "every place is taken by somebody who was let in");
                 return None;
             };
-            inside.places.remove(&number);
             let _ = close.send(());
             (self.watch)(DoorEvent::Closed);
             self.refuse(
                 Refusal::Crowded,
-                Some(other),
-                "it makes room for the next: it has shown no credential yet",
+                Some(visit.peer()),
+                "it makes room for the next: it has shown no credential that counts",
             );
         }
         let number = inside.next;
         inside.next += 1;
         let (close, closing) = oneshot::channel();
-        let visit = Visit::new(peer);
-        inside.places.insert(number, (visit.clone(), Some(close)));
+        let visit = Visit::new(peer, number);
+        inside.places.insert(number, (visit.clone(), close));
         drop(inside);
         (self.watch)(DoorEvent::Opened);
-        Some(Place { doors: Arc::clone(self), number, visit, closing })
+        Some(Place { doors: Arc::clone(self), number, visit, closing: Some(closing) })
+    }
+
+    /// Somebody inside shows a credential that counts. Whether it may stay: nobody has more than half of the places.
+    pub(crate) fn trust(&self, visit: &Visit, caller: &Caller) -> bool {
+        if visit.caller().is_some_and(|known| known.is(caller)) {
+            return true;
+        }
+        let mut inside = self.inside();
+        if !inside.places.contains_key(&visit.number()) {
+            return false;
+        }
+        let own = usize::from(visit.caller().is_some_and(|known| known == *caller));
+        let others = inside.callers.get(caller).map_or(0, |count| count - own);
+        if caller.is_known() && others >= self.limits.connections.div_ceil(2) {
+            return false;
+        }
+        *inside.callers.entry(caller.clone()).or_default() += 1;
+        if let Some(before) = visit.set_caller(caller) {
+            inside.discount(&before);
+        }
+        true
     }
 
     /// A connection is gone.
     pub(crate) fn leave(&self, number: u64) {
-        if self.inside().places.remove(&number).is_some() {
+        if self.inside().free(number).is_some() {
             (self.watch)(DoorEvent::Closed);
         }
     }
 
-    /// Reads files that have changed, and sends away whoever is silent.
-    async fn look_after(self: Arc<Doors>) {
+    /// Reads files that have changed. They may lie on a disk that takes its time: nobody else waits for it.
+    async fn read_again(self: Arc<Doors>) {
         loop {
             sleep(ROUND).await;
             let doors = Arc::clone(&self);
-            // Files may lie on a disk that takes its time.
-            let _ = tokio::task::spawn_blocking(move || doors.refresh()).await;
+            let mut reading = tokio::task::spawn_blocking(move || doors.refresh());
+            if timeout(LONG, &mut reading).await.is_err() {
+                warn!(
+                    "certificates and tokens are not read within {LONG:?}; until they are, those from before count"
+                );
+                let _ = reading.await;
+            }
+        }
+    }
+
+    async fn send_away_the_silent(self: Arc<Doors>) {
+        loop {
+            sleep(ROUND).await;
             self.send_away();
         }
     }
@@ -261,19 +316,22 @@ impl Doors {
     }
 
     fn send_away(&self) {
-        let mut silent = Vec::new();
-        for (visit, close) in self.inside().places.values_mut() {
-            let Some(quiet) = visit.quiet() else { continue };
+        let mut inside = self.inside();
+        let is_silent = |visit: &Visit| {
             let patience = if visit.has_called() { self.limits.idle } else { self.limits.first_call };
-            if quiet < patience {
-                continue;
-            }
-            if let Some(close) = close.take() {
-                let _ = close.send(());
-                silent.push(visit.clone());
-            }
-        }
-        for visit in silent {
+            visit.quiet().is_some_and(|quiet| quiet >= patience)
+        };
+        let numbers: Vec<u64> = inside
+            .places
+            .iter()
+            .filter(|(_, (visit, _))| is_silent(visit))
+            .map(|(number, _)| *number)
+            .collect();
+        let silent: Vec<_> = numbers.into_iter().filter_map(|number| inside.free(number)).collect();
+        drop(inside);
+        for (visit, close) in silent {
+            let _ = close.send(());
+            (self.watch)(DoorEvent::Closed);
             if visit.has_called() {
                 debug!(peer = %visit.peer(), "a connection without calls is closed");
             } else {
@@ -308,7 +366,7 @@ async fn shake_hands(
 ) {
     let shaken = TlsAcceptor::from(config).accept(stream).into_fallible();
     let shaken = tokio::select! {
-        _ = &mut place.closing => return,
+        () = place.until_it_must_go() => return,
         shaken = shaken => shaken,
     };
     match shaken {
@@ -327,7 +385,10 @@ async fn shake_hands(
                 let _ = stream.shutdown().await;
                 while stream.read(&mut rest).await.is_ok_and(|count| count > 0) {}
             };
-            let _ = timeout(LAST_WORDS, read_out).await;
+            tokio::select! {
+                () = place.until_it_must_go() => {}
+                _ = timeout(LAST_WORDS, read_out) => {}
+            }
         }
     }
 }
@@ -335,7 +396,7 @@ async fn shake_hands(
 /// The connections that are let in.
 pub struct Incoming {
     guests: mpsc::UnboundedReceiver<Guest>,
-    tasks: [JoinHandle<()>; 2],
+    tasks: [JoinHandle<()>; 3],
 }
 
 impl Stream for Incoming {
@@ -378,18 +439,24 @@ mod tests {
         SocketAddr::from(([127, 0, 0, 1], port))
     }
 
+    fn has_gone(place: &mut Place) -> bool {
+        place.must_go(&mut Context::from_waker(std::task::Waker::noop()))
+    }
+
     #[test]
     fn strangers_make_room_in_the_order_in_which_they_came_and_who_is_let_in_stays() {
         let (doors, crowded) = doors(Limits { connections: 3, ..Limits::default() });
+        let anybody = Caller::anybody();
         let mut places: Vec<Place> = [1, 2, 3].map(|port| doors.enter(peer(port)).unwrap()).into();
-        places[0].visit.trust();
+        assert!(doors.trust(&places[0].visit, &anybody));
         places.push(doors.enter(peer(4)).unwrap());
         assert_eq!(visits(&doors), [1, 3, 4]);
-        assert!(places[1].closing.try_recv().is_ok() && places[2].closing.try_recv().is_err());
+        assert!(has_gone(&mut places[1]) && !has_gone(&mut places[2]));
+        assert!(!doors.trust(&places[1].visit, &anybody), "it is too late for it");
         places.push(doors.enter(peer(5)).unwrap());
         assert_eq!(visits(&doors), [1, 4, 5]);
         for place in &places[3..] {
-            place.visit.trust();
+            assert!(doors.trust(&place.visit, &anybody));
         }
         assert!(doors.enter(peer(6)).is_none(), "nobody makes room who was let in");
         assert_eq!(crowded.load(Ordering::Relaxed), 3);
@@ -400,6 +467,34 @@ mod tests {
     }
 
     #[test]
+    fn a_credential_has_half_of_the_places_and_none_when_it_counts_no_more() {
+        let (doors, _) = doors(Limits { connections: 4, ..Limits::default() });
+        let (greedy, other) = (Caller::token("greedy"), Caller::token("other"));
+        let mut places: Vec<Place> = [1, 2, 3].map(|port| doors.enter(peer(port)).unwrap()).into();
+        let trusted = places.iter().filter(|place| doors.trust(&place.visit, &greedy)).count();
+        assert_eq!(trusted, 2);
+        assert!(doors.trust(&places[0].visit, &greedy), "whoever is in may call again");
+        assert!(doors.trust(&places[2].visit, &other), "there is room for others");
+        assert!(doors.trust(&places[0].visit, &other) && doors.trust(&places[0].visit, &greedy));
+        let again = Caller::token("greedy");
+        assert!(doors.trust(&places[0].visit, &again), "the same name is the same caller");
+        places.push(doors.enter(peer(4)).unwrap());
+        assert!(!doors.trust(&places[3].visit, &greedy));
+        drop(places.remove(1));
+        assert!(doors.trust(&places[2].visit, &greedy), "a place that is left is free");
+
+        // What was revoked keeps nobody out.
+        places.push(doors.enter(peer(5)).unwrap());
+        assert!(doors.trust(&places[3].visit, &other));
+        assert!(doors.enter(peer(6)).is_none());
+        again.revoke();
+        places.push(doors.enter(peer(7)).unwrap());
+        assert_eq!(visits(&doors), [3, 4, 5, 7]);
+        places.clear();
+        assert!(doors.inside().callers.is_empty());
+    }
+
+    #[test]
     fn who_says_nothing_is_sent_away_and_who_calls_is_not() {
         let limits = Limits { first_call: Duration::ZERO, ..Limits::default() };
         let (doors, _) = doors(limits);
@@ -407,11 +502,12 @@ mod tests {
         let call = busy.visit.call();
         drop(idle.visit.call());
         doors.send_away();
-        assert!(silent.closing.try_recv().is_ok());
-        assert!(busy.closing.try_recv().is_err() && idle.closing.try_recv().is_err());
+        assert!(has_gone(&mut silent));
+        assert!(!has_gone(&mut busy) && !has_gone(&mut idle));
+        assert_eq!(visits(&doors), [2, 3], "its place is free at once");
         drop(call);
         doors.send_away();
-        assert!(busy.closing.try_recv().is_err(), "it has called, and may be quiet for a while");
+        assert!(!has_gone(&mut busy), "it has called, and may be quiet for a while");
     }
 
     /// However many come at once, they come in one after the other.

@@ -1,30 +1,25 @@
 //! Files with secrets, and files that are read again when they change.
 
-use std::fs::{self, OpenOptions};
+use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use crate::DoorError;
 
 /// Writes a file that its owner alone may read, whole or not at all: whoever reads it meanwhile sees the one before. Where
-/// the one before was for its group too, and for nobody else, so is this: it may be mounted for a container.
+/// there was one before, whoever could read that can read this: it may be mounted for a container, or belong to a service.
 pub fn write_secret(path: &Path, text: &str) -> io::Result<()> {
-    write_whole(path, text, if is_for_group(path) { 0o640 } else { 0o600 })
+    write_whole(path, text, 0o600)
 }
 
-#[cfg(unix)]
-fn is_for_group(path: &Path) -> bool {
-    use std::os::unix::fs::PermissionsExt as _;
-    fs::metadata(path).is_ok_and(|there| there.permissions().mode() & 0o044 == 0o040)
-}
-
-#[cfg(not(unix))]
-fn is_for_group(_path: &Path) -> bool {
-    false
-}
-
-/// Writes a file with this mode, whole or not at all.
+/// Writes a file, whole or not at all: a new one with this mode, else with the owner, the group and the mode of the one
+/// before. Behind a link it is the file that changes and not the link.
 pub(crate) fn write_whole(path: &Path, text: &str, mode: u32) -> io::Result<()> {
+    let path = match fs::canonicalize(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound && !path.is_symlink() => path.to_path_buf(),
+        found => found?,
+    };
+    let before = fs::metadata(&path).ok();
     let mut name = path.file_name().unwrap_or_default().to_os_string();
     name.push(".tmp");
     let beside = path.with_file_name(name);
@@ -33,14 +28,48 @@ pub(crate) fn write_whole(path: &Path, text: &str, mode: u32) -> io::Result<()> 
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);
     #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, mode);
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, if before.is_some() { 0o600 } else { mode });
     #[cfg(not(unix))]
     let _ = mode;
     let written = options.open(&beside).and_then(|mut file| {
         file.write_all(text.as_bytes())?;
-        file.sync_all()
+        if let Some(before) = &before {
+            belong(&file, before)?;
+        }
+        file.sync_all()?;
+        fs::rename(&beside, &path)
     });
-    written.and_then(|()| fs::rename(&beside, path)).inspect_err(|_| drop(fs::remove_file(&beside)))
+    written.inspect_err(|_| drop(fs::remove_file(&beside)))?;
+    // The name is as durable as the content. Where folders cannot be synced they need not be.
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let _ = File::open(folder).and_then(|folder| folder.sync_all());
+    Ok(())
+}
+
+/// Gives a file to whom the one before belongs.
+#[cfg(unix)]
+fn belong(file: &File, before: &Metadata) -> io::Result<()> {
+    use std::os::unix::fs::{MetadataExt as _, fchown};
+    let made = file.metadata()?;
+    let (user, group) = (before.uid(), before.gid());
+    if (made.uid(), made.gid()) != (user, group) {
+        // Whoever may not give it away may still share a group with whom it belongs to.
+        let user = (made.uid() != user).then_some(user);
+        fchown(file, user, Some(group)).map_err(|error| {
+            let reason = format!(
+                "it belongs to user {} and group {group}, to whom a new one cannot be given ({error}); do this as \
+                 that user or as root",
+                before.uid()
+            );
+            io::Error::new(error.kind(), reason)
+        })?;
+    }
+    file.set_permissions(before.permissions())
+}
+
+#[cfg(not(unix))]
+fn belong(_: &File, _: &Metadata) -> io::Result<()> {
+    Ok(())
 }
 
 /// Reads a file with a secret, and warns where others than its owner can read it.
@@ -50,9 +79,18 @@ pub fn read_secret(path: &Path, what: &str) -> Result<String, DoorError> {
     if let Ok(metadata) = fs::metadata(path)
         && std::os::unix::fs::PermissionsExt::mode(&metadata.permissions()) & 0o004 != 0
     {
-        tracing::warn!("{} can be read by everybody on this machine; chmod 600 it", path.display());
+        warn_anyway(&format!("{} can be read by everybody on this machine; chmod 600 it", path.display()));
     }
     Ok(text)
+}
+
+/// Says something that people must see: in the log, or where there is none or it is silent, on standard error.
+pub fn warn_anyway(sentence: &str) {
+    if tracing::enabled!(tracing::Level::WARN) {
+        tracing::warn!("{sentence}");
+    } else {
+        let _ = writeln!(io::stderr(), "warning: {sentence}");
+    }
 }
 
 /// Reads a file of text.
@@ -114,20 +152,56 @@ mod tests {
     }
 
     #[cfg(unix)]
+    fn mode(path: &Path) -> u32 {
+        std::os::unix::fs::PermissionsExt::mode(&fs::metadata(path).unwrap().permissions()) & 0o777
+    }
+
+    #[cfg(unix)]
     #[test]
-    fn secrets_are_for_their_owner_even_over_an_open_file() {
+    fn whoever_could_read_the_one_before_can_read_this_and_nobody_else() {
         use std::os::unix::fs::PermissionsExt as _;
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("secret");
-        fs::write(&path, "open").unwrap();
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
-        write_secret(&path, "closed").unwrap();
-        assert_eq!(fs::read_to_string(&path).unwrap(), "closed");
-        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        write_secret(&path, "new").unwrap();
+        assert_eq!(mode(&path), 0o600);
+        for open in [0o600, 0o640, 0o644] {
+            fs::set_permissions(&path, fs::Permissions::from_mode(open)).unwrap();
+            write_secret(&path, "another").unwrap();
+            assert_eq!((fs::read_to_string(&path).unwrap().as_str(), mode(&path)), ("another", open));
+        }
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "nothing lies about");
-        // What a group may read, and nobody else, it may go on reading.
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
-        write_secret(&path, "for a container").unwrap();
-        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o640);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn behind_a_link_the_file_changes_and_the_link_stays() {
+        let folder = tempfile::tempdir().unwrap();
+        let [path, link, nowhere] = ["real/tokens", "link", "nowhere"].map(|name| folder.path().join(name));
+        fs::create_dir(folder.path().join("real")).unwrap();
+        fs::write(&path, "before").unwrap();
+        std::os::unix::fs::symlink("real/tokens", &link).unwrap();
+        write_secret(&link, "after").unwrap();
+        assert!(link.is_symlink());
+        assert_eq!(fs::read_to_string(&path).unwrap(), "after");
+        std::os::unix::fs::symlink("gone", &nowhere).unwrap();
+        assert!(write_secret(&nowhere, "x").is_err() && nowhere.is_symlink());
+    }
+
+    /// Only root can give files away: others are told, and nothing changes.
+    #[cfg(unix)]
+    #[test]
+    fn a_file_stays_with_whom_it_belongs_to() {
+        use std::os::unix::fs::{MetadataExt as _, chown};
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("tokens");
+        fs::write(&path, "before").unwrap();
+        let own = fs::metadata(&path).unwrap();
+        if chown(&path, Some(65_534), Some(65_534)).is_err() {
+            return;
+        }
+        write_secret(&path, "after").unwrap();
+        let now = fs::metadata(&path).unwrap();
+        assert_eq!((now.uid(), now.gid(), now.mode()), (65_534, 65_534, own.mode()));
+        assert_eq!(fs::read_to_string(&path).unwrap(), "after");
     }
 }

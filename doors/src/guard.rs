@@ -5,19 +5,26 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::{Arc, PoisonError};
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::AUTHORIZATION;
 use http::{Request, Response};
 use http_body::{Frame, SizeHint};
+use tokio::time::{Sleep, sleep};
 use tonic::Status;
 use tonic::body::Body;
 use tower_service::Service;
 
 use crate::caller::Caller;
 use crate::door::{Doors, Refusal};
-use crate::rules::{Need, need};
+use crate::rules::{Need, is_stream, need};
 use crate::stream::{OpenCall, Visit};
+
+/// How long a call may take to say what it asks, unless it is a stream.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// How long whoever is refused too often waits for the answer.
+const PENANCE: Duration = Duration::from_secs(1);
 
 /// A service that strangers do not reach.
 #[derive(Clone)]
@@ -39,7 +46,7 @@ impl Doors {
         let need = need(path);
         let certificate = visit.and_then(Visit::certificate);
         let caller = match &self.tokens {
-            _ if need == Need::Nothing => return Ok(Caller::anybody()),
+            _ if need == Need::Nothing => Caller::anybody(),
             None => certificate.cloned().unwrap_or_else(Caller::anybody),
             Some(tokens) => {
                 let Some(shown) = request.headers().get(AUTHORIZATION) else {
@@ -70,20 +77,33 @@ impl Doors {
         };
         // Workers call when they connect, all of them at once if need be; what they send is held back otherwise.
         if need != Need::Worker {
-            let address = visit.map(|visit| visit.peer().ip().to_string()).unwrap_or_default();
-            let who = if caller.is_known() { caller.to_string() } else { address };
-            let mut rates = self.rates.lock().unwrap_or_else(PoisonError::into_inner);
-            if !rates.may(who, self.now()) {
+            let who = if caller.is_known() { caller.to_string() } else { address(visit) };
+            if !self.may_call(who) {
                 let sentence = "more calls than this coordinator takes from one caller; wait a second, or follow runs \
                                 with `agon watch`";
                 return Err((Refusal::Rate, Status::resource_exhausted(sentence)));
             }
         }
-        if let Some(visit) = visit {
-            visit.trust();
+        if let Some(visit) = visit.filter(|_| need != Need::Nothing)
+            && !self.trust(visit, &caller)
+        {
+            let sentence = format!(
+                "{caller} has half of all connections that this coordinator takes, and one caller may have no more; \
+                 close some, or raise --max-connections"
+            );
+            return Err((Refusal::Crowded, Status::resource_exhausted(sentence)));
         }
         Ok(caller)
     }
+
+    fn may_call(&self, who: String) -> bool {
+        self.rates.lock().unwrap_or_else(PoisonError::into_inner).may(who, self.now())
+    }
+}
+
+/// Whoever is not known goes by where it comes from.
+fn address(visit: Option<&Visit>) -> String {
+    visit.map(|visit| visit.peer().ip().to_string()).unwrap_or_default()
 }
 
 type Answer<E> = Pin<Box<dyn Future<Output = Result<Response<Body>, E>> + Send>>;
@@ -104,18 +124,26 @@ where
 
     fn call(&mut self, mut request: Request<Body>) -> Self::Future {
         let visit = request.extensions().get::<Visit>().cloned();
-        let call = visit.as_ref().map(Visit::call);
         let caller = match self.doors.identify(&request, visit.as_ref()) {
             Ok(caller) => caller,
             Err((refusal, status)) => {
+                // What it sends is not read, and whoever is refused too often has to be patient.
+                let may = self.doors.may_call(address(visit.as_ref()));
                 self.doors.refuse(refusal, visit.map(|visit| visit.peer()), status.message());
-                return Box::pin(std::future::ready(Ok(status.into_http())));
+                return Box::pin(async move {
+                    if !may {
+                        sleep(PENANCE).await;
+                    }
+                    Ok(status.into_http())
+                });
             }
         };
+        let call = visit.as_ref().map(Visit::call);
         let watched = caller.is_known();
         let [asking, answering] = [(); 2].map(|()| watched.then(|| caller.until_revoked()));
         request.extensions_mut().insert(caller);
-        let request = request.map(|body| Body::new(Asking { body, revoked: asking }));
+        let patience = (!is_stream(request.uri().path())).then(|| Box::pin(sleep(PATIENCE)));
+        let request = request.map(|body| Body::new(Asking { body, revoked: asking, patience }));
         let answer = self.service.call(request);
         Box::pin(async move {
             let answer = answer.await?;
@@ -137,10 +165,19 @@ fn revocation() -> Status {
 
 type Polled = Poll<Option<Result<Frame<Bytes>, Status>>>;
 
-/// What a caller sends, for as long as its token counts.
+/// What a caller sends, for as long as its token counts and there is patience for it.
 struct Asking {
     body: Body,
     revoked: Revoked,
+    patience: Option<Pin<Box<Sleep>>>,
+}
+
+impl Asking {
+    fn end(&mut self, status: Status) -> Polled {
+        (self.revoked, self.patience) = (None, None);
+        self.body = Body::empty();
+        Poll::Ready(Some(Err(status)))
+    }
 }
 
 impl http_body::Body for Asking {
@@ -149,9 +186,12 @@ impl http_body::Body for Asking {
 
     fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Polled {
         if is_revoked(&mut self.revoked, cx) {
-            self.revoked = None;
-            self.body = Body::empty();
-            return Poll::Ready(Some(Err(revocation())));
+            return self.end(revocation());
+        }
+        if self.patience.as_mut().is_some_and(|patience| patience.as_mut().poll(cx).is_ready()) {
+            let sentence =
+                format!("the call was not whole after {PATIENCE:?}; ask again over a better network");
+            return self.end(Status::deadline_exceeded(sentence));
         }
         Pin::new(&mut self.body).poll_frame(cx)
     }

@@ -22,10 +22,11 @@ pub mod tokens;
 pub use caller::{Caller, Role};
 pub use dial::{Connection, DialError, Dialer, Papers};
 pub use door::{DoorEvent, Doors, Incoming, Refusal, Watch};
-pub use files::{read_secret, write_secret};
+pub use files::{read_secret, warn_anyway, write_secret};
 pub use guard::Guard;
 pub use limits::Limits;
-pub use rules::{Need, need};
+pub use rate::Rates;
+pub use rules::{Need, is_stream, need};
 pub use sentences::{cause, said};
 pub use stream::Visit;
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 const MOST_REMEMBERED: usize = 4096;
 
 /// What each caller has left.
-pub(crate) struct Rates<K> {
+pub struct Rates<K> {
     per_second: f64,
     burst: f64,
     buckets: HashMap<K, Bucket>,
@@ -22,12 +22,16 @@ struct Bucket {
 impl<K: Hash + Eq> Rates<K> {
     /// So many calls a second, and twice as many at once after a pause.
     pub(crate) fn new(per_second: u32) -> Rates<K> {
-        let per_second = f64::from(per_second);
-        Rates { per_second, burst: per_second * 2.0, buckets: HashMap::new() }
+        Rates::with_burst(per_second, per_second.saturating_mul(2))
+    }
+
+    /// So many calls a second, and so many at once after a pause.
+    pub fn with_burst(per_second: u32, burst: u32) -> Rates<K> {
+        Rates { per_second: per_second.into(), burst: burst.into(), buckets: HashMap::new() }
     }
 
     /// Whether somebody may call now. One that may not can try again in a second.
-    pub(crate) fn may(&mut self, who: K, now: Duration) -> bool {
+    pub fn may(&mut self, who: K, now: Duration) -> bool {
         let (per_second, burst) = (self.per_second, self.burst);
         let filled = |bucket: &Bucket| {
             burst.min(bucket.left + now.saturating_sub(bucket.at).as_secs_f64() * per_second)

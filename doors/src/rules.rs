@@ -1,4 +1,4 @@
-//! What a call needs, by its path: one table for every method there is.
+//! What a call needs and how it goes, by its path: one table for every method there is.
 
 use crate::caller::Role;
 
@@ -46,7 +46,8 @@ pub fn need(path: &str) -> Need {
     let mut parts = path.trim_start_matches('/').splitn(2, '/');
     let (service, method) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
     match service {
-        "grpc.health.v1.Health" => Need::Nothing,
+        // To go on watching takes up a place, and is for whoever is known.
+        "grpc.health.v1.Health" if method == "Check" => Need::Nothing,
         "agon.v1.Worker" => Need::Worker,
         "agon.v1.Operator" if LOOKS.contains(&method) => Need::Viewer,
         "agon.v1.Operator" => Need::Operator,
@@ -55,9 +56,31 @@ pub fn need(path: &str) -> Need {
     }
 }
 
+/// Whether whoever calls sends one message after the other, for as long as they like.
+pub fn is_stream(path: &str) -> bool {
+    path.starts_with("/agon.v1.Worker/") || path.starts_with("/grpc.reflection.")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_streams_is_known() {
+        let contract = include_str!("../../proto/agon/v1/agon.proto");
+        let mut service = "";
+        for line in contract.lines() {
+            if let Some(name) = line.strip_prefix("service ") {
+                service = name.trim_end_matches([' ', '{']);
+            }
+            let Some((name, asked)) = line.trim().strip_prefix("rpc ").and_then(|rpc| rpc.split_once('('))
+            else {
+                continue;
+            };
+            let path = format!("/agon.v1.{service}/{name}");
+            assert_eq!(is_stream(&path), asked.starts_with("stream "), "{path}");
+        }
+    }
 
     /// By their names the calls of operators say whether they look or do.
     #[test]
@@ -93,6 +116,7 @@ mod tests {
         }
         assert_eq!(need("/grpc.health.v1.Health/Check"), Need::Nothing);
         assert_ne!(need("/"), Need::Nothing);
+        assert_eq!(need("/grpc.health.v1.Health/Watch"), Need::Anybody);
         assert_ne!(need("agon.v1.Operator"), Need::Viewer);
     }
 }

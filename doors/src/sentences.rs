@@ -119,7 +119,8 @@ fn of_certificate(wrong: &CertificateError, whose: &str) -> String {
 }
 
 /// A name of a certificate as people write it: `DnsName("host")` is host.
-fn readable(name: &str) -> String {
+pub(crate) fn readable(name: &str) -> String {
     let inner = name.split_once('(').and_then(|(_, rest)| rest.strip_suffix(')')).unwrap_or(name);
-    inner.trim_matches('"').to_string()
+    let inner = inner.trim_matches('"');
+    inner.parse::<std::net::IpAddr>().map_or_else(|_| inner.to_string(), |address| address.to_string())
 }

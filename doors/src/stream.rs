@@ -1,6 +1,6 @@
 //! One connection: the bytes, over TLS or not, and what the door knows of it.
 
-use std::future::Future;
+use std::future::{Future, poll_fn};
 use std::io;
 use std::net::SocketAddr;
 use std::pin::Pin;
@@ -24,31 +24,38 @@ pub struct Visit(Arc<Known>);
 
 struct Known {
     peer: SocketAddr,
+    number: u64,
     certificate: OnceLock<Caller>,
-    /// Whether it has made a call, and whether one that was let through.
+    /// Whether a call of it was let through, how many of those are under way, and since when there is none.
     called: AtomicBool,
-    trusted: AtomicBool,
     calls: AtomicUsize,
-    /// Since when it makes no call.
     quiet: Mutex<Instant>,
+    /// By whose credential its last call was let through.
+    caller: Mutex<Option<Caller>>,
 }
 
 impl Visit {
-    /// Somebody has connected.
-    pub(crate) fn new(peer: SocketAddr) -> Visit {
+    /// Somebody has connected, and has the place of this number.
+    pub(crate) fn new(peer: SocketAddr, number: u64) -> Visit {
         Visit(Arc::new(Known {
             peer,
+            number,
             certificate: OnceLock::new(),
             called: AtomicBool::new(false),
-            trusted: AtomicBool::new(false),
             calls: AtomicUsize::new(0),
             quiet: Mutex::new(Instant::now()),
+            caller: Mutex::default(),
         }))
     }
 
     /// Where it comes from.
     pub fn peer(&self) -> SocketAddr {
         self.0.peer
+    }
+
+    /// The number of its place.
+    pub(crate) fn number(&self) -> u64 {
+        self.0.number
     }
 
     /// It showed a certificate.
@@ -61,24 +68,29 @@ impl Visit {
         self.0.certificate.get()
     }
 
-    /// It makes a call, which lasts as long as what is returned.
+    /// A call of it is let through, which lasts as long as what is returned.
     pub(crate) fn call(&self) -> OpenCall {
         self.0.called.store(true, Ordering::Relaxed);
         self.0.calls.fetch_add(1, Ordering::Relaxed);
         OpenCall(self.clone())
     }
 
-    /// A call of it was let through.
-    pub(crate) fn trust(&self) {
-        self.0.trusted.store(true, Ordering::Relaxed);
+    /// Whose credential it showed last.
+    pub(crate) fn caller(&self) -> Option<Caller> {
+        self.0.caller.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// It showed the credential of this caller. Returns the one before.
+    pub(crate) fn set_caller(&self, caller: &Caller) -> Option<Caller> {
+        self.0.caller.lock().unwrap_or_else(PoisonError::into_inner).replace(caller.clone())
+    }
+
+    /// Whether it has shown a credential that still counts.
+    pub(crate) fn is_trusted(&self) -> bool {
+        self.0.caller.lock().unwrap_or_else(PoisonError::into_inner).as_ref().is_some_and(Caller::is_valid)
     }
 
     /// Whether a call of it was ever let through.
-    pub(crate) fn is_trusted(&self) -> bool {
-        self.0.trusted.load(Ordering::Relaxed)
-    }
-
-    /// Whether it has ever made a call.
     pub(crate) fn has_called(&self) -> bool {
         self.0.called.load(Ordering::Relaxed)
     }
@@ -105,8 +117,23 @@ pub(crate) struct Place {
     pub(crate) doors: Arc<Doors>,
     pub(crate) number: u64,
     pub(crate) visit: Visit,
-    /// Ready when the connection must go.
-    pub(crate) closing: oneshot::Receiver<()>,
+    /// Ready when the connection must go; nothing once it was.
+    pub(crate) closing: Option<oneshot::Receiver<()>>,
+}
+
+impl Place {
+    /// Whether the connection must go. Whoever is told no is woken when it must.
+    pub(crate) fn must_go(&mut self, cx: &mut Context<'_>) -> bool {
+        if self.closing.as_mut().is_some_and(|closing| Pin::new(closing).poll(cx).is_ready()) {
+            self.closing = None;
+        }
+        self.closing.is_none()
+    }
+
+    /// Waits until the connection must go.
+    pub(crate) async fn until_it_must_go(&mut self) {
+        poll_fn(|cx| if self.must_go(cx) { Poll::Ready(()) } else { Poll::Pending }).await;
+    }
 }
 
 impl Drop for Place {
@@ -146,17 +173,21 @@ impl Connected for Guest {
     }
 }
 
+impl Guest {
+    /// The bytes, unless the connection must go. Whatever a server waits for, it hears of that: one whose writing is stuck
+    /// does not read.
+    fn bytes(&mut self, cx: &mut Context<'_>) -> io::Result<&mut Bytes> {
+        if self.place.must_go(cx) { Err(io::ErrorKind::TimedOut.into()) } else { Ok(&mut self.bytes) }
+    }
+}
+
 impl AsyncRead for Guest {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        // A server waits for bytes all the time: this is where it hears that it need not any more.
-        if Pin::new(&mut self.place.closing).poll(cx).is_ready() {
-            return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
-        }
-        match &mut self.bytes {
+        match self.bytes(cx)? {
             Bytes::Plain(stream) => Pin::new(stream).poll_read(cx, buffer),
             Bytes::Secure(stream) => Pin::new(stream).poll_read(cx, buffer),
         }
@@ -165,21 +196,21 @@ impl AsyncRead for Guest {
 
 impl AsyncWrite for Guest {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, data: &[u8]) -> Poll<io::Result<usize>> {
-        match &mut self.bytes {
+        match self.bytes(cx)? {
             Bytes::Plain(stream) => Pin::new(stream).poll_write(cx, data),
             Bytes::Secure(stream) => Pin::new(stream).poll_write(cx, data),
         }
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        match &mut self.bytes {
+        match self.bytes(cx)? {
             Bytes::Plain(stream) => Pin::new(stream).poll_flush(cx),
             Bytes::Secure(stream) => Pin::new(stream).poll_flush(cx),
         }
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        match &mut self.bytes {
+        match self.bytes(cx)? {
             Bytes::Plain(stream) => Pin::new(stream).poll_shutdown(cx),
             Bytes::Secure(stream) => Pin::new(stream).poll_shutdown(cx),
         }
@@ -190,7 +221,7 @@ impl AsyncWrite for Guest {
         cx: &mut Context<'_>,
         data: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        match &mut self.bytes {
+        match self.bytes(cx)? {
             Bytes::Plain(stream) => Pin::new(stream).poll_write_vectored(cx, data),
             Bytes::Secure(stream) => Pin::new(stream).poll_write_vectored(cx, data),
         }

@@ -140,7 +140,8 @@ fn identity(
     Ok((chain, key))
 }
 
-fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, DoorError> {
+/// The certificates of a file, of which there is at least one.
+pub(crate) fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, DoorError> {
     let text = read(path, "the certificate")?;
     let list: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(text.as_bytes()).collect();
     let list = list.unwrap_or_default();

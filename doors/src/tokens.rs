@@ -131,6 +131,7 @@ impl TokenFile {
         path: &Path,
         change: impl FnOnce(&mut TokenFile) -> Result<T, String>,
     ) -> Result<T, DoorError> {
+        let path = &std::fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
         // Where folders cannot be locked two changes at the same moment are one change; nothing worse.
         let alone = File::open(folder).ok();
@@ -144,12 +145,11 @@ impl TokenFile {
     }
 }
 
-fn check_name(name: &str) -> Result<(), String> {
+/// Whether something can be called so: the name is safe in files, logs and sentences.
+pub fn check_name(name: &str) -> Result<(), String> {
     let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
     if name.is_empty() || name.len() > MAX_NAME || !name.bytes().all(allowed) {
-        return Err(format!(
-            "the name of a token has 1 to {MAX_NAME} letters, digits and any of `-_.`, not {name:?}"
-        ));
+        return Err(format!("a name has 1 to {MAX_NAME} letters, digits and any of `-_.`, not {name:?}"));
     }
     Ok(())
 }
@@ -248,7 +248,7 @@ mod tests {
         for (text, sentence) in [
             (entry("a", "worker", "00"), "the hash of `a` is not 64 hexadecimal digits"),
             (entry("a", "king", &hash), "unknown variant `king`"),
-            (entry("", "worker", &hash), "the name of a token has 1 to 64 letters"),
+            (entry("", "worker", &hash), "a name has 1 to 64 letters"),
             (entry("a", "worker", &hash).repeat(2), "two tokens are called `a`"),
             ("[[tokens]]".to_string(), "unknown field `tokens`"),
             (entry("a", "worker", &hash) + "admin = true\n", "unknown field `admin`"),

@@ -1,7 +1,16 @@
 //! Every bound of the wire in one place. What is longer, more or larger is refused with a sentence that names the bound.
 
-/// The largest message of a session or of an operator: a spec with its files is the largest of them.
+/// The largest message there is: a spec with its files, from an operator or to a worker.
 pub const MAX_MESSAGE_BYTES: usize = MAX_SPEC_BYTES + (1 << 20);
+
+/// The largest message of a worker's session: all leases that there can be.
+pub const MAX_SESSION_BYTES: usize = 8 << 20;
+
+/// The largest message of an operator, but for a spec.
+pub const MAX_REQUEST_BYTES: usize = 64 << 10;
+
+/// The largest question whether the coordinator lives.
+pub const MAX_HEALTH_BYTES: usize = 1 << 10;
 
 /// The text of a spec and of its files together.
 pub const MAX_SPEC_BYTES: usize = 16 << 20;

@@ -1,13 +1,19 @@
 //! Which bout is lent to which worker.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
+use agon_doors::Caller;
 use agon_proto::v1::{self, coordinator_message::Kind};
 use tracing::warn;
 
-use super::{Hall, State, WINDOW_BYTES, Worker, lent};
+use super::{Hall, SPARE, State, WINDOW_BYTES, Worker, lent};
+use crate::checks::Digest;
 use crate::leases::BoutKey;
 use crate::store::RunState;
+
+/// How long what is known of whose workers are there stays true enough.
+const MOMENT: Duration = Duration::from_secs(1);
 
 impl Hall {
     pub(super) fn grant_all(&self, state: &mut State) {
@@ -27,11 +33,14 @@ impl Hall {
         {
             return;
         }
+        state.look_at_callers(self.now());
         // Runs that have nothing for this worker are left out for the rest of the call.
         let mut empty = BTreeSet::new();
         loop {
             let Some(worker) = state.workers.get(name) else { return };
-            if worker.room == 0 || worker.out.is_none() || worker.unacknowledged > WINDOW_BYTES {
+            // Who does not read what it was lent is lent no more for now.
+            let heard = worker.out.as_ref().is_some_and(|out| out.capacity() > SPARE);
+            if worker.room == 0 || !heard || worker.unacknowledged > WINDOW_BYTES {
                 return;
             }
             let throttled = worker.throttled;
@@ -40,7 +49,14 @@ impl Hall {
                 let asked = !self.only_asked || state.asked.contains(id);
                 asked && state.runs.get(id).is_some_and(|run| run.state != RunState::Paused)
             };
-            if let Some(key) = state.checks.take(name, lent) {
+            let caller = |name: &str| state.workers.get(name).map(|worker| &worker.caller);
+            let neutral = |said: &[(String, Digest)]| {
+                let heard: Vec<&Caller> = said.iter().filter_map(|(name, _)| caller(name)).collect();
+                let strange = |caller: &Caller| !heard.contains(&caller);
+                caller(name).is_some_and(strange) || !state.callers.1.iter().any(strange)
+            };
+            let suits = |key: &BoutKey, said: &[(String, Digest)]| lent(&key.run) && neutral(said);
+            if let Some(key) = state.checks.take(name, suits) {
                 if !self.lend(state, name, &key) {
                     return;
                 }
@@ -70,7 +86,7 @@ impl Hall {
             }
         };
         let Some(out) = &worker.out else { return false };
-        let send = |kind| out.send(Ok(v1::CoordinatorMessage { kind: Some(kind) })).is_ok();
+        let send = |kind| out.try_send(Ok(v1::CoordinatorMessage { kind: Some(kind) })).is_ok();
         let token = state.leases.grant(key.clone(), name, self.now());
         if worker.specs.insert(key.run.clone()) {
             let spec = v1::RunSpec { run: key.run.clone(), spec: Some(v1::Spec::from(&run.source)) };
@@ -85,6 +101,14 @@ impl Hall {
 }
 
 impl State {
+    /// Looks whose workers can be lent something, unless that was done a moment ago.
+    fn look_at_callers(&mut self, now: Duration) {
+        if self.callers.0.is_none_or(|at| now >= at + MOMENT) {
+            let trusted = self.connected().filter(|(name, _)| !self.quarantine.contains_key(name.as_str()));
+            self.callers = (Some(now), trusted.map(|(_, worker)| worker.caller.clone()).collect());
+        }
+    }
+
     /// The run whose turn it is: of those with the greatest priority the one with the fewest bouts lent out, so that runs
     /// share the slots evenly however long their bouts are.
     fn next_run(&self, empty: &BTreeSet<String>, throttled: bool, only_asked: bool) -> Option<String> {

@@ -5,21 +5,18 @@ use std::time::Instant;
 use agon_doors::Caller;
 use agon_proto::v1::{self, coordinator_message::Kind};
 use agon_proto::{Heartbeat, Hello, Lease as WireLease};
-use tokio::sync::mpsc;
 use tonic::Status;
 use tracing::{info, warn};
 
-use super::{Hall, WINDOW_BYTES, Worker, key_of, reference};
+use super::{Hall, MOST_AHEAD, Out, WINDOW_BYTES, Worker, key_of, reference};
 use crate::leases::Progress;
+
+/// So many workers of one credential that are in quarantine are enough.
+const MOST_SET_ASIDE: usize = 100;
 
 impl Hall {
     /// Lets a worker in, unless its name is somebody else's. Returns the number of its session.
-    pub(crate) fn welcome(
-        &self,
-        hello: &Hello,
-        caller: &Caller,
-        out: mpsc::UnboundedSender<Result<v1::CoordinatorMessage, Status>>,
-    ) -> Result<u64, Status> {
+    pub(crate) fn welcome(&self, hello: &Hello, caller: &Caller, out: Out) -> Result<u64, Status> {
         let now = self.now();
         let mut guard = self.lock();
         let state = &mut *guard;
@@ -28,6 +25,17 @@ impl Hall {
                 "a worker called `{}` has come with {owner} before, and this is {caller}; choose another name with \
                  --name, or revoke that token",
                 hello.worker
+            )));
+        }
+        // Whoever comes under name after name and lies under each is let in no more.
+        let own = |name: &&String| state.workers.get(*name).is_some_and(|known| known.caller == *caller);
+        if caller.is_known()
+            && !state.workers.contains_key(&hello.worker)
+            && state.quarantine.keys().filter(own).count() >= MOST_SET_ASIDE
+        {
+            return Err(Status::permission_denied(format!(
+                "{MOST_SET_ASIDE} workers that came with {caller} are in quarantine; look at `agon workers`, and revoke \
+                 that token, or trust some of them again"
             )));
         }
         state.sessions += 1;
@@ -123,7 +131,8 @@ impl Hall {
         known.heard = Instant::now();
         known.unacknowledged = heartbeat.unacknowledged_bytes;
         if heartbeat.throttled && !known.throttled {
-            self.note(
+            self.note_of(
+                &known.caller,
                 "throttled",
                 worker,
                 None,
@@ -135,7 +144,10 @@ impl Hall {
             known.speed = heartbeat.speed;
         }
         let under_way = known.sent.saturating_sub(heartbeat.grants_received);
-        known.room = (heartbeat.room as u64).saturating_sub(under_way);
+        // However much it says that it would take, it holds no more than its slots can need.
+        let most = u64::from(known.slots) * (1 + MOST_AHEAD);
+        let room = most.saturating_sub(state.leases.count_of_worker(worker));
+        known.room = (heartbeat.room as u64).saturating_sub(under_way).min(room);
         self.grant(state, worker);
     }
 

@@ -6,6 +6,7 @@ use agon_arena::{Arena, Spec};
 use agon_doors::Caller;
 use agon_proto::{Bout as LentBout, Lease as WireLease};
 use agon_stats::sprt::Decision;
+use tonic::Status;
 use tracing::warn;
 
 use super::run::Departure;
@@ -47,14 +48,24 @@ impl Hall {
         lease: &WireLease,
         worker: Option<&str>,
         caller: &Caller,
-    ) -> Option<String> {
+    ) -> Option<Status> {
         let (key, token) = key_of(lease);
         let state = self.lock();
         let holder =
             state.leases.lease(&key).filter(|lent| lent.token == token).map(|lent| lent.worker.as_str());
         let name = worker.or(holder)?;
-        let owner = state.owned_by_another(name, caller)?;
-        Some(format!("{lease} is played by `{name}`, which came with {owner}, and this is {caller}"))
+        if let Some(owner) = state.owned_by_another(name, caller) {
+            return Some(Status::permission_denied(format!(
+                "{lease} is played by `{name}`, which came with {owner}, and this is {caller}"
+            )));
+        }
+        // A worker that comes back says hello again, and sends its bouts after that.
+        let known = state.workers.get(name).is_some_and(|known| known.caller == *caller);
+        (!known).then(|| {
+            Status::aborted(format!(
+                "no worker called `{name}` has said hello here with {caller}; a session comes first"
+            ))
+        })
     }
 
     /// Why a worker cannot have been lent what it sends, where that is certain.
@@ -219,7 +230,8 @@ impl Hall {
             return false;
         };
         let worker = lent.worker.as_str();
-        self.note("failed", worker, Some(&key), reason);
+        let caller = state.workers.get(worker).map_or_else(Caller::anybody, |known| known.caller.clone());
+        self.note_of(&caller, "failed", worker, Some(&key), reason);
         state.take_back(&key, token);
         // A fleet with fewer workers than it takes to give a bout up gives it up when all of them have failed.
         let workers = state.workers.values().filter(|worker| worker.out.is_some()).count();
@@ -243,15 +255,15 @@ impl Hall {
         let (key, _) = key_of(lease);
         let mut guard = self.lock();
         let state = &mut *guard;
+        let whole = format!("bout {} of {}: {reason}", key.bout, key.run);
+        // Whoever names itself badly, or nobody that was ever here, cannot be set aside; and once is enough.
         if let Some(known) = state.workers.get_mut(worker) {
             known.refused += 1;
+            if !state.quarantine.contains_key(worker) {
+                self.note_of(&known.caller, "refused", worker, Some(&key), reason);
+                self.quarantine(state, worker, &whole);
+            }
         }
-        self.note("refused", worker, Some(&key), reason);
-        let reason = format!("bout {} of {}: {reason}", key.bout, key.run);
-        // Whoever names itself badly, or nobody that was ever here, cannot be set aside.
-        if state.workers.contains_key(worker) {
-            self.quarantine(state, worker, &reason);
-        }
-        reason
+        whole
     }
 }

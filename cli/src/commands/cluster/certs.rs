@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use agon_doors::authority::{Authority, Validity};
+use agon_doors::authority::{Authority, Validity, check_host, hosts};
+use agon_doors::tokens::check_name;
 use anyhow::Context as _;
 use clap::Args;
 
@@ -15,11 +16,17 @@ use crate::table::write_json;
 /// The arguments of `agon certs`.
 #[derive(Args)]
 pub struct Certs {
-    /// Where to write them: ca.pem, ca.key, coordinator.pem, coordinator.key, client.pem, client.key
+    /// Where to write them: ca.pem, ca.key, coordinator.pem, coordinator.key, client.pem, client.key; certificates that are
+    /// there are renewed
     folder: PathBuf,
-    /// A name or an address by which the coordinator is called, beside localhost; may be given again
+    /// A name or an address by which the coordinator is called, beside localhost and those that its certificate has; may be
+    /// given again
     #[arg(long = "host", value_name = "NAME")]
     hosts: Vec<String>,
+    /// Whom a certificate is for, which is then NAME.pem and NAME.key in the place of client.pem and client.key; may be given
+    /// again
+    #[arg(long = "client", value_name = "NAME")]
+    clients: Vec<String>,
     /// Days that the certificates of coordinator and client are valid
     #[arg(long, default_value_t = 365, value_parser = clap::value_parser!(u32).range(1..=3650))]
     days: u32,
@@ -30,17 +37,36 @@ pub struct Certs {
 
 /// What every coordinator can be called on its own machine.
 const LOCAL: [&str; 3] = ["localhost", "127.0.0.1", "::1"];
+/// The client that nobody named, and what is no name of one.
+const CLIENT: &str = "client";
+const TAKEN: [&str; 2] = ["ca", "coordinator"];
 
 impl Certs {
     /// Runs the command.
     pub fn run(self) -> Outcome {
+        let wrong = |error: agon_doors::DoorError| WrongCall(error.0);
+        let [certificate, key, coordinator] =
+            ["ca.pem", "ca.key", "coordinator.pem"].map(|name| self.folder.join(name));
+        let before = if coordinator.exists() { hosts(&coordinator).map_err(wrong)? } else { Vec::new() };
+        let mut hosts: Vec<String> = LOCAL.map(str::to_string).to_vec();
+        for host in before.iter().chain(&self.hosts) {
+            check_host(host).map_err(wrong)?;
+            if !hosts.contains(host) {
+                hosts.push(host.clone());
+            }
+        }
+        let clients = if self.clients.is_empty() { vec![CLIENT.to_string()] } else { self.clients.clone() };
+        for name in &clients {
+            check_name(name).map_err(WrongCall)?;
+            if TAKEN.contains(&name.as_str()) {
+                return Err(WrongCall(format!("{name}.pem is not a client's; choose another name")).into());
+            }
+        }
         std::fs::create_dir_all(&self.folder)
             .with_context(|| format!("{} cannot be made", self.folder.display()))?;
-        let wrong = |error: agon_doors::DoorError| WrongCall(error.0);
-        let [certificate, key] = ["ca.pem", "ca.key"].map(|name| self.folder.join(name));
         // The authority stays: whoever knows it already knows what it signs from now on.
         let (authority, renewed) = match (certificate.exists(), key.exists()) {
-            (true, true) => (Authority::open(&key).map_err(wrong)?, true),
+            (true, true) => (Authority::open(&certificate, &key).map_err(wrong)?, true),
             (false, false) => {
                 let (authority, pair) = Authority::create()?;
                 pair.write(&self.folder, "ca")?;
@@ -54,17 +80,20 @@ impl Certs {
                 return Err(WrongCall(reason).into());
             }
         };
-        let mut hosts: Vec<String> = LOCAL.map(str::to_string).to_vec();
-        hosts.extend(self.hosts.iter().filter(|host| !LOCAL.contains(&host.as_str())).cloned());
         let validity = Validity::of(Duration::from_secs(u64::from(self.days) * 86_400));
         authority.coordinator(&hosts, validity).map_err(wrong)?.write(&self.folder, "coordinator")?;
-        authority.client("agon client", validity)?.write(&self.folder, "client")?;
+        for name in &clients {
+            let subject = if name == CLIENT { "agon client" } else { name };
+            authority.client(subject, validity)?.write(&self.folder, name)?;
+        }
 
         let mut out = io::stdout().lock();
         let folder = self.folder.display();
         if self.json {
             let folder = folder.to_string();
-            let told = serde_json::json!({ "folder": folder, "hosts": hosts, "days": self.days, "renewed": renewed });
+            let told = serde_json::json!({
+                "folder": folder, "hosts": hosts, "clients": clients, "days": self.days, "renewed": renewed,
+            });
             write_json(&told, &mut out)?;
             return Ok(ExitCode::SUCCESS);
         }
@@ -74,7 +103,11 @@ impl Certs {
         writeln!(out, "the coordinator may be called: {}", hosts.join(", "))?;
         writeln!(out, "  ca.pem                            everybody: by it they know each other")?;
         writeln!(out, "  coordinator.pem, coordinator.key  the coordinator alone")?;
-        writeln!(out, "  client.pem, client.key            workers and operators")?;
+        for name in &clients {
+            let files = format!("{name}.pem, {name}.key");
+            let whose = if name == CLIENT { "workers and operators" } else { name };
+            writeln!(out, "  {files:32}  {whose}")?;
+        }
         writeln!(out, "  ca.key                            nobody: keep it where it is safe")?;
         Ok(ExitCode::SUCCESS)
     }

@@ -3,7 +3,7 @@
 //! It changes the tokens file and asks no coordinator: one that runs reads the file again when it has changed.
 
 use std::io::{self, Write as _};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::SystemTime;
 
@@ -13,6 +13,7 @@ use anyhow::Context as _;
 use clap::{Args, Subcommand, ValueEnum};
 
 use crate::fail::{Outcome, WrongCall};
+use crate::settings::Layers;
 use crate::table::{Align, Table, utc, write_json};
 
 /// What is done with tokens.
@@ -89,9 +90,26 @@ pub struct Revoke {
 /// Which tokens.
 #[derive(Args)]
 struct File {
-    /// The tokens file, as the coordinator is given it
-    #[arg(long, value_name = "FILE", default_value = "tokens.toml")]
-    tokens: PathBuf,
+    /// The tokens file, as the coordinator is given it [default: coordinator.tokens of the configuration file, else
+    /// tokens.toml]
+    #[arg(long, value_name = "FILE")]
+    tokens: Option<PathBuf>,
+    /// A configuration file under it [env: AGON_CONFIG]
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+}
+
+impl File {
+    fn path(self) -> anyhow::Result<PathBuf> {
+        Layers::open(self.config.as_deref())?.path_or("coordinator.tokens", self.tokens, "tokens.toml")
+    }
+}
+
+/// Where a file lies or will lie, however it is called.
+fn place(path: &Path) -> PathBuf {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let folder = folder.canonicalize().unwrap_or_else(|_| folder.to_path_buf());
+    path.canonicalize().unwrap_or_else(|_| folder.join(path.file_name().unwrap_or_default()))
 }
 
 impl Token {
@@ -116,15 +134,20 @@ impl Create {
                 "there is such a file already; a token is not written over anything, choose another --output";
             return Err(WrongCall(reason.to_string()).into());
         }
+        let tokens = self.file.path()?;
+        if self.output.as_ref().is_some_and(|output| place(output) == place(&tokens)) {
+            let reason = "the token would be written over the tokens file; choose another --output";
+            return Err(WrongCall(reason.to_string()).into());
+        }
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         let created = utc(i64::try_from(now.as_micros()).unwrap_or(i64::MAX));
         let role = Role::from(self.role);
         let make = |file: &mut TokenFile| file.create(&self.name, role, &created);
-        let secret = TokenFile::change(&self.file.tokens, make).map_err(wrong)?;
+        let secret = TokenFile::change(&tokens, make).map_err(wrong)?;
         if let Some(output) = &self.output {
             // A token that nobody has is of no use.
             write_secret(output, &format!("{secret}\n")).or_else(|error| {
-                TokenFile::change(&self.file.tokens, |file| file.revoke(&self.name)).map_err(wrong)?;
+                TokenFile::change(&tokens, |file| file.revoke(&self.name)).map_err(wrong)?;
                 Err(error).with_context(|| format!("{} cannot be written", output.display()))
             })?;
         }
@@ -149,7 +172,7 @@ impl Create {
 
 impl List {
     fn run(self) -> Outcome {
-        let file = TokenFile::read(&self.file.tokens).map_err(wrong)?;
+        let file = TokenFile::read(&self.file.path()?).map_err(wrong)?;
         let mut out = io::stdout().lock();
         if self.json {
             let entry = |entry: &agon_doors::tokens::Entry| serde_json::json!({ "name": entry.name, "role": entry.role.name(), "created": entry.created });
@@ -171,15 +194,19 @@ impl List {
 
 impl Revoke {
     fn run(self) -> Outcome {
-        if !self.file.tokens.exists() {
-            return Err(WrongCall(format!("there is no {}", self.file.tokens.display())).into());
+        let tokens = self.file.path()?;
+        let file = tokens.display();
+        if !tokens.exists() {
+            return Err(WrongCall(format!("there is no {file}")).into());
         }
-        TokenFile::change(&self.file.tokens, |file| file.revoke(&self.name)).map_err(wrong)?;
+        TokenFile::change(&tokens, |file| file.revoke(&self.name)).map_err(wrong)?;
         let mut out = io::stdout().lock();
         if self.json {
-            write_json(&serde_json::json!({ "name": self.name, "revoked": true }), &mut out)?;
+            let file = file.to_string();
+            write_json(&serde_json::json!({ "name": self.name, "revoked": true, "tokens": file }), &mut out)?;
         } else {
-            writeln!(out, "the token `{}` counts no more; what it opened ends within a second", self.name)?;
+            let what = "a coordinator with that file ends what it opened within a second";
+            writeln!(out, "the token `{}` is no more in {file}: {what}", self.name)?;
         }
         Ok(ExitCode::SUCCESS)
     }
