@@ -258,7 +258,11 @@ fn a_folder_is_one_run_s_at_a_time() {
     let cluster = Cluster::start(Duration::from_secs(5));
     cluster.submit(SPEC);
     let answer = agon(&["run", &cluster.path("spec.toml"), "--data", cluster.data().to_str().unwrap()]);
-    assert!(answer.code == 1 && answer.err.contains("another `agon run` or coordinator"), "{}", answer.err);
+    assert!(
+        answer.code == 1 && answer.err.contains("perhaps that of an `agon run`; wait for its end"),
+        "{}",
+        answer.err
+    );
 }
 
 #[test]

@@ -411,6 +411,25 @@ mod tests {
         assert_eq!(answer.crosstable()[1][0], Meeting { wins: 10, draws: 30, losses: 60 });
     }
 
+    /// Two players who share every bout are level, and nothing tells how sure that is.
+    #[test]
+    fn what_does_not_vary_has_no_interval() {
+        let tally = duels(&[(0, 1, 1, -1, 5)]);
+        for options in [bootstrap(), options(None)] {
+            let answer = rated(&tally, &options).unwrap();
+            for row in answer.standings() {
+                assert!(row.elo.abs() < 1e-6, "{row:?}");
+                assert_eq!((row.bound, row.low, row.high), (None, None, None));
+            }
+            assert_eq!(answer.seat_advantage().unwrap().interval, None);
+        }
+        // Given is given.
+        let anchored = rated(&tally, &options(Some("b"))).unwrap();
+        assert_eq!(anchored.standings().iter().find(|row| row.name == "b").unwrap().low, Some(0.0));
+        let varied = duels(&[(0, 1, 1, -1, 5), (0, 1, 1, 1, 1), (0, 1, -1, -1, 1)]);
+        assert!(rated(&varied, &bootstrap()).unwrap().standings()[0].low.unwrap() < 0.0);
+    }
+
     /// Three seats, with the second of three players twice as strong: known in closed form where seats do not matter.
     fn three_seats() -> Tally {
         let mut tally = Tally::new(["a", "b", "c"].map(str::to_string).to_vec());
@@ -436,8 +455,9 @@ mod tests {
         assert!(rows[0].low.unwrap() < rows[0].elo && rows[0].elo < rows[0].high.unwrap());
         assert!(rows[0].los_next.unwrap() > 0.9);
         assert_eq!(answer.seat_effects().len(), 3);
+        // Who wins a bout wins it from every seat, so that nothing varies which would tell what seats are worth.
         assert!(
-            answer.seat_effects().iter().all(|effect| effect.elo.abs() < 0.01 && effect.interval.is_some())
+            answer.seat_effects().iter().all(|effect| effect.elo.abs() < 0.01 && effect.interval.is_none())
         );
         // A game that c won says nothing of a and b.
         assert_eq!(answer.crosstable()[0][1], Meeting { wins: 60, draws: 0, losses: 30 });

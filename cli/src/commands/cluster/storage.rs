@@ -25,8 +25,8 @@ pub struct Storage {
 pub fn refused(error: CoordinatorError) -> anyhow::Error {
     match error {
         CoordinatorError::Data(DataError { folder, problem: Problem::Taken, .. }) => anyhow::anyhow!(
-            "another `agon run` or coordinator works with {}; wait for its end or stop it, give another folder with \
-             --data, or, where it is `agon coordinator`, hand the spec to it with `agon submit`",
+            "another coordinator works with {}, perhaps that of an `agon run`; wait for its end or stop it, give another \
+             folder with --data, or, where it is `agon coordinator`, hand the spec to it with `agon submit`",
             folder.display()
         ),
         other => other.into(),
