@@ -101,10 +101,10 @@ const KINDS: [Kind; 9] = [
 /// A column of a kind.
 fn array(kind: Kind, rows: usize, plan: &mut Plan<'_>) -> ArrayRef {
     match kind {
-        Kind::Text => Arc::new(StringArray::from_iter(values(rows, plan, Plan::text))),
+        Kind::Text => Arc::new(StringArray::from_iter(values(rows, plan, |plan| plan.text()))),
         Kind::U16 => Arc::new(UInt16Array::from_iter(values(rows, plan, |plan| plan.number() as u16))),
         Kind::U32 => Arc::new(UInt32Array::from_iter(values(rows, plan, |plan| plan.number() as u32))),
-        Kind::U64 => Arc::new(UInt64Array::from_iter(values(rows, plan, Plan::number))),
+        Kind::U64 => Arc::new(UInt64Array::from_iter(values(rows, plan, |plan| plan.number()))),
         Kind::F64 => {
             Arc::new(Float64Array::from_iter(values(rows, plan, |plan| f64::from_bits(plan.number()))))
         }

@@ -6,7 +6,7 @@ use std::fs;
 use serde_json::Value;
 
 use crate::LONG;
-use crate::binary::{agon, json};
+use crate::binary::agon;
 use crate::processes::{Cluster, until};
 use crate::{quick, spec};
 
@@ -130,8 +130,13 @@ fn a_run_by_itself_leaves_what_else_is_unfinished_alone() {
     cluster.kill();
     let (file, data) = (cluster.path("own.toml"), cluster.data().to_str().unwrap().to_string());
     fs::write(&file, spec(20, "nodes = 61")).unwrap();
-    let told = json(&["run", &file, "--data", &data, "--json"]);
-    assert_eq!(told["state"], "done");
+    let answer = agon(&["run", &file, "--data", &data]);
+    assert!(answer.code == 0 && answer.out.contains(": done"), "{} {}", answer.out, answer.err);
+    assert!(
+        answer.err.contains("waiting until they are run again") && answer.err.contains(&other),
+        "{}",
+        answer.err
+    );
     let state = rusqlite::Connection::open(cluster.data().join("coordinator.sqlite")).unwrap();
     let played: i64 = state.query_row("SELECT count(*) FROM bouts", [], |row| row.get(0)).unwrap();
     assert_eq!(played, 0, "bouts of {other} were played");

@@ -100,7 +100,8 @@ impl Run {
                 (true, _) => format!("{id} was run before ({so_far}); --again runs it once more"),
             };
             let warning = if self.again { same_games(&file, &status) } else { None };
-            for line in [what].into_iter().filter(|line| !line.is_empty()).chain(warning) {
+            let others = unfinished_beside(&mut operator, &id).await;
+            for line in [what].into_iter().filter(|line| !line.is_empty()).chain(warning).chain(others) {
                 fail::tell(&line);
             }
         }
@@ -245,6 +246,15 @@ pub fn same_games(file: &SpecFile, status: &v1::RunStatus) -> Option<String> {
             status.run
         )
     })
+}
+
+/// What else is unfinished in the same place, and waits meanwhile.
+async fn unfinished_beside(operator: &mut Operator, id: &str) -> Option<String> {
+    let runs = operator.list_runs(v1::ListRunsRequest {}).await.ok()?.into_inner().runs;
+    let others = runs.iter().filter(|run| run.run != id && is_open(run)).map(|run| run.run.as_str());
+    let others: Vec<&str> = others.collect();
+    (!others.is_empty())
+        .then(|| format!("unfinished here, and waiting until they are run again: {}", others.join(", ")))
 }
 
 /// Ready when the switch is thrown or nobody can throw it any more.
