@@ -131,7 +131,7 @@ fn patience() -> impl Fn(&str) -> Result<u32, String> + Clone + Send + Sync + 's
 
 fn address(text: &str) -> Result<SocketAddr, String> {
     text.parse().map_err(|_| {
-        "an address is an IP address and a port, such as 127.0.0.1:7400 or [::]:7400".to_string()
+        format!("`{text}` is no address; give an IP address and a port, such as 127.0.0.1:7400 or [::]:7400")
     })
 }
 
