@@ -2,7 +2,7 @@
 
 use agon_doors::Role;
 use agon_proto::Progress;
-use agon_proto::v1::Outcome;
+use agon_proto::v1::{Outcome, Submission, submission};
 use agon_proto::write::failure;
 use tonic::Code;
 
@@ -43,6 +43,15 @@ fn nobody_acts_in_the_name_of_another() {
         println!("{what} | {:?}: {}", status.code(), status.message());
     }
 
+    // A name that has never said hello: nothing is written down of it, however often.
+    let nameless = renamed(&messages, "nobody");
+    for _ in 0..20 {
+        let status = thief.submit(nameless.clone(), 1).remove(0).unwrap_err();
+        assert_eq!(status.code(), Code::Aborted, "{status}");
+        assert!(
+            status.message().contains("no worker called `nobody` has said hello here with the token `thief`")
+        );
+    }
     assert_eq!(house.state(), before);
 
     // Its bout given back, and kept from expiring; nobody answers, and nothing happens.
@@ -59,4 +68,35 @@ fn nobody_acts_in_the_name_of_another() {
     drop(honest);
     house.revoke("plays");
     until("the name is free", || Rogue::with(&house.dialer("thief"), "honest").ok().map(drop));
+}
+
+/// The messages under another name.
+fn renamed(messages: &[Submission], name: &str) -> Vec<Submission> {
+    let mut messages = messages.to_vec();
+    for message in &mut messages {
+        if let Some(submission::Kind::Head(head)) = &mut message.kind {
+            head.worker = name.to_string();
+        }
+    }
+    messages
+}
+
+/// Who lies once is set aside; what it says afterwards is answered, and not written down again.
+#[test]
+fn a_liar_fills_no_disk() {
+    let house = House::open(&[]);
+    let mut liar = Rogue::with(&house.dialer("plays"), "liar").unwrap();
+    let bout = liar.take();
+    let mut never = bout.clone();
+    never.lease.sequence += 1000;
+    let messages: Vec<_> = liar.honest(&never);
+    for _ in 0..20 {
+        let answer = liar.submit_one(messages.clone());
+        assert_eq!(answer.outcome(), Outcome::Refused, "{}", answer.reason);
+    }
+    let audit = house.cluster.json(&["audit"]);
+    let kinds: Vec<&str> =
+        audit["entries"].as_array().unwrap().iter().map(|entry| entry["kind"].as_str().unwrap()).collect();
+    assert_eq!(kinds.iter().filter(|kind| **kind == "refused").count(), 1, "{kinds:?}");
+    assert_eq!(kinds.iter().filter(|kind| **kind == "quarantined").count(), 1, "{kinds:?}");
 }
