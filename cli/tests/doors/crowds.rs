@@ -87,6 +87,23 @@ fn the_slow_hold_nobody_up() {
     assert_eq!(house.state(), before);
 }
 
+/// A file that cannot be read to its end keeps nobody from being sent away.
+#[cfg(unix)]
+#[test]
+fn a_file_that_hangs_switches_nothing_off() {
+    let house = House::plain(&["--first-call-ms", "1500"]);
+    let tokens = house.path("tokens.toml");
+    let pipe = house.path("pipe");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    std::fs::rename(&pipe, &tokens).unwrap();
+    until("it is complained about", || {
+        house.cluster.said().contains("certificates and tokens are not read within").then_some(())
+    });
+    let mut silent = socket(house.socket());
+    until("the silent one is gone", || is_closed(&mut silent).then_some(()));
+    assert_eq!(house.call(&["list"], Some("looks"), None).code, 0, "those from before count");
+}
+
 /// Every place is taken by somebody who sends and never reads, so that the coordinator cannot write to them.
 #[test]
 fn who_does_not_read_gives_up_its_place() {

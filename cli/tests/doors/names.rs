@@ -99,4 +99,35 @@ fn a_liar_fills_no_disk() {
         audit["entries"].as_array().unwrap().iter().map(|entry| entry["kind"].as_str().unwrap()).collect();
     assert_eq!(kinds.iter().filter(|kind| **kind == "refused").count(), 1, "{kinds:?}");
     assert_eq!(kinds.iter().filter(|kind| **kind == "quarantined").count(), 1, "{kinds:?}");
+
+    // Nor does one that comes under name after name.
+    for number in 1..100 {
+        let name = format!("liar-{number}");
+        let mut again = Rogue::with(&house.dialer("plays"), &name).unwrap();
+        assert_eq!(again.submit_one(renamed(&messages, &name)).outcome(), Outcome::Refused);
+    }
+    let status = Rogue::with(&house.dialer("plays"), "liar-100").map(|_| ()).unwrap_err();
+    assert!(
+        status.message().contains("100 workers that came with the token `plays` are in quarantine"),
+        "{status}"
+    );
+    println!("a hundred names that lied, and one more | {:?}: {}", status.code(), status.message());
+    assert!(Rogue::with(&house.dialer("plays"), "liar").is_ok(), "who was here may come back");
+    house.token("other", Role::Worker);
+    until("others come in", || Rogue::with(&house.dialer("other"), "other").ok().map(drop));
+}
+
+/// Where there are workers with another token, it is one of them who is asked for a second opinion.
+#[test]
+fn a_second_opinion_is_anothers() {
+    let house = House::open(&[]);
+    house.token("other", Role::Worker);
+    let mut other = until("the token counts", || Rogue::with(&house.dialer("other"), "other").ok());
+    let [mut first, mut friend] =
+        ["first", "friend"].map(|name| Rogue::with(&house.dialer("plays"), name).unwrap());
+    let bout = first.take();
+    let messages = first.honest(&bout);
+    assert_eq!(first.submit_one(messages).outcome(), Outcome::Committed);
+    assert_ne!(friend.take().lease.bout, bout.lease.bout, "a worker with the same token is not asked");
+    assert_eq!(other.take().lease.bout, bout.lease.bout);
 }
