@@ -92,8 +92,8 @@ impl Problem {
                  made it"
             ),
             Problem::Taken => format!(
-                "another coordinator works with {folder}; stop it, use it (agon submit), or give another folder with \
-                 {option}"
+                "another coordinator works with {folder}, perhaps that of an `agon run`; wait for its end or stop it, hand the \
+                 spec to it with `agon submit` where it is an `agon coordinator`, or give another folder with {option}"
             ),
             Problem::HasState => format!(
                 "the {purpose} folder {folder} has a state already, and nothing is ever written over one; move {STATE} away \

@@ -239,3 +239,78 @@ impl http_body::Body for Answering {
         self.body.size_hint()
     }
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test may panic")]
+mod tests {
+    use std::task::Waker;
+
+    use http_body::Body as _;
+
+    use super::*;
+    use crate::limits::Limits;
+    use crate::tokens::TokenFile;
+
+    /// What somebody sends who never comes to an end.
+    struct Endless;
+
+    impl http_body::Body for Endless {
+        type Data = Bytes;
+        type Error = Status;
+
+        fn poll_frame(self: Pin<&mut Self>, _: &mut Context<'_>) -> Polled {
+            Poll::Pending
+        }
+    }
+
+    #[tokio::test]
+    async fn a_call_that_is_never_whole_ends() {
+        let patience = Some(Box::pin(sleep(Duration::from_millis(10))));
+        let mut asking = Asking { body: Body::new(Endless), revoked: None, patience };
+        let frame = std::future::poll_fn(|cx| Pin::new(&mut asking).poll_frame(cx)).await;
+        assert_eq!(frame.unwrap().unwrap_err().code(), tonic::Code::DeadlineExceeded);
+        assert!(asking.is_end_stream(), "nothing of it is kept");
+    }
+
+    #[derive(Clone)]
+    struct Answers;
+
+    impl Service<Request<Body>> for Answers {
+        type Response = Response<Body>;
+        type Error = std::convert::Infallible;
+        type Future = std::future::Ready<Result<Response<Body>, Self::Error>>;
+
+        fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
+            Poll::Ready(Ok(()))
+        }
+
+        fn call(&mut self, _: Request<Body>) -> Self::Future {
+            std::future::ready(Ok(Response::new(Body::empty())))
+        }
+    }
+
+    #[tokio::test]
+    async fn whoever_is_refused_too_often_waits_for_the_answer_and_others_do_not() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("tokens.toml");
+        let secret = TokenFile::change(&path, |file| file.create("v", crate::Role::Viewer, "")).unwrap();
+        let limits = Limits { calls_per_second: 2, ..Limits::default() };
+        let doors = Doors::new(None, Some(&path), limits, Arc::new(|_| ())).unwrap();
+        let mut guard = doors.guard(Answers);
+        let mut call = |method: &str, token: Option<&str>| {
+            let mut request = Request::builder().uri(format!("http://x/{method}"));
+            if let Some(token) = token {
+                request = request.header(AUTHORIZATION, format!("Bearer {token}"));
+            }
+            let mut answer = guard.call(request.body(Body::empty()).unwrap());
+            let polled = answer.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+            polled.map(|answer| answer.unwrap().headers().get("grpc-status").is_none())
+        };
+        let list = "agon.v1.Operator/ListRuns";
+        let told: Vec<_> = (0..6).map(|_| call(list, None)).collect();
+        let (refused, waits) = (Poll::Ready(false), Poll::Pending);
+        assert_eq!(told, [refused, refused, refused, refused, waits, waits]);
+        assert_eq!(call("grpc.health.v1.Health/Check", None), waits, "what needs nothing is counted too");
+        assert_eq!(call(list, Some(&secret)), Poll::Ready(true), "who is known has calls of its own");
+    }
+}

@@ -117,3 +117,31 @@ fn certificates_are_read_again_and_sessions_go_on() {
     assert_eq!(worker.said().matches(" connected").count(), 1, "{}", worker.said());
     assert_eq!(house.cluster.worker_status("steady")["connected"].as_bool(), Some(true));
 }
+
+/// What `agon certs` is told wrong changes nothing; what it renews keeps its names.
+#[test]
+fn certificates_are_renewed_for_the_names_they_have() {
+    let folder = tempfile::tempdir().unwrap();
+    let pki = folder.path().join("pki");
+    let certs = |arguments: &[&str]| agon(&[&["certs", pki.to_str().unwrap(), "--json"], arguments].concat());
+    for host in ["https://x:1", "bad host", ""] {
+        let answer = certs(&["--host", host]);
+        fails("no name of a host", &answer, 2, "is no name of a host and no address");
+    }
+    fails("no name of a client", &certs(&["--client", "../x"]), 2, "a name has 1 to 64 letters");
+    fails("a coordinator as a client", &certs(&["--client", "coordinator"]), 2, "is not a client's");
+    assert!(!pki.exists(), "nothing was written");
+    assert_eq!(certs(&["--host", "agon.example", "--host", "10.0.0.7"]).code, 0);
+    let renewed = certs(&["--host", "more.example", "--client", "anna", "--client", "fleet"]);
+    let told: serde_json::Value = serde_json::from_str(&renewed.out).unwrap();
+    let hosts = ["localhost", "127.0.0.1", "::1", "agon.example", "10.0.0.7", "more.example"];
+    assert_eq!((&told["hosts"], &told["renewed"]), (&serde_json::json!(hosts), &true.into()));
+    for name in ["anna.pem", "anna.key", "fleet.pem", "fleet.key", "client.pem"] {
+        assert!(pki.join(name).exists(), "{name}");
+    }
+    let (_, foreign) = Authority::create().unwrap();
+    std::fs::write(pki.join("ca.key"), foreign.key).unwrap();
+    let before = std::fs::read(pki.join("coordinator.pem")).unwrap();
+    fails("a foreign key", &certs(&[]), 2, "is not the key of");
+    assert_eq!(std::fs::read(pki.join("coordinator.pem")).unwrap(), before);
+}

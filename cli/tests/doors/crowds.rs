@@ -1,29 +1,27 @@
 //! Many at once, and those who take their time: nobody else waits for them.
 
-use std::io::{Read as _, Write as _};
-use std::net::{SocketAddr, TcpStream};
+use std::io::Write as _;
+use std::net::TcpStream;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use agon_proto::v1::ListRunsRequest;
+use agon_doors::Connection;
 use agon_proto::v1::operator_client::OperatorClient;
+use agon_proto::v1::{ListRunsRequest, RunStatus, WatchRunRequest};
+use tokio::runtime::Runtime;
+use tonic::Streaming;
 
-use crate::house::House;
-use crate::processes::{Process, until};
+use crate::house::{House, fails};
+use crate::processes::{Process, free_port, until};
+use crate::rogue::Rogue;
+use crate::wire::{is_closed, metric, ping_until_stuck, socket};
 
-fn socket(house: &House) -> TcpStream {
-    let address: SocketAddr = house.cluster.address().trim_start_matches("https://").parse().unwrap();
-    let stream = TcpStream::connect(address).unwrap();
-    stream.set_read_timeout(Some(Duration::from_millis(20))).unwrap();
-    stream
-}
-
-/// Whether the other side has hung up.
-fn is_closed(stream: &mut TcpStream) -> bool {
-    match stream.read(&mut [0; 64]) {
-        Ok(count) => count == 0,
-        Err(error) => error.kind() == std::io::ErrorKind::ConnectionReset,
-    }
+/// A connection with these papers and a run that is watched over it.
+async fn watch(house: &House, token: &str) -> (OperatorClient<Connection>, Streaming<RunStatus>) {
+    let mut client = OperatorClient::new(house.dialer(token).connect().await.unwrap());
+    let run = house.run().to_string();
+    let watched = client.watch_run(WatchRunRequest { run }).await.unwrap().into_inner();
+    (client, watched)
 }
 
 /// More connections than there are places, none of which says anything: those with a credential come in all the same.
@@ -39,7 +37,7 @@ fn a_flood_of_strangers_pushes_itself_out() {
     let before = house.state();
     let mut strangers = Vec::new();
     for round in 0..10 {
-        strangers.extend((0..50).map(|_| socket(&house)));
+        strangers.extend((0..50).map(|_| socket(house.socket())));
         assert_eq!(house.call(&["list"], Some("looks"), Some("client")).code, 0, "round {round}");
     }
     until("the first are gone", || strangers[..480].iter_mut().all(is_closed).then_some(()));
@@ -54,10 +52,13 @@ fn a_flood_of_strangers_pushes_itself_out() {
 /// One says nothing, one a byte now and then, one shakes hands and stops: each is sent away when its time is over.
 #[test]
 fn the_slow_hold_nobody_up() {
-    let house = House::open(&["--first-call-ms", "1500"]);
+    let port = free_port();
+    let house = House::open(&["--first-call-ms", "1500", "--metrics", &format!("127.0.0.1:{port}")]);
     let before = house.state();
-    let mut silent = socket(&house);
-    let mut slow = socket(&house);
+    let runtime = Runtime::new().unwrap();
+    let mut silent = socket(house.socket());
+    let mut slow = socket(house.socket());
+    let shaken = runtime.block_on(house.dialer("looks").connect()).unwrap();
     let over = AtomicBool::new(false);
     std::thread::scope(|scope| {
         let mut writing = slow.try_clone().unwrap();
@@ -78,8 +79,151 @@ fn the_slow_hold_nobody_up() {
         until("the slow one is gone", || is_closed(&mut slow).then_some(()));
         over.store(true, Ordering::Relaxed);
     });
+    until("all three were sent away", || {
+        (metric(port, "agon_refusals_total{why=\"silent\"}")? >= 3.0).then_some(())
+    });
+    drop(shaken);
     assert!(house.cluster.said().contains("it made no call in time"), "{}", house.cluster.said());
     assert_eq!(house.state(), before);
+}
+
+/// A file that cannot be read to its end keeps nobody from being sent away.
+#[cfg(unix)]
+#[test]
+fn a_file_that_hangs_switches_nothing_off() {
+    let house = House::plain(&["--first-call-ms", "1500"]);
+    let tokens = house.path("tokens.toml");
+    let pipe = house.path("pipe");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    std::fs::rename(&pipe, &tokens).unwrap();
+    until("it is complained about", || {
+        house.cluster.said().contains("certificates and tokens are not read within").then_some(())
+    });
+    let mut silent = socket(house.socket());
+    until("the silent one is gone", || is_closed(&mut silent).then_some(()));
+    assert_eq!(house.call(&["list"], Some("looks"), None).code, 0, "those from before count");
+}
+
+/// Every place is taken by somebody who sends and never reads, so that the coordinator cannot write to them.
+#[test]
+fn who_does_not_read_gives_up_its_place() {
+    let house = House::plain(&["--max-connections", "4", "--first-call-ms", "1500"]);
+    let before = house.state();
+    let mut stuck: Vec<TcpStream> = (0..4).map(|_| socket(house.socket())).collect();
+    std::thread::scope(|scope| {
+        for stream in &mut stuck {
+            scope.spawn(|| ping_until_stuck(stream));
+        }
+    });
+    until("they are told to go", || house.cluster.said().contains("it made no call in time").then_some(()));
+    // A connection that is closed over bytes that nobody read is reset.
+    for stream in &mut stuck {
+        until("it is gone", || {
+            stream.write_all(&[0; 4096]).is_err_and(|error| is_over(&error)).then_some(())
+        });
+    }
+    assert_eq!(house.call(&["list"], Some("looks"), None).code, 0);
+    assert_eq!(house.state(), before);
+    println!("4 that send and do not read, 4 places | each is gone when its time is over");
+}
+
+fn is_over(error: &std::io::Error) -> bool {
+    matches!(error.kind(), std::io::ErrorKind::BrokenPipe | std::io::ErrorKind::ConnectionReset)
+}
+
+/// A token has half of the places; who comes when all are taken is told so; what is revoked makes room.
+#[test]
+fn a_token_has_half_of_the_places_and_a_revoked_one_none() {
+    let house = House::open(&["--max-connections", "3"]);
+    let before = house.state();
+    let runtime = Runtime::new().unwrap();
+    runtime.block_on(async {
+        let _looking = [watch(&house, "looks").await, watch(&house, "looks").await];
+        let mut third = OperatorClient::new(house.dialer("looks").connect().await.unwrap());
+        let status = third.list_runs(ListRunsRequest {}).await.unwrap_err();
+        assert!(status.message().contains("the token `looks` has half of all connections"), "{status}");
+        println!("more than half of the places with one token | {:?}: {}", status.code(), status.message());
+        drop(third);
+        let _other = watch(&house, "op").await;
+        let told = until("every place is taken", || {
+            let answer = house.call(&["list"], Some("op"), Some("client"));
+            answer.err.contains("hung up without a word").then_some(answer)
+        });
+        fails("every place is taken", &told, 1, "(--max-connections), or it has just ended; try again");
+        house.revoke("looks");
+        until("there is room", || {
+            (house.call(&["list"], Some("op"), Some("client")).code == 0).then_some(())
+        });
+    });
+    assert_eq!(house.state(), before);
+}
+
+#[test]
+fn a_connection_without_calls_is_closed_and_calls_at_once_have_their_limit() {
+    let port = free_port();
+    let monitor = format!("127.0.0.1:{port}");
+    let house = House::open(&["--idle-ms", "700", "--max-streams", "2", "--metrics", &monitor]);
+    let runtime = Runtime::new().unwrap();
+    runtime.block_on(async {
+        let (client, first) = watch(&house, "looks").await;
+        let run = house.run().to_string();
+        let second = client.clone().watch_run(WatchRunRequest { run }).await.unwrap();
+        let mut more = client.clone();
+        let mut third = tokio::spawn(async move { more.list_runs(ListRunsRequest {}).await });
+        let early = tokio::time::timeout(Duration::from_secs(2), &mut third).await;
+        assert!(early.is_err(), "two are under way, over a time in which a quiet connection is closed");
+        drop(first);
+        assert_eq!(third.await.unwrap().unwrap().into_inner().runs.len(), 1);
+        drop(second);
+        until("the connection is closed", || (metric(port, "agon_connections")? == 0.0).then_some(()));
+        drop(client);
+    });
+}
+
+/// Monitors that ask half a question hold no others up.
+#[test]
+fn slow_monitors_make_room() {
+    let port = free_port();
+    let _house = House::open(&["--metrics", &format!("127.0.0.1:{port}")]);
+    let address = std::net::SocketAddr::from(([127, 0, 0, 1], port));
+    let mut slow: Vec<TcpStream> = (0..100).map(|_| socket(address)).collect();
+    for stream in &mut slow {
+        let _ = stream.write_all(b"GET /met");
+    }
+    assert!(metric(port, "agon_connections").is_some());
+    let open = slow.iter_mut().map(is_closed).filter(|closed| !closed).count();
+    assert!(open <= 32, "{open}");
+}
+
+/// A worker that asks and gives back and never reads is lent what fits into the way to it, and no more.
+#[test]
+fn what_waits_for_a_worker_that_does_not_read_has_a_bound() {
+    const CYCLES: u64 = 400;
+    const EACH: u64 = 257;
+    let port = free_port();
+    let house = House::plain(&["--metrics", &format!("127.0.0.1:{port}")]);
+    assert_eq!(house.cluster.ask(&["cancel", house.run()]).code, 0);
+    let spec = crate::house::SPEC.replace("bouts = 4", "bouts = 400").replace("\"doors\"", "\"many\"");
+    let run = house.cluster.submit(&spec);
+    let rogue = Rogue::with(&house.dialer("plays"), "deaf").unwrap();
+    for cycle in 0..CYCLES {
+        rogue.claim(EACH as usize);
+        let lease =
+            |bout| agon_proto::Lease { run: run.clone(), bout, epoch: 1, sequence: cycle * EACH + bout + 1 };
+        rogue.give_back(&(0..EACH).map(lease).collect::<Vec<_>>());
+    }
+    let grants = || metric(port, "agon_grants_total");
+    until("it was lent something", || grants().filter(|grants| *grants >= EACH as f64));
+    // The last thing that it says is heard when everything before it was.
+    rogue.claim(0);
+    let mut last = -1.0;
+    let lent = until("it is lent no more", || {
+        std::thread::sleep(Duration::from_secs(1));
+        let now = grants()?;
+        (std::mem::replace(&mut last, now) == now).then_some(now)
+    });
+    assert!(lent < (CYCLES * EACH / 2) as f64, "{lent}");
+    println!("a worker that asks for {} bouts and reads nothing | was lent {lent}", CYCLES * EACH);
 }
 
 /// Everybody comes back at the same moment: all are served.
@@ -87,7 +231,7 @@ fn the_slow_hold_nobody_up() {
 fn a_storm_is_served() {
     const CALLERS: usize = 200;
     let house = House::open(&[]);
-    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let runtime = Runtime::new().unwrap();
     let served = runtime.block_on(async {
         let calls: Vec<_> = (0..CALLERS)
             .map(|_| {

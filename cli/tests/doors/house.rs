@@ -1,5 +1,6 @@
 //! A coordinator behind closed doors: TLS, certificates of clients, tokens, and a run that must stay as it is.
 
+use std::net::SocketAddr;
 use std::path::Path;
 use std::time::Duration;
 
@@ -11,7 +12,8 @@ use serde_json::Value;
 use crate::binary::{Answer, agon};
 use crate::processes::Cluster;
 
-const SPEC: &str = r#"
+/// The run that everybody finds.
+pub const SPEC: &str = r#"
 name = "doors"
 game = "connect-four"
 seed = 5
@@ -41,11 +43,21 @@ pub struct House {
     pub authority: Authority,
     papers: tempfile::TempDir,
     run: String,
+    secure: bool,
 }
 
 impl House {
     /// Opens a house with TLS, certificates and tokens, and hands in a run. `more` is told to the coordinator beside.
     pub fn open(more: &[&str]) -> House {
+        House::with(more, true)
+    }
+
+    /// The same with tokens alone: what is said can be written by hand.
+    pub fn plain(more: &[&str]) -> House {
+        House::with(more, false)
+    }
+
+    fn with(more: &[&str], secure: bool) -> House {
         let papers = tempfile::tempdir().unwrap();
         let (authority, pair) = Authority::create().unwrap();
         pair.write(papers.path(), "ca").unwrap();
@@ -53,18 +65,20 @@ impl House {
         authority.coordinator(&hosts, valid()).unwrap().write(papers.path(), "coordinator").unwrap();
         authority.client("somebody", valid()).unwrap().write(papers.path(), "client").unwrap();
         let path = |name: &str| papers.path().join(name).to_str().unwrap().to_string();
-        let flags = [
+        let asked = [
             ["--tls-cert", &path("coordinator.pem")],
             ["--tls-key", &path("coordinator.key")],
             ["--tls-client-ca", &path("ca.pem")],
             ["--tokens", &path("tokens.toml")],
         ];
-        let flags = flags.concat().into_iter().chain(more.iter().copied()).map(str::to_string).collect();
+        let asked = if secure { &asked[..] } else { &asked[3..] };
+        let flags = asked.concat().into_iter().chain(more.iter().copied()).map(str::to_string).collect();
         let mut house = House {
             cluster: Cluster::prepare(Duration::from_secs(60)),
             authority,
             papers,
             run: String::new(),
+            secure,
         };
         for (name, role) in [("op", Role::Operator), ("looks", Role::Viewer), ("plays", Role::Worker)] {
             house.token(name, role);
@@ -105,8 +119,11 @@ impl House {
 
     /// What somebody shows: a token and a certificate, by their names.
     pub fn flags(&self, token: Option<&str>, certificate: Option<&str>) -> Vec<String> {
-        let mut flags = vec!["--tls-ca".to_string(), self.path("ca.pem")];
-        if let Some(name) = certificate {
+        let mut flags = Vec::new();
+        if self.secure {
+            flags.extend(["--tls-ca".to_string(), self.path("ca.pem")]);
+        }
+        if let Some(name) = certificate.filter(|_| self.secure) {
             flags.extend(["--tls-cert".to_string(), self.path(&format!("{name}.pem"))]);
             flags.extend(["--tls-key".to_string(), self.path(&format!("{name}.key"))]);
         }
@@ -125,12 +142,13 @@ impl House {
 
     /// A way in for a program in the test.
     pub fn dialer(&self, token: &str) -> Dialer {
-        let path = |name: String| Some(self.papers.path().join(name));
+        let path = |name: &str| Some(self.papers.path().join(name));
+        let secret = |name: &str| path(name).filter(|_| self.secure);
         let papers = Papers {
-            authority: path("ca.pem".to_string()),
-            certificate: path("client.pem".to_string()),
-            key: path("client.key".to_string()),
-            token: path(format!("{token}.token")),
+            authority: secret("ca.pem"),
+            certificate: secret("client.pem"),
+            key: secret("client.key"),
+            token: path(&format!("{token}.token")),
         };
         Dialer::new(&self.cluster.address(), papers).unwrap()
     }
@@ -140,8 +158,15 @@ impl House {
         &self.run
     }
 
-    /// What an operator sees of runs and workers, without what the clock changes.
-    pub fn state(&self) -> (Value, Vec<String>) {
+    /// Where it listens.
+    pub fn socket(&self) -> SocketAddr {
+        let address = self.cluster.address();
+        address.rsplit('/').next().unwrap().parse().unwrap()
+    }
+
+    /// What an operator sees of runs, workers, who of them is in quarantine, and what was written down, without what the
+    /// clock changes.
+    pub fn state(&self) -> (Value, Vec<String>, Value) {
         let mut runs = self.cluster.json(&["list"]);
         for run in runs["runs"].as_array_mut().unwrap() {
             for clocked in ["games_per_second", "seconds_left"] {
@@ -151,7 +176,7 @@ impl House {
         let workers = self.cluster.json(&["workers"])["workers"].as_array().unwrap().clone();
         let told =
             |worker: &Value| format!("{} {} {}", worker["worker"], worker["committed"], worker["flag"]);
-        (runs, workers.iter().map(told).collect())
+        (runs, workers.iter().map(told).collect(), self.cluster.json(&["audit"]))
     }
 }
 

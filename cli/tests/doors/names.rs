@@ -2,7 +2,7 @@
 
 use agon_doors::Role;
 use agon_proto::Progress;
-use agon_proto::v1::Outcome;
+use agon_proto::v1::{Outcome, Submission, submission};
 use agon_proto::write::failure;
 use tonic::Code;
 
@@ -43,6 +43,15 @@ fn nobody_acts_in_the_name_of_another() {
         println!("{what} | {:?}: {}", status.code(), status.message());
     }
 
+    // A name that has never said hello: nothing is written down of it, however often.
+    let nameless = renamed(&messages, "nobody");
+    for _ in 0..20 {
+        let status = thief.submit(nameless.clone(), 1).remove(0).unwrap_err();
+        assert_eq!(status.code(), Code::Aborted, "{status}");
+        assert!(
+            status.message().contains("no worker called `nobody` has said hello here with the token `thief`")
+        );
+    }
     assert_eq!(house.state(), before);
 
     // Its bout given back, and kept from expiring; nobody answers, and nothing happens.
@@ -59,4 +68,66 @@ fn nobody_acts_in_the_name_of_another() {
     drop(honest);
     house.revoke("plays");
     until("the name is free", || Rogue::with(&house.dialer("thief"), "honest").ok().map(drop));
+}
+
+/// The messages under another name.
+fn renamed(messages: &[Submission], name: &str) -> Vec<Submission> {
+    let mut messages = messages.to_vec();
+    for message in &mut messages {
+        if let Some(submission::Kind::Head(head)) = &mut message.kind {
+            head.worker = name.to_string();
+        }
+    }
+    messages
+}
+
+/// Who lies once is set aside; what it says afterwards is answered, and not written down again.
+#[test]
+fn a_liar_fills_no_disk() {
+    let house = House::open(&[]);
+    let mut liar = Rogue::with(&house.dialer("plays"), "liar").unwrap();
+    let bout = liar.take();
+    let mut never = bout.clone();
+    never.lease.sequence += 1000;
+    let messages: Vec<_> = liar.honest(&never);
+    for _ in 0..20 {
+        let answer = liar.submit_one(messages.clone());
+        assert_eq!(answer.outcome(), Outcome::Refused, "{}", answer.reason);
+    }
+    let audit = house.cluster.json(&["audit"]);
+    let kinds: Vec<&str> =
+        audit["entries"].as_array().unwrap().iter().map(|entry| entry["kind"].as_str().unwrap()).collect();
+    assert_eq!(kinds.iter().filter(|kind| **kind == "refused").count(), 1, "{kinds:?}");
+    assert_eq!(kinds.iter().filter(|kind| **kind == "quarantined").count(), 1, "{kinds:?}");
+
+    // Nor does one that comes under name after name.
+    for number in 1..100 {
+        let name = format!("liar-{number}");
+        let mut again = Rogue::with(&house.dialer("plays"), &name).unwrap();
+        assert_eq!(again.submit_one(renamed(&messages, &name)).outcome(), Outcome::Refused);
+    }
+    let status = Rogue::with(&house.dialer("plays"), "liar-100").map(|_| ()).unwrap_err();
+    assert!(
+        status.message().contains("100 workers that came with the token `plays` are in quarantine"),
+        "{status}"
+    );
+    println!("a hundred names that lied, and one more | {:?}: {}", status.code(), status.message());
+    assert!(Rogue::with(&house.dialer("plays"), "liar").is_ok(), "who was here may come back");
+    house.token("other", Role::Worker);
+    until("others come in", || Rogue::with(&house.dialer("other"), "other").ok().map(drop));
+}
+
+/// Where there are workers with another token, it is one of them who is asked for a second opinion.
+#[test]
+fn a_second_opinion_is_anothers() {
+    let house = House::open(&[]);
+    house.token("other", Role::Worker);
+    let mut other = until("the token counts", || Rogue::with(&house.dialer("other"), "other").ok());
+    let [mut first, mut friend] =
+        ["first", "friend"].map(|name| Rogue::with(&house.dialer("plays"), name).unwrap());
+    let bout = first.take();
+    let messages = first.honest(&bout);
+    assert_eq!(first.submit_one(messages).outcome(), Outcome::Committed);
+    assert_ne!(friend.take().lease.bout, bout.lease.bout, "a worker with the same token is not asked");
+    assert_eq!(other.take().lease.bout, bout.lease.bout);
 }

@@ -4,7 +4,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::binary::refused;
+use crate::binary::{agon, refused};
 
 /// What `agon config show` says with these arguments, a file and an environment.
 fn show(arguments: &[&str], environment: &[(&str, &str)]) -> Vec<Value> {
@@ -61,6 +61,12 @@ fn every_value_says_where_it_came_from() {
     let named = show(&["coordinator", "--listen", "127.0.0.1:9"], &[("AGON_CONFIG", &file)]);
     assert_eq!(told(&named, "coordinator.listen"), ("127.0.0.1:9", "--listen"));
     assert_eq!(told(&named, "coordinator.heartbeat_ms"), ("1000", line(4).as_str()));
+
+    // What is wrong with settings together is said after what they are.
+    std::fs::write(&file, "[coordinator]\nlisten = \"127.0.0.1:7411\"\ntls_cert = \"x\"\n").unwrap();
+    let answer = agon(&["config", "show", "coordinator", "--config", &file]);
+    assert!(answer.code == 2 && answer.out.contains("127.0.0.1:7411"), "{} {}", answer.code, answer.out);
+    assert!(answer.err.contains("--tls-cert and --tls-key belong together"), "{}", answer.err);
 
     for (text, sentence) in [
         ("[coordinator]\nlisen = 3\n", "agon.toml:2: there is no setting `coordinator.lisen`: did you mean"),

@@ -2,18 +2,22 @@
 
 use std::time::Duration;
 
-use agon_doors::Role;
+use agon_doors::{Dialer, Papers, Role};
 use agon_proto::v1::operator_client::OperatorClient;
-use agon_proto::v1::{ListRunsRequest, SubmitRunRequest};
+use agon_proto::v1::{ListRunsRequest, ShowRunRequest, SubmitRunRequest};
 use tonic::Code;
+use tonic_health::pb::HealthCheckRequest;
+use tonic_health::pb::health_client::HealthClient;
 
 use crate::binary::{agon, refused};
 use crate::house::{House, fails};
 use crate::processes::{Cluster, Process, free_port, until};
+use crate::rogue::Rogue;
 
 #[test]
 fn a_token_opens_what_its_role_is_for_and_nothing_else() {
     let house = House::open(&[]);
+    let _there = Rogue::with(&house.dialer("plays"), "there").unwrap();
     let before = house.state();
     house.token("gone", Role::Operator);
     until("it counts", || (house.call(&["list"], Some("gone"), Some("client")).code == 0).then_some(()));
@@ -37,7 +41,13 @@ fn a_token_opens_what_its_role_is_for_and_nothing_else() {
             "has no token: it must hold the one line",
         ),
         ("no such file", vec!["cancel", run], Some("nowhere"), 2, "cannot be read"),
-        ("a token of sixty kilobytes", vec!["cancel", run], Some("long"), 1, ""),
+        (
+            "a token of sixty kilobytes",
+            vec!["cancel", run],
+            Some("long"),
+            2,
+            "has no token: it must hold the one line that `agon token create` printed",
+        ),
         (
             "a viewer cancels",
             vec!["cancel", run],
@@ -46,7 +56,7 @@ fn a_token_opens_what_its_role_is_for_and_nothing_else() {
             "has the role viewer, and agon.v1.Operator/CancelRun needs operator",
         ),
         ("a viewer pauses", vec!["pause", run], Some("looks"), 1, "needs operator"),
-        ("a viewer quarantines", vec!["quarantine", "x"], Some("looks"), 1, "needs operator"),
+        ("a viewer quarantines", vec!["quarantine", "there"], Some("looks"), 1, "needs operator"),
         (
             "a worker cancels",
             vec!["cancel", run],
@@ -123,22 +133,71 @@ fn messages_and_calls_have_their_limits() {
         println!("a message of 40 MB | {:?}: {}", status.code(), status.message());
 
         let connection = house.dialer("looks").connect().await.unwrap();
-        let mut viewer = OperatorClient::new(connection);
+        let viewer = OperatorClient::new(connection);
+        let request = ShowRunRequest { run: "x".repeat(100 << 10) };
+        let status = viewer.clone().show_run(request).await.unwrap_err();
+        assert!(status.message().contains("the limit is: 65536 bytes"), "{status}");
+        println!("a viewer's message of 100 kB | {:?}: {}", status.code(), status.message());
+
+        let mut long = tonic::Request::new(ListRunsRequest {});
+        long.metadata_mut().insert("x-long", "x".repeat(60 << 10).parse().unwrap());
+        let status = viewer.clone().list_runs(long).await.unwrap_err();
+        assert!(status.message().contains("431"), "{status}");
+        println!("a head of 60 kB | {:?}: {}", status.code(), status.message());
+
+        let calls: Vec<_> = (0..200)
+            .map(|_| {
+                let mut viewer = viewer.clone();
+                tokio::spawn(async move { viewer.list_runs(ListRunsRequest {}).await })
+            })
+            .collect();
         let mut exhausted = 0;
-        for _ in 0..200 {
-            match viewer.list_runs(ListRunsRequest {}).await {
-                Ok(_) => {}
-                Err(status) => {
-                    assert_eq!(status.code(), Code::ResourceExhausted, "{status}");
-                    assert!(status.message().contains("wait a second"), "{status}");
-                    exhausted += 1;
-                }
+        for call in calls {
+            if let Err(status) = call.await.unwrap() {
+                assert_eq!(status.code(), Code::ResourceExhausted, "{status}");
+                assert!(status.message().contains("wait a second"), "{status}");
+                exhausted += 1;
             }
         }
         assert!(exhausted > 0, "nobody was held back");
         println!("200 calls at once | {exhausted} were told to wait a second");
     });
     // Whoever calls too often holds nobody else up.
+    assert_eq!(house.state(), before);
+}
+
+/// What needs no token is small, seldom and soon over.
+#[test]
+fn without_a_token_there_is_little_to_be_had() {
+    let house = House::plain(&["--max-calls-per-second", "20"]);
+    let before = house.state();
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    runtime.block_on(async {
+        let dialer = Dialer::new(&house.cluster.address(), Papers::default()).unwrap();
+        let client = HealthClient::new(dialer.connect().await.unwrap());
+        let ask = |service: String| HealthCheckRequest { service };
+        let status = client.clone().check(ask("x".repeat(4 << 20))).await.unwrap_err();
+        assert!(status.message().contains("the limit is: 1024 bytes"), "{status}");
+        println!("4 MB without a token | {:?}: {}", status.code(), status.message());
+        let status = client.clone().watch(ask(String::new())).await.unwrap_err();
+        assert_eq!(status.code(), Code::Unauthenticated, "{status}");
+        println!("watching whether it lives without a token | {:?}: {}", status.code(), status.message());
+        let calls: Vec<_> = (0..200)
+            .map(|_| {
+                let (mut client, request) = (client.clone(), ask(String::new()));
+                tokio::spawn(async move { client.check(request).await })
+            })
+            .collect();
+        let mut answered = 0;
+        for call in calls {
+            match call.await.unwrap() {
+                Ok(_) => answered += 1,
+                Err(status) => assert_eq!(status.code(), Code::ResourceExhausted, "{status}"),
+            }
+        }
+        assert!(answered < 200, "nobody was held back");
+        println!("200 questions at once whether it lives | {answered} were answered");
+    });
     assert_eq!(house.state(), before);
 }
 
@@ -179,9 +238,20 @@ fn a_public_address_is_refused_unless_somebody_is_asked_or_it_is_said_to_be_inse
             "has no private key in the form of PEM",
         ),
     ] {
+        let unmade = house.path("unmade");
         let answer =
-            agon(&[&["coordinator", "--listen", "127.0.0.1:0", "--data", &data], &flags[..]].concat());
-        assert!(answer.code == 1 && answer.err.contains(sentence), "{} {}", answer.code, answer.err);
+            agon(&[&["coordinator", "--listen", "127.0.0.1:0", "--data", &unmade], &flags[..]].concat());
+        assert!(answer.code == 2 && answer.err.contains(sentence), "{} {}", answer.code, answer.err);
+        assert!(!std::path::Path::new(&unmade).exists(), "nothing was changed");
+    }
+    // Who wants no log is told all the same.
+    let quiet = [("AGON_LOG".to_string(), "error".to_string())];
+    let call = [&public[..], &["--insecure", "--metrics", "0.0.0.0:0"]].concat();
+    let process = Process::start_with(&call, &quiet, house.folder().join("quiet.log"));
+    for sentence in
+        ["warning: INSECURE: 0.0.0.0:0 can be reached", "/healthz and /readyz ask nobody anything"]
+    {
+        until(sentence, || process.said().contains(sentence).then_some(()));
     }
 }
 
@@ -204,4 +274,42 @@ fn tokens_alone_do_on_this_machine() {
     let unused = format!("http://127.0.0.1:{}", free_port());
     let answer = agon(&["list", "--coordinator", &unused]);
     fails("nobody is there", &answer, 1, "no coordinator answers at");
+}
+
+/// Everything about tokens, as people do it: where the file is can stand in the configuration, and who may read it stays.
+#[test]
+fn the_tokens_file_is_found_and_stays_with_whom_it_belongs_to() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
+    std::fs::create_dir(path("etc")).unwrap();
+    std::fs::write(path("agon.toml"), "[coordinator]\ntokens = \"etc/tokens.toml\"\n").unwrap();
+    let config = path("agon.toml");
+    let output = path("a.token");
+    let create = ["token", "create", "a", "--role", "worker", "--config", &config, "--output"];
+    refused(&[&create[..], &[&path("etc/../etc/tokens.toml")]].concat(), "written over the tokens file");
+    assert_eq!(agon(&[&create[..], &[&output]].concat()).code, 0);
+    assert!(std::path::Path::new(&path("etc/tokens.toml")).exists());
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt as _;
+        let mode = |path: &str| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        // A coordinator that runs as somebody else reads it.
+        std::fs::set_permissions(path("etc/tokens.toml"), std::fs::Permissions::from_mode(0o644)).unwrap();
+        std::os::unix::fs::symlink("etc/tokens.toml", path("link.toml")).unwrap();
+        assert_eq!(
+            agon(&["token", "create", "b", "--role", "viewer", "--tokens", &path("link.toml")]).code,
+            0
+        );
+        assert!(std::path::Path::new(&path("link.toml")).is_symlink());
+        assert_eq!(mode(&path("etc/tokens.toml")), 0o644);
+        // Who leaves a secret open is told, log or not.
+        std::fs::set_permissions(&output, std::fs::Permissions::from_mode(0o644)).unwrap();
+        let nowhere = format!("http://127.0.0.1:{}", free_port());
+        let answer = agon(&["list", "--coordinator", &nowhere, "--token-file", &output]);
+        assert!(answer.err.contains("a.token can be read by everybody on this machine"), "{}", answer.err);
+    }
+    let listed = agon(&["token", "list", "--config", &config]);
+    assert!(listed.out.contains("a ") && listed.out.contains("b "), "{}", listed.out);
+    let answer = agon(&["token", "revoke", "a", "--config", &config]);
+    assert!(answer.out.contains("the token `a` is no more in"), "{}", answer.out);
 }

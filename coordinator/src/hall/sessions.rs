@@ -155,15 +155,18 @@ impl Hall {
     pub(crate) fn returned(&self, worker: &str, list: &[WireLease], reason: &str) {
         let mut guard = self.lock();
         let state = &mut *guard;
+        let mut taken = 0;
         for lease in list {
             let (key, token) = key_of(lease);
-            if state.leases.lease(&key).is_some_and(|lent| lent.worker == worker) {
+            if state.leases.lease(&key).is_some_and(|lent| lent.worker == worker && lent.token == token) {
                 state.take_back(&key, token);
+                taken += 1;
             }
         }
-        if !list.is_empty() {
-            info!(worker, bouts = list.len(), reason, "bouts returned");
+        if taken == 0 {
+            return;
         }
+        info!(worker, bouts = taken, reason, "bouts returned");
         self.grant_all(state);
     }
 

@@ -58,7 +58,7 @@ impl Config {
     /// Runs the command.
     pub fn run(self) -> Outcome {
         let Config::Show(show) = self;
-        let shown = match show.process {
+        let (shown, complaint) = match show.process {
             Some(Process::Coordinator(command)) => {
                 of(command.config.clone().as_deref(), |layers| command.look(layers))?
             }
@@ -91,12 +91,16 @@ impl Config {
             table.write(&mut out)?;
         }
         out.flush()?;
-        Ok(ExitCode::SUCCESS)
+        // What is wrong with them together is said after what they are.
+        complaint.map(|()| ExitCode::SUCCESS)
     }
 }
 
-fn of(config: Option<&Path>, look: impl FnOnce(&Layers) -> anyhow::Result<()>) -> anyhow::Result<Vec<Shown>> {
+/// The settings that were asked for, and what is wrong with them.
+type Looked = (Vec<Shown>, anyhow::Result<()>);
+
+fn of(config: Option<&Path>, look: impl FnOnce(&Layers) -> anyhow::Result<()>) -> anyhow::Result<Looked> {
     let layers = Layers::open(config)?;
-    look(&layers)?;
-    Ok(layers.shown())
+    let complaint = look(&layers);
+    Ok((layers.shown(), complaint))
 }

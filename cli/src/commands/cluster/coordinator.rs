@@ -5,14 +5,15 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use agon_coordinator::Config;
-use agon_doors::Limits;
+use agon_coordinator::metrics::MOST_MONITORS;
+use agon_coordinator::{Config, CoordinatorError};
 use agon_doors::tls::TlsFiles;
+use agon_doors::{Limits, warn_anyway};
 use clap::Args;
 use tokio::net::TcpListener;
 use tracing::warn;
 
-use super::storage::{Storage, TakeOver, refused};
+use super::storage::{Storage, TakeOver};
 use super::{Log, block_on, stop_signal};
 use crate::fail::{Outcome, WrongCall};
 use crate::number::whole;
@@ -98,8 +99,8 @@ struct LimitFlags {
     idle_ms: Option<u32>,
 }
 
-/// Files that are open beside connections: the state, the dataset, the log.
-const OTHER_FILES: u64 = 64;
+/// Files that are open beside connections: the state, the dataset, the log, monitors.
+const OTHER_FILES: u64 = 64 + MOST_MONITORS as u64;
 
 fn lease_ms() -> impl Fn(&str) -> Result<u32, String> + Clone + Send + Sync + 'static {
     whole("the length of a lease", 100, 86_400_000)
@@ -152,6 +153,10 @@ impl Coordinator {
         chosen.log.start("info");
         let Chosen { listen, metrics, mut config, .. } = chosen;
         lacks(listen, &config, chosen.insecure)?;
+        if let Some(address) = metrics.filter(|address| !address.ip().is_loopback()) {
+            let what = "/metrics, /healthz and /readyz ask nobody anything, over TLS or not; keep that address inside";
+            warn_anyway(&format!("{address} can be reached from other machines: {what}"));
+        }
         let most = most_connections(config.limits.connections as u64);
         config.limits.connections = usize::try_from(most).unwrap_or(usize::MAX);
         block_on(async move {
@@ -164,8 +169,11 @@ impl Coordinator {
             if let Some(address) = metrics {
                 config.metrics = Some(bind(address, "--metrics").await?);
             }
-            agon_coordinator::run(config, listener, stop_signal()).await.map_err(refused)?;
-            Ok(ExitCode::SUCCESS)
+            match agon_coordinator::run(config, listener, stop_signal()).await {
+                // Files that make no sense are found before anything changes.
+                Err(CoordinatorError::Doors(error)) => Err(WrongCall(error.to_string()).into()),
+                ended => ended.map(|()| ExitCode::SUCCESS).map_err(Into::into),
+            }
         })
     }
 
@@ -261,7 +269,7 @@ fn lacks(listen: SocketAddr, config: &Config, insecure: bool) -> anyhow::Result<
         (false, _) => "nobody is asked who they are",
     };
     if insecure {
-        warn!("INSECURE: {listen} can be reached from other machines, and {lack}");
+        warn_anyway(&format!("INSECURE: {listen} can be reached from other machines, and {lack}"));
         return Ok(());
     }
     let remedy = "listen on 127.0.0.1; or make certificates with `agon certs` and tokens with `agon token`, and give \

@@ -18,7 +18,7 @@ use super::client::{Operator, client, told};
 use super::live::Live;
 use super::spec_file::SpecFile;
 use super::status::{RunJson, is_open, progress_line, state_name, write_result};
-use super::storage::{Storage, TakeOver, refused};
+use super::storage::{Storage, TakeOver};
 use super::{LogForm, block_on, start_log, stop_signal};
 use crate::fail::{self, Outcome, WrongCall};
 use crate::number::whole;
@@ -283,7 +283,7 @@ fn ended_early(
 ) -> anyhow::Error {
     match ended {
         Ok(Ok(())) => anyhow!("the coordinator ended early"),
-        Ok(Err(error)) => refused(error),
+        Ok(Err(error)) => error.into(),
         Err(error) => anyhow!("the coordinator ended badly: {error}"),
     }
 }

@@ -2,9 +2,9 @@
 
 use std::path::PathBuf;
 
-use agon_coordinator::data::{DataError, Problem, Purpose};
+use agon_coordinator::Config;
+use agon_coordinator::data::Purpose;
 use agon_coordinator::place::Place;
-use agon_coordinator::{Config, CoordinatorError};
 use clap::Args;
 
 use crate::fail::WrongCall;
@@ -18,19 +18,6 @@ pub struct Storage {
     /// Where the state lies, if the dataset is in an object store [default: agon-state]
     #[arg(long, value_name = "DIR")]
     pub state: Option<PathBuf>,
-}
-
-/// What a coordinator that does not start means for the caller. Whoever has the folder may be an `agon run`, which nobody
-/// can reach.
-pub fn refused(error: CoordinatorError) -> anyhow::Error {
-    match error {
-        CoordinatorError::Data(DataError { folder, problem: Problem::Taken, .. }) => anyhow::anyhow!(
-            "another coordinator works with {}, perhaps that of an `agon run`; wait for its end or stop it, give another \
-             folder with --data, or, where it is `agon coordinator`, hand the spec to it with `agon submit`",
-            folder.display()
-        ),
-        other => other.into(),
-    }
 }
 
 /// The operator's word.
