@@ -521,7 +521,9 @@ mod tests {
         let [certificate, key] = ["c.pem", "c.key"].map(|name| folder.path().join(name));
         let tls = TlsFiles { certificate, key, client_authority: None };
         let (tell, mut told) = mpsc::unbounded_channel();
-        let watch: Watch = Arc::new(move |event| drop(tell.send(event)));
+        let watch: Watch = Arc::new(move |event| {
+            let _ = tell.send(event);
+        });
         let limits = Limits { connections: 1, ..Limits::default() };
         let doors = Doors::new(Some(tls), None, limits, watch).unwrap();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
