@@ -34,8 +34,8 @@ use crate::tokens::Tokens;
 
 /// How often files are looked at and silent connections are counted.
 const ROUND: Duration = Duration::from_secs(1);
-/// How long the last words to somebody who is not let in may take to arrive.
-const LAST_WORDS: Duration = Duration::from_secs(2);
+/// How long the last words to somebody who is not let in may take to arrive; in tests, for ever.
+const LAST_WORDS: Duration = Duration::from_secs(if cfg!(test) { 3600 } else { 2 });
 /// Files that take longer to be read are complained about.
 const LONG: Duration = Duration::from_secs(5);
 /// How long nothing is accepted after the system could not.
@@ -421,6 +421,7 @@ mod tests {
     use tokio_stream::StreamExt as _;
 
     use super::*;
+    use crate::authority::{Authority, Validity};
 
     fn doors(limits: Limits) -> (Arc<Doors>, Arc<AtomicU64>) {
         let crowded = Arc::new(AtomicU64::new(0));
@@ -508,6 +509,39 @@ mod tests {
         drop(call);
         doors.send_away();
         assert!(!has_gone(&mut busy), "it has called, and may be quiet for a while");
+    }
+
+    /// Who fails to shake hands is told why, for as long as nobody needs its place.
+    #[tokio::test]
+    async fn last_words_make_room_too() {
+        let folder = tempfile::tempdir().unwrap();
+        let (authority, _) = Authority::create().unwrap();
+        let pair = authority.coordinator(&["localhost".to_string()], Validity::of(LONG * 100)).unwrap();
+        pair.write(folder.path(), "c").unwrap();
+        let [certificate, key] = ["c.pem", "c.key"].map(|name| folder.path().join(name));
+        let tls = TlsFiles { certificate, key, client_authority: None };
+        let (tell, mut told) = mpsc::unbounded_channel();
+        let watch: Watch = Arc::new(move |event| {
+            let _ = tell.send(event);
+        });
+        let limits = Limits { connections: 1, ..Limits::default() };
+        let doors = Doors::new(Some(tls), None, limits, watch).unwrap();
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let _incoming = doors.open(listener);
+        let mut garbled = TcpStream::connect(address).await.unwrap();
+        garbled.write_all(b"hello there, this is no TLS\r\n").await.unwrap();
+        while told.recv().await.unwrap() != DoorEvent::Refused(Refusal::Handshake) {}
+        let _next = TcpStream::connect(address).await.unwrap();
+        while told.recv().await.unwrap() != DoorEvent::Refused(Refusal::Crowded) {}
+        // Once nobody reads there, what is sent there comes back as an error.
+        timeout(LONG * 12, async {
+            while garbled.write_all(b"more").await.is_ok() {
+                sleep(Duration::from_millis(10)).await;
+            }
+        })
+        .await
+        .expect("its connection is closed");
     }
 
     /// However many come at once, they come in one after the other.

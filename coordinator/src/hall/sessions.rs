@@ -195,3 +195,105 @@ impl Hall {
         self.grant_all(state);
     }
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test may panic")]
+mod tests {
+    use std::collections::BTreeMap;
+    use std::sync::Arc;
+
+    use agon_proto::v1::operator_server::Operator as _;
+    use tokio::sync::mpsc;
+
+    use super::*;
+    use crate::dataset::Dataset;
+    use crate::hall::{SPARE, Timing};
+    use crate::operator::Operator;
+    use crate::place::Place;
+    use crate::store::Store;
+
+    const SPEC: &str = r#"
+name = "deaf"
+game = "connect-four"
+seed = 1
+limit = { nodes = 10 }
+openings = { random_plies = 2 }
+tournament = { format = "round-robin", bouts = 400 }
+[[player]]
+name = "a"
+search = { algorithm = "pvs", table_mb = 1 }
+[[player]]
+name = "b"
+search = { algorithm = "uct" }
+"#;
+
+    async fn hall(folder: &std::path::Path) -> Arc<Hall> {
+        let store = Store::open(&folder.join("state")).unwrap();
+        let place = Place::Folder(folder.to_path_buf());
+        let (dataset, epoch) = Dataset::open(&place, &store, false).await.unwrap();
+        let hall = Hall::new(store, dataset, Timing::default(), epoch, String::new(), false, BTreeMap::new());
+        let hall = Arc::new(hall);
+        let spec = Some(v1::Spec { text: SPEC.to_string(), ..Default::default() });
+        let request = v1::SubmitRunRequest { spec, ..Default::default() };
+        Operator::new(Arc::clone(&hall)).submit_run(tonic::Request::new(request)).await.unwrap();
+        hall
+    }
+
+    fn hello(hall: &Hall, worker: &str) -> Hello {
+        Hello {
+            protocols: agon_proto::PROTOCOLS,
+            worker: worker.to_string(),
+            build: String::new(),
+            slots: 1,
+            signature: hall.signature.clone(),
+            speed: 1.0,
+            held: Vec::new(),
+            specs: Vec::new(),
+        }
+    }
+
+    #[tokio::test]
+    async fn who_does_not_read_is_lent_no_more_and_then_is_gone() {
+        let folder = tempfile::tempdir().unwrap();
+        let hall = hall(folder.path()).await;
+        // The welcome, a spec and two bouts, and what is kept free of bouts.
+        let (out, mut unread) = mpsc::channel(SPARE + 4);
+        let session = hall.welcome(&hello(&hall, "deaf"), &Caller::anybody(), out).unwrap();
+        let ask = |room| {
+            let heartbeat = Heartbeat { room, grants_received: u64::MAX, ..Heartbeat::default() };
+            hall.heartbeat("deaf", session, &heartbeat);
+            hall.lock().leases.count()
+        };
+        assert_eq!(ask(100), 2, "no more than there is room for on the way");
+        assert_eq!(ask(100), 2);
+        for _ in 0..SPARE {
+            hall.drain_worker("deaf").unwrap();
+        }
+        assert_eq!((hall.levels().sessions, hall.lock().leases.count()), (1, 2));
+        hall.drain_worker("deaf").unwrap();
+        assert_eq!(
+            (hall.levels().sessions, hall.lock().leases.count()),
+            (0, 0),
+            "what it held is for others"
+        );
+        let mut heard = 0;
+        while unread.recv().await.is_some() {
+            heard += 1;
+        }
+        assert_eq!(heard, SPARE + 4, "it finds the end behind what it did not read");
+    }
+
+    #[tokio::test]
+    async fn whatever_it_says_a_worker_holds_no_more_than_its_slots_can_need() {
+        let folder = tempfile::tempdir().unwrap();
+        let hall = hall(folder.path()).await;
+        let (out, mut inbox) = mpsc::channel(crate::hall::OUTBOX);
+        let session = hall.welcome(&hello(&hall, "greedy"), &Caller::anybody(), out).unwrap();
+        for _ in 0..4 {
+            let heartbeat = Heartbeat { room: 100_000, grants_received: u64::MAX, ..Heartbeat::default() };
+            hall.heartbeat("greedy", session, &heartbeat);
+            while inbox.try_recv().is_ok() {}
+        }
+        assert_eq!(hall.lock().leases.count(), 257);
+    }
+}
