@@ -144,11 +144,7 @@ const LIES: [(&str, Lie, &str); 16] = [
         |rogue, bout| searched(rogue, &bout, |batch| batch.limit_kind[0] = LimitKind::ClockMs as i32 + 9),
         "`limit_kind` has the value 14",
     ),
-    (
-        "long-message",
-        |rogue, bout| searched(rogue, &bout, |batch| batch.pv = "1 ".repeat(2 << 20)),
-        "`submission` has",
-    ),
+    ("long-line", |rogue, bout| searched(rogue, &bout, |batch| batch.pv = "1 ".repeat(1 << 19)), "`pv` has"),
     (
         "odd-bout",
         |rogue, bout| renamed(rogue, bout, |bout| bout.lease.bout = u64::MAX),
@@ -200,9 +196,10 @@ fn a_message_that_is_too_long_to_be_read_ends_its_stream_with_a_sentence() {
     cluster.submit(&spec);
     let mut rogue = Rogue::new(&cluster.address(), "rogue");
     let bout = rogue.take();
-    let messages = searched(&rogue, &bout, |search| search.pv = "1 ".repeat(12 << 20));
+    let messages = searched(&rogue, &bout, |search| search.pv = "1 ".repeat(2 << 20));
     let status = rogue.submit(messages, 1).remove(0).unwrap_err();
     assert!(status.message().contains("too large"), "{status}");
+    assert!(status.message().contains("the limit is: 2097152 bytes"), "{status}");
     // The connection is another one; what it was lent is still welcome.
     let messages = rogue.honest(&bout);
     assert_eq!(rogue.submit_one(messages).outcome(), Outcome::Committed);
