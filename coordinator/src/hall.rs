@@ -366,10 +366,7 @@ impl Hall {
                 revoked.entry(lease.worker).or_default().push(reference(&key, lease.token));
             }
         }
-        for (worker, leases) in revoked {
-            let revoke = v1::Revoke { leases, reason: reason.to_string() };
-            state.send(&worker, Kind::Revoke(revoke));
-        }
+        state.revoke(revoked, reason);
         drop(guard);
         self.export.notify_one();
         self.changed();
@@ -451,6 +448,13 @@ impl State {
             if let Some(run) = self.runs.get_mut(&key.run) {
                 run.ledger.give_back(key.bout);
             }
+        }
+    }
+
+    /// Calls leases back from those who held them.
+    fn revoke(&mut self, revoked: BTreeMap<String, Vec<v1::LeaseRef>>, reason: &str) {
+        for (worker, leases) in revoked {
+            self.send(&worker, Kind::Revoke(v1::Revoke { leases, reason: reason.to_string() }));
         }
     }
 

@@ -45,7 +45,7 @@ fn renamed(rogue: &Rogue, mut bout: Bout, change: impl FnOnce(&mut Bout)) -> Vec
 }
 
 /// Every lie with a part of the sentence that refuses it.
-const LIES: [(&str, Lie, &str); 15] = [
+const LIES: [(&str, Lie, &str); 16] = [
     (
         "illegal-move",
         |rogue, bout| told(rogue, &bout, |rows| rows.moves[5].mv = "9".into()),
@@ -144,6 +144,7 @@ const LIES: [(&str, Lie, &str); 15] = [
         |rogue, bout| searched(rogue, &bout, |batch| batch.limit_kind[0] = LimitKind::ClockMs as i32 + 9),
         "`limit_kind` has the value 14",
     ),
+    ("long-line", |rogue, bout| searched(rogue, &bout, |batch| batch.pv = "1 ".repeat(1 << 19)), "`pv` has"),
     (
         "odd-bout",
         |rogue, bout| renamed(rogue, bout, |bout| bout.lease.bout = u64::MAX),
@@ -198,6 +199,7 @@ fn a_message_that_is_too_long_to_be_read_ends_its_stream_with_a_sentence() {
     let messages = searched(&rogue, &bout, |search| search.pv = "1 ".repeat(2 << 20));
     let status = rogue.submit(messages, 1).remove(0).unwrap_err();
     assert!(status.message().contains("too large"), "{status}");
+    assert!(status.message().contains("the limit is: 2097152 bytes"), "{status}");
     // The connection is another one; what it was lent is still welcome.
     let messages = rogue.honest(&bout);
     assert_eq!(rogue.submit_one(messages).outcome(), Outcome::Committed);

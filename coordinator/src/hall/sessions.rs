@@ -1,5 +1,6 @@
 //! Workers come, are heard from, and go.
 
+use std::collections::BTreeMap;
 use std::time::Instant;
 
 use agon_doors::Caller;
@@ -175,6 +176,7 @@ impl Hall {
         let now = self.now();
         let mut guard = self.lock();
         let state = &mut *guard;
+        let mut revoked: BTreeMap<String, Vec<v1::LeaseRef>> = BTreeMap::new();
         for (key, lease) in state.leases.expire(now) {
             warn!(run = key.run, bout = key.bout, worker = lease.worker, "lease expired");
             self.metrics.lease_expired();
@@ -186,12 +188,9 @@ impl Hall {
                     self.store.raise_abandoned(&key.run, run.abandoned);
                 }
             }
-            let revoke = v1::Revoke {
-                leases: vec![reference(&key, lease.token)],
-                reason: "nothing was heard of it in time".to_string(),
-            };
-            state.send(&lease.worker, Kind::Revoke(revoke));
+            revoked.entry(lease.worker).or_default().push(reference(&key, lease.token));
         }
+        state.revoke(revoked, "nothing was heard of it in time");
         self.grant_all(state);
     }
 }
