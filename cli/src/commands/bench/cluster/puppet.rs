@@ -17,6 +17,9 @@ use tokio::sync::mpsc;
 use tokio_stream::wrappers::{ReceiverStream, UnboundedReceiverStream};
 use tonic::transport::{Channel, Endpoint};
 
+/// Bouts that a coordinator lends ahead for each slot.
+const LENT_A_SLOT: usize = 256;
+
 /// Plays bouts of a spec without sending anything.
 pub(super) struct Recorder {
     spec: Arc<Spec>,
@@ -124,7 +127,8 @@ impl Puppet {
             protocols: PROTOCOLS,
             worker: Puppet::name(self.number),
             build: env!("CARGO_PKG_VERSION").to_string(),
-            slots: 1,
+            // As many as it takes to be lent so much.
+            slots: self.room.div_ceil(LENT_A_SLOT),
             signature: self.answers.signature.clone(),
             speed: 1e6,
             held: held.iter().map(|bout| bout.lease.clone()).collect(),
