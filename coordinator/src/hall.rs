@@ -143,6 +143,7 @@ pub struct Hall {
 }
 
 /// What a hall must know of the time before it.
+#[derive(Default)]
 pub(crate) struct Before {
     /// How often the state has been opened.
     pub(crate) epoch: u64,

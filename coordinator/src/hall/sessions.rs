@@ -198,7 +198,6 @@ impl Hall {
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a test may panic")]
 mod tests {
-    use std::collections::BTreeMap;
     use std::sync::Arc;
 
     use agon_proto::v1::operator_server::Operator as _;
@@ -206,7 +205,7 @@ mod tests {
 
     use super::*;
     use crate::dataset::Dataset;
-    use crate::hall::{SPARE, Timing};
+    use crate::hall::{Before, SPARE, Timing};
     use crate::operator::Operator;
     use crate::place::Place;
     use crate::store::Store;
@@ -230,7 +229,8 @@ search = { algorithm = "uct" }
         let store = Store::open(&folder.join("state")).unwrap();
         let place = Place::Folder(folder.to_path_buf());
         let (dataset, epoch) = Dataset::open(&place, &store, false).await.unwrap();
-        let hall = Hall::new(store, dataset, Timing::default(), epoch, String::new(), false, BTreeMap::new());
+        let before = Before { epoch, ..Before::default() };
+        let hall = Hall::new(store, dataset, Timing::default(), String::new(), before);
         let hall = Arc::new(hall);
         let spec = Some(v1::Spec { text: SPEC.to_string(), ..Default::default() });
         let request = v1::SubmitRunRequest { spec, ..Default::default() };
