@@ -304,6 +304,8 @@ enum Bytes {
 
 /// The first byte of what TLS says to somebody who does not speak it: an alert.
 const ALERT: u8 = 0x15;
+/// The first byte of what a coordinator says: that of the length of a frame, which is short.
+const FIRST: u8 = 0;
 
 fn sentence(kind: io::ErrorKind, text: &str) -> io::Error {
     io::Error::new(kind, Sentence(text.to_string()))
@@ -341,6 +343,11 @@ impl AsyncRead for Line {
                     "the coordinator speaks TLS; say https:// and give --tls-ca, the ca.pem of `agon certs`",
                 )))
             }
+            (Poll::Ready(Ok(())), Some(&first)) if !*heard && first != FIRST => Poll::Ready(Err(sentence(
+                io::ErrorKind::InvalidData,
+                "whoever answers there is no coordinator; say where one is with --coordinator, such as \
+                 http://127.0.0.1:7400",
+            ))),
             (Poll::Ready(Ok(())), None) if !*heard => {
                 Poll::Ready(Err(hung_up(io::ErrorKind::UnexpectedEof.into())))
             }

@@ -92,16 +92,7 @@ pub fn told(status: &Status) -> anyhow::Error {
         Code::InvalidArgument | Code::NotFound | Code::FailedPrecondition => {
             WrongCall(status.message().to_string()).into()
         }
-        _ if std::error::Error::source(status).is_some() => {
-            let said = said(status);
-            // What is no HTTP/2 is noticed in the first bytes of an answer.
-            match said.contains("connection error detected") {
-                true => anyhow!(
-                    "whoever answers there is no coordinator ({said}); say where one is with --coordinator, such as {USUAL}"
-                ),
-                false => anyhow!("the connection broke: {said}"),
-            }
-        }
+        _ if std::error::Error::source(status).is_some() => anyhow!("the connection broke: {}", said(status)),
         _ => anyhow!("the coordinator says: {}", said(status)),
     }
 }
