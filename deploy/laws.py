@@ -333,9 +333,9 @@ def check_flags(agon, calls):
         return
     known = {}
     for place, words, environment in calls:
-        command = words[0]
+        command = " ".join(words[:2] if words[0] == "data" else words[:1])
         if command not in known:
-            known[command] = subprocess.run([agon, command, "--help"], capture_output=True, text=True, check=False).stdout
+            known[command] = subprocess.run([agon, *command.split(), "--help"], capture_output=True, text=True, check=False).stdout
             law(known[command], f"{place}: there is no `agon {command}`")
         for word in words[1:]:
             flag = word.split("=")[0]

@@ -3,20 +3,19 @@
 //! `runs/<id>.json` says what a run is, `<table>/run=<id>/*.parquet` are its parts. Deliberately not here: what the rows
 //! mean, and the coordinator's own state, which no reader needs.
 
-use std::collections::BTreeMap;
 use std::io;
 use std::path::PathBuf;
 
-use agon_arena::{Spec, SpecError, SpecSource};
-use agon_coordinator::naming::meant;
-use agon_coordinator::place::{Place, PlaceError};
-use agon_coordinator::store::RunState;
-use agon_games::setup::suggestion;
+use agon_arena::SpecError;
+use agon_games::schema::suggest;
 use agon_records::{GameRow, MoveRow, PartError, ProbeRow, ReadError, Source, Table};
+pub use agon_schedule::RunManifest as Run;
+use agon_schedule::run_id;
+use agon_storage::layout::{MANIFESTS, manifest_name, manifest_run, part_bouts, part_folder};
+use agon_storage::{Location, LocationError};
 use bytes::Bytes;
-use serde::Deserialize;
 
-use crate::shelf::Shelf;
+use agon_storage::reader::Reader;
 
 /// Why a dataset, or something in it, cannot be read.
 #[derive(Debug, thiserror::Error)]
@@ -24,7 +23,7 @@ use crate::shelf::Shelf;
 pub enum DatasetError {
     /// The place cannot be read by this program.
     #[error(transparent)]
-    Place(#[from] PlaceError),
+    Location(#[from] LocationError),
     /// There is no such folder.
     #[error(
         "there is no folder {}; make it with a first run (agon run examples/quick-start.toml), or give the one that has \
@@ -98,7 +97,7 @@ pub enum DatasetError {
     },
     /// A run's spec is of another program, or damaged.
     #[error("the spec of the run is not understood: {0}")]
-    Spec(SpecError),
+    Spec(#[from] SpecError),
     /// Games were asked for, and the run has searches alone.
     #[error("{run} is a probe: it has searches and no games; `agon pruning {run}` says what they tell")]
     Probe {
@@ -155,10 +154,10 @@ pub enum DatasetError {
 impl DatasetError {
     /// Whether something else should have been asked for; otherwise what was asked for is broken.
     pub fn is_wrong_call(&self) -> bool {
-        use DatasetError::{AmbiguousRun, NoDataset, NoFolder, NotAFolder, Place, Probe, UnknownRun};
+        use DatasetError::{AmbiguousRun, Location, NoDataset, NoFolder, NotAFolder, Probe, UnknownRun};
         matches!(
             self,
-            Place(_)
+            Location(_)
                 | NoFolder { .. }
                 | NotAFolder { .. }
                 | NoDataset { .. }
@@ -177,7 +176,7 @@ fn instead(asked: &str, known: &[String]) -> String {
     // People type the name and leave the digest out.
     let name = |id: &'_ str| id.rsplit_once('-').map_or(id, |(name, _)| name).to_string();
     let names: Vec<String> = known.iter().map(|id| name(id)).collect();
-    let near = suggestion(asked, known.iter().chain(&names).map(String::as_str));
+    let near = suggest(asked, known.iter().chain(&names).map(String::as_str));
     let near = near.and_then(|near| known.iter().find(|id| id.starts_with(near)));
     if let Some(near) = near.filter(|_| !asked.is_empty()) {
         return format!("; did you mean {near}?");
@@ -200,73 +199,9 @@ fn shown(candidates: &[String]) -> String {
 /// A dataset in its place.
 #[derive(Clone, Debug)]
 pub struct Dataset {
-    shelf: Shelf,
+    reader: Reader,
     /// The ids of its runs, in their order.
     ids: Vec<String>,
-}
-
-/// A run as its file describes it.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Run {
-    /// Its id.
-    pub id: String,
-    /// The spec with the files that it names.
-    pub source: SpecSource,
-    /// Of the spec, in hexadecimal.
-    pub digest: String,
-    /// The version of the program that coordinated it.
-    pub build: String,
-    /// Of how that program searches; programs with the same one play the same games.
-    pub signature: String,
-    /// How it stands.
-    pub state: RunState,
-    /// How many bouts its schedule has.
-    pub bouts: u64,
-    /// How many of them were done, failed ones included, when the file was written.
-    pub committed: u64,
-    /// How many of those failed and have no rows.
-    pub failed: u64,
-    /// When it was submitted: microseconds since 1970, UTC.
-    pub submitted_us: i64,
-    /// The bout that decided its sequential test.
-    pub deciding_bout: Option<u64>,
-    /// Bouts that do not count.
-    pub voided: Vec<u64>,
-}
-
-impl Run {
-    /// The spec, read.
-    pub fn spec(&self) -> Result<Spec, DatasetError> {
-        Spec::parse(&self.source).map_err(DatasetError::Spec)
-    }
-
-    /// Whether everything was played that was asked for: all bouts, or as many as a sequential test needed.
-    pub fn is_complete(&self) -> bool {
-        matches!(self.state, RunState::Done | RunState::Decided)
-    }
-}
-
-/// The keys of a run's file that a reader needs.
-#[derive(Deserialize)]
-struct RunFile {
-    run: String,
-    spec: String,
-    #[serde(default)]
-    files: BTreeMap<String, String>,
-    digest: String,
-    build: String,
-    #[serde(default)]
-    signature: String,
-    state: String,
-    bouts: u64,
-    committed: u64,
-    #[serde(default)]
-    failed: u64,
-    submitted_us: i64,
-    #[serde(default)]
-    deciding_bout: Option<u64>,
-    #[serde(default)]
-    voided: Vec<u64>,
 }
 
 /// A file of a table.
@@ -280,14 +215,14 @@ pub struct Part {
     pub name: String,
     /// The first and the last bout that it may have, where its name says so.
     pub bouts: Option<(u64, u64)>,
-    shelf: Shelf,
+    reader: Reader,
 }
 
 impl Dataset {
     /// Opens a folder or a prefix of an object store and lists its runs.
-    pub fn open(place: impl Into<Place>) -> Result<Dataset, DatasetError> {
+    pub fn open(place: impl Into<Location>) -> Result<Dataset, DatasetError> {
         let place = place.into();
-        if let Place::Folder(folder) = &place
+        if let Location::Folder(folder) = &place
             && !folder.is_dir()
         {
             let folder = folder.clone();
@@ -296,16 +231,16 @@ impl Dataset {
                 false => DatasetError::NoFolder { folder },
             });
         }
-        let shelf = Shelf::new(place)?;
-        let mut ids: Vec<String> = file_names(&shelf, "runs")?
+        let reader = Reader::new(place)?;
+        let mut ids: Vec<String> = file_names(&reader, MANIFESTS)?
             .into_iter()
-            .filter_map(|name| name.strip_suffix(".json").map(str::to_string))
+            .filter_map(|name| manifest_run(&name).map(str::to_string))
             .collect();
         ids.sort_unstable();
         if ids.is_empty() {
-            return Err(DatasetError::NoDataset { folder: shelf.place() });
+            return Err(DatasetError::NoDataset { folder: reader.location() });
         }
-        Ok(Dataset { shelf, ids })
+        Ok(Dataset { reader, ids })
     }
 
     /// The ids of all runs, in their order.
@@ -317,7 +252,7 @@ impl Dataset {
     pub fn undescribed(&self) -> Result<Vec<String>, DatasetError> {
         let mut ids = Vec::new();
         for table in Table::ALL {
-            for name in file_names(&self.shelf, table.name())? {
+            for name in file_names(&self.reader, table.name())? {
                 if let Some(id) = name.strip_prefix("run=")
                     && self.ids.binary_search_by(|known| known.as_str().cmp(id)).is_err()
                     && !ids.iter().any(|known| known == id)
@@ -341,7 +276,7 @@ impl Dataset {
             let latest = runs.into_iter().max_by_key(|run| run.submitted_us);
             return Ok(latest.expect("a dataset that is open has a run").id);
         }
-        let candidates: Vec<String> = meant(&self.ids, asked).into_iter().cloned().collect();
+        let candidates: Vec<String> = run_id::matching(&self.ids, asked).into_iter().cloned().collect();
         let asked = asked.to_string();
         match &candidates[..] {
             [id] => Ok(id.clone()),
@@ -352,57 +287,36 @@ impl Dataset {
 
     /// Reads the file of the run with exactly this id.
     pub fn run(&self, id: &str) -> Result<Run, DatasetError> {
-        let name = format!("runs/{id}.json");
-        let file = self.shelf.locate(&name);
+        let name = manifest_name(id);
+        let file = self.reader.locate(&name);
         let text =
-            self.shelf.bytes(&name).map_err(|source| DatasetError::Disk { file: file.clone(), source })?;
+            self.reader.bytes(&name).map_err(|source| DatasetError::Disk { file: file.clone(), source })?;
         let wrong = |reason: String| DatasetError::RunFile { file: file.clone(), reason };
-        let told: RunFile = serde_json::from_slice(&text).map_err(|error| wrong(error.to_string()))?;
-        if told.run != id {
-            return Err(wrong(format!("it is about the run `{}`", told.run)));
+        let run: Run = serde_json::from_slice(&text).map_err(|error| wrong(error.to_string()))?;
+        if run.id != id {
+            return Err(wrong(format!("it is about the run `{}`", run.id)));
         }
-        let state = RunState::ALL.iter().find(|(_, name)| *name == told.state).map(|(state, _)| *state);
-        Ok(Run {
-            id: told.run,
-            source: SpecSource { text: told.spec, files: told.files },
-            digest: told.digest,
-            build: told.build,
-            signature: told.signature,
-            state: state.ok_or_else(|| wrong(format!("no run is in the state `{}`", told.state)))?,
-            bouts: told.bouts,
-            committed: told.committed,
-            failed: told.failed,
-            submitted_us: told.submitted_us,
-            deciding_bout: told.deciding_bout,
-            voided: told.voided,
-        })
+        Ok(run)
     }
 
     /// The parts of a table of a run, in the order of their names. Where it has none, there is none.
     pub fn parts(&self, run: &Run, table: Table) -> Result<Vec<Part>, DatasetError> {
-        let place = format!("{}/run={}", table.name(), run.id);
-        let mut names = file_names(&self.shelf, &place)?;
+        let place = part_folder(table, &run.id);
+        let mut names = file_names(&self.reader, &place)?;
         names.retain(|name| name.ends_with(".parquet"));
         names.sort_unstable();
         let part = |file_name: String| {
             let name = format!("{place}/{file_name}");
-            let file = self.shelf.locate(&name);
-            Part { table, file, bouts: bouts_of(&file_name), name, shelf: self.shelf.clone() }
+            let file = self.reader.locate(&name);
+            Part { table, file, bouts: part_bouts(&file_name), name, reader: self.reader.clone() }
         };
         Ok(names.into_iter().map(part).collect())
     }
 }
 
-/// The range of bouts in the name of a part.
-fn bouts_of(name: &str) -> Option<(u64, u64)> {
-    let (first, last) = name.strip_prefix("part-")?.strip_suffix(".parquet")?.split_once('-')?;
-    let (first, last) = (first.parse().ok()?, last.parse().ok()?);
-    (first <= last && last < u64::MAX).then_some((first, last))
-}
-
 /// The names in a folder of a dataset; a folder that is not there has none.
-fn file_names(shelf: &Shelf, folder: &str) -> Result<Vec<String>, DatasetError> {
-    shelf.names(folder).map_err(|source| DatasetError::Disk { file: shelf.locate(folder), source })
+fn file_names(reader: &Reader, folder: &str) -> Result<Vec<String>, DatasetError> {
+    reader.names(folder).map_err(|source| DatasetError::Disk { file: reader.locate(folder), source })
 }
 
 impl Part {
@@ -418,12 +332,12 @@ impl Part {
 
     /// The bytes of the file.
     pub fn bytes(&self) -> Result<Bytes, DatasetError> {
-        self.shelf.bytes(&self.name).map_err(|source| self.unreadable(source))
+        self.reader.bytes(&self.name).map_err(|source| self.unreadable(source))
     }
 
     /// How many bytes the file has.
     pub fn size(&self) -> Result<u64, DatasetError> {
-        self.shelf.size(&self.name).map_err(|source| self.unreadable(source))
+        self.reader.size(&self.name).map_err(|source| self.unreadable(source))
     }
 
     fn unreadable(&self, source: io::Error) -> DatasetError {
@@ -441,7 +355,7 @@ impl Part {
 
     /// The file, open.
     pub(crate) fn open(&self) -> Result<Source, DatasetError> {
-        self.shelf.open(&self.name).map_err(|source| self.unreadable(source))
+        self.reader.open(&self.name).map_err(|source| self.unreadable(source))
     }
 
     /// The file, which somebody else has open, for another thread.

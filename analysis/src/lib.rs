@@ -8,9 +8,8 @@
 //! in memory by each thread.
 
 pub mod boards;
-mod columns;
 pub mod dataset;
-pub mod figures;
+pub mod format;
 pub mod games;
 pub mod pruning;
 pub mod regression;
@@ -18,13 +17,10 @@ pub mod replay;
 pub mod report;
 pub mod results;
 pub mod scan;
-mod shelf;
-mod spans;
 #[cfg(feature = "sql")]
 pub mod sql;
 pub mod tune;
 pub mod verify;
-mod whole;
 
 pub use dataset::{Dataset, DatasetError, Part, Run};
 pub use games::{GameResult, Query, Recording};

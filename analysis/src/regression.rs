@@ -108,7 +108,7 @@ struct Seen {
 
 /// Fits the weights of some features, or of all, to the games of some runs of one game.
 pub fn regression(dataset: &Dataset, runs: &[Run], features: &[String]) -> Result<Fitted, RegressionError> {
-    let specs = runs.iter().map(Run::spec).collect::<Result<Vec<Spec>, _>>()?;
+    let specs = runs.iter().map(Run::spec).collect::<Result<Vec<Spec>, _>>().map_err(DatasetError::from)?;
     let game = specs[0].game.clone();
     for (run, spec) in runs.iter().zip(&specs) {
         if spec.game != game {

@@ -9,14 +9,14 @@ use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use agon_arena::spec::{Plan, SpecPlayer};
-use agon_arena::{Arena, GameRequest, Place, PlayError, PlayerConfig, Spec, SpecError, Surroundings};
-use agon_coordinator::schedule::{Bout, Schedule, ScheduleError};
+use agon_arena::{Arena, Environment, GameRequest, PlayError, PlayerConfig, SeedPath, Spec, SpecError};
 use agon_games::SetupError;
 use agon_games::random::{below, seeded};
-use agon_records::{BoutRows, GameHead, GameRow, LimitKind, MoveRow, ProbeRow, RowError, Table};
+use agon_records::schema::UNCOUNTED;
+use agon_records::{BoutRows, Cells, GameHead, GameRow, LimitKind, MoveRow, ProbeRow, RowError, Table};
+use agon_schedule::schedule::{Bout, Schedule, ScheduleError};
 use serde::Serialize;
 
-use crate::columns::{Columns, of_game, of_move, of_probe};
 use crate::dataset::{Dataset, DatasetError, Part, Run};
 use crate::tune::follow;
 
@@ -341,7 +341,7 @@ fn play_all(spec: &Spec, tasks: &[Task], threads: NonZeroUsize) -> Result<Vec<Ou
     let names: Vec<String> = spec.players.iter().map(|player| player.name.clone()).collect();
     let taken = AtomicUsize::new(0);
     let work = || -> Result<Vec<(usize, Outcome)>, ReplayError> {
-        let mut arena = Arena::new(&spec.game, &configs, Surroundings::system())?;
+        let mut arena = Arena::new(&spec.game, &configs, Environment::system())?;
         let mut outcomes = Vec::new();
         loop {
             let number = taken.fetch_add(1, Ordering::Relaxed);
@@ -392,7 +392,7 @@ impl Task {
                 let number = self.bout.players[usize::from(index)];
                 let again = search_again(spec, &self.bout, index, number, arena)?;
                 let place = (row.decision.bout, index, Some(row.decision.ply));
-                let difference = first_difference(place, of_probe(row), of_probe(&again));
+                let difference = first_difference(place, row.cells(), again.cells());
                 Ok(Outcome { moves: 1, identical_moves: u64::from(difference.is_none()), difference })
             }
         }
@@ -408,7 +408,7 @@ fn search_again(
     arena: &mut Arena,
 ) -> Result<ProbeRow, ReplayError> {
     let SpecPlayer { name, limit, .. } = &spec.players[number];
-    let seed = Place { run: spec.seed, bout: bout.index, game: 0 }.game_seed();
+    let seed = SeedPath { run: spec.seed, bout: bout.index, game: 0 }.game_seed();
     let record = arena.search(number, &bout.opening, *limit, seed, &mut |_| ())?;
     let decision = arena.decision(&bout.opening)?;
     Ok(ProbeRow::new(bout.index, index, &bout.opening, decision, name.clone(), &record)?)
@@ -421,12 +421,12 @@ fn compare_games(recorded: (&GameRow, &[MoveRow]), again: (&GameRow, &[MoveRow])
     let mut identical_moves = 0;
     let mut difference = None;
     for (one, other) in moves.iter().zip(moves_again) {
-        let found = first_difference((bout, game, Some(one.ply)), of_move(one), of_move(other));
+        let found = first_difference((bout, game, Some(one.ply)), one.cells(), other.cells());
         identical_moves += u64::from(found.is_none());
         difference = difference.or(found);
     }
     let difference = difference
-        .or_else(|| first_difference((bout, game, None), of_game(row), of_game(row_again)))
+        .or_else(|| first_difference((bout, game, None), row.cells(), row_again.cells()))
         .or_else(|| {
             // The game's own row may be right where rows of moves are missing or too many.
             let (recorded, replayed) = (moves.len().to_string(), moves_again.len().to_string());
@@ -438,10 +438,13 @@ fn compare_games(recorded: (&GameRow, &[MoveRow]), again: (&GameRow, &[MoveRow])
 
 fn first_difference(
     (bout, game, ply): (u64, u16, Option<u16>),
-    recorded: Columns,
-    again: Columns,
+    recorded: Cells<'_>,
+    again: Cells<'_>,
 ) -> Option<Difference> {
-    let mut pairs = recorded.into_iter().zip(again);
-    let ((column, recorded), (_, replayed)) = pairs.find(|(one, other)| one != other)?;
-    Some(Difference { bout, game, ply, column, recorded, replayed })
+    let mut pairs = recorded.into_iter().zip(again).filter(|((name, _), _)| !UNCOUNTED.contains(name));
+    // As texts, which tell a zero from a negative zero.
+    pairs.find_map(|((column, recorded), (_, replayed))| {
+        let (recorded, replayed) = (recorded.to_string(), replayed.to_string());
+        (recorded != replayed).then_some(Difference { bout, game, ply, column, recorded, replayed })
+    })
 }

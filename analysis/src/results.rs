@@ -12,14 +12,14 @@ use std::sync::{Mutex, PoisonError};
 
 use agon_arena::Spec;
 use agon_arena::spec::Plan;
-use agon_coordinator::store::RunState;
 use agon_records::Table;
+use agon_schedule::RunState;
 use agon_stats::sprt::{Bounds, BoutResult, Fold};
 use agon_stats::tournament::{Game, Tally, pair_score};
 
 use crate::dataset::{Dataset, DatasetError, Part, Run};
-use crate::spans::Spans;
-use crate::whole::{list, missing};
+use agon_storage::bout_ranges::BoutRanges;
+use agon_storage::completeness::{list, missing};
 
 /// The results of a run.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -58,7 +58,7 @@ pub fn prefixes(
 pub fn fold(dataset: &Dataset, run: &Run, spec: &Spec, bounds: Bounds) -> Result<Fold, DatasetError> {
     let names = Names::new(spec);
     let mut fold = Fold::new(bounds);
-    let mut seen = Spans::default();
+    let mut seen = BoutRanges::default();
     // Below the first of these a hole is a bout that failed: nothing else is left out by a run that goes on, is done or has
     // decided. Below the second every bout must be there or have failed.
     let (failed_below, expected) = match run.state {
@@ -67,7 +67,7 @@ pub fn fold(dataset: &Dataset, run: &Run, spec: &Spec, bounds: Bounds) -> Result
         RunState::Decided => run.deciding_bout.map_or((0, 0), |bout| (bout + 1, bout + 1)),
         RunState::Cancelled => (0, 0),
     };
-    let fill = |fold: &mut Fold, seen: &Spans, end: u64| {
+    let fill = |fold: &mut Fold, seen: &BoutRanges, end: u64| {
         for bout in seen.holes(end.min(failed_below)).into_iter().flatten() {
             // Those that were filled before are refused.
             let _ = fold.put(bout, BoutResult::Void);
@@ -167,7 +167,7 @@ fn scan(
     if let Some((_, error)) = errors.pop_first() {
         return Err(error);
     }
-    let mut seen = Spans::default();
+    let mut seen = BoutRanges::default();
     for (index, ranges) in ranges {
         for range in ranges {
             let bout = *range.start();

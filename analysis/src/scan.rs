@@ -11,11 +11,11 @@ use std::num::NonZeroUsize;
 use std::ops::RangeInclusive;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use agon_coordinator::store::RunState;
 use agon_records::{Batch, Groups, ReadError, Source, Table};
+use agon_schedule::RunState;
 
 use crate::dataset::{Dataset, DatasetError, Part, Run};
-use crate::spans::Spans;
+use agon_storage::bout_ranges::BoutRanges;
 
 /// The parts of a table of a run that should be read, all of which are there.
 pub fn whole_table(dataset: &Dataset, run: &Run, table: Table) -> Result<Vec<Part>, DatasetError> {
@@ -46,7 +46,7 @@ pub(crate) fn whole_range(
         // Bouts of a run that ended early may be anywhere.
         RunState::Decided | RunState::Cancelled => 0,
     };
-    let mut named = Spans::default();
+    let mut named = BoutRanges::default();
     for (number, part) in parts.iter().enumerate() {
         // Where a name does not say which bouts its part has, nothing can be missed.
         let Some((first, last)) = part.bouts else { return Ok(parts) };

@@ -5,12 +5,12 @@
 
 use agon_arena::spec::Values;
 use agon_arena::spec::tune::Tune;
-use agon_coordinator::course::{Course, Step};
-use agon_coordinator::schedule::{Schedule, ScheduleError};
-use agon_coordinator::standings::Summary;
 use agon_records::{BoutRows, GameRow, Table};
+use agon_schedule::schedule::{Schedule, ScheduleError};
+use agon_schedule::tuning::{Step, Tuning};
 use agon_stats::acquisition::Recommendation;
 use agon_stats::pairs::{PairScore, Pairs, Scores};
+use agon_storage::summarise;
 
 use crate::dataset::{Dataset, DatasetError, Run};
 
@@ -53,38 +53,38 @@ pub struct Tuned {
     pub player: Option<String>,
     /// The name of the player that is tuned.
     pub name: String,
-    /// The course itself, for whoever draws it.
-    pub course: Course,
+    /// The tuning itself, for whoever draws it.
+    pub tuning: Tuning,
 }
 
 impl Tuned {
     /// Reads the tune of a run.
     pub fn read(dataset: &Dataset, run: &Run) -> Result<Tuned, TuneError> {
-        let spec = run.spec()?;
+        let spec = run.spec().map_err(DatasetError::from)?;
         let Some(tune) = spec.tune().cloned() else {
             return Err(TuneError::NoTune { run: run.id.clone() });
         };
         let mut schedule = Schedule::resume(spec)?;
         let validation = follow(dataset, run, &mut schedule)?;
         let spec = schedule.spec();
-        let course = schedule.course().expect("the schedule of a tune has a course").clone();
-        let answer = course.answer();
+        let tuning = schedule.tuning().expect("the schedule of a tune has a tuning").clone();
+        let answer = tuning.answer();
         let player = answer.as_ref().map(|values| {
             let name = &spec.players[tune.roles.tuned].name;
             let config = tune.configure(&spec.players[tune.roles.tuned].config, values);
             format!("[[player]]\nname = \"{name}\"\n{}", config.to_toml(&spec.game))
         });
         Ok(Tuned {
-            steps: course.steps(),
-            path: course.path().collect(),
-            values: course.values(),
-            expected: course.recommendation(),
+            steps: tuning.steps(),
+            path: tuning.path().collect(),
+            values: tuning.values(),
+            expected: tuning.recommendation(),
             name: spec.players[tune.player].name.clone(),
             answer,
             validation,
             player,
             tune,
-            course,
+            tuning,
         })
     }
 
@@ -111,7 +111,7 @@ pub fn follow(dataset: &Dataset, run: &Run, schedule: &mut Schedule) -> Result<P
                 schedule.learn(hole, None);
             }
             propose(schedule, bout, rows.games.first());
-            let score = Summary::new(schedule.spec(), &(&rows).into()).half_points();
+            let score = summarise(schedule.spec(), &(&rows).into()).half_points();
             schedule.learn(bout, score);
             if let Some(score) = score.and_then(PairScore::from_half_points).filter(|_| bout >= tuning) {
                 validation.add(score);
@@ -124,12 +124,12 @@ pub fn follow(dataset: &Dataset, run: &Run, schedule: &mut Schedule) -> Result<P
 
 /// Hands in what a Gaussian process proposed for a bout, by what was played there.
 fn propose(schedule: &mut Schedule, bout: u64, row: Option<&GameRow>) {
-    let Some(course) = schedule.course_mut().filter(|course| course.due().is_some()) else { return };
-    if course.cast(bout).is_some() {
+    let Some(tuning) = schedule.tuning_mut().filter(|tuning| tuning.due().is_some()) else { return };
+    if tuning.bout(bout).is_some() {
         return;
     }
-    let tune = course.tune();
+    let tune = tuning.tune();
     let played = row.and_then(|row| row.settings.iter().find_map(|text| tune.read(text)));
     let values = played.unwrap_or_else(|| tune.start());
-    course.settle(vec![values]);
+    tuning.settle(vec![values]);
 }

@@ -9,15 +9,15 @@ use std::fmt;
 
 use agon_arena::spec::Plan;
 use agon_arena::{GameRequest, Spec};
-use agon_coordinator::schedule::{Bout, Schedule};
-use agon_records::{BoutRows, MoveRow, PlyView, ReadError, Table, check_game, check_probe, content_digest};
+use agon_records::{BoutRows, MoveRow, Plies, ReadError, Table, check_game, check_probe, content_digest};
+use agon_schedule::schedule::{Bout, Schedule};
 use bytes::Bytes;
 use serde::Serialize;
 
 use crate::dataset::{Dataset, DatasetError, Part, Run};
-use crate::spans::Spans;
 use crate::tune::follow;
-use crate::whole::missing;
+use agon_storage::bout_ranges::BoutRanges;
+use agon_storage::completeness::missing;
 
 /// What separates the digest of a run's content from any other use of BLAKE3.
 const CONTENT: &str = "agon run content, version 1";
@@ -110,7 +110,7 @@ struct Check {
     schedule: Schedule,
     /// Parts with bouts, by the numbers that `seen` uses.
     files: Vec<String>,
-    seen: Spans,
+    seen: BoutRanges,
     content: blake3::Hasher,
     verified: Verified,
 }
@@ -123,7 +123,7 @@ impl Check {
             Schedule::new(spec).map_err(|error| format!("the spec cannot be scheduled: {error}"))?;
         let verified = Verified { run: run.id.clone(), ..Verified::default() };
         let content = blake3::Hasher::new_derive_key(CONTENT);
-        Ok(Check { run, schedule, files: Vec::new(), seen: Spans::default(), content, verified })
+        Ok(Check { run, schedule, files: Vec::new(), seen: BoutRanges::default(), content, verified })
     }
 
     fn problem(&mut self, part: Option<&Part>, bout: Option<u64>, game: Option<u16>, reason: String) {
@@ -288,7 +288,8 @@ impl Check {
                 self.problem(Some(games_part), index, Some(row.game), reason);
                 continue;
             }
-            if let Err(fault) = check_game(spec, referee, request, row, own.iter().map(PlyView::from)) {
+            let plies: Plies = own.iter().collect();
+            if let Err(fault) = check_game(spec, referee, request, row, &plies, plies.indices()) {
                 let part = if fault.table == Table::Games { games_part } else { moves_part };
                 self.problem(Some(part), index, Some(row.game), fault.reason);
             }

@@ -2,9 +2,14 @@
 //!
 //! The entries feed validation, help texts and pages. `player.rs` has the arm for each that makes a search of it.
 
-use agon_games::GameInfo;
-
-use crate::settings::{Domain, OptionInfo};
+use agon_games::schema::{Choice, Domain, Key, Values};
+use agon_games::{GameInfo, choices};
+use agon_search::Counters;
+use agon_search::duel::{Driver, TableHits};
+use agon_search::many::ThreatRule;
+use agon_search::ordering::Stage;
+use agon_search::sampling::Rollout;
+use agon_search::sampling::uct::Final;
 
 /// The kinds of games that differ in which algorithms fit them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -37,9 +42,55 @@ impl Family {
     }
 }
 
+/// The algorithms.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Algorithm {
+    /// A random legal move.
+    Random,
+    /// The best evaluation one ply ahead.
+    Greedy,
+    /// Full-width minimax.
+    Minimax,
+    /// Fail-soft alpha-beta.
+    AlphaBeta,
+    /// Principal variation search.
+    Pvs,
+    /// Memory-enhanced test drivers.
+    Mtd,
+    /// Paranoid search.
+    Paranoid,
+    /// Max-n.
+    MaxN,
+    /// Best-reply search.
+    BestReply,
+    /// Full-width expectiminimax.
+    Expectiminimax,
+    /// Star1.
+    Star1,
+    /// Star2.
+    Star2,
+    /// Flat Monte Carlo.
+    MonteCarlo,
+    /// Monte Carlo tree search by upper confidence bounds.
+    Uct,
+}
+
+/// The option `values` of max-n.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum MaxNValues {
+    /// Evaluations as they are.
+    Raw,
+    /// Shares of a constant sum.
+    Shares,
+}
+
+choices!(MaxNValues { Raw = "raw", Shares = "shares" });
+
 /// An algorithm as configurations know it.
 #[derive(Clone, Copy, Debug)]
 pub struct AlgorithmInfo {
+    /// The algorithm.
+    pub id: Algorithm,
     /// Its name.
     pub name: &'static str,
     /// What it is, in a line.
@@ -47,13 +98,46 @@ pub struct AlgorithmInfo {
     /// The families it fits.
     pub families: &'static [Family],
     /// Its options.
-    pub options: &'static [OptionInfo],
+    pub options: &'static [Key],
     /// Whether it evaluates positions.
     pub evaluates: bool,
-    /// Whether it samples: its limit of nodes counts simulations, and a limit of depth means nothing to it.
-    pub samples: bool,
+    /// What a limit of nodes counts.
+    pub limit_unit: LimitUnit,
     /// Whether it draws: another seed may make it play otherwise.
     pub draws: bool,
+}
+
+/// What a limit of nodes counts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum LimitUnit {
+    /// Positions that the search enters.
+    Nodes,
+    /// Simulations. Such a search has no depth to limit.
+    Simulations,
+}
+
+impl LimitUnit {
+    /// Returns how much of a limit of nodes a search spent.
+    pub fn spent(self, counters: &Counters) -> u64 {
+        match self {
+            LimitUnit::Nodes => counters.nodes,
+            LimitUnit::Simulations => counters.simulations,
+        }
+    }
+}
+
+impl AlgorithmInfo {
+    /// Returns whether a limit of depth applies.
+    pub fn has_depth(&self) -> bool {
+        self.limit_unit == LimitUnit::Nodes
+    }
+
+    /// Returns whether the algorithm evaluates positions with these settings. One that plays out games evaluates only
+    /// where `rollout_plies` cuts them off.
+    pub(crate) fn evaluates_with(&self, settings: &Values) -> bool {
+        let has_cut = self.options.iter().any(|option| option.name == ROLLOUT_PLIES.name);
+        self.evaluates && !(has_cut && settings.integer(ROLLOUT_PLIES.name) == 0)
+    }
 }
 
 const ALL: &[Family] = &[Family::Duel, Family::Many, Family::Chance];
@@ -61,77 +145,77 @@ const DUEL: &[Family] = &[Family::Duel];
 const WITHOUT_CHANCE: &[Family] = &[Family::Duel, Family::Many];
 const CHANCE: &[Family] = &[Family::Chance];
 
-const ORDER: OptionInfo = OptionInfo {
+const ORDER: Key = Key {
     name: "order",
-    default: r#"["table", "pv", "values", "static", "killers", "history"]"#,
-    domain: Domain::Words(&["table", "pv", "values", "static", "killers", "history"]),
+    default: "table pv values static killers history",
+    domain: Domain::Choices(Stage::NAMES),
     about: "stages of move ordering, the first decides first",
 };
-const ORDER_WITHOUT_TABLE: OptionInfo = OptionInfo {
-    default: r#"["pv", "values", "static", "killers", "history"]"#,
-    domain: Domain::Words(&["pv", "values", "static", "killers", "history"]),
+const ORDER_WITHOUT_TABLE: Key = Key {
+    default: "pv values static killers history",
+    domain: Domain::Choices(&["pv", "values", "static", "killers", "history"]),
     ..ORDER
 };
-const ORDER_OF_CHANCE: OptionInfo = OptionInfo {
-    default: r#"["pv", "static", "killers", "history"]"#,
-    domain: Domain::Words(&["pv", "static", "killers", "history"]),
+const ORDER_OF_CHANCE: Key = Key {
+    default: "pv static killers history",
+    domain: Domain::Choices(&["pv", "static", "killers", "history"]),
     ..ORDER
 };
-const TABLE_MB: OptionInfo = OptionInfo {
+const TABLE_MB: Key = Key {
     name: "table_mb",
     default: "16",
-    domain: Domain::Whole { min: 0, max: 4096 },
+    domain: Domain::Integer { min: 0, max: 4096 },
     about: "megabytes of the transposition table, 0 for none",
 };
-const TABLE_HITS: OptionInfo = OptionInfo {
+const TABLE_HITS: Key = Key {
     name: "table_hits",
-    default: r#""equal""#,
-    domain: Domain::Word(&["equal", "deeper"]),
+    default: "equal",
+    domain: Domain::Choice(TableHits::NAMES),
     about: "entries of equal depth only, or also deeper ones",
 };
-const ASPIRATION: OptionInfo = OptionInfo {
+const ASPIRATION: Key = Key {
     name: "aspiration",
     default: "0",
     domain: Domain::Number { min: 0.0, max: 100_000.0 },
     about: "half the width of the window around the last value, 0 for an open window",
 };
-const QUIESCENCE: OptionInfo = OptionInfo {
+const QUIESCENCE: Key = Key {
     name: "quiescence",
     default: "false",
     domain: Domain::Flag,
     about: "follow noisy moves beyond the horizon",
 };
-const NULL_MOVE: OptionInfo = OptionInfo {
+const NULL_MOVE: Key = Key {
     name: "null_move",
     default: "false",
     domain: Domain::Flag,
     about: "cut off where even passing is too good: tic-tac-toe, chess, chinese-checkers",
 };
-const LATE_MOVE_REDUCTIONS: OptionInfo = OptionInfo {
+const LATE_MOVE_REDUCTIONS: Key = Key {
     name: "late_move_reductions",
     default: "false",
     domain: Domain::Flag,
     about: "search late moves less deep at first",
 };
-const KEEP: OptionInfo = OptionInfo {
+const KEEP: Key = Key {
     name: "keep",
     default: "true",
     domain: Domain::Flag,
     about: "keep the table or the tree from move to move",
 };
-const ROLLOUT: OptionInfo = OptionInfo {
+const ROLLOUT: Key = Key {
     name: "rollout",
-    default: r#""uniform""#,
-    domain: Domain::Word(&["uniform", "greedy"]),
+    default: "uniform",
+    domain: Domain::Choice(Rollout::NAMES),
     about: "how playouts choose moves: the game's light policy, or the most promising",
 };
-const ROLLOUT_PLIES: OptionInfo = OptionInfo {
+const ROLLOUT_PLIES: Key = Key {
     name: "rollout_plies",
     default: "0",
-    domain: Domain::Whole { min: 0, max: 100_000 },
+    domain: Domain::Integer { min: 0, max: 100_000 },
     about: "plies after which a playout is cut off and evaluated, 0 for never",
 };
-const ROLLOUT_SCALE: OptionInfo = OptionInfo {
+const ROLLOUT_SCALE: Key = Key {
     name: "rollout_scale",
     default: "4.0",
     domain: Domain::Number { min: 0.001, max: 100_000.0 },
@@ -141,33 +225,37 @@ const ROLLOUT_SCALE: OptionInfo = OptionInfo {
 /// Every algorithm.
 pub static ALGORITHMS: &[AlgorithmInfo] = &[
     AlgorithmInfo {
+        id: Algorithm::Random,
         name: "random",
         about: "any legal move",
         families: ALL,
         options: &[],
         evaluates: false,
-        samples: false,
+        limit_unit: LimitUnit::Nodes,
         draws: true,
     },
     AlgorithmInfo {
+        id: Algorithm::Greedy,
         name: "greedy",
         about: "the best evaluation one ply ahead",
         families: ALL,
         options: &[],
         evaluates: true,
-        samples: false,
+        limit_unit: LimitUnit::Nodes,
         draws: false,
     },
     AlgorithmInfo {
+        id: Algorithm::Minimax,
         name: "minimax",
         about: "full width",
         families: DUEL,
         options: &[],
         evaluates: true,
-        samples: false,
+        limit_unit: LimitUnit::Nodes,
         draws: false,
     },
     AlgorithmInfo {
+        id: Algorithm::AlphaBeta,
         name: "alpha-beta",
         about: "fail-soft alpha-beta",
         families: DUEL,
@@ -182,10 +270,11 @@ pub static ALGORITHMS: &[AlgorithmInfo] = &[
             KEEP,
         ],
         evaluates: true,
-        samples: false,
+        limit_unit: LimitUnit::Nodes,
         draws: false,
     },
     AlgorithmInfo {
+        id: Algorithm::Pvs,
         name: "pvs",
         about: "principal variation search (NegaScout)",
         families: DUEL,
@@ -200,22 +289,23 @@ pub static ALGORITHMS: &[AlgorithmInfo] = &[
             KEEP,
         ],
         evaluates: true,
-        samples: false,
+        limit_unit: LimitUnit::Nodes,
         draws: false,
     },
     AlgorithmInfo {
+        id: Algorithm::Mtd,
         name: "mtd",
         about: "memory-enhanced test drivers",
         families: DUEL,
         options: &[
-            OptionInfo {
+            Key {
                 name: "driver",
-                default: r#""f""#,
-                domain: Domain::Word(&["f", "sss", "dual", "bisection"]),
+                default: "f",
+                domain: Domain::Choice(Driver::NAMES),
                 about: "where to ask next",
             },
             ORDER,
-            OptionInfo { domain: Domain::Whole { min: 1, max: 4096 }, ..TABLE_MB },
+            Key { domain: Domain::Integer { min: 1, max: 4096 }, ..TABLE_MB },
             TABLE_HITS,
             QUIESCENCE,
             NULL_MOVE,
@@ -223,106 +313,114 @@ pub static ALGORITHMS: &[AlgorithmInfo] = &[
             KEEP,
         ],
         evaluates: true,
-        samples: false,
+        limit_unit: LimitUnit::Nodes,
         draws: false,
     },
     AlgorithmInfo {
+        id: Algorithm::Paranoid,
         name: "paranoid",
         about: "all opponents play against the mover",
         families: WITHOUT_CHANCE,
         options: &[ORDER_WITHOUT_TABLE],
         evaluates: true,
-        samples: false,
+        limit_unit: LimitUnit::Nodes,
         draws: false,
     },
     AlgorithmInfo {
+        id: Algorithm::MaxN,
         name: "max-n",
         about: "everybody plays for themselves",
         families: WITHOUT_CHANCE,
         options: &[
-            OptionInfo {
+            Key {
                 name: "values",
-                default: r#""raw""#,
-                domain: Domain::Word(&["raw", "shares"]),
+                default: "raw",
+                domain: Domain::Choice(MaxNValues::NAMES),
                 about: "evaluations as they are, or as shares of a constant sum",
             },
-            OptionInfo {
+            Key {
                 name: "pruning",
                 default: "false",
                 domain: Domain::Flag,
                 about: "shallow pruning; sound with shares and a static order only",
             },
-            OptionInfo { default: r#"["static"]"#, ..ORDER_WITHOUT_TABLE },
+            Key { default: "static", ..ORDER_WITHOUT_TABLE },
         ],
         evaluates: true,
-        samples: false,
+        limit_unit: LimitUnit::Nodes,
         draws: false,
     },
     AlgorithmInfo {
+        id: Algorithm::BestReply,
         name: "best-reply",
         about: "one opponent answers, the one who hurts most",
         families: WITHOUT_CHANCE,
         options: &[
-            OptionInfo {
+            Key {
                 name: "threat_ads",
-                default: r#""none""#,
-                domain: Domain::Word(&["none", "move-to-front", "transpose"]),
+                default: "none",
+                domain: Domain::Choice(ThreatRule::NAMES),
                 about: "adaptive list of opponents",
             },
             ORDER_WITHOUT_TABLE,
         ],
         evaluates: true,
-        samples: false,
+        limit_unit: LimitUnit::Nodes,
         draws: false,
     },
     AlgorithmInfo {
+        id: Algorithm::Expectiminimax,
         name: "expectiminimax",
         about: "full width with chance nodes",
         families: CHANCE,
         options: &[],
         evaluates: true,
-        samples: false,
+        limit_unit: LimitUnit::Nodes,
         draws: false,
     },
     AlgorithmInfo {
+        id: Algorithm::Star1,
         name: "star1",
         about: "expectiminimax that leaves decided chance nodes",
         families: CHANCE,
         options: &[ORDER_OF_CHANCE],
         evaluates: true,
-        samples: false,
+        limit_unit: LimitUnit::Nodes,
         draws: false,
     },
     AlgorithmInfo {
+        id: Algorithm::Star2,
         name: "star2",
         about: "Star1 after a look below each outcome",
         families: CHANCE,
         options: &[ORDER_OF_CHANCE],
         evaluates: true,
-        samples: false,
+        limit_unit: LimitUnit::Nodes,
         draws: false,
     },
     AlgorithmInfo {
+        id: Algorithm::MonteCarlo,
         name: "monte-carlo",
         about: "playouts for each move, no tree",
         families: ALL,
         options: &[ROLLOUT, ROLLOUT_PLIES, ROLLOUT_SCALE],
         evaluates: true,
-        samples: true,
+        limit_unit: LimitUnit::Simulations,
         draws: true,
     },
     AlgorithmInfo {
+        id: Algorithm::Uct,
         name: "uct",
         about: "Monte Carlo tree search by upper confidence bounds",
         families: ALL,
         options: &[
-            OptionInfo {
+            Key {
                 name: "c",
                 default: "1.0",
                 domain: Domain::Number { min: 0.0, max: 1_000.0 },
                 about: "weight of exploration",
             },
-            OptionInfo {
+            Key {
                 name: "first_play",
                 default: "-1.0",
                 domain: Domain::Number { min: -1.0, max: 1_000.0 },
@@ -331,28 +429,28 @@ pub static ALGORITHMS: &[AlgorithmInfo] = &[
             ROLLOUT,
             ROLLOUT_PLIES,
             ROLLOUT_SCALE,
-            OptionInfo {
+            Key {
                 name: "final",
-                default: r#""value""#,
-                domain: Domain::Word(&["value", "visits"]),
+                default: "value",
+                domain: Domain::Choice(Final::NAMES),
                 about: "which child is played",
             },
-            OptionInfo {
+            Key {
                 name: "solver",
                 default: "false",
                 domain: Domain::Flag,
                 about: "prove ends upwards (duels without chance)",
             },
             KEEP,
-            OptionInfo {
+            Key {
                 name: "memory_mb",
                 default: "256",
-                domain: Domain::Whole { min: 1, max: 65_536 },
+                domain: Domain::Integer { min: 1, max: 65_536 },
                 about: "the most memory for the tree",
             },
         ],
         evaluates: true,
-        samples: true,
+        limit_unit: LimitUnit::Simulations,
         draws: true,
     },
 ];
@@ -360,4 +458,22 @@ pub static ALGORITHMS: &[AlgorithmInfo] = &[
 /// The algorithms that fit a family.
 pub fn fitting(family: Family) -> impl Iterator<Item = &'static AlgorithmInfo> {
     ALGORITHMS.iter().filter(move |algorithm| algorithm.families.contains(&family))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn defaults_lie_in_their_domains() {
+        for (index, info) in ALGORITHMS.iter().enumerate() {
+            assert!(ALGORITHMS[..index].iter().all(|other| other.id != info.id && other.name != info.name));
+            for option in info.options {
+                option.default_value();
+                if let Domain::Choices(words) = option.domain {
+                    assert!(words.iter().all(|word| Stage::named(word).is_some()), "{}", info.name);
+                }
+            }
+        }
+    }
 }

@@ -8,20 +8,20 @@ use std::sync::Arc;
 use agon_games::line::{MoveError, follow};
 use agon_games::perft::perft;
 use agon_games::random::seeded;
+use agon_games::schema::ConfigError;
 use agon_games::{
     ChanceGame, Complete, DuelGame, Game, GameSpec, ManyGame, Parameters, Payoffs, Seat, SetupError, Turn,
     Visitor,
 };
 use agon_search::clock::{Clock, ThreadClock, WallClock};
-use agon_search::{Budget, Limit, Watched};
+use agon_search::{Budget, Limit, SearchControl};
 
 use crate::config::PlayerConfig;
-use crate::error::ConfigError;
 use crate::player::{Player, chance_player, duel_player, many_player};
 use crate::record::{GameRecord, IterationRecord, MoveRecord, SearchRecord};
 use crate::referee::{self, Claim, Fault};
 use crate::roster::rotations;
-use crate::seeds::Place;
+use crate::seeds::SeedPath;
 
 /// Why something cannot be played.
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
@@ -63,32 +63,32 @@ pub enum PlayError {
 
 /// Where the time comes from and what may interrupt.
 #[derive(Clone)]
-pub struct Surroundings {
+pub struct Environment {
     /// The wall clock.
     pub wall: Arc<dyn Clock>,
     /// The processor time of the thread that plays.
     pub cpu: Arc<dyn Clock>,
     /// Ends a search or a game early, and shows that one is running.
-    pub watched: Arc<Watched>,
+    pub control: Arc<SearchControl>,
 }
 
-impl Surroundings {
+impl Environment {
     /// The clocks of this machine.
-    pub fn system() -> Surroundings {
-        Surroundings {
+    pub fn system() -> Environment {
+        Environment {
             wall: Arc::new(WallClock::start()),
             cpu: Arc::new(ThreadClock),
-            watched: Arc::default(),
+            control: Arc::default(),
         }
     }
 
     fn budget(&self, limit: Limit) -> Budget {
         let clock = if matches!(limit, Limit::Cpu(_)) { &self.cpu } else { &self.wall };
-        Budget::start(limit, Arc::clone(clock)).watched_by(Arc::clone(&self.watched))
+        Budget::start(limit, Arc::clone(clock)).controlled_by(Arc::clone(&self.control))
     }
 
     fn interrupted(&self) -> bool {
-        self.watched.is_interrupted()
+        self.control.is_interrupted()
     }
 }
 
@@ -111,7 +111,7 @@ pub struct GameRequest {
     /// The limit of each player, by its number.
     pub limits: Vec<Limit>,
     /// Where its randomness comes from.
-    pub place: Place,
+    pub seed_path: SeedPath,
 }
 
 /// A position in which a player decides.
@@ -134,9 +134,9 @@ impl Arena {
     pub fn new(
         game: &GameSpec,
         players: &[PlayerConfig],
-        surroundings: Surroundings,
+        environment: Environment,
     ) -> Result<Arena, SetupError> {
-        let board = game.visit(Seated { players, surroundings })?;
+        let board = game.visit(Seated { players, environment })?;
         Ok(Arena { board, players: players.to_vec() })
     }
 
@@ -173,24 +173,24 @@ impl Arena {
 
     /// The line of an opening of so many random plies. Draws again, at most a thousand times, while the game would be
     /// over by then.
-    pub fn random_opening(&self, place: Place, plies: u32) -> Result<String, PlayError> {
-        self.board.random_opening(place.opening_seed(), plies).ok_or(PlayError::NoOpening { plies })
+    pub fn random_opening(&self, seed_path: SeedPath, plies: u32) -> Result<String, PlayError> {
+        self.board.random_opening(seed_path.opening_seed(), plies).ok_or(PlayError::NoOpening { plies })
     }
 
     /// The same, and on to where a player decides: chance's outcomes are drawn as well.
-    pub fn random_decision(&self, place: Place, plies: u32) -> Result<String, PlayError> {
-        self.board.random_decision(place.opening_seed(), plies).ok_or(PlayError::NoOpening { plies })
+    pub fn random_decision(&self, seed_path: SeedPath, plies: u32) -> Result<String, PlayError> {
+        self.board.random_decision(seed_path.opening_seed(), plies).ok_or(PlayError::NoOpening { plies })
     }
 
     /// The line of a random game to the turn of the first seat with this number, counted from 0.
-    pub fn random_turn(&self, place: Place, turn: u32) -> Result<String, PlayError> {
-        self.board.random_turn(place.opening_seed(), turn).ok_or(PlayError::NoTurn { turn })
+    pub fn random_turn(&self, seed_path: SeedPath, turn: u32) -> Result<String, PlayError> {
+        self.board.random_turn(seed_path.opening_seed(), turn).ok_or(PlayError::NoTurn { turn })
     }
 
     /// The opening in the words that the game itself writes, where a game can go on from there. What is recorded of a
     /// game has these words.
-    pub fn settle(&self, opening: &Opening) -> Result<Opening, PlayError> {
-        self.board.settle(opening)
+    pub fn canonical(&self, opening: &Opening) -> Result<Opening, PlayError> {
+        self.board.canonical(opening)
     }
 
     /// The key of the position that an opening leads to, where a game can go on from there: lines that transpose into
@@ -259,7 +259,7 @@ trait Board: Send {
 
     fn random_turn(&self, seed: u64, turn: u32) -> Option<String>;
 
-    fn settle(&self, opening: &Opening) -> Result<Opening, PlayError>;
+    fn canonical(&self, opening: &Opening) -> Result<Opening, PlayError>;
 
     fn decision_key(&self, opening: &Opening) -> Result<u64, PlayError>;
 
@@ -275,7 +275,7 @@ trait Board: Send {
 /// Makes a board of a game with its players.
 struct Seated<'a> {
     players: &'a [PlayerConfig],
-    surroundings: Surroundings,
+    environment: Environment,
 }
 
 impl Seated<'_> {
@@ -289,7 +289,7 @@ impl Seated<'_> {
             parameters: parameters.clone(),
             players: self.players.iter().map(player).collect(),
             seat: player,
-            surroundings: self.surroundings,
+            environment: self.environment,
         }))
     }
 }
@@ -317,7 +317,7 @@ struct Typed<G: Complete> {
     players: Vec<Player<G>>,
     /// Makes a player of the game's family.
     seat: fn(&PlayerConfig) -> Player<G>,
-    surroundings: Surroundings,
+    environment: Environment,
 }
 
 impl<G: Complete> Typed<G> {
@@ -373,7 +373,7 @@ impl<G: Complete> Board for Typed<G> {
         }
         let searcher = &mut self.players[player];
         searcher.new_game();
-        let budget = self.surroundings.budget(limit);
+        let budget = self.environment.budget(limit);
         let answer = searcher.search(&position, budget, seed, &mut |iteration| {
             report(&IterationRecord::new(&position, iteration));
         });
@@ -385,7 +385,7 @@ impl<G: Complete> Board for Typed<G> {
         request: &GameRequest,
         watch: &mut dyn FnMut(&MoveRecord),
     ) -> Result<GameRecord, PlayError> {
-        let clock = Arc::clone(&self.surroundings.wall);
+        let clock = Arc::clone(&self.environment.wall);
         let started = clock.now();
         let mut position = self.first(&request.opening)?;
         let mut game = Sheet { moves: Vec::new(), scratch: Vec::new() };
@@ -404,10 +404,10 @@ impl<G: Complete> Board for Typed<G> {
         let mut limits: Vec<Limit> = request.seats.iter().map(|&player| request.limits[player]).collect();
         let mut forfeit = None;
         loop {
-            if self.surroundings.interrupted() {
+            if self.environment.interrupted() {
                 return Err(PlayError::Interrupted);
             }
-            let seed = request.place.ply_seed(game.moves.len() as u32);
+            let seed = request.seed_path.ply_seed(game.moves.len() as u32);
             let mv = match position.turn() {
                 Turn::Over => break,
                 Turn::Chance => {
@@ -418,7 +418,7 @@ impl<G: Complete> Board for Typed<G> {
                 Turn::Player(seat) => {
                     let player = request.seats[seat.index()];
                     let limit = limits[seat.index()];
-                    let budget = self.surroundings.budget(limit);
+                    let budget = self.environment.budget(limit);
                     let answer = self.players[player].search(&position, budget, seed, &mut |_| ());
                     let record = SearchRecord::new(&position, &answer, limit);
                     if let Limit::Clock { remaining, increment } = limit {
@@ -452,7 +452,7 @@ impl<G: Complete> Board for Typed<G> {
             moves: game.moves,
             payoffs,
             ending: ending.to_string(),
-            seed: request.place.game_seed(),
+            seed: request.seed_path.game_seed(),
             time: clock.now().saturating_sub(started),
         })
     }
@@ -477,7 +477,7 @@ impl<G: Complete> Board for Typed<G> {
         })
     }
 
-    fn settle(&self, opening: &Opening) -> Result<Opening, PlayError> {
+    fn canonical(&self, opening: &Opening) -> Result<Opening, PlayError> {
         let mut position = self.first(opening)?;
         let mut moves = String::new();
         for (index, word) in opening.moves.split_ascii_whitespace().enumerate() {
@@ -626,7 +626,7 @@ impl BoutRequest {
             opening: self.opening.clone(),
             seats,
             limits: self.limits.clone(),
-            place: Place { run: self.run_seed, bout: self.bout, game: rotation as u32 },
+            seed_path: SeedPath { run: self.run_seed, bout: self.bout, game: rotation as u32 },
         })
     }
 }

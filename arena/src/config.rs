@@ -1,13 +1,16 @@
 //! A player's configuration: a search table and an evaluation table, read from TOML and checked against a game.
 
-use agon_games::{Feature, GAMES, GameInfo, GameSpec};
+use agon_games::schema::{
+    ConfigError, Domain, Input, Problems, Scope, Value, Values, hint, suggest, unknown,
+};
+use agon_games::{GAMES, GameInfo, GameSpec};
 use agon_search::Limit;
 use agon_search::evaluate::WEIGHT_UNIT;
-use toml::de::{DeTable, DeValue};
+use agon_search::ordering::Stage;
+use toml::de::DeTable;
 
-use crate::algorithms::{ALGORITHMS, AlgorithmInfo, Family, fitting};
-use crate::error::ConfigError;
-use crate::settings::{Domain, Setting, Settings, number};
+use crate::algorithms::{ALGORITHMS, AlgorithmInfo, Family, MaxNValues, fitting};
+use crate::section::{Found, Section, Toml};
 
 /// The greatest weight of a feature.
 const LARGEST_WEIGHT: f64 = 1e6;
@@ -18,7 +21,7 @@ pub struct PlayerConfig {
     /// The algorithm.
     pub algorithm: &'static AlgorithmInfo,
     /// Its options, every one with a value.
-    pub settings: Settings,
+    pub settings: Values,
     /// A weight for each feature of the game.
     pub weights: Vec<f64>,
 }
@@ -35,15 +38,14 @@ pub enum Target {
 }
 
 impl PlayerConfig {
-    /// What a path such as `search.c` or `evaluation.mobility` means in this player, and the bounds of it. The reason why
-    /// it means nothing is a sentence.
+    /// Resolves a path such as `search.c` or `evaluation.mobility` to a number of this player and its bounds.
     pub fn target(&self, game: &GameSpec, path: &str) -> Result<(Target, [f64; 2]), String> {
         let info =
             GAMES.iter().find(|info| info.name == game.name()).expect("a GameSpec names a listed game");
         let algorithm = self.algorithm;
         let unknown = |table: &str, name: &str, known: &mut dyn Iterator<Item = &'static str>| {
             let known: Vec<&str> = known.collect();
-            let near = agon_games::setup::suggestion(name, known.iter().copied());
+            let near = suggest(name, known.iter().copied());
             let hint = near.map(|near| format!(" did you mean `{table}.{near}`?")).unwrap_or_default();
             format!("there is no `{table}.{name}` to tune;{hint} there are: {}", known.join(", "))
         };
@@ -57,7 +59,7 @@ impl PlayerConfig {
             }
             Some(("search", name)) => {
                 let numeric =
-                    |domain: &Domain| matches!(domain, Domain::Whole { .. } | Domain::Number { .. });
+                    |domain: &Domain| matches!(domain, Domain::Integer { .. } | Domain::Number { .. });
                 let option =
                     algorithm.options.iter().find(|option| option.name == name).ok_or_else(|| {
                         let numbers = algorithm.options.iter().filter(|option| numeric(&option.domain));
@@ -69,11 +71,11 @@ impl PlayerConfig {
                 }
                 match option.domain {
                     Domain::Number { min, max } => Ok((Target::Number(option.name), [min, max])),
-                    // Zero turns such an option off, and with it what others mean.
-                    Domain::Whole { min, max } => {
+                    // Zero disables such an option and changes the meaning of others.
+                    Domain::Integer { min, max } => {
                         Ok((Target::Whole(option.name), [min.max(1) as f64, max as f64]))
                     }
-                    domain => Err(format!("`{path}` is {domain}, and only numbers can be tuned")),
+                    domain => Err(format!("`{path}` is {}, and only numbers can be tuned", domain.as_toml())),
                 }
             }
             _ => Err(format!(
@@ -82,7 +84,7 @@ impl PlayerConfig {
         }
     }
 
-    /// Whether the player looks at its weights, or else why not.
+    /// Checks that the player uses its weights.
     fn uses_evaluation(&self) -> Result<(), String> {
         if !self.algorithm.evaluates {
             return Err(format!(
@@ -90,7 +92,7 @@ impl PlayerConfig {
                 self.algorithm.name
             ));
         }
-        if self.algorithm.samples && self.settings.whole("rollout_plies") == 0 {
+        if !self.algorithm.evaluates_with(&self.settings) {
             let reason =
                 "playouts are evaluated only where they are cut off; give the player `rollout_plies`";
             return Err(reason.to_string());
@@ -98,31 +100,31 @@ impl PlayerConfig {
         Ok(())
     }
 
-    /// The number that a target has in this player.
+    /// Returns the value of a target.
     pub fn number(&self, target: Target) -> f64 {
         match target {
             Target::Weight(index) => self.weights[index],
             Target::Number(name) => self.settings.number(name),
-            Target::Whole(name) => self.settings.whole(name) as f64,
+            Target::Whole(name) => self.settings.integer(name) as f64,
         }
     }
 
-    /// Gives a target another number, which lies within its bounds.
+    /// Sets a target. Precondition: the number lies within its bounds.
     pub fn set(&mut self, target: Target, number: f64) {
         match target {
             Target::Weight(index) => self.weights[index] = number,
-            Target::Number(name) => self.settings.set(name, Setting::Number(number)),
-            Target::Whole(name) => self.settings.set(name, Setting::Whole(number as u64)),
+            Target::Number(name) => self.settings.set(name, Value::Number(number)),
+            Target::Whole(name) => self.settings.set(name, Value::Integer(number as u64)),
         }
     }
 
-    /// The player as the lines of a spec: its search with the options that are not as usual, and its weights where it
-    /// looks at them.
+    /// Writes the player as lines of a spec: its search with the options that differ from the defaults, and its weights if
+    /// it uses them.
     pub fn to_toml(&self, game: &GameSpec) -> String {
         let info =
             GAMES.iter().find(|info| info.name == game.name()).expect("a GameSpec names a listed game");
-        let options = self.settings.unusual(self.algorithm.options);
-        let search: String = options.iter().map(|option| format!(", {option}")).collect();
+        let changed = self.settings.changed(self.algorithm.options);
+        let search: String = changed.map(|(name, value)| format!(", {name} = {}", value.as_toml())).collect();
         let mut text = format!("search = {{ algorithm = \"{}\"{search} }}\n", self.algorithm.name);
         if self.uses_evaluation().is_ok() {
             let weights = info.features.iter().zip(&self.weights);
@@ -135,58 +137,40 @@ impl PlayerConfig {
         text
     }
 
-    /// Reads a player from TOML text such as `search = { algorithm = "pvs" }`.
+    /// Reads a player from TOML text such as `search = { algorithm = "pvs" }`. Reports all problems at once.
     pub fn parse(game: &GameSpec, text: &str) -> Result<PlayerConfig, ConfigError> {
-        let table = DeTable::parse(text).map_err(|error| ConfigError {
-            span: error.span(),
-            reason: format!("this is not TOML: {}", error.message().trim_end()),
+        let table = DeTable::parse(text).map_err(|error| {
+            ConfigError::new(error.span(), format!("this is not TOML: {}", error.message().trim_end()))
         })?;
-        PlayerConfig::read(game, table.get_ref(), &["search", "evaluation"])
+        let problems = Problems::default();
+        let section = Section { table: table.get_ref(), name: "a player", start: None, problems: &problems };
+        let read = PlayerConfig::read(game, section, &["search", "evaluation"]);
+        problems.finish(read)
     }
 
-    /// Reads a player from a table with the keys `search` and, if wanted, `evaluation`; the other `allowed` keys are
-    /// left to the caller.
-    pub fn read(game: &GameSpec, table: &DeTable<'_>, allowed: &[&str]) -> Result<PlayerConfig, ConfigError> {
-        for (key, _) in table {
-            let name: &str = key.get_ref();
-            if !allowed.contains(&name) {
-                return Err(ConfigError::unknown_key(
-                    key.span(),
-                    "a player",
-                    "key",
-                    name,
-                    allowed.iter().copied(),
-                ));
-            }
-        }
+    /// Reads a player from a table with the key `search` and optionally `evaluation`. The caller reads the other
+    /// `allowed` keys.
+    pub(crate) fn read(game: &GameSpec, section: Section<'_, '_>, allowed: &[&str]) -> Found<PlayerConfig> {
+        section.allow(allowed);
         let info =
             GAMES.iter().find(|info| info.name == game.name()).expect("a GameSpec names a listed game");
         let family = Family::of(info, game.parameters().seats());
-        let (algorithm, settings) = read_search(game, info, family, table)?;
-        let weights = read_evaluation(info, algorithm, &settings, table)?;
-        Ok(PlayerConfig { algorithm, settings, weights })
+        let search = read_search(game, info, family, section);
+        let weights = read_evaluation(info, search.as_ref(), section);
+        let ((algorithm, settings), weights) = search.zip(weights)?;
+        Some(PlayerConfig { algorithm, settings, weights })
     }
 
-    /// Whether the player can work with a limit.
+    /// Checks that the player supports a limit.
     pub fn check_limit(&self, limit: Limit) -> Result<(), ConfigError> {
-        if self.algorithm.samples && matches!(limit, Limit::Depth(_)) {
+        if !self.algorithm.has_depth() && matches!(limit, Limit::Depth(_)) {
             let reason = format!(
                 "`{}` has no depth to limit; give ms, cpu_ms or nodes, which counts simulations",
                 self.algorithm.name
             );
-            return Err(ConfigError { span: None, reason });
+            return Err(ConfigError::new(None, reason));
         }
         Ok(())
-    }
-}
-
-fn sub_table<'t, 's>(table: &'t DeTable<'s>, name: &str) -> Result<Option<&'t DeTable<'s>>, ConfigError> {
-    match table.get(name) {
-        None => Ok(None),
-        Some(value) => match value.get_ref() {
-            DeValue::Table(inner) => Ok(Some(inner)),
-            _ => Err(ConfigError { span: Some(value.span()), reason: format!("`{name}` must be a table") }),
-        },
     }
 }
 
@@ -194,54 +178,60 @@ fn read_search(
     game: &GameSpec,
     info: &GameInfo,
     family: Family,
-    table: &DeTable<'_>,
-) -> Result<(&'static AlgorithmInfo, Settings), ConfigError> {
+    player: Section<'_, '_>,
+) -> Found<(&'static AlgorithmInfo, Values)> {
     let names = || fitting(family).map(|algorithm| algorithm.name).collect::<Vec<_>>().join(", ");
-    let missing = || ConfigError {
-        span: None,
-        reason: format!("a player needs search = {{ algorithm = ... }}; for {game}: {}", names()),
+    let section = player.section("search", "search")?;
+    let Some((section, value)) = section.and_then(|section| Some((section, section.value("algorithm")?)))
+    else {
+        let reason = format!("a player needs search = {{ algorithm = ... }}; for {game}: {}", names());
+        player.problems.add(player.start(), reason);
+        return None;
     };
-    let search = sub_table(table, "search")?.ok_or_else(missing)?;
-    let value = search.get("algorithm").ok_or_else(missing)?;
-    let wrong = |reason: String| ConfigError { span: Some(value.span()), reason };
-    let Some(name) = value.get_ref().as_str() else {
-        return Err(wrong(format!("`algorithm` must be a word; for {game}: {}", names())));
+    let Some(name) = value.as_str() else {
+        return section.reject("algorithm", format!("`algorithm` must be a word; for {game}: {}", names()));
     };
     let Some(algorithm) = ALGORITHMS.iter().find(|algorithm| algorithm.name == name) else {
-        let near = agon_games::setup::suggestion(name, fitting(family).map(|algorithm| algorithm.name));
-        let hint = near.map(|near| format!(" did you mean `{near}`?")).unwrap_or_default();
-        return Err(wrong(format!("there is no algorithm `{name}`;{hint} for {game}: {}", names())));
+        let hint = hint(name, fitting(family).map(|algorithm| algorithm.name));
+        let reason = format!("there is no algorithm `{name}`{hint} for {game}: {}", names());
+        return section.reject("algorithm", reason);
     };
     if !algorithm.families.contains(&family) {
         let fits: Vec<&str> = algorithm.families.iter().map(|family| family.describe()).collect();
-        return Err(wrong(format!(
+        let reason = format!(
             "`{name}` does not fit {game}: it searches {}; what fits: {}",
             fits.join(" and "),
             names()
-        )));
+        );
+        return section.reject("algorithm", reason);
     }
-    let settings = Settings::read(&format!("search `{name}`"), algorithm.options, search, &["algorithm"])?;
-    check_together(algorithm, &settings, info, family, search)?;
-    Ok((algorithm, settings))
+    let before = section.problems.count();
+    let place = format!("search `{name}`");
+    let scope = Scope { place: &place, noun: "option", also: &["algorithm"] };
+    let settings = Values::read(scope, algorithm.options, section.entries(scope), section.problems);
+    if section.problems.count() == before {
+        check_together(algorithm, &settings, info, family, section);
+    }
+    (section.problems.count() == before).then_some((algorithm, settings))
 }
 
-/// Options that are each allowed but do not go together, or not with the game.
+/// Reports options that are each allowed but contradict each other or the game.
 fn check_together(
     algorithm: &AlgorithmInfo,
-    settings: &Settings,
+    settings: &Values,
     info: &GameInfo,
     family: Family,
-    search: &DeTable<'_>,
-) -> Result<(), ConfigError> {
-    let has = |name: &str| algorithm.options.iter().any(|option| option.name == name);
+    section: Section<'_, '_>,
+) {
+    let is_on = |name: &str| settings.has(name) && settings.flag(name);
     let refuse = |name: &str, reason: String| {
-        let span = search.get_key_value(name).map(|(key, _)| key.span());
-        Err(ConfigError { span, reason })
+        let span = section.table.get_key_value(name).map(|(key, _)| key.span());
+        section.problems.add(span, reason);
     };
-    if has("quiescence") && settings.flag("quiescence") && !info.noisy {
-        return refuse("quiescence", format!("{} has no noisy moves; leave `quiescence` out", info.name));
+    if is_on("quiescence") && !info.noisy {
+        refuse("quiescence", format!("{} has no noisy moves; leave `quiescence` out", info.name));
     }
-    if has("null_move") && settings.flag("null_move") && !info.passing_hurts {
+    if is_on("null_move") && !info.passing_hurts {
         let allowed: Vec<&str> =
             GAMES.iter().filter(|info| info.passing_hurts).map(|info| info.name).collect();
         let reason = format!(
@@ -250,84 +240,80 @@ fn check_together(
             info.name,
             allowed.join(", ")
         );
-        return refuse("null_move", reason);
+        refuse("null_move", reason);
     }
-    if has("pruning") && settings.flag("pruning") {
-        if settings.word("values") != "shares" {
+    if is_on("pruning") {
+        if settings.choice::<MaxNValues>("values") != MaxNValues::Shares {
             let reason = "max-n prunes soundly only where values sum to a constant; write values = \"shares\" beside it";
-            return refuse("pruning", reason.to_string());
+            refuse("pruning", reason.to_string());
         }
-        if settings.words("order").iter().any(|&stage| stage != "static") {
+        if settings.choices::<Stage>("order").iter().any(|stage| *stage != Stage::Static) {
             let reason =
                 "max-n with pruning keeps its ties only in a static order; write order = [\"static\"] or []";
-            return refuse("pruning", reason.to_string());
+            refuse("pruning", reason.to_string());
         }
     }
-    if has("solver") && settings.flag("solver") && family != Family::Duel {
-        return refuse("solver", format!("the solver proves {} only; leave it out", Family::Duel.describe()));
+    if is_on("solver") && family != Family::Duel {
+        refuse("solver", format!("the solver proves {} only; leave it out", Family::Duel.describe()));
     }
-    if has("table_mb") && settings.whole("table_mb") == 0 {
-        if search.contains_key("order") && settings.words("order").contains(&"table") {
+    if settings.has("table_mb") && settings.integer("table_mb") == 0 {
+        if section.has("order") && settings.choices("order").contains(&Stage::Table) {
             let reason = "the stage `table` needs a table; take it out of `order` or give `table_mb`";
-            return refuse("order", reason.to_string());
+            refuse("order", reason.to_string());
         }
-        if let Some(name) = ["table_hits", "keep"].into_iter().find(|name| search.contains_key(*name)) {
-            return refuse(
-                name,
-                format!("`{name}` is about a table and there is none; leave it out or give `table_mb`"),
-            );
+        for name in ["table_hits", "keep"].into_iter().filter(|name| section.has(name)) {
+            let reason = "is about a table and there is none; leave it out or give `table_mb`";
+            refuse(name, format!("`{name}` {reason}"));
         }
     }
-    if algorithm.samples && settings.whole("rollout_plies") == 0 && search.contains_key("rollout_scale") {
+    if section.has("rollout_scale") && !algorithm.evaluates_with(settings) {
         let reason =
             "playouts are evaluated only where they are cut off; give `rollout_plies` beside `rollout_scale`";
-        return refuse("rollout_scale", reason.to_string());
+        refuse("rollout_scale", reason.to_string());
     }
-    Ok(())
 }
 
+/// Reads the weights. Features that the table does not name have weight 0; without a table all have their defaults.
 fn read_evaluation(
     info: &GameInfo,
-    algorithm: &AlgorithmInfo,
-    settings: &Settings,
-    table: &DeTable<'_>,
-) -> Result<Vec<f64>, ConfigError> {
-    let Some(evaluation) = sub_table(table, "evaluation")? else {
-        return Ok(info.features.iter().map(|feature| feature.weight).collect());
+    search: Option<&(&'static AlgorithmInfo, Values)>,
+    player: Section<'_, '_>,
+) -> Found<Vec<f64>> {
+    let Some(section) = player.section("evaluation", "evaluation")? else {
+        return Some(info.features.iter().map(|feature| feature.weight).collect());
     };
-    let place = || table.get_key_value("evaluation").map(|(key, _)| key.span());
-    if !algorithm.evaluates {
-        let reason = format!("`{}` evaluates nothing; leave `evaluation` out", algorithm.name);
-        return Err(ConfigError { span: place(), reason });
-    }
-    if algorithm.samples && settings.whole("rollout_plies") == 0 {
-        let reason =
-            "playouts are evaluated only where they are cut off; give `rollout_plies` beside `evaluation`";
-        return Err(ConfigError { span: place(), reason: reason.to_string() });
-    }
-    // Features that a configuration does not name are not used: an evaluation says all of what it is.
-    let mut weights = vec![0.0; info.features.len()];
-    for (key, value) in evaluation {
-        let name: &str = key.get_ref();
-        let Some(index) = info.features.iter().position(|feature: &Feature| feature.name == name) else {
-            let known = info.features.iter().map(|feature| feature.name);
-            return Err(ConfigError::unknown_key(
-                key.span(),
-                &format!("the evaluation of {}", info.name),
-                "feature",
-                name,
-                known,
-            ));
+    let before = section.problems.count();
+    if let Some((algorithm, settings)) = search {
+        let unused = if !algorithm.evaluates {
+            Some(format!("`{}` evaluates nothing; leave `evaluation` out", algorithm.name))
+        } else if !algorithm.evaluates_with(settings) {
+            let reason = "playouts are evaluated only where they are cut off; give `rollout_plies` beside `evaluation`";
+            Some(reason.to_string())
+        } else {
+            None
         };
-        let limit = LARGEST_WEIGHT;
-        let least = 1.0 / WEIGHT_UNIT as f64;
-        let counts = |weight: &f64| *weight == 0.0 || (least..=limit).contains(&weight.abs());
-        weights[index] = number(value.get_ref()).filter(counts).ok_or_else(|| ConfigError {
-            span: Some(value.span()),
-            reason: format!(
-                "the weight of `{name}` must be 0 or a number from {least} to {limit}, of either sign"
-            ),
-        })?;
+        unused.into_iter().for_each(|reason| section.problems.add(section.start(), reason));
     }
-    Ok(weights)
+    let place = format!("the evaluation of {}", info.name);
+    let least = 1.0 / WEIGHT_UNIT as f64;
+    let mut weights = vec![0.0; info.features.len()];
+    for (key, value) in section.table {
+        let name: &str = key.get_ref();
+        let Some(index) = info.features.iter().position(|feature| feature.name == name) else {
+            let known = info.features.iter().map(|feature| feature.name);
+            section.problems.add(Some(key.span()), unknown(&place, "feature", name, known));
+            continue;
+        };
+        let counts = |weight: &f64| *weight == 0.0 || (least..=LARGEST_WEIGHT).contains(&weight.abs());
+        match Toml(value.get_ref()).number().filter(counts) {
+            Some(weight) => weights[index] = weight,
+            None => section.problems.add(
+                Some(value.span()),
+                format!(
+                    "the weight of `{name}` must be 0 or a number from {least} to {LARGEST_WEIGHT}, of either sign"
+                ),
+            ),
+        }
+    }
+    (section.problems.count() == before).then_some(weights)
 }

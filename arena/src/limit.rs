@@ -3,12 +3,12 @@
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
+use agon_games::schema::{ConfigError, Domain, Input, Problems};
 use agon_search::Limit;
 use agon_search::value::MAX_PLY;
 use toml::de::DeTable;
 
-use crate::error::ConfigError;
-use crate::settings::whole;
+use crate::section::{Found, Section, Toml};
 
 /// What a limit looks like, for errors.
 const FORM: &str = "one of ms, cpu_ms, nodes or depth, or clock_ms with or without increment_ms";
@@ -23,46 +23,46 @@ pub fn parse_limit(text: &str) -> Result<Limit, ConfigError> {
         toml.push_str(pair);
         toml.push('\n');
     }
-    let wrong = |reason: String| ConfigError { span: None, reason };
-    let table = DeTable::parse(&toml)
-        .map_err(|_| wrong(format!("the limit `{text}` is not key=number, each key once; give {FORM}")))?;
-    read_limit(table.get_ref()).map_err(|error| wrong(error.reason))
+    let table = DeTable::parse(&toml).map_err(|_| {
+        ConfigError::new(None, format!("the limit `{text}` is not key=number, each key once; give {FORM}"))
+    })?;
+    let problems = Problems::default();
+    let section = Section { table: table.get_ref(), name: "a limit", start: None, problems: &problems };
+    let read = read_limit(section);
+    problems.finish(read)
 }
 
 /// Reads a limit from a table such as `{ ms = 50 }`.
-pub fn read_limit(table: &DeTable<'_>) -> Result<Limit, ConfigError> {
-    let known = ["ms", "cpu_ms", "nodes", "depth", "clock_ms", "increment_ms"];
-    for (key, _) in table {
-        let name: &str = key.get_ref();
-        if !known.contains(&name) {
-            return Err(ConfigError::unknown_key(key.span(), "a limit", "key", name, known));
-        }
-    }
-    let read = |name: &str, range: RangeInclusive<u64>| match table.get(name) {
-        None => Ok(None),
-        Some(value) => {
-            let (least, most) = (range.start(), range.end());
-            let number = whole(value.get_ref()).filter(|number| range.contains(number));
-            number.map(Some).ok_or_else(|| ConfigError {
-                span: Some(value.span()),
-                reason: format!("the limit `{name}` must be a whole number from {least} to {most}"),
-            })
-        }
+pub(crate) fn read_limit(section: Section<'_, '_>) -> Found<Limit> {
+    let before = section.problems.count();
+    section.allow(&["ms", "cpu_ms", "nodes", "depth", "clock_ms", "increment_ms"]);
+    let read = |name: &str, min: u64, max: u64| {
+        let value = Toml(section.value(name)?);
+        value.integer().filter(|number| (min..=max).contains(number)).or_else(|| {
+            let domain = Domain::Integer { min, max };
+            section.reject(name, format!("the limit `{name}` must be {domain}"))
+        })
     };
-    // In no time a search answers with the first move it finds; of no nodes and no depth nothing could be said.
-    let milliseconds = |name: &str| Ok(read(name, 0..=LONGEST_MS)?.map(Duration::from_millis));
+    // Zero time is allowed: a search then answers with the first move it finds. Zero nodes or depth give no answer.
+    let milliseconds = |name: &str| read(name, 0, LONGEST_MS).map(Duration::from_millis);
     let mut limits = Vec::new();
-    limits.extend(milliseconds("ms")?.map(Limit::Wall));
-    limits.extend(milliseconds("cpu_ms")?.map(Limit::Cpu));
-    limits.extend(read("nodes", 1..=u64::MAX >> 1)?.map(Limit::Nodes));
-    limits.extend(read("depth", 1..=MAX_PLY as u64)?.map(|depth| Limit::Depth(depth as u32)));
-    let increment = milliseconds("increment_ms")?;
-    let clock = milliseconds("clock_ms")?;
+    limits.extend(milliseconds("ms").map(Limit::Wall));
+    limits.extend(milliseconds("cpu_ms").map(Limit::Cpu));
+    limits.extend(read("nodes", 1, u64::MAX >> 1).map(Limit::Nodes));
+    limits.extend(read("depth", 1, MAX_PLY as u64).map(|depth| Limit::Depth(depth as u32)));
+    let increment = milliseconds("increment_ms");
+    let clock = milliseconds("clock_ms");
     limits
         .extend(clock.map(|remaining| Limit::Clock { remaining, increment: increment.unwrap_or_default() }));
+    if section.problems.count() > before {
+        return None;
+    }
     match limits[..] {
-        [limit] if increment.is_none() || clock.is_some() => Ok(limit),
-        _ => Err(ConfigError { span: None, reason: format!("a limit is exactly one: {FORM}") }),
+        [limit] if increment.is_none() || clock.is_some() => Some(limit),
+        _ => {
+            section.problems.add(section.start(), format!("a limit is exactly one: {FORM}"));
+            None
+        }
     }
 }
 

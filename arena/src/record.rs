@@ -14,7 +14,9 @@ pub struct SearchRecord {
     pub value: Value,
     /// The last completed depth.
     pub depth: u32,
-    /// What was done.
+    /// The greatest distance from the root.
+    pub selective_depth: u32,
+    /// What was counted.
     pub counters: Counters,
     /// The principal variation.
     pub line: Vec<String>,
@@ -61,6 +63,7 @@ impl SearchRecord {
             mv: root.move_text(answer.best),
             value: answer.value,
             depth: answer.depth,
+            selective_depth: answer.selective_depth,
             counters: answer.counters,
             line: line_texts(root, &answer.line),
             iterations: answer

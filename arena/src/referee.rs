@@ -40,10 +40,8 @@ pub struct PlyClaim<'a> {
 /// What a search says it spent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SearchClaim {
-    /// Nodes.
-    pub nodes: u64,
-    /// Simulations, of a search that samples.
-    pub simulations: u64,
+    /// Nodes or simulations, whichever the player's limit counts.
+    pub spent: u64,
     /// The last completed depth.
     pub depth: u32,
 }
@@ -71,8 +69,12 @@ pub(crate) fn verify<G: Complete>(
     claim: &Claim<'_>,
 ) -> Result<(), Fault> {
     let opening: Vec<&str> = request.opening.moves.split_ascii_whitespace().collect();
-    if claim.seed != request.place.game_seed() {
-        return Err(Fault::of_game(format!("the seed is {}, not {}", claim.seed, request.place.game_seed())));
+    if claim.seed != request.seed_path.game_seed() {
+        return Err(Fault::of_game(format!(
+            "the seed is {}, not {}",
+            claim.seed,
+            request.seed_path.game_seed()
+        )));
     }
     let (mut scratch, mut written) = (Vec::new(), String::new());
     let mut forfeit = None;
@@ -108,7 +110,8 @@ pub(crate) fn verify<G: Complete>(
                 None
             }
             (None, None) => {
-                let drawn = position.sample(&mut seeded(request.place.ply_seed(ply as u32)), &mut scratch);
+                let drawn =
+                    position.sample(&mut seeded(request.seed_path.ply_seed(ply as u32)), &mut scratch);
                 if mv != drawn {
                     return Err(wrong(format!(
                         "chance draws `{}`, not `{}`",
@@ -159,12 +162,10 @@ pub(crate) fn verify<G: Complete>(
 
 /// Whether a limit that can be counted was kept.
 fn check_spent(limit: Limit, search: SearchClaim) -> Result<(), String> {
-    // A search that samples spends simulations, one that does not spends nodes.
-    let spent = if search.simulations > 0 { search.simulations } else { search.nodes };
     // Whatever the limit, a move must be found: every search may enter one node and complete one ply.
     match limit {
-        Limit::Nodes(nodes) if spent > nodes.max(1) => {
-            Err(format!("{spent} nodes are more than the limit of {nodes}"))
+        Limit::Nodes(nodes) if search.spent > nodes.max(1) => {
+            Err(format!("{} nodes are more than the limit of {nodes}", search.spent))
         }
         Limit::Depth(depth) if search.depth > depth.max(1) => {
             Err(format!("a depth of {} is more than the limit of {depth}", search.depth))

@@ -4,7 +4,7 @@ use agon_games::random::mix;
 
 /// A place in a run: which bout, which game of it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Place {
+pub struct SeedPath {
     /// The seed of the run.
     pub run: u64,
     /// The bout.
@@ -13,7 +13,7 @@ pub struct Place {
     pub game: u32,
 }
 
-impl Place {
+impl SeedPath {
     /// The seed of one ply of the game: of its search, or of chance's draw.
     pub fn ply_seed(self, ply: u32) -> u64 {
         mix(self.game_seed(), u64::from(ply))

@@ -5,16 +5,16 @@
 
 use agon_games::GameSpec;
 use agon_games::random::mix;
-use agon_search::Limit;
+use agon_search::{Counters, Limit};
 
-use crate::arena::{Arena, Opening, PlayError, Surroundings};
+use crate::arena::{Arena, Environment, Opening, PlayError};
 use crate::config::PlayerConfig;
 use crate::record::SearchRecord;
-use crate::seeds::Place;
+use crate::seeds::SeedPath;
 
 /// A game, a player of it, and the nodes or simulations it may spend: each family of algorithms is there, and games
 /// with passes, with chance and with more than two seats.
-const SEARCHES: [(&str, &str, u64); 8] = [
+const SEARCHES: &[(&str, &str, u64)] = &[
     ("tic-tac-toe", r#"search = { algorithm = "alpha-beta" }"#, 2_000),
     ("othello", r#"search = { algorithm = "pvs" }"#, 20_000),
     ("connect-four", r#"search = { algorithm = "mtd" }"#, 20_000),
@@ -38,7 +38,7 @@ pub struct KnownAnswers {
 pub fn known_answers() -> KnownAnswers {
     let mut nodes = 0;
     let mut signature = 0;
-    for (game, player, limit) in SEARCHES {
+    for &(game, player, limit) in SEARCHES {
         let record =
             search(game, player, limit).expect("the fixed searches are of games and players that exist");
         nodes += record.counters.nodes;
@@ -50,34 +50,20 @@ pub fn known_answers() -> KnownAnswers {
 fn search(game: &str, player: &str, limit: u64) -> Result<SearchRecord, PlayError> {
     let game = GameSpec::parse(game)?;
     let player = PlayerConfig::parse(&game, player)?;
-    let mut arena = Arena::new(&game, &[player], Surroundings::system())?;
-    let place = Place { run: 1, bout: 1, game: 0 };
-    let opening = Opening { position: None, moves: arena.random_decision(place, 3)? };
+    let mut arena = Arena::new(&game, &[player], Environment::system())?;
+    let seed_path = SeedPath { run: 1, bout: 1, game: 0 };
+    let opening = Opening { position: None, moves: arena.random_decision(seed_path, 3)? };
     arena.search(0, &opening, Limit::Nodes(limit), 1, &mut |_| ())
 }
 
 /// Mixes everything that a search counted, its move and its value into the signature.
 pub fn sign(signature: u64, record: &SearchRecord) -> u64 {
-    let counters = &record.counters;
-    let counts = [
-        counters.nodes,
-        counters.leaves,
-        counters.quiescence_nodes,
-        counters.cutoffs,
-        counters.first_move_cutoffs,
-        counters.table_probes,
-        counters.table_hits,
-        counters.table_stores,
-        counters.researches,
-        counters.simulations,
-        counters.tree_nodes,
-        counters.playout_plies,
-        u64::from(counters.selective_depth),
-        u64::from(record.depth),
-        record.value.number.to_bits(),
-    ];
+    let counts = record.counters.values();
+    let (original, later) = counts.split_at(Counters::ORIGINAL);
+    let numbers = [u64::from(record.selective_depth), u64::from(record.depth), record.value.number.to_bits()];
     let text = record.mv.bytes().map(u64::from);
-    counts.into_iter().chain(text).fold(signature, mix)
+    let later = later.iter().copied().filter(|&count| count > 0);
+    original.iter().copied().chain(numbers).chain(text).chain(later).fold(signature, mix)
 }
 
 #[cfg(test)]

@@ -9,8 +9,8 @@ use std::time::Duration;
 use agon_arena::algorithms::fitting;
 use agon_arena::limit::{FACTORS, REFERENCE_SPEED, scaled, speed_factor};
 use agon_arena::{
-    Arena, BoutRequest, Family, GameRecord, GameRequest, Opening, Place, PlayError, PlayerConfig,
-    Surroundings,
+    Arena, BoutRequest, Environment, Family, GameRecord, GameRequest, Opening, PlayError, PlayerConfig,
+    SeedPath,
 };
 use agon_games::{GAMES, GameSpec};
 use agon_search::Limit;
@@ -39,9 +39,9 @@ fn timeless(record: &GameRecord) -> GameRecord {
 }
 
 fn bout(arena: &Arena, players: usize, limit: Limit, number: u64) -> BoutRequest {
-    let place = Place { run: 5, bout: number, game: 0 };
+    let seed_path = SeedPath { run: 5, bout: number, game: 0 };
     BoutRequest {
-        opening: Opening { position: None, moves: arena.random_opening(place, 3).unwrap() },
+        opening: Opening { position: None, moves: arena.random_opening(seed_path, 3).unwrap() },
         players: (0..arena.seats()).map(|seat| seat % players).collect(),
         limits: vec![limit; players],
         run_seed: 5,
@@ -74,7 +74,7 @@ fn games_are_played_again_bit_by_bit() {
         for pair in algorithms.windows(2) {
             let players = [player(&spec, pair[0]), player(&spec, pair[1])];
             let play = |order: &[u64]| -> Vec<(u64, Vec<GameRecord>)> {
-                let mut arena = Arena::new(&spec, &players, Surroundings::system()).unwrap();
+                let mut arena = Arena::new(&spec, &players, Environment::system()).unwrap();
                 let mut played: Vec<(u64, Vec<GameRecord>)> = order
                     .iter()
                     .map(|&number| {
@@ -103,7 +103,7 @@ fn a_single_move_can_be_searched_again_alone_when_nothing_is_kept() {
         player(&spec, r#"search = { algorithm = "pvs", keep = false }"#),
         player(&spec, r#"search = { algorithm = "uct", keep = false }"#),
     ];
-    let mut arena = Arena::new(&spec, &players, Surroundings::system()).unwrap();
+    let mut arena = Arena::new(&spec, &players, Environment::system()).unwrap();
     let limit = Limit::Nodes(2_000);
     let request = bout(&arena, 2, limit, 3).games().next().unwrap();
     let record = arena.play(&request, &mut |_| ()).unwrap();
@@ -112,7 +112,7 @@ fn a_single_move_can_be_searched_again_alone_when_nothing_is_kept() {
         let (Some(player), Some(search)) = (mv.player, &mv.search) else { continue };
         let before: Vec<&str> = record.moves[..mv.ply as usize].iter().map(|mv| mv.mv.as_str()).collect();
         let opening = Opening { position: None, moves: before.join(" ") };
-        let seed = request.place.ply_seed(mv.ply);
+        let seed = request.seed_path.ply_seed(mv.ply);
         let again = arena.search(player, &opening, limit, seed, &mut |_| ()).unwrap();
         assert_eq!((&again.mv, again.counters, again.value), (&search.mv, search.counters, search.value));
         checked += 1;
@@ -132,9 +132,9 @@ impl Clock for Stepping {
     }
 }
 
-fn stepping(step: Duration) -> Surroundings {
+fn stepping(step: Duration) -> Environment {
     let clock = || Arc::new(Stepping { step, asked: AtomicU64::new(0) });
-    Surroundings { wall: clock(), cpu: clock(), watched: Arc::default() }
+    Environment { wall: clock(), cpu: clock(), control: Arc::default() }
 }
 
 #[test]
@@ -148,7 +148,7 @@ fn limits_are_kept_and_zero_gives_a_legal_move() {
                     .unwrap();
             let opening = Opening {
                 position: None,
-                moves: arena.random_decision(Place { run: 1, bout: 2, game: 0 }, 6).unwrap(),
+                moves: arena.random_decision(SeedPath { run: 1, bout: 2, game: 0 }, 6).unwrap(),
             };
             let mut search = |limit| arena.search(0, &opening, limit, 1, &mut |_| ());
             for limit in [
@@ -162,8 +162,8 @@ fn limits_are_kept_and_zero_gives_a_legal_move() {
                 Limit::Depth(0),
                 Limit::Depth(1),
             ] {
-                let record = match (algorithm.samples, limit) {
-                    (true, Limit::Depth(_)) => {
+                let record = match (algorithm.has_depth(), limit) {
+                    (false, Limit::Depth(_)) => {
                         assert!(matches!(search(limit), Err(PlayError::Limit(_))));
                         continue;
                     }
@@ -173,8 +173,7 @@ fn limits_are_kept_and_zero_gives_a_legal_move() {
                 legal.retain(|word| *word == record.mv);
                 assert_eq!(legal.len(), 1, "{name}, {}, {limit:?}: {}", algorithm.name, record.mv);
                 if let Limit::Nodes(limit) = limit {
-                    let spent =
-                        if algorithm.samples { record.counters.simulations } else { record.counters.nodes };
+                    let spent = algorithm.limit_unit.spent(&record.counters);
                     assert!(spent <= limit.max(1), "{name}, {}: {spent} of {limit}", algorithm.name);
                 }
                 if let Limit::Depth(depth) = limit {
@@ -211,8 +210,8 @@ fn a_clock_that_runs_out_loses() {
         Limit::Clock { remaining: Duration::from_secs(30), increment: Duration::ZERO },
         Limit::Clock { remaining: Duration::from_secs(100_000), increment: Duration::ZERO },
     ];
-    let place = Place { run: 1, bout: 0, game: 0 };
-    let request = GameRequest { opening: Opening::default(), seats: vec![0, 1], limits, place };
+    let seed_path = SeedPath { run: 1, bout: 0, game: 0 };
+    let request = GameRequest { opening: Opening::default(), seats: vec![0, 1], limits, seed_path };
     let record = arena.play(&request, &mut |_| ()).unwrap();
     assert_eq!((record.ending.as_str(), &record.payoffs[..]), ("time forfeit", &[-1, 1][..]));
 }
@@ -220,20 +219,20 @@ fn a_clock_that_runs_out_loses() {
 #[test]
 fn an_interrupt_ends_a_game() {
     let spec = game("othello");
-    let surroundings = Surroundings::system();
-    let watched = Arc::clone(&surroundings.watched);
-    let mut arena = Arena::new(&spec, &[player(&spec, "pvs")], surroundings).unwrap();
+    let environment = Environment::system();
+    let control = Arc::clone(&environment.control);
+    let mut arena = Arena::new(&spec, &[player(&spec, "pvs")], environment).unwrap();
     let request = GameRequest {
         opening: Opening::default(),
         seats: vec![0, 0],
         limits: vec![Limit::Nodes(100)],
-        place: Place { run: 1, bout: 0, game: 0 },
+        seed_path: SeedPath { run: 1, bout: 0, game: 0 },
     };
     let mut plies = 0;
     let outcome = arena.play(&request, &mut |_| {
         plies += 1;
         if plies == 5 {
-            watched.interrupt();
+            control.interrupt();
         }
     });
     assert_eq!((outcome, plies), (Err(PlayError::Interrupted), 5));
@@ -243,10 +242,10 @@ fn an_interrupt_ends_a_game() {
 fn wrong_configurations_are_refused_with_what_is_allowed() {
     for (name, text, said) in [
         ("othello", "", "a player needs search = { algorithm = ... }; for othello: random, greedy, minimax"),
-        ("othello", "search = 3", "`search` must be a table"),
+        ("othello", "search = 3", "`search` of a player must be a table"),
         ("othello", "search = {}", "a player needs search"),
         ("othello", "search = { algorithm = 3 }", "`algorithm` must be a word"),
-        ("othello", "search = { algorithm = \"pvss\" }", "there is no algorithm `pvss`; did you mean `pvs`?"),
+        ("othello", "search = { algorithm = \"pvss\" }", "there is no algorithm `pvss`: did you mean `pvs`?"),
         (
             "othello",
             "search = { algorithm = \"star1\" }",
@@ -367,10 +366,30 @@ fn null_moves_are_for_the_games_that_the_help_names() {
 }
 
 #[test]
+fn all_problems_of_a_player_are_reported_at_once() {
+    let text = "serch = 1\nsearch = { algorithm = \"mtd\", driver = \"g\", order = [\"pv\", \"pvs\"], keep = 1 }\n\
+                evaluation = { disks = 1, discs = \"x\" }";
+    let error = PlayerConfig::parse(&game("othello"), text).unwrap_err();
+    let mut places: Vec<_> = error.problems.iter().map(|problem| problem.place(text).unwrap().0).collect();
+    places.sort_unstable();
+    assert_eq!(places, [1, 2, 2, 2, 3, 3], "{error}");
+    for said in [
+        "did you mean `search`?",
+        "search `mtd`: `driver` must be one of \"f\", \"sss\", \"dual\", \"bisection\"",
+        "`order` must be a list of any of",
+        "`keep` must be true or false",
+        "did you mean `discs`?",
+        "the weight of `discs` must be 0 or",
+    ] {
+        assert!(error.to_string().contains(said), "{error} and not: {said}");
+    }
+}
+
+#[test]
 fn errors_know_their_place() {
     let text = "search = { algorithm = \"pvs\" }\nevaluation = { discs = 1,\n  disks = 2 }";
     let error = PlayerConfig::parse(&game("othello"), text).unwrap_err();
-    assert_eq!(error.place(text), Some((3, 3)));
+    assert_eq!(error.problems[0].place(text), Some((3, 3)));
 }
 
 #[test]

@@ -105,8 +105,9 @@ fn errors_name_file_line_and_remedy() {
         ("chess", "{ file = \"y.pgn\" }", "x.pgn", "", None, "the file `y.pgn` is not at hand"),
     ] {
         let error = read(game, table, file, content).unwrap_err();
-        let place = error.file.as_deref().zip(error.line).map(|(_, line)| line);
-        assert_eq!((place, error.file.as_deref()), (line, line.map(|_| file)), "{error}");
-        assert!(error.reason.contains(said), "{error}");
+        let [problem] = &error.problems[..] else { panic!("one problem: {error}") };
+        let place = problem.file.as_deref().zip(problem.line).map(|(_, line)| line);
+        assert_eq!((place, problem.file.as_deref()), (line, line.map(|_| file)), "{error}");
+        assert!(problem.reason.contains(said), "{error}");
     }
 }

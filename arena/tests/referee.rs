@@ -4,8 +4,8 @@
 
 use agon_arena::algorithms::fitting;
 use agon_arena::{
-    Arena, BoutRequest, Claim, Family, GameRecord, GameRequest, Opening, Place, PlayerConfig, PlyClaim,
-    SearchClaim, Surroundings,
+    Arena, BoutRequest, Claim, Environment, Family, GameRecord, GameRequest, Opening, PlayerConfig, PlyClaim,
+    SearchClaim, SeedPath,
 };
 use agon_games::random::{Random, below, seeded};
 use agon_games::{GAMES, GameSpec};
@@ -24,9 +24,9 @@ fn player(game: &GameSpec, algorithm: &str) -> PlayerConfig {
 
 /// A bout of two players from an opening of three plies.
 fn bout(arena: &Arena, limits: [Limit; 2], number: u64) -> BoutRequest {
-    let place = Place { run: 9, bout: number, game: 0 };
+    let seed_path = SeedPath { run: 9, bout: number, game: 0 };
     BoutRequest {
-        opening: Opening { position: None, moves: arena.random_opening(place, 3).unwrap() },
+        opening: Opening { position: None, moves: arena.random_opening(seed_path, 3).unwrap() },
         players: (0..arena.seats()).map(|seat| seat % 2).collect(),
         limits: limits.to_vec(),
         run_seed: 9,
@@ -34,15 +34,14 @@ fn bout(arena: &Arena, limits: [Limit; 2], number: u64) -> BoutRequest {
     }
 }
 
-fn claim(record: &GameRecord) -> Claim<'_> {
+fn claim<'a>(record: &'a GameRecord, players: &[PlayerConfig]) -> Claim<'a> {
     let plies = record.moves.iter().map(|mv| PlyClaim {
         mv: &mv.mv,
         seat: mv.seat,
         player: mv.player,
         legal: mv.legal,
-        search: mv.search.as_ref().map(|search| SearchClaim {
-            nodes: search.counters.nodes,
-            simulations: search.counters.simulations,
+        search: mv.search.as_ref().zip(mv.player).map(|(search, player)| SearchClaim {
+            spent: players[player].algorithm.limit_unit.spent(&search.counters),
             depth: search.depth,
         }),
     });
@@ -54,18 +53,18 @@ fn what_the_arena_plays_is_right_whoever_plays_and_within_whatever_limit() {
     let mut wrong = Vec::new();
     for game in games() {
         let info = GAMES.iter().find(|info| info.name == game.name()).unwrap();
-        let referee = Arena::new(&game, &[], Surroundings::system()).unwrap();
+        let referee = Arena::new(&game, &[], Environment::system()).unwrap();
         for algorithm in fitting(Family::of(info, game.parameters().seats())) {
             for limit in [Limit::Nodes(0), Limit::Nodes(1), Limit::Nodes(9), Limit::Depth(0), Limit::Depth(1)]
             {
-                if algorithm.samples && matches!(limit, Limit::Depth(_)) {
+                if !algorithm.has_depth() && matches!(limit, Limit::Depth(_)) {
                     continue;
                 }
                 let players = [player(&game, algorithm.name), player(&game, "random")];
-                let mut arena = Arena::new(&game, &players, Surroundings::system()).unwrap();
+                let mut arena = Arena::new(&game, &players, Environment::system()).unwrap();
                 let request = bout(&arena, [limit, Limit::Nodes(1)], 1).games().next().unwrap();
                 let record = arena.play(&request, &mut |_| ()).unwrap();
-                if let Err(fault) = referee.verify(&request, &claim(&record)) {
+                if let Err(fault) = referee.verify(&request, &claim(&record, &players)) {
                     wrong.push(format!("{game}: {} within {limit:?}: {fault}", algorithm.name));
                 }
             }
@@ -132,18 +131,13 @@ const CORRUPTIONS: [(&str, Corruption); 18] = [
     }),
     ("somebody searched in the opening", |claim, _, _| {
         claim.plies[0].player = Some(0);
-        claim.plies[0].search = Some(SearchClaim { nodes: 1, simulations: 0, depth: 1 });
+        claim.plies[0].search = Some(SearchClaim { spent: 1, depth: 1 });
         Some(())
     }),
     ("more nodes than allowed", |claim, ply, request| {
         let player = claim.plies[ply].player?;
         let Limit::Nodes(most) = request.limits[player] else { return None };
-        let search = claim.plies[ply].search.as_mut()?;
-        if search.simulations > 0 {
-            search.simulations = most + 1;
-        } else {
-            search.nodes = most + 1;
-        }
+        claim.plies[ply].search.as_mut()?.spent = most + 1;
         Some(())
     }),
     ("the last ply is missing", |claim, _, _| claim.plies.pop().map(drop)),
@@ -176,11 +170,12 @@ fn check(
     referee: &Arena,
     request: &GameRequest,
     record: &'static GameRecord,
+    players: &[PlayerConfig],
     random: &mut Random,
     game: &GameSpec,
 ) {
     for (what, corrupt) in CORRUPTIONS {
-        let mut told = claim(record);
+        let mut told = claim(record, players);
         let ply = below(random, told.plies.len());
         let before = told.clone();
         if corrupt(&mut told, ply, request).is_none() || told == before {
@@ -194,14 +189,14 @@ fn check(
     let mut payoffs = record.payoffs.clone();
     for seat in 0..payoffs.len() {
         payoffs[seat] += 1;
-        let told = Claim { payoffs: &payoffs, ..claim(record) };
+        let told = Claim { payoffs: &payoffs, ..claim(record, players) };
         assert!(
             referee.verify(request, &told).is_err(),
             "{game}: another payoff of seat {seat} is not found"
         );
         payoffs[seat] -= 1;
     }
-    let told = Claim { payoffs: &payoffs[1..], ..claim(record) };
+    let told = Claim { payoffs: &payoffs[1..], ..claim(record, players) };
     assert!(referee.verify(request, &told).is_err(), "{game}: a missing payoff is not found");
 }
 
@@ -210,14 +205,14 @@ fn whatever_is_changed_in_a_game_is_found() {
     let mut random = seeded(3);
     for game in games() {
         let players = [player(&game, "greedy"), player(&game, "monte-carlo")];
-        let mut arena = Arena::new(&game, &players, Surroundings::system()).unwrap();
-        let referee = Arena::new(&game, &[], Surroundings::system()).unwrap();
+        let mut arena = Arena::new(&game, &players, Environment::system()).unwrap();
+        let referee = Arena::new(&game, &[], Environment::system()).unwrap();
         for number in 0..2 {
             for request in bout(&arena, [Limit::Nodes(5000), Limit::Nodes(1)], number).games() {
                 let record = lasting(arena.play(&request, &mut |_| ()).unwrap());
-                assert_eq!(referee.verify(&request, &claim(record)), Ok(()), "{game}");
+                assert_eq!(referee.verify(&request, &claim(record, &players)), Ok(()), "{game}");
                 for _ in 0..4 {
-                    check(&referee, &request, record, &mut random, &game);
+                    check(&referee, &request, record, &players, &mut random, &game);
                 }
             }
         }
@@ -229,15 +224,15 @@ fn whatever_is_changed_in_a_game_is_found() {
 fn an_opening_may_be_written_otherwise() {
     let game = GameSpec::parse("go:size=5").unwrap();
     let players = [player(&game, "random"), player(&game, "random")];
-    let mut arena = Arena::new(&game, &players, Surroundings::system()).unwrap();
+    let mut arena = Arena::new(&game, &players, Environment::system()).unwrap();
     let mut request = bout(&arena, [Limit::Nodes(1); 2], 1);
     request.opening.moves = "c3 PASS b2".to_string();
     let request = request.games().next().unwrap();
     let record = arena.play(&request, &mut |_| ()).unwrap();
-    assert_eq!(arena.verify(&request, &claim(&record)), Ok(()));
+    assert_eq!(arena.verify(&request, &claim(&record, &players)), Ok(()));
     let small: Vec<String> = record.moves.iter().map(|mv| mv.mv.to_lowercase()).collect();
-    let mut told = claim(&record);
-    let place = record.moves.iter().rposition(|mv| mv.mv.to_lowercase() != mv.mv).unwrap();
-    told.plies[place].mv = &small[place];
+    let mut told = claim(&record, &players);
+    let index = record.moves.iter().rposition(|mv| mv.mv.to_lowercase() != mv.mv).unwrap();
+    told.plies[index].mv = &small[index];
     assert!(arena.verify(&request, &told).unwrap_err().reason.contains("the move is written"));
 }

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
-use agon_arena::{Arena, Place, Spec, SpecError, SpecSource, Surroundings};
+use agon_arena::{Arena, Environment, SeedPath, Spec, SpecError, SpecProblem, SpecSource};
 use agon_games::GameSpec;
 use agon_games::random::{Random, below, seeded};
 
@@ -280,8 +280,8 @@ fn sources() -> Vec<SpecSource> {
         }
     }
     let virus = GameSpec::parse("virus:seats=3,size=6").unwrap();
-    let arena = Arena::new(&virus, &[], Surroundings::system()).unwrap();
-    let opening = arena.random_opening(Place { run: 1, bout: 1, game: 0 }, 3).unwrap();
+    let arena = Arena::new(&virus, &[], Environment::system()).unwrap();
+    let opening = arena.random_opening(SeedPath { run: 1, bout: 1, game: 0 }, 3).unwrap();
     let lines = |text: &str| match text.contains("virus") {
         true => format!("# one\n{opening}\n"),
         false => "d3 c5\n\nd3 e3 f4\n".to_string(),
@@ -299,6 +299,13 @@ fn sources() -> Vec<SpecSource> {
 }
 
 fn check_error(error: &SpecError, source: &SpecSource) {
+    assert!(!error.problems.is_empty(), "rejected without a problem:\n{}", source.text);
+    for problem in &error.problems {
+        check_problem(problem, source);
+    }
+}
+
+fn check_problem(error: &SpecProblem, source: &SpecSource) {
     let reason = &error.reason;
     assert!(reason.contains(' ') && !reason.trim().is_empty(), "no sentence: {reason:?}");
     assert!(!reason.chars().any(char::is_control), "control characters: {reason:?}");
@@ -320,13 +327,57 @@ fn check_error(error: &SpecError, source: &SpecSource) {
 }
 
 #[test]
+fn all_problems_of_a_spec_are_reported_at_once() {
+    let text = r#"
+name = "Bad Name"
+game = "othello"
+sed = 1
+limit = { nodes = 0 }
+openings = { random_plies = 0 }
+[tournament]
+format = "round-robin"
+bouts = 0
+[[player]]
+name = "a"
+search = { algorithm = "pvs", table_mb = -1, c = 1 }
+[[player]]
+name = "a"
+search = { algorithm = "pvss" }
+"#;
+    let error = Spec::parse(&SpecSource { text: text.to_string(), ..SpecSource::default() }).unwrap_err();
+    let lines: Vec<usize> = error.problems.iter().filter_map(|problem| problem.line).collect();
+    assert_eq!(lines, [2, 4, 5, 6, 9, 12, 12, 14, 15], "{error}");
+    for said in
+        ["did you mean `seed`?", "player `a`: there is no algorithm `pvss`", "two players are called `a`"]
+    {
+        assert!(error.to_string().contains(said), "{error} and not: {said}");
+    }
+}
+
+#[test]
+fn what_needs_no_game_is_checked_without_one() {
+    let text = "name = \"x\"\ngame = \"otello\"\n[tournament]\nformat = \"sprt\"\nmodel = \"bayes\"\n\
+                [[player]]\nname = \"a\"\nspeed = 3\n";
+    let error = Spec::parse(&SpecSource { text: text.to_string(), ..SpecSource::default() }).unwrap_err();
+    for said in [
+        "line 2: there is no game `otello`: did you mean `othello`?",
+        "`model` of [tournament] must be one of \"normalised\", \"logistic\"",
+        "[tournament] needs `bounds`",
+        "[tournament] needs `max_bouts`",
+        "player `a`: a player has no key `speed`",
+        "player `a` has no limit",
+    ] {
+        assert!(error.to_string().contains(said), "{error} and not: {said}");
+    }
+}
+
+#[test]
 fn damaged_specs_are_refused_with_a_place_and_a_sentence() {
     let sources = sources();
     assert!(sources.len() >= 12, "the examples are not found");
     let (mut right, mut wrong) = (0, 0);
     for (number, source) in sources.iter().enumerate() {
-        Spec::parse(source)
-            .unwrap_or_else(|error| panic!("{error} (line {:?}):\n{}", error.line, source.text));
+        Spec::parse(source).unwrap_or_else(|error| panic!("{error}:\n{}", source.text));
         for seed in 0..400 {
             let mut random = seeded(seed * 100 + number as u64);
             let mut damaged = source.clone();

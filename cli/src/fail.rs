@@ -5,12 +5,12 @@ use std::process::ExitCode;
 
 use agon_analysis::DatasetError;
 use agon_arena::{ConfigError, PlayError, RosterError};
-use agon_coordinator::place::PlaceError;
-use agon_coordinator::upkeep::UpkeepError;
+use agon_coordinator::maintenance::MaintenanceError;
 use agon_games::SetupError;
 use agon_games::line::MoveError;
 use agon_stats::sprt::BoundsError;
 use agon_stats::tournament::AnswerError;
+use agon_storage::location::LocationError;
 
 use crate::table::folded;
 use crate::terminal::size_of_stderr;
@@ -44,10 +44,14 @@ pub fn report(error: &anyhow::Error) -> ExitCode {
         || error.is::<RosterError>()
         || error.is::<BoundsError>()
         || error.is::<AnswerError>()
-        || error.is::<PlaceError>()
+        || error.is::<LocationError>()
         || matches!(
-            error.downcast_ref::<UpkeepError>(),
-            Some(UpkeepError::NoState(_) | UpkeepError::Occupied(_) | UpkeepError::NoBackup { .. })
+            error.downcast_ref::<MaintenanceError>(),
+            Some(
+                MaintenanceError::NoState(_)
+                    | MaintenanceError::Occupied(_)
+                    | MaintenanceError::NoBackup { .. }
+            )
         )
         || error.downcast_ref::<DatasetError>().is_some_and(DatasetError::is_wrong_call)
         || error.downcast_ref::<PlayError>().is_some_and(|error| !matches!(error, PlayError::Interrupted));

@@ -1,60 +1,50 @@
-//! How far the work is, on standard error, while somebody watches: one line that is written over and wiped at the end.
+//! The progress of long work: one line on standard error while it is a terminal, cleared at the end.
 
-use std::io::{self, IsTerminal, Write};
-use std::sync::Mutex;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-/// Work shorter than this shows nothing, and nothing is shown more often.
-const PAUSE: Duration = Duration::from_millis(250);
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-/// A line of progress; any thread may show something.
-pub struct Progress {
-    watched: bool,
-    /// When something was shown last, or the work began, and whether the line is in use.
-    shown: Mutex<(Instant, bool)>,
+/// Redraws per second; work that ends sooner shows little.
+const REDRAWS: u8 = 4;
+
+/// A line of progress that any thread may update. It is hidden where standard error is not a terminal.
+pub struct Progress(ProgressBar);
+
+impl Default for Progress {
+    fn default() -> Self {
+        let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr_with_hz(REDRAWS));
+        Progress(bar.with_style(message_only()))
+    }
 }
 
 impl Progress {
-    /// Progress of work that begins now.
-    pub fn new() -> Self {
-        Progress { watched: io::stderr().is_terminal(), shown: Mutex::new((Instant::now(), false)) }
-    }
-
-    /// Shows at once what work begins that will not tell how far it is.
+    /// Shows a text at once, for work that reports no progress of its own.
     pub fn announce(&self, text: &str) {
-        if let Ok(mut shown) = self.shown.lock()
-            && self.watched
-        {
-            *shown = (Instant::now(), true);
-            let _ = write!(io::stderr(), "\r{text:<70}");
-        }
+        self.0.reset();
+        self.0.set_message(text.to_string());
+        self.0.force_draw();
     }
 
-    /// Shows a text, unless nobody watches or something was shown just now.
+    /// Shows a text, unless the line is hidden or was redrawn just now.
     pub fn show(&self, text: impl FnOnce() -> String) {
-        if !self.watched {
-            return;
-        }
-        // A thread that finds the line taken goes on with its work: there will be more to show.
-        let Ok(mut shown) = self.shown.try_lock() else { return };
-        if shown.0.elapsed() >= PAUSE {
-            *shown = (Instant::now(), true);
-            let _ = write!(io::stderr(), "\r{:<70}", text());
+        if !self.0.is_hidden() && self.0.elapsed() >= Duration::from_secs(1) / u32::from(REDRAWS) {
+            self.announce(&text());
         }
     }
 
-    /// Wipes the line, for other words on standard error or standard output.
-    pub fn wipe(&self) {
-        if let Ok(mut shown) = self.shown.lock()
-            && std::mem::take(&mut shown.1)
-        {
-            let _ = write!(io::stderr(), "\r{:70}\r", "");
-        }
+    /// Clears the line before other output.
+    pub fn clear(&self) {
+        self.0.finish_and_clear();
     }
 }
 
 impl Drop for Progress {
     fn drop(&mut self) {
-        self.wipe();
+        self.clear();
     }
+}
+
+/// Returns the style of a display that is all message.
+pub fn message_only() -> ProgressStyle {
+    ProgressStyle::with_template("{msg}").expect("a template with one known key")
 }

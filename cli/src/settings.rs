@@ -1,70 +1,143 @@
-//! Where settings come from: a flag, else an environment variable, else the configuration file, else a default.
+//! Layered settings: a flag, else an environment variable, else the configuration file, else a default.
 //!
-//! The file is TOML with a section for each kind of process, so that one file serves a whole cluster; [`SETTINGS`] is the one
-//! list of what it may say. Every value that is asked for is remembered with its origin, for `agon config show`. Secrets
-//! are never values: settings name the files that hold them.
+//! The file is TOML with a section for each kind of process, so that one file serves a whole cluster. [`SETTINGS`]
+//! lists its keys and the values they allow; opening the file reports all its problems at once. Every value that is
+//! asked for is recorded with its origin, for `agon config show`. Secrets are never values: settings name the files that
+//! hold them.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::fmt::Display;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-use agon_coordinator::place::Place;
-use agon_games::setup::suggestion;
+use agon_games::schema::{ConfigError, Problem, Problems, hint};
+use agon_storage::location::Location;
 use toml::de::{DeTable, DeValue};
 
 use crate::fail::WrongCall;
+use crate::number::whole;
 
-/// A setting: its key in the file, its flag, and its environment variable.
+/// A setting: its key in the file, its flag, its environment variable and its kind of value.
 pub struct Setting {
-    /// The section and the name in it, with a dot between.
+    /// The section and the name in it, separated by a dot.
     pub key: &'static str,
     flag: &'static str,
     variable: Option<&'static str>,
+    kind: Kind,
 }
 
-const fn setting(key: &'static str, flag: &'static str) -> Setting {
-    Setting { key, flag, variable: None }
+/// The values that a setting allows.
+#[derive(Clone, Copy)]
+enum Kind {
+    /// Any text; names and paths are checked where they are used.
+    Text,
+    /// An IP address and a port.
+    Address,
+    /// `true` or `false`.
+    Flag,
+    /// One of a few words.
+    Choice(&'static [&'static str]),
+    /// A whole number from a least to a greatest value, with its name in errors.
+    Whole(&'static str, u64, u64),
+}
+
+impl Kind {
+    /// Checks a value of the file.
+    fn check(self, text: &str) -> Result<(), String> {
+        match self {
+            Kind::Text => Ok(()),
+            Kind::Address => address(text).map(|_| ()),
+            Kind::Flag => flag(text).map(|_| ()),
+            Kind::Choice(words) if words.contains(&text) => Ok(()),
+            Kind::Choice(words) => Err(format!("it is {}", words.join(" or "))),
+            Kind::Whole(name, least, most) => whole::<u64>(name, least, most)(text).map(|_| ()),
+        }
+    }
+}
+
+fn flag(text: &str) -> Result<bool, String> {
+    text.parse().map_err(|_| "it is true or false".to_string())
+}
+
+/// Parses an IP address and a port.
+pub fn address(text: &str) -> Result<SocketAddr, String> {
+    text.parse().map_err(|_| {
+        format!("`{text}` is no address; give an IP address and a port, such as 127.0.0.1:7400 or [::]:7400")
+    })
+}
+
+/// Returns a parser for clap and [`Layers::value`] of a setting that is a whole number.
+pub fn number<T: TryFrom<u64> + 'static>(
+    key: &'static str,
+) -> impl Fn(&str) -> Result<T, String> + Clone + Send + Sync + 'static {
+    match find(key).kind {
+        Kind::Whole(name, least, most) => whole(name, least, most),
+        Kind::Text | Kind::Address | Kind::Flag | Kind::Choice(_) => unreachable!("{key} is no number"),
+    }
+}
+
+fn find(key: &str) -> &'static Setting {
+    SETTINGS.iter().find(|setting| setting.key == key).expect("every setting is in the list")
+}
+
+const fn setting(key: &'static str, flag: &'static str, kind: Kind) -> Setting {
+    Setting { key, flag, variable: None, kind }
 }
 
 const fn client(key: &'static str, flag: &'static str, variable: &'static str) -> Setting {
-    Setting { key, flag, variable: Some(variable) }
+    Setting { key, flag, variable: Some(variable), kind: Kind::Text }
 }
 
 /// The environment variable that names the configuration file.
 pub const CONFIG_VARIABLE: &str = "AGON_CONFIG";
 
-/// Every setting there is.
+const LOG: Kind = Kind::Choice(&["text", "json"]);
+const PATIENCE: Kind = Kind::Whole("this patience", 100, 86_400_000);
+
+/// All settings.
 pub const SETTINGS: &[Setting] = &[
-    setting("coordinator.listen", "--listen"),
-    setting("coordinator.data", "--data"),
-    setting("coordinator.state", "--state"),
-    setting("coordinator.lease_ms", "--lease-ms"),
-    setting("coordinator.heartbeat_ms", "--heartbeat-ms"),
-    setting("coordinator.part_bouts", "--part-bouts"),
-    setting("coordinator.metrics", "--metrics"),
-    setting("coordinator.log", "--log"),
-    setting("coordinator.tls_cert", "--tls-cert"),
-    setting("coordinator.tls_key", "--tls-key"),
-    setting("coordinator.tls_client_ca", "--tls-client-ca"),
-    setting("coordinator.tokens", "--tokens"),
-    setting("coordinator.insecure", "--insecure"),
-    setting("coordinator.limits.connections", "--max-connections"),
-    setting("coordinator.limits.streams", "--max-streams"),
-    setting("coordinator.limits.calls_per_second", "--max-calls-per-second"),
-    setting("coordinator.limits.first_call_ms", "--first-call-ms"),
-    setting("coordinator.limits.idle_ms", "--idle-ms"),
+    setting("coordinator.listen", "--listen", Kind::Address),
+    setting("coordinator.data", "--data", Kind::Text),
+    setting("coordinator.state", "--state", Kind::Text),
+    setting("coordinator.lease_ms", "--lease-ms", Kind::Whole("the length of a lease", 100, 86_400_000)),
+    setting("coordinator.heartbeat_ms", "--heartbeat-ms", Kind::Whole("the heartbeat", 10, 3_600_000)),
+    setting("coordinator.part_bouts", "--part-bouts", Kind::Whole("the size of a part", 1, 1_000_000)),
+    setting("coordinator.metrics", "--metrics", Kind::Address),
+    setting("coordinator.log", "--log", LOG),
+    setting("coordinator.tls_cert", "--tls-cert", Kind::Text),
+    setting("coordinator.tls_key", "--tls-key", Kind::Text),
+    setting("coordinator.tls_client_ca", "--tls-client-ca", Kind::Text),
+    setting("coordinator.tokens", "--tokens", Kind::Text),
+    setting("coordinator.insecure", "--insecure", Kind::Flag),
+    setting(
+        "coordinator.limits.connections",
+        "--max-connections",
+        Kind::Whole("the number of connections", 1, 1_000_000),
+    ),
+    setting(
+        "coordinator.limits.streams",
+        "--max-streams",
+        Kind::Whole("the number of calls at once", 1, 10_000),
+    ),
+    setting(
+        "coordinator.limits.calls_per_second",
+        "--max-calls-per-second",
+        Kind::Whole("the number of calls a second", 1, 1_000_000),
+    ),
+    setting("coordinator.limits.first_call_ms", "--first-call-ms", PATIENCE),
+    setting("coordinator.limits.idle_ms", "--idle-ms", PATIENCE),
     client("client.coordinator", "--coordinator", "AGON_COORDINATOR"),
     client("client.tls_ca", "--tls-ca", "AGON_TLS_CA"),
     client("client.tls_cert", "--tls-cert", "AGON_TLS_CERT"),
     client("client.tls_key", "--tls-key", "AGON_TLS_KEY"),
     client("client.token_file", "--token-file", "AGON_TOKEN_FILE"),
-    setting("worker.name", "--name"),
-    setting("worker.slots", "--slots"),
-    setting("worker.pin", "--pin"),
-    setting("worker.timed_when_throttled", "--timed-when-throttled"),
-    setting("worker.grace", "--grace"),
-    setting("worker.log", "--log"),
+    setting("worker.name", "--name", Kind::Text),
+    setting("worker.slots", "--slots", Kind::Whole("the number of slots", 1, 4096)),
+    setting("worker.pin", "--pin", Kind::Flag),
+    setting("worker.timed_when_throttled", "--timed-when-throttled", Kind::Flag),
+    setting("worker.grace", "--grace", Kind::Whole("the grace", 0, 86_400)),
+    setting("worker.log", "--log", LOG),
 ];
 
 /// Where a value came from.
@@ -76,12 +149,12 @@ pub enum Origin {
     Environment(&'static str),
     /// The configuration file, with the line.
     File(String),
-    /// Nobody said anything.
+    /// No layer sets it.
     Default,
 }
 
 impl Origin {
-    /// The kind of it, in a word.
+    /// Returns the kind of origin in a word.
     pub fn kind(&self) -> &'static str {
         match self {
             Origin::Flag(_) => "flag",
@@ -102,7 +175,7 @@ impl Display for Origin {
     }
 }
 
-/// A value that was asked for.
+/// A recorded value.
 pub struct Shown {
     /// The setting.
     pub key: &'static str,
@@ -112,25 +185,25 @@ pub struct Shown {
     pub origin: Origin,
 }
 
-/// A value of the file as text, with its line.
+/// A value of the file with its line.
 struct Written {
     text: String,
     line: usize,
 }
 
-/// A variable of the environment, unless it is empty.
-type Environment = fn(&str) -> Option<String>;
+/// Returns a variable of the environment unless it is empty.
+type Lookup = fn(&str) -> Option<String>;
 
-/// The layers over each other.
+/// All layers.
 pub struct Layers {
     path: Option<PathBuf>,
     file: BTreeMap<String, Written>,
-    environment: Environment,
+    environment: Lookup,
     shown: RefCell<Vec<Shown>>,
 }
 
 impl Layers {
-    /// Reads the file that a flag names, or else the environment; without either there is none.
+    /// Reads the file that the flag names, else the one that the environment names, else none.
     pub fn open(flag: Option<&Path>) -> anyhow::Result<Layers> {
         let environment = |name: &str| std::env::var(name).ok().filter(|text| !text.is_empty());
         let path = flag.map(Path::to_path_buf).or_else(|| environment(CONFIG_VARIABLE).map(PathBuf::from));
@@ -140,14 +213,19 @@ impl Layers {
                 let text = std::fs::read_to_string(path).map_err(|error| {
                     WrongCall(format!("the configuration {} cannot be read: {error}", path.display()))
                 })?;
-                read(&text)
-                    .map_err(|(line, reason)| WrongCall(format!("{}:{line}: {reason}", path.display())))?
+                read(&text).map_err(|error| {
+                    let problem = |problem: &Problem| {
+                        let line = problem.place(&text).map_or(1, |(line, _)| line);
+                        format!("{}:{line}: {}", path.display(), problem.reason)
+                    };
+                    WrongCall(error.problems.iter().map(problem).collect::<Vec<_>>().join("\n"))
+                })?
             }
         };
         Ok(Layers { path, file, environment, shown: RefCell::default() })
     }
 
-    /// A value, if anybody said one. `parse` reads what stands in the environment and in the file.
+    /// Returns a value if a layer sets it. `parse` reads the texts of the environment and the file.
     pub fn value<T: Display>(
         &self,
         key: &'static str,
@@ -159,7 +237,7 @@ impl Layers {
         Ok(found)
     }
 
-    /// A value, or its default.
+    /// Returns a value or its default.
     pub fn value_or<T: Display>(
         &self,
         key: &'static str,
@@ -173,14 +251,14 @@ impl Layers {
         Ok(value)
     }
 
-    /// A file or folder. What the configuration file says is meant from where it lies.
+    /// Returns a file or folder. Relative paths in the configuration file start at its folder.
     pub fn path(&self, key: &'static str, flag: Option<PathBuf>) -> anyhow::Result<Option<PathBuf>> {
         let (found, origin) = self.find_path(key, flag)?;
         self.show(key, found.as_ref().map(|path| path.display().to_string()), origin);
         Ok(found)
     }
 
-    /// The same with a default.
+    /// Returns a file or folder or its default.
     pub fn path_or(
         &self,
         key: &'static str,
@@ -201,21 +279,20 @@ impl Layers {
         let (found, origin) = self.find(key, flag, &|text: &str| Ok(PathBuf::from(text)))?;
         let beside =
             self.path.as_deref().and_then(Path::parent).filter(|_| matches!(origin, Origin::File(_)));
-        // An address is no path, wherever the file lies.
-        let placed = |path: PathBuf| match (beside, Place::from(&path)) {
-            (Some(folder), Place::Folder(path)) => folder.join(path),
+        // A store address is no path.
+        let placed = |path: PathBuf| match (beside, Location::from(&path)) {
+            (Some(folder), Location::Folder(path)) => folder.join(path),
             _ => path,
         };
         Ok((found.map(placed), origin))
     }
 
-    /// Something that is off unless it is said to be on.
-    pub fn switch(&self, key: &'static str, flag: bool) -> anyhow::Result<bool> {
-        let parse = |text: &str| text.parse().map_err(|_| "it is true or false".to_string());
-        self.value_or(key, flag.then_some(true), parse, false)
+    /// Returns a switch, which is off by default.
+    pub fn switch(&self, key: &'static str, is_given: bool) -> anyhow::Result<bool> {
+        self.value_or(key, is_given.then_some(true), flag, false)
     }
 
-    /// Everything that was asked for, in the order of [`SETTINGS`].
+    /// Returns all recorded values in the order of [`SETTINGS`].
     pub fn shown(self) -> Vec<Shown> {
         let mut shown = self.shown.into_inner();
         shown.sort_by_key(|shown| SETTINGS.iter().position(|setting| setting.key == shown.key));
@@ -232,8 +309,7 @@ impl Layers {
         flag: Option<T>,
         parse: &dyn Fn(&str) -> Result<T, String>,
     ) -> anyhow::Result<(Option<T>, Origin)> {
-        let setting =
-            SETTINGS.iter().find(|setting| setting.key == key).expect("every setting is in the list");
+        let setting = find(key);
         if let Some(value) = flag {
             return Ok((Some(value), Origin::Flag(setting.flag)));
         }
@@ -254,54 +330,56 @@ impl Layers {
     }
 }
 
-/// Every value of a file by its key, or the line and a sentence.
-fn read(text: &str) -> Result<BTreeMap<String, Written>, (usize, String)> {
-    let line_of = |offset: usize| text[..offset.min(text.len())].matches('\n').count() + 1;
-    let table = DeTable::parse(text).map_err(|error| {
-        let line = error.span().map_or(1, |span| line_of(span.start));
-        (line, format!("this is not TOML: {}", error.message()))
-    })?;
-    let mut values = BTreeMap::new();
-    collect(table.get_ref(), "", &line_of, &mut values)?;
-    Ok(values)
+/// Reads the values of a file by their keys. Reports all unknown keys and unreadable values at once.
+fn read(text: &str) -> Result<BTreeMap<String, Written>, ConfigError> {
+    let table = DeTable::parse(text)
+        .map_err(|error| ConfigError::new(error.span(), format!("this is not TOML: {}", error.message())))?;
+    let (problems, mut values) = (Problems::default(), BTreeMap::new());
+    collect(table.get_ref(), "", text, &mut values, &problems);
+    problems.finish(Some(values))
 }
 
 fn collect(
     table: &DeTable<'_>,
     section: &str,
-    line_of: &dyn Fn(usize) -> usize,
+    text: &str,
     values: &mut BTreeMap<String, Written>,
-) -> Result<(), (usize, String)> {
+    problems: &Problems,
+) {
     for (name, value) in table {
-        let line = line_of(name.span().start);
         let key = if section.is_empty() {
             name.get_ref().to_string()
         } else {
             format!("{section}.{}", name.get_ref())
         };
-        let text = match value.get_ref() {
-            DeValue::Table(inner)
-                if SETTINGS.iter().any(|known| known.key.starts_with(&format!("{key}."))) =>
-            {
-                collect(inner, &key, line_of, values)?;
-                continue;
-            }
+        if let DeValue::Table(inner) = value.get_ref()
+            && SETTINGS.iter().any(|known| known.key.starts_with(&format!("{key}.")))
+        {
+            collect(inner, &key, text, values, problems);
+            continue;
+        }
+        let Some(setting) = SETTINGS.iter().find(|known| known.key == key) else {
+            let hint = hint(&key, SETTINGS.iter().map(|known| known.key));
+            let reason = format!("there is no setting `{key}`{hint} `agon config show` lists them");
+            problems.add(Some(name.span()), reason);
+            continue;
+        };
+        let written = match value.get_ref() {
             DeValue::String(text) => text.to_string(),
             DeValue::Integer(number) => number.to_string(),
-            DeValue::Boolean(truth) => truth.to_string(),
-            _ => String::new(),
+            DeValue::Boolean(flag) => flag.to_string(),
+            DeValue::Float(_) | DeValue::Datetime(_) | DeValue::Array(_) | DeValue::Table(_) => String::new(),
         };
-        if !SETTINGS.iter().any(|known| known.key == key) {
-            let near = suggestion(&key, SETTINGS.iter().map(|known| known.key));
-            let meant = near.map(|near| format!(": did you mean `{near}`?")).unwrap_or_default();
-            return Err((line, format!("there is no setting `{key}`{meant}; `agon config show` lists them")));
+        if written.is_empty() {
+            problems.add(Some(name.span()), format!("`{key}` is a text, a whole number, or true or false"));
+            continue;
         }
-        if text.is_empty() {
-            return Err((line, format!("`{key}` is a text, a whole number, or true or false")));
+        if let Err(reason) = setting.kind.check(&written) {
+            problems.add(Some(name.span()), format!("`{}`: {reason}", name.get_ref()));
         }
-        values.insert(key, Written { text, line });
+        let line = text[..name.span().start].matches('\n').count() + 1;
+        values.insert(key, Written { text: written, line });
     }
-    Ok(())
 }
 
 #[cfg(test)]
@@ -309,7 +387,7 @@ fn collect(
 mod tests {
     use super::*;
 
-    fn layers(file: &str, environment: Environment) -> Layers {
+    fn layers(file: &str, environment: Lookup) -> Layers {
         let path = Some(PathBuf::from("etc/agon.toml"));
         Layers { path, file: read(file).unwrap(), environment, shown: RefCell::default() }
     }
@@ -318,7 +396,7 @@ mod tests {
         "[client]\ncoordinator = \"from-file\"\ntls_ca = \"ca.pem\"\n[worker]\nslots = 3\npin = true\n";
 
     #[test]
-    fn a_flag_goes_before_a_variable_before_the_file_before_the_default() {
+    fn flag_precedes_variable_precedes_file_precedes_default() {
         let text = |text: &str| Ok(text.to_string());
         let named = |name: &str| (name == "AGON_COORDINATOR").then(|| "from-variable".to_string());
         let ask = |flag: Option<&str>, file: &str, environment| {
@@ -328,7 +406,7 @@ mod tests {
             (value, layers.shown().remove(0).origin.to_string())
         };
         let unnamed = |_: &str| None;
-        let table: [(_, _, Environment, _, _); 4] = [
+        let table: [(_, _, Lookup, _, _); 4] = [
             (Some("from-flag"), FILE, named, "from-flag", "--coordinator"),
             (None, FILE, named, "from-variable", "AGON_COORDINATOR"),
             (None, FILE, unnamed, "from-file", "etc/agon.toml:2"),
@@ -340,7 +418,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_of_the_file_are_beside_it_and_others_are_not() {
+    fn relative_paths_of_the_file_start_at_its_folder() {
         let layers = layers(FILE, |name| (name == "AGON_TLS_KEY").then(|| "key".to_string()));
         assert_eq!(layers.path("client.tls_ca", None).unwrap(), Some("etc/ca.pem".into()));
         assert_eq!(layers.path("client.tls_ca", Some("x".into())).unwrap(), Some("x".into()));
@@ -351,7 +429,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_file_may_not_say_is_refused_with_its_line() {
+    fn rejects_unknown_keys_and_wrong_values_with_their_lines() {
         for (file, line, sentence) in [
             (
                 "[client]\n\ncordinator = \"x\"",
@@ -364,9 +442,14 @@ mod tests {
             ("[worker]\nname = \"\"", 2, "`worker.name` is a text"),
             ("[worker\n", 1, "this is not TOML"),
         ] {
-            let (found, reason) = read(file).map(|_| ()).unwrap_err();
-            assert!(found == line && reason.contains(sentence), "{found}: {reason}");
+            let error = read(file).map(|_| ()).unwrap_err();
+            let found = error.problems[0].place(file).map(|(line, _)| line);
+            assert!(found == Some(line) && error.to_string().contains(sentence), "{found:?}: {error}");
         }
+        let all = "[client]\ncordinator = 1\n[worker]\nslots = 0\npin = 3\nname = 1.5\n[coordinator]\nlog = \"xml\"\n";
+        let error = read(all).map(|_| ()).unwrap_err();
+        let lines: Vec<usize> = error.problems.iter().map(|problem| problem.place(all).unwrap().0).collect();
+        assert_eq!(lines.len(), 5, "{error}");
         let layers = layers(FILE, |_| None);
         let wrong = layers.value::<u8>("worker.slots", None, |_| Err("no".to_string())).unwrap_err();
         assert_eq!(wrong.to_string(), "etc/agon.toml:5: `slots`: no");

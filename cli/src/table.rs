@@ -3,7 +3,7 @@
 
 use std::io::{self, Write};
 
-pub use agon_analysis::figures::{fixed, rate, shortened, signed, utc};
+pub use agon_analysis::format::{fixed, rate, shortened, signed, utc};
 use serde::Serialize;
 
 use crate::terminal::width as columns_of;

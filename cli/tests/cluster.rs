@@ -2,14 +2,11 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
-mod binary;
-#[allow(dead_code, reason = "other tests use the rest")]
-mod processes;
-
+use agon_testing::{binary, processes};
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use agon_analysis::dataset::Dataset;
 use agon_games::random::{below, seeded};
@@ -123,13 +120,20 @@ fn kills_change_nothing(spec: &str, kills: usize, seed: u64, longest_peace: Dura
     );
 }
 
+/// Kills eight times from a fixed seed. `AGON_KILL_SEED` chooses other moments and victims and makes it sixty kills in two
+/// thousand bouts, which takes minutes.
 #[test]
-fn a_run_that_is_killed_again_and_again_has_the_dataset_of_one_that_is_not() {
-    kills_change_nothing(SPEC, 8, 1, Duration::from_millis(400));
+fn killed_run_equals_an_undisturbed_run() {
+    let Ok(seed) = std::env::var("AGON_KILL_SEED") else {
+        return kills_change_nothing(SPEC, 8, 1, Duration::from_millis(400));
+    };
+    // Long enough that a quick machine still plays after the last kill.
+    let spec = SPEC.replace("bouts = 100", "bouts = 2000").replace("nodes = 4000", "nodes = 12000");
+    kills_change_nothing(&spec, 60, seed.parse().unwrap(), Duration::from_millis(2000));
 }
 
 #[test]
-fn a_tune_that_is_killed_again_and_again_goes_the_way_of_one_that_is_not() {
+fn killed_tuning_run_equals_an_undisturbed_run() {
     kills_change_nothing(TUNE, 6, 2, Duration::from_millis(400));
     let bayes = TUNE
         .replace("kill-tune", "kill-bayes")
@@ -137,20 +141,6 @@ fn a_tune_that_is_killed_again_and_again_goes_the_way_of_one_that_is_not() {
         .replace("window = 4\nrate = 0.2", "batch = 10")
         .replace("step = 1.5\n", "");
     kills_change_nothing(&bayes, 6, 3, Duration::from_millis(400));
-}
-
-/// The same at length: `cargo test --release -p agon --test cluster -- --ignored --nocapture`. `AGON_KILL_SEED` chooses
-/// other moments and other victims.
-#[test]
-#[ignore = "takes minutes"]
-fn two_thousand_bouts_survive_sixty_kills() {
-    let told = std::env::var("AGON_KILL_SEED").ok().map(|seed| seed.parse().unwrap());
-    let clock = || SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap().as_secs();
-    let seed = told.unwrap_or_else(clock);
-    println!("AGON_KILL_SEED={seed}");
-    // Long enough that a quick machine is still at it after the last kill.
-    let spec = SPEC.replace("bouts = 100", "bouts = 2000").replace("nodes = 4000", "nodes = 12000");
-    kills_change_nothing(&spec, 60, seed, Duration::from_millis(2000));
 }
 
 #[test]
@@ -208,7 +198,7 @@ fn an_interrupted_run_says_what_is_so() {
 }
 
 #[test]
-fn a_paused_run_is_resumed_or_its_reason_told() {
+fn run_resumes_unless_the_build_changed() {
     let mut cluster = Cluster::start(Duration::from_secs(5));
     let spec = SPEC.replace("bouts = 100", "bouts = 5");
     let id = cluster.submit(&spec);
@@ -218,16 +208,16 @@ fn a_paused_run_is_resumed_or_its_reason_told() {
     cluster.kill();
     let data = cluster.data().to_str().unwrap();
     let state = rusqlite::Connection::open(cluster.data().join("coordinator.sqlite")).unwrap();
-    let because =
-        |reason: &str| state.execute("UPDATE audit SET text = ?1 WHERE kind = 'paused'", [reason]).unwrap();
+    let signature: String = state.query_row("SELECT signature FROM runs", [], |row| row.get(0)).unwrap();
+    let sign = |signature: &str| state.execute("UPDATE runs SET signature = ?1", [signature]).unwrap();
     let call = ["run", &cluster.path("spec.toml"), "--data", data];
-    assert_eq!(because("it was begun by a build that searches otherwise; cancel it"), 1);
+    assert_eq!(sign("of another build"), 1);
     let answer = agon(&call);
     assert_eq!(answer.code, 1, "{}", answer.err);
-    for words in ["is paused: it was begun by a build", &format!("`agon resume {id}`"), "--again"] {
+    for words in ["is paused: it was started by a build", &format!("`agon resume {id}`"), "--again"] {
         assert!(answer.err.contains(words), "{}", answer.err);
     }
-    assert_eq!(because("an operator paused it"), 1);
+    assert_eq!(sign(&signature), 1);
     drop(state);
     let answer = agon(&call);
     assert_eq!(answer.code, 0, "{}", answer.err);

@@ -2,11 +2,11 @@
 
 #![allow(clippy::unwrap_used, reason = "in a test a panic is the report")]
 
-mod binary;
-
+use agon_testing::binary;
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Command, Stdio};
 
+use agon_search::Counters;
 use binary::{agon, agon_with_input, json, refused};
 use serde_json::Value;
 
@@ -54,7 +54,7 @@ fn wrong_calls_are_refused_with_a_remedy() {
         "beyond the limit of 1000 plies, which the parameter `ply_limit` can raise",
     );
     refused(&["prft", "chess", "2"], "perft");
-    refused(&["void", "latest"], "with --worker NAME, or some by their numbers with --bouts FIRST-LAST");
+    refused(&["data", "void", "latest"], "select them with --worker NAME or --bouts FIRST-LAST");
     for address in ["127.0.0.1", "localhost:7400"] {
         refused(&["coordinator", "--listen", address], "an IP address and a port, such as 127.0.0.1:7400");
     }
@@ -69,10 +69,11 @@ fn wrong_calls_are_refused_with_a_remedy() {
 }
 
 #[test]
-fn a_call_without_words_gets_help() {
+fn agon_alone_prints_what_to_try() {
     let answer = agon(&[]);
-    assert_eq!(answer.code, 2);
-    assert!(answer.err.contains("Usage: agon") && answer.err.contains("list-games"));
+    assert_eq!((answer.code, answer.err.as_str()), (0, ""));
+    assert_eq!(answer.out.lines().filter(|line| line.starts_with("  agon ")).count(), 3, "{}", answer.out);
+    assert!(agon(&["--help"]).out.contains("Usage: agon"));
 }
 
 #[test]
@@ -293,24 +294,8 @@ fn search_has_the_documented_fields_and_repeats_itself() {
         let document = json(&call);
         assert!(document["move"].is_string() && document["value"].is_number(), "{document}");
         assert!(document.get("proven").is_some() && document["pv"][0].is_string(), "{document}");
-        for count in [
-            "depth",
-            "selective_depth",
-            "nodes",
-            "leaves",
-            "quiescence_nodes",
-            "cutoffs",
-            "first_move_cutoffs",
-            "table_probes",
-            "table_hits",
-            "table_stores",
-            "researches",
-            "simulations",
-            "tree_nodes",
-            "playout_plies",
-            "time_us",
-            "overshoot_us",
-        ] {
+        let counters = Counters::LIST.iter().map(|counter| counter.name);
+        for count in ["depth", "selective_depth", "time_us", "overshoot_us"].into_iter().chain(counters) {
             assert!(document[count].is_u64(), "{count}: {document}");
         }
         for iteration in document["iterations"].as_array().unwrap() {
@@ -362,17 +347,8 @@ fn searches_that_cannot_be_are_refused() {
 
 #[test]
 fn a_match_counts_what_every_player_did() {
-    let call = [
-        "match",
-        "tic-tac-toe",
-        "--players",
-        "random,pvs",
-        "--games",
-        "10",
-        "--limit",
-        "nodes=500",
-        "--json",
-    ];
+    let call =
+        ["duel", "tic-tac-toe", "--players", "random,pvs", "--games", "10", "--limit", "nodes=500", "--json"];
     let document = json(&call);
     assert_eq!(document["games"], 10);
     let players = document["players"].as_array().unwrap();
@@ -386,7 +362,7 @@ fn a_match_counts_what_every_player_did() {
     assert_eq!(players[0]["wins"], players[1]["losses"]);
     // Two players in three seats: all 2^3 - 2 ways to fill them over each opening.
     let filled = json(&[
-        "match",
+        "duel",
         "rolit:seats=3",
         "--players",
         "random,greedy",
@@ -397,7 +373,7 @@ fn a_match_counts_what_every_player_did() {
         "--json",
     ]);
     assert_eq!((&filled["games"], filled["players"][0]["games"].as_u64()), (&12.into(), Some(18)));
-    refused(&["match", "tic-tac-toe", "--players", "pvs"], "a match needs two players or more");
+    refused(&["duel", "tic-tac-toe", "--players", "pvs"], "a duel needs two players or more");
 }
 
 #[test]

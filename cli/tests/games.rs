@@ -2,9 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "in a test a panic is the report")]
 
-#[path = "../../analysis/tests/checks/world.rs"]
-#[allow(dead_code, reason = "the tests of the library use all of it")]
-mod world;
+use agon_testing::sample;
 
 use std::fs;
 use std::io::{BufRead as _, BufReader};
@@ -12,7 +10,7 @@ use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
 
-use world::{TOURNAMENT, World};
+use sample::{SampleDataset, TOURNAMENT};
 
 /// Six games of chess, two of which are played twice over each opening of three plies.
 const CHESS: &str = r#"
@@ -36,58 +34,60 @@ fn small(game: &str) -> String {
     TOURNAMENT.replace("connect-four", game).replace("bouts = 3", "bouts = 1")
 }
 
-/// The exit code, and what was printed to standard output and to standard error.
-fn agon(world: &World, arguments: &[&str]) -> (i32, String, String) {
+/// The exit code, and what was printed to standard output and to standard error, without the name of the latest run.
+fn agon(sample: &SampleDataset, arguments: &[&str]) -> (i32, String, String) {
     let output = Command::new(env!("CARGO_BIN_EXE_agon"))
         .arg("games")
         .args(arguments)
         .arg("--data")
-        .arg(world.folder())
+        .arg(sample.folder())
         .output()
         .unwrap();
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
-    (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
+    let err = text(output.stderr);
+    let note = format!("run: {} (latest)\n", sample.id);
+    (output.status.code().unwrap(), text(output.stdout), err.strip_prefix(&note).unwrap_or(&err).to_string())
 }
 
 /// Standard output of a call that succeeds.
-fn answer(world: &World, arguments: &[&str]) -> String {
-    let (code, out, err) = agon(world, arguments);
+fn answer(sample: &SampleDataset, arguments: &[&str]) -> String {
+    let (code, out, err) = agon(sample, arguments);
     assert_eq!(code, 0, "{arguments:?}: {err}");
     out
 }
 
-fn document(world: &World, arguments: &[&str]) -> Value {
-    serde_json::from_str(&answer(world, arguments)).unwrap()
+fn document(sample: &SampleDataset, arguments: &[&str]) -> Value {
+    serde_json::from_str(&answer(sample, arguments)).unwrap()
 }
 
 /// The games of a list, as `bout.game`.
-fn places(world: &World, arguments: &[&str]) -> Vec<String> {
+fn places(sample: &SampleDataset, arguments: &[&str]) -> Vec<String> {
     let arguments: Vec<&str> = arguments.iter().copied().chain(["--json"]).collect();
-    let told = document(world, &arguments);
-    assert_eq!(told["run"], world.id);
+    let told = document(sample, &arguments);
+    assert_eq!(told["run"], sample.id);
     let games = told["games"].as_array().unwrap();
     games.iter().map(|game| format!("{}.{}", game["bout"], game["game"])).collect()
 }
 
 #[test]
 fn a_list_has_every_game_in_order() {
-    let world = World::of(TOURNAMENT);
+    let sample = SampleDataset::play(TOURNAMENT);
     let all = ["0.0", "0.1", "1.0", "1.1", "2.0", "2.1"];
-    assert_eq!(places(&world, &[]), all);
-    assert_eq!(places(&world, &["latest", "--limit", "2"]), all[..2]);
-    let row = &world.bouts[&1].games[1];
-    let told = &document(&world, &["small", "--json"])["games"][3];
+    assert_eq!(places(&sample, &[]), all);
+    assert_eq!(places(&sample, &["latest", "--limit", "2"]), all[..2]);
+    let row = &sample.bouts[&1].games[1];
+    let told = &document(&sample, &["small", "--json"])["games"][3];
     assert_eq!(
         *told,
         json!({
             "bout": 1, "game": 1, "rules": "connect-four", "variant": row.variant, "opening": row.opening,
             "players": row.players, "payoffs": row.payoffs, "plies": row.plies, "ending": row.ending,
-            "seed": row.seed, "worker": "somebody", "build": "1",
+            "seed": row.seed, "worker": "sample", "build": "1",
             "started": "1970-01-01T00:00:00.000005Z", "duration_us": row.duration_us,
             "speed_factor": 1.0, "settings": [],
         })
     );
-    let out = answer(&world, &["--limit", "4"]);
+    let out = answer(&sample, &["--limit", "4"]);
     let lines: Vec<&str> = out.lines().collect();
     assert_eq!(lines.len(), 6, "{out}");
     assert!(lines.iter().all(|line| line.chars().count() <= 80), "{out}");
@@ -97,21 +97,21 @@ fn a_list_has_every_game_in_order() {
 
 #[test]
 fn filters_are_those_of_the_rows() {
-    let mut world = World::of(TOURNAMENT);
+    let mut sample = SampleDataset::play(TOURNAMENT);
     // Results and endings of all kinds, whoever really won.
-    for (bout, rows) in &mut world.bouts {
+    for (bout, rows) in &mut sample.bouts {
         for row in &mut rows.games {
             let payoff = *bout as i32 - 1;
             row.payoffs = if row.game == 0 { vec![payoff, -payoff] } else { vec![-payoff, payoff] };
             row.ending = if *bout == 1 { "Board Full" } else { "four in a row" }.to_string();
         }
     }
-    world.write();
-    let listed = |arguments: &[&str]| places(&world, arguments);
+    sample.write();
+    let listed = |arguments: &[&str]| places(&sample, arguments);
     // The first player of a bout's first game has lost bout 0, drawn bout 1 and won bout 2.
-    let first = world.bouts[&0].games[0].players[0].clone();
-    let other = world.bouts[&0].games[0].players[1].clone();
-    assert_eq!(world.bouts[&2].games[0].players[0], first);
+    let first = sample.bouts[&0].games[0].players[0].clone();
+    let other = sample.bouts[&0].games[0].players[1].clone();
+    assert_eq!(sample.bouts[&2].games[0].players[0], first);
     assert_eq!(listed(&["--player", &first, "--player", &other]).len(), 6);
     assert_eq!(listed(&["--winner", &first]), ["2.0", "2.1"]);
     assert_eq!(listed(&["--winner", &other]), ["0.0", "0.1"]);
@@ -122,27 +122,27 @@ fn filters_are_those_of_the_rows() {
     assert_eq!(listed(&["--bout", "1"]), ["1.0", "1.1"]);
     assert_eq!(listed(&["--bout", "1-9", "--winner", &first]), ["2.0", "2.1"]);
     let plies = |from: u32, to: u32| -> Vec<String> {
-        let rows = world.bouts.values().flat_map(|rows| &rows.games);
+        let rows = sample.bouts.values().flat_map(|rows| &rows.games);
         let found = rows.filter(|row| (from..=to).contains(&row.plies));
         found.map(|row| format!("{}.{}", row.bout, row.game)).collect()
     };
-    let middle = world.bouts[&1].games[0].plies;
+    let middle = sample.bouts[&1].games[0].plies;
     let text = middle.to_string();
     assert_eq!(listed(&["--min-plies", &text]), plies(middle, u32::MAX));
     assert_eq!(listed(&["--max-plies", &text]), plies(0, middle));
     assert_eq!(listed(&["--min-plies", &text, "--max-plies", &text]), plies(middle, middle));
-    assert_eq!(answer(&world, &["--min-plies", "1000"]), format!("{} has no such game\n", world.id));
-    world.told["voided"] = json!([1]);
-    world.write_run();
-    assert_eq!(places(&world, &["--bout", "0-1"]), ["0.0", "0.1"]);
+    assert_eq!(answer(&sample, &["--min-plies", "1000"]), format!("{} has no such game\n", sample.id));
+    sample.manifest["voided"] = json!([1]);
+    sample.write_run();
+    assert_eq!(places(&sample, &["--bout", "0-1"]), ["0.0", "0.1"]);
 }
 
 #[test]
 fn a_game_is_shown_ply_by_ply() {
-    let world = World::of(TOURNAMENT);
-    let rows = &world.bouts[&1];
-    let told = document(&world, &["--show", "1.1", "--json"]);
-    assert_eq!((&told["run"], &told["game"]["bout"]), (&json!(world.id), &json!(1)));
+    let sample = SampleDataset::play(TOURNAMENT);
+    let rows = &sample.bouts[&1];
+    let told = document(&sample, &["--show", "1.1", "--json"]);
+    assert_eq!((&told["run"], &told["game"]["bout"]), (&json!(sample.id), &json!(1)));
     let moves: Vec<_> = rows.moves.iter().filter(|row| row.game == 1).collect();
     assert_eq!(told["moves"].as_array().unwrap().len(), moves.len());
     for (step, row) in told["moves"].as_array().unwrap().iter().zip(&moves) {
@@ -150,7 +150,7 @@ fn a_game_is_shown_ply_by_ply() {
             (&step["ply"], &step["move"], &step["seat"]),
             (&json!(row.ply), &json!(row.mv), &json!(row.seat))
         );
-        assert_eq!(step["nodes"], json!(row.search.as_ref().map(|search| search.nodes)));
+        assert_eq!(step["nodes"], json!(row.search.as_ref().map(|search| search.counters.nodes)));
         assert_eq!(step["played"], true);
     }
     // The boards are those of `agon show`.
@@ -160,14 +160,15 @@ fn a_game_is_shown_ply_by_ply() {
         .output()
         .unwrap();
     let sight: Value = serde_json::from_slice(&output.stdout).unwrap();
-    let (after, part) = (&told["moves"][4], document(&world, &["--show", "1.1", "--plies", "4-5", "--json"]));
+    let (after, part) =
+        (&told["moves"][4], document(&sample, &["--show", "1.1", "--plies", "4-5", "--json"]));
     assert_eq!((&after["board"], &after["position"]), (&sight["board"], &sight["position"]));
     assert_eq!(part["moves"].as_array().unwrap().len(), 2);
     assert_eq!((&part["moves"][0], &part["start"]["board"]), (after, &told["moves"][3]["board"]));
 
-    let out = answer(&world, &["--show", "1.1", "--plies", "2-3"]);
+    let out = answer(&sample, &["--show", "1.1", "--plies", "2-3"]);
     assert!(out.lines().all(|line| line.chars().count() <= 80), "{out}");
-    assert!(out.starts_with(&format!("{}, bout 1, game 1: connect-four", world.id)), "{out}");
+    assert!(out.starts_with(&format!("{}, bout 1, game 1: connect-four", sample.id)), "{out}");
     let player = &rows.games[1].players[usize::from(moves[3].seat.unwrap())];
     let said = format!("ply 3: seat {}, {player}: {}\n", moves[3].seat.unwrap(), moves[3].mv);
     assert!(out.contains("ply 2: ") && out.contains("\nopening\n") && out.contains(&said), "{out}");
@@ -178,14 +179,14 @@ fn a_game_is_shown_ply_by_ply() {
 
 #[test]
 fn chess_leaves_as_pgn_and_comes_back_as_openings() {
-    let world = World::of(CHESS);
-    let pgn = answer(&world, &["--export", "pgn"]);
+    let sample = SampleDataset::play(CHESS);
+    let pgn = answer(&sample, &["--export", "pgn"]);
     assert_eq!(pgn.matches("[Event ").count(), 6);
     for line in ["[Round \"2.1\"]", "[WhiteLimit \"nodes=80\"]", "[TimeControl \"-\"]"] {
         assert!(pgn.lines().any(|found| found == line), "{line}: {pgn}");
     }
-    let file = world.folder().join("out.pgn");
-    let (code, out, err) = agon(&world, &["--export", "pgn", "--output", file.to_str().unwrap()]);
+    let file = sample.folder().join("out.pgn");
+    let (code, out, err) = agon(&sample, &["--export", "pgn", "--output", file.to_str().unwrap()]);
     assert_eq!((code, out.as_str(), err), (0, "", format!("6 games in {}\n", file.display())));
     assert_eq!(fs::read_to_string(&file).unwrap(), pgn);
 
@@ -208,7 +209,7 @@ fn chess_leaves_as_pgn_and_comes_back_as_openings() {
     let told: Value = serde_json::from_slice(&output.stdout).unwrap();
     let used: Vec<&str> =
         told["games"].as_array().unwrap().iter().map(|game| game["opening"].as_str().unwrap()).collect();
-    let lines: Vec<String> = world
+    let lines: Vec<String> = sample
         .bouts
         .values()
         .flat_map(|rows| {
@@ -224,11 +225,11 @@ fn chess_leaves_as_pgn_and_comes_back_as_openings() {
 
 #[test]
 fn other_games_have_their_formats() {
-    let go = World::of(&small("go:size=5"));
+    let go = SampleDataset::play(&small("go:size=5"));
     let sgf = answer(&go, &["--export", "sgf"]);
     assert_eq!(sgf.matches("(;FF[4]GM[1]").count(), 2);
     assert!(sgf.contains("SZ[5]KM[7.5]") && sgf.contains("C[book]") && sgf.contains("simulations"), "{sgf}");
-    let checkers = World::of(&small("checkers"));
+    let checkers = SampleDataset::play(&small("checkers"));
     let pdn = answer(&checkers, &["--export", "pdn", "--limit", "1"]);
     assert_eq!(pdn.matches("[GameType \"21\"]").count(), 1);
     let text = answer(&checkers, &["--export", "text"]);
@@ -249,20 +250,20 @@ fn other_games_have_their_formats() {
 
 #[test]
 fn a_move_that_came_too_late_is_not_played() {
-    let mut world = World::of(TOURNAMENT);
-    let rows = world.bout(0);
+    let mut sample = SampleDataset::play(TOURNAMENT);
+    let rows = sample.bout(0);
     let last = rows.moves.iter().rfind(|row| row.game == 0).unwrap().mv.clone();
     rows.games[0].ending = "time forfeit".to_string();
-    world.write();
-    let told = document(&world, &["--show", "0.0", "--json"]);
+    sample.write();
+    let told = document(&sample, &["--show", "0.0", "--json"]);
     let moves = told["moves"].as_array().unwrap();
     let (late, before) = (&moves[moves.len() - 1], &moves[moves.len() - 2]);
     assert_eq!(
         (&late["move"], &late["played"], &late["board"]),
         (&json!(last), &json!(false), &before["board"])
     );
-    assert!(answer(&world, &["--show", "0.0"]).contains("(not played: the clock had run out)"));
-    let text = answer(&world, &["--export", "text", "--limit", "1"]);
+    assert!(answer(&sample, &["--show", "0.0"]).contains("(not played: the clock had run out)"));
+    let text = answer(&sample, &["--export", "text", "--limit", "1"]);
     let fields: Vec<&str> = text.trim_end().split('\t').collect();
     assert_eq!(fields[4], (moves.len() - 1).to_string());
     assert_eq!(fields[5].split(' ').count(), moves.len() - 1);
@@ -270,10 +271,10 @@ fn a_move_that_came_too_late_is_not_played() {
 
 #[test]
 fn a_pipe_that_closes_ends_it_quietly() {
-    let world = World::of(CHESS);
+    let sample = SampleDataset::play(CHESS);
     let mut child = Command::new(env!("CARGO_BIN_EXE_agon"))
         .args(["games", "--export", "pgn", "--data"])
-        .arg(world.folder())
+        .arg(sample.folder())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
@@ -282,31 +283,33 @@ fn a_pipe_that_closes_ends_it_quietly() {
     BufReader::with_capacity(64, child.stdout.take().unwrap()).read_line(&mut line).unwrap();
     assert!(line.starts_with("[Event "));
     let output = child.wait_with_output().unwrap();
-    assert_eq!((output.status.code(), output.stderr.as_slice()), (Some(0), &b""[..]));
+    let err = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(0));
+    assert_eq!(err, format!("run: {} (latest)\n", sample.id));
 }
 
 #[test]
 fn a_dataset_that_lacks_moves_is_a_failure() {
-    let mut world = World::of(CHESS);
-    world.bout(2).moves.pop();
-    world.write();
-    let (code, out, err) = agon(&world, &["--export", "text"]);
+    let mut sample = SampleDataset::play(CHESS);
+    sample.bout(2).moves.pop();
+    sample.write();
+    let (code, out, err) = agon(&sample, &["--export", "text"]);
     assert_eq!((code, out.lines().count()), (1, 5), "{err}");
     assert!(err.starts_with("error: bout 2, game 1 has ") && err.contains("`agon verify`"), "{err}");
-    let illegal = &mut world.bout(0).moves[5].mv;
+    let illegal = &mut sample.bout(0).moves[5].mv;
     *illegal = "e9e9".to_string();
-    world.write();
-    let (code, _, err) = agon(&world, &["--export", "pgn"]);
+    sample.write();
+    let (code, _, err) = agon(&sample, &["--export", "pgn"]);
     assert_eq!(code, 1);
     assert!(err.starts_with("error: bout 0, game 0 cannot be written; ") && err.contains("e9e9"), "{err}");
-    let (code, _, err) = agon(&world, &["--show", "0.0"]);
+    let (code, _, err) = agon(&sample, &["--show", "0.0"]);
     assert_eq!(code, 1);
     assert!(err.starts_with("error: bout 0, game 0 cannot be played; ") && err.contains("e9e9"), "{err}");
 }
 
 #[test]
 fn wrong_calls_are_refused_with_a_remedy() {
-    let world = World::of(TOURNAMENT);
+    let sample = SampleDataset::play(TOURNAMENT);
     for (arguments, sentence) in [
         (&["nothing"][..], "there is no run `nothing`; there is only small-"),
         (&["--player", "deeq"], "the run has no player `deeq`: did you mean `deep`? it has: deep, wide"),
@@ -327,11 +330,11 @@ fn wrong_calls_are_refused_with_a_remedy() {
         (&["--export", "text", "--json"], "cannot be used with"),
         (&["--output", "x"], "--export"),
     ] {
-        let (code, out, err) = agon(&world, arguments);
+        let (code, out, err) = agon(&sample, arguments);
         assert_eq!((code, out.as_str()), (2, ""), "{arguments:?}: {err}");
         assert!(err.starts_with("error: ") && err.contains(sentence), "{err}");
     }
-    let file = world.folder().join("none.pgn");
-    let (code, ..) = agon(&world, &["--export", "pgn", "--output", file.to_str().unwrap()]);
+    let file = sample.folder().join("none.pgn");
+    let (code, ..) = agon(&sample, &["--export", "pgn", "--output", file.to_str().unwrap()]);
     assert_eq!((code, file.exists()), (2, false));
 }

@@ -2,8 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "in a test a panic is the report")]
 
-mod binary;
-
+use agon_testing::binary;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
@@ -367,22 +366,4 @@ fn a_closed_pipe_is_no_failure() {
     let output = child.wait_with_output().unwrap();
     assert_eq!(String::from_utf8(output.stderr).unwrap(), "");
     assert_eq!(output.status.code(), Some(0));
-}
-
-#[test]
-fn bench_stats_measures_what_is_asked() {
-    let document = json(&["bench", "stats", "pairs", "sprt", "workers", "--simulations", "20", "--json"]);
-    assert_eq!(document["coverage"].as_array().unwrap().len(), 15);
-    assert!(
-        document["coverage"].as_array().unwrap().iter().all(|row| row["coverage"].as_f64().unwrap() > 0.5)
-    );
-    assert_eq!(document["sprt"].as_array().unwrap().len(), 12);
-    assert_eq!(document["sprt"][0]["tests"], 20);
-    assert_eq!(document["rankings"].as_array().unwrap().len(), 0);
-    let words = agon(&["bench", "stats", "workers", "--simulations", "5"]);
-    assert!(
-        words.out.starts_with("how often honest workers and one that forges are flagged"),
-        "{}",
-        words.out
-    );
 }

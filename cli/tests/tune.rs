@@ -2,10 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
-mod binary;
-#[allow(dead_code, reason = "other tests use the rest")]
-mod processes;
-
+use agon_testing::{binary, processes};
 use std::path::Path;
 
 use agon_analysis::dataset::Dataset;

@@ -84,7 +84,7 @@ impl Problem {
             ),
             Problem::Stateless => format!(
                 "the {purpose} folder {folder} has runs, but its state file {STATE} is gone or empty; restore it from a \
-                 backup (agon restore), say --take-over to go on with what the dataset knows, or begin anew in another \
+                 backup (agon data restore), say --take-over to go on with what the dataset knows, or begin anew in another \
                  folder with {option}"
             ),
             Problem::Newer(found) => format!(
@@ -138,8 +138,8 @@ impl DataFolder {
         let mark = folder.join(MARK);
         match fs::read_to_string(&mark) {
             Ok(text) => {
-                let told: Option<serde_json::Value> = serde_json::from_str(&text).ok();
-                let found = told.and_then(|told| told["format"].as_u64());
+                let manifest: Option<serde_json::Value> = serde_json::from_str(&text).ok();
+                let found = manifest.and_then(|manifest| manifest["format"].as_u64());
                 match found {
                     Some(FORMAT) => {}
                     Some(found) => return Err(wrong(Problem::Newer(found))),

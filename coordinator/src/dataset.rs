@@ -1,12 +1,10 @@
-//! The dataset as its one writer sees it: parts that are put once, descriptions that change, and what is read back.
+//! The dataset as its only writer sees it: immutable parts and mutable manifests.
 //!
-//! A folder and an object store are one interface. What a put says is believed when it says that it worked; whenever it
-//! says anything else, or nothing, what is there decides. In a folder a file has its name after its bytes are on disk.
-//! Nothing is deleted but moves whose games were never written.
+//! Folders and object stores share one interface. If a put does not report success, a read decides whether it
+//! succeeded. In a folder, a file is renamed into place after it is synced. Only moves without games are ever deleted.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::{self, File};
-use std::io::{self, Write as _};
+use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -17,51 +15,61 @@ use object_store::path::Path;
 use object_store::{ObjectStore, ObjectStoreExt as _, PutMode, PutOptions};
 use tokio::task::JoinSet;
 
-use crate::adopt::LAST_TABLES;
 use crate::export::ExportError;
-use crate::owner::{self, Held};
-use crate::place::Place;
-use crate::standings::Summary;
 use crate::store::{Store, late_epoch};
+use agon_schedule::Summary;
+use agon_storage::layout::{
+    LAST_TABLES, MANIFESTS, manifest_name, manifest_run, part_bouts, part_folder, part_name,
+};
+use agon_storage::location::Location;
+use agon_storage::ownership::{self, Held};
+use agon_storage::summarise;
+use agon_storage::write::{Mode, write_file};
 
-/// How many descriptions are read beside each other.
+/// Manifests read concurrently.
 const AT_ONCE: usize = 16;
 
-/// Where the dataset lies.
+/// A dataset opened for writing or reading.
 pub struct Dataset {
     store: Arc<dyn ObjectStore>,
     hold: Hold,
 }
 
-/// What keeps others away.
+/// The ownership of a dataset.
 enum Hold {
     /// The lock on a folder.
     Folder(PathBuf),
-    /// The owner's object in a store.
+    /// The owner object in a store.
     Prefix(Held),
-    /// Nothing: it is only looked at.
+    /// None: read-only access.
     Nothing,
 }
 
 impl Dataset {
-    /// Opens the place of a dataset for the state that it belongs to, and begins the state's next life, whose number is
-    /// the answer beside it. `take_over` is the operator's word that nobody else works with either.
-    pub async fn open(place: &Place, state: &Store, take_over: bool) -> Result<(Dataset, u64), ExportError> {
+    /// Opens a dataset for its state and starts the next epoch, which is returned too. `take_over` skips the check for
+    /// another owner.
+    pub async fn open(
+        place: &Location,
+        state: &Store,
+        take_over: bool,
+    ) -> Result<(Dataset, u64), ExportError> {
         match place {
-            Place::Folder(folder) => {
+            Location::Folder(folder) => {
                 let store = object_store::local::LocalFileSystem::new_with_prefix(folder)?;
                 let epoch = state.next_epoch(if take_over { late_epoch() } else { 0 }).await?;
                 Ok((Dataset { store: Arc::new(store), hold: Hold::Folder(folder.clone()) }, epoch))
             }
-            Place::Store(address) => Dataset::claim(address.open()?, state, take_over).await,
+            Location::Store(address) => Dataset::claim(address.open()?, state, take_over).await,
         }
     }
 
-    /// Opens the place of a dataset to look at it.
-    pub(crate) fn reading(place: &Place) -> Result<Dataset, ExportError> {
+    /// Opens a dataset for reading.
+    pub(crate) fn reading(place: &Location) -> Result<Dataset, ExportError> {
         let store: Arc<dyn ObjectStore> = match place {
-            Place::Folder(folder) => Arc::new(object_store::local::LocalFileSystem::new_with_prefix(folder)?),
-            Place::Store(address) => address.open()?,
+            Location::Folder(folder) => {
+                Arc::new(object_store::local::LocalFileSystem::new_with_prefix(folder)?)
+            }
+            Location::Store(address) => address.open()?,
         };
         Ok(Dataset { store, hold: Hold::Nothing })
     }
@@ -73,15 +81,15 @@ impl Dataset {
         take_over: bool,
     ) -> Result<(Dataset, u64), ExportError> {
         let identity = state.identity().await?;
-        let found = owner::find(Arc::clone(&store)).await?;
+        let found = ownership::find(Arc::clone(&store)).await?;
         let above = found.judge(&identity, take_over)?;
         let epoch = state.next_epoch(above).await?;
-        owner::try_conditions(&store, &format!("{}-{epoch}", identity.id)).await?;
+        ownership::try_conditions(&store, &format!("{}-{epoch}", identity.id)).await?;
         let held = found.take(&identity.id, epoch).await?;
         Ok((Dataset { store, hold: Hold::Prefix(held) }, epoch))
     }
 
-    /// Fails where somebody else has taken the dataset over.
+    /// Fails if another coordinator has taken over the dataset.
     pub(crate) async fn is_ours(&self) -> Result<(), ExportError> {
         match &self.hold {
             Hold::Folder(_) | Hold::Nothing => Ok(()),
@@ -89,7 +97,7 @@ impl Dataset {
         }
     }
 
-    /// Puts a part that has never been there, or is there already with the same rows.
+    /// Writes a part, or verifies that it exists with the same rows.
     pub(crate) async fn put_part(
         &self,
         table: Table,
@@ -103,7 +111,7 @@ impl Dataset {
         let Err(error) = self.write(&name(table), &bytes, Mode::Create).await else { return Ok(()) };
         match self.read_if_there(&Path::from(name(table))).await {
             Ok(Some(known)) if has_same_rows(table, &known, &bytes) => Ok(()),
-            // Moves without their games are nobody's yet: another build put them, or a life of the state that is undone.
+            // Moves without games are replaceable: another build or a discarded epoch wrote them.
             Ok(Some(_))
                 if table == Table::Moves
                     && self.read_if_there(&Path::from(name(Table::Games))).await?.is_none() =>
@@ -115,9 +123,9 @@ impl Dataset {
         }
     }
 
-    /// Puts the description of a run, unless it is there.
+    /// Writes the manifest of a run unless it exists.
     pub(crate) async fn put_description(&self, run: &str, text: String) -> Result<(), ExportError> {
-        let (name, bytes) = (description_name(run), Bytes::from(text));
+        let (name, bytes) = (manifest_name(run), Bytes::from(text));
         if self.read_if_there(&Path::from(name.as_str())).await?.is_some_and(|known| known == bytes) {
             return Ok(());
         }
@@ -125,7 +133,7 @@ impl Dataset {
         self.write(&name, &bytes, Mode::Replace).await
     }
 
-    /// Writes an object, and waits until it is durable.
+    /// Writes an object durably.
     async fn write(&self, name: &str, bytes: &Bytes, mode: Mode) -> Result<(), ExportError> {
         if let Hold::Folder(folder) = &self.hold {
             let (folder, name, bytes) = (folder.clone(), name.to_string(), bytes.clone());
@@ -140,12 +148,12 @@ impl Dataset {
         Ok(())
     }
 
-    /// The bytes of an object.
+    /// Reads an object.
     async fn read(&self, path: &Path) -> Result<Bytes, ExportError> {
         Ok(self.store.get(path).await?.bytes().await?)
     }
 
-    /// The content digest of a bout that has left for the dataset, if it is there.
+    /// Returns the content digest of an exported bout, if present.
     pub async fn content(&self, run: &str, bout: u64) -> Result<Option<[u8; 32]>, ExportError> {
         let mut rows = BoutRows::default();
         if let Some(bytes) = self.part_with(Table::Probes, run, bout).await? {
@@ -164,19 +172,18 @@ impl Dataset {
         Ok(found.then(|| agon_records::content_digest(&rows)))
     }
 
-    /// The names and bouts of the parts of a run.
+    /// Returns the names and bout ranges of a run's parts.
     async fn parts(&self, table: Table, run: &str) -> Result<Vec<(Path, u64, u64)>, ExportError> {
-        let folder = Path::from(format!("{}/run={run}", table.name()));
+        let folder = Path::from(part_folder(table, run));
         let listed = self.store.list_with_delimiter(Some(&folder)).await?;
         let part = |place: Path| {
-            let name = place.filename()?.strip_prefix("part-")?.strip_suffix(".parquet")?;
-            let (first, last) = name.split_once('-')?;
-            Some((place.clone(), first.parse().ok()?, last.parse().ok()?))
+            let (first, last) = part_bouts(place.filename()?)?;
+            Some((place, first, last))
         };
         Ok(listed.objects.into_iter().filter_map(|object| part(object.location)).collect())
     }
 
-    /// The bouts of every part of a run whose rows are all there, in their order.
+    /// Returns the bout ranges of a run's complete parts, in order.
     pub(crate) async fn finished_parts(&self, run: &str) -> Result<BTreeSet<(u64, u64)>, ExportError> {
         let mut found = BTreeSet::new();
         for table in LAST_TABLES {
@@ -185,9 +192,9 @@ impl Dataset {
         Ok(found)
     }
 
-    /// Removes the moves behind the last finished part whose games were never written, but for those of the part that is
-    /// under way: the state that assigned them is gone, nobody reads moves without their games, and whoever plays their
-    /// bouts anew writes other bytes. How many parts that were.
+    /// Removes moves after the last complete part whose games were never written, except those of the part being
+    /// written. The state that assigned them is gone, and replaying their bouts writes other bytes. Returns the number
+    /// of parts removed.
     pub(crate) async fn drop_unfinished(
         &self,
         run: &str,
@@ -205,7 +212,7 @@ impl Dataset {
         Ok(dropped)
     }
 
-    /// The rows of the bouts of a part.
+    /// Reads the rows of a part's bouts.
     pub(crate) async fn rows(
         &self,
         run: &str,
@@ -225,7 +232,7 @@ impl Dataset {
         Ok(BoutRows::by_bout(games, moves, probes))
     }
 
-    /// The bytes of an object, where there is one.
+    /// Reads an object if it exists.
     async fn read_if_there(&self, path: &Path) -> Result<Option<Bytes>, ExportError> {
         match self.store.get(path).await {
             Ok(found) => Ok(Some(found.bytes().await?)),
@@ -234,9 +241,9 @@ impl Dataset {
         }
     }
 
-    /// The runs that the dataset describes, and what it says of them.
+    /// Reads the manifests of all runs.
     pub(crate) async fn descriptions(&self) -> Result<BTreeMap<String, Bytes>, ExportError> {
-        let listed = self.store.list_with_delimiter(Some(&Path::from("runs"))).await?;
+        let listed = self.store.list_with_delimiter(Some(&Path::from(MANIFESTS))).await?;
         let mut found = BTreeMap::new();
         for some in listed.objects.chunks(AT_ONCE) {
             let mut reading = JoinSet::new();
@@ -249,7 +256,7 @@ impl Dataset {
             }
             for read in reading.join_all().await {
                 let (place, bytes) = read?;
-                if let Some(run) = place.filename().and_then(|name| name.strip_suffix(".json")) {
+                if let Some(run) = place.filename().and_then(manifest_run) {
                     found.insert(run.to_string(), bytes);
                 }
             }
@@ -257,7 +264,7 @@ impl Dataset {
         Ok(found)
     }
 
-    /// The part that a bout must be in.
+    /// Reads the part that contains a bout.
     async fn part_with(&self, table: Table, run: &str, bout: u64) -> Result<Option<Bytes>, ExportError> {
         let parts = self.parts(table, run).await?;
         match parts.into_iter().find(|(_, first, last)| (*first..=*last).contains(&bout)) {
@@ -266,8 +273,7 @@ impl Dataset {
         }
     }
 
-    /// The exported bouts of a run that are wanted by their number and by who played them, with what the standings know
-    /// of them. Nothing says who played a probe.
+    /// Returns the summaries of the exported bouts selected by number and worker. Probes have no worker.
     pub(crate) async fn bouts(
         &self,
         spec: &Spec,
@@ -290,48 +296,13 @@ impl Dataset {
             }
             let rows = self.rows(run, first, last).await?.into_iter();
             let chosen = rows.filter(|(bout, _)| bouts.contains(bout));
-            found.extend(chosen.map(|(bout, rows)| (bout, Summary::new(spec, &BoutColumns::from(&rows)))));
+            found.extend(chosen.map(|(bout, rows)| (bout, summarise(spec, &BoutColumns::from(&rows)))));
         }
         Ok(found)
     }
 }
 
-/// Whether something may be there before.
-#[derive(Clone, Copy)]
-enum Mode {
-    Create,
-    Replace,
-}
-
-/// Writes a file of a folder under another name, and gives it its own once it is on disk: a name never stands for half a
-/// file, whatever the power does.
-fn write_file(folder: &std::path::Path, name: &str, bytes: &[u8], mode: Mode) -> io::Result<()> {
-    let file = folder.join(name);
-    let partial = file.with_extension("partial");
-    if let Some(above) = file.parent() {
-        fs::create_dir_all(above)?;
-    }
-    let mut writer = File::create(&partial)?;
-    writer.write_all(bytes)?;
-    writer.sync_all()?;
-    match mode {
-        Mode::Replace => fs::rename(&partial, &file)?,
-        Mode::Create => {
-            let linked = fs::hard_link(&partial, &file);
-            fs::remove_file(&partial)?;
-            linked?;
-        }
-    }
-    for above in file.ancestors().skip(1) {
-        File::open(above)?.sync_all()?;
-        if above == folder {
-            break;
-        }
-    }
-    Ok(())
-}
-
-/// Whether two parts have the same rows. Builds may write them as different bytes.
+/// Returns whether two parts have the same rows; builds may encode them differently.
 fn has_same_rows(table: Table, one: &Bytes, other: &Bytes) -> bool {
     fn read<T: PartialEq>(
         one: &Bytes,
@@ -347,14 +318,4 @@ fn has_same_rows(table: Table, one: &Bytes, other: &Bytes) -> bool {
             Table::Moves => read(one, other, read_moves),
             Table::Probes => read(one, other, read_probes),
         }
-}
-
-/// The name of the description of a run within the dataset.
-fn description_name(run: &str) -> String {
-    format!("runs/{run}.json")
-}
-
-/// The name of a part within the dataset.
-pub(crate) fn part_name(table: Table, run: &str, first: u64, last: u64) -> String {
-    format!("{}/run={run}/part-{first:010}-{last:010}.parquet", table.name())
 }

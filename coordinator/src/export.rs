@@ -10,16 +10,16 @@ use std::time::{Duration, Instant};
 
 use agon_proto::{Assembler, Lease, v1};
 use agon_records::{BoutColumns, Table};
+use agon_schedule::{RunManifest, RunState, Summary, Tuning, run_id};
 use prost::Message as _;
-use serde_json::json;
 use tracing::info;
 
-use crate::hall::{Hall, Obstacle};
 use crate::leases::BoutKey;
-use crate::owner::OwnerError;
-use crate::place::{PlaceError, in_a_line};
-use crate::standings::{Summary, Tally, seal};
-use crate::store::{BoutSummary, RunState, StoreError, StoredCell};
+use crate::standings::{Tally, encode_checked, read_summary};
+use crate::state::{Coordinator, WriteTarget};
+use crate::store::{BoutSummary, StoreError, StoredCell};
+use agon_storage::location::{LocationError, in_a_line};
+use agon_storage::ownership::OwnerError;
 
 /// How long a store that does not answer is left alone before it is tried again.
 const RETRY: Duration = Duration::from_secs(2);
@@ -36,7 +36,7 @@ pub enum ExportError {
     Place(String),
     /// Its address.
     #[error(transparent)]
-    Address(#[from] PlaceError),
+    Address(#[from] LocationError),
     /// Whose it is.
     #[error(transparent)]
     Owner(#[from] OwnerError),
@@ -101,33 +101,35 @@ impl From<object_store::Error> for ExportError {
 }
 
 /// Writes parts as bouts are committed, until the coordinator shuts down. A part that is being written then is finished.
-pub(crate) async fn export(hall: Arc<Hall>, part_bouts: u64) {
-    while !hall.is_draining() {
-        let mut obstacle = None;
+pub(crate) async fn export(coordinator: Arc<Coordinator>, part_bouts: u64) {
+    while !coordinator.is_draining() {
+        let mut fault = None;
         let mut failed = false;
-        for run in hall.run_ids() {
-            let result = export_run(&hall, &run, part_bouts).await;
+        for run in coordinator.run_ids() {
+            let result = export_run(&coordinator, &run, part_bouts).await;
             failed |= result.is_err();
             match result {
-                Ok(()) => hall.set_run_obstacle(&run, None),
-                Err(error) if error.is_of_one_run() => hall.set_run_obstacle(&run, Some(error.to_string())),
+                Ok(()) => coordinator.set_export_fault(&run, None),
+                Err(error) if error.is_of_one_run() => {
+                    coordinator.set_export_fault(&run, Some(error.to_string()));
+                }
                 Err(error) => {
-                    obstacle = Some(error.to_string());
+                    fault = Some(error.to_string());
                     break;
                 }
             }
         }
-        hall.set_obstacle(Obstacle::Dataset, obstacle);
+        coordinator.set_write_fault(WriteTarget::Dataset, fault);
         if failed {
             tokio::time::sleep(RETRY).await;
         } else {
-            hall.export.notified().await;
+            coordinator.export.notified().await;
         }
     }
 }
 
 /// What the exporter needs to know of a run.
-struct Look {
+struct RunSnapshot {
     state: RunState,
     prefix: u64,
     total: u64,
@@ -135,9 +137,9 @@ struct Look {
     described: bool,
 }
 
-impl Look {
-    fn at(hall: &Hall, id: &str) -> Option<Look> {
-        hall.with_run(id, |run| Look {
+impl RunSnapshot {
+    fn take(coordinator: &Coordinator, id: &str) -> Option<RunSnapshot> {
+        coordinator.with_run(id, |run| RunSnapshot {
             state: run.state,
             prefix: run.ledger.prefix(),
             total: run.ledger.total(),
@@ -148,74 +150,82 @@ impl Look {
 }
 
 /// Writes what there is to write of a run, and ends it when that was the last.
-async fn export_run(hall: &Hall, id: &str, part_bouts: u64) -> Result<(), ExportError> {
-    let _alone = hall.exporting.lock().await;
-    let Some(look) = Look::at(hall, id) else { return Ok(()) };
-    if look.exported == look.total && !look.state.is_open() && look.described {
+async fn export_run(coordinator: &Coordinator, id: &str, part_bouts: u64) -> Result<(), ExportError> {
+    let _alone = coordinator.exporting.lock().await;
+    let Some(snapshot) = RunSnapshot::take(coordinator, id) else { return Ok(()) };
+    if snapshot.exported == snapshot.total && !snapshot.state.is_open() && snapshot.described {
         return Ok(());
     }
-    let before = look.exported;
+    let before = snapshot.exported;
     // 1. A run that the dataset has never heard of could be taken for a new one.
-    if !look.described {
-        write_run(hall, id).await?;
-        hall.with_run(id, |run| run.described = true);
+    if !snapshot.described {
+        write_run(coordinator, id).await?;
+        coordinator.with_run(id, |run| run.described = true);
     }
     // 2. A part that was assigned before; what is done without holes, in full parts; the rest when no more bouts will come.
-    finish_part(hall, id).await?;
-    while !hall.is_draining()
-        && let Some((first, last)) = next_part(hall, id, part_bouts).await?
+    finish_part(coordinator, id).await?;
+    while !coordinator.is_draining()
+        && let Some((first, last)) = next_part(coordinator, id, part_bouts).await?
     {
-        hall.store.assign_part(id.to_string(), first, last).await?;
-        write_part(hall, id, first, last).await?;
+        coordinator.store.assign_part(id.to_string(), first, last).await?;
+        write_part(coordinator, id, first, last).await?;
     }
     // 3. The end.
-    let Some(look) = Look::at(hall, id) else { return Ok(()) };
-    if look.state.is_open() && look.exported == look.total {
-        hall.store.set_state(id.to_string(), RunState::Done, None).await?;
-        hall.end_run(id, RunState::Done, None, "the run is done");
+    let Some(snapshot) = RunSnapshot::take(coordinator, id) else { return Ok(()) };
+    if snapshot.state.is_open() && snapshot.exported == snapshot.total {
+        coordinator.store.set_state(id.to_string(), RunState::Done, None).await?;
+        coordinator.end_run(id, RunState::Done, None, "the run is done");
         info!(run = id, "the run is done");
-    } else if !look.state.is_open() {
+    } else if !snapshot.state.is_open() {
         // Bouts that were never played are as good as exported.
-        mark_exported(hall, id, look.total, &[]).await?;
+        mark_exported(coordinator, id, snapshot.total, &[]).await?;
     }
-    if look.exported > before || !look.state.is_open() || look.exported == look.total {
-        write_run(hall, id).await?;
-        hall.changed();
+    if snapshot.exported > before || !snapshot.state.is_open() || snapshot.exported == snapshot.total {
+        write_run(coordinator, id).await?;
+        coordinator.changed();
     }
     Ok(())
 }
 
 /// Writes the part that was assigned and is not known to be written, where there is one.
-pub(crate) async fn finish_part(hall: &Hall, id: &str) -> Result<(), ExportError> {
-    match hall.store.open_part(id.to_string()).await? {
-        Some((first, last)) => write_part(hall, id, first, last).await,
+pub(crate) async fn finish_part(coordinator: &Coordinator, id: &str) -> Result<(), ExportError> {
+    match coordinator.store.open_part(id.to_string()).await? {
+        Some((first, last)) => write_part(coordinator, id, first, last).await,
         None => Ok(()),
     }
 }
 
 /// The bouts of the next part, where there is one.
-async fn next_part(hall: &Hall, id: &str, part_bouts: u64) -> Result<Option<(u64, u64)>, ExportError> {
-    let Some(Look { state, prefix, total, exported, .. }) = Look::at(hall, id) else { return Ok(None) };
+async fn next_part(
+    coordinator: &Coordinator,
+    id: &str,
+    part_bouts: u64,
+) -> Result<Option<(u64, u64)>, ExportError> {
+    let Some(RunSnapshot { state, prefix, total, exported, .. }) = RunSnapshot::take(coordinator, id) else {
+        return Ok(None);
+    };
     if state.is_open() {
         let full = prefix >= exported.saturating_add(part_bouts) || (prefix == total && exported < total);
         return Ok(full.then(|| (exported, (exported + part_bouts).min(prefix) - 1)));
     }
     // A run that has ended takes no more bouts: what the store has is all there will be.
-    let left = hall.store.summaries(id.to_string(), exported, u64::MAX).await?;
+    let left = coordinator.store.summaries(id.to_string(), exported, u64::MAX).await?;
     let part = &left[..left.len().min(part_bouts as usize)];
     Ok(part.first().zip(part.last()).map(|(first, last)| (first.bout, last.bout)))
 }
 
-async fn write_part(hall: &Hall, id: &str, first: u64, last: u64) -> Result<(), ExportError> {
+async fn write_part(coordinator: &Coordinator, id: &str, first: u64, last: u64) -> Result<(), ExportError> {
     let started = Instant::now();
-    let bouts = hall.store.summaries(id.to_string(), first, last).await?;
+    let bouts = coordinator.store.summaries(id.to_string(), first, last).await?;
     let found = bouts.len() as u64;
     // Only where a run has ended early are there bouts that nobody played.
-    if Look::at(hall, id).is_some_and(|look| look.state.is_open()) && found != last - first + 1 {
+    if RunSnapshot::take(coordinator, id).is_some_and(|snapshot| snapshot.state.is_open())
+        && found != last - first + 1
+    {
         return Err(ExportError::Incomplete { first, last, found });
     }
-    let played = played(hall, id, &bouts).await?;
-    let put = |table: Table, bytes| hall.dataset.put_part(table, id, (first, last), bytes);
+    let played = played(coordinator, id, &bouts).await?;
+    let put = |table: Table, bytes| coordinator.dataset.put_part(table, id, (first, last), bytes);
     let probes: Vec<_> = played.iter().flat_map(|bout| &bout.probes).collect();
     if !probes.is_empty() {
         put(Table::Probes, agon_records::write_probes(probes)?).await?;
@@ -225,8 +235,8 @@ async fn write_part(hall: &Hall, id: &str, first: u64, last: u64) -> Result<(), 
         put(Table::Moves, agon_records::write_plies(played.iter().map(|bout| &bout.moves))?).await?;
         put(Table::Games, agon_records::write_games(games)?).await?;
     }
-    mark_exported(hall, id, last + 1, &bouts).await?;
-    hall.metrics.part_written(started);
+    mark_exported(coordinator, id, last + 1, &bouts).await?;
+    coordinator.metrics.part_written(started);
     Ok(())
 }
 
@@ -282,22 +292,22 @@ pub(crate) fn stored_cells(cells: Cells) -> Vec<StoredCell> {
 
 /// Lets bouts leave the state for the dataset: only what is counted of them stays.
 async fn mark_exported(
-    hall: &Hall,
+    coordinator: &Coordinator,
     id: &str,
     exported: u64,
     bouts: &[BoutSummary],
 ) -> Result<(), ExportError> {
-    let look = hall
+    let snapshot = coordinator
         .with_run(id, |run| (run.folded.clone(), run.standings.deciding_bout(), run.spec.first_rated_bout()));
-    let Some((mut folded, decided, rated_from)) = look else { return Ok(()) };
+    let Some((mut folded, decided, rated_from)) = snapshot else { return Ok(()) };
     let mut cells = Cells::default();
     for row in bouts {
         let how = Folding { rated_from, decided };
-        fold(&mut folded, &mut cells, &how, row.bout, &row.worker, Summary::read(row).as_ref());
+        fold(&mut folded, &mut cells, &how, row.bout, &row.worker, read_summary(row).as_ref());
     }
     let cells = stored_cells(cells);
-    hall.store.part_written(id.to_string(), exported, seal(&folded), cells).await?;
-    hall.with_run(id, |run| {
+    coordinator.store.part_written(id.to_string(), exported, encode_checked(&folded), cells).await?;
+    coordinator.with_run(id, |run| {
         run.exported = exported;
         run.folded = folded;
     });
@@ -305,27 +315,32 @@ async fn mark_exported(
 }
 
 /// What was played, bout after bout: those that came lately are at hand, the others are read from the state.
-async fn played(hall: &Hall, id: &str, bouts: &[BoutSummary]) -> Result<Vec<BoutColumns>, ExportError> {
+async fn played(
+    coordinator: &Coordinator,
+    id: &str,
+    bouts: &[BoutSummary],
+) -> Result<Vec<BoutColumns>, ExportError> {
     let mut played = Vec::with_capacity(bouts.len());
     for row in bouts.iter().filter(|row| !row.failed) {
         let key = BoutKey { run: id.to_string(), bout: row.bout };
-        played.push(match hall.recent.take(&key) {
+        played.push(match coordinator.recent.take(&key) {
             Some(bout) => bout,
-            None => read_back(hall, id, row.bout).await?,
+            None => read_back(coordinator, id, row.bout).await?,
         });
     }
     Ok(played)
 }
 
 /// A bout from its stored messages, through the same checks as when they came.
-async fn read_back(hall: &Hall, id: &str, bout: u64) -> Result<BoutColumns, ExportError> {
+async fn read_back(coordinator: &Coordinator, id: &str, bout: u64) -> Result<BoutColumns, ExportError> {
     let unreadable = |reason: String| ExportError::Unreadable { bout, reason };
-    let payload = hall.store.payload(id.to_string(), bout).await?;
+    let payload = coordinator.store.payload(id.to_string(), bout).await?;
     let message = v1::Submission::decode_length_delimited(&payload[..]);
     let lease = message.map_err(|error| unreadable(error.to_string()))?.lease;
     let lease = Lease::required(lease).map_err(|error| unreadable(error.to_string()))?;
-    let lent = hall.lent(&lease).ok_or_else(|| unreadable("its run is not known".to_string()))?;
-    Assembler::read(lent.0, lent.1, &payload).map_err(|error| unreadable(error.to_string()))
+    let leased =
+        coordinator.leased_bout(&lease).ok_or_else(|| unreadable("its run is not known".to_string()))?;
+    Assembler::read(leased.0, leased.1, &payload).map_err(|error| unreadable(error.to_string()))
 }
 
 /// Bouts that are stored and not yet exported, so that they need not be read back. Losing them loses nothing.
@@ -364,43 +379,36 @@ impl Recent {
     }
 }
 
-/// What a reader of the dataset needs to know of a run.
-pub(crate) async fn write_run(hall: &Hall, id: &str) -> Result<(), ExportError> {
-    let told = hall.with_run(id, |run| {
-        // A run that goes on is told by all that is done; of one that has ended all that is done is exported.
+/// Writes the manifest of a run.
+pub(crate) async fn write_run(coordinator: &Coordinator, id: &str) -> Result<(), ExportError> {
+    let manifest = coordinator.with_run(id, |run| {
+        // An open run counts everything committed; a run that has ended, everything exported.
         let committed = if run.state.is_open() { run.standings.tally() } else { &run.folded };
-        let digest = run.source.canonical().map(|text| blake3::hash(text.as_bytes()).to_hex().to_string());
-        json!({
-            "run": id,
-            "spec": run.source.text,
-            "files": run.source.files,
-            "digest": digest.unwrap_or_default(),
-            "build": run.build,
-            "signature": hall.signature,
-            "game": run.spec.game.to_string(),
-            "players": run.spec.players.iter().map(|player| player.name.as_str()).collect::<Vec<_>>(),
-            "seed": run.spec.seed,
-            "bouts": run.ledger.total(),
-            "committed": committed.bouts,
-            "failed": committed.failed,
-            "games": committed.games,
-            "state": run.state.name(),
-            "submitted_us": run.submitted_us,
-            "abandoned": run.abandoned,
-            "deciding_bout": run.decided,
-            "priority": run.priority,
-            "voided": run.voided,
-            "tune": run.schedule.course().map(|course| json!({
-                "method": course.tune().method.name(),
-                "tuning_bouts": course.tune().bouts,
-                "start": course.tune().text(&course.tune().start()),
-                "tuned": course.answer().map(|values| course.tune().text(&values)),
-            })),
-        })
+        RunManifest {
+            id: id.to_string(),
+            source: run.source.clone(),
+            digest: run_id::digest(&run.source).unwrap_or_default(),
+            build: run.build.clone(),
+            signature: coordinator.signature.clone(),
+            game: run.spec.game.to_string(),
+            players: run.spec.players.iter().map(|player| player.name.clone()).collect(),
+            seed: run.spec.seed,
+            bouts: run.ledger.total(),
+            committed: committed.bouts,
+            failed: committed.failed,
+            games: committed.games,
+            state: run.state,
+            submitted_us: run.submitted_us,
+            abandoned: run.abandoned,
+            deciding_bout: run.decided,
+            priority: run.priority,
+            voided: run.voided.iter().copied().collect(),
+            tune: run.schedule.tuning().map(Tuning::manifest),
+        }
     });
-    if let Some(told) = told {
-        let text = serde_json::to_string_pretty(&told).expect("a run is plain data");
-        hall.dataset.put_description(id, text + "\n").await?;
+    if let Some(manifest) = manifest {
+        let text = serde_json::to_string_pretty(&manifest).expect("a manifest is plain data");
+        coordinator.dataset.put_description(id, text + "\n").await?;
     }
     Ok(())
 }

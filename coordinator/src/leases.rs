@@ -1,7 +1,7 @@
-//! The lease book: who is playing what, until when. A pure state machine: time comes in as an argument.
+//! The lease book: which worker plays which bout, until when. A pure state machine; time is an argument.
 //!
-//! Leases make work efficient and decide nothing: a bout counts by its key, whoever brings it. A lease lives in memory
-//! only; its token names the coordinator's epoch, so that no lease of an earlier life is ever mistaken for one of this.
+//! Leases only avoid duplicate work: a bout is committed by its key, whichever worker submits it. Leases are kept in
+//! memory; their tokens contain the coordinator's epoch, so that leases of an earlier process are distinguishable.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -9,7 +9,7 @@ use std::time::Duration;
 /// The name of a worker.
 pub type WorkerName = String;
 
-/// A bout of a run: what is counted once.
+/// The key of a bout, committed once.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct BoutKey {
     /// The run.
@@ -18,38 +18,38 @@ pub struct BoutKey {
     pub bout: u64,
 }
 
-/// What tells one lease from every other.
+/// The unique token of a lease.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Token {
-    /// Which life of the coordinator gave it.
+    /// The epoch of the coordinator that granted it.
     pub epoch: u64,
-    /// Its number in that life.
+    /// Its number in the epoch.
     pub sequence: u64,
 }
 
-/// How far a bout is.
+/// The progress of a bout.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Debug)]
 pub struct Progress {
     /// Whether a slot plays it.
     pub started: bool,
-    /// The game under way.
+    /// The current game.
     pub game: u32,
     /// Its ply.
     pub ply: u32,
-    /// How far its search is: a number that grows.
+    /// A counter that grows while the search runs.
     pub pulse: u64,
 }
 
-/// A bout lent to a worker.
+/// A bout leased to a worker.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Lease {
-    /// To whom.
+    /// The holder.
     pub worker: WorkerName,
-    /// By which token.
+    /// Its token.
     pub token: Token,
-    /// Until when, if nothing is heard.
+    /// When it expires without progress.
     pub expires: Duration,
-    /// How far it was when it was last heard of.
+    /// The last reported progress.
     pub progress: Progress,
 }
 
@@ -60,18 +60,18 @@ pub struct LeaseBook {
     sequence: u64,
     length: Duration,
     leases: BTreeMap<BoutKey, Lease>,
-    /// Leases by when they end, so that looking for those that have ended is cheap.
+    /// Leases ordered by expiry.
     ends: BTreeSet<(Duration, BoutKey)>,
-    /// What each worker holds.
+    /// Leases by worker.
     held: BTreeMap<WorkerName, BTreeSet<BoutKey>>,
-    /// How many leases each run has.
+    /// The number of leases by run.
     counts: BTreeMap<String, u64>,
-    /// When each worker last got on with something: what waits for a slot lives as long as the slots do.
+    /// The time of each worker's last progress, which keeps its waiting bouts leased.
     lively: BTreeMap<WorkerName, Duration>,
 }
 
 impl LeaseBook {
-    /// An empty book of one epoch, whose leases last so long.
+    /// Creates an empty book for an epoch, with leases of `length`.
     pub fn new(epoch: u64, length: Duration) -> LeaseBook {
         LeaseBook {
             epoch,
@@ -85,7 +85,7 @@ impl LeaseBook {
         }
     }
 
-    /// Lends a bout. Precondition: it is not lent.
+    /// Leases a bout. Precondition: it is not leased.
     pub fn grant(&mut self, key: BoutKey, worker: &str, now: Duration) -> Token {
         self.sequence += 1;
         let token = Token { epoch: self.epoch, sequence: self.sequence };
@@ -93,13 +93,13 @@ impl LeaseBook {
         token
     }
 
-    /// Whether a token may have been given: one of this epoch that is still to come was not.
+    /// Returns whether a token can have been issued: not a future one of this epoch.
     pub fn may_have_given(&self, token: Token) -> bool {
         token.epoch < self.epoch
             || (token.epoch == self.epoch && (1..=self.sequence).contains(&token.sequence))
     }
 
-    /// Takes over what a worker says it holds from before, if nobody else has it. Whether it was taken over.
+    /// Adopts a lease that a worker holds from before, unless another worker has the bout. Returns whether it did.
     pub fn adopt(&mut self, key: BoutKey, worker: &str, token: Token, now: Duration) -> bool {
         match self.leases.get(&key) {
             Some(lease) if lease.worker != worker || lease.token != token => false,
@@ -119,11 +119,11 @@ impl LeaseBook {
         self.held.entry(worker.to_string()).or_default().insert(key.clone());
         *self.counts.entry(key.run.clone()).or_default() += 1;
         let before = self.leases.insert(key, lease);
-        debug_assert!(before.is_none(), "a bout is lent once at a time");
+        debug_assert!(before.is_none(), "a bout has one lease at a time");
     }
 
-    /// Hears of a bout. The lease lasts longer if the bout has gone on. One that waits for a slot lasts as long as its
-    /// worker gets on with others.
+    /// Records a worker's report. Progress extends the lease; a bout waiting for a slot is extended by any progress of
+    /// its worker.
     pub fn hear(&mut self, key: &BoutKey, token: Token, progress: Progress, now: Duration) {
         let Some(lease) = self.leases.get_mut(key).filter(|lease| lease.token == token) else { return };
         let until = if progress > lease.progress {
@@ -142,12 +142,12 @@ impl LeaseBook {
         }
     }
 
-    /// The lease of a bout.
+    /// Returns the lease of a bout.
     pub fn lease(&self, key: &BoutKey) -> Option<&Lease> {
         self.leases.get(key)
     }
 
-    /// Ends a lease, whoever has it.
+    /// Ends a lease.
     pub fn release(&mut self, key: &BoutKey) -> Option<Lease> {
         let lease = self.leases.remove(key)?;
         self.ends.remove(&(lease.expires, key.clone()));
@@ -166,40 +166,40 @@ impl LeaseBook {
         Some(lease)
     }
 
-    /// Ends every lease of which nothing was heard in time, and returns them.
+    /// Ends and returns the leases without progress in time.
     pub fn expire(&mut self, now: Duration) -> Vec<(BoutKey, Lease)> {
         let mut ended = Vec::new();
         while let Some((end, key)) = self.ends.first().cloned()
             && end <= now
         {
-            let lease = self.release(&key).expect("an end belongs to a lease");
+            let lease = self.release(&key).expect("every expiry has a lease");
             ended.push((key, lease));
         }
         ended
     }
 
-    /// The leases of a worker.
+    /// Returns the leases of a worker.
     pub fn of_worker(&self, worker: &str) -> impl Iterator<Item = (&BoutKey, &Lease)> {
         let lease = |key| self.leases.get_key_value(key);
         self.held.get(worker).into_iter().flatten().filter_map(lease)
     }
 
-    /// How many leases a worker has.
+    /// Returns how many leases a worker has.
     pub fn count_of_worker(&self, worker: &str) -> u64 {
         self.held.get(worker).map_or(0, |held| held.len() as u64)
     }
 
-    /// How many leases there are.
+    /// Returns how many leases there are.
     pub fn count(&self) -> usize {
         self.leases.len()
     }
 
-    /// How many leases a run has.
+    /// Returns how many leases a run has.
     pub fn count_of_run(&self, run: &str) -> u64 {
         self.counts.get(run).copied().unwrap_or(0)
     }
 
-    /// The leases of a run.
+    /// Returns the leases of a run.
     pub fn of_run<'a>(&'a self, run: &'a str) -> impl Iterator<Item = (&'a BoutKey, &'a Lease)> {
         let first = BoutKey { run: run.to_string(), bout: 0 };
         self.leases.range(first..).take_while(move |(key, _)| key.run == run)
@@ -221,13 +221,13 @@ mod tests {
     }
 
     #[test]
-    fn a_lease_lasts_while_its_bout_goes_on() {
+    fn extends_a_lease_on_progress() {
         let mut book = LeaseBook::new(1, LENGTH);
         let token = book.grant(key(0), "w", at(0));
         let progress = |ply| Progress { started: true, game: 0, ply, pulse: 0 };
         book.hear(&key(0), token, progress(3), at(20));
         assert!(book.expire(at(49)).is_empty());
-        // The same again is no progress, and neither is an earlier ply; another token is somebody else.
+        // Repeated or earlier progress and other tokens extend nothing.
         book.hear(&key(0), token, progress(3), at(45));
         book.hear(&key(0), token, progress(2), at(46));
         book.hear(&key(0), Token { epoch: 1, sequence: 9 }, progress(8), at(47));
@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bout_that_waits_for_a_slot_is_not_lost() {
+    fn keeps_a_waiting_bout_while_its_worker_progresses() {
         let mut book = LeaseBook::new(1, LENGTH);
         let token = book.grant(key(0), "w", at(0));
         let played = book.grant(key(1), "w", at(0));
@@ -250,7 +250,7 @@ mod tests {
             book.hear(&key(0), token, Progress::default(), at(time));
             assert!(book.expire(at(time)).is_empty());
         }
-        // A worker that gets on with nothing loses what waits, too, however often it is heard from.
+        // A worker without progress loses waiting bouts too, despite its heartbeats.
         for time in (400..440).step_by(10) {
             book.hear(&key(0), token, Progress::default(), at(time));
         }
@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_never_given_is_not_taken_over() {
+    fn does_not_adopt_tokens_never_issued() {
         let mut book = LeaseBook::new(2, LENGTH);
         let given = book.grant(key(0), "w", at(0));
         for sequence in [0, given.sequence + 1, u64::MAX] {
@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_held_is_adopted_once() {
+    fn adopts_a_held_lease_for_one_worker() {
         let mut book = LeaseBook::new(2, LENGTH);
         let old = Token { epoch: 1, sequence: 7 };
         assert!(book.adopt(key(0), "w", old, at(0)));
@@ -280,9 +280,9 @@ mod tests {
         assert_eq!(book.lease(&key(0)).unwrap().token, old);
     }
 
-    /// A slow model: a list of what is lent, looked through from one end to the other each time.
+    /// The model is a list, scanned linearly.
     #[test]
-    fn the_book_agrees_with_a_slow_model() {
+    fn agrees_with_a_linear_model() {
         use agon_games::random::{below, seeded};
         for seed in 0..200 {
             let mut random = seeded(seed);
@@ -299,7 +299,7 @@ mod tests {
                 match below(&mut random, 4) {
                     0 if known.is_none() => {
                         let token = book.grant(key(bout), worker, now);
-                        assert!(given.insert(token), "no token is given twice");
+                        assert!(given.insert(token), "tokens are unique");
                         model.push((bout, worker, token, now + LENGTH, Progress::default()));
                     }
                     1 => {

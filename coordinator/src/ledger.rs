@@ -2,31 +2,31 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Workers that must fail at a bout before it is given up.
+/// The number of workers that must fail a bout before it is abandoned.
 pub const FAILURES: usize = 3;
 
-/// What is done of a run and what is left.
+/// The done and pending bouts of a run.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Ledger {
     total: u64,
-    /// Bouts below can be handed out.
+    /// The end of the bouts that may be granted.
     open: u64,
-    /// Everything below is done.
+    /// All bouts below are done.
     prefix: u64,
-    /// What is done beyond.
+    /// Done bouts above the prefix.
     beyond: BTreeSet<u64>,
-    /// The first that was never handed out.
+    /// The first bout that was never granted.
     fresh: u64,
-    /// What was handed out and came back undone.
+    /// Granted bouts that were returned.
     returned: BTreeSet<u64>,
-    /// Who failed at what.
+    /// Workers that failed each bout.
     failures: BTreeMap<u64, BTreeSet<String>>,
-    /// Who had what and let it expire.
+    /// Workers whose lease of each bout expired.
     lost: BTreeMap<u64, BTreeSet<String>>,
 }
 
 impl Ledger {
-    /// A run of so many bouts, of which the first `prefix` are done and some more.
+    /// Creates the ledger of a run with `total` bouts; the first `prefix` and those in `done` are done.
     pub fn new(total: u64, prefix: u64, done: impl IntoIterator<Item = u64>) -> Ledger {
         let mut ledger = Ledger {
             total,
@@ -44,19 +44,19 @@ impl Ledger {
         ledger
     }
 
-    /// Lets only bouts below be handed out that never were; whether more can be than before.
+    /// Allows new grants below `open`. Returns whether that extends the range.
     pub fn open_to(&mut self, open: u64) -> bool {
         let more = open > self.open;
         self.open = open.min(self.total);
         more
     }
 
-    /// Whether a bout can be out with somebody.
+    /// Returns whether a bout may be leased.
     pub fn is_open(&self, bout: u64) -> bool {
         bout < self.open
     }
 
-    /// The next bout to hand out: what came back first, then the first that never was.
+    /// Takes the next bout to grant: returned bouts first, then fresh ones.
     pub fn take(&mut self) -> Option<u64> {
         if let Some(bout) = self.returned.pop_first() {
             return Some(bout);
@@ -71,10 +71,10 @@ impl Ledger {
         None
     }
 
-    /// Notes that somebody holds a bout that this life never handed out.
+    /// Marks a bout as granted by an earlier process.
     pub fn claim(&mut self, bout: u64) {
         self.returned.remove(&bout);
-        // Everything between was not handed out in this life either.
+        // The bouts in between become grantable.
         while self.fresh <= bout && self.fresh < self.open {
             if self.fresh != bout && !self.is_done(self.fresh) {
                 self.returned.insert(self.fresh);
@@ -83,14 +83,14 @@ impl Ledger {
         }
     }
 
-    /// A bout that was handed out comes back undone.
+    /// Returns a granted bout.
     pub fn give_back(&mut self, bout: u64) {
         if bout < self.fresh && !self.is_done(bout) {
             self.returned.insert(bout);
         }
     }
 
-    /// Marks a bout as done. Whether it was not.
+    /// Marks a bout as done. Returns whether it was pending.
     pub fn finish(&mut self, bout: u64) -> bool {
         if bout >= self.total || self.is_done(bout) {
             return false;
@@ -105,14 +105,14 @@ impl Ledger {
         true
     }
 
-    /// Notes that a worker failed at a bout; whether so many have that it is to be given up.
+    /// Records that a worker failed a bout. Returns whether the bout should be abandoned.
     pub fn fail(&mut self, bout: u64, worker: &str) -> bool {
         let workers = self.failures.entry(bout).or_default();
         workers.insert(worker.to_string());
         workers.len() >= FAILURES
     }
 
-    /// A worker was not heard of in time with a bout, which comes back undone.
+    /// Records that a worker's lease expired and returns the bout.
     pub fn lose(&mut self, bout: u64, worker: &str) {
         if !self.is_done(bout) {
             self.lost.entry(bout).or_default().insert(worker.to_string());
@@ -120,8 +120,8 @@ impl Ledger {
         self.give_back(bout);
     }
 
-    /// Whether others should have a bout rather than this worker: it has failed at it, or has lost it while somebody else
-    /// is there who has not.
+    /// Returns whether another worker should get the bout: this one failed it, or lost it while another candidate has
+    /// not.
     pub fn is_for_others<'a>(
         &self,
         bout: u64,
@@ -133,42 +133,42 @@ impl Ledger {
             || (lost(worker) && present.any(|name| !lost(name) && !self.has_failed(bout, name)))
     }
 
-    /// How many workers have failed at this bout.
+    /// Returns how many workers failed this bout.
     pub fn failures(&self, bout: u64) -> usize {
         self.failures.get(&bout).map_or(0, BTreeSet::len)
     }
 
-    /// The workers that have failed at this bout.
+    /// Returns the workers that failed this bout.
     pub fn failed_at(&self, bout: u64) -> impl Iterator<Item = &str> {
         self.failures.get(&bout).into_iter().flatten().map(String::as_str)
     }
 
-    /// Whether a worker has failed at this bout.
+    /// Returns whether a worker failed this bout.
     pub fn has_failed(&self, bout: u64, worker: &str) -> bool {
         self.failures.get(&bout).is_some_and(|workers| workers.contains(worker))
     }
 
-    /// Whether a bout is done.
+    /// Returns whether a bout is done.
     pub fn is_done(&self, bout: u64) -> bool {
         bout < self.prefix || self.beyond.contains(&bout)
     }
 
-    /// Everything below is done.
+    /// Returns the end of the done prefix.
     pub fn prefix(&self) -> u64 {
         self.prefix
     }
 
-    /// How many are done.
+    /// Returns how many bouts are done.
     pub fn done(&self) -> u64 {
         self.prefix + self.beyond.len() as u64
     }
 
-    /// How many there are.
+    /// Returns how many bouts the run has.
     pub fn total(&self) -> u64 {
         self.total
     }
 
-    /// Whether there is something to hand out.
+    /// Returns whether a bout can be granted.
     pub fn has_work(&self) -> bool {
         !self.returned.is_empty() || (self.fresh..self.open).any(|bout| !self.is_done(bout))
     }
@@ -181,23 +181,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_lost_a_bout_gets_it_again_only_if_nobody_else_can() {
+    fn regrants_a_lost_bout_to_its_loser_only_as_a_last_resort() {
         let mut ledger = Ledger::new(3, 0, []);
         assert_eq!(ledger.take(), Some(0));
         ledger.lose(0, "hung");
         let for_others =
             |ledger: &Ledger, worker: &str| ledger.is_for_others(0, worker, ["hung", "quick"].into_iter());
         assert!(for_others(&ledger, "hung") && !for_others(&ledger, "quick"));
-        assert!(!ledger.is_for_others(0, "hung", ["hung"].into_iter()), "there is nobody else");
+        assert!(!ledger.is_for_others(0, "hung", ["hung"].into_iter()), "no other candidate");
         ledger.lose(0, "quick");
-        assert!(!for_others(&ledger, "hung") && !for_others(&ledger, "quick"), "all have lost it");
+        assert!(!for_others(&ledger, "hung") && !for_others(&ledger, "quick"), "all candidates lost it");
         assert_eq!(ledger.take(), Some(0));
         ledger.finish(0);
         ledger.lose(0, "hung");
-        assert!(!for_others(&ledger, "hung") && ledger.take() == Some(1), "what is done is not lost");
+        assert!(!for_others(&ledger, "hung") && ledger.take() == Some(1), "a done bout is not lost");
     }
 
-    /// Whatever happens in between, every bout is handed out until it is done, and done once.
+    /// Every bout is granted until it is done, and done once, under any sequence of events.
     #[test]
     fn every_bout_is_done_exactly_once() {
         for seed in 0..200 {
@@ -209,10 +209,7 @@ mod tests {
                 match below(&mut random, 5) {
                     0 | 1 => {
                         if let Some(bout) = ledger.take() {
-                            assert!(
-                                !held.contains(&bout) && !done.contains(&bout),
-                                "{bout} is handed out twice"
-                            );
+                            assert!(!held.contains(&bout) && !done.contains(&bout), "{bout} granted twice");
                             held.push(bout);
                         }
                     }
@@ -226,8 +223,7 @@ mod tests {
                         ledger.give_back(bout);
                     }
                     _ => {
-                        // A restart: what is done stays, what was held is presented or lost.
-                        // Of what is done, the beginning may be known by its length alone.
+                        // A restart keeps done bouts, part of them as a prefix length; held bouts are claimed or lost.
                         let length = below(&mut random, ledger.prefix() as usize + 1) as u64;
                         let rest = done.iter().copied().filter(|bout| *bout >= length);
                         ledger = Ledger::new(total, length, rest);
@@ -245,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn three_different_workers_must_fail() {
+    fn abandons_a_bout_after_three_workers_failed() {
         let mut ledger = Ledger::new(5, 0, []);
         assert!(!ledger.fail(2, "a") && !ledger.fail(2, "a") && !ledger.fail(2, "b") && ledger.fail(2, "c"));
         assert!(ledger.has_failed(2, "a") && !ledger.has_failed(1, "a"));

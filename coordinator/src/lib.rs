@@ -1,30 +1,23 @@
-//! The coordinator: schedules bouts, lends them to workers, keeps what comes back, answers operators.
+//! The coordinator: schedules bouts, leases them to workers, commits their results and serves operators.
 //!
-//! [`schedule`], [`course`], [`leases`], [`ledger`], [`checks`] and [`conduct`] are pure; [`store`] is the durable state; [`hall`] decides what follows from
-//! what; [`fleet`] and [`operator`] are the services; [`export`] writes the [`dataset`] to its [`place`], whose one [`owner`] it is. Deliberately not here: searching.
-//! Games that arrive are played again by the rules, and that is all.
+//! [`leases`], [`ledger`], `verification::replication` and `verification::reputation` are pure; [`store`] is the
+//! durable state; `state` is the state in memory; [`service`] has the gRPC services; [`export`] writes the [`dataset`].
+//! The coordinator never searches: it only replays received games by the rules.
 
-mod adopt;
-pub mod checks;
-pub mod conduct;
-pub mod course;
+mod audit;
 pub mod data;
 pub mod dataset;
 pub mod export;
-pub mod fleet;
-pub mod hall;
 pub mod leases;
 pub mod ledger;
+pub mod maintenance;
 pub mod metrics;
-pub mod naming;
-pub mod operator;
-pub mod owner;
-pub mod place;
-pub mod schedule;
-mod sizes;
+mod recovery;
+pub mod service;
 pub mod standings;
+mod state;
 pub mod store;
-pub mod upkeep;
+mod verification;
 
 use std::future::Future;
 use std::path::PathBuf;
@@ -33,56 +26,62 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use agon_arena::{Spec, SpecSource};
-use agon_doors::tls::TlsFiles;
-use agon_doors::{DoorError, Doors, Limits};
-use agon_proto::{limits, v1};
+use agon_proto::limits;
+use agon_proto::v1::operator_server::OperatorServer;
+use agon_proto::v1::worker_server::WorkerServer;
+use agon_schedule::{RunState, Schedule, run_id};
+use agon_storage::Location;
+use agon_transport::tls::TlsFiles;
+use agon_transport::{CredentialError, Limits, Listener};
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
+use tokio::task::JoinHandle;
 use tonic::service::Routes;
 use tonic::transport::Server;
 use tracing::{info, warn};
 
+use crate::audit::{AuditKind, Entry};
 use crate::data::{DataError, DataFolder, Purpose, STATE};
 use crate::dataset::Dataset;
 use crate::export::{ExportError, export};
-use crate::hall::{Before, Hall, Remembered, Run, Timing};
-use crate::place::Place;
-use crate::schedule::Schedule;
-use crate::sizes::ByMethod;
-use crate::standings::Summary;
-use crate::store::{RunState, Store, StoreError, StoredRun};
+use crate::service::message_limits::MethodLimit;
+use crate::service::operator::OperatorService;
+use crate::service::worker::WorkerService;
+use crate::standings::read_summary;
+use crate::state::{Coordinator, PersistedRun, Recovery, Run, Timing};
+use crate::store::{Store, StoreError, StoredRun};
 
-/// Where the state of a dataset in an object store lies, if nobody says.
+/// The default state folder of a dataset in an object store.
 pub const STATE_FOLDER: &str = "agon-state";
 
-/// How a coordinator is set up.
+/// The configuration of a coordinator.
 #[derive(Debug)]
 pub struct Config {
-    /// Where the dataset lies, and in a folder the state too.
-    pub data: Place,
-    /// Where the state lies, if the dataset is in an object store.
+    /// The location of the dataset; a folder holds the state too.
+    pub data: Location,
+    /// The state folder, if the dataset is in an object store.
     pub state: PathBuf,
-    /// Whether the operator says that nobody else works with state and dataset, whatever they say themselves.
+    /// Takes ownership of state and dataset even if another coordinator appears to own them.
     pub take_over: bool,
     /// Heartbeats and leases.
     pub timing: Timing,
-    /// How many bouts a full part of the dataset has.
+    /// Bouts in a full part of the dataset.
     pub part_bouts: u64,
-    /// Where monitors ask, if anywhere.
+    /// The listener of the metrics endpoint.
     pub metrics: Option<TcpListener>,
-    /// The certificate that is shown, if any, and whether clients are asked for theirs.
+    /// The server certificate and the client authentication.
     pub tls: Option<TlsFiles>,
-    /// The file of tokens that are asked for, if any.
+    /// The file of accepted tokens.
     pub tokens: Option<PathBuf>,
-    /// How much anybody may ask.
+    /// Connection and rate limits.
     pub limits: Limits,
-    /// Whether open runs of before wait until they are handed in again.
+    /// Grants only runs that were submitted to this process.
     pub only_asked: bool,
 }
 
 impl Config {
-    /// The usual settings over a place.
-    pub fn new(data: impl Into<Place>) -> Config {
+    /// Returns the default configuration for a location.
+    pub fn new(data: impl Into<Location>) -> Config {
         Config {
             data: data.into(),
             state: PathBuf::from(STATE_FOLDER),
@@ -98,36 +97,36 @@ impl Config {
     }
 }
 
-/// How long calls have to end by themselves after everybody has been told.
-const LAST_WORDS: Duration = Duration::from_secs(1);
-/// How long a part that is being written may still take then.
-const LAST_PART: Duration = Duration::from_secs(5);
+/// How long open calls may take to end on shutdown.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
+/// How long the part being written may take on shutdown.
+const EXPORT_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Specs that are read at once; who hands in more waits.
-const SPECS_AT_ONCE: usize = 8;
-/// The longest head of a call: paths and tokens are short.
-const LONGEST_HEAD: u32 = 16 << 10;
-/// How often a silent connection is asked whether it lives, and how long it may take to answer.
+/// Specs parsed concurrently; further submissions wait.
+const MAX_CONCURRENT_SPECS: usize = 8;
+/// The limit of a call's headers.
+const MAX_HEADER_BYTES: u32 = 16 << 10;
+/// The interval and the timeout of HTTP/2 pings.
 const KEEP_ALIVE: Duration = Duration::from_secs(20);
 
-/// Why a coordinator cannot run.
+/// An error that ends the coordinator.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CoordinatorError {
-    /// Its folder.
+    /// The data folder.
     #[error(transparent)]
     Data(#[from] DataError),
-    /// Its state.
+    /// The state file.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// Its dataset.
+    /// The dataset.
     #[error(transparent)]
     Export(#[from] ExportError),
-    /// Its certificates or tokens.
+    /// Certificates or tokens.
     #[error(transparent)]
-    Doors(#[from] DoorError),
-    /// Its network.
-    #[error("the coordinator cannot serve: {0}")]
+    Credentials(#[from] CredentialError),
+    /// The network.
+    #[error("cannot serve: {0}")]
     Serve(#[from] tonic::transport::Error),
 }
 
@@ -140,7 +139,7 @@ pub fn run(
     start(config, listener, Box::pin(shutdown))
 }
 
-/// What is boxed is compiled here, once, and not with everybody who waits for it.
+/// A future that is boxed so that it is monomorphised once, in this crate.
 type Eventually<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
 fn start(
@@ -156,138 +155,171 @@ async fn serve(
     listener: TcpListener,
     shutdown: Eventually<()>,
 ) -> Result<(), CoordinatorError> {
-    // What is wrong with certificates and tokens is found before anything changes.
-    let told: Arc<OnceLock<Arc<Hall>>> = Arc::default();
-    let watching = Arc::clone(&told);
-    let watch = Arc::new(move |event| watching.get().into_iter().for_each(|hall| hall.metrics.door(event)));
-    let doors = Doors::new(config.tls, config.tokens.as_deref(), config.limits.clone(), watch)?;
+    // Credentials are validated before anything is written.
+    let observed: Arc<OnceLock<Arc<Coordinator>>> = Arc::default();
+    let observer = Arc::clone(&observed);
+    let observe = Arc::new(move |event| {
+        if let Some(coordinator) = observer.get() {
+            coordinator.metrics.connection_event(event);
+        }
+    });
+    let transport =
+        Listener::new(config.tls.clone(), config.tokens.as_deref(), config.limits.clone(), observe)?;
     let folder = match &config.data {
-        Place::Folder(folder) => DataFolder::open(folder, Purpose::Data, config.take_over)?,
-        Place::Store(_) => DataFolder::open(&config.state, Purpose::State, config.take_over)?,
+        Location::Folder(folder) => DataFolder::open(folder, Purpose::Data, config.take_over)?,
+        Location::Store(_) => DataFolder::open(&config.state, Purpose::State, config.take_over)?,
     };
-    let store = Store::open(&folder.folder.join(STATE))?;
-    let (dataset, epoch) = Dataset::open(&config.data, &store, config.take_over).await?;
-    let strange = adopt::adopt(&store, &dataset).await?;
-    let stored = store.runs().await?;
-    let before = Before {
-        epoch,
-        settle: epoch > 1 && stored.iter().any(|run| run.state.is_open()),
-        quarantine: store.quarantined().await?.into_iter().collect(),
-        strange,
-        only_asked: config.only_asked,
-    };
-    let hall = Hall::new(store, dataset, config.timing.clone(), config.data.to_string(), before);
-    let hall = Arc::new(hall);
-    for run in stored {
-        take_up(&hall, run).await?;
-    }
-    hall.restore_opinions(hall.store.opinions().await?);
-
-    let (health, health_service) = tonic_health::server::health_reporter();
-    health.set_serving::<v1::worker_server::WorkerServer<fleet::Fleet>>().await;
-    health.set_serving::<v1::operator_server::OperatorServer<operator::Operator>>().await;
-    let reflection = tonic_reflection::server::Builder::configure()
-        .register_encoded_file_descriptor_set(agon_proto::DESCRIPTORS)
-        .build_v1()
-        .expect("the descriptors are made with the code");
-    let health_service = health_service.max_decoding_message_size(limits::MAX_HEALTH_BYTES);
-    let reflection = reflection.max_decoding_message_size(limits::MAX_REQUEST_BYTES);
-    let fleet = |most| {
-        let fleet = fleet::Fleet::new(Arc::clone(&hall));
-        v1::worker_server::WorkerServer::new(fleet).max_decoding_message_size(most)
-    };
-    let (submissions, sessions) = (fleet(limits::MAX_SUBMISSION_BYTES), fleet(limits::MAX_SESSION_BYTES));
-    let fleet = ByMethod::new(submissions, "/agon.v1.Worker/Session", sessions, Semaphore::MAX_PERMITS);
-    let operators = |most| {
-        let operator = operator::Operator::new(Arc::clone(&hall));
-        v1::operator_server::OperatorServer::new(operator).max_decoding_message_size(most)
-    };
-    let (asking, specs) = (operators(limits::MAX_REQUEST_BYTES), operators(limits::MAX_MESSAGE_BYTES));
-    let operators = ByMethod::new(asking, "/agon.v1.Operator/SubmitRun", specs, SPECS_AT_ONCE);
-    let _ = told.set(Arc::clone(&hall));
+    let coordinator = recover(&config, &folder).await?;
+    let _ = observed.set(Arc::clone(&coordinator));
+    let services = transport.authenticate(services(&coordinator).await);
     if let Ok(address) = listener.local_addr() {
-        let asks = doors.describe();
-        info!(%address, epoch, data = %config.data, asks, "the coordinator listens");
+        let (epoch, auth) = (coordinator.epoch, transport.describe());
+        info!(%address, epoch, data = %config.data, auth, "listening");
     }
-    let monitored = config.metrics.map(|monitor| tokio::spawn(metrics::serve(Arc::clone(&hall), monitor)));
-    hall.metrics.set_ready(true);
-    let exporter = tokio::spawn(export(Arc::clone(&hall), config.part_bouts));
-    let ticker = tokio::spawn(tick(Arc::clone(&hall)));
-    let draining = Arc::clone(&hall);
+    let monitor =
+        config.metrics.map(|listener| tokio::spawn(metrics::serve(Arc::clone(&coordinator), listener)));
+    coordinator.metrics.set_ready(true);
+    let exporter = tokio::spawn(export(Arc::clone(&coordinator), config.part_bouts));
+    let ticker = tokio::spawn(tick(Arc::clone(&coordinator)));
     let (closing, closed) = tokio::sync::oneshot::channel();
-    let services = Routes::new(health_service)
-        .add_service(reflection)
-        .add_service(fleet)
-        .add_service(operators)
-        .prepare();
+    let draining = Arc::clone(&coordinator);
     let server = Server::builder()
         .http2_keepalive_interval(Some(KEEP_ALIVE))
         .http2_keepalive_timeout(Some(KEEP_ALIVE))
-        .http2_max_header_list_size(LONGEST_HEAD)
+        .http2_max_header_list_size(MAX_HEADER_BYTES)
         .max_concurrent_streams(config.limits.streams)
-        .serve_with_incoming_shutdown(doors.guard(services), doors.open(listener), async move {
+        .serve_with_incoming_shutdown(services, transport.incoming(listener), async move {
             shutdown.await;
-            info!("the coordinator drains");
+            info!("draining");
             draining.drain();
             let _ = closing.send(());
         });
-    tokio::select! {
-        served = server => served?,
-        // Calls that do not end by themselves are cut off: whoever made them sees the connection close.
-        () = async { let _ = closed.await; tokio::time::sleep(LAST_WORDS).await } => {}
-    }
-    ticker.abort();
-    // A part that is being written is finished, or else the next life finishes it.
-    let _ = tokio::time::timeout(LAST_PART, exporter).await;
-    if let Some(monitored) = monitored {
-        monitored.abort();
-    }
-    Ok(())
+    let served = tokio::select! {
+        served = server => served.map_err(CoordinatorError::from),
+        failure = coordinator.failure() => Err(failure.into()),
+        // Calls that are still open are cut off.
+        () = async { let _ = closed.await; tokio::time::sleep(CLOSE_TIMEOUT).await } => Ok(()),
+    };
+    stop(&coordinator, served.is_ok(), exporter, [Some(ticker), monitor]).await;
+    served
 }
 
-/// Takes up a run that is stored.
-async fn take_up(hall: &Arc<Hall>, stored: StoredRun) -> Result<(), CoordinatorError> {
+/// Opens store and dataset, and restores the state of an earlier process.
+async fn recover(config: &Config, folder: &DataFolder) -> Result<Arc<Coordinator>, CoordinatorError> {
+    let store = Store::open(&folder.folder.join(STATE))?;
+    let (dataset, epoch) = Dataset::open(&config.data, &store, config.take_over).await?;
+    let unreadable = recovery::recover(&store, &dataset).await?;
+    let stored = store.runs().await?;
+    let recovery = Recovery {
+        epoch,
+        awaits_workers: epoch > 1 && stored.iter().any(|run| run.state.is_open()),
+        quarantine: store.quarantined().await?.into_iter().collect(),
+        unreadable,
+        only_asked: config.only_asked,
+    };
+    let coordinator =
+        Coordinator::new(store, dataset, config.timing.clone(), config.data.to_string(), recovery);
+    let coordinator = Arc::new(coordinator);
+    for run in stored {
+        resume_run(&coordinator, run).await?;
+    }
+    coordinator.restore_opinions(coordinator.store.opinions().await?);
+    Ok(coordinator)
+}
+
+/// Builds the gRPC services.
+async fn services(coordinator: &Arc<Coordinator>) -> Routes {
+    let (health, health_service) = tonic_health::server::health_reporter();
+    health.set_serving::<WorkerServer<WorkerService>>().await;
+    health.set_serving::<OperatorServer<OperatorService>>().await;
+    let reflection = tonic_reflection::server::Builder::configure()
+        .register_encoded_file_descriptor_set(agon_proto::DESCRIPTORS)
+        .build_v1()
+        .expect("the descriptors are generated with the code");
+    let worker = |limit| {
+        let service = WorkerService::new(Arc::clone(coordinator));
+        WorkerServer::new(service).max_decoding_message_size(limit)
+    };
+    let operator = |limit| {
+        let service = OperatorService::new(Arc::clone(coordinator));
+        OperatorServer::new(service).max_decoding_message_size(limit)
+    };
+    Routes::new(health_service.max_decoding_message_size(limits::MAX_HEALTH_BYTES))
+        .add_service(reflection.max_decoding_message_size(limits::MAX_REQUEST_BYTES))
+        .add_service(MethodLimit::new(
+            worker(limits::MAX_SUBMISSION_BYTES),
+            "/agon.v1.Worker/Session",
+            worker(limits::MAX_SESSION_BYTES),
+            Semaphore::MAX_PERMITS,
+        ))
+        .add_service(MethodLimit::new(
+            operator(limits::MAX_REQUEST_BYTES),
+            "/agon.v1.Operator/SubmitRun",
+            operator(limits::MAX_MESSAGE_BYTES),
+            MAX_CONCURRENT_SPECS,
+        ))
+        .prepare()
+}
+
+/// Stops the background tasks. After an orderly end, the part being written is finished first.
+async fn stop(
+    coordinator: &Coordinator,
+    orderly: bool,
+    exporter: JoinHandle<()>,
+    others: [Option<JoinHandle<()>>; 2],
+) {
+    if orderly {
+        // Otherwise the next process finishes the part.
+        let _ = tokio::time::timeout(EXPORT_TIMEOUT, exporter).await;
+    } else {
+        coordinator.drain();
+        exporter.abort();
+    }
+    others.iter().flatten().for_each(JoinHandle::abort);
+}
+
+/// Resumes a stored run.
+async fn resume_run(coordinator: &Arc<Coordinator>, stored: StoredRun) -> Result<(), CoordinatorError> {
     let (id, mut state) = (stored.id.clone(), stored.state);
-    let signature = stored.signature.clone();
-    let mut run = match load(&hall.store, stored).await? {
+    let mut run = match load(&coordinator.store, stored).await? {
         Ok(run) => run,
         Err(reason) => {
-            warn!(run = id, reason, "a stored run is not understood by this program and is left alone");
+            warn!(run = id, reason, "run unreadable");
             return Ok(());
         }
     };
     let decided = run.decided;
-    // Games of two builds that search differently cannot be compared: they are not mixed without anybody's knowing.
-    if state == RunState::Running && signature != hall.signature {
+    // Games of builds that search differently are only mixed if an operator asks for it.
+    if state == RunState::Running && run.signature != coordinator.signature {
         state = RunState::Paused;
         run.state = state;
-        hall.store.set_state(id.clone(), state, None).await?;
+        coordinator.store.set_state(id.clone(), state, None).await?;
         let reason = format!(
-            "it was begun by a build that searches otherwise (signature {signature} and not {}); finish it with that \
-             build, cancel it, or resume it and have both in one run",
-            hall.signature
+            "started by a build that searches differently (signature {}, this build has {}); finish it with that build, \
+             cancel it, or resume it to mix both builds in one run",
+            run.signature, coordinator.signature
         );
-        warn!(run = id, reason, "the run is paused");
-        hall.note_run("paused", &id, &reason);
+        warn!(run = id, reason, "run paused");
+        coordinator.audit(Entry::new(AuditKind::Paused, reason).run(&id));
     }
-    info!(run = id, bouts = run.ledger.done(), state = state.name(), "run taken up");
-    hall.add_run(&id, run);
-    hall.pursue(&id);
-    // A decision that was found but not stored before the end.
+    info!(run = id, bouts = run.ledger.done(), state = state.name(), "run resumed");
+    coordinator.add_run(&id, run);
+    coordinator.spawn_proposal(&id);
+    // The earlier process stopped between reaching this decision and storing it.
     if let (true, Some(bout)) = (state.is_open(), decided) {
-        hall.store.set_state(id.clone(), RunState::Decided, Some(bout)).await?;
-        hall.end_run(&id, RunState::Decided, Some(bout), "the test has decided");
+        coordinator.store.set_state(id.clone(), RunState::Decided, Some(bout)).await?;
+        coordinator.end_run(&id, RunState::Decided, Some(bout), "the test has decided");
     }
     Ok(())
 }
 
-/// Reads a run from the store. The inner error says why this program does not understand it.
+/// Reads a run from the store. The inner error is for a spec that this build cannot read.
 pub(crate) async fn load(store: &Store, stored: StoredRun) -> Result<Result<Run, String>, StoreError> {
     let id = stored.id.clone();
-    let damaged = |bout| StoreError::Damaged(format!("bout {bout} of {id} does not read back"));
+    let damaged = |bout| StoreError::Damaged(format!("bout {bout} of {id} is unreadable"));
     let mut bouts = Vec::new();
     for row in store.summaries(id.clone(), 0, u64::MAX).await? {
-        let summary = Summary::read(&row);
+        let summary = read_summary(&row);
         if summary.is_none() && !row.failed {
             return Err(damaged(row.bout));
         }
@@ -297,26 +329,26 @@ pub(crate) async fn load(store: &Store, stored: StoredRun) -> Result<Result<Run,
     let voided = store.voided(id.clone()).await?.into_iter().collect();
     let files = serde_json::from_str(&stored.files).unwrap_or_default();
     let source = SpecSource { text: stored.text.clone(), files };
-    let digest = blake3::hash(source.canonical().unwrap_or_default().as_bytes()).to_hex();
-    if hall::remembered_tally(&stored).is_none() {
-        return Err(StoreError::Damaged(format!("what was counted of {id} does not read back")));
+    let digest = run_id::digest(&source).unwrap_or_default();
+    if state::persisted_tally(&stored).is_none() {
+        return Err(StoreError::Damaged(format!("the tally of {id} is unreadable")));
     }
-    if !id.contains(&format!("-{}", &digest[..8])) {
-        return Err(StoreError::Damaged(format!("the spec of {id} is not what was handed in")));
+    if digest.is_empty() || !id.contains(&format!("-{}", &digest[..8])) {
+        return Err(StoreError::Damaged(format!("the stored spec of {id} does not match its id")));
     }
-    let remembered = Remembered { stored, bouts, cells, voided };
+    let persisted = PersistedRun { stored, bouts, cells, voided };
     let run = Spec::parse(&source)
         .map_err(|error| error.to_string())
         .and_then(|spec| Schedule::resume(spec).map_err(|error| error.to_string()))
-        .and_then(|schedule| Run::new(source, schedule, remembered).map_err(|error| error.to_string()));
+        .and_then(|schedule| Run::new(source, schedule, persisted).map_err(|error| error.to_string()));
     Ok(run)
 }
 
-/// Looks after leases.
-async fn tick(hall: Arc<Hall>) {
-    let pause = (hall.timing.lease / 20).clamp(Duration::from_millis(20), Duration::from_secs(1));
+/// Expires leases periodically.
+async fn tick(coordinator: Arc<Coordinator>) {
+    let pause = (coordinator.timing.lease / 20).clamp(Duration::from_millis(20), Duration::from_secs(1));
     loop {
         tokio::time::sleep(pause).await;
-        hall.expire();
+        coordinator.expire();
     }
 }

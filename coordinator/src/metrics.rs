@@ -1,43 +1,59 @@
-//! What a monitor reads: counters and gauges for Prometheus, and whether the coordinator lives and serves.
+//! Prometheus metrics and health endpoints.
 //!
-//! Counters are raised where things happen; gauges are taken from the hall when somebody asks. The page is served by a
-//! listener of its own, so that a monitor needs nothing of the workers' network.
+//! Counters are updated by the code that they count; gauges are read from the coordinator on each scrape. A separate
+//! listener serves them, so that a monitor needs no access to the workers' network.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use agon_doors::{DoorEvent, Refusal};
+use agon_transport::{ConnectionEvent, Rejection};
+use axum::Router;
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::http::header::CONTENT_TYPE;
+use axum::response::IntoResponse;
+use axum::routing::get;
+use hyper::server::conn::http1;
+use hyper_util::rt::TokioIo;
+use hyper_util::service::TowerToHyperService;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::{Registry, Unit};
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::TcpListener;
 use tokio::task::AbortHandle;
 use tokio::time::timeout;
 
-use crate::hall::Hall;
+use crate::audit::AuditKind;
+use crate::state::Coordinator;
 
 /// A label and its value.
 type Labels = Vec<(&'static str, String)>;
 
-/// How long a monitor has for its request, and how long that may be.
-const PATIENCE: Duration = Duration::from_secs(5);
-const LONGEST_REQUEST: usize = 8 << 10;
-/// Monitors that are answered at once.
-pub const MOST_MONITORS: usize = 32;
+/// The timeout of a request, and its maximum size.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(5);
+const MAX_REQUEST_BYTES: usize = 8 << 10;
+/// The maximum number of concurrent scrapes.
+pub const MAX_SCRAPES: usize = 32;
 
-/// What is counted by a label is there with 0 before it happens: from nothing to one is no rate.
+/// Label values that are exported as 0 from the start, so that `rate()` sees the first event.
 const OUTCOMES: [&str; 7] =
     ["committed", "duplicate", "conflict", "stale", "refused", "failed", "not-wanted"];
-const ALARMS: [&str; 7] =
-    ["quarantined", "refused", "conflict", "disputed", "convicted", "departs", "failed"];
+const ALARMS: [AuditKind; 7] = [
+    AuditKind::Quarantined,
+    AuditKind::Refused,
+    AuditKind::Conflict,
+    AuditKind::Disputed,
+    AuditKind::Convicted,
+    AuditKind::Departs,
+    AuditKind::Failed,
+];
 
-/// Everything that is counted.
+/// All metrics.
 pub struct Metrics {
     registry: Registry,
     ready: AtomicBool,
@@ -67,7 +83,7 @@ pub struct Metrics {
 
 impl Default for Metrics {
     fn default() -> Metrics {
-        // From a tenth of a millisecond to half a minute and more.
+        // 0.1 ms to 26 s, doubling.
         let times = || Histogram::new(exponential_buckets(1e-4, 2.0, 19));
         let mut metrics = Metrics {
             registry: Registry::with_prefix("agon"),
@@ -96,86 +112,78 @@ impl Default for Metrics {
             runs: Family::default(),
         };
         let registry = &mut metrics.registry;
-        registry.register("bouts", "Bouts that were stored and counted", metrics.bouts.clone());
-        registry.register("games", "Their games", metrics.games.clone());
-        registry.register("moves", "Their moves, or searches of a probe", metrics.moves.clone());
-        registry.register("grants", "Bouts that were lent", metrics.grants.clone());
-        registry.register(
-            "leases_expired",
-            "Leases of which nothing was heard in time",
-            metrics.expired.clone(),
-        );
-        registry.register("parts", "Parts of the dataset that were written", metrics.parts.clone());
+        registry.register("bouts", "Bouts committed", metrics.bouts.clone());
+        registry.register("games", "Games in committed bouts", metrics.games.clone());
+        registry.register("moves", "Moves in committed bouts, or searches of probes", metrics.moves.clone());
+        registry.register("grants", "Bouts granted to workers", metrics.grants.clone());
+        registry.register("leases_expired", "Leases expired without progress", metrics.expired.clone());
+        registry.register("parts", "Parts written to the dataset", metrics.parts.clone());
         registry.register(
             "submissions",
-            "Bouts that arrived, by what became of them",
+            "Bouts submitted by workers, by outcome",
             metrics.submissions.clone(),
         );
-        registry.register("audit_entries", "What was written down, by its kind", metrics.audits.clone());
+        registry.register("audit_entries", "Audit entries by kind", metrics.audits.clone());
         let seconds = Unit::Seconds;
         registry.register_with_unit(
             "commit",
-            "From a whole bout to its being durable",
+            "Time from a complete submission to its durable commit",
             seconds.clone(),
             metrics.commit.clone(),
         );
         registry.register_with_unit(
             "check",
-            "Playing the games of a bout again by the rules",
+            "Time to replay the games of a bout by the rules",
             seconds.clone(),
             metrics.check.clone(),
         );
         registry.register_with_unit(
             "export",
-            "Writing one part of the dataset",
+            "Time to write one part of the dataset",
             seconds,
             metrics.export.clone(),
         );
-        registry.register("connections", "Connections of anybody", metrics.connections.clone());
-        registry.register(
-            "refusals",
-            "Connections and calls that were not let in, by why",
-            metrics.refusals.clone(),
-        );
-        registry.register("sessions", "Workers that are connected", metrics.sessions.clone());
-        registry.register("slots", "Their slots", metrics.slots.clone());
-        registry.register(
-            "workers_quarantined",
-            "Workers that are given nothing",
-            metrics.quarantined.clone(),
-        );
+        registry.register("connections", "Open connections", metrics.connections.clone());
+        registry.register("refusals", "Rejected connections and calls by reason", metrics.refusals.clone());
+        registry.register("sessions", "Connected workers", metrics.sessions.clone());
+        registry.register("slots", "Slots of connected workers", metrics.slots.clone());
+        registry.register("workers_quarantined", "Workers in quarantine", metrics.quarantined.clone());
         registry.register(
             "workers_throttled",
-            "Workers that their system keeps from running",
+            "Connected workers throttled by their operating system",
             metrics.throttled.clone(),
         );
-        registry.register("leases", "Bouts that are lent now", metrics.leases.clone());
+        registry.register("leases", "Leased bouts", metrics.leases.clone());
         registry.register(
             "bouts_pending",
-            "Bouts of running runs that are not yet stored, lent or not",
+            "Bouts of running runs not yet committed",
             metrics.pending.clone(),
         );
-        registry.register("checks_waiting", "Bouts that wait for a second worker", metrics.checks.clone());
+        registry.register(
+            "checks_waiting",
+            "Bouts waiting for replication by another worker",
+            metrics.checks.clone(),
+        );
         registry.register(
             "waiting",
-            "1 while nothing is granted because something cannot be written",
+            "1 while grants are stopped because the state or the dataset is not writable",
             metrics.waiting.clone(),
         );
-        registry.register("runs", "Runs by their state", metrics.runs.clone());
+        registry.register("runs", "Runs by state", metrics.runs.clone());
         for outcome in OUTCOMES {
             let _ = metrics.submissions.get_or_create(&vec![("outcome", outcome.to_string())]);
         }
         for kind in ALARMS {
-            let _ = metrics.audits.get_or_create(&vec![("kind", kind.to_string())]);
+            let _ = metrics.audits.get_or_create(&vec![("kind", kind.name().to_string())]);
         }
-        for why in Refusal::ALL {
+        for why in Rejection::ALL {
             let _ = metrics.refusals.get_or_create(&vec![("why", why.name().to_string())]);
         }
         metrics
     }
 }
 
-/// What the hall knows at one moment.
+/// The gauges at one moment.
 #[derive(Default)]
 pub(crate) struct Levels {
     pub(crate) sessions: i64,
@@ -190,17 +198,17 @@ pub(crate) struct Levels {
 }
 
 impl Metrics {
-    /// The coordinator serves from now on.
+    /// Sets whether `/readyz` reports readiness.
     pub(crate) fn set_ready(&self, ready: bool) {
         self.ready.store(ready, Ordering::Relaxed);
     }
 
-    /// Something happened at the door.
-    pub(crate) fn door(&self, event: DoorEvent) {
+    /// Counts a connection event.
+    pub(crate) fn connection_event(&self, event: ConnectionEvent) {
         match event {
-            DoorEvent::Opened => drop(self.connections.inc()),
-            DoorEvent::Closed => drop(self.connections.dec()),
-            DoorEvent::Refused(why) => {
+            ConnectionEvent::Opened => drop(self.connections.inc()),
+            ConnectionEvent::Closed => drop(self.connections.dec()),
+            ConnectionEvent::Refused(why) => {
                 self.refusals.get_or_create(&vec![("why", why.name().to_string())]).inc();
             }
         }
@@ -229,8 +237,8 @@ impl Metrics {
         self.submissions.get_or_create(&vec![("outcome", outcome.to_string())]).inc();
     }
 
-    pub(crate) fn noted(&self, kind: &str) {
-        self.audits.get_or_create(&vec![("kind", kind.to_string())]).inc();
+    pub(crate) fn audited(&self, kind: AuditKind) {
+        self.audits.get_or_create(&vec![("kind", kind.name().to_string())]).inc();
     }
 
     pub(crate) fn stored(&self, since: Instant) {
@@ -241,7 +249,7 @@ impl Metrics {
         self.check.observe(since.elapsed().as_secs_f64());
     }
 
-    /// The page in the text format of OpenMetrics.
+    /// Encodes all metrics in the OpenMetrics text format.
     fn page(&self, levels: &Levels) -> String {
         self.sessions.set(levels.sessions);
         self.slots.set(levels.slots);
@@ -255,78 +263,56 @@ impl Metrics {
             self.runs.get_or_create(&vec![("state", (*state).to_string())]).set(*count);
         }
         let mut page = String::new();
-        encode(&mut page, &self.registry).expect("a text takes every line");
+        encode(&mut page, &self.registry).expect("writing to a String succeeds");
         page
     }
 }
 
-/// Serves `/metrics`, `/healthz` and `/readyz` until it is dropped. Past so many monitors at once the first makes room.
-pub(crate) async fn serve(hall: Arc<Hall>, listener: TcpListener) {
-    let mut answering: VecDeque<AbortHandle> = VecDeque::new();
+/// Serves `/metrics`, `/healthz` and `/readyz` until dropped. Above the limit the oldest connection is closed.
+pub(crate) async fn serve(coordinator: Arc<Coordinator>, listener: TcpListener) {
+    let service = TowerToHyperService::new(routes(coordinator));
+    let mut connections: VecDeque<AbortHandle> = VecDeque::new();
     loop {
         match listener.accept().await {
             Ok((stream, _)) => {
-                answering.retain(|answer| !answer.is_finished());
-                if answering.len() >= MOST_MONITORS {
-                    answering.pop_front().iter().for_each(AbortHandle::abort);
+                connections.retain(|connection| !connection.is_finished());
+                if connections.len() >= MAX_SCRAPES {
+                    connections.pop_front().iter().for_each(AbortHandle::abort);
                 }
-                let hall = Arc::clone(&hall);
-                let answer = tokio::spawn(async move {
-                    // A monitor that goes away in the middle is not our concern.
-                    let _ = timeout(PATIENCE, answer(&hall, stream)).await;
-                });
-                answering.push_back(answer.abort_handle());
+                let connection = http1::Builder::new()
+                    .keep_alive(false)
+                    .max_buf_size(MAX_REQUEST_BYTES)
+                    .serve_connection(TokioIo::new(stream), service.clone());
+                connections.push_back(tokio::spawn(timeout(REQUEST_TIMEOUT, connection)).abort_handle());
             }
-            // Too many open files: they are closed again in a while.
+            // Too many open files: retry after connections have closed.
             Err(_) => tokio::time::sleep(Duration::from_millis(100)).await,
         }
     }
 }
 
-/// Answers one request of HTTP/1.1 and closes.
-async fn answer(hall: &Hall, mut stream: TcpStream) -> std::io::Result<()> {
-    let mut request = Vec::new();
-    let mut buffer = [0; 1024];
-    while !request.windows(4).any(|window| window == b"\r\n\r\n") && request.len() < LONGEST_REQUEST {
-        let count = stream.read(&mut buffer).await?;
-        if count == 0 {
-            break;
-        }
-        request.extend_from_slice(&buffer[..count]);
-    }
-    let (status, kind, body) = respond(hall, &request);
-    let head = format!(
-        "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
-        body.len()
-    );
-    stream.write_all(head.as_bytes()).await?;
-    if !request.starts_with(b"HEAD ") {
-        stream.write_all(body.as_bytes()).await?;
-    }
-    stream.shutdown().await
+fn routes(coordinator: Arc<Coordinator>) -> Router {
+    Router::new()
+        .route("/metrics", get(metrics))
+        .route("/healthz", get("ok\n"))
+        .route("/readyz", get(readiness))
+        .fallback((StatusCode::NOT_FOUND, "not found; try /metrics, /healthz or /readyz\n"))
+        .method_not_allowed_fallback(async || {
+            (StatusCode::METHOD_NOT_ALLOWED, "only GET and HEAD are supported\n")
+        })
+        .with_state(coordinator)
 }
 
-fn respond(hall: &Hall, request: &[u8]) -> (&'static str, &'static str, String) {
-    const TEXT: &str = "text/plain; charset=utf-8";
+async fn metrics(State(coordinator): State<Arc<Coordinator>>) -> impl IntoResponse {
     const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
-    let line = request.split(|byte| *byte == b'\r').next().unwrap_or_default();
-    let line = String::from_utf8_lossy(line);
-    let mut words = line.split(' ');
-    let (method, path) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
-    let path = path.split('?').next().unwrap_or_default();
-    match (method, path) {
-        ("GET" | "HEAD", "/metrics") => ("200 OK", OPEN_METRICS, hall.metrics.page(&hall.levels())),
-        ("GET" | "HEAD", "/healthz") => ("200 OK", TEXT, "it lives\n".to_string()),
-        ("GET" | "HEAD", "/readyz") => match (hall.metrics.ready.load(Ordering::Relaxed), hall.is_draining())
-        {
-            (true, false) => ("200 OK", TEXT, "it serves\n".to_string()),
-            (_, true) => ("503 Service Unavailable", TEXT, "it shuts down\n".to_string()),
-            (false, false) => ("503 Service Unavailable", TEXT, "it is starting\n".to_string()),
-        },
-        ("GET" | "HEAD", _) => {
-            ("404 Not Found", TEXT, "there are /metrics, /healthz and /readyz\n".to_string())
-        }
-        _ => ("405 Method Not Allowed", TEXT, "only GET\n".to_string()),
+    ([(CONTENT_TYPE, OPEN_METRICS)], coordinator.metrics.page(&coordinator.levels()))
+}
+
+async fn readiness(State(coordinator): State<Arc<Coordinator>>) -> (StatusCode, &'static str) {
+    match (coordinator.metrics.ready.load(Ordering::Relaxed), coordinator.is_draining()) {
+        (true, false) => (StatusCode::OK, "ready\n"),
+        (_, true) => (StatusCode::SERVICE_UNAVAILABLE, "shutting down\n"),
+        (false, false) => (StatusCode::SERVICE_UNAVAILABLE, "starting\n"),
     }
 }
 
@@ -335,10 +321,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn alerts_and_documentation_name_metrics_that_there_are() {
+    fn alerts_and_documentation_name_existing_metrics() {
         let metrics = Metrics::default();
         metrics.submission("conflict");
-        metrics.noted("voided");
+        metrics.audited(AuditKind::Voided);
         let page = metrics.page(&Levels { runs: vec![("running", 1)], ..Levels::default() });
         let names = |text: &str| -> Vec<String> {
             let words = text.split(|letter: char| !(letter.is_ascii_lowercase() || letter == '_'));
@@ -352,11 +338,11 @@ mod tests {
             include_str!("../../deploy/kubernetes/components/autoscale/scaling.yaml"),
         ] {
             for name in names(text).iter().filter(|name| *name != "agon_coordinator") {
-                // A histogram is named without what its lines end with.
+                // A histogram's series have suffixes that its name lacks.
                 let known = there
                     .iter()
                     .any(|known| known == name || known.strip_prefix(name.as_str()) == Some("_bucket"));
-                assert!(known, "{name} is no metric");
+                assert!(known, "{name} is not a metric");
             }
         }
     }

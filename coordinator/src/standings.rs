@@ -8,165 +8,25 @@ use std::num::NonZeroUsize;
 use agon_arena::Spec;
 use agon_arena::spec::{Format, Plan, Values};
 use agon_proto::v1;
-use agon_records::BoutColumns;
-use agon_stats::pairs::{PairScore, Pairs};
+use agon_schedule::summary::{Effort, GameSummary, Summary};
+use agon_stats::pairs::Pairs;
 use agon_stats::pool;
 use agon_stats::sprt::{BoutResult, Decision, Fold, Verdict};
-use agon_stats::tournament::{self, Answer, Errors, Game, Options, pair_of};
+use agon_stats::tournament::{self, Answer, Errors, Game, Options};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::course::Score;
-use crate::schedule::{ScheduleError, sprt_bounds};
 use crate::store::BoutSummary;
+use agon_schedule::schedule::{ScheduleError, sprt_bounds};
+use agon_schedule::tuning::Score;
 
 /// Seed and number of the replicas behind the intervals of games with many seats.
 const SEED: u64 = 1;
 const REPLICAS: NonZeroUsize = NonZeroUsize::new(200).expect("two hundred is not zero");
 
-/// What is kept of a bout for the standings.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-pub struct Summary {
-    games: Shape,
-    effort: Vec<Effort>,
-    /// Games that ended because a clock ran out.
-    forfeits: u64,
-}
-
-/// The games of a bout without their moves.
-type Shape = Vec<GameSummary>;
-
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
-struct GameSummary {
-    players: Vec<usize>,
-    payoffs: Vec<i32>,
-}
-
-/// What a player spent on its moves, summed.
-#[derive(Clone, Copy, PartialEq, Default, Debug, Serialize, Deserialize)]
-struct Effort {
-    moves: u64,
-    nodes: u64,
-    depth: u64,
-    overshoot_us: u64,
-    most_overshoot_us: u64,
-}
-
-impl Effort {
-    fn add(&mut self, other: &Effort) {
-        self.moves += other.moves;
-        self.nodes += other.nodes;
-        self.depth += other.depth;
-        self.overshoot_us += other.overshoot_us;
-        self.most_overshoot_us = self.most_overshoot_us.max(other.most_overshoot_us);
-    }
-
-    /// Takes away what was added. The greatest overshoot stays: nothing remembers the one below it.
-    fn subtract(&mut self, other: &Effort) {
-        self.moves = self.moves.saturating_sub(other.moves);
-        self.nodes = self.nodes.saturating_sub(other.nodes);
-        self.depth = self.depth.saturating_sub(other.depth);
-        self.overshoot_us = self.overshoot_us.saturating_sub(other.overshoot_us);
-    }
-}
-
-impl Summary {
-    /// What the standings need of a bout.
-    pub fn new(spec: &Spec, bout: &BoutColumns) -> Summary {
-        let number = |name: &String| spec.players.iter().position(|player| player.name == *name);
-        let mut effort = vec![Effort::default(); spec.players.len()];
-        let mut spend = |player: Option<usize>, nodes, depth: u16, overshoot_us| {
-            if let Some(player) = player {
-                effort[player].add(&Effort {
-                    moves: 1,
-                    nodes,
-                    depth: u64::from(depth),
-                    overshoot_us,
-                    most_overshoot_us: overshoot_us,
-                });
-            }
-        };
-        let searches = &bout.moves.searches;
-        let players: Vec<Option<usize>> = searches.names.iter().map(number).collect();
-        for (index, player) in searches.player.iter().enumerate() {
-            let player = players[usize::from(*player)];
-            spend(player, searches.nodes[index], searches.depth[index], searches.overshoot_us[index]);
-        }
-        for search in bout.probes.iter().filter_map(|probe| probe.decision.search.as_ref()) {
-            spend(number(&search.player), search.nodes, search.depth, search.overshoot_us);
-        }
-        let game = |row: &agon_records::GameRow| GameSummary {
-            players: row.players.iter().filter_map(number).collect(),
-            payoffs: row.payoffs.clone(),
-        };
-        let forfeits = bout.games.iter().filter(|row| row.ending == agon_arena::TIME_FORFEIT).count();
-        Summary { games: bout.games.iter().map(game).collect(), effort, forfeits: forfeits as u64 }
-    }
-
-    /// What was stored of a bout; none where it failed.
-    pub fn read(row: &BoutSummary) -> Option<Summary> {
-        if row.failed { None } else { unseal(&row.summary) }
-    }
-
-    /// The half points of who began the first game, of a bout of two seats.
-    pub fn half_points(&self) -> Option<u8> {
-        pair_score(&self.games).map(PairScore::half_points)
-    }
-
-    /// How many games it has.
-    pub fn games(&self) -> u64 {
-        self.games.len() as u64
-    }
-
-    /// How many of them ended because a clock ran out.
-    pub fn forfeits(&self) -> u64 {
-        self.forfeits
-    }
-
-    /// Microseconds over the limit, of all moves together, and how many moves there were.
-    pub fn overshoot(&self) -> (u64, u64) {
-        self.effort
-            .iter()
-            .fold((0, 0), |(sum, moves), effort| (sum + effort.overshoot_us, moves + effort.moves))
-    }
-
-    /// Which pairing it was, and whether its first player won the bout (0), lost it (1) or neither (2): what workers are
-    /// compared by. None of a probe.
-    pub fn cell(&self) -> Option<(u64, usize)> {
-        let roster = self.games.first()?.players.iter().collect::<std::collections::BTreeSet<_>>();
-        let first = **roster.first()?;
-        let pairing = roster
-            .iter()
-            .fold(0_u64, |key, player| key.wrapping_mul(1 << 10).wrapping_add(**player as u64 + 1));
-        let mut score = 0.0;
-        let mut expected = 0.0;
-        for game in &self.games {
-            for (player, share) in Game::from(game).shares() {
-                expected += if player == first { 1.0 / game.players.len() as f64 } else { 0.0 };
-                score += if player == first { share } else { 0.0 };
-            }
-        }
-        let outcome = if score > expected + 1e-9 {
-            0
-        } else if score < expected - 1e-9 {
-            1
-        } else {
-            2
-        };
-        Some((pairing, outcome))
-    }
-}
-
-impl From<&GameSummary> for Game {
-    fn from(game: &GameSummary) -> Game {
-        Game { players: game.players.clone(), payoffs: game.payoffs.clone() }
-    }
-}
-
-/// The score of who began the first game of a bout of two seats.
-fn pair_score(shape: &[GameSummary]) -> Option<PairScore> {
-    let games: Vec<Game> = shape.iter().map(Game::from).collect();
-    pair_of(&games).map(|(_, [first, second])| PairScore::of(first, second))
+/// Returns the stored summary of a bout; none where it failed.
+pub fn read_summary(row: &BoutSummary) -> Option<Summary> {
+    if row.failed { None } else { decode_checked(&row.summary) }
 }
 
 /// What is remembered of some bouts of a run.
@@ -180,7 +40,7 @@ pub struct Tally {
     pub games: u64,
     effort: Vec<Effort>,
     /// How many bouts had these games, sorted by them.
-    shapes: Vec<(Shape, u64)>,
+    shapes: Vec<(Vec<GameSummary>, u64)>,
     /// Of a sequential test: the length of the prefix that it has looked at, and what that holds.
     tested: u64,
     pairs: [u64; 5],
@@ -220,7 +80,7 @@ impl Tally {
     /// Counts a bout that was played; whether its players are the same in other bouts, so that it rates them.
     pub fn add(&mut self, summary: &Summary, rated: bool) {
         self.bouts += 1;
-        self.games += summary.games();
+        self.games += summary.games.len() as u64;
         self.effort.resize(self.effort.len().max(summary.effort.len()), Effort::default());
         for (sum, effort) in self.effort.iter_mut().zip(&summary.effort) {
             sum.add(effort);
@@ -243,7 +103,7 @@ impl Tally {
     /// Takes away a bout that does not count any more.
     pub fn subtract(&mut self, summary: &Summary) {
         self.bouts = self.bouts.saturating_sub(1);
-        self.games = self.games.saturating_sub(summary.games());
+        self.games = self.games.saturating_sub(summary.games.len() as u64);
         for (sum, effort) in self.effort.iter_mut().zip(&summary.effort) {
             sum.subtract(effort);
         }
@@ -257,7 +117,7 @@ impl Tally {
 
     /// Takes a pair out of what a sequential test has seen: its bout is void.
     pub fn forget_test(&mut self, summary: &Summary) {
-        if let Some(score) = pair_score(&summary.games) {
+        if let Some(score) = summary.pair_score() {
             let count = &mut self.pairs[usize::from(score.half_points())];
             *count = count.saturating_sub(1);
         }
@@ -266,20 +126,20 @@ impl Tally {
     /// Notes the next bout that a sequential test has looked at.
     pub fn test(&mut self, summary: Option<&Summary>) {
         self.tested += 1;
-        if let Some(score) = summary.and_then(|summary| pair_score(&summary.games)) {
+        if let Some(score) = summary.and_then(Summary::pair_score) {
             self.pairs[usize::from(score.half_points())] += 1;
         }
     }
 }
 
 /// The text by which something is stored: JSON, and the beginning of its digest, by which damage is noticed.
-pub fn seal(value: &impl Serialize) -> String {
+pub fn encode_checked(value: &impl Serialize) -> String {
     let json = serde_json::to_string(value).expect("what is stored is plain data");
     format!("{json} {}", short_digest(&json))
 }
 
 /// Reads a stored text; none where it is damaged.
-pub fn unseal<T: DeserializeOwned>(text: &str) -> Option<T> {
+pub fn decode_checked<T: DeserializeOwned>(text: &str) -> Option<T> {
     let (json, digest) = text.rsplit_once(' ')?;
     if digest != short_digest(json) {
         return None;
@@ -332,7 +192,7 @@ impl Standings {
     /// Counts a bout; of a test, whether it decides now or did before.
     pub fn add(&mut self, bout: u64, summary: &Summary) -> Option<Decision> {
         self.tally.add(summary, bout >= self.rated_from);
-        self.fold(bout, pair_score(&summary.games).map_or(BoutResult::Void, BoutResult::Pair))
+        self.fold(bout, summary.pair_score().map_or(BoutResult::Void, BoutResult::Pair))
     }
 
     /// Counts a bout that failed: no evidence, but the test goes on behind it.

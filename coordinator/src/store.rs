@@ -3,12 +3,12 @@
 //! A write is answered after its transaction is on disk (`synchronous = FULL`), or with the reason why it is not. Writes
 //! that arrive while a transaction is being synced share the next one, so that a sync serves many bouts.
 
+mod audit;
 pub mod backup;
 mod bouts;
 mod rows;
 mod runs;
 mod schema;
-mod trust;
 
 use std::path::Path;
 use std::sync::mpsc;
@@ -17,11 +17,11 @@ use std::time::Duration;
 use rusqlite::{Connection, ErrorCode};
 use tokio::sync::oneshot;
 
-use crate::owner::Identity;
+use agon_storage::ownership::Identity;
 
 use self::schema::VERSION;
 
-pub use self::rows::{Audit, BoutSummary, NewBout, Opinion, RunState, Stored, StoredCell, StoredRun};
+pub use self::rows::{Audit, BoutSummary, NewBout, Opinion, Stored, StoredCell, StoredRun};
 
 /// The most writes in one transaction.
 const LARGEST_GROUP: usize = 512;
@@ -229,6 +229,7 @@ fn write_groups(mut connection: Connection, inbox: &mpsc::Receiver<Job>) {
 mod tests {
     use super::*;
     use crate::leases::BoutKey;
+    use agon_schedule::RunState;
 
     fn bout(number: u64, digest: u8) -> NewBout {
         NewBout {
@@ -318,7 +319,7 @@ mod tests {
         let store = Store::open(&folder.path().join("state")).unwrap();
         for (worker, text) in [("a", "one"), ("b", "two"), ("a", "three")] {
             let entry = Audit { worker: worker.to_string(), text: text.to_string(), ..Audit::default() };
-            store.note(entry);
+            store.audit(entry);
         }
         let texts = |entries: Vec<Audit>| entries.into_iter().map(|entry| entry.text).collect::<Vec<_>>();
         assert_eq!(texts(store.audits(None, None, 2).await.unwrap()), ["two", "three"]);

@@ -18,6 +18,6 @@ fuzz_target!(|data: &[u8]| {
             source.canonical().expect("a spec that was read");
             assert!(Spec::parse(&source).is_ok_and(|again| again.name == spec.name));
         }
-        Err(error) => assert!(!error.reason.is_empty()),
+        Err(error) => assert!(!error.problems.is_empty()),
     }
 });

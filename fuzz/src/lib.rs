@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use agon_arena::{Arena, Opening, PlayerConfig, Spec, SpecSource, Surroundings};
+use agon_arena::{Arena, Environment, Opening, PlayerConfig, Spec, SpecSource};
 use agon_proto::v1::Submission;
 use agon_proto::{Bout, BoutWriter, Lease, WireError};
 use agon_records::{BoutRows, GameHead, MoveRow};
@@ -58,7 +58,7 @@ pub fn bout() -> Bout {
 pub fn played(spec: &Spec, bout: &Bout) -> BoutRows {
     let configs: Vec<PlayerConfig> = spec.players.iter().map(|player| player.config.clone()).collect();
     let names: Vec<String> = spec.players.iter().map(|player| player.name.clone()).collect();
-    let mut arena = Arena::new(&spec.game, &configs, Surroundings::system()).expect("the spec is right");
+    let mut arena = Arena::new(&spec.game, &configs, Environment::system()).expect("the spec is right");
     let mut rows = BoutRows::default();
     for (index, request) in bout.request(spec).games().enumerate() {
         let record = arena.play(&request, &mut |_| ()).expect("the request is right");

@@ -53,7 +53,7 @@ enum Outcome {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Column(u8);
 
-const SIZES: Domain = Domain::Integer { min: SMALLEST as u32, max: LARGEST as u32 };
+const SIZES: Domain = Domain::Integer { min: SMALLEST as u64, max: LARGEST as u64 };
 const SMALLEST: usize = 4;
 const LARGEST: usize = 9;
 

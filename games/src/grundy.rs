@@ -273,7 +273,7 @@ impl Setup for Grundy {
     const PARAMETERS: &'static [Parameter] = &[Parameter {
         name: "heaps",
         default: "13",
-        domain: Domain::Integers { min: 1, max: LARGEST as u32, most: MOST_HEAPS },
+        domain: Domain::Integers { min: 1, max: LARGEST as u64, most: MOST_HEAPS },
         about: "sizes of the first heaps, in any order",
     }];
     const TURNS: Turns = Turns::Rotate;

@@ -422,7 +422,7 @@ impl Setup for Kalah {
     const TURNS: Turns = Turns::MoveAgain;
 
     fn initial(parameters: &Parameters) -> Result<Self, SetupError> {
-        let (holes, seeds) = (parameters.integer("holes"), parameters.integer("seeds"));
+        let (holes, seeds) = (parameters.integer("holes") as u32, parameters.integer("seeds") as u32);
         let side = (u64::from(seeds) * ones_below(holes)) << (8 * (STORE - holes));
         Ok(Kalah {
             sides: [side; 2],

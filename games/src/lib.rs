@@ -13,6 +13,7 @@ pub mod line;
 pub mod perft;
 pub mod random;
 pub mod registry;
+pub mod schema;
 pub mod setup;
 pub mod text;
 

@@ -1,7 +1,7 @@
 //! A line of moves in words, followed from a position.
 
 use crate::game::{Notation, Turn};
-use crate::setup::suggestion;
+use crate::schema::hint;
 
 /// A word of a line that is no legal move where it stands.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -33,10 +33,7 @@ impl MoveError {
             return format!("`{word}` cannot be played, the game is over ({ending}); end the line before it");
         }
         let named = self.legal.iter().take(Self::NAMED).map(String::as_str).collect::<Vec<_>>().join(" ");
-        let meant = match suggestion(word, self.legal.iter().map(String::as_str)) {
-            Some(near) => format!(": did you mean `{near}`?"),
-            None => ";".to_string(),
-        };
+        let meant = hint(word, self.legal.iter().map(String::as_str));
         let rest = match self.legal.len().saturating_sub(Self::NAMED) {
             0 => String::new(),
             more => format!(" and {more} more"),

@@ -244,7 +244,7 @@ impl Setup for Nim {
     const PARAMETERS: &'static [Parameter] = &[Parameter {
         name: "heaps",
         default: "3-4-5",
-        domain: Domain::Integers { min: 1, max: LARGEST as u32, most: MOST_HEAPS },
+        domain: Domain::Integers { min: 1, max: LARGEST as u64, most: MOST_HEAPS },
         about: "stones of each heap; the lecture game on one heap, which splits it, is grundy",
     }];
     const TURNS: Turns = Turns::Rotate;

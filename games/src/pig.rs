@@ -264,7 +264,7 @@ impl Setup for Pig {
     const PARAMETERS: &'static [Parameter] = &[Parameter {
         name: "target",
         default: "100",
-        domain: Domain::Integer { min: 2, max: MAX_TARGET as u32 },
+        domain: Domain::Integer { min: 2, max: MAX_TARGET as u64 },
         about: "the score that wins",
     }];
     const TURNS: Turns = Turns::Dice;

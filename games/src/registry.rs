@@ -7,7 +7,8 @@
 use std::fmt;
 
 use crate::game::{Chance, Deterministic, Duel, Feature, Features, Keyed, Noisy, Notation, Ordered, Reseat};
-use crate::setup::{Parameter, Parameters, Setup, SetupError, Turns, suggestion};
+use crate::schema::{Entry, Problems, Scope, Values};
+use crate::setup::{Parameter, Parameters, Setup, SetupError, Turns};
 
 /// What every game of Agon can do.
 pub trait Complete: Setup + Notation + Features + Keyed + Ordered {}
@@ -163,38 +164,49 @@ register! {
 }
 
 /// A game with its parameters, read from text. Displays as its canonical text.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct GameSpec {
     name: &'static str,
     parameters: Parameters,
 }
 
 impl GameSpec {
-    /// Reads `name` or `name:key=value,key=value`.
+    /// Reads `name` or `name:key=value,key=value`. Reports all wrong parameters at once.
     pub fn parse(text: &str) -> Result<GameSpec, SetupError> {
         let (name, given) = text.split_once(':').unwrap_or((text, ""));
-        let pairs = given
-            .split(',')
-            .filter(|pair| !pair.trim().is_empty())
-            .map(|pair| {
-                let (key, value) =
-                    pair.split_once('=').ok_or_else(|| SetupError::NotAPair { text: pair.to_string() })?;
-                Ok((key.trim(), value.trim()))
-            })
-            .collect::<Result<Vec<_>, SetupError>>()?;
-        GameSpec::new(name.trim(), pairs)
+        let problems = Problems::default();
+        let pairs = given.split(',').filter(|pair| !pair.trim().is_empty()).filter_map(|pair| {
+            let split = pair.split_once('=').map(|(key, value)| (key.trim(), value.trim()));
+            if split.is_none() {
+                let form = "is not of the form key=value; write for example `virus:seats=4,size=10`";
+                problems.add(None, format!("`{pair}` {form}"));
+            }
+            split
+        });
+        let read = GameSpec::read(name.trim(), pairs, &problems)?;
+        Ok(problems.finish(Some(read))?)
     }
 
-    /// A game by its name and the texts of some of its parameters.
+    /// Creates a game from its name and the texts of some of its parameters.
     pub fn new<'a>(
         name: &str,
         given: impl IntoIterator<Item = (&'a str, &'a str)>,
     ) -> Result<GameSpec, SetupError> {
-        let info = GAMES.iter().find(|info| info.name == name).ok_or_else(|| SetupError::UnknownGame {
-            name: name.to_string(),
-            suggestion: suggestion(name, GAMES.iter().map(|info| info.name)),
-        })?;
-        let parameters = Parameters::read(info.name, info.parameters, given)?;
+        let problems = Problems::default();
+        let read = GameSpec::read(name, given, &problems)?;
+        Ok(problems.finish(Some(read))?)
+    }
+
+    fn read<'a>(
+        name: &str,
+        given: impl IntoIterator<Item = (&'a str, &'a str)>,
+        problems: &Problems,
+    ) -> Result<GameSpec, SetupError> {
+        let info = GAMES.iter().find(|info| info.name == name);
+        let info = info.ok_or_else(|| SetupError::UnknownGame { name: name.to_string() })?;
+        let scope = Scope { place: info.name, noun: "parameter", also: &[] };
+        let entry = |(key, value)| Entry { key, value, key_span: None, value_span: None };
+        let parameters = Values::read(scope, info.parameters, given.into_iter().map(entry), problems);
         Ok(GameSpec { name: info.name, parameters })
     }
 

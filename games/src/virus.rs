@@ -31,6 +31,7 @@ use crate::game::{
     Reseat, Seat, Turn,
 };
 use crate::random::{Random, below, mix};
+use crate::schema::Choice;
 use crate::setup::{Domain, Parameter, Parameters, Setup, SetupError, Turns};
 use crate::text::{Labels, grid, number};
 
@@ -55,6 +56,8 @@ enum Pattern {
     Plus,
     Square,
 }
+
+crate::choices!(Pattern { Plus = "plus", Square = "square" });
 
 const WIDTH: usize = 11;
 const LEFT: u128 = {
@@ -128,7 +131,7 @@ const fn start(size: usize, seat: usize) -> (usize, usize) {
 }
 
 /// Up to here start squares beside the corners' would be within a first move of them.
-const CROWDED: u32 = 6;
+const CROWDED: u64 = 6;
 
 const BYTES: u64 = 0x0101_0101_0101_0101;
 
@@ -498,13 +501,13 @@ impl<const SEATS: usize> Setup for Virus<SEATS> {
         Parameter {
             name: "size",
             default: "10",
-            domain: Domain::Integer { min: 4, max: WIDTH as u32 },
+            domain: Domain::Integer { min: 4, max: WIDTH as u64 },
             about: "rows and columns of the board",
         },
         Parameter {
             name: "pattern",
             default: "plus",
-            domain: Domain::Choice(&["plus", "square"]),
+            domain: Domain::Choice(Pattern::NAMES),
             about: "what turns with a square: its four edge neighbours or all eight",
         },
     ];
@@ -526,7 +529,7 @@ impl<const SEATS: usize> Setup for Virus<SEATS> {
             let (column, row) = start(size as usize, seat);
             1 << (WIDTH * row + column)
         });
-        let pattern = if parameters.choice("pattern") == "plus" { Pattern::Plus } else { Pattern::Square };
+        let pattern = parameters.choice("pattern");
         let (mover, standing) = (Seat::FIRST, standing(&squares));
         Ok(Virus { squares, plies: 0, mover, standing, size: size as u8, pattern })
     }

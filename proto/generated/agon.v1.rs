@@ -316,6 +316,9 @@ pub struct MoveBatch {
     pub limit_kind: ::prost::alloc::vec::Vec<i32>,
     #[prost(uint64, repeated, tag = "30")]
     pub limit_value: ::prost::alloc::vec::Vec<u64>,
+    /// The counters that the list of counters gained since: all of the first, then all of the next.
+    #[prost(uint64, repeated, tag = "31")]
+    pub later_counters: ::prost::alloc::vec::Vec<u64>,
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct GameEnd {
@@ -503,6 +506,8 @@ pub struct RunStatus {
     /// Of a sequential test, what it asks.
     #[prost(message, optional, tag = "27")]
     pub hypotheses: ::core::option::Option<Hypotheses>,
+    #[prost(enumeration = "PauseReason", tag = "28")]
+    pub pause_reason: i32,
 }
 /// What a sequential test asks: by how much the first player is stronger than the second.
 #[derive(Clone, PartialEq, ::prost::Message)]
@@ -792,6 +797,38 @@ impl Outcome {
             "OUTCOME_REFUSED" => Some(Self::Refused),
             "OUTCOME_FAILURE_NOTED" => Some(Self::FailureNoted),
             "OUTCOME_NOT_WANTED" => Some(Self::NotWanted),
+            _ => None,
+        }
+    }
+}
+/// Why a run is paused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
+#[repr(i32)]
+pub enum PauseReason {
+    /// It is not paused.
+    Unspecified = 0,
+    Operator = 1,
+    /// The run was started by a build that searches differently from the coordinator's.
+    BuildChanged = 2,
+}
+impl PauseReason {
+    /// String value of the enum field names used in the ProtoBuf definition.
+    ///
+    /// The values are not transformed in any way and thus are considered stable
+    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+    pub fn as_str_name(&self) -> &'static str {
+        match self {
+            Self::Unspecified => "PAUSE_REASON_UNSPECIFIED",
+            Self::Operator => "PAUSE_REASON_OPERATOR",
+            Self::BuildChanged => "PAUSE_REASON_BUILD_CHANGED",
+        }
+    }
+    /// Creates an enum from field names used in the ProtoBuf definition.
+    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+        match value {
+            "PAUSE_REASON_UNSPECIFIED" => Some(Self::Unspecified),
+            "PAUSE_REASON_OPERATOR" => Some(Self::Operator),
+            "PAUSE_REASON_BUILD_CHANGED" => Some(Self::BuildChanged),
             _ => None,
         }
     }

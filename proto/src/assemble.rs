@@ -19,8 +19,8 @@ use crate::check;
 use crate::error::WireError;
 use crate::lease::Lease;
 use crate::limits::{
-    MAX_BOUT_BYTES, MAX_BUILD, MAX_ENDING, MAX_PAYOFF, MAX_REASON, MAX_SUBMISSION_BYTES, MAX_TIME_US,
-    MAX_WORKER_NAME,
+    MAX_BATCH_MOVES, MAX_BOUT_BYTES, MAX_BUILD, MAX_ENDING, MAX_PAYOFF, MAX_PLIES, MAX_REASON,
+    MAX_SUBMISSION_BYTES, MAX_TIME_US, MAX_WORKER_NAME,
 };
 use crate::plies;
 use crate::v1;
@@ -196,6 +196,46 @@ impl Assembler {
         Ok(())
     }
 
+    /// Adds plies of the game under way, and returns the message of them.
+    pub(crate) fn write_moves(&mut self, game: u16, rows: &[MoveRow]) -> Result<v1::Submission, WireError> {
+        let first = self.plies;
+        let game = self.current_game("plies", game.into())?;
+        check::count("moves", rows.len(), 1..=MAX_BATCH_MOVES)?;
+        check::count("plies", first + rows.len(), 1..=MAX_PLIES)?;
+        let moves = &mut self.columns.moves;
+        let (row, search) = (moves.len(), moves.searches.player.len());
+        rows.iter().for_each(|row| moves.push(row));
+        // The receiver numbers them in the same way.
+        moves.bout[row..].fill(self.bout.lease.bout);
+        moves.game[row..].fill(game);
+        for (number, ply) in (first as u64..).zip(&mut moves.ply[row..]) {
+            *ply = number as u16;
+        }
+        self.plies += rows.len();
+        let batch = plies::to_wire(&self.columns.moves, row, search, game, &self.spec.players)?;
+        self.written(Kind::Moves(batch.into()))
+    }
+
+    /// Adds searches of a probe, and returns the message of them.
+    pub(crate) fn write_probes<'a>(
+        &mut self,
+        rows: impl IntoIterator<Item = &'a ProbeRow>,
+    ) -> Result<v1::Submission, WireError> {
+        let searches: Plies = rows.into_iter().map(|row| &row.decision).collect();
+        let batch = plies::to_wire(&searches, 0, 0, 0, &self.spec.players)?;
+        self.add_probes(&searches)?;
+        self.written(Kind::Probes(batch.into()))
+    }
+
+    fn written(&mut self, kind: Kind) -> Result<v1::Submission, WireError> {
+        if self.state != State::Play {
+            return Err(self.out_of_order(&kind, "the head"));
+        }
+        let submission = v1::Submission { lease: Some((&self.bout.lease).into()), kind: Some(kind) };
+        self.measure(&submission)?;
+        Ok(submission)
+    }
+
     fn game_end(&mut self, end: v1::GameEnd) -> Result<(), WireError> {
         let game = self.current_game("the end", end.game.into())?;
         let seats = &self.seatings[usize::from(game)];
@@ -233,13 +273,17 @@ impl Assembler {
         let mut searches = Plies::default();
         let place = |_| Ok((self.bout.lease.bout, 0, 0));
         plies::from_wire(batch, place, 1, &self.spec.players, &mut searches)?;
+        self.add_probes(&searches)
+    }
+
+    fn add_probes(&mut self, searches: &Plies) -> Result<(), WireError> {
         let left = self.bout.players.len() - self.columns.probes.len();
         check::count("searches", searches.len(), 1..=left)?;
         let ply = self.bout.opening.moves.split_ascii_whitespace().count();
         let ply = check::number("ply", ply as u64, 0..=u16::MAX)?;
         for decision in searches.rows() {
             let index = self.columns.probes.len();
-            let decision = MoveRow { game: index as u16, ply, ..decision };
+            let decision = MoveRow { bout: self.bout.lease.bout, game: index as u16, ply, ..decision };
             self.check_searcher(&decision, self.bout.players[index])?;
             self.columns.probes.push(ProbeRow {
                 position: self.bout.opening.position.clone().unwrap_or_default(),

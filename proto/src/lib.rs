@@ -22,7 +22,8 @@ pub use lease::Lease;
 pub use session::{Heartbeat, Hello, Progress, Returned, Welcome};
 pub use write::BoutWriter;
 
-/// The generated messages, clients and servers.
+/// The messages, clients and servers generated from agon.proto; `UPDATE_EXPECT=1 cargo test --package agon-proto-codegen`
+/// renews them.
 #[allow(missing_docs, clippy::all, reason = "generated; agon.proto documents every message")]
 pub mod v1 {
     include!("../generated/agon.v1.rs");

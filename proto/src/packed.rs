@@ -1,5 +1,5 @@
-//! The columns of an encoded message, read where they lie: no vector is made of a column that is copied into another at
-//! once.
+//! The columns of an encoded message, read and written in place: no vector is made of a column that is copied into another
+//! at once.
 //!
 //! This is as much of the encoding of protobuf as a message of packed columns needs. What it does not expect is refused:
 //! a field that is there twice, a column that is not packed, a number that does not end.
@@ -169,6 +169,98 @@ impl Column<'_> {
             _ => Ok(()),
         }
     }
+}
+
+/// The fields of a message, written in the order of their numbers. What is 0 or empty is left out.
+#[derive(Default)]
+pub(crate) struct Writer {
+    message: Vec<u8>,
+    packed: Vec<u8>,
+}
+
+impl Writer {
+    /// Writes a number.
+    pub(crate) fn number(&mut self, number: usize, value: u64) {
+        if value > 0 {
+            write_varint(&mut self.message, (number as u64) << 3);
+            write_varint(&mut self.message, value);
+        }
+    }
+
+    /// Writes a text.
+    pub(crate) fn text(&mut self, number: usize, text: &str) {
+        self.lengthy(number, text.as_bytes());
+    }
+
+    /// Writes a column of numbers, of which none may be larger than `most`; errors call it `field`.
+    pub(crate) fn column(
+        &mut self,
+        number: usize,
+        field: &'static str,
+        most: u64,
+        values: impl Iterator<Item = u64>,
+    ) -> Result<(), WireError> {
+        let mut packed = std::mem::take(&mut self.packed);
+        packed.clear();
+        let mut largest = 0;
+        for value in values {
+            largest = largest.max(value);
+            write_varint(&mut packed, value);
+        }
+        if largest > 0 {
+            self.lengthy(number, &packed);
+        }
+        self.packed = packed;
+        Column { field, bytes: &[] }.at_most(Some(largest), most)
+    }
+
+    /// Writes a column of small numbers.
+    pub(crate) fn small(
+        &mut self,
+        number: usize,
+        field: &'static str,
+        values: &[u16],
+    ) -> Result<(), WireError> {
+        self.column(number, field, u64::MAX, values.iter().map(|&value| value.into()))
+    }
+
+    /// Writes a column of floats, eight bytes each. By their bits: a negative zero is not left out.
+    pub(crate) fn doubles(
+        &mut self,
+        number: usize,
+        field: &'static str,
+        values: &[f64],
+    ) -> Result<(), WireError> {
+        for &value in values {
+            check::finite(field, value)?;
+        }
+        if values.iter().any(|value| value.to_bits() != 0) {
+            let bytes: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
+            self.lengthy(number, &bytes);
+        }
+        Ok(())
+    }
+
+    /// Returns the encoded message.
+    pub(crate) fn finish(self) -> Vec<u8> {
+        self.message
+    }
+
+    fn lengthy(&mut self, number: usize, bytes: &[u8]) {
+        if !bytes.is_empty() {
+            write_varint(&mut self.message, (number as u64) << 3 | 2);
+            write_varint(&mut self.message, bytes.len() as u64);
+            self.message.extend_from_slice(bytes);
+        }
+    }
+}
+
+fn write_varint(to: &mut Vec<u8>, mut value: u64) {
+    while value >= 0x80 {
+        to.push(value as u8 | 0x80);
+        value >>= 7;
+    }
+    to.push(value as u8);
 }
 
 #[cfg(test)]

@@ -1,74 +1,113 @@
 //! Plies on the wire and as columns of the dataset. Players are numbers of the spec on the wire and names in the dataset.
 
+use std::ops::RangeInclusive;
+
 use agon_arena::spec::SpecPlayer;
 use agon_records::columns::{Lists, Texts};
 use agon_records::{LimitKind, Plies, Searches};
+use agon_search::Counters;
 
 use crate::check;
 use crate::error::WireError;
 use crate::limits::{
     MAX_BATCH_MOVES, MAX_COUNT, MAX_DEPTHS, MAX_LINE, MAX_MOVE, MAX_PLIES, MAX_SEATS, MAX_TIME_US,
 };
-use crate::packed::{Column, Fields};
+use crate::packed::{Column, Fields, Writer};
 use crate::v1;
 
-/// Plies for the wire, as those of a game of this number.
-pub(crate) fn to_wire(plies: &Plies, game: u16, players: &[SpecPlayer]) -> Result<v1::MoveBatch, WireError> {
+/// The fields of a `MoveBatch` by their numbers in agon.proto.
+mod field {
+    use agon_search::Counters;
+
+    pub(super) const GAME: usize = 1;
+    pub(super) const SEAT: usize = 3;
+    pub(super) const TEXT: usize = 4;
+    pub(super) const LEGAL: usize = 5;
+    pub(super) const SEARCHED: usize = 6;
+    pub(super) const PLAYER: usize = 7;
+    pub(super) const DEPTH: usize = 8;
+    pub(super) const SELECTIVE_DEPTH: usize = 9;
+    /// The first of the original counters; the others follow in the order of the list.
+    pub(super) const COUNTERS: usize = 10;
+    pub(super) const DEPTHS: usize = COUNTERS + Counters::ORIGINAL;
+    pub(super) const DEPTH_NODES: usize = 23;
+    pub(super) const DEPTH_TIME_US: usize = 24;
+    pub(super) const SCORE: usize = 25;
+    pub(super) const PV: usize = 26;
+    pub(super) const TIME_US: usize = 27;
+    pub(super) const OVERSHOOT_US: usize = 28;
+    pub(super) const LIMIT_KIND: usize = 29;
+    pub(super) const LIMIT_VALUE: usize = 30;
+    /// All counters that were added later, one behind the other in the order of the list.
+    pub(super) const LATER_COUNTERS: usize = 31;
+    /// One more than the highest number.
+    pub(super) const END: usize = LATER_COUNTERS + 1;
+}
+
+/// Encodes the plies from `row` on, and their searches from `search` on, as a `MoveBatch` of the game of this number. The
+/// receiver's bounds are checked here too.
+pub(crate) fn to_wire(
+    plies: &Plies,
+    row: usize,
+    search: usize,
+    game: u16,
+    players: &[SpecPlayer],
+) -> Result<Vec<u8>, WireError> {
     let searches = &plies.searches;
     let number = |name: &String| {
         let number = check::required("player", players.iter().position(|player| player.name == *name))?;
-        Ok(u32::try_from(number).expect("a spec has few players"))
+        Ok(number as u64)
     };
-    let numbers = searches.names.iter().map(number).collect::<Result<Vec<u32>, WireError>>()?;
-    let (depth_nodes, depth_time_us) = (&searches.depth_nodes, &searches.depth_time_us);
-    let (nodes, times) = (depth_nodes.lengths(), depth_time_us.lengths());
-    if let Some((depths, found)) = nodes.zip(times).find(|(nodes, times)| nodes != times) {
-        check::count("depth_time_us", found, depths..=depths)?;
+    let numbers = searches.names.iter().map(number).collect::<Result<Vec<u64>, WireError>>()?;
+    let all = search..searches.player.len();
+    let lists = |lists: &Lists| all.clone().flat_map(|index| lists.get(index)).copied().collect::<Vec<u64>>();
+    let mut depths = Vec::with_capacity(all.len());
+    for index in all.clone() {
+        let length = searches.depth_nodes.get(index).len();
+        check::count("depth_time_us", searches.depth_time_us.get(index).len(), length..=length)?;
+        depths.push(length as u64);
     }
-    let column = |column: &[u64]| zeros_left_out(column.to_vec());
-    let small = |column: &[u16]| zeros_left_out(column.iter().map(|&number| number.into()).collect());
-    Ok(v1::MoveBatch {
-        game: u32::from(game),
-        seat: zeros_left_out(
-            plies.seat.iter().map(|seat| seat.map_or(0, |seat| u32::from(seat) + 1)).collect(),
-        ),
-        text: lines("text", &plies.mv)?,
-        legal: small(&plies.legal),
-        searched: zeros_left_out(plies.searched.clone()),
-        player: zeros_left_out(searches.player.iter().map(|&player| numbers[usize::from(player)]).collect()),
-        depth: small(&searches.depth),
-        selective_depth: small(&searches.selective_depth),
-        nodes: column(&searches.nodes),
-        leaves: column(&searches.leaves),
-        quiescence_nodes: column(&searches.quiescence_nodes),
-        cutoffs: column(&searches.cutoffs),
-        first_move_cutoffs: column(&searches.first_move_cutoffs),
-        table_probes: column(&searches.table_probes),
-        table_hits: column(&searches.table_hits),
-        table_stores: column(&searches.table_stores),
-        researches: column(&searches.researches),
-        simulations: column(&searches.simulations),
-        tree_nodes: column(&searches.tree_nodes),
-        playout_plies: column(&searches.playout_plies),
-        depths: zeros_left_out(depth_nodes.lengths().map(|length| length as u32).collect()),
-        depth_nodes: column(depth_nodes.values()),
-        depth_time_us: column(depth_time_us.values()),
-        // By their bits: a negative zero is another score.
-        score: if searches.score.iter().all(|score| score.to_bits() == 0) {
-            Vec::new()
-        } else {
-            searches.score.clone()
-        },
-        pv: lines("pv", &searches.pv)?,
-        time_us: column(&searches.time_us),
-        overshoot_us: column(&searches.overshoot_us),
-        limit_kind: searches.limit_kind.iter().map(|&kind| limit_kind_to_wire(kind).into()).collect(),
-        limit_value: column(&searches.limit_value),
-    })
+    let mut batch = Writer::default();
+    batch.number(field::GAME, game.into());
+    let seats = plies.seat[row..].iter().map(|seat| seat.map_or(0, |seat| u64::from(seat) + 1));
+    batch.column(field::SEAT, "seat", MAX_SEATS as u64, seats)?;
+    batch.text(field::TEXT, &lines("text", &plies.mv, row, 1..=MAX_MOVE)?);
+    batch.small(field::LEGAL, "legal", &plies.legal[row..])?;
+    batch.column(field::SEARCHED, "searched", 1, plies.searched[row..].iter().map(|&it| it.into()))?;
+    let player = searches.player[search..].iter().map(|&player| numbers[usize::from(player)]);
+    batch.column(field::PLAYER, "player", u64::MAX, player)?;
+    batch.small(field::DEPTH, "depth", &searches.depth[search..])?;
+    batch.small(field::SELECTIVE_DEPTH, "selective_depth", &searches.selective_depth[search..])?;
+    let counters = searches.counters.each_ref().map(|column| column[search..].iter().copied());
+    for (index, column) in counters.iter().enumerate().take(Counters::ORIGINAL) {
+        let name = Counters::LIST[index].name;
+        batch.column(field::COUNTERS + index, name, MAX_COUNT, column.clone())?;
+    }
+    batch.column(field::DEPTHS, "depths", MAX_DEPTHS as u64, depths.into_iter())?;
+    let (nodes, times) = (lists(&searches.depth_nodes), lists(&searches.depth_time_us));
+    batch.column(field::DEPTH_NODES, "depth_nodes", MAX_COUNT, nodes.into_iter())?;
+    batch.column(field::DEPTH_TIME_US, "depth_time_us", MAX_TIME_US, times.into_iter())?;
+    batch.doubles(field::SCORE, "score", &searches.score[search..])?;
+    batch.text(field::PV, &lines("pv", &searches.pv, search, 0..=MAX_LINE)?);
+    batch.column(field::TIME_US, "time_us", MAX_TIME_US, searches.time_us[search..].iter().copied())?;
+    batch.column(
+        field::OVERSHOOT_US,
+        "overshoot_us",
+        MAX_TIME_US,
+        searches.overshoot_us[search..].iter().copied(),
+    )?;
+    let kinds = searches.limit_kind[search..].iter().map(|&kind| limit_kind_to_wire(kind) as u64);
+    batch.column(field::LIMIT_KIND, "limit_kind", u64::MAX, kinds)?;
+    batch.column(
+        field::LIMIT_VALUE,
+        "limit_value",
+        u64::MAX,
+        searches.limit_value[search..].iter().copied(),
+    )?;
+    let later = counters[Counters::ORIGINAL..].iter().cloned().flatten();
+    batch.column(field::LATER_COUNTERS, "later_counters", MAX_COUNT, later)?;
+    Ok(batch.finish())
 }
-
-/// The highest number of a field of a batch.
-const FIELDS: usize = 30;
 
 /// Adds encoded plies to those of a bout: of one of its games, which `place` finds for the number that they give it, with
 /// the number of its next ply. `games` that are yet to come are expected to be as long. Returns how many were added.
@@ -79,11 +118,11 @@ pub(crate) fn from_wire(
     players: &[SpecPlayer],
     plies: &mut Plies,
 ) -> Result<usize, WireError> {
-    let fields = Fields::<{ FIELDS + 1 }>::read("moves", batch)?;
-    let (bout, game, first) = place(fields.number(1))?;
+    let fields = Fields::<{ field::END }>::read("moves", batch)?;
+    let (bout, game, first) = place(fields.number(field::GAME))?;
     // 1. The moves say how many plies there are.
     let before = plies.mv.len();
-    add_lines("text", fields.text(4)?, &mut plies.mv, 1..=MAX_MOVE)?;
+    add_lines("text", fields.text(field::TEXT)?, &mut plies.mv, 1..=MAX_MOVE)?;
     let count = plies.mv.len() - before;
     let added = count;
     check::count("moves", count, 1..=MAX_BATCH_MOVES)?;
@@ -95,60 +134,59 @@ pub(crate) fn from_wire(
     plies.bout.resize(before + count, bout);
     plies.game.resize(before + count, game);
     plies.ply.extend((first..first + count).map(ply));
-    let (seats, mut largest) = (fields.column(3, "seat"), 0);
+    let (seats, mut largest) = (fields.column(field::SEAT, "seat"), 0);
     seats.each(count, |seat| {
         largest = largest.max(seat);
         plies.seat.push((seat as u16).checked_sub(1));
     })?;
     seats.at_most(Some(largest), MAX_SEATS as u64)?;
-    fields.column(5, "legal").add_small(count, &mut plies.legal)?;
-    fields.column(6, "searched").each(count, |searched| plies.searched.push(searched != 0))?;
+    fields.column(field::LEGAL, "legal").add_small(count, &mut plies.legal)?;
+    fields.column(field::SEARCHED, "searched").each(count, |searched| plies.searched.push(searched != 0))?;
     // 2. Those that were searched say how many searches there are.
     let count = plies.searched[before..].iter().filter(|&&searched| searched).count();
     let searches = &mut plies.searches;
-    add_players(fields.column(7, "player"), count, players, searches)?;
-    fields.column(8, "depth").add_small(count, &mut searches.depth)?;
-    fields.column(9, "selective_depth").add_small(count, &mut searches.selective_depth)?;
+    add_players(fields.column(field::PLAYER, "player"), count, players, searches)?;
+    fields.column(field::DEPTH, "depth").add_small(count, &mut searches.depth)?;
+    fields
+        .column(field::SELECTIVE_DEPTH, "selective_depth")
+        .add_small(count, &mut searches.selective_depth)?;
     let add = |number, name, most, to: &mut Vec<u64>| fields.column(number, name).add(count, most, to);
-    add(10, "nodes", MAX_COUNT, &mut searches.nodes)?;
-    add(11, "leaves", MAX_COUNT, &mut searches.leaves)?;
-    add(12, "quiescence_nodes", MAX_COUNT, &mut searches.quiescence_nodes)?;
-    add(13, "cutoffs", MAX_COUNT, &mut searches.cutoffs)?;
-    add(14, "first_move_cutoffs", MAX_COUNT, &mut searches.first_move_cutoffs)?;
-    add(15, "table_probes", MAX_COUNT, &mut searches.table_probes)?;
-    add(16, "table_hits", MAX_COUNT, &mut searches.table_hits)?;
-    add(17, "table_stores", MAX_COUNT, &mut searches.table_stores)?;
-    add(18, "researches", MAX_COUNT, &mut searches.researches)?;
-    add(19, "simulations", MAX_COUNT, &mut searches.simulations)?;
-    add(20, "tree_nodes", MAX_COUNT, &mut searches.tree_nodes)?;
-    add(21, "playout_plies", MAX_COUNT, &mut searches.playout_plies)?;
-    add(27, "time_us", MAX_TIME_US, &mut searches.time_us)?;
-    add(28, "overshoot_us", MAX_TIME_US, &mut searches.overshoot_us)?;
-    add(30, "limit_value", u64::MAX, &mut searches.limit_value)?;
-    fields.column(25, "score").add_doubles(count, &mut searches.score)?;
+    for (index, counter) in Counters::LIST[..Counters::ORIGINAL].iter().enumerate() {
+        add(field::COUNTERS + index, counter.name, MAX_COUNT, &mut searches.counters[index])?;
+    }
+    let mut later = Vec::new();
+    let columns = Counters::COUNT - Counters::ORIGINAL;
+    fields.column(field::LATER_COUNTERS, "later_counters").add(columns * count, MAX_COUNT, &mut later)?;
+    for (index, column) in searches.counters[Counters::ORIGINAL..].iter_mut().enumerate() {
+        column.extend_from_slice(&later[index * count..(index + 1) * count]);
+    }
+    add(field::TIME_US, "time_us", MAX_TIME_US, &mut searches.time_us)?;
+    add(field::OVERSHOOT_US, "overshoot_us", MAX_TIME_US, &mut searches.overshoot_us)?;
+    add(field::LIMIT_VALUE, "limit_value", u64::MAX, &mut searches.limit_value)?;
+    fields.column(field::SCORE, "score").add_doubles(count, &mut searches.score)?;
     let mut unknown = Ok(());
-    fields.column(29, "limit_kind").each(count, |found| match limit_kind_from_wire(found as i32) {
-        Ok(kind) => searches.limit_kind.push(kind),
-        Err(error) => unknown = Err(error),
+    fields.column(field::LIMIT_KIND, "limit_kind").each(count, |found| {
+        match limit_kind_from_wire(found as i32) {
+            Ok(kind) => searches.limit_kind.push(kind),
+            Err(error) => unknown = Err(error),
+        }
     })?;
     unknown?;
     // 3. Texts and lists.
     let before = searches.pv.len();
     if count > 0 {
-        add_lines("pv", fields.text(26)?, &mut searches.pv, 0..=MAX_LINE)?;
+        add_lines("pv", fields.text(field::PV)?, &mut searches.pv, 0..=MAX_LINE)?;
     }
     check::count("pv", searches.pv.len() - before, count..=count)?;
     let mut depths = Vec::with_capacity(count);
-    fields.column(22, "depths").add(count, MAX_DEPTHS as u64, &mut depths)?;
-    let (nodes, times) = (fields.column(23, "depth_nodes"), fields.column(24, "depth_time_us"));
+    fields.column(field::DEPTHS, "depths").add(count, MAX_DEPTHS as u64, &mut depths)?;
+    let (nodes, times) = (
+        fields.column(field::DEPTH_NODES, "depth_nodes"),
+        fields.column(field::DEPTH_TIME_US, "depth_time_us"),
+    );
     add_lists(nodes, &depths, MAX_COUNT, &mut searches.depth_nodes)?;
     add_lists(times, &depths, MAX_TIME_US, &mut searches.depth_time_us)?;
     Ok(added)
-}
-
-/// A column that goes out: nothing where all of it is 0.
-fn zeros_left_out<T: PartialEq + Default>(column: Vec<T>) -> Vec<T> {
-    if column.iter().all(|entry| *entry == T::default()) { Vec::new() } else { column }
 }
 
 fn add_players(
@@ -183,20 +221,34 @@ fn add_lists(column: Column<'_>, lengths: &[u64], most: u64, to: &mut Lists) -> 
     Ok(())
 }
 
-/// Texts, a line each.
-fn lines(field: &'static str, texts: &Texts) -> Result<String, WireError> {
+/// Returns the texts from `first` on, a line each, if each is within these bounds.
+fn lines(
+    field: &'static str,
+    texts: &Texts,
+    first: usize,
+    bounds: RangeInclusive<usize>,
+) -> Result<String, WireError> {
     let mut lines = String::new();
-    for index in 0..texts.len() {
+    for index in first..texts.len() {
         let text = texts.get(index);
+        check_text(field, text, &bounds)?;
         if text.contains('\n') {
             return Err(WireError::ControlCharacter { field });
         }
-        if index > 0 {
+        if index > first {
             lines.push('\n');
         }
         lines.push_str(text);
     }
+    check::lines(field, &lines)?;
     Ok(lines)
+}
+
+fn check_text(field: &'static str, text: &str, bounds: &RangeInclusive<usize>) -> Result<(), WireError> {
+    if text.len() < *bounds.start() {
+        return Err(WireError::Missing { field });
+    }
+    check::length(field, text.len(), *bounds.end())
 }
 
 /// Adds the texts of lines, each within these bounds.
@@ -204,14 +256,11 @@ fn add_lines(
     field: &'static str,
     lines: &str,
     to: &mut Texts,
-    bounds: std::ops::RangeInclusive<usize>,
+    bounds: RangeInclusive<usize>,
 ) -> Result<(), WireError> {
     check::lines(field, lines)?;
     for text in lines.split('\n') {
-        if text.len() < *bounds.start() {
-            return Err(WireError::Missing { field });
-        }
-        check::length(field, text.len(), *bounds.end())?;
+        check_text(field, text, &bounds)?;
         to.push(text);
     }
     Ok(())

@@ -1,20 +1,17 @@
 //! The sending end of a submission: rows of one bout become its messages.
 //!
-//! Everything that is written goes through an [`Assembler`] on this side too: what the other end would refuse is never
-//! sent, and both ends compute the digests of the same rows.
+//! An [`Assembler`] keeps the rows on this side too, with the same bounds: what the other end would refuse is never sent, and
+//! both ends compute the digests of the same columns. Plies are encoded from those columns and never decoded again here.
 
 use std::sync::Arc;
 
 use agon_arena::Spec;
-use agon_records::{GameRow, MoveRow, Plies, ProbeRow};
-use prost::Message;
-use prost::bytes::Bytes;
+use agon_records::{GameRow, MoveRow, ProbeRow};
 
 use crate::assemble::Assembler;
 use crate::bout::Bout;
 use crate::error::WireError;
 use crate::lease::Lease;
-use crate::plies;
 use crate::session::shortened;
 use crate::v1;
 use crate::v1::submission::Kind;
@@ -37,8 +34,7 @@ impl BoutWriter {
 
     /// Plies of the game under way, in their order; at most [`crate::limits::MAX_BATCH_MOVES`].
     pub fn moves(&mut self, game: u16, moves: &[MoveRow]) -> Result<v1::Submission, WireError> {
-        let batch = self.batch(game, moves)?;
-        self.write(Kind::Moves(batch))
+        self.assembler.write_moves(game, moves)
     }
 
     /// The end of the game under way. What the spec and the grant say of it is not sent.
@@ -59,20 +55,13 @@ impl BoutWriter {
         &mut self,
         probes: impl IntoIterator<Item = &'a ProbeRow>,
     ) -> Result<v1::Submission, WireError> {
-        let batch = self.batch(0, probes.into_iter().map(|probe| &probe.decision))?;
-        self.write(Kind::Probes(batch))
+        self.assembler.write_probes(probes)
     }
 
     /// The last message, with the digests of all before.
     pub fn end(&mut self) -> Result<v1::Submission, WireError> {
         let (content, bytes) = self.assembler.digests();
         self.write(Kind::End(v1::BoutEnd { content_digest: content.to_vec(), bytes_digest: bytes.to_vec() }))
-    }
-
-    fn batch<'a>(&self, game: u16, rows: impl IntoIterator<Item = &'a MoveRow>) -> Result<Bytes, WireError> {
-        let plies: Plies = rows.into_iter().collect();
-        let batch = plies::to_wire(&plies, game, &self.assembler.spec().players)?;
-        Ok(batch.encode_to_vec().into())
     }
 
     fn write(&mut self, kind: Kind) -> Result<v1::Submission, WireError> {

@@ -6,13 +6,14 @@
 use std::sync::Arc;
 
 use agon_arena::spec::Values;
-use agon_arena::{Arena, Opening, PlayerConfig, Spec, SpecSource, Surroundings};
+use agon_arena::{Arena, Environment, Opening, PlayerConfig, Spec, SpecSource};
 use agon_games::random::{Random, below, mix, seeded};
 use agon_proto::limits::{MAX_BATCH_MOVES, MAX_COUNT, MAX_LINE, MAX_PLIES};
 use agon_proto::v1::submission::Kind;
 use agon_proto::v1::{self, Submission};
 use agon_proto::{Assembled, Assembler, Bout, BoutWriter, Lease, WholeBout, WireError};
-use agon_records::{BoutRows, GameHead, LimitKind, MoveRow, ProbeRow, SearchColumns, content_digest};
+use agon_records::{BoutRows, GameHead, LimitKind, MoveRow, ProbeRow, SearchRow, content_digest};
+use agon_search::Counters;
 use prost::Message;
 
 const TOURNAMENT: &str = r#"
@@ -60,7 +61,7 @@ fn bout(opening: Opening) -> Bout {
 fn played(spec: &Spec, bout: &Bout) -> BoutRows {
     let configs: Vec<PlayerConfig> = spec.players.iter().map(|player| player.config.clone()).collect();
     let names: Vec<String> = spec.players.iter().map(|player| player.name.clone()).collect();
-    let mut arena = Arena::new(&spec.game, &configs, Surroundings::system()).unwrap();
+    let mut arena = Arena::new(&spec.game, &configs, Environment::system()).unwrap();
     let mut rows = BoutRows::default();
     for (index, request) in bout.request(spec).games().enumerate() {
         let record = arena.play(&request, &mut |_| ()).unwrap();
@@ -120,34 +121,24 @@ fn any(random: &mut Random) -> u64 {
     if below(random, 8) == 0 { u64::MAX } else { draw >> below(random, 64) }
 }
 
-fn random_search(random: &mut Random, spec: &Spec) -> SearchColumns {
+fn random_search(random: &mut Random, spec: &Spec) -> SearchRow {
     let mut many = |count: usize| (0..count).map(|_| any(random).min(MAX_COUNT)).collect::<Vec<u64>>();
-    let (counters, depths) = (many(15), 3);
+    let (numbers, depths) = (many(3), 3);
+    let counters = Counters::from_values(many(Counters::COUNT).try_into().unwrap());
     let (depth_nodes, depth_time_us) = (many(depths), many(depths));
-    SearchColumns {
+    SearchRow {
         player: spec.players[below(random, 2)].name.clone(),
         depth: any(random) as u16,
         selective_depth: any(random) as u16,
-        nodes: counters[0],
-        leaves: counters[1],
-        quiescence_nodes: counters[2],
-        cutoffs: counters[3],
-        first_move_cutoffs: counters[4],
-        table_probes: counters[5],
-        table_hits: counters[6],
-        table_stores: counters[7],
-        researches: counters[8],
-        simulations: counters[9],
-        tree_nodes: counters[10],
-        playout_plies: counters[11],
+        counters,
         depth_nodes,
         depth_time_us,
         score: [0.0, -0.0, f64::MAX, f64::MIN_POSITIVE, -1.5][below(random, 5)],
         pv: ["", "a b c", "ü → x"][below(random, 3)].to_string(),
-        time_us: counters[12],
-        overshoot_us: counters[13],
+        time_us: numbers[0],
+        overshoot_us: numbers[1],
         limit_kind: LimitKind::ALL[below(random, 5)],
-        limit_value: counters[14],
+        limit_value: numbers[2],
     }
 }
 
@@ -176,6 +167,12 @@ fn rows_become_messages_and_the_same_rows_again() {
         }
         let batch = 1 + below(&mut random, 40);
         let messages = messages(&spec, &bout, &rows, batch);
+        for message in &messages {
+            if let Some(Kind::Moves(batch)) = &message.kind {
+                let decoded = v1::MoveBatch::decode(&batch[..]).unwrap();
+                assert_eq!(decoded.encode_to_vec(), batch[..], "the encoding is that of agon.proto");
+            }
+        }
         let whole = whole(assemble(&spec, &bout, &messages).unwrap());
         assert_eq!(BoutRows::from(&whole.bout), rows, "round {round}");
         // The digest sees a negative zero, which rows take for a zero.
@@ -191,7 +188,7 @@ fn probes_too() {
     let mut rows = BoutRows::default();
     for (index, &player) in bout.players.iter().enumerate() {
         let search =
-            SearchColumns { player: spec.players[player].name.clone(), ..random_search(&mut random, &spec) };
+            SearchRow { player: spec.players[player].name.clone(), ..random_search(&mut random, &spec) };
         rows.probes.push(ProbeRow {
             position: String::new(),
             moves: bout.opening.moves.clone(),
@@ -331,6 +328,7 @@ fn every_limit_has_its_sentence() {
         (batch(|b| b.depths[0] += 1), "`depth_nodes` has"),
         (batch(|b| b.depths[0] = u32::MAX), "`depths` is 4294967295, and it must be from 0 to 1024"),
         (batch(|b| b.nodes[0] = MAX_COUNT + 1), "`nodes` is 9007199254740993, and it must be from 0 to"),
+        (batch(|b| b.later_counters.push(1)), "`later_counters` has 1 entries, and it must have"),
         (batch(|b| b.nodes.push(1)), "`nodes` has 30 entries, and it must have 29 to 29"),
         (batch(|b| b.searched[3] = false), "`player` has 29 entries, and it must have 28 to 28"),
         (

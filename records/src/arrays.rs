@@ -6,6 +6,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use agon_search::Counters;
 use arrow::array::{ArrayRef, ListArray, PrimitiveArray, StringArray, UInt16Array, UInt64Array};
 use arrow::buffer::{Buffer, NullBuffer, OffsetBuffer};
 use arrow::datatypes::{ArrowPrimitiveType, Float64Type, UInt16Type, UInt64Type};
@@ -26,7 +27,7 @@ impl<'a> Span<'a> {
         Span { plies, rows: 0..plies.len(), searches: 0..plies.searches.player.len() }
     }
 
-    /// Takes so many plies off the front.
+    /// Splits `rows` plies off the front.
     fn split(&mut self, rows: usize) -> Span<'a> {
         let (row, search) = (self.rows.start, self.searches.start);
         let searched = self.plies.searched[row..row + rows].iter().filter(|&&searched| searched).count();
@@ -42,7 +43,7 @@ impl<'a> Span<'a> {
     }
 }
 
-/// Hands plies on in batches of so many, the last of fewer.
+/// Passes plies on in batches of `size`; the last may be smaller.
 pub(crate) fn batches<'a, E>(
     parts: impl IntoIterator<Item = &'a Plies>,
     size: usize,
@@ -67,39 +68,34 @@ pub(crate) fn batches<'a, E>(
 /// The arrays of plies, in the order of the columns of their table.
 pub(crate) fn ply_arrays(spans: &[Span<'_>]) -> Vec<ArrayRef> {
     let batch = Batch::new(spans);
-    let counter = |of: fn(&Searches) -> &[u64]| batch.searched::<UInt64Type>(of);
+    let number = |of: fn(&Searches) -> &[u64]| batch.searched::<UInt64Type>(of);
     let small = |of: fn(&Searches) -> &[u16]| batch.searched::<UInt16Type>(of);
-    vec![
+    let mut arrays = vec![
         batch.each::<UInt64Type>(|plies| &plies.bout),
         batch.each::<UInt16Type>(|plies| &plies.game),
         batch.each::<UInt16Type>(|plies| &plies.ply),
         batch.seats(),
         batch.moves(),
         batch.each::<UInt16Type>(|plies| &plies.legal),
-        batch.texts(|searches, index| &searches.names[usize::from(searches.player[index])]),
+        batch.texts(Searches::player),
         small(|searches| &searches.depth),
         small(|searches| &searches.selective_depth),
-        counter(|searches| &searches.nodes),
-        counter(|searches| &searches.leaves),
-        counter(|searches| &searches.quiescence_nodes),
-        counter(|searches| &searches.cutoffs),
-        counter(|searches| &searches.first_move_cutoffs),
-        counter(|searches| &searches.table_probes),
-        counter(|searches| &searches.table_hits),
-        counter(|searches| &searches.table_stores),
-        counter(|searches| &searches.researches),
-        counter(|searches| &searches.simulations),
-        counter(|searches| &searches.tree_nodes),
-        counter(|searches| &searches.playout_plies),
+    ];
+    arrays.extend(
+        (0..Counters::COUNT)
+            .map(|index| batch.searched::<UInt64Type>(move |searches| &searches.counters[index])),
+    );
+    arrays.extend([
         batch.lists(|searches| &searches.depth_nodes),
         batch.lists(|searches| &searches.depth_time_us),
         batch.searched::<Float64Type>(|searches| &searches.score),
         batch.texts(|searches, index| searches.pv.get(index)),
-        counter(|searches| &searches.time_us),
-        counter(|searches| &searches.overshoot_us),
+        number(|searches| &searches.time_us),
+        number(|searches| &searches.overshoot_us),
         batch.texts(|searches, index| searches.limit_kind[index].name()),
-        counter(|searches| &searches.limit_value),
-    ]
+        number(|searches| &searches.limit_value),
+    ]);
+    arrays
 }
 
 /// Plies that become arrays.
@@ -141,7 +137,7 @@ impl<'a> Batch<'a> {
     }
 
     /// A column of numbers of searches.
-    fn searched<T: ArrowPrimitiveType>(&self, of: fn(&Searches) -> &[T::Native]) -> ArrayRef {
+    fn searched<T: ArrowPrimitiveType>(&self, of: impl Fn(&Searches) -> &[T::Native]) -> ArrayRef {
         let mut values = Vec::with_capacity(self.rows);
         for span in self.spans {
             let column = of(&span.plies.searches);
@@ -175,7 +171,7 @@ impl<'a> Batch<'a> {
             }
         }
         let (offsets, values) = (OffsetBuffer::from_lengths(lengths), UInt64Array::from(values));
-        Arc::new(ListArray::new(Kind::Counters.element(), offsets, Arc::new(values), self.nulls.clone()))
+        Arc::new(ListArray::new(Kind::Wholes.element(), offsets, Arc::new(values), self.nulls.clone()))
     }
 }
 

@@ -6,7 +6,7 @@
 use agon_arena::limit::{FACTORS, scaled};
 use agon_arena::{Arena, Claim, GameRequest, Opening, PlyClaim, SearchClaim, Spec};
 
-use crate::columns::{BoutColumns, PlyView, SearchView};
+use crate::columns::{BoutColumns, Plies, Searches};
 use crate::rows::{GameRow, LimitKind, ProbeRow, opening_text};
 use crate::schema::Table;
 
@@ -27,20 +27,21 @@ pub fn check_bout(
     requests: impl Iterator<Item = GameRequest>,
     bout: &BoutColumns,
 ) -> Result<(), RowFault> {
-    let mut plies = bout.moves.views();
+    let mut indices = bout.moves.indices();
     for (request, row) in requests.zip(&bout.games) {
-        check_game(spec, referee, &request, row, plies.by_ref().take(row.plies as usize))?;
+        check_game(spec, referee, &request, row, &bout.moves, indices.by_ref().take(row.plies as usize))?;
     }
     Ok(())
 }
 
-/// Checks a game against what was asked for, and then by the rules.
-pub fn check_game<'a>(
+/// Checks a game against what was asked for, and then by the rules. `indices` are those of its [plies](Plies::indices).
+pub fn check_game(
     spec: &Spec,
     referee: &Arena,
     request: &GameRequest,
     row: &GameRow,
-    moves: impl ExactSizeIterator<Item = PlyView<'a>>,
+    moves: &Plies,
+    indices: impl ExactSizeIterator<Item = (usize, Option<usize>)>,
 ) -> Result<(), RowFault> {
     let is = |same: bool, column: &str, told: &dyn Fn() -> [String; 2]| {
         let reason = || told().join(", not ");
@@ -57,29 +58,31 @@ pub fn check_game<'a>(
     is(row.players.iter().eq(seated()), "players", &|| {
         [format!("{:?}", row.players), format!("{:?}", seated().collect::<Vec<_>>())]
     })?;
-    let plies = moves.len();
+    let plies = indices.len();
     is(row.plies as usize == plies, "plies", &|| [row.plies.to_string(), plies.to_string()])?;
     if row.speed_factor != 1.0 && !(spec.normalise && FACTORS.contains(&row.speed_factor)) {
         let reason = format!("`speed_factor` is {}, and limits may not be scaled so", row.speed_factor);
         return Err(RowFault { table: Table::Games, reason });
     }
-    let mut plies = Vec::with_capacity(moves.len());
-    for (ply, told) in moves.enumerate() {
+    let mut plies = Vec::with_capacity(indices.len());
+    for (ply, (index, search)) in indices.enumerate() {
         let wrong = |reason: String| RowFault { table: Table::Moves, reason };
-        if usize::from(told.ply) != ply {
+        if usize::from(moves.ply[index]) != ply {
             return Err(wrong(format!("ply {ply} is missing or another is there twice")));
         }
-        let player = told.search.map(|search| check_search(spec, &request.seats, &search, row.speed_factor));
+        let search = search.map(|search| {
+            let player = check_search(spec, &request.seats, &moves.searches, search, row.speed_factor)?;
+            let unit = spec.players[player].config.algorithm.limit_unit;
+            let spent = unit.spent(&moves.searches.counters(search));
+            Ok((player, SearchClaim { spent, depth: u32::from(moves.searches.depth[search]) }))
+        });
+        let search = search.transpose().map_err(|reason: String| wrong(format!("ply {ply}: {reason}")))?;
         plies.push(PlyClaim {
-            mv: told.mv,
-            seat: told.seat.map(usize::from),
-            player: player.transpose().map_err(|reason| wrong(format!("ply {ply}: {reason}")))?,
-            legal: u32::from(told.legal),
-            search: told.search.map(|search| SearchClaim {
-                nodes: search.nodes,
-                simulations: search.simulations,
-                depth: u32::from(search.depth),
-            }),
+            mv: moves.mv.get(index),
+            seat: moves.seat[index].map(usize::from),
+            player: search.map(|(player, _)| player),
+            legal: u32::from(moves.legal[index]),
+            search: search.map(|(_, claim)| claim),
         });
     }
     let claim = Claim { plies, payoffs: &row.payoffs, ending: &row.ending, seed: row.seed };
@@ -94,23 +97,26 @@ pub fn check_game<'a>(
 fn check_search(
     spec: &Spec,
     seated: &[usize],
-    search: &SearchView<'_>,
+    searches: &Searches,
+    index: usize,
     factor: f64,
 ) -> Result<usize, String> {
-    let is = |number: &usize| spec.players[*number].name == search.player;
+    let name = searches.player(index);
+    let is = |number: &usize| spec.players[*number].name == name;
     let number = seated.iter().copied().find(is).or_else(|| (0..spec.players.len()).find(is));
-    let number = number.ok_or_else(|| format!("the run has no player `{}`", search.player))?;
+    let number = number.ok_or_else(|| format!("the run has no player `{name}`"))?;
     let (kind, value) = LimitKind::of(scaled(spec.players[number].limit, factor));
+    let (found_kind, found_value) = (searches.limit_kind[index], searches.limit_value[index]);
     // What is left on a clock changes from move to move.
-    if search.limit_kind != kind || (kind != LimitKind::ClockMs && search.limit_value != value) {
-        let found = format!("{} {}", search.limit_kind.name(), search.limit_value);
+    if found_kind != kind || (kind != LimitKind::ClockMs && found_value != value) {
+        let found = format!("{} {found_value}", found_kind.name());
         return Err(format!("the limit is {found}, not {} {value}", kind.name()));
     }
-    if !search.score.is_finite() {
-        return Err(format!("the score is {}", search.score));
+    let score = searches.score[index];
+    if !score.is_finite() {
+        return Err(format!("the score is {score}"));
     }
-    let [nodes, times] = search.depths;
-    if nodes != times {
+    if searches.depth_nodes.get(index).len() != searches.depth_time_us.get(index).len() {
         return Err("`depth_nodes` and `depth_time_us` have different lengths".to_string());
     }
     Ok(number)
@@ -132,7 +138,8 @@ pub fn check_probe(
         return Err(format!("`ply` is {}, and the position has another number of moves", found.ply));
     }
     let search = found.search.as_ref().ok_or("there is no search")?;
-    let number = check_search(spec, players, &search.into(), 1.0)?;
+    let plies: Plies = [found].into_iter().collect();
+    let number = check_search(spec, players, &plies.searches, 0, 1.0)?;
     if players.get(usize::from(found.game)) != Some(&number) {
         return Err(format!("it is not the turn of `{}` to search", search.player));
     }

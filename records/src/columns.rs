@@ -5,7 +5,9 @@
 //! Parquet takes them. Columns of searches have an entry for each ply that was searched and none for the others, so that
 //! no ply has half a search.
 
-use crate::rows::{BoutRows, GameRow, LimitKind, MoveRow, ProbeRow, SearchColumns};
+use agon_search::Counters;
+
+use crate::rows::{BoutRows, GameRow, LimitKind, MoveRow, ProbeRow, SearchRow};
 
 /// A bout whose plies are columns. Probes are few and stay rows.
 #[derive(Clone, PartialEq, Default, Debug)]
@@ -40,7 +42,7 @@ pub struct Plies {
 }
 
 /// What searches leave behind. Every column has as many entries as there are searches; they are those of
-/// [`SearchColumns`].
+/// [`SearchRow`].
 #[derive(Clone, PartialEq, Default, Debug)]
 #[allow(missing_docs, reason = "each is the column of the field of the same name, which says what it is")]
 pub struct Searches {
@@ -50,18 +52,8 @@ pub struct Searches {
     pub player: Vec<u16>,
     pub depth: Vec<u16>,
     pub selective_depth: Vec<u16>,
-    pub nodes: Vec<u64>,
-    pub leaves: Vec<u64>,
-    pub quiescence_nodes: Vec<u64>,
-    pub cutoffs: Vec<u64>,
-    pub first_move_cutoffs: Vec<u64>,
-    pub table_probes: Vec<u64>,
-    pub table_hits: Vec<u64>,
-    pub table_stores: Vec<u64>,
-    pub researches: Vec<u64>,
-    pub simulations: Vec<u64>,
-    pub tree_nodes: Vec<u64>,
-    pub playout_plies: Vec<u64>,
+    /// A column for each counter, in the order of [`Counters::LIST`].
+    pub counters: [Vec<u64>; Counters::COUNT],
     pub depth_nodes: Lists,
     pub depth_time_us: Lists,
     pub score: Vec<f64>,
@@ -86,42 +78,6 @@ pub struct Lists {
     /// Where each ends.
     ends: Vec<u32>,
     values: Vec<u64>,
-}
-
-/// What the rules look at in a ply, whether it is a row or lies in columns.
-#[derive(Clone, Copy, Debug)]
-pub struct PlyView<'a> {
-    /// How many plies came before it.
-    pub ply: u16,
-    /// The seat that moved; none for chance.
-    pub seat: Option<u16>,
-    /// The move in words.
-    pub mv: &'a str,
-    /// How many moves were legal.
-    pub legal: u16,
-    /// The search; none for chance and in the opening.
-    pub search: Option<SearchView<'a>>,
-}
-
-/// What the rules look at in a search.
-#[derive(Clone, Copy, Debug)]
-pub struct SearchView<'a> {
-    /// The name of the player who searched.
-    pub player: &'a str,
-    /// The last completed depth.
-    pub depth: u16,
-    /// Positions entered.
-    pub nodes: u64,
-    /// Playouts or descents.
-    pub simulations: u64,
-    /// How many depths have nodes, and how many have a time.
-    pub depths: [usize; 2],
-    /// The value for the seat that moves.
-    pub score: f64,
-    /// What was limited.
-    pub limit_kind: LimitKind,
-    /// The limit.
-    pub limit_value: u64,
 }
 
 fn end(length: usize) -> u32 {
@@ -218,7 +174,7 @@ impl Plies {
         self.searched.is_empty()
     }
 
-    /// Makes room for so many more.
+    /// Reserves room for more plies.
     pub fn reserve(&mut self, plies: usize) {
         let Plies { bout, game, ply, seat, mv, legal, searched, searches } = self;
         bout.reserve(plies);
@@ -248,29 +204,23 @@ impl Plies {
 
     /// The plies as rows.
     pub fn rows(&self) -> Vec<MoveRow> {
-        let mut searches = 0..;
-        let row = |(place, searched): (usize, &bool)| MoveRow {
+        let row = |(place, search): (usize, Option<usize>)| MoveRow {
             bout: self.bout[place],
             game: self.game[place],
             ply: self.ply[place],
             seat: self.seat[place],
             mv: self.mv.get(place).to_string(),
             legal: self.legal[place],
-            search: if *searched { searches.next().map(|index| self.searches.row(index)) } else { None },
+            search: search.map(|index| self.searches.row(index)),
         };
-        self.searched.iter().enumerate().map(row).collect()
+        self.indices().map(row).collect()
     }
 
-    /// The plies as the rules look at them.
-    pub fn views(&self) -> impl ExactSizeIterator<Item = PlyView<'_>> {
+    /// Returns the index of each ply, and that of its search where it has one.
+    pub fn indices(&self) -> impl ExactSizeIterator<Item = (usize, Option<usize>)> + '_ {
         let mut searches = 0..;
-        self.searched.iter().enumerate().map(move |(place, &searched)| PlyView {
-            ply: self.ply[place],
-            seat: self.seat[place],
-            mv: self.mv.get(place),
-            legal: self.legal[place],
-            search: if searched { searches.next().map(|index| self.searches.view(index)) } else { None },
-        })
+        let search = move |&searched: &bool| if searched { searches.next() } else { None };
+        self.searched.iter().map(search).enumerate()
     }
 }
 
@@ -297,24 +247,8 @@ impl Searches {
         for column in [&mut self.player, &mut self.depth, &mut self.selective_depth] {
             column.reserve(searches);
         }
-        let numbers = [
-            &mut self.nodes,
-            &mut self.leaves,
-            &mut self.quiescence_nodes,
-            &mut self.cutoffs,
-            &mut self.first_move_cutoffs,
-            &mut self.table_probes,
-            &mut self.table_hits,
-            &mut self.table_stores,
-            &mut self.researches,
-            &mut self.simulations,
-            &mut self.tree_nodes,
-            &mut self.playout_plies,
-            &mut self.time_us,
-            &mut self.overshoot_us,
-            &mut self.limit_value,
-        ];
-        for column in numbers {
+        let numbers = [&mut self.time_us, &mut self.overshoot_us, &mut self.limit_value];
+        for column in self.counters.iter_mut().chain(numbers) {
             column.reserve(searches);
         }
         self.score.reserve(searches);
@@ -324,23 +258,12 @@ impl Searches {
         self.depth_time_us.ends.reserve(searches);
     }
 
-    fn push(&mut self, search: &SearchColumns) {
-        let SearchColumns {
+    fn push(&mut self, search: &SearchRow) {
+        let SearchRow {
             player,
             depth,
             selective_depth,
-            nodes,
-            leaves,
-            quiescence_nodes,
-            cutoffs,
-            first_move_cutoffs,
-            table_probes,
-            table_hits,
-            table_stores,
-            researches,
-            simulations,
-            tree_nodes,
-            playout_plies,
+            counters,
             depth_nodes,
             depth_time_us,
             score,
@@ -354,18 +277,9 @@ impl Searches {
         self.player.push(player);
         self.depth.push(*depth);
         self.selective_depth.push(*selective_depth);
-        self.nodes.push(*nodes);
-        self.leaves.push(*leaves);
-        self.quiescence_nodes.push(*quiescence_nodes);
-        self.cutoffs.push(*cutoffs);
-        self.first_move_cutoffs.push(*first_move_cutoffs);
-        self.table_probes.push(*table_probes);
-        self.table_hits.push(*table_hits);
-        self.table_stores.push(*table_stores);
-        self.researches.push(*researches);
-        self.simulations.push(*simulations);
-        self.tree_nodes.push(*tree_nodes);
-        self.playout_plies.push(*playout_plies);
+        for (column, count) in self.counters.iter_mut().zip(counters.values()) {
+            column.push(count);
+        }
         self.depth_nodes.push(depth_nodes);
         self.depth_time_us.push(depth_time_us);
         self.score.push(*score);
@@ -376,23 +290,12 @@ impl Searches {
         self.limit_value.push(*limit_value);
     }
 
-    fn row(&self, index: usize) -> SearchColumns {
-        SearchColumns {
-            player: self.names[usize::from(self.player[index])].clone(),
+    fn row(&self, index: usize) -> SearchRow {
+        SearchRow {
+            player: self.player(index).to_string(),
             depth: self.depth[index],
             selective_depth: self.selective_depth[index],
-            nodes: self.nodes[index],
-            leaves: self.leaves[index],
-            quiescence_nodes: self.quiescence_nodes[index],
-            cutoffs: self.cutoffs[index],
-            first_move_cutoffs: self.first_move_cutoffs[index],
-            table_probes: self.table_probes[index],
-            table_hits: self.table_hits[index],
-            table_stores: self.table_stores[index],
-            researches: self.researches[index],
-            simulations: self.simulations[index],
-            tree_nodes: self.tree_nodes[index],
-            playout_plies: self.playout_plies[index],
+            counters: self.counters(index),
             depth_nodes: self.depth_nodes.get(index).to_vec(),
             depth_time_us: self.depth_time_us.get(index).to_vec(),
             score: self.score[index],
@@ -404,44 +307,14 @@ impl Searches {
         }
     }
 
-    fn view(&self, index: usize) -> SearchView<'_> {
-        SearchView {
-            player: &self.names[usize::from(self.player[index])],
-            depth: self.depth[index],
-            nodes: self.nodes[index],
-            simulations: self.simulations[index],
-            depths: [self.depth_nodes.get(index).len(), self.depth_time_us.get(index).len()],
-            score: self.score[index],
-            limit_kind: self.limit_kind[index],
-            limit_value: self.limit_value[index],
-        }
+    /// Returns what a search counted.
+    pub fn counters(&self, index: usize) -> Counters {
+        Counters::from_values(self.counters.each_ref().map(|column| column[index]))
     }
-}
 
-impl<'a> From<&'a MoveRow> for PlyView<'a> {
-    fn from(row: &'a MoveRow) -> PlyView<'a> {
-        PlyView {
-            ply: row.ply,
-            seat: row.seat,
-            mv: &row.mv,
-            legal: row.legal,
-            search: row.search.as_ref().map(SearchView::from),
-        }
-    }
-}
-
-impl<'a> From<&'a SearchColumns> for SearchView<'a> {
-    fn from(search: &'a SearchColumns) -> SearchView<'a> {
-        SearchView {
-            player: &search.player,
-            depth: search.depth,
-            nodes: search.nodes,
-            simulations: search.simulations,
-            depths: [search.depth_nodes.len(), search.depth_time_us.len()],
-            score: search.score,
-            limit_kind: search.limit_kind,
-            limit_value: search.limit_value,
-        }
+    /// Returns the name of the player who searched.
+    pub fn player(&self, index: usize) -> &str {
+        &self.names[usize::from(self.player[index])]
     }
 }
 

@@ -3,9 +3,12 @@
 //! The digest is a promise between builds; its text is fixed by a test, and another order of fields or another framing
 //! needs another domain.
 
+use agon_search::Counters;
+
+use crate::cells::{Cell, Cells};
 use crate::columns::{BoutColumns, Lists, Plies, Searches, Texts};
-use crate::counted::{Columns, game, probe};
-use crate::rows::BoutRows;
+use crate::rows::{BoutRows, GameRow, ProbeRow};
+use crate::schema::UNCOUNTED;
 
 /// What separates this digest from any other use of BLAKE3, and one version of it from the next.
 const DOMAIN: &str = "agon bout content, version 3";
@@ -20,15 +23,17 @@ impl BoutColumns {
     ///
     /// Games and probes go in row by row: every number takes eight bytes, little endian; a text or a list follows its
     /// length; what may be missing follows a 0 or a 1. Plies go in column by column, each in the width of its numbers
-    /// behind a 1, or as a 0 where all of them are 0; their lengths follow from how many plies and searches there are. So
-    /// two different bouts never feed the same bytes.
+    /// behind a 1, or as a 0 where all of them are 0; their lengths follow from how many plies and searches there are.
+    /// Last come the counters that were added later, each as its name and its column, and only where one is not 0. So two
+    /// different bouts never feed the same bytes, and a counter that no search used changes no digest.
     pub fn content_digest(&self) -> [u8; 32] {
         let BoutColumns { games, moves, probes } = self;
         // One piece is hashed many times faster than its fields one by one.
         let mut content = Content(Vec::with_capacity(256 * (1 + moves.len() + 2 * probes.len())));
-        content.rows(games, game);
+        content.rows(games, |row: &GameRow, content| content.cells(row.cells()));
         content.plies(moves);
-        content.rows(probes, probe);
+        content.rows(probes, |row: &ProbeRow, content| content.cells(row.cells()));
+        content.later_counters(self);
         blake3::derive_key(DOMAIN, &content.0)
     }
 }
@@ -74,18 +79,7 @@ impl Content {
             player,
             depth,
             selective_depth,
-            nodes,
-            leaves,
-            quiescence_nodes,
-            cutoffs,
-            first_move_cutoffs,
-            table_probes,
-            table_hits,
-            table_stores,
-            researches,
-            simulations,
-            tree_nodes,
-            playout_plies,
+            counters,
             depth_nodes,
             depth_time_us: _,
             score,
@@ -100,22 +94,7 @@ impl Content {
         for column in [player, depth, selective_depth] {
             self.column(column.iter().map(|number| number.to_le_bytes()));
         }
-        let counters = [
-            nodes,
-            leaves,
-            quiescence_nodes,
-            cutoffs,
-            first_move_cutoffs,
-            table_probes,
-            table_hits,
-            table_stores,
-            researches,
-            simulations,
-            tree_nodes,
-            playout_plies,
-            limit_value,
-        ];
-        for column in counters {
+        for column in counters[..Counters::ORIGINAL].iter().chain([limit_value]) {
             self.column(column.iter().map(|number| number.to_le_bytes()));
         }
         self.lists(depth_nodes);
@@ -153,34 +132,43 @@ impl Content {
         self.column(ends.iter().map(|end| end.to_le_bytes()));
         self.column(values.iter().map(|value| value.to_le_bytes()));
     }
-}
 
-impl Columns for Content {
-    fn number(&mut self, _column: &'static str, number: u64) {
-        self.word(number);
+    /// The cells of a row that count. Without a search, everything behind the player is left out.
+    fn cells(&mut self, cells: Cells<'_>) {
+        let later = &Counters::LIST[Counters::ORIGINAL..];
+        for (name, cell) in cells {
+            if UNCOUNTED.contains(&name) || later.iter().any(|counter| counter.name == name) {
+                continue;
+            }
+            if matches!(name, "seat" | "player") {
+                self.0.push(u8::from(cell != Cell::Null));
+            }
+            match cell {
+                Cell::Null => {}
+                Cell::Whole(number) => self.word(number),
+                Cell::Decimal(number) => self.word(number.to_bits()),
+                Cell::Text(text) => self.bytes(text),
+                Cell::Moment(microseconds) => self.word(microseconds.cast_unsigned()),
+                Cell::Texts(texts) => self.rows(texts, |text, content| content.bytes(text)),
+                Cell::Integers(numbers) => {
+                    self.rows(numbers, |number, content| content.word(i64::from(*number).cast_unsigned()));
+                }
+                Cell::Wholes(numbers) => self.rows(numbers, |number, content| content.word(*number)),
+            }
+        }
     }
 
-    fn text(&mut self, _column: &'static str, text: &str) {
-        self.bytes(text);
-    }
-
-    fn score(&mut self, _column: &'static str, score: f64) {
-        self.word(score.to_bits());
-    }
-
-    fn texts(&mut self, _column: &'static str, texts: &[String]) {
-        self.rows(texts, |text, content| content.bytes(text));
-    }
-
-    fn numbers(&mut self, _column: &'static str, numbers: &[u64]) {
-        self.rows(numbers, |number, content| content.word(*number));
-    }
-
-    fn payoffs(&mut self, _column: &'static str, payoffs: &[i32]) {
-        self.rows(payoffs, |payoff, content| content.word(i64::from(*payoff).cast_unsigned()));
-    }
-
-    fn present(&mut self, _column: &'static str, present: bool) {
-        self.0.push(u8::from(present));
+    /// The counters that were added later, of plies and then of probes.
+    fn later_counters(&mut self, bout: &BoutColumns) {
+        for (index, counter) in Counters::LIST.iter().enumerate().skip(Counters::ORIGINAL) {
+            let probes = bout.probes.iter().filter_map(|row| row.decision.search.as_ref());
+            let probes = probes.map(|search| search.counters.values()[index]);
+            let counts: Vec<u64> =
+                bout.moves.searches.counters[index].iter().copied().chain(probes).collect();
+            if counts.iter().any(|&count| count > 0) {
+                self.bytes(counter.name);
+                self.column(counts.iter().map(|count| count.to_le_bytes()));
+            }
+        }
     }
 }

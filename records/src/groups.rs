@@ -1,7 +1,7 @@
 //! Some columns of a part, a row group at a time and as slices: for questions over very many rows.
 //!
 //! A row group is what one thread reads: only the pages of the columns that are asked for, and only those of one group
-//! are in memory. Names are read as numbers into a short list, so that whoever groups by them compares no texts.
+//! are in memory. Names are read as numbers into a short list, so that grouping by them compares no texts.
 //! Deliberately not here: rows as values, which [`crate::read`] makes, and the comparison of the pages with their seal,
 //! which would need all of them.
 
@@ -29,7 +29,7 @@ use crate::schema::Table;
 /// Rows of a batch: few enough that a batch of a dozen columns stays in the processor's cache.
 const BATCH_ROWS: usize = 8_192;
 
-/// A part of which some columns are read, row group after row group.
+/// A part opened for some of its columns, row group after row group.
 pub struct Groups {
     part: ArrowReaderMetadata,
     mask: ProjectionMask,

@@ -22,7 +22,7 @@ pub enum PartError {
 }
 
 thread_local! {
-    /// Whether this thread is reading bytes of which it does not know whether they are sound.
+    /// Whether this thread is reading bytes that may be damaged.
     static READING: Cell<bool> = const { Cell::new(false) };
 }
 

@@ -8,9 +8,9 @@
 //! mean for a player's strength.
 
 mod arrays;
+pub mod cells;
 pub mod check;
 pub mod columns;
-pub mod counted;
 pub mod digest;
 pub mod groups;
 pub mod guard;
@@ -26,8 +26,9 @@ mod laws;
 #[cfg(test)]
 mod samples;
 
+pub use cells::{Cell, Cells};
 pub use check::{RowFault, check_bout, check_game, check_probe};
-pub use columns::{BoutColumns, Plies, PlyView, SearchView, Searches};
+pub use columns::{BoutColumns, Plies, Searches};
 pub use digest::content_digest;
 pub use groups::{Batch, Groups, Lists, Names};
 pub use guard::{PartError, attempt};
@@ -35,7 +36,7 @@ pub use read::{
     ReadError, ResultBatch, Results, Rows, Wanted, read_batches, read_games, read_moves, read_probes,
     stream_games, stream_moves, stream_results,
 };
-pub use rows::{BoutRows, GameHead, GameRow, LimitKind, MoveRow, ProbeRow, RowError, SearchColumns};
+pub use rows::{BoutRows, GameHead, GameRow, LimitKind, MoveRow, ProbeRow, RowError, SearchRow};
 pub use schema::{SCHEMA_VERSION, Table};
 pub use seal::sealed;
 pub use source::Source;

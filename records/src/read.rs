@@ -9,6 +9,7 @@ mod results;
 
 use std::ops::RangeInclusive;
 
+use agon_search::Counters;
 use arrow::array::{
     Array, ArrayRef, BooleanArray, Float64Array, Int32Array, ListArray, RecordBatch, StringArray,
     TimestampMicrosecondArray, UInt16Array, UInt32Array, UInt64Array,
@@ -22,8 +23,8 @@ use parquet::file::metadata::{FileMetaData, RowGroupMetaData};
 use parquet::file::reader::ChunkReader;
 use parquet::file::statistics::Statistics;
 
-use crate::rows::{GameRow, LimitKind, MoveRow, ProbeRow, SearchColumns};
-use crate::schema::{SCHEMA_VERSION, TABLE_KEY, Table, VERSION_KEY};
+use crate::rows::{GameRow, LimitKind, MoveRow, ProbeRow, SearchRow};
+use crate::schema::{Column, SCHEMA_VERSION, TABLE_KEY, Table, VERSION_KEY};
 use crate::seal::{Seal, check_directory};
 
 pub use results::{ResultBatch, Results, stream_results};
@@ -193,7 +194,7 @@ fn stream<T>(
         return Ok(Rows { batches: None, rows });
     }
     seal.check_pages(&source)?;
-    let columns: Vec<&str> = table.columns().map(|column| column.name).collect();
+    let columns = present(&part, table.columns())?;
     let mut builder = select(source, part, &columns)?.with_row_groups(groups);
     if wanted.bouts != (0..=u64::MAX) {
         let bouts = wanted.bouts.clone();
@@ -232,7 +233,7 @@ fn read<T>(
 ) -> Result<Vec<T>, ReadError> {
     let (part, seal) = open(&source, table)?;
     seal.check_pages(&source)?;
-    let columns: Vec<&str> = table.columns().map(|column| column.name).collect();
+    let columns = present(&part, table.columns())?;
     let mut all = Vec::new();
     for batch in batches(source, part, &columns)? {
         all.extend(rows(&batch?)?);
@@ -276,6 +277,22 @@ fn batches(
     Ok(select(source, part, columns)?.build()?)
 }
 
+/// Returns the names of the columns that a part has. One that was added later may be missing.
+fn present<'a>(
+    part: &ArrowReaderMetadata,
+    columns: impl Iterator<Item = &'a Column>,
+) -> Result<Vec<&'a str>, ReadError> {
+    let mut names = Vec::new();
+    for column in columns {
+        match part.schema().field_with_name(column.name) {
+            Ok(_) => names.push(column.name),
+            Err(_) if column.later => {}
+            Err(_) => return Err(ReadError::MissingColumn { column: column.name.to_string() }),
+        }
+    }
+    Ok(names)
+}
+
 /// A reader of some columns of a part, before it is decided which rows it reads.
 fn select<S: ChunkReader + 'static>(
     source: S,
@@ -311,7 +328,7 @@ fn game_rows(batch: &RecordBatch) -> Result<Vec<GameRow>, ReadError> {
     let started = required::<TimestampMicrosecondArray>(batch, "started", "timestamp in microseconds")?;
     let duration_us = required::<UInt64Array>(batch, "duration_us", "u64")?;
     let speed_factor = required::<Float64Array>(batch, "speed_factor", "f64")?;
-    // Parts that were written before there were tunes have none.
+    // A part from before there were tunes has none.
     let settings = match batch.column_by_name("settings") {
         Some(_) => {
             Some(Lists::<StringArray>::new(required(batch, "settings", "a list")?, "settings", "string")?)
@@ -357,36 +374,26 @@ fn move_rows(batch: &RecordBatch) -> Result<Vec<MoveRow>, ReadError> {
     let number = |name| searched::<UInt64Array>(batch, name, "u64", player);
     let list = |name| Lists::<UInt64Array>::new(searched(batch, name, "a list", player)?, name, "u64");
     let (depth, selective_depth) = (small("depth")?, small("selective_depth")?);
-    let (nodes, leaves, quiescence_nodes) =
-        (number("nodes")?, number("leaves")?, number("quiescence_nodes")?);
-    let (cutoffs, first_move_cutoffs) = (number("cutoffs")?, number("first_move_cutoffs")?);
-    let (table_probes, table_hits) = (number("table_probes")?, number("table_hits")?);
-    let (table_stores, researches) = (number("table_stores")?, number("researches")?);
-    let (simulations, tree_nodes) = (number("simulations")?, number("tree_nodes")?);
-    let playout_plies = number("playout_plies")?;
+    // A part from before a counter was added does not have it.
+    let counters = Counters::LIST.iter().map(|counter| match batch.column_by_name(counter.name) {
+        Some(_) => number(counter.name).map(Some),
+        None => Ok(None),
+    });
+    let counters = counters.collect::<Result<Vec<_>, _>>()?;
     let (depth_nodes, depth_time_us) = (list("depth_nodes")?, list("depth_time_us")?);
     let score = searched::<Float64Array>(batch, "score", "f64", player)?;
     let pv = text("pv")?;
     let (time_us, overshoot_us) = (number("time_us")?, number("overshoot_us")?);
     let (limit_kind, limit_value) = (text("limit_kind")?, number("limit_value")?);
-    let search = |index| -> Result<SearchColumns, ReadError> {
+    let search = |index| -> Result<SearchRow, ReadError> {
         let kind = limit_kind.value(index);
-        Ok(SearchColumns {
+        Ok(SearchRow {
             player: player.value(index).to_string(),
             depth: depth.value(index),
             selective_depth: selective_depth.value(index),
-            nodes: nodes.value(index),
-            leaves: leaves.value(index),
-            quiescence_nodes: quiescence_nodes.value(index),
-            cutoffs: cutoffs.value(index),
-            first_move_cutoffs: first_move_cutoffs.value(index),
-            table_probes: table_probes.value(index),
-            table_hits: table_hits.value(index),
-            table_stores: table_stores.value(index),
-            researches: researches.value(index),
-            simulations: simulations.value(index),
-            tree_nodes: tree_nodes.value(index),
-            playout_plies: playout_plies.value(index),
+            counters: Counters::from_values(std::array::from_fn(|counter| {
+                counters[counter].map_or(0, |column| column.value(index))
+            })),
             depth_nodes: depth_nodes.elements.values()[depth_nodes.range(index)].to_vec(),
             depth_time_us: depth_time_us.elements.values()[depth_time_us.range(index)].to_vec(),
             score: score.value(index),
@@ -493,5 +500,31 @@ impl<'a, A: Array + 'static> Lists<'a, A> {
     fn range(&self, row: usize) -> std::ops::Range<usize> {
         let offsets = self.lists.value_offsets();
         offsets[row] as usize..offsets[row + 1] as usize
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+
+    use super::*;
+
+    /// A reader of a later build, which has one column more.
+    #[test]
+    fn a_part_of_an_earlier_build_may_lack_a_column() {
+        let source = Bytes::from_static(include_bytes!("../tests/earlier-moves.parquet"));
+        let (part, _) = open(&source, Table::Moves).unwrap();
+        let legal = Table::Moves.columns().find(|column| column.name == "legal").unwrap();
+        let with = |later| {
+            let novelty = Column { name: "novelty", later, ..*legal };
+            let columns: Vec<Column> = Table::Moves.columns().copied().chain([novelty]).collect();
+            present(&part, columns.iter()).map(|names| names.len())
+        };
+        // Columns that were added since the part was written are not in it either.
+        let known = Table::Moves.columns().filter(|column| !column.later).count();
+        assert_eq!(with(true).unwrap(), known);
+        let error = with(false).unwrap_err().to_string();
+        assert_eq!(error, "the column `novelty` is missing");
+        assert!(!read_moves(source).unwrap().is_empty());
     }
 }

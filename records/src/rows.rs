@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use agon_arena::{Decision, GameRecord, MoveRecord, Opening, SearchRecord};
 use agon_games::GameSpec;
-use agon_search::{Limit, Value};
+use agon_search::{Counters, Limit, Value};
 
 /// The rows of one committed bout: its games with their moves, or, of a probe, one position searched by every player.
 ///
@@ -77,42 +77,20 @@ pub struct MoveRow {
     /// How many moves were legal.
     pub legal: u16,
     /// The search; none for chance and in the opening.
-    pub search: Option<SearchColumns>,
+    pub search: Option<SearchRow>,
 }
 
 /// What a search leaves behind.
 #[derive(Clone, PartialEq, Debug)]
-pub struct SearchColumns {
+pub struct SearchRow {
     /// The name of the player who searched.
     pub player: String,
     /// The last completed depth.
     pub depth: u16,
     /// The greatest distance from the root.
     pub selective_depth: u16,
-    /// Positions entered.
-    pub nodes: u64,
-    /// Static evaluations and ends.
-    pub leaves: u64,
-    /// Positions entered by quiescence search.
-    pub quiescence_nodes: u64,
-    /// Nodes left early because a move was too good.
-    pub cutoffs: u64,
-    /// Those of them where it was the first move.
-    pub first_move_cutoffs: u64,
-    /// Looks into the table.
-    pub table_probes: u64,
-    /// Looks that found the position.
-    pub table_hits: u64,
-    /// Entries written.
-    pub table_stores: u64,
-    /// Searches repeated with another window.
-    pub researches: u64,
-    /// Playouts or descents of a sampling search.
-    pub simulations: u64,
-    /// Nodes in the tree of a sampling search at its end.
-    pub tree_nodes: u64,
-    /// Plies played in playouts.
-    pub playout_plies: u64,
+    /// What it counted.
+    pub counters: Counters,
     /// Nodes of each completed depth alone, from depth 1.
     pub depth_nodes: Vec<u64>,
     /// Microseconds of each completed depth alone, from depth 1.
@@ -222,7 +200,7 @@ pub enum RowError {
         /// How many there are.
         players: usize,
     },
-    /// A ply was searched by nobody, or somebody left no search.
+    /// A ply has a player without a search, or a search without a player.
     #[error("ply {ply} must have both a player and a search, or neither")]
     HalfASearch {
         /// The ply.
@@ -330,7 +308,7 @@ impl MoveRow {
     /// The row of a ply; `names` are those of all players of the run, by their numbers.
     pub fn new(bout: u64, game: u16, record: &MoveRecord, names: &[String]) -> Result<MoveRow, RowError> {
         let search = match (record.player, &record.search) {
-            (Some(player), Some(search)) => Some(SearchColumns::new(name(names, player)?, search)?),
+            (Some(player), Some(search)) => Some(SearchRow::new(name(names, player)?, search)?),
             (None, None) => None,
             _ => return Err(RowError::HalfASearch { ply: record.ply }),
         };
@@ -346,27 +324,15 @@ impl MoveRow {
     }
 }
 
-impl SearchColumns {
+impl SearchRow {
     /// The columns of a search by the player of this name.
-    pub fn new(player: String, record: &SearchRecord) -> Result<SearchColumns, RowError> {
-        let counters = record.counters;
+    pub fn new(player: String, record: &SearchRecord) -> Result<SearchRow, RowError> {
         let (limit_kind, limit_value) = LimitKind::of(record.limit);
-        Ok(SearchColumns {
+        Ok(SearchRow {
             player,
             depth: small("depth", u64::from(record.depth))?,
-            selective_depth: small("selective_depth", u64::from(counters.selective_depth))?,
-            nodes: counters.nodes,
-            leaves: counters.leaves,
-            quiescence_nodes: counters.quiescence_nodes,
-            cutoffs: counters.cutoffs,
-            first_move_cutoffs: counters.first_move_cutoffs,
-            table_probes: counters.table_probes,
-            table_hits: counters.table_hits,
-            table_stores: counters.table_stores,
-            researches: counters.researches,
-            simulations: counters.simulations,
-            tree_nodes: counters.tree_nodes,
-            playout_plies: counters.playout_plies,
+            selective_depth: small("selective_depth", u64::from(record.selective_depth))?,
+            counters: record.counters,
             depth_nodes: record.iterations.iter().map(|iteration| iteration.nodes).collect(),
             depth_time_us: record.iterations.iter().map(|iteration| microseconds(iteration.time)).collect(),
             score: record.value.number,
@@ -379,7 +345,7 @@ impl SearchColumns {
     }
 }
 
-impl SearchColumns {
+impl SearchRow {
     /// The value with what it proves. A search that samples has a mean payoff, which proves nothing.
     pub fn value(&self) -> Value {
         Value::from_number(self.score)
@@ -407,7 +373,7 @@ impl ProbeRow {
                 seat: Some(small("seat", decision.seat as u64)?),
                 mv: record.mv.clone(),
                 legal: small("legal", decision.legal)?,
-                search: Some(SearchColumns::new(player, record)?),
+                search: Some(SearchRow::new(player, record)?),
             },
         })
     }

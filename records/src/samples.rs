@@ -1,10 +1,11 @@
 //! Rows for tests: random ones with extremes in every column, and those of games that were really played.
 
-use agon_arena::{Arena, BoutRequest, Opening, PlayerConfig, Surroundings, parse_limit};
+use agon_arena::{Arena, BoutRequest, Environment, Opening, PlayerConfig, parse_limit};
 use agon_games::GameSpec;
 use agon_games::random::mix;
+use agon_search::Counters;
 
-use crate::rows::{BoutRows, GameHead, GameRow, LimitKind, MoveRow, ProbeRow, SearchColumns};
+use crate::rows::{BoutRows, GameHead, GameRow, LimitKind, MoveRow, ProbeRow, SearchRow};
 
 /// Random values, a function of the seed.
 pub struct Source {
@@ -79,24 +80,13 @@ impl Source {
         }
     }
 
-    pub fn search(&mut self) -> SearchColumns {
+    pub fn search(&mut self) -> SearchRow {
         let scores = [0.0, -0.0, f64::MAX, f64::MIN_POSITIVE, -12.3456, f64::INFINITY];
-        SearchColumns {
+        SearchRow {
             player: self.text(),
             depth: self.small(),
             selective_depth: self.small(),
-            nodes: self.number(),
-            leaves: self.number(),
-            quiescence_nodes: self.number(),
-            cutoffs: self.number(),
-            first_move_cutoffs: self.number(),
-            table_probes: self.number(),
-            table_hits: self.number(),
-            table_stores: self.number(),
-            researches: self.number(),
-            simulations: self.number(),
-            tree_nodes: self.number(),
-            playout_plies: self.number(),
+            counters: self.counters(),
             depth_nodes: self.list(Source::number),
             depth_time_us: self.list(Source::number),
             score: scores[self.below(6) as usize],
@@ -106,6 +96,14 @@ impl Source {
             limit_kind: LimitKind::ALL[self.below(5) as usize],
             limit_value: self.number(),
         }
+    }
+
+    /// Counters that were added later do not move what is drawn behind them.
+    fn counters(&mut self) -> Counters {
+        let mut later = Source::new(mix(self.seed, self.drawn));
+        Counters::from_values(std::array::from_fn(|index| {
+            if index < Counters::ORIGINAL { self.number() } else { later.number() }
+        }))
     }
 
     pub fn probe(&mut self) -> ProbeRow {
@@ -120,7 +118,7 @@ pub fn played(game: &str, players: [&str; 2], limit: &str, bouts: u64) -> Vec<Bo
         PlayerConfig::parse(&game, &format!("search = {{ algorithm = \"{player}\" }}")).unwrap()
     });
     let names = players.map(String::from);
-    let mut arena = Arena::new(&game, &configs, Surroundings::system()).unwrap();
+    let mut arena = Arena::new(&game, &configs, Environment::system()).unwrap();
     let limits = vec![parse_limit(limit).unwrap(); 2];
     let mut all = Vec::new();
     for bout in 0..bouts {
@@ -131,8 +129,8 @@ pub fn played(game: &str, players: [&str; 2], limit: &str, bouts: u64) -> Vec<Bo
             run_seed: 1,
             bout,
         };
-        let place = request.games().next().unwrap().place;
-        request.opening.moves = arena.random_opening(place, 4).unwrap();
+        let seed_path = request.games().next().unwrap().seed_path;
+        request.opening.moves = arena.random_opening(seed_path, 4).unwrap();
         let mut rows = BoutRows::default();
         for (index, asked) in request.games().enumerate() {
             let record = arena.play(&asked, &mut |_| ()).unwrap();

@@ -7,6 +7,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use agon_search::{CounterInfo, Counters};
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef, TimeUnit};
 
 /// The version of the columns' meaning, which every file states.
@@ -20,8 +21,16 @@ pub const TABLE_KEY: &str = "agon.table";
 
 /// The columns that say where and when a bout was played, and how fast the machine was: two datasets are equal when all
 /// others are.
-pub const UNCOUNTED: [&str; 8] =
-    ["worker", "build", "started", "duration_us", "time_us", "depth_time_us", "overshoot_us", "speed_factor"];
+pub const UNCOUNTED: &[&str] = &[
+    "worker",
+    "build",
+    "started",
+    "duration_us",
+    "time_us",
+    "depth_time_us",
+    "overshoot_us",
+    "speed_factor",
+];
 
 /// A table of the dataset.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -54,7 +63,7 @@ pub enum Kind {
     /// Whole numbers with a sign, by seat.
     Integers,
     /// Large whole numbers, by depth.
-    Counters,
+    Wholes,
 }
 
 /// How a column's values lie on disk before they are compressed.
@@ -81,6 +90,8 @@ pub struct Column {
     pub unit: &'static str,
     /// What it means.
     pub description: &'static str,
+    /// Whether it was added later: a part without it is read as if every row had the default.
+    pub later: bool,
     pub(crate) layout: Layout,
 }
 
@@ -92,7 +103,7 @@ const fn always(
     unit: &'static str,
     description: &'static str,
 ) -> Column {
-    Column { name, kind, nullable: false, unit, description, layout }
+    Column { name, kind, nullable: false, unit, description, later: false, layout }
 }
 
 /// A column that is null where there was no search.
@@ -103,13 +114,13 @@ const fn searched(
     unit: &'static str,
     description: &'static str,
 ) -> Column {
-    Column { name, kind, nullable: true, unit, description, layout }
+    Column { name, kind, nullable: true, unit, description, later: false, layout }
 }
 
-use Kind::{Counters, F64, Integers, Text, Texts, Timestamp, U16, U32, U64};
+use Kind::{F64, Integers, Text, Texts, Timestamp, U16, U32, U64, Wholes};
 use Layout::{Delta, Dictionary, Plain};
 
-const GAMES: [Column; 16] = [
+const GAMES: &[Column] = &[
     always("bout", U64, Delta, "", "the bout: one opening, played once in each rotation of the seats"),
     always("game", U16, Dictionary, "", "the game within the bout, from 0"),
     always("rules", Text, Dictionary, "", "the name of the game that is played"),
@@ -143,17 +154,20 @@ const GAMES: [Column; 16] = [
         "",
         "what limits of time were multiplied by because the worker is slower or faster than the reference; else 1",
     ),
-    always(
-        "settings",
-        Texts,
-        Dictionary,
-        "",
-        "in a tune, the values that each player had, by seat: `path=value` separated by spaces, empty for one that is as \
-         the spec says; in other runs an empty list",
-    ),
+    Column {
+        name: "settings",
+        kind: Texts,
+        nullable: false,
+        unit: "",
+        description: "in a tune, the values that each player had, by seat: `path=value` separated by spaces, empty for one \
+                      that is as the spec says; in other runs an empty list",
+        later: true,
+        layout: Dictionary,
+    },
 ];
 
-const MOVES: [Column; 29] = [
+/// What a move has before the counters of its search.
+const MOVES: &[Column] = &[
     always("bout", U64, Delta, "", "the bout; in a probe, the position"),
     always(
         "game",
@@ -169,6 +183,7 @@ const MOVES: [Column; 29] = [
         nullable: true,
         unit: "",
         description: "the seat that moved, 0 moves first; null for chance",
+        later: false,
         layout: Dictionary,
     },
     always("move", Text, Dictionary, "", "the move, or the outcome of chance"),
@@ -182,28 +197,27 @@ const MOVES: [Column; 29] = [
         "the last completed depth; 0 for a search without iterations",
     ),
     searched("selective_depth", U16, Dictionary, "plies", "the greatest distance from the root"),
-    searched(
-        "nodes",
-        U64,
-        Plain,
-        "nodes",
-        "positions entered: root, leaves and quiescence included, summed over iterations",
-    ),
-    searched("leaves", U64, Plain, "nodes", "static evaluations and ends"),
-    searched("quiescence_nodes", U64, Plain, "nodes", "positions entered by quiescence search"),
-    searched("cutoffs", U64, Plain, "nodes", "nodes left early because a move was too good"),
-    searched("first_move_cutoffs", U64, Plain, "nodes", "those of them where it was the first move"),
-    searched("table_probes", U64, Plain, "", "looks into the transposition table"),
-    searched("table_hits", U64, Plain, "", "looks that found the position"),
-    searched("table_stores", U64, Plain, "", "entries written"),
-    searched("researches", U64, Plain, "", "searches repeated with another window"),
-    searched("simulations", U64, Plain, "", "playouts or descents of a sampling search"),
-    searched("tree_nodes", U64, Plain, "nodes", "nodes in the tree of a sampling search at its end"),
-    searched("playout_plies", U64, Plain, "plies", "plies played in playouts"),
-    searched("depth_nodes", Counters, Plain, "nodes", "nodes of each completed depth alone, from depth 1"),
+];
+
+/// The counters of a search.
+const COUNTERS: [Column; Counters::COUNT] = {
+    let mut columns = [searched("", U64, Plain, "", ""); Counters::COUNT];
+    let mut index = 0;
+    while index < Counters::COUNT {
+        let CounterInfo { name, unit, description } = Counters::LIST[index];
+        columns[index] = searched(name, U64, Plain, unit, description);
+        columns[index].later = index >= Counters::ORIGINAL;
+        index += 1;
+    }
+    columns
+};
+
+/// What a search has behind its counters.
+const SEARCH: &[Column] = &[
+    searched("depth_nodes", Wholes, Plain, "nodes", "nodes of each completed depth alone, from depth 1"),
     searched(
         "depth_time_us",
-        Counters,
+        Wholes,
         Plain,
         "microseconds",
         "time of each completed depth alone, from depth 1",
@@ -235,7 +249,7 @@ const MOVES: [Column; 29] = [
 ];
 
 /// What a probe has before the columns of a move.
-const POSITION: [Column; 2] = [
+const POSITION: &[Column] = &[
     always(
         "position",
         Text,
@@ -267,12 +281,12 @@ impl Table {
 
     /// The columns in their order.
     pub fn columns(self) -> impl Iterator<Item = &'static Column> {
-        let (before, columns): (&[Column], &[Column]) = match self {
-            Table::Games => (&[], &GAMES),
-            Table::Moves => (&[], &MOVES),
-            Table::Probes => (&POSITION, &MOVES),
+        let parts: &[&'static [Column]] = match self {
+            Table::Games => &[GAMES],
+            Table::Moves => &[MOVES, &COUNTERS, SEARCH],
+            Table::Probes => &[POSITION, MOVES, &COUNTERS, SEARCH],
         };
-        before.iter().chain(columns)
+        parts.iter().copied().flatten()
     }
 
     /// The columns that rows are sorted by.
@@ -314,7 +328,7 @@ impl Kind {
             Kind::U64 => DataType::UInt64,
             Kind::F64 => DataType::Float64,
             Kind::Timestamp => DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into())),
-            Kind::Texts | Kind::Integers | Kind::Counters => DataType::List(self.element()),
+            Kind::Texts | Kind::Integers | Kind::Wholes => DataType::List(self.element()),
         }
     }
 
@@ -339,14 +353,14 @@ impl Kind {
             Kind::Timestamp => "timestamp",
             Kind::Texts => "list of string",
             Kind::Integers => "list of i32",
-            Kind::Counters => "list of u64",
+            Kind::Wholes => "list of u64",
         }
     }
 
     /// The path of the column's values within a file.
     pub(crate) fn path(self, name: &str) -> Vec<String> {
         let mut path = vec![name.to_string()];
-        if matches!(self, Kind::Texts | Kind::Integers | Kind::Counters) {
+        if matches!(self, Kind::Texts | Kind::Integers | Kind::Wholes) {
             path.extend(["list".to_string(), "element".to_string()]);
         }
         path

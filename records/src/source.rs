@@ -1,4 +1,4 @@
-//! Where the bytes of a part come from: an open file, of which only what is asked for is read, or memory.
+//! The source of the bytes of a part: memory, or an open file that is read on demand.
 
 use std::fs::File;
 use std::io::Read;

@@ -4,9 +4,10 @@ use agon_games::random::seeded;
 use agon_games::{Game, Seat, Turn};
 
 use crate::budget::Budget;
+use crate::counters::Counters;
 use crate::effort::Effort;
 use crate::evaluate::Evaluate;
-use crate::report::{Answer, Counters, Iteration};
+use crate::report::{Answer, Iteration};
 use crate::searcher::Searcher;
 use crate::value::{Score, Value, shared_end_score};
 
@@ -29,6 +30,7 @@ impl<G: Game> Searcher<G> for RandomPlayer {
             best,
             value: Value { number: 0.0, proof: None },
             depth: 0,
+            selective_depth: 0,
             counters: Counters { nodes: 1, ..Counters::default() },
             line: vec![best],
             iterations: Vec::new(),
@@ -107,6 +109,7 @@ impl<G: Game, E: Evaluate<G>> Searcher<G> for Greedy<E> {
             best,
             value,
             depth: u32::from(finished),
+            selective_depth: effort.selective_depth,
             counters: effort.counters,
             line,
             iterations,

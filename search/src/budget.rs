@@ -1,7 +1,7 @@
 //! What a search may spend, and when it must stop.
 //!
-//! A budget is asked at every node and looks at the clock only every so many nodes, about ten thousand times a second; a limit of nodes is exact. The
-//! clock comes in from outside. Time spent beyond the limit is recorded, never hidden.
+//! Every node asks the budget, which reads the clock about ten thousand times a second; a limit of nodes is exact. The caller
+//! provides the clock. Time spent beyond the limit is recorded.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -48,16 +48,16 @@ impl Limit {
 
 /// The budget is spent: the search unwinds with this and its last answer stands.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Stopped;
+pub struct BudgetExhausted;
 
-/// What a search shares with whoever watches it from another thread.
+/// The state that a search shares with the thread that controls it.
 #[derive(Default, Debug)]
-pub struct Watched {
+pub struct SearchControl {
     interrupt: AtomicBool,
     pulse: AtomicU64,
 }
 
-impl Watched {
+impl SearchControl {
     /// Ends the search, and those after it, as soon as they look.
     pub fn interrupt(&self) {
         self.interrupt.store(true, Ordering::Relaxed);
@@ -82,7 +82,7 @@ impl Watched {
 /// What is left to spend in one search.
 pub struct Budget {
     clock: Arc<dyn Clock>,
-    watched: Option<Arc<Watched>>,
+    control: Option<Arc<SearchControl>>,
     limit: Limit,
     start: Duration,
     deadline: Option<Duration>,
@@ -93,8 +93,8 @@ pub struct Budget {
     last_look: Duration,
 }
 
-/// The clock is looked at every so many nodes: few in a game whose nodes are slow, many where they are fast, so that two
-/// looks are about this far apart.
+/// The time between two readings of the clock. The number of nodes between them adapts: few in a game whose nodes are slow,
+/// many where they are fast.
 const BETWEEN_LOOKS: Duration = Duration::from_micros(100);
 const LEAST_STRIDE: u64 = 8;
 const GREATEST_STRIDE: u64 = 4096;
@@ -107,7 +107,7 @@ impl Budget {
         let deadline = limit.time().map(|time| start + time);
         Budget {
             clock,
-            watched: None,
+            control: None,
             limit,
             start,
             deadline,
@@ -119,32 +119,32 @@ impl Budget {
     }
 
     /// The same budget, which also ends when it is interrupted, and shows that it is spent.
-    pub fn watched_by(self, watched: Arc<Watched>) -> Budget {
-        Budget { watched: Some(watched), ..self }
+    pub fn controlled_by(self, control: Arc<SearchControl>) -> Budget {
+        Budget { control: Some(control), ..self }
     }
 
     /// Whether one more node may be entered after `nodes` of them.
     #[inline]
-    pub fn spend(&mut self, nodes: u64) -> Result<(), Stopped> {
+    pub fn spend(&mut self, nodes: u64) -> Result<(), BudgetExhausted> {
         if nodes < self.next_look { Ok(()) } else { self.look(nodes) }
     }
 
     /// How many of `wanted` nodes may be entered after `nodes` of them before the budget must be asked again: at least
     /// one. Precondition: `wanted` is not 0.
     #[inline]
-    pub fn grant(&mut self, nodes: u64, wanted: u64) -> Result<u64, Stopped> {
+    pub fn grant(&mut self, nodes: u64, wanted: u64) -> Result<u64, BudgetExhausted> {
         if nodes + wanted > self.next_look {
             self.look(nodes)?;
         }
         Ok(wanted.min(self.next_look - nodes))
     }
 
-    /// Whether one more simulation may be made after so many of them, which entered so many positions. A limit of nodes
+    /// Returns whether one more simulation may start after `simulations`, which entered `positions`. A limit of nodes
     /// counts simulations here; a limit of depth means nothing and allows none.
     #[inline]
-    pub fn simulate(&mut self, simulations: u64, positions: u64) -> Result<(), Stopped> {
+    pub fn simulate(&mut self, simulations: u64, positions: u64) -> Result<(), BudgetExhausted> {
         if simulations >= self.last_node || matches!(self.limit, Limit::Depth(_)) {
-            return Err(Stopped);
+            return Err(BudgetExhausted);
         }
         if positions < self.next_look {
             return Ok(());
@@ -156,7 +156,7 @@ impl Budget {
     }
 
     #[cold]
-    fn look(&mut self, nodes: u64) -> Result<(), Stopped> {
+    fn look(&mut self, nodes: u64) -> Result<(), BudgetExhausted> {
         let late = self.deadline.is_some_and(|deadline| {
             let now = self.clock.now();
             let since = now.saturating_sub(self.last_look);
@@ -166,14 +166,14 @@ impl Budget {
             self.stride = self.stride.clamp(LEAST_STRIDE, GREATEST_STRIDE);
             now >= deadline
         });
-        let interrupted = self.watched.as_ref().is_some_and(|watched| {
-            watched.pulse.fetch_add(1, Ordering::Relaxed);
-            watched.is_interrupted()
+        let interrupted = self.control.as_ref().is_some_and(|control| {
+            control.pulse.fetch_add(1, Ordering::Relaxed);
+            control.is_interrupted()
         });
         if late || interrupted || nodes >= self.last_node {
-            // Whoever asks again is told again.
+            // The next call ends here too.
             self.next_look = 0;
-            return Err(Stopped);
+            return Err(BudgetExhausted);
         }
         let stride = if self.deadline.is_some() { self.stride } else { GREATEST_STRIDE };
         self.next_look = (nodes + stride).min(self.last_node);
@@ -207,7 +207,7 @@ mod tests {
 
     use super::*;
 
-    /// A clock that shows what it is told to.
+    /// A clock that shows the time that was set.
     struct Held(Mutex<Duration>);
 
     impl Held {
@@ -233,7 +233,7 @@ mod tests {
             let mut budget = Budget::start(Limit::Nodes(limit), clock.clone());
             let entered = (0..).find(|&nodes| budget.spend(nodes).is_err()).unwrap();
             assert_eq!(entered, limit);
-            assert_eq!(budget.spend(entered), Err(Stopped));
+            assert_eq!(budget.spend(entered), Err(BudgetExhausted));
 
             let mut budget = Budget::start(Limit::Nodes(limit), clock.clone());
             let mut entered = 0;
@@ -262,11 +262,11 @@ mod tests {
     #[test]
     fn an_interrupt_is_seen() {
         let clock = Held::at(Duration::ZERO);
-        let watched = Arc::new(Watched::default());
-        let mut budget = Budget::start(Limit::Depth(9), clock).watched_by(Arc::clone(&watched));
-        assert_eq!((budget.spend(0), watched.pulse()), (Ok(()), 1));
-        watched.interrupt();
-        assert_eq!((budget.spend(GREATEST_STRIDE), watched.pulse()), (Err(Stopped), 2));
+        let control = Arc::new(SearchControl::default());
+        let mut budget = Budget::start(Limit::Depth(9), clock).controlled_by(Arc::clone(&control));
+        assert_eq!((budget.spend(0), control.pulse()), (Ok(()), 1));
+        control.interrupt();
+        assert_eq!((budget.spend(GREATEST_STRIDE), control.pulse()), (Err(BudgetExhausted), 2));
     }
 
     #[test]

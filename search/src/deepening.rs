@@ -5,7 +5,7 @@
 
 use agon_games::Game;
 
-use crate::budget::{Budget, Limit, Stopped};
+use crate::budget::{Budget, BudgetExhausted, Limit};
 use crate::effort::Effort;
 use crate::report::{Answer, Iteration};
 use crate::value::Value;
@@ -22,7 +22,7 @@ pub trait Iterate<G: Game> {
     fn begin(&mut self, root: &G, budget: Budget);
 
     /// Searches `root` to `depth`, at least 1.
-    fn iterate(&mut self, root: &mut G, depth: u32) -> Result<Value, Stopped>;
+    fn iterate(&mut self, root: &mut G, depth: u32) -> Result<Value, BudgetExhausted>;
 
     /// The best line found by the current iteration so far.
     fn line(&self) -> &[G::Move];
@@ -85,6 +85,7 @@ pub fn deepen<G: Game, S: Iterate<G>>(
         best,
         value,
         depth: iterations.last().map_or(0, |iteration| iteration.depth),
+        selective_depth: effort.selective_depth,
         counters: effort.counters,
         line,
         iterations,

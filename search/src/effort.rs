@@ -1,10 +1,10 @@
-//! What every search carries along: its budget and its counters.
+//! The budget and the counters of a search under way.
 
 use std::sync::Arc;
 
-use crate::budget::{Budget, Limit, Stopped};
+use crate::budget::{Budget, BudgetExhausted, Limit};
 use crate::clock::StoppedClock;
-use crate::report::Counters;
+use crate::counters::Counters;
 
 /// The budget and the counters of one search.
 pub struct Effort {
@@ -12,6 +12,8 @@ pub struct Effort {
     pub budget: Budget,
     /// What was done.
     pub counters: Counters,
+    /// The greatest distance from the root.
+    pub selective_depth: u32,
     /// Whether a value of this iteration rests on a static evaluation or on the table, and not on ends alone. A
     /// deepening search that never met its horizon has seen the whole tree.
     pub horizon: bool,
@@ -20,7 +22,7 @@ pub struct Effort {
 impl Effort {
     /// A search that begins with this budget.
     pub fn new(budget: Budget) -> Effort {
-        Effort { budget, counters: Counters::default(), horizon: false }
+        Effort { budget, counters: Counters::default(), selective_depth: 0, horizon: false }
     }
 
     /// No search: nothing may be spent.
@@ -30,20 +32,20 @@ impl Effort {
 
     /// Enters a position, or stops.
     #[inline]
-    pub fn enter(&mut self) -> Result<(), Stopped> {
+    pub fn enter(&mut self) -> Result<(), BudgetExhausted> {
         self.budget.spend(self.counters.nodes)?;
         self.counters.nodes += 1;
         Ok(())
     }
 
-    /// How many of so many leaves may be entered before this must be asked again: at least one. They are counted by
+    /// Returns how many of `wanted` leaves may be entered before the next call: at least one. They are counted by
     /// [`Effort::leaves`].
     #[inline]
-    pub fn grant(&mut self, wanted: usize) -> Result<usize, Stopped> {
+    pub fn grant(&mut self, wanted: usize) -> Result<usize, BudgetExhausted> {
         Ok(self.budget.grant(self.counters.nodes, wanted as u64)? as usize)
     }
 
-    /// Counts so many leaves that were granted and entered, at this distance from the root.
+    /// Counts leaves that were granted and entered, at this distance from the root.
     #[inline]
     pub fn leaves(&mut self, count: usize, ply: usize) {
         self.counters.nodes += count as u64;
@@ -56,8 +58,8 @@ impl Effort {
     pub fn leaf(&mut self, ply: usize) {
         self.counters.leaves += 1;
         // Seldom true, so that a branch is cheaper than writing the maximum back every time.
-        if ply as u32 > self.counters.selective_depth {
-            self.counters.selective_depth = ply as u32;
+        if ply as u32 > self.selective_depth {
+            self.selective_depth = ply as u32;
         }
     }
 

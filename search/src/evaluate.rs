@@ -64,7 +64,7 @@ mod tests {
     fn a_weight_of_one_is_one_unit() {
         let mut position = TicTacToe::initial(&Parameters::defaults(&[])).unwrap();
         follow(&mut position, "b2 b1").unwrap();
-        // Two open lines more for the crosses, whoever moves.
+        // Two open lines more for the crosses, whichever side moves.
         for (weights, units) in
             [([1.0, 0.0, 0.0], 2.0), ([-0.5, 0.0, 0.0], -1.0), ([0.000_1, 9.0, 9.0], 0.000_2)]
         {

@@ -6,6 +6,7 @@ pub mod baseline;
 pub mod budget;
 pub mod chance;
 pub mod clock;
+pub mod counters;
 pub mod deepening;
 pub mod duel;
 pub mod effort;
@@ -19,7 +20,8 @@ pub mod searcher;
 pub mod table;
 pub mod value;
 
-pub use budget::{Budget, Limit, Stopped, Watched};
-pub use report::{Answer, Counters, Iteration};
+pub use budget::{Budget, BudgetExhausted, Limit, SearchControl};
+pub use counters::{CounterInfo, Counters};
+pub use report::{Answer, Iteration};
 pub use searcher::Searcher;
 pub use value::{Proof, Score, Value};

@@ -7,7 +7,7 @@ pub struct Lines<M> {
 }
 
 impl<M: Copy> Lines<M> {
-    /// Room for lines of so many plies.
+    /// Creates room for lines of this many plies.
     pub fn new(plies: usize) -> Lines<M> {
         Lines { lines: (0..=plies).map(|_| Vec::new()).collect() }
     }

@@ -1,4 +1,4 @@
-//! Move ordering in stages, each of which can be switched off, so that its worth can be measured.
+//! Move ordering in stages. Each stage can be switched off, so that its worth can be measured.
 //!
 //! The stages that are on are consulted in the order of the configuration: where an earlier stage tells two moves
 //! apart, later ones have no say. Each stage fills its own bits of a key, and moves are picked by their keys, the
@@ -27,17 +27,16 @@ pub enum Stage {
     Static,
 }
 
-impl Stage {
-    /// Every stage with its name, in the default order.
-    pub const ALL: [(Stage, &'static str); 6] = [
-        (Stage::Table, "table"),
-        (Stage::Pv, "pv"),
-        (Stage::Values, "values"),
-        (Stage::Static, "static"),
-        (Stage::Killers, "killers"),
-        (Stage::History, "history"),
-    ];
+agon_games::choices!(Stage {
+    Table = "table",
+    Pv = "pv",
+    Values = "values",
+    Static = "static",
+    Killers = "killers",
+    History = "history",
+});
 
+impl Stage {
     /// How many bits of the key it fills; together at most 64.
     const fn bits(self) -> u32 {
         match self {

@@ -1,39 +1,9 @@
-//! What a search tells of itself: counters, iterations, the answer.
+//! What a search reports: its iterations and its answer.
 
 use std::time::Duration;
 
+use crate::counters::Counters;
 use crate::value::Value;
-
-/// What a search did, summed over its iterations.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub struct Counters {
-    /// Positions entered: root, leaves and quiescence included.
-    pub nodes: u64,
-    /// Static evaluations and ends.
-    pub leaves: u64,
-    /// Positions entered by quiescence search.
-    pub quiescence_nodes: u64,
-    /// Nodes left early because a move was too good.
-    pub cutoffs: u64,
-    /// Those of them where it was the first move.
-    pub first_move_cutoffs: u64,
-    /// Looks into the table.
-    pub table_probes: u64,
-    /// Looks that found the position.
-    pub table_hits: u64,
-    /// Entries written.
-    pub table_stores: u64,
-    /// Searches repeated with another window.
-    pub researches: u64,
-    /// Playouts or descents of a sampling search.
-    pub simulations: u64,
-    /// Nodes in the tree of a sampling search at its end.
-    pub tree_nodes: u64,
-    /// Plies played in playouts.
-    pub playout_plies: u64,
-    /// The greatest distance from the root.
-    pub selective_depth: u32,
-}
 
 /// A completed iteration of deepening. Nodes and time are those of this iteration alone.
 #[derive(Clone, PartialEq, Debug)]
@@ -59,7 +29,9 @@ pub struct Answer<M> {
     pub value: Value,
     /// The last completed depth; 0 where there is none.
     pub depth: u32,
-    /// What was done.
+    /// The greatest distance from the root.
+    pub selective_depth: u32,
+    /// What was counted.
     pub counters: Counters,
     /// The principal variation, from the root; it begins with `best`.
     pub line: Vec<M>,

@@ -43,7 +43,7 @@ pub struct Table<M> {
 }
 
 impl<M: Copy + Eq> Table<M> {
-    /// A table of at most so many megabytes (of 2^20 bytes), empty.
+    /// Creates an empty table of at most `megabytes` MiB.
     pub fn new(megabytes: usize) -> Table<M> {
         let buckets = ((megabytes << 20) / size_of::<[Entry<M>; WAYS]>()).max(1);
         let empty = Entry { key: 0, lower: 0, upper: 0, best: None, epoch: 0, depth: 0, age: 0 };

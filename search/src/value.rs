@@ -67,9 +67,9 @@ pub fn to_root(score: Score, ply: usize) -> Score {
 /// A result that holds whatever the opponents do.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Proof {
-    /// The seat wins in so many plies.
+    /// The seat wins in this many plies.
     Win(u32),
-    /// The seat loses in so many plies.
+    /// The seat loses in this many plies.
     Loss(u32),
 }
 

@@ -2,7 +2,7 @@
 //!
 //! A world has players of known strengths, a first seat's advantage, a draw rate, and openings that favour one seat or
 //! the other: both games of a bout share the opening, so that they depend on each other. Tests simulate little, with a
-//! fixed seed; `agon bench stats` the same at length.
+//! fixed seed; `agon-bench stats` the same at length.
 
 mod coverage;
 mod errors;

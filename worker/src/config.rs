@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use agon_doors::Dialer;
+use agon_transport::Connector;
 
 use crate::event::Watch;
 
@@ -11,7 +11,7 @@ use crate::event::Watch;
 #[derive(Clone)]
 pub struct Config {
     /// Where the coordinator is, and what to show it.
-    pub dialer: Dialer,
+    pub connector: Connector,
     /// A name that is stable through reconnects and unlike any other worker's.
     pub name: String,
     /// The version of the program.
@@ -33,9 +33,9 @@ pub struct Config {
 
 impl Config {
     /// A slot for each core that this process may use, and nobody watching.
-    pub fn new(coordinator: impl Into<Dialer>, name: impl Into<String>) -> Config {
+    pub fn new(coordinator: impl Into<Connector>, name: impl Into<String>) -> Config {
         Config {
-            dialer: coordinator.into(),
+            connector: coordinator.into(),
             name: name.into(),
             build: env!("CARGO_PKG_VERSION").to_string(),
             // Knows the limits of control groups.

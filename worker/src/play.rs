@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use agon_arena::spec::Plan;
-use agon_arena::{Arena, Place, PlayError, Spec};
+use agon_arena::{Arena, PlayError, SeedPath, Spec};
 use agon_proto::limits::BATCH_MOVES;
 use agon_proto::v1::Submission;
 use agon_proto::{Bout, BoutWriter, WireError};
@@ -186,7 +186,7 @@ fn searches(
     send: &mut dyn FnMut(Submission),
 ) -> Result<Played, PlayFault> {
     let (spec, bout) = (&job.spec, &job.bout);
-    let seed = Place { run: spec.seed, bout: bout.lease.bout, game: 0 }.game_seed();
+    let seed = SeedPath { run: spec.seed, bout: bout.lease.bout, game: 0 }.game_seed();
     let decision = arena.decision(&bout.opening)?;
     for (index, &number) in bout.players.iter().enumerate() {
         let player = &spec.players[number];

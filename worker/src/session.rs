@@ -4,12 +4,12 @@
 
 use std::time::Duration;
 
-use agon_doors::{Dialer, said};
 use agon_proto::limits::MAX_MESSAGE_BYTES;
 use agon_proto::v1::coordinator_message::Kind;
 use agon_proto::v1::worker_client::WorkerClient;
 use agon_proto::v1::{WorkerMessage, worker_message};
 use agon_proto::{Hello, Welcome};
+use agon_transport::{Connector, status_text};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
@@ -45,15 +45,15 @@ pub(crate) struct Session {
 
 impl Session {
     /// Begins to connect.
-    pub(crate) fn open(dialer: &Dialer, hello: &Hello) -> Session {
+    pub(crate) fn open(connector: &Connector, hello: &Hello) -> Session {
         let (outbound, messages) = mpsc::unbounded_channel();
         let (sender, events) = mpsc::channel(64);
-        let dialer = with_patience(dialer);
+        let connector = with_patience(connector);
         let session = Session {
             outbound,
             events,
             task: tokio::spawn(async move {
-                let end = converse(&dialer, messages, &sender).await;
+                let end = converse(&connector, messages, &sender).await;
                 let _ = sender.send(end).await;
             }),
         };
@@ -87,8 +87,8 @@ impl Session {
 }
 
 /// The same with limits to how long it may be silent.
-pub(crate) fn with_patience(dialer: &Dialer) -> Dialer {
-    dialer.clone().with(|endpoint| {
+pub(crate) fn with_patience(connector: &Connector) -> Connector {
+    connector.clone().with(|endpoint| {
         endpoint
             .connect_timeout(PATIENCE)
             .http2_keep_alive_interval(KEEP_ALIVE)
@@ -99,11 +99,11 @@ pub(crate) fn with_patience(dialer: &Dialer) -> Dialer {
 
 /// Speaks until the end, and says how it ended.
 async fn converse(
-    dialer: &Dialer,
+    connector: &Connector,
     messages: mpsc::UnboundedReceiver<WorkerMessage>,
     events: &mpsc::Sender<SessionEvent>,
 ) -> SessionEvent {
-    let greeted = match timeout(PATIENCE, greet(dialer, messages)).await {
+    let greeted = match timeout(PATIENCE, greet(connector, messages)).await {
         Ok(greeted) => greeted,
         Err(_) => return SessionEvent::Lost(format!("no welcome within {PATIENCE:?}")),
     };
@@ -124,7 +124,7 @@ async fn converse(
                 }
             }
             Ok(None) => return SessionEvent::Lost("the coordinator ended the session".to_string()),
-            Err(status) => return SessionEvent::Lost(said(&status)),
+            Err(status) => return SessionEvent::Lost(status_text(&status)),
         }
     }
 }
@@ -132,14 +132,14 @@ async fn converse(
 type Inbound = Streaming<agon_proto::v1::CoordinatorMessage>;
 
 async fn greet(
-    dialer: &Dialer,
+    connector: &Connector,
     messages: mpsc::UnboundedReceiver<WorkerMessage>,
 ) -> Result<(Welcome, Inbound), SessionEvent> {
     let answered = |status: Status| match is_final(&status) {
         true => SessionEvent::Refused(status),
-        false => SessionEvent::Lost(said(&status)),
+        false => SessionEvent::Lost(status_text(&status)),
     };
-    let channel = dialer.connect().await.map_err(|error| SessionEvent::Lost(error.to_string()))?;
+    let channel = connector.connect().await.map_err(|error| SessionEvent::Lost(error.to_string()))?;
     let mut client = WorkerClient::new(channel).max_decoding_message_size(MAX_MESSAGE_BYTES);
     let response = client.session(UnboundedReceiverStream::new(messages)).await.map_err(answered)?;
     let mut inbound = response.into_inner();

@@ -11,10 +11,10 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
 
 use agon_arena::limit::speed_factor;
-use agon_arena::{Arena, PlayError, PlayerConfig, Surroundings};
+use agon_arena::{Arena, Environment, PlayError, PlayerConfig};
 use agon_proto::Lease;
 use agon_proto::v1::Submission;
-use agon_search::Watched;
+use agon_search::SearchControl;
 use tokio::sync::mpsc::UnboundedSender;
 
 use crate::pin::pin;
@@ -53,7 +53,7 @@ pub(crate) struct Report {
 /// The handle of a slot. Its thread ends soon after the handle is dropped.
 pub(crate) struct Slot {
     jobs: Sender<Job>,
-    watched: Arc<Watched>,
+    control: Arc<SearchControl>,
     tally: Arc<Tally>,
     speed: Arc<Speed>,
 }
@@ -82,13 +82,13 @@ impl Slot {
         reports: UnboundedSender<Report>,
     ) -> std::io::Result<Slot> {
         let (jobs, inbox) = channel();
-        let watched = Arc::new(Watched::default());
+        let control = Arc::new(SearchControl::default());
         let tally = Arc::new(Tally::default());
         let speed = Arc::new(Speed(AtomicU64::new(speed.to_bits())));
         let mut player = Player {
             number,
             identity,
-            watched: Arc::clone(&watched),
+            control: Arc::clone(&control),
             tally: Arc::clone(&tally),
             speed: Arc::clone(&speed),
             measured: Instant::now(),
@@ -102,25 +102,25 @@ impl Slot {
             }
             player.work(&inbox);
         })?;
-        Ok(Slot { jobs, watched, tally, speed })
+        Ok(Slot { jobs, control, tally, speed })
     }
 
     /// Gives a free slot its next bout.
     pub(crate) fn give(&self, job: Job) {
-        self.watched.resume();
+        self.control.resume();
         self.tally.reset();
         self.jobs.send(job).expect("the thread of a slot lives as long as its handle");
     }
 
     /// Ends the bout of the slot early; its report follows.
     pub(crate) fn interrupt(&self) {
-        self.watched.interrupt();
+        self.control.interrupt();
     }
 
     /// The game that it plays, the plies of it, and a number that grows while it searches.
     pub(crate) fn progress(&self) -> (u32, u32, u64) {
         let (game, ply) = self.tally.read();
-        (game, ply, self.watched.pulse())
+        (game, ply, self.control.pulse())
     }
 
     /// Nodes a second of the fixed searches, when they were last measured.
@@ -139,7 +139,7 @@ impl Drop for Slot {
 struct Player {
     number: usize,
     identity: Identity,
-    watched: Arc<Watched>,
+    control: Arc<SearchControl>,
     tally: Arc<Tally>,
     speed: Arc<Speed>,
     measured: Instant,
@@ -177,7 +177,7 @@ impl Player {
         };
         let result = guarded(|| play(job, seat, &self.identity, factor, &self.tally, &mut send));
         // A search that was interrupted answers early without saying so.
-        if self.watched.is_interrupted() {
+        if self.control.is_interrupted() {
             return Ending::Interrupted;
         }
         match result {
@@ -192,8 +192,8 @@ impl Player {
     fn seat(&self, job: &Job) -> Result<Arena, PlayError> {
         let players: Vec<PlayerConfig> =
             job.spec.players.iter().map(|player| player.config.clone()).collect();
-        let surroundings = Surroundings { watched: Arc::clone(&self.watched), ..Surroundings::system() };
-        Ok(Arena::new(&job.spec.game, &players, surroundings)?)
+        let environment = Environment { control: Arc::clone(&self.control), ..Environment::system() };
+        Ok(Arena::new(&job.spec.game, &players, environment)?)
     }
 }
 

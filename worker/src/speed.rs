@@ -41,7 +41,7 @@ impl Throttle {
     }
 
     /// Whether the process was kept from running for a share of the time since the last look that counts.
-    pub(crate) fn look(&mut self) -> bool {
+    pub(crate) fn sample(&mut self) -> bool {
         let (Some((then, before)), Some(kept)) = (self.last, kept_from_running()) else { return false };
         let now = Instant::now();
         self.last = Some((now, kept));

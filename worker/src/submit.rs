@@ -7,12 +7,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use agon_doors::{DialError, Dialer, said};
 use agon_proto::Lease;
 use agon_proto::limits::MAX_SUBMISSION_BYTES;
 use agon_proto::session::shortened;
 use agon_proto::v1::worker_client::WorkerClient;
 use agon_proto::v1::{Acknowledgement, Outcome, Submission};
+use agon_transport::{ConnectError, Connector, status_text};
 use tokio::sync::{mpsc, watch};
 use tokio::time::{sleep, timeout};
 use tokio_stream::wrappers::ReceiverStream;
@@ -60,7 +60,7 @@ pub(crate) enum SubmitEvent {
 /// The task's own things.
 pub(crate) struct Submitter {
     /// Where to connect.
-    pub(crate) dialer: Dialer,
+    pub(crate) connector: Connector,
     /// The waits between connections.
     pub(crate) backoff: Backoff,
     /// What it is told; it ends with its last sender.
@@ -84,7 +84,7 @@ enum Broken {
 
 impl From<Status> for Broken {
     fn from(status: Status) -> Broken {
-        if is_final(&status) { Broken::Refused(status) } else { Broken::Lost(said(&status)) }
+        if is_final(&status) { Broken::Refused(status) } else { Broken::Lost(status_text(&status)) }
     }
 }
 
@@ -142,7 +142,7 @@ impl Submitter {
     /// Carries messages over one connection until it breaks.
     async fn carry(&mut self, outbox: &mut Outbox, acknowledged: &mut bool) -> Result<Closed, Broken> {
         let (sender, messages) = mpsc::channel(AHEAD);
-        let opened = timeout(PATIENCE, open(&self.dialer, messages)).await;
+        let opened = timeout(PATIENCE, open(&self.connector, messages)).await;
         let mut inbound = opened.map_err(|_| Broken::Lost(format!("no answer within {PATIENCE:?}")))??;
         loop {
             tokio::select! {
@@ -197,9 +197,9 @@ impl Submitter {
 
 type Inbound = Streaming<Acknowledgement>;
 
-async fn open(dialer: &Dialer, messages: mpsc::Receiver<Submission>) -> Result<Inbound, Broken> {
-    let lost = |error: DialError| Broken::Lost(error.to_string());
-    let channel = with_patience(dialer).connect().await.map_err(lost)?;
+async fn open(connector: &Connector, messages: mpsc::Receiver<Submission>) -> Result<Inbound, Broken> {
+    let lost = |error: ConnectError| Broken::Lost(error.to_string());
+    let channel = with_patience(connector).connect().await.map_err(lost)?;
     let mut client = WorkerClient::new(channel).max_encoding_message_size(MAX_SUBMISSION_BYTES);
     Ok(client.submit(ReceiverStream::new(messages)).await?.into_inner())
 }

@@ -158,7 +158,7 @@ impl Worker {
         };
         let slots = (0..config.slots).map(slot).collect::<Result<_, _>>()?;
         let submitter = Submitter {
-            dialer: config.dialer.clone(),
+            connector: config.connector.clone(),
             backoff: Backoff::new(&config.name, 1),
             commands,
             events,
@@ -263,11 +263,11 @@ impl Worker {
         match (&self.session, &self.welcome) {
             (None, _) if now >= self.retry => {
                 let hello = self.hello();
-                self.session = Some(Session::open(&self.config.dialer, &hello));
+                self.session = Some(Session::open(&self.config.connector, &hello));
             }
             (Some(_), Some(welcome)) if now >= self.next_heartbeat => {
                 self.next_heartbeat = now + welcome.heartbeat;
-                self.throttled = self.throttle.look() && !self.config.timed_when_throttled;
+                self.throttled = self.throttle.sample() && !self.config.timed_when_throttled;
                 self.speed = self.slots.iter().map(Slot::speed).sum::<f64>() / self.slots.len() as f64;
                 self.heartbeat(self.progress());
             }

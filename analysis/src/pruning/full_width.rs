@@ -6,7 +6,7 @@
 
 use std::num::NonZeroUsize;
 
-use agon_arena::{Arena, Family, Opening, PlayError, PlayerConfig, Spec, Surroundings};
+use agon_arena::{Arena, Environment, Family, Opening, PlayError, PlayerConfig, Spec};
 use agon_search::Limit;
 
 use super::PruningError;
@@ -55,7 +55,7 @@ fn count_some(
 ) -> Result<Vec<Vec<u64>>, PruningError> {
     let text = format!("search = {{ algorithm = \"{}\" }}", algorithm(family));
     let player = PlayerConfig::parse(&spec.game, &text).map_err(PlayError::from)?;
-    let mut arena = Arena::new(&spec.game, &[player], Surroundings::system())?;
+    let mut arena = Arena::new(&spec.game, &[player], Environment::system())?;
     let mut counts = Vec::new();
     for (position, depth) in positions {
         counts.push(match family {

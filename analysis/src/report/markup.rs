@@ -52,7 +52,7 @@ pub(super) fn fitted(text: &str, width: f64) -> String {
     }
     let mut room = text.chars().count();
     loop {
-        let cut = crate::figures::shortened(text, room);
+        let cut = crate::format::shortened(text, room);
         if room <= 3 || text_width(&cut) <= width {
             return cut;
         }

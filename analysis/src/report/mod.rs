@@ -24,7 +24,7 @@ use serde::Serialize;
 
 use crate::boards::{BoardsError, boards};
 use crate::dataset::{Dataset, DatasetError, Run};
-use crate::figures::worth;
+use crate::format::worth;
 use crate::games::{Query, Recordings};
 use crate::pruning::{self, Pruning, PruningError};
 use crate::tune::TuneError;
@@ -225,7 +225,7 @@ impl Report {
         settings: &Settings,
         watch: &dyn Fn(&str),
     ) -> Result<Report, ReportError> {
-        let spec = run.spec()?;
+        let spec = run.spec().map_err(DatasetError::from)?;
         let question = match &spec.plan {
             Plan::Probe(_) => Question::Probe,
             Plan::Tournament(Format::Sprt(_)) => Question::Test,

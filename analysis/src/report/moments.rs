@@ -5,7 +5,7 @@
 //! ahead; there it is the largest fall of one who did not win. A few places are kept by player, whatever the number of
 //! games. Deliberately not here: the boards.
 
-use agon_records::SearchColumns;
+use agon_records::SearchRow;
 use agon_search::Proof;
 
 use crate::games::Recording;
@@ -67,7 +67,7 @@ impl Candidates {
         for (seat, name) in row.players.iter().enumerate() {
             let Some(player) = players.iter().position(|known| known == name) else { continue };
             let own = |ply: &&agon_records::MoveRow| ply.seat.map(usize::from) == Some(seat);
-            let searches: Vec<(u16, &SearchColumns)> = recording
+            let searches: Vec<(u16, &SearchRow)> = recording
                 .moves
                 .iter()
                 .filter(own)
@@ -160,27 +160,17 @@ fn keep(kept: &mut Vec<Fall>, fall: Fall) {
 #[cfg(test)]
 mod tests {
     use agon_records::{GameRow, MoveRow};
+    use agon_search::Counters;
 
     use super::*;
 
     fn recording(bout: u64, payoffs: &[i32], scores: &[f64]) -> Recording {
         let seats = payoffs.len();
-        let search = |score: f64, seat: usize| SearchColumns {
+        let search = |score: f64, seat: usize| SearchRow {
             player: format!("p{seat}"),
             depth: 1,
             selective_depth: 1,
-            nodes: 1,
-            leaves: 1,
-            quiescence_nodes: 0,
-            cutoffs: 0,
-            first_move_cutoffs: 0,
-            table_probes: 0,
-            table_hits: 0,
-            table_stores: 0,
-            researches: 0,
-            simulations: 0,
-            tree_nodes: 0,
-            playout_plies: 0,
+            counters: Counters::default(),
             depth_nodes: vec![1],
             depth_time_us: vec![1],
             score,

@@ -4,7 +4,7 @@
 
 use super::markup::{escape, heading};
 use super::{Question, Report, Told, searches, sections, tuning};
-use crate::figures::{rate, utc};
+use crate::format::{rate, utc};
 
 const STYLE: &str = include_str!("style.css");
 

@@ -8,7 +8,7 @@ use super::survey::Effort;
 use super::svg::{self, Axis, Line, MOST_LINES, MOST_ROWS, Row};
 use super::words::{common_depth, percent};
 use super::{Question, Report};
-use crate::figures::{fixed, rate};
+use crate::format::{fixed, rate};
 use crate::pruning::{Interval, PlayerPruning};
 
 /// Nodes of the players of a probe against each other.

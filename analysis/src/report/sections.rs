@@ -9,7 +9,7 @@ use super::survey::{GameLine, Lengths};
 use super::svg::{self, Axis, Line, MOST_CELLS, MOST_LINES, MOST_ROWS, Row};
 use super::words::{likelihood, percent};
 use super::{Moment, Question, Report, Thought, Told};
-use crate::figures::{fixed, signed};
+use crate::format::{fixed, signed};
 use crate::pruning::Interval;
 
 const ELO: Axis<'_> = Axis { label: "Elo (the mean of all is 0)", log: false, whole: false, mark: Some(0.0) };

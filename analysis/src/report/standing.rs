@@ -2,7 +2,7 @@
 
 use agon_arena::Spec;
 use agon_arena::spec::{Format, Plan};
-use agon_coordinator::schedule::sprt_bounds;
+use agon_schedule::schedule::sprt_bounds;
 use agon_stats::pairs::Scores;
 use agon_stats::pool::Bound;
 use agon_stats::sprt::{Model, Verdict};

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use agon_records::{GameRow, LimitKind, SearchColumns, Table};
+use agon_records::{GameRow, LimitKind, SearchRow, Table};
 use serde::Serialize;
 
 use super::Question;
@@ -207,12 +207,12 @@ impl<'a> Notes<'a> {
         self.candidates.look(self.players, recording);
     }
 
-    fn search(&mut self, search: &SearchColumns, ply: u16) {
+    fn search(&mut self, search: &SearchRow, ply: u16) {
         let Some(player) = self.players.iter().position(|name| *name == search.player) else { return };
         let sums = &mut self.efforts[player];
         sums.searches += 1;
-        sums.nodes += search.nodes;
-        sums.simulations += search.simulations;
+        sums.nodes += search.counters.nodes;
+        sums.simulations += search.counters.simulations;
         sums.time_us += search.time_us;
         sums.times.add(search.time_us);
         sums.longest_us = sums.longest_us.max(search.time_us);

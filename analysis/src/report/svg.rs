@@ -7,7 +7,7 @@
 use std::fmt::Write as _;
 
 use super::markup::{escape, fitted, text_width};
-use crate::figures::{fixed, rate};
+use crate::format::{fixed, rate};
 
 /// The width of every chart.
 const WIDTH: f64 = 420.0;

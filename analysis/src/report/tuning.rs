@@ -10,7 +10,7 @@ use super::page::{Column, Section, figure, paragraph, table};
 use super::svg::{self, Axis, Line};
 use super::words::{likelihood, percent};
 use crate::dataset::{Dataset, Run};
-use crate::figures::{fixed, signed};
+use crate::format::{fixed, signed};
 use crate::pruning::Interval;
 use crate::tune::{TuneError, Tuned};
 
@@ -147,7 +147,7 @@ fn trajectory(tuned: &Tuned, index: usize, parameter: &Parameter) -> Trajectory 
 
 /// What a Gaussian process expects along one parameter through the answer.
 fn posterior(tuned: &Tuned, index: usize, parameter: &Parameter) -> Vec<(f64, f64, f64, f64)> {
-    let Some((space, trials, seed)) = tuned.course.process() else { return Vec::new() };
+    let Some((space, trials, seed)) = tuned.tuning.process() else { return Vec::new() };
     let [low, high] = parameter.bounds.map(number);
     let at = |place: usize| {
         let share = place as f64 / (GRID - 1) as f64;

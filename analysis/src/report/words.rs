@@ -4,7 +4,7 @@
 
 use super::standing::{Rated, Ratings, Test};
 use super::{Question, Report, Told, tuning};
-use crate::figures::{fixed, signed};
+use crate::format::{fixed, signed};
 use crate::pruning::Ratio;
 
 /// Beyond this a player is called stronger without reserve: a two-sided 95 %.

@@ -5,34 +5,34 @@ use std::fs;
 use agon_analysis::{Dataset, DatasetError};
 use serde_json::json;
 
-use crate::world::{TOURNAMENT, World, put};
+use crate::sample::{SampleDataset, TOURNAMENT, put};
 
-fn refusal(world: &World, asked: &str) -> String {
-    Dataset::open(world.folder()).unwrap().find(asked).unwrap_err().to_string()
+fn refusal(sample: &SampleDataset, asked: &str) -> String {
+    Dataset::open(sample.folder()).unwrap().find(asked).unwrap_err().to_string()
 }
 
 #[test]
 fn runs_are_found() {
-    let mut world = World::of(TOURNAMENT);
-    let first = world.id.clone();
-    let dataset = Dataset::open(world.folder()).unwrap();
+    let mut sample = SampleDataset::play(TOURNAMENT);
+    let first = sample.id.clone();
+    let dataset = Dataset::open(sample.folder()).unwrap();
     for asked in [&first, "small", "s", "latest"] {
         assert_eq!(dataset.find(asked).unwrap().id, first, "{asked}");
     }
-    assert_eq!(refusal(&world, "x"), format!("there is no run `x`; there is only {first}"));
-    assert_eq!(refusal(&world, ""), format!("there is no run ``; there is only {first}"));
+    assert_eq!(refusal(&sample, "x"), format!("there is no run `x`; there is only {first}"));
+    assert_eq!(refusal(&sample, ""), format!("there is no run ``; there is only {first}"));
 
     // A second of the same spec, submitted later; the id of the first is the beginning of its.
     let second = format!("{first}-2");
-    world.told["run"] = json!(second);
-    world.told["submitted_us"] = json!(2);
-    put(&world.folder().join(format!("runs/{second}.json")), world.told.to_string().as_bytes());
-    let dataset = Dataset::open(world.folder()).unwrap();
+    sample.manifest["run"] = json!(second);
+    sample.manifest["submitted_us"] = json!(2);
+    put(&sample.folder().join(format!("runs/{second}.json")), sample.manifest.to_string().as_bytes());
+    let dataset = Dataset::open(sample.folder()).unwrap();
     assert_eq!(dataset.ids(), [first.clone(), second.clone()]);
     assert_eq!(dataset.find(&first).unwrap().id, first);
     assert_eq!(dataset.find("latest").unwrap().id, second);
     let several = format!("`small` is the beginning of several runs; write more of one of {first}, {second}");
-    assert_eq!(refusal(&world, "small"), several);
+    assert_eq!(refusal(&sample, "small"), several);
 }
 
 #[test]
@@ -41,9 +41,9 @@ fn what_is_no_dataset_is_named() {
     let missing = folder.path().join("nowhere");
     assert!(matches!(Dataset::open(&missing), Err(DatasetError::NoFolder { .. })));
     assert!(matches!(Dataset::open(folder.path()), Err(DatasetError::NoDataset { .. })));
-    let world = World::of(TOURNAMENT);
-    let file = world.folder().join(format!("runs/{}.json", world.id));
+    let sample = SampleDataset::play(TOURNAMENT);
+    let file = sample.folder().join(format!("runs/{}.json", sample.id));
     fs::write(&file, "{\"run\": 3}").unwrap();
-    let error = refusal(&world, "latest");
+    let error = refusal(&sample, "latest");
     assert!(error.starts_with(&format!("{} does not describe a run: ", file.display())), "{error}");
 }

@@ -6,24 +6,24 @@ use std::num::NonZeroUsize;
 
 use agon_analysis::pruning::{Interval, Pruning, Settings, pruning};
 use agon_analysis::{Dataset, DatasetError, PruningError};
-use agon_records::{MoveRow, SearchColumns, WriteError};
+use agon_records::{MoveRow, SearchRow, WriteError};
 use agon_stats::branching::{effective_branching_factor, growth, minimal_leaves};
 
-use crate::world::{PROBE, TOURNAMENT, World, put};
+use crate::sample::{PROBE, SampleDataset, TOURNAMENT, put};
 
 fn settings(threads: usize) -> Settings {
     Settings { replicas: 100, seed: 3, threads: NonZeroUsize::new(threads).unwrap() }
 }
 
-fn asked(world: &World, threads: usize) -> Result<Pruning, PruningError> {
-    let dataset = Dataset::open(world.folder()).unwrap();
-    let run = dataset.find(&world.id).unwrap();
+fn asked(sample: &SampleDataset, threads: usize) -> Result<Pruning, PruningError> {
+    let dataset = Dataset::open(sample.folder()).unwrap();
+    let run = dataset.find(&sample.id).unwrap();
     pruning(&dataset, &run, settings(threads))
 }
 
-/// Searches of a player, by the rows of the world itself.
-fn searches<'a>(world: &'a World, player: &str) -> Vec<(&'a MoveRow, &'a SearchColumns)> {
-    let moves = world.bouts.values().flat_map(|bout| {
+/// Searches of a player, by the rows of the sample itself.
+fn searches<'a>(sample: &'a SampleDataset, player: &str) -> Vec<(&'a MoveRow, &'a SearchRow)> {
+    let moves = sample.bouts.values().flat_map(|bout| {
         let probes = bout.probes.iter().map(|probe| &probe.decision);
         bout.moves.iter().chain(probes)
     });
@@ -57,34 +57,37 @@ fn mean(values: &[f64]) -> Option<f64> {
 }
 
 /// The measures of a player, one after the other, from all rows.
-fn compare_with_slow(world: &World, told: &Pruning) {
+fn compare_with_slow(sample: &SampleDataset, told: &Pruning) {
     for player in &told.players {
-        let rows = searches(world, &player.player);
-        let total = |of: fn(&SearchColumns) -> u64| rows.iter().map(|(_, search)| of(search)).sum::<u64>();
+        let rows = searches(sample, &player.player);
+        let total = |of: fn(&SearchRow) -> u64| rows.iter().map(|(_, search)| of(search)).sum::<u64>();
         let time = total(|search| search.time_us);
         let name = &player.player;
         assert_eq!(player.searches, rows.len() as u64);
         // What takes less than five microseconds has no speed.
         let a_second = |count: u64| ratio(count * 1_000_000, time).filter(|_| time >= 5 * player.searches);
-        close(player.nps, a_second(total(|s| s.nodes)), name);
-        let simulations = total(|search| search.simulations);
+        close(player.nps, a_second(total(|s| s.counters.nodes)), name);
+        let simulations = total(|search| search.counters.simulations);
         close(player.sps, a_second(simulations).filter(|_| simulations > 0), name);
         close(
             player.first_move_share,
-            ratio(total(|search| search.first_move_cutoffs), total(|search| search.cutoffs)),
+            ratio(
+                total(|search| search.counters.first_move_cutoffs),
+                total(|search| search.counters.cutoffs),
+            ),
             name,
         );
         close(
             player.hit_rate,
-            ratio(total(|search| search.table_hits), total(|search| search.table_probes)),
+            ratio(total(|search| search.counters.table_hits), total(|search| search.counters.table_probes)),
             name,
         );
         let deep: Vec<_> = rows.iter().filter(|(_, search)| !search.depth_nodes.is_empty()).collect();
-        let of_deep = |of: &dyn Fn(&MoveRow, &SearchColumns) -> f64| {
+        let of_deep = |of: &dyn Fn(&MoveRow, &SearchRow) -> f64| {
             mean(&deep.iter().map(|(row, search)| of(row, search)).collect::<Vec<_>>())
         };
         close(player.mean_depth, of_deep(&|_, search| f64::from(search.depth)), name);
-        let branching = |_: &MoveRow, search: &SearchColumns| {
+        let branching = |_: &MoveRow, search: &SearchRow| {
             let nodes = *search.depth_nodes.last().unwrap() as f64;
             effective_branching_factor(nodes, search.depth_nodes.len() as u32).unwrap()
         };
@@ -98,8 +101,8 @@ fn compare_with_slow(world: &World, told: &Pruning) {
         for (row, search) in deep.iter().filter(|(row, _)| row.legal > 1) {
             let trees =
                 (1..=search.depth_nodes.len() as u32).map(|d| minimal_leaves(f64::from(row.legal), d));
-            let completed = search.depth_nodes.iter().sum::<u64>() as f64 / search.nodes as f64;
-            minimal.push((search.leaves as f64 * completed / trees.sum::<f64>()).ln());
+            let completed = search.depth_nodes.iter().sum::<u64>() as f64 / search.counters.nodes as f64;
+            minimal.push((search.counters.leaves as f64 * completed / trees.sum::<f64>()).ln());
         }
         close(player.vs_minimal, mean(&minimal).map(f64::exp), name);
         let mut by_depth: BTreeMap<usize, Vec<f64>> = BTreeMap::new();
@@ -120,21 +123,21 @@ fn compare_with_slow(world: &World, told: &Pruning) {
 #[test]
 fn measures_agree_with_a_slow_reckoning() {
     for spec in [TOURNAMENT, PROBE] {
-        let world = World::of(spec);
-        let told = asked(&world, 2).unwrap();
+        let sample = SampleDataset::play(spec);
+        let told = asked(&sample, 2).unwrap();
         assert!(told.complete && told.players.iter().all(|player| player.searches > 0));
-        compare_with_slow(&world, &told);
+        compare_with_slow(&sample, &told);
     }
 }
 
 #[test]
 fn players_are_paired_by_position() {
-    let world = World::of(PROBE);
-    let told = asked(&world, 2).unwrap();
-    let (plain, pruned) = (searches(&world, "plain"), searches(&world, "pruned"));
+    let sample = SampleDataset::play(PROBE);
+    let told = asked(&sample, 2).unwrap();
+    let (plain, pruned) = (searches(&sample, "plain"), searches(&sample, "pruned"));
     assert_eq!(told.ratios.iter().map(|ratio| ratio.depth).collect::<Vec<_>>(), [1, 2, 3]);
     for ratio in &told.ratios {
-        let at = |search: &SearchColumns| search.depth_nodes[ratio.depth - 1] as f64;
+        let at = |search: &SearchRow| search.depth_nodes[ratio.depth - 1] as f64;
         let logarithms: Vec<f64> =
             plain.iter().zip(&pruned).map(|(one, other)| (at(one.1) / at(other.1)).ln()).collect();
         assert_eq!((ratio.a.as_str(), ratio.b.as_str(), ratio.positions), ("plain", "pruned", 3));
@@ -150,13 +153,13 @@ fn players_are_paired_by_position() {
 /// Without a player that searches the full width it is counted, and comes to the same.
 #[test]
 fn whole_trees_are_counted_where_nobody_searched_them() {
-    let measured = asked(&World::of(PROBE), 1).unwrap();
+    let measured = asked(&SampleDataset::play(PROBE), 1).unwrap();
     let text = PROBE.replace(
         "name = \"plain\"\nsearch = { algorithm = \"minimax\" }",
         "name = \"plain\"\nsearch = { algorithm = \"pvs\" }",
     );
     assert_ne!(text, PROBE);
-    let counted = asked(&World::of(&text), 2).unwrap();
+    let counted = asked(&SampleDataset::play(&text), 2).unwrap();
     let note =
         |told: &Pruning| told.notes.iter().find(|note| note.measure == "vs_minimax").unwrap().note.clone();
     assert_eq!(note(&measured), "measured: plain searched the same positions");
@@ -168,19 +171,19 @@ fn whole_trees_are_counted_where_nobody_searched_them() {
 #[test]
 fn the_answer_does_not_depend_on_threads_or_parts() {
     for spec in [TOURNAMENT, PROBE] {
-        let world = World::of(spec);
-        let text = |threads| serde_json::to_string(&asked(&world, threads).unwrap()).unwrap();
+        let sample = SampleDataset::play(spec);
+        let text = |threads| serde_json::to_string(&asked(&sample, threads).unwrap()).unwrap();
         let one = text(1);
         assert_eq!(one, text(4));
         assert_eq!(one, text(32));
         for table in ["moves", "probes", "games"] {
-            let _ = fs::remove_dir_all(world.folder().join(table));
+            let _ = fs::remove_dir_all(sample.folder().join(table));
         }
         let place = |table: &str, number: usize| {
-            let name = format!("{table}/run={}/part-000000000{number}-0000000009.parquet", world.id);
-            world.folder().join(name)
+            let name = format!("{table}/run={}/part-000000000{number}-0000000009.parquet", sample.id);
+            sample.folder().join(name)
         };
-        let bouts = || world.bouts.values();
+        let bouts = || sample.bouts.values();
         if bouts().any(|bout| !bout.moves.is_empty()) {
             // Everything in one part instead of two, with a row group a bout.
             let groups = |write: &mut dyn FnMut(&[MoveRow]) -> Result<(), WriteError>| {
@@ -201,30 +204,33 @@ fn the_answer_does_not_depend_on_threads_or_parts() {
 
 #[test]
 fn void_bouts_are_left_out() {
-    let mut world = World::of(TOURNAMENT);
-    world.told["voided"] = serde_json::json!([1]);
-    world.write();
-    let told = asked(&world, 2).unwrap();
-    world.bouts.remove(&1);
-    compare_with_slow(&world, &told);
+    let mut sample = SampleDataset::play(TOURNAMENT);
+    sample.manifest["voided"] = serde_json::json!([1]);
+    sample.write();
+    let told = asked(&sample, 2).unwrap();
+    sample.bouts.remove(&1);
+    compare_with_slow(&sample, &told);
 }
 
 #[test]
 fn what_is_damaged_or_missing_is_named() {
-    let world = World::of(TOURNAMENT);
-    fs::remove_file(world.file("moves", 2)).unwrap();
-    let error = asked(&world, 2).unwrap_err();
-    assert_eq!(error.to_string(), format!("{} is missing; fetch or export it again", world.name("moves", 2)));
-    fs::remove_file(world.file("games", 2)).unwrap();
-    let error = asked(&world, 2).unwrap_err();
+    let sample = SampleDataset::play(TOURNAMENT);
+    fs::remove_file(sample.file("moves", 2)).unwrap();
+    let error = asked(&sample, 2).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        format!("{} is missing; fetch or export it again", sample.name("moves", 2))
+    );
+    fs::remove_file(sample.file("games", 2)).unwrap();
+    let error = asked(&sample, 2).unwrap_err();
     assert_eq!(error.to_string(), "no part of moves has the bouts from 2 to 2; fetch or export them again");
 
-    let world = World::of(TOURNAMENT);
-    let file = world.file("moves", 2);
+    let sample = SampleDataset::play(TOURNAMENT);
+    let file = sample.file("moves", 2);
     let bytes = fs::read(&file).unwrap();
     for cut in [0, 4, bytes.len() / 2, bytes.len() - 1] {
         fs::write(&file, &bytes[..cut]).unwrap();
-        let error = asked(&world, 2).unwrap_err();
+        let error = asked(&sample, 2).unwrap_err();
         assert!(
             matches!(&error, PruningError::Dataset(DatasetError::Part { file: told, .. }) if *told == file)
         );
@@ -234,7 +240,7 @@ fn what_is_damaged_or_missing_is_named() {
         let mut changed = bytes.clone();
         changed[place] ^= 0x55;
         fs::write(&file, &changed).unwrap();
-        if let Err(error) = asked(&world, 2) {
+        if let Err(error) = asked(&sample, 2) {
             assert!(
                 error.to_string().contains("part-0000000002")
                     || matches!(error, PruningError::Stranger { .. })
@@ -244,21 +250,21 @@ fn what_is_damaged_or_missing_is_named() {
 }
 
 #[test]
-fn a_search_of_somebody_else_is_refused() {
-    let mut world = World::of(TOURNAMENT);
-    world.search(1, 0).player = "somebody".to_string();
-    world.write();
-    let error = asked(&world, 2).unwrap_err();
-    assert!(error.to_string().contains("searches of `somebody`, who is no player of the run"), "{error}");
+fn a_search_of_an_unknown_player_is_refused() {
+    let mut sample = SampleDataset::play(TOURNAMENT);
+    sample.search(1, 0).player = "someone".to_string();
+    sample.write();
+    let error = asked(&sample, 2).unwrap_err();
+    assert!(error.to_string().contains("searches of `someone`, who is no player of the run"), "{error}");
 }
 
 #[test]
 fn nothing_is_an_answer_too() {
-    let mut world = World::of(TOURNAMENT);
-    world.bouts.clear();
-    world.told["state"] = "running".into();
-    world.write();
-    let told = asked(&world, 2).unwrap();
+    let mut sample = SampleDataset::play(TOURNAMENT);
+    sample.bouts.clear();
+    sample.manifest["state"] = "running".into();
+    sample.write();
+    let told = asked(&sample, 2).unwrap();
     assert!(!told.complete && told.notes.is_empty() && told.by_depth.is_empty());
     assert!(told.players.iter().all(|player| player.searches == 0 && player.nps.is_none()));
 }

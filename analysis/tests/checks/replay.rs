@@ -4,99 +4,107 @@ use std::num::NonZeroUsize;
 
 use agon_analysis::{Dataset, Replay, ReplayError, Selection, replay};
 
-use crate::world::{PROBE, TOURNAMENT, World};
+use crate::sample::{PROBE, SampleDataset, TOURNAMENT};
 
 const SAMPLE: Selection = Selection::Sample { games: 20, seed: 1 };
 
-fn replayed_over(world: &World, selection: Selection, threads: usize) -> Result<Replay, ReplayError> {
-    let dataset = Dataset::open(world.folder()).unwrap();
+fn replayed_over(
+    sample: &SampleDataset,
+    selection: Selection,
+    threads: usize,
+) -> Result<Replay, ReplayError> {
+    let dataset = Dataset::open(sample.folder()).unwrap();
     let run = dataset.find("latest").unwrap();
     replay(&dataset, &run, selection, NonZeroUsize::new(threads).unwrap())
 }
 
-fn replayed(world: &World, selection: Selection) -> Result<Replay, ReplayError> {
-    replayed_over(world, selection, 2)
+fn replayed(sample: &SampleDataset, selection: Selection) -> Result<Replay, ReplayError> {
+    replayed_over(sample, selection, 2)
 }
 
 #[test]
 fn what_was_played_is_played_again() {
-    let world = World::of(TOURNAMENT);
-    let moves: usize = world.bouts.values().map(|bout| bout.moves.len()).sum();
-    let all = replayed(&world, SAMPLE).unwrap();
+    let sample = SampleDataset::play(TOURNAMENT);
+    let moves: usize = sample.bouts.values().map(|bout| bout.moves.len()).sum();
+    let all = replayed(&sample, SAMPLE).unwrap();
     assert_eq!((all.games, all.identical_games), (6, 6));
     assert_eq!((all.moves, all.identical_moves), (moves as u64, moves as u64));
     assert_eq!(all.difference, None);
     for threads in [1, 3] {
-        assert_eq!(replayed_over(&world, SAMPLE, threads).unwrap(), all);
+        assert_eq!(replayed_over(&sample, SAMPLE, threads).unwrap(), all);
     }
-    assert_eq!(replayed(&world, Selection::Sample { games: 4, seed: 1 }).unwrap().games, 4);
-    let bout = replayed(&world, Selection::Bout { bout: 1, game: None }).unwrap();
-    assert_eq!((bout.games, bout.moves), (2, world.bouts[&1].moves.len() as u64));
-    let game = replayed(&world, Selection::Bout { bout: 1, game: Some(1) }).unwrap();
-    assert_eq!((game.games, game.moves), (1, u64::from(world.bouts[&1].games[1].plies)));
+    assert_eq!(replayed(&sample, Selection::Sample { games: 4, seed: 1 }).unwrap().games, 4);
+    let bout = replayed(&sample, Selection::Bout { bout: 1, game: None }).unwrap();
+    assert_eq!((bout.games, bout.moves), (2, sample.bouts[&1].moves.len() as u64));
+    let game = replayed(&sample, Selection::Bout { bout: 1, game: Some(1) }).unwrap();
+    assert_eq!((game.games, game.moves), (1, u64::from(sample.bouts[&1].games[1].plies)));
 
-    let probe = replayed(&World::of(PROBE), SAMPLE).unwrap();
+    let probe = replayed(&SampleDataset::play(PROBE), SAMPLE).unwrap();
     assert_eq!((probe.games, probe.identical_games, probe.difference), (6, 6, None));
 }
 
 #[test]
 fn the_first_difference_is_named() {
-    let changed = |text: &str, change: &dyn Fn(&mut World), bout: u64, game: u16, ply, column: &str| {
-        let mut world = World::of(text);
-        change(&mut world);
-        world.write();
-        let told = replayed(&world, SAMPLE).unwrap();
-        assert_eq!(told.identical_games + 1, told.games, "{column}");
-        let found = told.difference.unwrap();
-        assert_eq!((found.bout, found.game, found.ply, found.column), (bout, game, ply, column));
-        assert_ne!(found.recorded, found.replayed);
+    let changed =
+        |text: &str, change: &dyn Fn(&mut SampleDataset), bout: u64, game: u16, ply, column: &str| {
+            let mut sample = SampleDataset::play(text);
+            change(&mut sample);
+            sample.write();
+            let told = replayed(&sample, SAMPLE).unwrap();
+            assert_eq!(told.identical_games + 1, told.games, "{column}");
+            let found = told.difference.unwrap();
+            assert_eq!((found.bout, found.game, found.ply, found.column), (bout, game, ply, column));
+            assert_ne!(found.recorded, found.replayed);
+        };
+    let ply = |column: &str, change: &dyn Fn(&mut SampleDataset)| {
+        changed(TOURNAMENT, change, 2, 1, Some(3), column);
     };
-    let ply = |column: &str, change: &dyn Fn(&mut World)| changed(TOURNAMENT, change, 2, 1, Some(3), column);
-    ply("leaves", &|world| world.search(2, 1).leaves += 1);
-    ply("tree_nodes", &|world| world.search(2, 1).tree_nodes += 1);
-    ply("score", &|world| {
-        let search = world.search(2, 1);
+    ply("leaves", &|sample| sample.search(2, 1).counters.leaves += 1);
+    ply("tree_nodes", &|sample| sample.search(2, 1).counters.tree_nodes += 1);
+    ply("score", &|sample| {
+        let search = sample.search(2, 1);
         search.score = f64::from_bits(search.score.to_bits() ^ 1);
     });
-    ply("pv", &|world| world.search(2, 1).pv += " a");
-    ply("depth_nodes", &|world| world.search(2, 1).depth_nodes.push(1));
-    ply("limit_value", &|world| world.search(2, 1).limit_value = 1);
-    let game = |column: &str, change: &dyn Fn(&mut World)| changed(TOURNAMENT, change, 2, 1, None, column);
-    game("payoffs", &|world| world.bout(2).games[1].payoffs = vec![0, 0, 0]);
-    game("ending", &|world| world.bout(2).games[1].ending.clear());
-    game("plies", &|world| {
-        world.bout(2).moves.pop();
+    ply("pv", &|sample| sample.search(2, 1).pv += " a");
+    ply("depth_nodes", &|sample| sample.search(2, 1).depth_nodes.push(1));
+    ply("limit_value", &|sample| sample.search(2, 1).limit_value = 1);
+    let game =
+        |column: &str, change: &dyn Fn(&mut SampleDataset)| changed(TOURNAMENT, change, 2, 1, None, column);
+    game("payoffs", &|sample| sample.bout(2).games[1].payoffs = vec![0, 0, 0]);
+    game("ending", &|sample| sample.bout(2).games[1].ending.clear());
+    game("plies", &|sample| {
+        sample.bout(2).moves.pop();
     });
-    changed(PROBE, &|world| world.bout(1).probes[1].decision.legal = 6, 1, 1, Some(plies(1)), "legal");
+    changed(PROBE, &|sample| sample.bout(1).probes[1].decision.legal = 6, 1, 1, Some(plies(1)), "legal");
 }
 
 fn plies(bout: u64) -> u16 {
-    World::of(PROBE).bouts[&bout].probes[0].decision.ply
+    SampleDataset::play(PROBE).bouts[&bout].probes[0].decision.ply
 }
 
 #[test]
 fn what_does_not_count_is_not_compared() {
-    let mut world = World::of(TOURNAMENT);
-    let row = &mut world.bout(0).games[0];
+    let mut sample = SampleDataset::play(TOURNAMENT);
+    let row = &mut sample.bout(0).games[0];
     (row.worker, row.build, row.started, row.duration_us) = ("other".to_string(), "2".to_string(), 99, 99);
-    let search = world.search(0, 0);
+    let search = sample.search(0, 0);
     (search.time_us, search.overshoot_us) = (9_999, 9_999);
     search.depth_time_us.iter_mut().for_each(|time| *time += 1);
-    world.write();
-    assert_eq!(replayed(&world, SAMPLE).unwrap().difference, None);
+    sample.write();
+    assert_eq!(replayed(&sample, SAMPLE).unwrap().difference, None);
 }
 
 #[test]
 fn what_cannot_be_played_again_is_refused() {
-    let world = World::of(&TOURNAMENT.replace("nodes = 60", "ms = 1"));
-    let error = replayed(&world, SAMPLE).unwrap_err().to_string();
+    let sample = SampleDataset::play(&TOURNAMENT.replace("nodes = 60", "ms = 1"));
+    let error = replayed(&sample, SAMPLE).unwrap_err().to_string();
     assert!(error.contains("`deep` is limited by time (ms)"), "{error}");
-    let world = World::of(TOURNAMENT);
-    let error = |bout, game| replayed(&world, Selection::Bout { bout, game }).unwrap_err().to_string();
+    let sample = SampleDataset::play(TOURNAMENT);
+    let error = |bout, game| replayed(&sample, Selection::Bout { bout, game }).unwrap_err().to_string();
     assert_eq!(error(7, None), "bout 7 is not in the dataset of the run");
     assert_eq!(error(1, Some(2)), "bout 1, game 2 is not in the dataset of the run");
-    let mut world = World::of(TOURNAMENT);
-    world.bouts.clear();
-    world.write();
-    assert!(matches!(replayed(&world, SAMPLE), Err(ReplayError::Empty)));
+    let mut sample = SampleDataset::play(TOURNAMENT);
+    sample.bouts.clear();
+    sample.write();
+    assert!(matches!(replayed(&sample, SAMPLE), Err(ReplayError::Empty)));
 }

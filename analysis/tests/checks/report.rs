@@ -7,7 +7,7 @@ use agon_analysis::Dataset;
 use agon_analysis::report::{Question, Report, Settings, Told};
 use serde_json::json;
 
-use crate::world::{PROBE, TOURNAMENT, World};
+use crate::sample::{PROBE, SampleDataset, TOURNAMENT};
 
 /// Four seats, filled by two players in every way.
 const FOUR_SEATS: &str = r#"
@@ -71,8 +71,8 @@ name = "chance"
 search = { algorithm = "random" }
 "#;
 
-fn read(world: &World) -> Report {
-    let dataset = Dataset::open(world.folder()).unwrap();
+fn read(sample: &SampleDataset) -> Report {
+    let dataset = Dataset::open(sample.folder()).unwrap();
     let run = dataset.find("latest").unwrap();
     let settings = Settings {
         replicas: NonZeroUsize::new(50).unwrap(),
@@ -172,7 +172,7 @@ fn words(page: &str) -> String {
 
 #[test]
 fn a_tournament_of_two() {
-    let report = read(&World::of(TOURNAMENT));
+    let report = read(&SampleDataset::play(TOURNAMENT));
     let words = check(&report);
     assert_eq!(
         (report.question, report.complete, report.counted, report.bouts),
@@ -189,7 +189,7 @@ fn a_tournament_of_two() {
 
 #[test]
 fn four_seats() {
-    let report = read(&World::of(FOUR_SEATS));
+    let report = read(&SampleDataset::play(FOUR_SEATS));
     let words = check(&report);
     let Told::There(ratings) = &report.ratings else { panic!("{:?}", report.ratings) };
     assert_eq!(ratings.seat_effects.len(), 4);
@@ -199,7 +199,7 @@ fn four_seats() {
 
 #[test]
 fn a_test() {
-    let report = read(&World::of(TEST));
+    let report = read(&SampleDataset::play(TEST));
     let words = check(&report);
     assert_eq!(report.question, Question::Test);
     let test = report.test.as_ref().unwrap();
@@ -210,7 +210,7 @@ fn a_test() {
 
 #[test]
 fn a_probe() {
-    let report = read(&World::of(PROBE));
+    let report = read(&SampleDataset::play(PROBE));
     let words = check(&report);
     assert_eq!((report.question, report.counted, report.lengths.is_none()), (Question::Probe, 3, true));
     assert!(report.answer.starts_with("pruned needs the fewest nodes to depth 3"), "{}", report.answer);
@@ -223,14 +223,14 @@ fn a_probe() {
 #[test]
 fn a_probe_of_one_player() {
     let (alone, _) = PROBE.rsplit_once("[[player]]").unwrap();
-    let report = read(&World::of(alone));
+    let report = read(&SampleDataset::play(alone));
     check(&report);
     assert_eq!(report.answer, "plain searched alone: there is nobody to compare it with.");
 }
 
 #[test]
 fn nobody_searches_by_depth() {
-    let report = read(&World::of(SAMPLING));
+    let report = read(&SampleDataset::play(SAMPLING));
     let words = check(&report);
     assert!(words.contains("No player searched by depth"), "{words}");
     assert!(!words.contains("Nodes against depth") && !words.contains("Depth by ply"), "{words}");
@@ -238,12 +238,12 @@ fn nobody_searches_by_depth() {
 
 #[test]
 fn every_game_is_drawn() {
-    let mut world = World::of(TOURNAMENT);
-    for rows in world.bouts.values_mut() {
+    let mut sample = SampleDataset::play(TOURNAMENT);
+    for rows in sample.bouts.values_mut() {
         rows.games.iter_mut().for_each(|game| game.payoffs = vec![0, 0]);
     }
-    world.write();
-    let report = read(&world);
+    sample.write();
+    let report = read(&sample);
     check(&report);
     assert_eq!(report.answer, "Nothing separates the players: every game was drawn.");
     assert!(report.moments.is_empty());
@@ -253,15 +253,15 @@ fn every_game_is_drawn() {
 #[test]
 fn one_player_wins_every_game() {
     for winner in ["deep", "wide"] {
-        let mut world = World::of(TOURNAMENT);
-        for rows in world.bouts.values_mut() {
+        let mut sample = SampleDataset::play(TOURNAMENT);
+        for rows in sample.bouts.values_mut() {
             for game in &mut rows.games {
                 let won = |name: &String| if name == winner { 1 } else { -1 };
                 game.payoffs = game.players.iter().map(won).collect();
             }
         }
-        world.write();
-        let report = read(&world);
+        sample.write();
+        let report = read(&sample);
         let words = check(&report);
         assert_eq!(report.answer, format!("{winner} is the stronger of two players: it won every game."));
         assert!(words.contains("Elo above") && words.contains("has only a bound"), "{words}");
@@ -273,7 +273,7 @@ fn one_player_wins_every_game() {
 /// The line of a fitted tree ends where most searches did.
 #[test]
 fn depths_of_few_searches_stand_apart() {
-    let report = read(&World::of(&TOURNAMENT.replace("nodes = 60", "nodes = 150")));
+    let report = read(&SampleDataset::play(&TOURNAMENT.replace("nodes = 60", "nodes = 150")));
     let by_depth = &report.pruning.by_depth;
     let most = |name: &str| by_depth.iter().filter(|row| row.player == name).map(|row| row.searches).max();
     let few = by_depth.iter().filter(|row| most(&row.player).is_some_and(|most| 2 * row.searches < most));
@@ -287,36 +287,36 @@ fn depths_of_few_searches_stand_apart() {
 
 #[test]
 fn what_is_unfinished_says_so() {
-    let mut world = World::of(TOURNAMENT);
-    world.bouts.remove(&2);
-    world.told["state"] = json!("running");
-    world.told["committed"] = json!(2);
-    world.write();
-    let report = read(&world);
+    let mut sample = SampleDataset::play(TOURNAMENT);
+    sample.bouts.remove(&2);
+    sample.manifest["state"] = json!("running");
+    sample.manifest["committed"] = json!(2);
+    sample.write();
+    let report = read(&sample);
     let words = check(&report);
     assert!(!report.complete && words.contains("Unfinished (running): 2 of 3 bouts"), "{words}");
     // Not a bout yet.
-    world.bouts.clear();
-    world.told["committed"] = json!(0);
-    world.write();
-    let words = check(&read(&world));
+    sample.bouts.clear();
+    sample.manifest["committed"] = json!(0);
+    sample.write();
+    let words = check(&read(&sample));
     assert!(words.contains("0 of 3 bouts are in the dataset so far"), "{words}");
-    let mut world = World::of(PROBE);
-    world.bouts.clear();
-    world.told["state"] = json!("running");
-    world.told["committed"] = json!(0);
-    world.write();
-    let report = read(&world);
+    let mut sample = SampleDataset::play(PROBE);
+    sample.bouts.clear();
+    sample.manifest["state"] = json!("running");
+    sample.manifest["committed"] = json!(0);
+    sample.write();
+    let report = read(&sample);
     check(&report);
     assert_eq!(report.answer, "No position has been searched yet.");
 }
 
 #[test]
 fn voided_bouts_are_not_told() {
-    let mut world = World::of(TOURNAMENT);
-    world.told["voided"] = json!([1]);
-    world.write_run();
-    let report = read(&world);
+    let mut sample = SampleDataset::play(TOURNAMENT);
+    sample.manifest["voided"] = json!([1]);
+    sample.write_run();
+    let report = read(&sample);
     check(&report);
     assert_eq!((report.counted, report.voided, report.lengths.as_ref().unwrap().games), (2, 1, 4));
     assert!(report.moments.iter().all(|moment| moment.game.bout != 1));
@@ -325,7 +325,7 @@ fn voided_bouts_are_not_told() {
 /// No spec allows such a name, and no page would be hurt by it.
 #[test]
 fn names_are_never_markup() {
-    let mut report = read(&World::of(TOURNAMENT));
+    let mut report = read(&SampleDataset::play(TOURNAMENT));
     let hostile = "<b onload=\"x\">&amp;'</b></style></svg>";
     report.run = hostile.to_string();
     report.answer = hostile.to_string();
@@ -363,7 +363,7 @@ fn a_dozen_players() {
             20 + 10 * index
         ));
     }
-    let report = read(&World::of(&text));
+    let report = read(&SampleDataset::play(&text));
     check(&report);
     let Told::There(ratings) = &report.ratings else { panic!("{:?}", report.ratings) };
     assert_eq!(ratings.players.len(), 12);
@@ -372,8 +372,8 @@ fn a_dozen_players() {
 /// The same data make the same page, whatever the number of threads.
 #[test]
 fn the_page_is_a_function_of_the_dataset() {
-    let world = World::of(TOURNAMENT);
-    let dataset = Dataset::open(world.folder()).unwrap();
+    let sample = SampleDataset::play(TOURNAMENT);
+    let dataset = Dataset::open(sample.folder()).unwrap();
     let run = dataset.find("latest").unwrap();
     let page = |threads: usize| {
         let (replicas, threads) = (NonZeroUsize::new(50).unwrap(), NonZeroUsize::new(threads).unwrap());
@@ -384,13 +384,13 @@ fn the_page_is_a_function_of_the_dataset() {
 
 #[test]
 fn what_is_damaged_is_named() {
-    let world = World::of(TOURNAMENT);
-    let file = world.file("moves", 0);
+    let sample = SampleDataset::play(TOURNAMENT);
+    let file = sample.file("moves", 0);
     let mut bytes = std::fs::read(&file).unwrap();
     let middle = bytes.len() / 2;
     bytes[middle..].iter_mut().for_each(|byte| *byte = 0);
     std::fs::write(&file, bytes).unwrap();
-    let dataset = Dataset::open(world.folder()).unwrap();
+    let dataset = Dataset::open(sample.folder()).unwrap();
     let run = dataset.find("latest").unwrap();
     let settings = Settings { replicas: NonZeroUsize::MIN, seed: 1, threads: NonZeroUsize::MIN };
     let error = Report::read(&dataset, &run, &settings, &|_| ()).unwrap_err().to_string();

@@ -9,16 +9,15 @@ mod read_tune;
 pub mod tune;
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
-use std::ops::Range;
+use std::fmt::{self, Write as _};
 
 use agon_games::GameSpec;
+use agon_games::schema::Problem;
 use agon_search::Limit;
 use toml::de::{DeTable, DeValue};
 
 use crate::arena::Opening;
 use crate::config::PlayerConfig;
-use crate::error::ConfigError;
 
 pub use openings::{LARGEST_BOOK, Openings};
 pub use tune::{Tune, Values};
@@ -32,17 +31,44 @@ pub struct SpecSource {
     pub files: BTreeMap<String, String>,
 }
 
-/// What is wrong with a spec, and where.
-#[derive(Clone, PartialEq, Debug, thiserror::Error)]
-#[error("{reason}")]
+/// Every problem of a rejected spec; at least one. Displays as a line for each.
+#[derive(Clone, PartialEq, Debug)]
 pub struct SpecError {
-    /// The file that is meant; none for the spec itself.
+    /// The problems: those of the spec by line, then those of its files.
+    pub problems: Vec<SpecProblem>,
+}
+
+/// One reason why a spec is rejected.
+#[derive(Clone, PartialEq, Debug)]
+pub struct SpecProblem {
+    /// The file that it concerns; none for the spec itself.
     pub file: Option<String>,
     /// The line, counted from 1, where it is known.
     pub line: Option<usize>,
     /// A sentence with the remedy.
     pub reason: String,
 }
+
+impl fmt::Display for SpecProblem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(file) = &self.file {
+            write!(f, "{file}, ")?;
+        }
+        if let Some(line) = self.line {
+            write!(f, "line {line}: ")?;
+        }
+        f.write_str(&self.reason)
+    }
+}
+
+impl fmt::Display for SpecError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let lines: Vec<String> = self.problems.iter().map(ToString::to_string).collect();
+        f.write_str(&lines.join("\n"))
+    }
+}
+
+impl std::error::Error for SpecError {}
 
 /// An experiment: who plays what, how long, how often.
 #[derive(Clone, Debug)]
@@ -237,10 +263,10 @@ impl SpecSource {
     }
 }
 
-impl SpecError {
-    fn at(text: &str, span: Option<Range<usize>>, reason: &str) -> SpecError {
-        let line = ConfigError { span, reason: String::new() }.place(text).map(|(line, _)| line);
-        SpecError { file: None, line, reason: printable(reason) }
+impl SpecProblem {
+    fn new(text: &str, problem: &Problem) -> SpecProblem {
+        let line = problem.place(text).map(|(line, _)| line);
+        SpecProblem { file: None, line, reason: printable(&problem.reason) }
     }
 }
 
@@ -256,7 +282,7 @@ fn printable(reason: &str) -> String {
 fn parse_toml(text: &str) -> Result<toml::Spanned<DeTable<'_>>, SpecError> {
     DeTable::parse(text).map_err(|error| {
         let reason = format!("this is not TOML: {}", error.message().trim_end().replace('\n', ", "));
-        SpecError::at(text, error.span(), &reason)
+        SpecError { problems: vec![SpecProblem::new(text, &Problem { span: error.span(), reason })] }
     })
 }
 

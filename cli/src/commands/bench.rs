@@ -1,11 +1,8 @@
-//! `agon bench`: speed on this machine, and what the statistics promise, as tables and JSON.
+//! `agon bench`: the speed of games and searches on this machine, as tables and JSON.
 
-mod analysis;
-mod cluster;
 mod efficiency;
 mod games;
 mod search;
-mod stats;
 
 use clap::Subcommand;
 
@@ -14,18 +11,12 @@ use crate::fail::Outcome;
 /// What to measure.
 #[derive(Subcommand)]
 pub enum Bench {
-    /// Random games and perft leaves a second for each game, one thread
+    /// Measure random games and perft leaves per second and game
     Games(games::Games),
-    /// Nodes a second of each algorithm on each fitting game, and one signature over all counts
+    /// Measure nodes per second of each algorithm, and print the search signature
     Search(search::Search),
-    /// What move ordering and each algorithm save, in nodes at equal depth
+    /// Measure nodes saved by move ordering and algorithms at equal depth
     Efficiency(efficiency::Efficiency),
-    /// What the cluster costs beside the games it plays: overhead, ingest, a large fleet, a restart
-    Cluster(cluster::Cluster),
-    /// How fast questions to a large dataset are answered, and in how much memory
-    Analysis(analysis::Analysis),
-    /// Whether the statistics keep what they promise, by simulation, and how fast they are
-    Stats(stats::Stats),
 }
 
 impl Bench {
@@ -35,9 +26,6 @@ impl Bench {
             Bench::Games(command) => command.run(),
             Bench::Search(command) => command.run(),
             Bench::Efficiency(command) => command.run(),
-            Bench::Cluster(command) => command.run(),
-            Bench::Analysis(command) => command.run(),
-            Bench::Stats(command) => command.run(),
         }
     }
 }

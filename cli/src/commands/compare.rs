@@ -9,10 +9,10 @@ mod differences;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-use agon_coordinator::place::Place;
 use agon_stats::distribution::Z95;
 use agon_stats::pool::{self, DEFAULT_REPLICAS, Standing};
 use agon_stats::tournament::{Answer, Errors, Options};
+use agon_storage::location::Location;
 use clap::Args;
 use serde::Serialize;
 
@@ -26,17 +26,16 @@ const NAME: usize = 20;
 
 /// The arguments of `agon compare`.
 #[derive(Args)]
-#[command(after_help = "Example: agon compare ladder-1a2b3c4d ladder-5e6f7a8b")]
 pub struct Compare {
-    /// The first run: its id or name, the beginning of one, or latest
+    /// First run: id, name or unique prefix, or `latest`
     #[arg(value_name = "RUN")]
     first: String,
-    /// The second run
+    /// Second run
     #[arg(value_name = "RUN")]
     second: String,
-    /// The data folder, or the address of one in an object store
+    /// Data folder, or an object store as s3://bucket/prefix
     #[arg(long, value_name = "PLACE", default_value = "agon-data")]
-    data: Place,
+    data: Location,
     /// Print one JSON document
     #[arg(long)]
     json: bool,

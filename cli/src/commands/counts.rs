@@ -8,7 +8,7 @@ use crate::table::signed;
 /// The largest count: sums of five of them are exact in every way they are added up.
 const LARGEST_COUNT: u64 = 1_000_000_000_000;
 
-/// Bouts, or games without bouts, below which intervals are told to be too narrow; `agon bench stats` measures it.
+/// Bouts, or games without bouts, below which intervals are told to be too narrow; `agon-bench stats` measures it.
 pub const FEW_UNITS: u64 = 50;
 
 /// Results of the first player.
@@ -17,7 +17,7 @@ pub struct Counts {
     /// Bouts of two games, one from each seat, by the first player's score: LL, LD, LW or DD, WD, WW
     #[arg(long, value_name = "N0,N1,N2,N3,N4", value_parser = read_pairs, allow_hyphen_values = true)]
     pub pairs: Option<Pairs>,
-    /// Single games won, drawn and lost by the first player, where bouts are not known
+    /// Games won, drawn and lost by the first player, if bouts are not known
     #[arg(long, value_name = "W,D,L", value_parser = read_games, allow_hyphen_values = true, conflicts_with = "pairs")]
     pub wdl: Option<Games>,
 }

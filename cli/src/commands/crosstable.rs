@@ -3,9 +3,9 @@
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-use agon_coordinator::place::Place;
 use agon_stats::pool;
 use agon_stats::tournament::{Errors, Options, Tally};
+use agon_storage::location::Location;
 use clap::Args;
 use serde::Serialize;
 
@@ -18,12 +18,12 @@ use crate::table::write_json;
 /// The arguments of `agon crosstable`.
 #[derive(Args)]
 pub struct Crosstable {
-    /// The run: its id or name, the beginning of one, or latest
+    /// Run id, name or unique prefix, or `latest`
     #[arg(value_name = "RUN", default_value = "latest")]
     run: String,
-    /// The data folder, or the address of one in an object store
+    /// Data folder, or an object store as s3://bucket/prefix
     #[arg(long, value_name = "PLACE", default_value = "agon-data")]
-    data: Place,
+    data: Location,
     /// Print one JSON document
     #[arg(long)]
     json: bool,

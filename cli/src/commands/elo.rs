@@ -15,19 +15,16 @@ use crate::table::{signed, write_facts, write_json, write_sentence};
 
 /// The arguments of `agon elo`.
 #[derive(Args)]
-#[command(
-    after_help = "Examples: agon elo --score 0.75, agon elo --difference 100 --draw-rate 0.3, agon elo --wdl 60,30,10"
-)]
 pub struct Elo {
-    /// A score from 0 to 1: which difference does it show?
+    /// Convert a score from 0 to 1 to an Elo difference
     #[arg(long, value_name = "SCORE", value_parser = real("the score", 0.0, 1.0), allow_negative_numbers = true)]
     score: Option<f64>,
-    /// An Elo difference: which score does it promise?
+    /// Convert an Elo difference to the expected score
     #[arg(long, value_name = "ELO", value_parser = real("the difference", -10_000.0, 10_000.0), allow_negative_numbers = true)]
     difference: Option<f64>,
     #[command(flatten)]
     counts: Counts,
-    /// The share of draws between equal players: how many of the games are won, drawn and lost?
+    /// Draw rate between equal players; also prints the shares of wins, draws and losses
     #[arg(long, value_name = "SHARE", value_parser = real("the draw rate", 0.0, 1.0), allow_negative_numbers = true, conflicts_with_all = ["pairs", "wdl"])]
     draw_rate: Option<f64>,
     /// Print one JSON document

@@ -13,10 +13,11 @@ use std::process::ExitCode;
 use agon_analysis::{Dataset, DatasetError, GameResult, Query};
 use agon_arena::Spec;
 use agon_arena::spec::Plan;
-use agon_coordinator::place::Place;
-use agon_games::setup::suggestion;
+use agon_games::schema::unknown;
+use agon_storage::location::Location;
 use clap::{Args, ValueEnum};
 
+use super::runs;
 use crate::fail::{Outcome, WrongCall};
 use crate::number::whole;
 
@@ -28,61 +29,61 @@ const LISTED: usize = 20;
 /// The arguments of `agon games`.
 #[derive(Args)]
 pub struct Games {
-    /// The run: its id or name, the beginning of one, or latest
+    /// Run id, name or unique prefix, or `latest`
     #[arg(value_name = "RUN", default_value = "latest")]
     run: String,
-    /// Only games in which this player played; given several times, in which all of them did
+    /// Show one game ply by ply, as in 12.1
+    #[arg(long, value_name = "BOUT.GAME", conflicts_with_all = ["players", "winner", "result", "bout", "ending", "min_plies", "max_plies", "limit", "export"])]
+    show: Option<String>,
+    /// Only this ply of the shown game, or a range as in 10-19
+    #[arg(long, value_name = "A[-B]", requires = "show")]
+    plies: Option<String>,
+    /// Only games of this player; repeat for games of all named players
     #[arg(long = "player", value_name = "NAME")]
     players: Vec<String>,
     /// Only games that this player won
     #[arg(long, value_name = "NAME")]
     winner: Option<String>,
-    /// Only games that ended so for the first --player
+    /// Only games with this result for the first --player
     #[arg(long, value_enum, requires = "players")]
     result: Option<ResultArg>,
-    /// Only this bout, or those of a range as in 10-19
-    #[arg(long, value_name = "N[-M]")]
-    bout: Option<String>,
-    /// Only games whose ending has these words, as in checkmate
-    #[arg(long, value_name = "TEXT")]
-    ending: Option<String>,
-    /// Only games of at least so many plies
-    #[arg(long, value_name = "N", value_parser = whole::<u32>("the number of plies", 0, u64::from(u32::MAX)), allow_negative_numbers = true)]
-    min_plies: Option<u32>,
-    /// Only games of at most so many plies
-    #[arg(long, value_name = "N", value_parser = whole::<u32>("the number of plies", 0, u64::from(u32::MAX)), allow_negative_numbers = true)]
-    max_plies: Option<u32>,
-    /// At most so many games [default: 20 in a table, all for programs]
+    /// Maximum number of games [default: 20 in a table, all in JSON and exports]
     #[arg(long, value_name = "N", value_parser = whole::<usize>("the number of games", 1, u64::from(u32::MAX)), allow_negative_numbers = true)]
     limit: Option<usize>,
-    /// Show one game ply by ply, as in 12.1
-    #[arg(long, value_name = "BOUT.GAME", conflicts_with_all = ["players", "winner", "result", "bout", "ending", "min_plies", "max_plies", "limit", "export"])]
-    show: Option<String>,
-    /// Only this ply of the game that is shown, or those of a range as in 10-19
-    #[arg(long, value_name = "A[-B]", requires = "show")]
-    plies: Option<String>,
-    /// Write the games: pgn (chess), pdn (checkers), sgf (go), or text (every game)
+    /// Export the games: pgn (chess), pdn (checkers), sgf (go), or text (every game)
     #[arg(long, value_name = "FORMAT", conflicts_with = "json")]
     export: Option<String>,
-    /// Write them to a file instead of standard output
+    /// Write the export to a file instead of standard output
     #[arg(long, value_name = "FILE", requires = "export")]
     output: Option<PathBuf>,
-    /// The data folder, or the address of one in an object store
-    #[arg(long, value_name = "PLACE", default_value = "agon-data")]
-    data: Place,
     /// Print one JSON document
     #[arg(long)]
     json: bool,
+    /// Data folder, or an object store as s3://bucket/prefix
+    #[arg(long, value_name = "PLACE", default_value = "agon-data")]
+    data: Location,
+    /// Only this bout, or a range as in 10-19
+    #[arg(long, value_name = "N[-M]")]
+    bout: Option<String>,
+    /// Only games whose ending contains this text, as in checkmate
+    #[arg(long, value_name = "TEXT")]
+    ending: Option<String>,
+    /// Only games of at least N plies
+    #[arg(long, value_name = "N", value_parser = whole::<u32>("the number of plies", 0, u64::from(u32::MAX)), allow_negative_numbers = true)]
+    min_plies: Option<u32>,
+    /// Only games of at most N plies
+    #[arg(long, value_name = "N", value_parser = whole::<u32>("the number of plies", 0, u64::from(u32::MAX)), allow_negative_numbers = true)]
+    max_plies: Option<u32>,
 }
 
 /// How a game ended for a player.
 #[derive(Clone, Copy, ValueEnum)]
 enum ResultArg {
-    /// Nobody got more, and somebody got less
+    /// No seat got more, and at least one got less
     Win,
-    /// Everybody got the same
+    /// All seats got the same
     Draw,
-    /// Somebody got more
+    /// At least one seat got more
     Loss,
 }
 
@@ -91,7 +92,7 @@ impl Games {
     pub fn run(self) -> Outcome {
         let query = self.query()?;
         let dataset = Dataset::open(&self.data)?;
-        let run = dataset.find(&self.run)?;
+        let run = runs::find(&dataset, &self.run)?;
         let spec = run.spec()?;
         if let Plan::Probe(_) = spec.plan {
             return Err(DatasetError::Probe { run: run.id }.into());
@@ -143,15 +144,12 @@ impl Games {
         })
     }
 
-    /// Whoever is named must be a player of the run.
+    /// Checks that every named player is in the run.
     fn check_names(&self, spec: &Spec) -> Result<(), WrongCall> {
         let known: Vec<&str> = spec.players.iter().map(|player| player.name.as_str()).collect();
         for name in self.players.iter().chain(&self.winner) {
             if !known.contains(&name.as_str()) {
-                let near = suggestion(name, known.iter().copied());
-                let meant = near.map_or(";".to_string(), |near| format!(": did you mean `{near}`?"));
-                let known = known.join(", ");
-                return Err(WrongCall(format!("the run has no player `{name}`{meant} it has: {known}")));
+                return Err(WrongCall(unknown("the run", "player", name, known)));
             }
         }
         Ok(())

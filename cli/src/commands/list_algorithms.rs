@@ -4,6 +4,7 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 use agon_arena::{ALGORITHMS, AlgorithmInfo, Family};
+use agon_games::schema::hint;
 use clap::Args;
 use serde::Serialize;
 
@@ -13,7 +14,7 @@ use crate::table::{Align, Table, write_json};
 /// The arguments of `agon list-algorithms`.
 #[derive(Args)]
 pub struct ListAlgorithms {
-    /// Say everything of this algorithm
+    /// Describe this algorithm
     #[arg(value_name = "ALGORITHM")]
     algorithm: Option<String>,
     /// Print one JSON document
@@ -37,7 +38,7 @@ struct Algorithm {
 #[derive(Serialize)]
 struct Choice {
     name: &'static str,
-    default: &'static str,
+    default: String,
     allowed: String,
     about: &'static str,
 }
@@ -55,8 +56,8 @@ impl From<&AlgorithmInfo> for Algorithm {
     fn from(info: &AlgorithmInfo) -> Algorithm {
         let options = info.options.iter().map(|option| Choice {
             name: option.name,
-            default: option.default,
-            allowed: option.domain.to_string(),
+            default: option.default_toml(),
+            allowed: option.domain.as_toml(),
             about: option.about,
         });
         Algorithm {
@@ -74,9 +75,7 @@ impl ListAlgorithms {
         if let Some(name) = &self.algorithm
             && !ALGORITHMS.iter().any(|info| info.name == name)
         {
-            let near = agon_games::setup::suggestion(name, ALGORITHMS.iter().map(|info| info.name));
-            let hint =
-                near.map(|near| format!(": did you mean `{near}`?")).unwrap_or_else(|| ";".to_string());
+            let hint = hint(name, ALGORITHMS.iter().map(|info| info.name));
             let reason = format!("there is no algorithm `{name}`{hint} `agon list-algorithms` lists them");
             return Err(WrongCall(reason).into());
         }

@@ -14,7 +14,7 @@ use crate::table::{Align, Table, write_json, write_words};
 /// The arguments of `agon list-games`.
 #[derive(Args)]
 pub struct ListGames {
-    /// Say everything of this game
+    /// Describe this game
     #[arg(value_name = "GAME")]
     game: Option<String>,
     /// Print one JSON document
@@ -101,15 +101,15 @@ fn chosen(spec: &GameSpec) -> Result<Game, SetupError> {
 
 /// The smallest and largest number of a domain that has them.
 fn bounds(domain: Domain) -> (Option<f64>, Option<f64>) {
+    let some = |min: f64, max: f64| (Some(min), Some(max));
     match domain {
-        Domain::Integer { min, max } | Domain::Integers { min, max, .. } => {
-            (Some(f64::from(min)), Some(f64::from(max)))
-        }
+        Domain::Integer { min, max } | Domain::Integers { min, max, .. } => some(min as f64, max as f64),
         Domain::OneOf(numbers) => {
-            (numbers.iter().min().map(|&n| f64::from(n)), numbers.iter().max().map(|&n| f64::from(n)))
+            (numbers.iter().min().map(|&n| n as f64), numbers.iter().max().map(|&n| n as f64))
         }
-        Domain::Halves { min, max } => (Some(f64::from(min) / 2.0), Some(f64::from(max) / 2.0)),
-        Domain::Choice(_) | Domain::Flag => (None, None),
+        Domain::Number { min, max } => some(min, max),
+        Domain::Halves { min, max } => some(f64::from(min) / 2.0, f64::from(max) / 2.0),
+        Domain::Choice(_) | Domain::Choices(_) | Domain::Flag => (None, None),
     }
 }
 

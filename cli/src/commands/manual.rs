@@ -13,7 +13,7 @@ use crate::fail::Outcome;
 /// The arguments of `agon completions`.
 #[derive(Args)]
 pub struct Completions {
-    /// The shell
+    /// Shell
     shell: clap_complete::Shell,
 }
 
@@ -33,7 +33,7 @@ impl Completions {
 /// The arguments of `agon man`.
 #[derive(Args)]
 pub struct Man {
-    /// The folder for the pages, one a command; it is made where it is missing [default: the first page to standard output]
+    /// Folder for the pages, created if missing [default: print the first page]
     #[arg(value_name = "FOLDER")]
     folder: Option<PathBuf>,
 }

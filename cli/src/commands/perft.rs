@@ -19,7 +19,7 @@ use crate::table::{Align, Table, rate, write_json};
 pub struct Perft {
     #[command(flatten)]
     start: PositionArgs,
-    /// The number of plies
+    /// Number of plies
     #[arg(value_parser = whole::<u32>("the depth", 0, 60), allow_negative_numbers = true)]
     depth: u32,
     /// Moves to play first, separated by spaces
@@ -31,10 +31,10 @@ pub struct Perft {
         allow_hyphen_values = true
     )]
     moves: String,
-    /// Count the leaves below each move of the start
+    /// Count the leaves below each first move
     #[arg(long)]
     divide: bool,
-    /// How many threads count [default: one a core]
+    /// Threads [default: one per core]
     #[arg(long, value_parser = whole::<u16>("the number of threads", 1, 1024), allow_negative_numbers = true)]
     threads: Option<u16>,
     /// Print one JSON document

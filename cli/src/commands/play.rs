@@ -3,7 +3,7 @@
 use std::io::{self, BufRead, Write};
 use std::process::ExitCode;
 
-use agon_arena::{Arena, Opening, Place, Surroundings};
+use agon_arena::{Arena, Environment, Opening, SeedPath};
 use agon_games::random::seeded;
 use agon_games::{AnyGame, GameSpec, Seat, Turn};
 use agon_search::Limit;
@@ -18,19 +18,19 @@ use crate::table::write_sentence;
 /// The arguments of `agon play`.
 #[derive(Args)]
 pub struct Play {
-    /// The game: a name, or name:key=value,key=value
+    /// Game: a name, or name:key=value,key=value
     #[arg(value_name = "GAME")]
     game: String,
-    /// The person's seat: a number from 0, or `human` for the first
+    /// Your seat: a number from 0, or `human` for the first
     #[arg(long, default_value = "human", allow_negative_numbers = true)]
     seat: String,
-    /// Who plays the other seats: an algorithm's name, or TOML such as 'search = { algorithm = "pvs" }'
+    /// Player of the other seats: an algorithm, or TOML as 'search = { algorithm = "pvs" }'
     #[arg(long, value_name = "PLAYER")]
     against: Option<String>,
-    /// The limit of each of its moves: ms=500, nodes=1000, depth=6, ...
+    /// Limit per move of that player: ms=500, nodes=1000, depth=6, ...
     #[arg(long, value_name = "LIMIT", default_value = "ms=500")]
     limit: String,
-    /// The seed of dice and searches [default: the time of day, and it is said]
+    /// Seed of dice and searches [default: from the clock, and printed]
     #[arg(long, value_parser = whole::<u64>("the seed", 0, u64::MAX), allow_negative_numbers = true)]
     seed: Option<u64>,
 }
@@ -51,13 +51,13 @@ impl Play {
             WrongCall(format!("--seat {}: {game} has the seats 0 to {}", self.seat, seats - 1))
         })?;
         let seed = self.seed.unwrap_or_else(time_of_day);
-        let arena = Arena::new(&game, &[player.config], Surroundings::system())?;
+        let arena = Arena::new(&game, &[player.config], Environment::system())?;
         let sentence =
             format!("{game}, seed {seed}. You have seat {}; {} has the others.", human.0, player.name);
         write_sentence(&sentence, &mut io::stdout())?;
         say(format_args!("Type a move, `moves`, `back` or `quit`."))?;
-        let place = Place { run: seed, bout: 0, game: 0 };
-        Session { start: game.start(None)?, arena, limit, human, place }.play()
+        let seed_path = SeedPath { run: seed, bout: 0, game: 0 };
+        Session { start: game.start(None)?, arena, limit, human, seed_path }.play()
     }
 }
 
@@ -72,7 +72,7 @@ struct Session {
     arena: Arena,
     limit: Limit,
     human: Seat,
-    place: Place,
+    seed_path: SeedPath,
 }
 
 /// What the person typed.
@@ -94,7 +94,7 @@ impl Session {
                 say(format_args!("\n{}\n", position.board()))?;
                 drawn = line.len();
             }
-            let seed = self.place.ply_seed(line.len() as u32);
+            let seed = self.seed_path.ply_seed(line.len() as u32);
             match turn {
                 Turn::Over => {
                     let ending = position.ending().unwrap_or_default();

@@ -1,6 +1,7 @@
 //! The arguments that name a player and a limit, shared by all commands that search.
 
 use agon_arena::{ConfigError, Family, PlayerConfig};
+use agon_games::schema::Problem;
 use agon_games::{GAMES, GameSpec};
 
 use crate::fail::WrongCall;
@@ -22,13 +23,13 @@ pub fn read_player(game: &GameSpec, text: &str) -> Result<NamedPlayer, WrongCall
     Ok(NamedPlayer { name: config.algorithm.name.to_string(), config })
 }
 
-/// The sentence for a configuration that is refused, with its place where that helps.
+/// Lists every problem of a player. Names line and column where the call gives TOML.
 fn wrong(toml: &str, text: &str, error: &ConfigError) -> WrongCall {
-    let place = error.place(toml).filter(|_| toml == text);
-    match place {
-        Some((line, column)) => WrongCall(format!("player, line {line}, column {column}: {error}")),
-        None => WrongCall(format!("player: {error}")),
-    }
+    let problem = |problem: &Problem| match problem.place(toml).filter(|_| toml == text) {
+        Some((line, column)) => format!("player, line {line}, column {column}: {}", problem.reason),
+        None => format!("player: {}", problem.reason),
+    };
+    WrongCall(error.problems.iter().map(problem).collect::<Vec<_>>().join("\n"))
 }
 
 /// The player for those who name none: a strong one that fits.

@@ -8,10 +8,10 @@ use clap::Args;
 /// A game and a way into it.
 #[derive(Args)]
 pub struct PositionArgs {
-    /// The game: a name, or name:key=value,key=value
+    /// Game: a name, or name:key=value,key=value
     #[arg(value_name = "GAME")]
     game: String,
-    /// Start from this position instead of the first (FEN for chess)
+    /// Start from this position (FEN for chess)
     #[arg(long, value_name = "TEXT")]
     pub position: Option<String>,
 }

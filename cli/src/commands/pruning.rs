@@ -6,10 +6,11 @@ use std::process::ExitCode;
 
 use agon_analysis::Dataset;
 use agon_analysis::pruning::{Interval, PlayerPruning, Pruning, Ratio, Settings, pruning};
-use agon_coordinator::place::Place;
 use agon_stats::replicas::REPLICAS;
+use agon_storage::location::Location;
 use clap::Args;
 
+use super::runs;
 use crate::fail::Outcome;
 use crate::number::whole;
 use crate::progress::Progress;
@@ -21,27 +22,27 @@ const NAME: usize = 16;
 /// The arguments of `agon pruning`.
 #[derive(Args)]
 pub struct PruningOfRun {
-    /// The run: its id or name, the beginning of one, or latest
+    /// Run id, name or unique prefix, or `latest`
     #[arg(value_name = "RUN", default_value = "latest")]
     run: String,
-    /// The data folder, or the address of one in an object store
-    #[arg(long, value_name = "PLACE", default_value = "agon-data")]
-    data: Place,
-    /// Show nodes and ratios depth by depth
+    /// Show nodes and ratios by depth
     #[arg(long)]
     by_depth: bool,
-    /// How often bouts or positions are resampled for the intervals, 0 for no intervals
-    #[arg(long, value_name = "N", default_value_t = REPLICAS, value_parser = whole::<usize>("the number of replicas", 0, 100_000), allow_negative_numbers = true)]
-    replicas: usize,
-    /// Where the resampling draws from
-    #[arg(long, default_value_t = 1, value_parser = whole::<u64>("the seed", 0, u64::MAX), allow_negative_numbers = true)]
-    seed: u64,
-    /// How many threads read [default: one a core]
-    #[arg(long, value_parser = whole::<u16>("the number of threads", 1, 1024), allow_negative_numbers = true)]
-    threads: Option<u16>,
     /// Print one JSON document
     #[arg(long)]
     json: bool,
+    /// Data folder, or an object store as s3://bucket/prefix
+    #[arg(long, value_name = "PLACE", default_value = "agon-data")]
+    data: Location,
+    /// Threads [default: one per core]
+    #[arg(long, value_parser = whole::<u16>("the number of threads", 1, 1024), allow_negative_numbers = true)]
+    threads: Option<u16>,
+    /// Bootstrap replicas for the intervals; 0 for no intervals
+    #[arg(long, value_name = "N", default_value_t = REPLICAS, value_parser = whole::<usize>("the number of replicas", 0, 100_000), allow_negative_numbers = true)]
+    replicas: usize,
+    /// Seed of the resampling
+    #[arg(long, default_value_t = 1, value_parser = whole::<u64>("the seed", 0, u64::MAX), allow_negative_numbers = true)]
+    seed: u64,
 }
 
 impl PruningOfRun {
@@ -51,12 +52,12 @@ impl PruningOfRun {
         let threads =
             self.threads.and_then(|threads| NonZeroUsize::new(usize::from(threads))).unwrap_or(cores);
         let dataset = Dataset::open(&self.data)?;
-        let run = dataset.find(&self.run)?;
-        let progress = Progress::new();
+        let run = runs::find(&dataset, &self.run)?;
+        let progress = Progress::default();
         progress.announce("reading searches");
         let settings = Settings { replicas: self.replicas, seed: self.seed, threads };
         let told = pruning(&dataset, &run, settings)?;
-        progress.wipe();
+        progress.clear();
         let mut out = BufWriter::new(io::stdout().lock());
         if self.json {
             write_json(&told, &mut out)?;

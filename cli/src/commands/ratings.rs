@@ -15,9 +15,9 @@ use std::process::ExitCode;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use agon_arena::spec::SpecPlayer;
-use agon_coordinator::place::Place;
 use agon_stats::pool::{self, DEFAULT_REPLICAS};
 use agon_stats::tournament::{Answer, AnswerError, Errors, Options, Tally};
+use agon_storage::location::Location;
 use clap::{Args, ValueEnum};
 use serde::Serialize;
 
@@ -31,61 +31,58 @@ use crate::table::write_json;
 
 /// The arguments of `agon ratings`.
 #[derive(Args)]
-#[command(
-    after_help = "Examples: agon ratings, agon ratings othello-ladder --anchor pvs=2000 --los, agon ratings --pgn games.pgn"
-)]
 pub struct Ratings {
-    /// The runs: ids or names, beginnings of them, or latest; runs of one game are rated together [default: latest]
+    /// Runs by id, name or unique prefix, or `latest`; runs of one game are rated together [default: latest]
     #[arg(value_name = "RUN", conflicts_with_all = ["pgn", "csv"])]
     runs: Vec<String>,
-    /// Rate each game by itself, where runs of several are asked for
-    #[arg(long, value_enum, conflicts_with_all = ["pgn", "csv"])]
-    by: Option<By>,
-    /// PGN files to rate instead; - is standard input
-    #[arg(long, value_name = "FILE", num_args = 1..)]
-    pgn: Vec<PathBuf>,
-    /// Tables to rate instead, with the columns white, black, wins, draws, losses; - is standard input
-    #[arg(long, value_name = "FILE", num_args = 1..)]
-    csv: Vec<PathBuf>,
-    /// The data folder, or the address of one in an object store
-    #[arg(long, value_name = "PLACE", default_value = "agon-data", conflicts_with_all = ["pgn", "csv"])]
-    data: Place,
-    /// The player whose rating is given: 0, or the number after the last =
+    /// Player with a fixed rating: 0, or the number after the last =
     #[arg(long, value_name = "NAME[=ELO]", allow_hyphen_values = true)]
     anchor: Option<String>,
-    /// The mean of the ratings
+    /// Mean of the ratings
     #[arg(long, value_name = "ELO", default_value_t = 0.0, value_parser = real("the average", -100_000.0, 100_000.0), allow_negative_numbers = true, conflicts_with = "anchor")]
     average: f64,
-    /// Leave the advantage of the first seat (White) out of the model
+    /// Show each player's results against each opponent
     #[arg(long)]
-    no_seat_advantage: bool,
-    /// Resampled pools for the errors; 0 for errors by formula [default: 1000, or 0 above 200 players]
-    #[arg(long, value_name = "N", value_parser = whole::<usize>("the number of replicas", 0, 1_000_000), allow_negative_numbers = true)]
-    replicas: Option<usize>,
-    /// The seed of the resampling
-    #[arg(long, default_value_t = 1, value_parser = whole::<u64>("the seed", 0, u64::MAX), allow_negative_numbers = true)]
-    seed: u64,
-    /// Imaginary wins, and as many losses, of everybody against a player of the average rating
-    #[arg(long, value_name = "GAMES", default_value_t = 0.0, value_parser = real("the prior", 0.0, 1e6), allow_negative_numbers = true)]
-    prior: f64,
+    crosstable: bool,
+    /// Show the likelihood of superiority for each pair of players
+    #[arg(long)]
+    los: bool,
+    /// Show scored against expected points, largest deviation first
+    #[arg(long)]
+    residuals: bool,
+    /// PGN files to rate instead of runs; - is standard input
+    #[arg(long, value_name = "FILE", num_args = 1..)]
+    pgn: Vec<PathBuf>,
+    /// Tables to rate instead of runs, with columns white, black, wins, draws, losses; - is standard input
+    #[arg(long, value_name = "FILE", num_args = 1..)]
+    csv: Vec<PathBuf>,
+    /// Rate each game separately
+    #[arg(long, value_enum, conflicts_with_all = ["pgn", "csv"])]
+    by: Option<By>,
     /// Leave out players with fewer games
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = whole::<u64>("the number of games", 1, u64::MAX), allow_negative_numbers = true)]
     min_games: u64,
-    /// Show who did what against whom
-    #[arg(long)]
-    crosstable: bool,
-    /// Show the likelihood of superiority of everybody over everybody
-    #[arg(long)]
-    los: bool,
-    /// Show points made against points expected, the greatest surprise first
-    #[arg(long)]
-    residuals: bool,
-    /// How many replicas at once [default: one a core]
-    #[arg(long, value_parser = whole::<usize>("the number of threads", 1, 1024), allow_negative_numbers = true)]
-    threads: Option<usize>,
     /// Print one JSON document
     #[arg(long)]
     json: bool,
+    /// Data folder, or an object store as s3://bucket/prefix
+    #[arg(long, value_name = "PLACE", default_value = "agon-data", conflicts_with_all = ["pgn", "csv"])]
+    data: Location,
+    /// Do not model the advantage of the first seat (White)
+    #[arg(long)]
+    no_seat_advantage: bool,
+    /// Prior: wins, and as many losses, added for each player against an average opponent
+    #[arg(long, value_name = "GAMES", default_value_t = 0.0, value_parser = real("the prior", 0.0, 1e6), allow_negative_numbers = true)]
+    prior: f64,
+    /// Bootstrap replicas for the errors; 0 for errors by formula [default: 1000, or 0 above 200 players]
+    #[arg(long, value_name = "N", value_parser = whole::<usize>("the number of replicas", 0, 1_000_000), allow_negative_numbers = true)]
+    replicas: Option<usize>,
+    /// Seed of the resampling
+    #[arg(long, default_value_t = 1, value_parser = whole::<u64>("the seed", 0, u64::MAX), allow_negative_numbers = true)]
+    seed: u64,
+    /// Threads [default: one per core]
+    #[arg(long, value_parser = whole::<usize>("the number of threads", 1, 1024), allow_negative_numbers = true)]
+    threads: Option<usize>,
 }
 
 /// The most players: the fit solves equations in all of them together.
@@ -219,7 +216,7 @@ impl Ratings {
             None => (None, self.average),
             Some(text) => read_anchor(text, played),
         };
-        let progress = Progress::new();
+        let progress = Progress::default();
         if players > RESAMPLED_PLAYERS {
             progress.announce(&format!("rating {players} players"));
         }

@@ -5,9 +5,10 @@ use std::num::NonZeroUsize;
 use std::process::ExitCode;
 
 use agon_analysis::{Dataset, Difference, Replay, ReplayError, Selection, replay};
-use agon_coordinator::place::Place;
+use agon_storage::location::Location;
 use clap::Args;
 
+use super::runs;
 use crate::fail::{Outcome, WrongCall};
 use crate::number::whole;
 use crate::table::{write_json, write_sentence};
@@ -15,27 +16,27 @@ use crate::table::{write_json, write_sentence};
 /// The arguments of `agon replay`.
 #[derive(Args)]
 pub struct ReplayGames {
-    /// The run: its id or name, the beginning of one, or latest
+    /// Run id, name or unique prefix, or `latest`
     #[arg(value_name = "RUN", default_value = "latest")]
     run: String,
-    /// One bout, or one game of it as in 12.1 [default: a sample of the run]
+    /// Bout, or one of its games as in 12.1 [default: a sample of the run]
     #[arg(value_name = "BOUT[.GAME]", conflicts_with_all = ["games", "seed"])]
     place: Option<String>,
-    /// The data folder, or the address of one in an object store
-    #[arg(long, value_name = "PLACE", default_value = "agon-data")]
-    data: Place,
-    /// How many games of a sample, spread over the run
+    /// Number of sampled games, spread over the run
     #[arg(long, default_value_t = 20, value_parser = whole::<u64>("the number of games", 1, 10_000_000), allow_negative_numbers = true)]
     games: u64,
-    /// Which games the sample has
-    #[arg(long, default_value_t = 1, value_parser = whole::<u64>("the seed", 0, u64::MAX), allow_negative_numbers = true)]
-    seed: u64,
-    /// How many games at once [default: one a core]
-    #[arg(long, value_parser = whole::<u16>("the number of threads", 1, 1024), allow_negative_numbers = true)]
-    threads: Option<u16>,
     /// Print one JSON document
     #[arg(long)]
     json: bool,
+    /// Data folder, or an object store as s3://bucket/prefix
+    #[arg(long, value_name = "PLACE", default_value = "agon-data")]
+    data: Location,
+    /// Games played at once [default: one per core]
+    #[arg(long, value_parser = whole::<u16>("the number of threads", 1, 1024), allow_negative_numbers = true)]
+    threads: Option<u16>,
+    /// Seed of the sample
+    #[arg(long, default_value_t = 1, value_parser = whole::<u64>("the seed", 0, u64::MAX), allow_negative_numbers = true)]
+    seed: u64,
 }
 
 impl ReplayGames {
@@ -49,7 +50,7 @@ impl ReplayGames {
         let threads =
             self.threads.and_then(|threads| NonZeroUsize::new(usize::from(threads))).unwrap_or(cores);
         let dataset = Dataset::open(&self.data)?;
-        let run = dataset.find(&self.run)?;
+        let run = runs::find(&dataset, &self.run)?;
         let told = replay(&dataset, &run, selection, threads).map_err(|error| match error {
             // What was asked for cannot be had of this run.
             ReplayError::Timed { .. } | ReplayError::NotRecorded { .. } => {

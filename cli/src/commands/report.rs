@@ -9,7 +9,7 @@ use std::thread;
 
 use agon_analysis::Dataset;
 use agon_analysis::report::{Question, Report as Gathered, Settings};
-use agon_coordinator::place::Place;
+use agon_storage::location::Location;
 use anyhow::{Context as _, bail};
 use clap::Args;
 
@@ -21,31 +21,31 @@ use crate::progress::Progress;
 /// The arguments of `agon report`.
 #[derive(Args)]
 pub struct Report {
-    /// The run: its id or name, the beginning of one, or latest
+    /// Run id, name or unique prefix, or `latest`
     #[arg(value_name = "RUN", default_value = "latest")]
     run: String,
-    /// Where to write the page, or - for standard output [default: RUN.html in this folder]
+    /// Page to write, or - for standard output [default: RUN.html]
     #[arg(long, value_name = "FILE", conflicts_with = "json")]
     output: Option<PathBuf>,
-    /// Resampled tournaments behind each interval
-    #[arg(long, value_name = "N", default_value = "1000", value_parser = whole::<usize>("the number of replicas", 1, 1_000_000), allow_negative_numbers = true)]
-    replicas: usize,
-    /// The seed of the resampling
-    #[arg(long, value_name = "SEED", default_value_t = 1)]
-    seed: u64,
-    /// The data folder, or the address of one in an object store
-    #[arg(long, value_name = "PLACE", default_value = "agon-data")]
-    data: Place,
-    /// Print everything that the page says as one JSON document, and write no page
+    /// Print the content as one JSON document instead of writing a page
     #[arg(long)]
     json: bool,
+    /// Data folder, or an object store as s3://bucket/prefix
+    #[arg(long, value_name = "PLACE", default_value = "agon-data")]
+    data: Location,
+    /// Bootstrap replicas for each interval
+    #[arg(long, value_name = "N", default_value = "1000", value_parser = whole::<usize>("the number of replicas", 1, 1_000_000), allow_negative_numbers = true)]
+    replicas: usize,
+    /// Seed of the resampling
+    #[arg(long, value_name = "SEED", default_value_t = 1)]
+    seed: u64,
 }
 
 impl Report {
     /// Runs the command.
     pub fn run(self) -> Outcome {
         let dataset = Dataset::open(&self.data)?;
-        let run = dataset.find(&self.run)?;
+        let run = runs::find(&dataset, &self.run)?;
         let settings = Settings {
             replicas: NonZeroUsize::new(self.replicas).unwrap_or(NonZeroUsize::MIN),
             seed: self.seed,
@@ -57,7 +57,7 @@ impl Report {
         if !self.json && !standard {
             check_target(&target)?;
         }
-        let progress = Progress::new();
+        let progress = Progress::default();
         let report = Gathered::read(&dataset, &run, &settings, &|what| {
             progress.show(|| format!("reading {}: {what}", run.id));
         })?;

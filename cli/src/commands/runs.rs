@@ -3,13 +3,13 @@
 use std::num::NonZeroUsize;
 
 use agon_analysis::results::{Results, results};
-use agon_analysis::{Dataset, Run};
+use agon_analysis::{Dataset, DatasetError, Run};
 use agon_arena::Spec;
-use agon_coordinator::place::Place;
-use agon_coordinator::store::RunState;
+use agon_schedule::RunState;
+use agon_storage::location::Location;
 use serde::Serialize;
 
-use crate::fail::WrongCall;
+use crate::fail::{self, WrongCall};
 
 /// A run with its results.
 pub struct Counted {
@@ -37,12 +37,26 @@ pub struct Told {
     pub standing: String,
 }
 
+/// Finds a run by id, name or unique prefix, or the latest one.
+pub fn find(dataset: &Dataset, asked: &str) -> Result<Run, DatasetError> {
+    let run = dataset.find(asked)?;
+    announce(asked, &run.id);
+    Ok(run)
+}
+
+/// Names the run on standard error if the latest one was taken.
+pub fn announce(asked: &str, id: &str) {
+    if asked == "latest" {
+        fail::tell(&format!("run: {id} (latest)"));
+    }
+}
+
 /// Reads the results of runs, each once, in the order in which they are asked for.
-pub fn read(data: &Place, asked: &[String], threads: NonZeroUsize) -> anyhow::Result<Vec<Counted>> {
+pub fn read(data: &Location, asked: &[String], threads: NonZeroUsize) -> anyhow::Result<Vec<Counted>> {
     let dataset = Dataset::open(data)?;
     let mut runs: Vec<Counted> = Vec::new();
     for asked in asked {
-        let run = dataset.find(asked)?;
+        let run = find(&dataset, asked)?;
         if runs.iter().any(|known| known.run.id == run.id) {
             return Err(WrongCall(format!("{} is given twice; its bouts would count twice", run.id)).into());
         }

@@ -3,8 +3,8 @@
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-use agon_arena::{Arena, IterationRecord, Opening, SearchRecord, Surroundings};
-use agon_search::{Proof, Value};
+use agon_arena::{Arena, Environment, IterationRecord, Opening, SearchRecord};
+use agon_search::{Counters, Proof, Value};
 use clap::Args;
 use serde::Serialize;
 
@@ -28,13 +28,13 @@ pub struct Search {
         allow_hyphen_values = true
     )]
     moves: String,
-    /// The player: an algorithm's name, or TOML such as 'search = { algorithm = "uct", c = 1.2 }'
+    /// Player: an algorithm, or TOML as 'search = { algorithm = "uct", c = 1.2 }'
     #[arg(long, value_name = "PLAYER")]
     player: Option<String>,
-    /// The limit: ms=50, cpu_ms=50, nodes=1000, depth=6 or clock_ms=60000,increment_ms=100
+    /// Limit: ms=50, cpu_ms=50, nodes=1000, depth=6 or clock_ms=60000,increment_ms=100
     #[arg(long, value_name = "LIMIT", default_value = "ms=1000")]
     limit: String,
-    /// The seed of searches that draw
+    /// Seed of randomised searches
     #[arg(long, default_value_t = 1, value_parser = whole::<u64>("the seed", 0, u64::MAX), allow_negative_numbers = true)]
     seed: u64,
     /// Print one JSON document
@@ -50,18 +50,8 @@ struct Document<'a> {
     proven: Option<Proven>,
     depth: u32,
     selective_depth: u32,
-    nodes: u64,
-    leaves: u64,
-    quiescence_nodes: u64,
-    cutoffs: u64,
-    first_move_cutoffs: u64,
-    table_probes: u64,
-    table_hits: u64,
-    table_stores: u64,
-    researches: u64,
-    simulations: u64,
-    tree_nodes: u64,
-    playout_plies: u64,
+    #[serde(flatten)]
+    counters: Counters,
     pv: &'a [String],
     iterations: Vec<Step<'a>>,
     time_us: u64,
@@ -102,7 +92,7 @@ impl Search {
         let game = self.start.game_with_note()?;
         let player = read_player(&game, self.player.as_deref().unwrap_or_else(|| default_player(&game)))?;
         let limit = read_limit(&self.limit)?;
-        let mut arena = Arena::new(&game, &[player.config], Surroundings::system())?;
+        let mut arena = Arena::new(&game, &[player.config], Environment::system())?;
         let opening = Opening { position: self.start.position.clone(), moves: self.moves.clone() };
         let mut out = io::stdout().lock();
         let mut header_due = !self.json;
@@ -123,25 +113,13 @@ impl Search {
 }
 
 fn document(record: &SearchRecord) -> Document<'_> {
-    let counters = &record.counters;
     Document {
         mv: &record.mv,
         value: record.value.number,
         proven: proven(record.value),
         depth: record.depth,
-        selective_depth: counters.selective_depth,
-        nodes: counters.nodes,
-        leaves: counters.leaves,
-        quiescence_nodes: counters.quiescence_nodes,
-        cutoffs: counters.cutoffs,
-        first_move_cutoffs: counters.first_move_cutoffs,
-        table_probes: counters.table_probes,
-        table_hits: counters.table_hits,
-        table_stores: counters.table_stores,
-        researches: counters.researches,
-        simulations: counters.simulations,
-        tree_nodes: counters.tree_nodes,
-        playout_plies: counters.playout_plies,
+        selective_depth: record.selective_depth,
+        counters: record.counters,
         pv: &record.line,
         iterations: record
             .iterations
@@ -208,7 +186,7 @@ fn write_record(out: &mut impl Write, player: &str, record: &SearchRecord) -> io
         speed(counters.nodes).trim()
     )];
     if record.depth > 0 {
-        facts.push(format!("depth {}, selective {}", record.depth, counters.selective_depth));
+        facts.push(format!("depth {}, selective {}", record.depth, record.selective_depth));
     }
     if counters.cutoffs > 0 {
         let share = 100.0 * counters.first_move_cutoffs as f64 / counters.cutoffs as f64;

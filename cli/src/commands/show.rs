@@ -17,8 +17,8 @@ use crate::table::{write_json, write_words};
 pub struct Show {
     #[command(flatten)]
     start: PositionArgs,
-    /// Moves to play first, separated by spaces; `-` reads one line of moves after another from standard input and
-    /// writes one JSON object a line
+    /// Moves to play first, separated by spaces; `-` reads lines of moves from standard input and writes one JSON object
+    /// per line
     #[arg(
         long,
         value_name = "MOVES",

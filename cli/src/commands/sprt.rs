@@ -6,14 +6,14 @@ use std::process::ExitCode;
 
 use agon_analysis::{Dataset, results};
 use agon_arena::spec::{Format, Plan, SprtSettings};
-use agon_coordinator::place::Place;
 use agon_stats::pairs::Scores;
 use agon_stats::sprt::{Bounds, Fold, Model, Verdict};
+use agon_storage::location::Location;
 use clap::{Args, ValueEnum};
 use serde::Serialize;
 
 use super::counts::{self, Counts};
-use super::runs::standing;
+use super::runs::{self, standing};
 use crate::fail::{Outcome, WrongCall};
 use crate::number::real;
 use crate::table::{fixed, write_facts, write_json, write_sentence};
@@ -23,34 +23,30 @@ const ERROR_RATE: f64 = 0.05;
 
 /// The arguments of `agon sprt`.
 #[derive(Args)]
-#[command(
-    after_help = "Examples: agon sprt, agon sprt my-test, agon sprt --pairs 365,16618,36229,16974,390 --bounds=0,2"
-)]
 pub struct Sprt {
-    /// The run of two players: its id or name, the beginning of one, or latest [default: latest]
+    /// Run of two players: id, name or unique prefix, or `latest` [default: latest]
     #[arg(value_name = "RUN", conflicts_with_all = ["pairs", "wdl"])]
     run: Option<String>,
     #[command(flatten)]
     counts: Counts,
-    /// The two hypotheses, the smaller difference first; with a negative one write --bounds=-1.75,0.25 [default: those of
-    /// the run's spec]
+    /// Hypotheses, smaller difference first; with a negative one write --bounds=-1.75,0.25 [default: from the run's spec]
     #[arg(long, value_name = "H0,H1", value_parser = read_bounds, allow_hyphen_values = true)]
     bounds: Option<(f64, f64)>,
-    /// What the bounds are measured in [default: that of the run's spec, or normalised]
+    /// Unit of the bounds [default: from the run's spec, or normalised]
     #[arg(long, value_enum)]
     model: Option<ModelName>,
-    /// The probability to accept H1 where H0 is true [default: that of the run's spec, or 0.05]
+    /// Probability of accepting H1 when H0 is true [default: from the run's spec, or 0.05]
     #[arg(long, value_parser = real("alpha", 0.0, 1.0), allow_negative_numbers = true)]
     alpha: Option<f64>,
-    /// The probability to accept H0 where H1 is true [default: that of the run's spec, or 0.05]
+    /// Probability of accepting H0 when H1 is true [default: from the run's spec, or 0.05]
     #[arg(long, value_parser = real("beta", 0.0, 1.0), allow_negative_numbers = true)]
     beta: Option<f64>,
-    /// The data folder, or the address of one in an object store
-    #[arg(long, value_name = "PLACE", default_value = "agon-data", conflicts_with_all = ["pairs", "wdl"])]
-    data: Place,
     /// Print one JSON document
     #[arg(long)]
     json: bool,
+    /// Data folder, or an object store as s3://bucket/prefix
+    #[arg(long, value_name = "PLACE", default_value = "agon-data", conflicts_with_all = ["pairs", "wdl"])]
+    data: Location,
 }
 
 /// The models, as they are typed.
@@ -142,7 +138,7 @@ impl Sprt {
     /// The test over the schedule of a run.
     fn test_run(&self) -> anyhow::Result<(Fold, Tested)> {
         let dataset = Dataset::open(&self.data)?;
-        let run = dataset.find(self.run.as_deref().unwrap_or("latest"))?;
+        let run = runs::find(&dataset, self.run.as_deref().unwrap_or("latest"))?;
         let spec = run.spec()?;
         if let Plan::Probe(_) = spec.plan {
             return Err(agon_analysis::DatasetError::Probe { run: run.id }.into());

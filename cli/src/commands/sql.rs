@@ -4,7 +4,7 @@
 #[cfg(feature = "sql")]
 mod answer;
 
-use agon_coordinator::place::Place;
+use agon_storage::location::Location;
 use clap::Args;
 
 use crate::fail::{Outcome, WrongCall};
@@ -15,38 +15,37 @@ const SHOWN: usize = 100;
 
 /// The arguments of `agon sql`.
 #[derive(Args)]
-#[command(after_help = "The tables are games, moves and probes; docs/dataset.md has every column.\n\
-                  Example: agon sql latest \"select player, avg(nodes) from moves group by player\"")]
+#[command(allow_missing_positional = true)]
 #[cfg_attr(not(feature = "sql"), allow(dead_code, reason = "the call is read and checked all the same"))]
 pub struct Sql {
-    /// The run: its id or name, the beginning of one, or latest
-    #[arg(value_name = "RUN")]
+    /// Run id, name or unique prefix, or `latest`
+    #[arg(value_name = "RUN", default_value = "latest")]
     run: String,
-    /// The question
+    /// Query over the tables games, moves and probes; docs/dataset.md lists the columns
     #[arg(value_name = "SELECT")]
     question: String,
-    /// The data folder
-    #[arg(long, value_name = "DIR", default_value = "agon-data")]
-    data: Place,
-    /// Show at most so many rows
+    /// Maximum number of rows to show
     #[arg(long, value_name = "N", default_value_t = SHOWN, value_parser = whole::<usize>("the number of rows", 1, u64::from(u32::MAX)), allow_negative_numbers = true, conflicts_with_all = ["json", "csv"])]
     rows: usize,
-    /// Megabytes of memory that sorting, grouping and joining may take
-    #[arg(long, value_name = "MB", default_value_t = 500, value_parser = whole::<usize>("the memory", 16, 1 << 20), allow_negative_numbers = true)]
-    memory: usize,
-    /// Print comma-separated values, the names of the columns first
+    /// Print CSV with a header
     #[arg(long, conflicts_with = "json")]
     csv: bool,
     /// Print one JSON document
     #[arg(long)]
     json: bool,
+    /// Data folder
+    #[arg(long, value_name = "DIR", default_value = "agon-data")]
+    data: Location,
+    /// Memory limit for sorting, grouping and joining, in MB
+    #[arg(long, value_name = "MB", default_value_t = 500, value_parser = whole::<usize>("the memory", 16, 1 << 20), allow_negative_numbers = true)]
+    memory: usize,
 }
 
 impl Sql {
     /// The engine reads files, and files alone.
     fn check(&self) -> Result<(), WrongCall> {
         match &self.data {
-            Place::Folder(_) => Ok(()),
+            Location::Folder(_) => Ok(()),
             store => Err(WrongCall(format!(
                 "agon sql asks a folder, and {store} is none; copy the dataset to one, or ask with DuckDB"
             ))),

@@ -12,6 +12,7 @@ use agon_stats::pairs::Estimate;
 use clap::Args;
 use serde::Serialize;
 
+use super::runs;
 use crate::fail::{Outcome, WrongCall};
 use crate::table::{Align, Table, write_json};
 
@@ -21,16 +22,16 @@ const ROWS: usize = 12;
 /// The arguments of `agon tune`.
 #[derive(Args)]
 pub struct TuneOfRun {
-    /// The run: its id or name, the beginning of one, or latest
+    /// Run id, name or unique prefix, or `latest`
     #[arg(value_name = "RUN", default_value = "latest", conflicts_with = "from")]
     run: String,
-    /// Fit the evaluation to the games of these runs instead
+    /// Fit the evaluation to the games of these runs
     #[arg(long, value_name = "RUN", num_args = 1..)]
     from: Vec<String>,
-    /// The features that are fitted [default: all of the game's]
+    /// Features to fit [default: all features of the game]
     #[arg(long, value_name = "NAME", value_delimiter = ',', requires = "from")]
     features: Vec<String>,
-    /// The data folder
+    /// Data folder
     #[arg(long, value_name = "DIR", default_value = "agon-data")]
     data: PathBuf,
     /// Print one JSON document
@@ -95,7 +96,7 @@ impl TuneOfRun {
         if !self.from.is_empty() {
             return self.fit(&dataset);
         }
-        let run = dataset.find(&self.run)?;
+        let run = runs::find(&dataset, &self.run)?;
         let tuned = Tuned::read(&dataset, &run).map_err(|error| match error {
             TuneError::NoTune { .. } => WrongCall(error.to_string()).into(),
             error => anyhow::Error::from(error),

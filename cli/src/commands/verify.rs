@@ -5,11 +5,12 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use agon_analysis::{Dataset, Verified, verify, verify_all};
-use agon_coordinator::place::Place;
-use agon_coordinator::upkeep::{self, RunReport, StateReport};
+use agon_coordinator::maintenance::{self, RunReport, StateReport};
+use agon_storage::location::Location;
 use clap::Args;
 use serde::Serialize;
 
+use super::runs;
 use crate::commands::cluster::block_on;
 use crate::fail::Outcome;
 use crate::table::{Align, Table, write_json};
@@ -17,16 +18,16 @@ use crate::table::{Align, Table, write_json};
 /// The arguments of `agon verify`.
 #[derive(Args)]
 pub struct Verify {
-    /// The run: its id or name, the beginning of one, or latest
+    /// Run id, name or unique prefix, or `latest`
     #[arg(value_name = "RUN", default_value = "latest", conflicts_with = "all")]
     run: String,
-    /// Check every run of the dataset
+    /// Check all runs of the dataset
     #[arg(long)]
     all: bool,
-    /// The data folder, or the address of one in an object store
+    /// Data folder, or an object store as s3://bucket/prefix
     #[arg(long, value_name = "PLACE", default_value = "agon-data")]
-    data: Place,
-    /// Check the coordinator's state instead, which may be in use [default: in the data folder, or agon-state]
+    data: Location,
+    /// Check the coordinator's state instead, even while it runs [default: in the data folder, or agon-state]
     #[arg(long, value_name = "DIR", num_args = 0..=1, require_equals = true)]
     state: Option<Option<PathBuf>>,
     /// Print one JSON document
@@ -46,8 +47,8 @@ impl Verify {
         if let Some(folder) = self.state {
             let beside = match (&self.data, folder) {
                 (_, Some(folder)) => folder,
-                (Place::Folder(folder), None) => folder.clone(),
-                (Place::Store(_), None) => PathBuf::from(agon_coordinator::STATE_FOLDER),
+                (Location::Folder(folder), None) => folder.clone(),
+                (Location::Store(_), None) => PathBuf::from(agon_coordinator::STATE_FOLDER),
             };
             return verify_state(&beside, &self.data, self.json);
         }
@@ -56,6 +57,7 @@ impl Verify {
             verify_all(&dataset)
         } else {
             let id = dataset.find_id(&self.run)?;
+            runs::announce(&self.run, &id);
             vec![verify(&dataset, &id)]
         };
         let ok = runs.iter().all(Verified::is_ok);
@@ -78,9 +80,9 @@ struct StateDocument {
 }
 
 /// Checks a coordinator's state.
-fn verify_state(folder: &Path, data: &Place, json: bool) -> Outcome {
+fn verify_state(folder: &Path, data: &Location, json: bool) -> Outcome {
     block_on(async {
-        let report = upkeep::check(folder, data).await?;
+        let report = maintenance::check(folder, data).await?;
         let ok = report.runs.iter().all(|run| run.problems.is_empty());
         let mut out = io::stdout().lock();
         if json {

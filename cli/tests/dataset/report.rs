@@ -2,20 +2,20 @@
 
 use std::fs;
 
-use crate::world::{PROBE, TOURNAMENT, World};
+use crate::sample::{PROBE, SampleDataset, TOURNAMENT};
 use crate::{agon, json_of};
 
 #[test]
 fn a_page_is_written_whole() {
-    let world = World::of(TOURNAMENT);
+    let sample = SampleDataset::play(TOURNAMENT);
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("page.html");
-    let (code, out, err) = agon(&world, &["report", "--replicas", "50", "--output", file.to_str().unwrap()]);
+    let (code, out, err) = agon(&sample, &["report", "--replicas", "50", "--output", file.to_str().unwrap()]);
     assert_eq!((code, err.as_str()), (0, ""), "{out}");
     assert!(out.contains(&format!("The page is in {}", file.display())), "{out}");
     let page = fs::read_to_string(&file).unwrap();
-    assert!(page.starts_with("<!doctype html>") && page.ends_with("</html>\n") && page.contains(&world.id));
-    let (code, same, _) = agon(&world, &["report", "small", "--replicas", "50", "--output", "-"]);
+    assert!(page.starts_with("<!doctype html>") && page.ends_with("</html>\n") && page.contains(&sample.id));
+    let (code, same, _) = agon(&sample, &["report", "small", "--replicas", "50", "--output", "-"]);
     assert!(code == 0 && same == page, "standard output has the same page");
     // Nothing is left beside it.
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
@@ -23,34 +23,34 @@ fn a_page_is_written_whole() {
 
 #[test]
 fn a_page_has_the_name_of_its_run() {
-    let world = World::of(PROBE);
+    let sample = SampleDataset::play(PROBE);
     let folder = tempfile::tempdir().unwrap();
     let output = std::process::Command::new(env!("CARGO_BIN_EXE_agon"))
         .args(["report", "--replicas", "50", "--data"])
-        .arg(world.folder())
+        .arg(sample.folder())
         .current_dir(folder.path())
         .output()
         .unwrap();
     let out = String::from_utf8(output.stdout).unwrap();
     assert!(output.status.success() && out.starts_with("pruned needs the fewest nodes to depth 3"), "{out}");
-    let page = fs::read_to_string(folder.path().join(format!("{}.html", world.id))).unwrap();
+    let page = fs::read_to_string(folder.path().join(format!("{}.html", sample.id))).unwrap();
     assert!(page.contains("needs the fewest nodes"));
 }
 
 #[test]
 fn programs_get_what_the_page_says() {
-    let world = World::of(TOURNAMENT);
-    let (code, told) = json_of(&world, &["report", "--replicas", "50", "--json"]);
+    let sample = SampleDataset::play(TOURNAMENT);
+    let (code, told) = json_of(&sample, &["report", "--replicas", "50", "--json"]);
     assert_eq!(
         (code, &told["run"], &told["counted"]),
-        (0, &serde_json::json!(world.id), &serde_json::json!(3))
+        (0, &serde_json::json!(sample.id), &serde_json::json!(3))
     );
     assert!(told["answer"].as_str().is_some_and(|answer| !answer.is_empty()));
 }
 
 #[test]
 fn what_cannot_be_written_is_said_before_the_work() {
-    let world = World::of(TOURNAMENT);
+    let sample = SampleDataset::play(TOURNAMENT);
     let folder = tempfile::tempdir().unwrap();
     let nowhere = folder.path().join("nowhere/page.html");
     for (arguments, sentence) in [
@@ -60,7 +60,7 @@ fn what_cannot_be_written_is_said_before_the_work() {
         (&["report", "--json", "--output", "-"], "cannot be used with"),
         (&["report", "--replicas", "0"], "the number of replicas is a whole number from 1"),
     ] {
-        let (code, out, err) = agon(&world, arguments);
+        let (code, out, err) = agon(&sample, arguments);
         let expected = if sentence.contains("write to") || sentence.contains("is a folder") { 1 } else { 2 };
         assert_eq!((code, out.as_str()), (expected, ""), "{arguments:?}: {err}");
         assert!(err.starts_with("error: ") && err.contains(sentence), "{err}");
@@ -70,12 +70,12 @@ fn what_cannot_be_written_is_said_before_the_work() {
 
 #[test]
 fn a_part_that_is_missing_is_named_and_no_page_left() {
-    let world = World::of(TOURNAMENT);
-    fs::remove_file(world.file("moves", 2)).unwrap();
+    let sample = SampleDataset::play(TOURNAMENT);
+    fs::remove_file(sample.file("moves", 2)).unwrap();
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("page.html");
-    let (code, out, err) = agon(&world, &["report", "--replicas", "50", "--output", file.to_str().unwrap()]);
+    let (code, out, err) = agon(&sample, &["report", "--replicas", "50", "--output", file.to_str().unwrap()]);
     assert_eq!((code, out.as_str()), (1, ""), "{err}");
-    assert!(err.contains(&world.name("moves", 2)), "{err}");
+    assert!(err.contains(&sample.name("moves", 2)), "{err}");
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
 }

@@ -84,12 +84,12 @@ fn workers_of_a_later_build_take_over_one_after_the_other() {
         (hello.protocol_max, hello.build) = (hello.protocol_max + 2, "9.9.9".to_string());
     });
     until("the new one is there", || cluster.ask(&["workers", "--json"]).out.contains("9.9.9").then_some(()));
-    assert_eq!(cluster.ask(&["drain", "before"]).code, 0);
+    assert_eq!(cluster.ask(&["workers", "drain", "before"]).code, 0);
     assert_eq!(before.exit_code(), 0, "{}", before.said());
     cluster.until_run("the run is done", |run| run["state"] == "done");
     assert_eq!(cluster.run()["failed"], 0);
     drop(later);
-    cluster.ends_like_a_calm_run(&spec);
+    cluster.finishes_like_an_undisturbed_run(&spec);
 }
 
 #[test]

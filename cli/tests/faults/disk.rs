@@ -95,7 +95,7 @@ fn a_disk_without_room_for_the_state_stops_the_run_and_nothing_else() {
     fs::remove_file(filler).unwrap();
     cluster.restart();
     assert!(cluster.run()["bouts"].as_u64() >= still["bouts"].as_u64());
-    cluster.ends_like_a_calm_run(&spec);
+    cluster.finishes_like_an_undisturbed_run(&spec);
 }
 
 #[test]
@@ -112,5 +112,5 @@ fn a_disk_without_room_for_the_dataset_stops_the_run_and_nothing_else() {
     let left: Vec<_> = fs::read_dir(cluster.data().join("games")).into_iter().flatten().collect();
     assert!(left.is_empty(), "there are games without moves: {left:?}");
     disk.resize(8 << 10);
-    cluster.ends_like_a_calm_run(&spec);
+    cluster.finishes_like_an_undisturbed_run(&spec);
 }

@@ -7,7 +7,7 @@ use agon_proto::v1::Outcome;
 use serde_json::Value;
 
 use crate::processes::{Cluster, until};
-use crate::rogue::Rogue;
+use crate::scripted_worker::ScriptedWorker;
 use crate::{LONG, quick};
 
 /// A worker that claims searches which it did not make is convicted by two others while it is on probation, and what it
@@ -16,8 +16,8 @@ use crate::{LONG, quick};
 fn a_worker_that_makes_results_up_is_convicted_and_its_bouts_are_voided() {
     let cluster = Cluster::start(LONG);
     cluster.submit(&quick(400));
-    let mut liar = Rogue::new(&cluster.address(), "liar");
-    let made_up = |liar: &mut Rogue| {
+    let mut liar = ScriptedWorker::new(&cluster.address(), "liar");
+    let made_up = |liar: &mut ScriptedWorker| {
         let bout = liar.take_within(Duration::from_millis(300))?;
         let mut rows = liar.play(&bout);
         for search in rows.moves.iter_mut().filter_map(|row| row.search.as_mut()) {
@@ -43,7 +43,8 @@ fn a_worker_that_makes_results_up_is_convicted_and_its_bouts_are_voided() {
     }
     assert_eq!(liar.take_within(Duration::from_millis(300)), None, "it is given nothing more");
 
-    let told = cluster.json(&["void", "latest", "--worker", "liar", "--reason", "it makes results up"]);
+    let told =
+        cluster.json(&["data", "void", "latest", "--worker", "liar", "--reason", "it makes results up"]);
     let (requeued, voided) = (told["requeued"].as_u64().unwrap(), told["voided"].as_u64().unwrap());
     assert_eq!(requeued + voided, brought, "{told}");
     let run = cluster.until_run("the run is done", |run| run["state"] == "done");
@@ -58,7 +59,7 @@ fn second_opinions_survive_a_restart() {
     // Nothing is lent anew for the time of a lease after a start.
     let mut cluster = Cluster::start(Duration::from_secs(2));
     cluster.submit(&quick(400));
-    let mut liar = Rogue::new(&cluster.address(), "liar");
+    let mut liar = ScriptedWorker::new(&cluster.address(), "liar");
     let bout = liar.take();
     let mut rows = liar.play(&bout);
     rows.moves.iter_mut().filter_map(|row| row.search.as_mut()).for_each(|search| search.score += 0.25);
@@ -67,7 +68,7 @@ fn second_opinions_survive_a_restart() {
     for (name, outcome) in [("second", Outcome::Conflict), ("third", Outcome::Duplicate)] {
         cluster.kill();
         cluster.restart();
-        let mut honest = Rogue::new(&cluster.address(), name);
+        let mut honest = ScriptedWorker::new(&cluster.address(), name);
         let again = honest.take();
         assert_eq!((again.lease.bout, &again.opening), (bout.lease.bout, &bout.opening), "{name}");
         assert_eq!(honest.submit_one(honest.honest(&again)).outcome(), outcome, "{name}");

@@ -9,7 +9,7 @@ use agon_proto::v1::Outcome;
 
 use crate::binary::agon;
 use crate::processes::{Cluster, Process, digests, free_port, until};
-use crate::rogue::Rogue;
+use crate::scripted_worker::ScriptedWorker;
 use crate::{LONG, quick};
 
 /// Calls a coordinator that must not run. It ends with 1 and a sentence.
@@ -55,7 +55,7 @@ fn a_folder_that_is_taken_foreign_newer_or_unusable_is_refused() {
 pub(crate) fn half_done(spec: &str) -> Cluster {
     let mut cluster = Cluster::start(Duration::from_millis(300));
     cluster.submit(spec);
-    let mut rogue = Rogue::new(&cluster.address(), "before");
+    let mut rogue = ScriptedWorker::new(&cluster.address(), "before");
     for _ in 0..5 {
         let bout = rogue.take();
         let messages = rogue.honest(&bout);

@@ -7,21 +7,21 @@ use agon_records::BoutRows;
 use prost::Message as _;
 
 use crate::processes::Cluster;
-use crate::rogue::Rogue;
+use crate::scripted_worker::ScriptedWorker;
 use crate::{LONG, quick};
 
 /// Makes the messages of a lie, given the worker and what it was lent.
-type Lie = fn(&Rogue, Bout) -> Vec<Submission>;
+type Lie = fn(&ScriptedWorker, Bout) -> Vec<Submission>;
 
 /// A bout whose rows are changed after it was played, with digests that fit.
-fn told(rogue: &Rogue, bout: &Bout, change: impl FnOnce(&mut BoutRows)) -> Vec<Submission> {
+fn told(rogue: &ScriptedWorker, bout: &Bout, change: impl FnOnce(&mut BoutRows)) -> Vec<Submission> {
     let mut rows = rogue.play(bout);
     change(&mut rows);
     rogue.messages(bout, &rows)
 }
 
 /// A bout of which one batch of plies is changed on the wire.
-fn searched(rogue: &Rogue, bout: &Bout, change: impl FnOnce(&mut MoveBatch)) -> Vec<Submission> {
+fn searched(rogue: &ScriptedWorker, bout: &Bout, change: impl FnOnce(&mut MoveBatch)) -> Vec<Submission> {
     let mut messages = rogue.honest(bout);
     let moves = messages.iter_mut().find_map(|message| match &mut message.kind {
         Some(Kind::Moves(moves)) => Some(moves),
@@ -35,7 +35,7 @@ fn searched(rogue: &Rogue, bout: &Bout, change: impl FnOnce(&mut MoveBatch)) -> 
 }
 
 /// A bout whose every message names another lease.
-fn renamed(rogue: &Rogue, mut bout: Bout, change: impl FnOnce(&mut Bout)) -> Vec<Submission> {
+fn renamed(rogue: &ScriptedWorker, mut bout: Bout, change: impl FnOnce(&mut Bout)) -> Vec<Submission> {
     let mut messages = rogue.honest(&bout);
     change(&mut bout);
     for message in &mut messages {
@@ -91,7 +91,7 @@ const LIES: [(&str, Lie, &str); 16] = [
         |rogue, bout| {
             told(rogue, &bout, |rows| {
                 let mut searches = rows.moves.iter_mut().filter_map(|row| row.search.as_mut());
-                searches.find(|search| search.simulations == 0).unwrap().nodes = 61;
+                searches.find(|search| search.counters.simulations == 0).unwrap().counters.nodes = 61;
             })
         },
         "61 nodes are more than the limit of 60",
@@ -150,7 +150,11 @@ const LIES: [(&str, Lie, &str); 16] = [
         |rogue, bout| renamed(rogue, bout, |bout| bout.lease.bout = u64::MAX),
         "cannot be: the run has the bouts 0 to 15",
     ),
-    ("never-lent", |rogue, bout| renamed(rogue, bout, |bout| bout.lease.sequence += 1000), "was never lent"),
+    (
+        "never-lent",
+        |rogue, bout| renamed(rogue, bout, |bout| bout.lease.sequence += 1000),
+        "was never leased",
+    ),
 ];
 
 #[test]
@@ -160,7 +164,7 @@ fn a_worker_that_lies_is_refused_and_given_no_more_and_others_play_its_bout() {
     cluster.submit(&spec);
     let mut rogues = Vec::new();
     for (name, lie, sentence) in LIES {
-        let mut rogue = Rogue::new(&cluster.address(), name);
+        let mut rogue = ScriptedWorker::new(&cluster.address(), name);
         let bout = rogue.take();
         let messages = lie(&rogue, bout);
         let answer = rogue.submit_one(messages);
@@ -186,7 +190,7 @@ fn a_worker_that_lies_is_refused_and_given_no_more_and_others_play_its_bout() {
     cluster.until_run("the run is done", |run| run["state"] == "done");
     let honest = cluster.worker_status("honest");
     assert_eq!((honest["committed"].as_u64(), honest["flag"].as_str()), (Some(16), None));
-    cluster.ends_like_a_calm_run(&spec);
+    cluster.finishes_like_an_undisturbed_run(&spec);
 }
 
 #[test]
@@ -194,7 +198,7 @@ fn a_message_that_is_too_long_to_be_read_ends_its_stream_with_a_sentence() {
     let spec = quick(1);
     let mut cluster = Cluster::start(LONG);
     cluster.submit(&spec);
-    let mut rogue = Rogue::new(&cluster.address(), "rogue");
+    let mut rogue = ScriptedWorker::new(&cluster.address(), "rogue");
     let bout = rogue.take();
     let messages = searched(&rogue, &bout, |search| search.pv = "1 ".repeat(2 << 20));
     let status = rogue.submit(messages, 1).remove(0).unwrap_err();
@@ -203,7 +207,7 @@ fn a_message_that_is_too_long_to_be_read_ends_its_stream_with_a_sentence() {
     // The connection is another one; what it was lent is still welcome.
     let messages = rogue.honest(&bout);
     assert_eq!(rogue.submit_one(messages).outcome(), Outcome::Committed);
-    cluster.ends_like_a_calm_run(&spec);
+    cluster.finishes_like_an_undisturbed_run(&spec);
 }
 
 #[test]
@@ -212,16 +216,16 @@ fn another_workers_lease_is_not_ones_own() {
     let mut cluster = Cluster::start(LONG);
     cluster.submit(&spec);
     let (mut owner, mut thief) =
-        (Rogue::new(&cluster.address(), "owner"), Rogue::new(&cluster.address(), "thief"));
+        (ScriptedWorker::new(&cluster.address(), "owner"), ScriptedWorker::new(&cluster.address(), "thief"));
     let (owned, other) = (owner.take(), thief.take());
     let messages = renamed(&thief, other, |bout| bout.lease = owned.lease.clone());
     let answer = thief.submit_one(messages);
     assert_eq!(answer.outcome(), Outcome::Refused, "{}", answer.reason);
-    assert!(answer.reason.contains("was lent to another worker"), "{}", answer.reason);
+    assert!(answer.reason.contains("was leased to another worker"), "{}", answer.reason);
     assert_eq!(cluster.worker_status("owner")["flag"].as_str(), None);
     for bout in [owned, owner.take()] {
         let messages = owner.honest(&bout);
         assert_eq!(owner.submit_one(messages).outcome(), Outcome::Committed);
     }
-    cluster.ends_like_a_calm_run(&spec);
+    cluster.finishes_like_an_undisturbed_run(&spec);
 }

@@ -8,12 +8,7 @@
 
 #![allow(clippy::unwrap_used, reason = "in a test a panic is the report")]
 
-#[path = "../binary/mod.rs"]
-#[allow(dead_code, reason = "other tests use the rest")]
-mod binary;
-#[path = "../processes/mod.rs"]
-#[allow(dead_code, reason = "other tests use the rest")]
-mod processes;
+use agon_testing::{binary, processes, scripted_worker};
 
 mod builds;
 mod disk;
@@ -22,8 +17,6 @@ mod folder;
 mod late;
 mod lies;
 mod restore;
-#[allow(dead_code, reason = "other tests use the rest")]
-mod rogue;
 mod silence;
 mod stop;
 mod voids;

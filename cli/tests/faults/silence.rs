@@ -6,7 +6,7 @@ use std::time::Duration;
 use agon_proto::Progress;
 
 use crate::processes::Cluster;
-use crate::rogue::Rogue;
+use crate::scripted_worker::ScriptedWorker;
 use crate::{quick, spec};
 
 /// A worker that says again and again how far it is, and never gets further.
@@ -14,7 +14,7 @@ fn hangs_while(started: bool, spec: &str) -> Cluster {
     let cluster = Cluster::start(Duration::from_millis(450));
     cluster.submit(spec);
     // Its name comes first: whatever is free is offered to it before it is offered to others.
-    let mut rogue = Rogue::new(&cluster.address(), "a-rogue");
+    let mut rogue = ScriptedWorker::new(&cluster.address(), "a-rogue");
     let bout = rogue.take();
     let over = AtomicBool::new(false);
     std::thread::scope(|scope| {
@@ -37,13 +37,13 @@ fn heartbeats_without_progress_keep_no_bout() {
     let spec = quick(6);
     let mut cluster = hangs_while(true, &spec);
     assert!(cluster.run()["abandoned"].as_u64().unwrap() >= 1);
-    cluster.ends_like_a_calm_run(&spec);
+    cluster.finishes_like_an_undisturbed_run(&spec);
 }
 
 #[test]
 fn bouts_that_wait_for_slots_that_hang_do_not_wait_for_ever() {
     let spec = quick(6);
-    hangs_while(false, &spec).ends_like_a_calm_run(&spec);
+    hangs_while(false, &spec).finishes_like_an_undisturbed_run(&spec);
 }
 
 #[test]
@@ -60,5 +60,5 @@ fn a_worker_that_sleeps_longer_than_its_lease_changes_nothing() {
     let _worker = cluster.worker("worker");
     cluster.until_run("the other gets on", |run| run["bouts"].as_u64() > before);
     sleeper.signal("CONT");
-    cluster.ends_like_a_calm_run(&spec);
+    cluster.finishes_like_an_undisturbed_run(&spec);
 }

@@ -19,7 +19,7 @@ fn a_worker_that_is_asked_to_stop_gives_back_what_it_has_not_begun() {
     let left = cluster.run();
     assert_eq!((left["state"].as_str(), left["leased"].as_u64()), (Some("running"), Some(0)), "{left}");
     let _second = cluster.worker("second");
-    cluster.ends_like_a_calm_run(&spec);
+    cluster.finishes_like_an_undisturbed_run(&spec);
 }
 
 #[test]
@@ -42,5 +42,5 @@ fn a_coordinator_that_is_asked_to_stop_ends_well_and_its_workers_wait_for_the_ne
     cluster.restart();
     assert!(cluster.run()["bouts"].as_u64() >= before["bouts"].as_u64());
     assert_eq!(worker.ended(), None);
-    cluster.ends_like_a_calm_run(&spec);
+    cluster.finishes_like_an_undisturbed_run(&spec);
 }

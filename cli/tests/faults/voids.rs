@@ -31,18 +31,18 @@ fn bouts_on_their_way_into_the_dataset_are_not_voided_before_they_are_there() {
     cluster.until_run("it cannot be written", stands);
     drop(worker);
     let before = cluster.run();
-    let answer = cluster.ask(&["void", &id, "--bouts", "0-3"]);
+    let answer = cluster.ask(&["data", "void", &id, "--bouts", "0-3"]);
     assert!(answer.code == 1 && answer.err.contains("on their way into the dataset"), "{}", answer.err);
     assert_eq!(cluster.run()["bouts"], before["bouts"], "nothing changed");
     // 2. When they are there they can be voided, as all that is there; and so can others, which are played anew.
     fs::remove_file(&games).unwrap();
     cluster.until_run("it is written", |run| run["exported"].as_u64() >= Some(16));
-    let told = cluster.json(&["void", &id, "--bouts", "2-17"]);
+    let told = cluster.json(&["data", "void", &id, "--bouts", "2-17"]);
     let (requeued, voided) = (told["requeued"].as_u64().unwrap(), told["voided"].as_u64().unwrap());
     assert!(voided >= 14 && requeued + voided <= 16, "{told}");
     // 3. What is not there is not voided, and nobody reads that it was.
     for nothing in [["--bouts", "2-3"], ["--bouts", "500-600"], ["--worker", "nobody"]] {
-        let answer = cluster.ask(&[&["void", &id][..], &nothing].concat());
+        let answer = cluster.ask(&[&["data", "void", &id][..], &nothing].concat());
         assert!(answer.code != 0 && answer.err.contains("has no such bouts"), "{nothing:?}: {}", answer.err);
     }
     let entries = cluster.json(&["audit", "--run", &id]).to_string();
@@ -51,7 +51,7 @@ fn bouts_on_their_way_into_the_dataset_are_not_voided_before_they_are_there() {
     cluster.until_run("the run is done", |run| run["state"] == "done");
     assert_eq!(described(&cluster, &id)["voided"].as_array().map(Vec::len), Some(voided as usize));
     cluster.kill();
-    cluster.left_what_a_calm_run_leaves(&spec);
+    cluster.equals_an_undisturbed_run(&spec);
 }
 
 #[test]
@@ -88,7 +88,7 @@ fn moves_of_another_build_without_their_games_are_written_anew() {
     fs::create_dir_all(file.parent().unwrap()).unwrap();
     fs::write(&file, "as another build writes them").unwrap();
     let _worker = cluster.worker("one");
-    cluster.ends_like_a_calm_run(&spec);
+    cluster.finishes_like_an_undisturbed_run(&spec);
 }
 
 #[test]

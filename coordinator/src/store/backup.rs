@@ -47,7 +47,7 @@ pub(super) fn copy(connection: &Connection, to: &Path) -> Result<(), StoreError>
 
 /// Copies the state at `from`, whoever is writing to it.
 pub fn copy_file(from: &Path, to: &Path) -> Result<(), StoreError> {
-    copy(&look(from)?, to)
+    copy(&open_read_only(from)?, to)
 }
 
 /// A state file that is removed when nobody needs it any more, with its companions.
@@ -75,7 +75,7 @@ impl Drop for Temporary {
 }
 
 /// Looks into a state without changing it.
-pub(super) fn look(path: &Path) -> Result<Connection, StoreError> {
+pub(super) fn open_read_only(path: &Path) -> Result<Connection, StoreError> {
     let connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
     connection.busy_timeout(std::time::Duration::from_secs(5))?;
     Ok(connection)
@@ -83,7 +83,7 @@ pub(super) fn look(path: &Path) -> Result<Connection, StoreError> {
 
 /// Whether a file is a sound state of a version that is known, and what it holds.
 pub fn inspect(path: &Path) -> Result<Contents, StoreError> {
-    let connection = look(path)?;
+    let connection = open_read_only(path)?;
     let version = schema::version(&connection)?;
     if version > schema::VERSION {
         return Err(StoreError::Newer { found: version });

@@ -1,9 +1,10 @@
 //! The rows of bouts, of the parts that they leave in, and of what is remembered of them.
 
+use agon_schedule::RunState;
 use rusqlite::{OptionalExtension as _, params};
 
-use super::trust::put_opinion;
-use super::{BoutSummary, NewBout, Opinion, RunState, Store, StoreError, Stored, StoredCell, number};
+use super::audit::put_opinion;
+use super::{BoutSummary, NewBout, Opinion, Store, StoreError, Stored, StoredCell, number};
 use crate::leases::BoutKey;
 
 impl Store {

@@ -1,5 +1,7 @@
 //! What the state has rows of.
 
+use agon_schedule::RunState;
+
 use crate::leases::BoutKey;
 
 /// A run as it is stored.
@@ -29,53 +31,6 @@ pub struct StoredRun {
     pub build: String,
     /// Bouts that were begun and never brought.
     pub abandoned: u64,
-}
-
-/// What a run is doing.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub enum RunState {
-    /// It is played.
-    #[default]
-    Running,
-    /// Nothing of it is lent until somebody resumes it; what is under way is counted.
-    Paused,
-    /// Every bout is done and exported.
-    Done,
-    /// A sequential test has decided.
-    Decided,
-    /// Somebody cancelled it.
-    Cancelled,
-}
-
-impl RunState {
-    /// All of them with their names.
-    pub const ALL: [(RunState, &'static str); 5] = [
-        (RunState::Running, "running"),
-        (RunState::Paused, "paused"),
-        (RunState::Done, "done"),
-        (RunState::Decided, "decided"),
-        (RunState::Cancelled, "cancelled"),
-    ];
-
-    /// Its name.
-    pub fn name(self) -> &'static str {
-        RunState::ALL.iter().find(|(state, _)| *state == self).map_or("", |(_, name)| name)
-    }
-
-    /// The state with this name.
-    pub fn from_name(name: &str) -> Option<RunState> {
-        RunState::ALL.iter().find(|(_, known)| *known == name).map(|(state, _)| *state)
-    }
-
-    /// Whether bouts of it are still wanted.
-    pub fn is_open(self) -> bool {
-        matches!(self, RunState::Running | RunState::Paused)
-    }
-
-    /// Whether every bout before one that is exported was played or failed: so it is unless the run was ended early.
-    pub(crate) fn has_no_holes(self) -> bool {
-        !matches!(self, RunState::Decided | RunState::Cancelled)
-    }
 }
 
 /// A bout to be stored.

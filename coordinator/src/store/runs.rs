@@ -1,9 +1,10 @@
 //! The rows of runs.
 
+use agon_schedule::RunState;
 use rusqlite::params;
 use rusqlite::types::Type;
 
-use super::{RunState, Store, StoreError, StoredRun, number};
+use super::{Store, StoreError, StoredRun, number};
 
 impl Store {
     /// Adds a run.

@@ -1,7 +1,7 @@
 //! The tables of the state, and how a state of an earlier version becomes one of this version.
 //!
 //! A new state goes the same way as an old one: through every step from the first. A step changes tables and nothing
-//! else, and all steps that are needed are one transaction, so that a state is of one version or of another. Before a
+//! else, and all steps that are needed are one transaction, so that a state is of one version or of another. Recovery a
 //! state that holds something is changed, a copy of it is left beside it.
 
 use std::path::{Path, PathBuf};

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use agon_games::connect_four::ConnectFour;
 use agon_games::{
+    GameSpec,
     FeatureSet, Features, Game, Keyed, Noisy, Notation, Ordered, Parameters, Reseat, Seat, Setup, Turn,
 };
 
@@ -20,7 +21,7 @@ pub const VARIANTS: &[Variant] = &[
 ];
 
 fn parameters(width: &str, height: &str) -> Parameters {
-    Parameters::read("", ConnectFour::PARAMETERS, [("width", width), ("height", height)]).unwrap()
+    GameSpec::new(ConnectFour::NAME, [("width", width), ("height", height)]).unwrap().parameters().clone()
 }
 
 fn start() -> ConnectFour {

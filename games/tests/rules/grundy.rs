@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use agon_games::grundy::Grundy;
-use agon_games::{FeatureSet, Features, Game, Keyed, Notation, Ordered, Parameters, Seat, Setup, Turn};
+use agon_games::{FeatureSet, Features, Game, GameSpec, Keyed, Notation, Ordered, Parameters, Seat, Setup, Turn};
 
 use crate::harness::{Slow, Variant, agree, slow_perft_agrees};
 
@@ -21,7 +21,7 @@ fn start(heaps: &str) -> Grundy {
 }
 
 fn parameters(heaps: &str) -> Parameters {
-    Parameters::read("", Grundy::PARAMETERS, [("heaps", heaps)]).unwrap()
+    GameSpec::new(Grundy::NAME, [("heaps", heaps)]).unwrap().parameters().clone()
 }
 
 /// Whether the side to move wins, by plain search with a memory.

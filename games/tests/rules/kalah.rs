@@ -36,7 +36,7 @@ impl Ring {
     fn new(text: &str) -> Ring {
         let spec: GameSpec = spec(text);
         let parameters = spec.parameters();
-        let (holes, seeds) = (parameters.integer("holes") as usize, parameters.integer("seeds"));
+        let (holes, seeds) = (parameters.integer("holes") as usize, parameters.integer("seeds") as u32);
         let mut cups = vec![seeds; 2 * holes + 2];
         cups[holes] = 0;
         cups[2 * holes + 1] = 0;

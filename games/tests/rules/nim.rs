@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use agon_games::nim::Nim;
-use agon_games::{Game, Keyed, Notation, Ordered, Parameters, Seat, Setup, Turn};
+use agon_games::{Game, GameSpec, Keyed, Notation, Ordered, Parameters, Seat, Setup, Turn};
 
 use crate::harness::{Slow, Variant, agree, slow_perft_agrees};
 
@@ -18,7 +18,7 @@ pub const VARIANTS: &[Variant] = &[
 ];
 
 fn parameters(heaps: &str) -> Parameters {
-    Parameters::read("", Nim::PARAMETERS, [("heaps", heaps)]).unwrap()
+    GameSpec::new(Nim::NAME, [("heaps", heaps)]).unwrap().parameters().clone()
 }
 
 /// Whether the side to move wins, by plain search of the whole game; every position met is remembered.

@@ -47,7 +47,7 @@ impl Holders {
         for (seat, (column, row)) in starts.into_iter().enumerate().take(seats) {
             rows[row][column] = Some(seat);
         }
-        Holders { rows, seats, mover: 0, plies: 0, diagonals: parameters.choice("pattern") == "square" }
+        Holders { rows, seats, mover: 0, plies: 0, diagonals: parameters.value("pattern").to_string() == "square" }
     }
 
     /// The same rules from another board.

@@ -3,7 +3,7 @@
 use agon_games::Seat;
 
 use super::{ChanceRules, ChanceSearch};
-use crate::budget::Stopped;
+use crate::budget::BudgetExhausted;
 use crate::evaluate::Evaluate;
 
 impl<G: ChanceRules, E: Evaluate<G>> ChanceSearch<G, E> {
@@ -14,7 +14,7 @@ impl<G: ChanceRules, E: Evaluate<G>> ChanceSearch<G, E> {
         seat: Seat,
         depth: u32,
         ply: usize,
-    ) -> Result<f64, Stopped> {
+    ) -> Result<f64, BudgetExhausted> {
         // 1. List the outcomes.
         let start = self.moves.len();
         position.moves(&mut self.moves);

@@ -9,7 +9,7 @@ mod star;
 
 use agon_games::{Chance, Duel, Keyed, Ordered, Seat, Turn};
 
-use crate::budget::{Budget, Stopped};
+use crate::budget::{Budget, BudgetExhausted};
 use crate::deepening::Iterate;
 use crate::effort::Effort;
 use crate::evaluate::Evaluate;
@@ -82,7 +82,7 @@ impl<G: ChanceRules, E: Evaluate<G>> ChanceSearch<G, E> {
         alpha: f64,
         beta: f64,
         ply: usize,
-    ) -> Result<f64, Stopped> {
+    ) -> Result<f64, BudgetExhausted> {
         self.effort.enter()?;
         self.lines.clear(ply);
         match next.turn() {
@@ -114,7 +114,7 @@ impl<G: ChanceRules, E: Evaluate<G>> ChanceSearch<G, E> {
         alpha: f64,
         beta: f64,
         ply: usize,
-    ) -> Result<f64, Stopped> {
+    ) -> Result<f64, BudgetExhausted> {
         // 1. List and rank the moves.
         self.lines.clear(ply);
         let start = self.moves.len();
@@ -164,7 +164,7 @@ impl<G: ChanceRules, E: Evaluate<G>> Iterate<G> for ChanceSearch<G, E> {
         self.ordering.clear();
     }
 
-    fn iterate(&mut self, root: &mut G, depth: u32) -> Result<Value, Stopped> {
+    fn iterate(&mut self, root: &mut G, depth: u32) -> Result<Value, BudgetExhausted> {
         self.lines.clear(0);
         self.moves.clear();
         self.bounds.clear();

@@ -8,7 +8,7 @@
 use agon_games::{Seat, Turn};
 
 use super::{Algorithm, ChanceRules, ChanceSearch, bounds};
-use crate::budget::Stopped;
+use crate::budget::BudgetExhausted;
 use crate::evaluate::Evaluate;
 use crate::value::MAX_PLY;
 
@@ -61,7 +61,7 @@ impl<G: ChanceRules, E: Evaluate<G>> ChanceSearch<G, E> {
         alpha: f64,
         beta: f64,
         ply: usize,
-    ) -> Result<f64, Stopped> {
+    ) -> Result<f64, BudgetExhausted> {
         // 1. List the outcomes; nothing is known of their values but the bounds of the game.
         let (least, most) = bounds::<G>();
         let start = self.moves.len();
@@ -131,7 +131,7 @@ impl<G: ChanceRules, E: Evaluate<G>> ChanceSearch<G, E> {
         low: f64,
         high: f64,
         ply: usize,
-    ) -> Result<(f64, f64), Stopped> {
+    ) -> Result<(f64, f64), BudgetExhausted> {
         let (least, most) = bounds::<G>();
         let Turn::Player(mover) = next.turn() else { return Ok((least, most)) };
         if depth == 0 || ply >= MAX_PLY {

@@ -4,7 +4,7 @@
 use agon_games::{Seat, Turn};
 
 use super::{DuelRules, DuelSearch};
-use crate::budget::Stopped;
+use crate::budget::BudgetExhausted;
 use crate::evaluate::Evaluate;
 use crate::ordering::VALUE_PLIES;
 use crate::value::{INFINITY, Score, end_score};
@@ -27,7 +27,7 @@ impl<G: DuelRules, E: Evaluate<G>> DuelSearch<G, E> {
         alpha: Score,
         beta: Score,
         ply: usize,
-    ) -> Result<(Score, Option<G::Move>), Stopped> {
+    ) -> Result<(Score, Option<G::Move>), BudgetExhausted> {
         let (mut best, mut best_at) = (-INFINITY, start);
         let mut next = start;
         while next < self.moves.len() && best < beta {

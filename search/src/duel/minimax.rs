@@ -3,7 +3,7 @@
 use agon_games::Seat;
 
 use super::{DuelRules, DuelSearch};
-use crate::budget::Stopped;
+use crate::budget::BudgetExhausted;
 use crate::evaluate::Evaluate;
 use crate::value::{INFINITY, Score};
 
@@ -17,7 +17,7 @@ impl<G: DuelRules, E: Evaluate<G>> DuelSearch<G, E> {
         _alpha: Score,
         _beta: Score,
         ply: usize,
-    ) -> Result<Score, Stopped> {
+    ) -> Result<Score, BudgetExhausted> {
         // 1. List the moves in the game's own order.
         let listed = self.list(position, seat, depth, ply, None);
 

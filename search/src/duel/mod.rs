@@ -14,7 +14,7 @@ mod selectivity;
 
 use agon_games::{Deterministic, Duel, Keyed, Noisy, Ordered, Reseat, Seat, Turn};
 
-use crate::budget::{Budget, Stopped};
+use crate::budget::{Budget, BudgetExhausted};
 use crate::deepening::Iterate;
 use crate::effort::Effort;
 use crate::evaluate::Evaluate;
@@ -50,6 +50,8 @@ pub enum TableHits {
     /// Also deeper ones.
     Deeper,
 }
+
+agon_games::choices!(TableHits { Equal = "equal", Deeper = "deeper" });
 
 /// The options of a duel search.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -151,8 +153,8 @@ impl<G: DuelRules, E: Evaluate<G>> DuelSearch<G, E> {
         alpha: Score,
         beta: Score,
         ply: usize,
-        search: impl Fn(&mut Self, &mut G, Seat, u32, Score, Score, usize) -> Result<Score, Stopped>,
-    ) -> Result<Score, Stopped> {
+        search: impl Fn(&mut Self, &mut G, Seat, u32, Score, Score, usize) -> Result<Score, BudgetExhausted>,
+    ) -> Result<Score, BudgetExhausted> {
         self.effort.enter()?;
         self.lines.clear(ply);
         let Turn::Player(mover) = next.turn() else {
@@ -179,7 +181,7 @@ impl<G: DuelRules, E: Evaluate<G>> DuelSearch<G, E> {
         alpha: Score,
         beta: Score,
         ply: usize,
-    ) -> Result<Score, Stopped> {
+    ) -> Result<Score, BudgetExhausted> {
         self.effort.horizon = true;
         if !self.options.quiescence {
             self.effort.leaf(ply);
@@ -325,7 +327,7 @@ impl<G: DuelRules, E: Evaluate<G>> DuelSearch<G, E> {
         depth: u32,
         alpha: Score,
         beta: Score,
-    ) -> Result<Score, Stopped> {
+    ) -> Result<Score, BudgetExhausted> {
         let Turn::Player(seat) = root.turn() else { return Ok(0) };
         self.moves.clear();
         self.lines.clear(0);
@@ -340,7 +342,7 @@ impl<G: DuelRules, E: Evaluate<G>> DuelSearch<G, E> {
     }
 
     /// An iteration with a window around the value of the one before, opened on the side it fails on.
-    fn aspirate(&mut self, root: &mut G, depth: u32) -> Result<Score, Stopped> {
+    fn aspirate(&mut self, root: &mut G, depth: u32) -> Result<Score, BudgetExhausted> {
         let (mut alpha, mut beta) = (-INFINITY, INFINITY);
         if let (Some(width), Some(guess)) = (self.options.aspiration, self.guess)
             && proof(guess).is_none()
@@ -387,7 +389,7 @@ impl<G: DuelRules, E: Evaluate<G>> Iterate<G> for DuelSearch<G, E> {
         }
     }
 
-    fn iterate(&mut self, root: &mut G, depth: u32) -> Result<Value, Stopped> {
+    fn iterate(&mut self, root: &mut G, depth: u32) -> Result<Value, BudgetExhausted> {
         self.lines.clear(0);
         let value = match self.options.algorithm {
             Algorithm::Mtd(driver) => self.drive(root, depth, driver)?,

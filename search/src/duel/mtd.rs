@@ -2,7 +2,7 @@
 //! zero, called again and again until lower and upper bound meet. They differ only in where they ask next.
 
 use super::{DuelRules, DuelSearch};
-use crate::budget::Stopped;
+use crate::budget::BudgetExhausted;
 use crate::evaluate::Evaluate;
 use crate::value::{INFINITY, MAX_EVALUATION, Score, UNIT, WIN};
 
@@ -19,9 +19,16 @@ pub enum Driver {
     Bisection,
 }
 
+agon_games::choices!(Driver { F = "f", Sss = "sss", Dual = "dual", Bisection = "bisection" });
+
 impl<G: DuelRules, E: Evaluate<G>> DuelSearch<G, E> {
     /// One iteration by a driver.
-    pub(super) fn drive(&mut self, root: &mut G, depth: u32, driver: Driver) -> Result<Score, Stopped> {
+    pub(super) fn drive(
+        &mut self,
+        root: &mut G,
+        depth: u32,
+        driver: Driver,
+    ) -> Result<Score, BudgetExhausted> {
         // 1. Nothing is known but that a value lies between a loss and a win.
         let (mut lower, mut upper) = (-WIN, WIN);
         let mut last = self.guess.unwrap_or(0);

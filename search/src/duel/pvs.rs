@@ -4,7 +4,7 @@
 use agon_games::Seat;
 
 use super::{DuelRules, DuelSearch};
-use crate::budget::Stopped;
+use crate::budget::BudgetExhausted;
 use crate::evaluate::Evaluate;
 use crate::table::Known;
 use crate::value::{INFINITY, Score};
@@ -19,7 +19,7 @@ impl<G: DuelRules, E: Evaluate<G>> DuelSearch<G, E> {
         mut alpha: Score,
         mut beta: Score,
         ply: usize,
-    ) -> Result<Score, Stopped> {
+    ) -> Result<Score, BudgetExhausted> {
         // 1. The table may know the value, a narrower window, or at least the best move.
         let key = self.key(position);
         let table_move = match self.look_up(key, depth, &mut alpha, &mut beta, ply) {

@@ -3,7 +3,7 @@
 use agon_games::{Seat, Turn};
 
 use super::{DuelRules, DuelSearch};
-use crate::budget::Stopped;
+use crate::budget::BudgetExhausted;
 use crate::evaluate::Evaluate;
 use crate::value::{INFINITY, MAX_PLY, Score, end_score};
 
@@ -16,7 +16,7 @@ impl<G: DuelRules, E: Evaluate<G>> DuelSearch<G, E> {
         mut alpha: Score,
         beta: Score,
         ply: usize,
-    ) -> Result<Score, Stopped> {
+    ) -> Result<Score, BudgetExhausted> {
         // 1. Standing pat: where no noisy move need be played, the evaluation is a lower bound.
         let mut best = -INFINITY;
         let may_stand_pat = position.may_stand_pat();

@@ -3,7 +3,7 @@
 use agon_games::Seat;
 
 use super::{DuelRules, DuelSearch};
-use crate::budget::Stopped;
+use crate::budget::BudgetExhausted;
 use crate::evaluate::Evaluate;
 use crate::value::{MAX_EVALUATION, Score};
 
@@ -23,8 +23,8 @@ impl<G: DuelRules, E: Evaluate<G>> DuelSearch<G, E> {
         depth: u32,
         beta: Score,
         ply: usize,
-        search: impl Fn(&mut Self, &mut G, Seat, u32, Score, Score, usize) -> Result<Score, Stopped>,
-    ) -> Result<Option<Score>, Stopped> {
+        search: impl Fn(&mut Self, &mut G, Seat, u32, Score, Score, usize) -> Result<Score, BudgetExhausted>,
+    ) -> Result<Option<Score>, BudgetExhausted> {
         if !self.options.null_move || ply == 0 || depth <= NULL_REDUCTION || beta.abs() > MAX_EVALUATION {
             return Ok(None);
         }

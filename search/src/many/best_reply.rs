@@ -10,7 +10,7 @@
 use agon_games::Turn;
 
 use super::{ManyRules, ManySearch, ThreatRule};
-use crate::budget::Stopped;
+use crate::budget::BudgetExhausted;
 use crate::evaluate::Evaluate;
 use crate::value::{INFINITY, MAX_PLY, Score, WIN};
 
@@ -24,7 +24,7 @@ impl<G: ManyRules, E: Evaluate<G>> ManySearch<G, E> {
         beta: Score,
         ply: usize,
         rule: ThreatRule,
-    ) -> Result<Score, Stopped> {
+    ) -> Result<Score, BudgetExhausted> {
         // 1. List and rank the hero's moves.
         self.lines.clear(ply);
         let hero = self.hero;
@@ -71,7 +71,7 @@ impl<G: ManyRules, E: Evaluate<G>> ManySearch<G, E> {
         beta: Score,
         ply: usize,
         rule: ThreatRule,
-    ) -> Result<Score, Stopped> {
+    ) -> Result<Score, BudgetExhausted> {
         // 1. The opponents in the order of the list as it is now; what is learnt below may move it meanwhile.
         self.lines.clear(ply);
         let opponents = self.threats.clone();
@@ -81,7 +81,7 @@ impl<G: ManyRules, E: Evaluate<G>> ManySearch<G, E> {
         let mut tried = 0;
         for &opponent in opponents.seats() {
             // 2. Give this opponent the turn; one that is out has none.
-            let outcome = position.after_reseat(opponent, |there| -> Result<bool, Stopped> {
+            let outcome = position.after_reseat(opponent, |there| -> Result<bool, BudgetExhausted> {
                 let start = self.list(there, opponent, ply);
                 let mut index = 0;
                 while let Some(mv) = self.next_move(start, index) {
@@ -130,7 +130,7 @@ impl<G: ManyRules, E: Evaluate<G>> ManySearch<G, E> {
         beta: Score,
         ply: usize,
         rule: ThreatRule,
-    ) -> Result<Score, Stopped> {
+    ) -> Result<Score, BudgetExhausted> {
         self.effort.enter()?;
         if depth <= 1 || next.turn() == Turn::Over || ply + 1 >= MAX_PLY {
             return Ok(self.leaf(next, ply + 1));

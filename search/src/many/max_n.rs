@@ -7,7 +7,7 @@
 use agon_games::{Payoffs, Seat, Turn};
 
 use super::{ManyRules, ManySearch};
-use crate::budget::Stopped;
+use crate::budget::BudgetExhausted;
 use crate::evaluate::Evaluate;
 use crate::value::{MAX_PLY, MAX_SEATS, Score, UNIT, Value, shared_end_score};
 
@@ -73,7 +73,7 @@ impl<G: ManyRules, E: Evaluate<G>> ManySearch<G, E> {
         bound: Option<(Seat, Score)>,
         ply: usize,
         values: Values,
-    ) -> Result<Tuple, Stopped> {
+    ) -> Result<Tuple, BudgetExhausted> {
         // 1. List the moves.
         self.lines.clear(ply);
         let start = self.list(position, seat, ply);

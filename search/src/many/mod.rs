@@ -11,7 +11,7 @@ mod threat;
 
 use agon_games::{Deterministic, Keyed, Ordered, Reseat, Seat, Turn};
 
-use crate::budget::{Budget, Stopped};
+use crate::budget::{Budget, BudgetExhausted};
 use crate::deepening::Iterate;
 use crate::effort::Effort;
 use crate::evaluate::Evaluate;
@@ -134,7 +134,7 @@ impl<G: ManyRules, E: Evaluate<G>> Iterate<G> for ManySearch<G, E> {
         self.threats = ThreatList::new(G::SEATS, self.hero);
     }
 
-    fn iterate(&mut self, root: &mut G, depth: u32) -> Result<Value, Stopped> {
+    fn iterate(&mut self, root: &mut G, depth: u32) -> Result<Value, BudgetExhausted> {
         self.lines.clear(0);
         self.moves.clear();
         self.searched.clear();

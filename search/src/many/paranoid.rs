@@ -6,7 +6,7 @@
 use agon_games::{Seat, Turn};
 
 use super::{ManyRules, ManySearch};
-use crate::budget::Stopped;
+use crate::budget::BudgetExhausted;
 use crate::evaluate::Evaluate;
 use crate::value::{INFINITY, MAX_PLY, Score};
 
@@ -21,7 +21,7 @@ impl<G: ManyRules, E: Evaluate<G>> ManySearch<G, E> {
         alpha: Score,
         beta: Score,
         ply: usize,
-    ) -> Result<Score, Stopped> {
+    ) -> Result<Score, BudgetExhausted> {
         // 1. List and rank the moves.
         self.lines.clear(ply);
         let start = self.list(position, seat, ply);

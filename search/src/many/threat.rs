@@ -18,6 +18,8 @@ pub enum ThreatRule {
     Transpose,
 }
 
+agon_games::choices!(ThreatRule { None = "none", MoveToFront = "move-to-front", Transpose = "transpose" });
+
 /// The opponents of a hero in the order in which their moves are tried.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ThreatList {

@@ -29,12 +29,14 @@ pub enum Rollout {
     Greedy,
 }
 
+agon_games::choices!(Rollout { Uniform = "uniform", Greedy = "greedy" });
+
 /// How playouts are made and cut off.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Playout {
     /// How moves are chosen.
     pub rollout: Rollout,
-    /// After so many plies the position is evaluated instead of played on; 0 plays to the end.
+    /// The plies after which the position is evaluated instead of played on; 0 plays to the end.
     pub plies: u32,
     /// How many units of the evaluation make a lead of e to 1 in reward.
     pub scale: f64,

@@ -5,8 +5,9 @@ use agon_games::random::seeded;
 
 use super::{Playout, SamplingRules, reported};
 use crate::budget::Budget;
+use crate::counters::Counters;
 use crate::evaluate::Evaluate;
-use crate::report::{Answer, Counters, Iteration};
+use crate::report::{Answer, Iteration};
 use crate::searcher::Searcher;
 use crate::value::Value;
 
@@ -41,7 +42,7 @@ impl<G: SamplingRules, E: Evaluate<G>> Searcher<G> for MonteCarlo<E> {
 
         // 1. The moves take turns until the budget is spent.
         let mut totals = vec![(0.0, 0u64); moves.len()];
-        let mut counters = Counters { nodes: 1, selective_depth: 1, ..Counters::default() };
+        let mut counters = Counters { nodes: 1, ..Counters::default() };
         let mut position = root.clone();
         while budget.simulate(counters.simulations, counters.nodes).is_ok() {
             let index = (counters.simulations % moves.len() as u64) as usize;
@@ -71,6 +72,7 @@ impl<G: SamplingRules, E: Evaluate<G>> Searcher<G> for MonteCarlo<E> {
             best: moves[best],
             value: Value { number, proof: None },
             depth: 0,
+            selective_depth: 1,
             counters,
             line: vec![moves[best]],
             iterations: Vec::new(),

@@ -103,7 +103,7 @@ pub(super) struct Tree<M> {
 }
 
 impl<M: Copy + Eq> Tree<M> {
-    /// A tree that takes at most so many megabytes (of 2^20 bytes), the room to copy a subtree included.
+    /// Creates a tree of at most `megabytes` MiB, including the room to copy a subtree.
     pub(super) fn new(megabytes: usize) -> Tree<M> {
         let most = ((megabytes << 20) / (2 * size_of::<Node<M>>())).clamp(1, u32::MAX as usize - 1);
         Tree { nodes: Vec::new(), most, spare: Vec::new() }

@@ -14,8 +14,9 @@ use agon_games::{Seat, Turn};
 use super::tree::{Node, Status, Tree};
 use super::{Playout, Rewards, SamplingRules, end_rewards, reported};
 use crate::budget::Budget;
+use crate::counters::Counters;
 use crate::evaluate::Evaluate;
-use crate::report::{Answer, Counters, Iteration};
+use crate::report::{Answer, Iteration};
 use crate::searcher::Searcher;
 use crate::value::{MAX_SEATS, Value};
 
@@ -27,6 +28,8 @@ pub enum Final {
     /// The one visited most.
     Visits,
 }
+
+agon_games::choices!(Final { Value = "value", Visits = "visits" });
 
 /// The options of a UCT search.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -81,8 +84,9 @@ impl<G: SamplingRules, E: Evaluate<G>> Uct<G, E> {
         }
     }
 
-    /// One simulation from `position`, which is at the root and is left wherever the playout ends.
-    fn simulate(&mut self, position: &mut G, random: &mut Random, counters: &mut Counters) {
+    /// Simulates once from `position`, which is at the root and is left wherever the playout ends. Returns the distance
+    /// from the root to the last node of the tree.
+    fn simulate(&mut self, position: &mut G, random: &mut Random, counters: &mut Counters) -> u32 {
         // 1. Selection: down the tree to a node that has no children yet.
         self.path.clear();
         self.path.push(Step { node: 0, seat: None });
@@ -128,8 +132,8 @@ impl<G: SamplingRules, E: Evaluate<G>> Uct<G, E> {
             counters.nodes += 1;
         };
         counters.simulations += 1;
-        counters.selective_depth = counters.selective_depth.max(self.path.len() as u32 - 1);
         self.back_up(rewards);
+        self.path.len() as u32 - 1
     }
 
     /// Adds the children of a node in a random order, so that none is favoured by where the game lists it.
@@ -311,6 +315,7 @@ impl<G: SamplingRules, E: Evaluate<G>> Searcher<G> for Uct<G, E> {
     ) -> Answer<G::Move> {
         let mut random = seeded(seed);
         let mut counters = Counters { nodes: 1, ..Counters::default() };
+        let mut selective_depth = 0;
         let mut position = root.clone();
         if self.root.as_ref() != Some(root) {
             self.moves.clear();
@@ -326,7 +331,8 @@ impl<G: SamplingRules, E: Evaluate<G>> Searcher<G> for Uct<G, E> {
             && budget.simulate(counters.simulations, counters.nodes).is_ok()
         {
             position.clone_from(root);
-            self.simulate(&mut position, &mut random, &mut counters);
+            let depth = self.simulate(&mut position, &mut random, &mut counters);
+            selective_depth = selective_depth.max(depth);
         }
         if self.tree.nodes[0].count == 0 {
             // Not one simulation: the children are still needed, to have a move.
@@ -341,6 +347,7 @@ impl<G: SamplingRules, E: Evaluate<G>> Searcher<G> for Uct<G, E> {
             best: child.mv,
             value: Value { number, proof: self.tree.proof() },
             depth: 0,
+            selective_depth,
             counters,
             line: self.line(best),
             iterations: Vec::new(),

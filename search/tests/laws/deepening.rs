@@ -4,6 +4,7 @@
 //! move has been searched again too. Without a completed iteration the best so far answers, and the first move before.
 
 use agon_games::random::mix;
+use agon_games::schema::Choice;
 use agon_games::{ChanceGame, DuelGame, Game, GameSpec, ManyGame, Parameters, Seat, Turn, Visitor};
 use agon_search::chance::{self, ChanceSearch};
 use agon_search::deepening::{Iterate, deepen};
@@ -256,7 +257,7 @@ fn replaced_by_better<G: DuelRules, E: Evaluate<G> + Clone>(
 
 #[test]
 fn every_search_keeps_what_it_has_completed() {
-    let all = Order::new(&Stage::ALL.map(|(stage, _)| stage));
+    let all = Order::new(Stage::ALL);
     let mut replaced = 0;
     for seed in 0..30 {
         let shape = Shape {

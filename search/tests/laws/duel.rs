@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use agon_games::random::mix;
+use agon_games::schema::Choice;
 use agon_games::{DuelGame, GameSpec, Parameters, Seat, Turn, Visitor};
 use agon_search::clock::WallClock;
 use agon_search::deepening::deepen;
@@ -92,10 +93,10 @@ fn agree<G: DuelRules, E: Evaluate<G> + Clone>(root: &G, evaluator: &E, ways: &[
 
 /// The orders that are tried: none, each stage alone, all.
 fn orders() -> Vec<Order> {
-    let all = Stage::ALL.map(|(stage, _)| stage);
+    let all = Stage::ALL;
     let mut orders: Vec<Order> = all.iter().map(|&stage| Order::new(&[stage])).collect();
     orders.push(Order::NONE);
-    orders.push(Order::new(&all));
+    orders.push(Order::new(all));
     orders
 }
 

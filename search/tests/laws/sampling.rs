@@ -125,7 +125,7 @@ fn counts_add_up<M>(answer: &Answer<M>, limit: u64) {
     let counters = &answer.counters;
     assert_eq!((counters.simulations, counters.leaves), (limit, limit), "{counters:?}");
     let in_tree = counters.nodes - 1 - counters.playout_plies;
-    assert!(in_tree >= limit && in_tree <= limit * u64::from(counters.selective_depth), "{counters:?}");
+    assert!(in_tree >= limit && in_tree <= limit * u64::from(answer.selective_depth), "{counters:?}");
     assert_eq!((counters.cutoffs, counters.table_probes, counters.researches), (0, 0, 0));
 }
 

@@ -2,6 +2,7 @@
 //! them all the same. A proof is a proof, a game that is searched to its end is solved, and nothing depends on chance.
 
 use agon_games::random::mix;
+use agon_games::schema::Choice;
 use agon_games::{ChanceGame, DuelGame, GAMES, Game as _, GameSpec, ManyGame, Parameters, Turn, Visitor};
 use agon_search::deepening::deepen;
 use agon_search::duel::{Algorithm, Driver, DuelRules, DuelSearch, Options, TableHits};
@@ -64,7 +65,7 @@ fn passing_is_hardly_ever_best_where_a_game_says_so() {
 
 /// Every mixture of the options; a null move where the game allows it.
 fn ways(table: bool, null: bool) -> Vec<Options> {
-    let order = Order::new(&Stage::ALL.map(|(stage, _)| stage));
+    let order = Order::new(Stage::ALL);
     let mut ways = Vec::new();
     for mixture in 1..8 {
         let (reduce, pass, deeper) = (mixture & 1 > 0, mixture & 2 > 0, mixture & 4 > 0);
@@ -270,7 +271,7 @@ impl Visitor for Nodes {
     type Output = [[u64; 2]; 4];
     fn duel<G: DuelGame>(self, parameters: &Parameters) -> [[u64; 2]; 4] {
         let start = G::initial(parameters).unwrap();
-        let order = Order::new(&Stage::ALL.map(|(stage, _)| stage));
+        let order = Order::new(Stage::ALL);
         let plain = Options { order, table_mb: 1, ..Options::plain(Algorithm::Pvs) };
         let ways = [
             plain,

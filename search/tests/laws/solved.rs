@@ -1,6 +1,7 @@
 //! Perfect play on small solved games.
 
 use agon_games::random::{mix, seeded};
+use agon_games::schema::Choice;
 use agon_games::{ChanceGame, DuelGame, GameSpec, ManyGame, Parameters, Turn, Visitor};
 use agon_search::deepening::deepen;
 use agon_search::duel::{Algorithm, Driver, DuelSearch, Options};
@@ -14,7 +15,7 @@ use crate::duel::budget;
 struct Value;
 
 fn ways() -> Vec<Options> {
-    let order = Order::new(&Stage::ALL.map(|(stage, _)| stage));
+    let order = Order::new(Stage::ALL);
     let full = |algorithm| Options { order, table_mb: 8, ..Options::plain(algorithm) };
     vec![full(Algorithm::AlphaBeta), full(Algorithm::Pvs), full(Algorithm::Mtd(Driver::F))]
 }

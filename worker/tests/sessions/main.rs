@@ -8,7 +8,7 @@ use std::future::pending;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use agon_arena::{Arena, Opening, PlayerConfig, Spec, Surroundings, known_answers};
+use agon_arena::{Arena, Environment, Opening, PlayerConfig, Spec, known_answers};
 use agon_proto::v1::coordinator_message::Kind;
 use agon_proto::v1::{self, Outcome};
 use agon_proto::{Bout, Lease, Returned};
@@ -117,7 +117,7 @@ impl Started {
 fn played_here(spec: &Spec, bout: &Bout) -> [u8; 32] {
     let configs: Vec<PlayerConfig> = spec.players.iter().map(|player| player.config.clone()).collect();
     let names: Vec<String> = spec.players.iter().map(|player| player.name.clone()).collect();
-    let mut arena = Arena::new(&spec.game, &configs, Surroundings::system()).unwrap();
+    let mut arena = Arena::new(&spec.game, &configs, Environment::system()).unwrap();
     let mut rows = BoutRows::default();
     for (index, request) in bout.request(spec).games().enumerate() {
         let record = arena.play(&request, &mut |_| ()).unwrap();

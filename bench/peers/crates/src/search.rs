@@ -8,6 +8,7 @@ use std::cmp::Ordering;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
+use agon_games::schema::Choice;
 use agon_games::{DuelGame, GameSpec, Parameters, Seat, Visitor};
 use agon_search::clock::WallClock;
 use agon_search::deepening::{Iterate, deepen};
@@ -59,7 +60,7 @@ impl Visitor for Task {
                 search.effort().counters
             }
             Task::Pvs(depth) => {
-                let order = Order::new(&Stage::ALL.map(|(stage, _)| stage));
+                let order = Order::new(Stage::ALL);
                 let options = Options { order, table_mb: 64, ..Options::plain(Algorithm::Pvs) };
                 let mut search = DuelSearch::new(options, Nothing);
                 let answer = deepen(&mut search, &start, budget(Limit::Depth(depth)), &mut |_| ());

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use agon_arena::{Arena, Opening, Place, Surroundings};
+use agon_arena::{Arena, Environment, Opening, SeedPath};
 use agon_games::GameSpec;
 use agon_search::Limit;
 use clap::Args;
@@ -19,13 +19,13 @@ use crate::table::{Align, Table, write_json};
 /// The arguments of `agon bench efficiency`.
 #[derive(Args)]
 pub struct Efficiency {
-    /// Games, each with the depth to search: othello=6 [default: a classical five]
+    /// Games with search depths, as in othello=6 [default: five classical games]
     #[arg(value_name = "GAME=DEPTH")]
     games: Vec<String>,
-    /// Positions a game, drawn from random games
+    /// Positions per game, from random games
     #[arg(long, default_value_t = 200, value_parser = whole::<u64>("the number of positions", 1, 100_000), allow_negative_numbers = true)]
     positions: u64,
-    /// The limit for how deep minimax and alpha-beta get
+    /// Limit for the depth comparison of minimax and alpha-beta
     #[arg(long, default_value = "cpu_ms=50")]
     time: String,
     /// Print one JSON document
@@ -127,15 +127,15 @@ impl Efficiency {
         let config = read_player(game, player)?.config;
         let taken = AtomicU64::new(0);
         let work = || -> anyhow::Result<(u64, u64)> {
-            let mut arena = Arena::new(game, std::slice::from_ref(&config), Surroundings::system())?;
+            let mut arena = Arena::new(game, std::slice::from_ref(&config), Environment::system())?;
             let (mut nodes, mut depths) = (0, 0);
             loop {
                 let number = taken.fetch_add(1, Ordering::Relaxed);
                 if number >= self.positions {
                     return Ok((nodes, depths));
                 }
-                let place = Place { run: 7, bout: number, game: 0 };
-                let moves = arena.random_opening(place, 4 + (number % 24) as u32)?;
+                let seed_path = SeedPath { run: 7, bout: number, game: 0 };
+                let moves = arena.random_opening(seed_path, 4 + (number % 24) as u32)?;
                 let opening = Opening { position: None, moves };
                 let record = arena.search(0, &opening, limit, 1, &mut |_| ())?;
                 nodes += record.counters.nodes;

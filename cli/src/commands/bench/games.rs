@@ -16,13 +16,13 @@ use crate::table::{Align, Table, rate, write_json};
 /// The arguments of `agon bench games`.
 #[derive(Args)]
 pub struct Games {
-    /// The games to measure [default: all, with their default parameters]
+    /// Games to measure [default: all, with default parameters]
     #[arg(value_name = "GAME")]
     games: Vec<String>,
-    /// How many runs; the median counts
+    /// Number of runs; the median counts
     #[arg(long, default_value_t = 5, value_parser = whole::<u16>("the number of runs", 1, 1000), allow_negative_numbers = true)]
     runs: u16,
-    /// Milliseconds a run
+    /// Milliseconds per run
     #[arg(long, default_value_t = 200, value_parser = whole::<u64>("the number of milliseconds", 1, 600_000), allow_negative_numbers = true)]
     ms: u64,
     /// Print one JSON document

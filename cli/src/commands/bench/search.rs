@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use agon_arena::algorithms::fitting;
 use agon_arena::signature::sign;
-use agon_arena::{Arena, Family, Opening, Place, Surroundings};
+use agon_arena::{Arena, Environment, Family, LimitUnit, Opening, SeedPath};
 use agon_games::{GAMES, GameSpec};
 use agon_search::Limit;
 use clap::Args;
@@ -23,10 +23,10 @@ use crate::table::{Align, Table, rate, write_json};
 /// The arguments of `agon bench search`.
 #[derive(Args)]
 pub struct Search {
-    /// The games to search [default: all, games of many seats with two and with the most]
+    /// Games to search [default: all; games of many seats with the fewest and the most]
     #[arg(value_name = "GAME")]
     games: Vec<String>,
-    /// Nodes of each search; a hundredth of it in simulations for those that sample
+    /// Nodes per search; a hundredth as many simulations for sampling algorithms
     #[arg(long, default_value_t = 20_000, value_parser = whole::<u64>("the number of nodes", 100, 1_000_000_000), allow_negative_numbers = true)]
     nodes: u64,
     /// Print one JSON document
@@ -65,8 +65,11 @@ impl Search {
                 GAMES.iter().find(|info| info.name == game.name()).expect("a GameSpec names a listed game");
             for algorithm in fitting(Family::of(info, game.parameters().seats())) {
                 let config = read_player(&game, algorithm.name)?.config;
-                let limit = Limit::Nodes(if algorithm.samples { self.nodes / 100 } else { self.nodes });
-                let mut arena = Arena::new(&game, &[config], Surroundings::system())?;
+                let limit = Limit::Nodes(match algorithm.limit_unit {
+                    LimitUnit::Nodes => self.nodes,
+                    LimitUnit::Simulations => self.nodes / 100,
+                });
+                let mut arena = Arena::new(&game, &[config], Environment::system())?;
                 let mut line = Line {
                     game: name.clone(),
                     algorithm: algorithm.name,
@@ -116,9 +119,9 @@ fn all_games() -> Vec<String> {
 
 /// A random opening at whose end a player decides.
 fn opening(arena: &Arena, number: u64, plies: u32) -> Opening {
-    let place = Place { run: 1, bout: number, game: 0 };
+    let seed_path = SeedPath { run: 1, bout: number, game: 0 };
     // Some games are over before so many plies: then to the first decision.
-    let moves = arena.random_decision(place, plies).or_else(|_| arena.random_decision(place, 0));
+    let moves = arena.random_decision(seed_path, plies).or_else(|_| arena.random_decision(seed_path, 0));
     Opening { position: None, moves: moves.unwrap_or_default() }
 }
 

@@ -15,20 +15,20 @@ use crate::table::{COLUMNS, folded, utc, write_json};
 /// The arguments of `agon audit`.
 #[derive(Args)]
 pub struct Audit {
-    /// Only what is about this worker
-    #[arg(long)]
-    worker: Option<String>,
-    /// Only what is about this run: its id, a unique beginning of it, or `latest`
+    /// Only entries about this run: id, unique prefix, or `latest`
     #[arg(long)]
     run: Option<String>,
-    /// The most entries, the newest
+    /// Only entries about this worker
+    #[arg(long)]
+    worker: Option<String>,
+    /// Maximum number of entries, newest kept
     #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     limit: u32,
-    #[command(flatten)]
-    address: Address,
     /// Print one JSON document
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    address: Address,
 }
 
 #[derive(Serialize)]

@@ -1,4 +1,4 @@
-//! `agon backup` and `agon restore`: copies of the coordinator's state, made while it works, and put back.
+//! `agon data backup` and `agon data restore`: back up a coordinator's state while it runs, and restore it.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use agon_coordinator::data::Purpose;
+use agon_coordinator::maintenance;
 use agon_coordinator::store::backup::Contents;
-use agon_coordinator::upkeep;
 use anyhow::Context as _;
 use clap::Args;
 use serde::Serialize;
@@ -16,10 +16,10 @@ use super::storage::Storage;
 use crate::fail::{Outcome, WrongCall};
 use crate::table::write_json;
 
-/// The arguments of `agon backup`.
+/// The arguments of `agon data backup`.
 #[derive(Args)]
 pub struct Backup {
-    /// Where the copy is written: a file that is not there yet, or - for standard output
+    /// New file to write, or - for standard output
     file: PathBuf,
     #[command(flatten)]
     storage: Storage,
@@ -28,10 +28,10 @@ pub struct Backup {
     json: bool,
 }
 
-/// The arguments of `agon restore`.
+/// The arguments of `agon data restore`.
 #[derive(Args)]
 pub struct Restore {
-    /// A file that agon backup wrote, or - for standard input
+    /// Backup file, or - for standard input
     file: PathBuf,
     #[command(flatten)]
     storage: Storage,
@@ -75,14 +75,14 @@ impl Backup {
                     WrongCall("standard output has the copy; --json goes with a file".to_string()).into()
                 );
             }
-            let copy = upkeep::copy(&state)?;
+            let copy = maintenance::copy(&state)?;
             let mut file = File::open(&copy.0).context("the copy cannot be read")?;
             let mut out = io::stdout().lock();
             io::copy(&mut file, &mut out).context("the copy cannot be passed on")?;
             out.flush()?;
             return Ok(ExitCode::SUCCESS);
         }
-        let contents = upkeep::back_up(&state, &self.file)?;
+        let contents = maintenance::back_up(&state, &self.file)?;
         let document = Document::new(&self.file, &state, contents);
         let mut out = io::stdout().lock();
         if self.json {
@@ -102,9 +102,9 @@ impl Restore {
         // An address that leads nowhere is noticed before anything is written.
         self.storage.check()?;
         let contents = if self.file == Path::new("-") {
-            upkeep::restore_from(&mut io::stdin().lock(), &state, self.storage.purpose())?
+            maintenance::restore_from(&mut io::stdin().lock(), &state, self.storage.purpose())?
         } else {
-            upkeep::restore(&self.file, &state, self.storage.purpose())?
+            maintenance::restore(&self.file, &state, self.storage.purpose())?
         };
         let document = Document::new(&self.file, &state, contents);
         let mut out = io::stdout().lock();

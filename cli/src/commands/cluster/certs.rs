@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use agon_doors::authority::{Authority, Validity, check_host, hosts};
-use agon_doors::tokens::check_name;
+use agon_transport::authority::{Authority, Validity, check_host, hosts};
+use agon_transport::tokens::check_name;
 use anyhow::Context as _;
 use clap::Args;
 
@@ -16,18 +16,15 @@ use crate::table::write_json;
 /// The arguments of `agon certs`.
 #[derive(Args)]
 pub struct Certs {
-    /// Where to write them: ca.pem, ca.key, coordinator.pem, coordinator.key, client.pem, client.key; certificates that are
-    /// there are renewed
+    /// Folder for ca, coordinator and client certificates (.pem) and keys (.key); existing certificates are renewed
     folder: PathBuf,
-    /// A name or an address by which the coordinator is called, beside localhost and those that its certificate has; may be
-    /// given again
+    /// Additional host name or address of the coordinator; repeatable
     #[arg(long = "host", value_name = "NAME")]
     hosts: Vec<String>,
-    /// Whom a certificate is for, which is then NAME.pem and NAME.key in the place of client.pem and client.key; may be given
-    /// again
+    /// Client to create NAME.pem and NAME.key for, instead of client.pem and client.key; repeatable
     #[arg(long = "client", value_name = "NAME")]
     clients: Vec<String>,
-    /// Days that the certificates of coordinator and client are valid
+    /// Validity of the coordinator and client certificates, in days
     #[arg(long, default_value_t = 365, value_parser = clap::value_parser!(u32).range(1..=3650))]
     days: u32,
     /// Print one JSON document
@@ -44,7 +41,7 @@ const TAKEN: [&str; 2] = ["ca", "coordinator"];
 impl Certs {
     /// Runs the command.
     pub fn run(self) -> Outcome {
-        let wrong = |error: agon_doors::DoorError| WrongCall(error.0);
+        let wrong = |error: agon_transport::CredentialError| WrongCall(error.0);
         let [certificate, key, coordinator] =
             ["ca.pem", "ca.key", "coordinator.pem"].map(|name| self.folder.join(name));
         let before = if coordinator.exists() { hosts(&coordinator).map_err(wrong)? } else { Vec::new() };

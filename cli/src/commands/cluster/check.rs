@@ -8,8 +8,8 @@ use agon_arena::Spec;
 use agon_arena::roster::rotations;
 use agon_arena::spec::tune::{Method, decimal};
 use agon_arena::spec::{Format, Plan, Tune};
-use agon_coordinator::course::Course;
-use agon_coordinator::schedule::Schedule;
+use agon_schedule::schedule::Schedule;
+use agon_schedule::tuning::Tuning;
 use agon_search::Limit;
 use clap::Args;
 use serde::Serialize;
@@ -22,7 +22,7 @@ use crate::table::{Align, Table, write_json};
 /// The arguments of `agon check`.
 #[derive(Args)]
 pub struct Check {
-    /// The spec
+    /// Spec file
     spec: PathBuf,
     /// Print one JSON document
     #[arg(long)]
@@ -44,11 +44,11 @@ impl Check {
     /// Runs the command.
     pub fn run(self) -> Outcome {
         let file = SpecFile::read(&self.spec)?;
-        let id = agon_coordinator::operator::run_id(&file.spec.name, &file.source)
-            .map_err(|status| WrongCall(status.message().to_string()))?;
+        let id = agon_schedule::run_id::first(&file.spec.name, &file.source)
+            .map_err(|error| WrongCall(error.to_string()))?;
         let mut schedule = Schedule::new(file.spec.clone())
             .map_err(|error| WrongCall(format!("{}: {error}", self.spec.display())))?;
-        let wrong = |error: agon_coordinator::schedule::ScheduleError| WrongCall(error.to_string());
+        let wrong = |error: agon_schedule::schedule::ScheduleError| WrongCall(error.to_string());
         let bouts = schedule.bouts();
         let plays = !matches!(file.spec.plan, Plan::Probe(_));
         let mut games = 0;
@@ -145,9 +145,9 @@ fn write_tune(id: &str, spec: &Spec, tune: &Tune, out: &mut impl io::Write) -> i
 }
 
 /// The longest a game can be, at most what a long one is in practice.
-fn games_plies(schedule: &mut Schedule) -> Result<u32, agon_coordinator::schedule::ScheduleError> {
-    if let Some(work) = schedule.course().and_then(Course::due) {
-        schedule.course_mut().into_iter().for_each(|course| course.settle(work.clone().run()));
+fn games_plies(schedule: &mut Schedule) -> Result<u32, agon_schedule::schedule::ScheduleError> {
+    if let Some(work) = schedule.tuning().and_then(Tuning::due) {
+        schedule.tuning_mut().into_iter().for_each(|course| course.settle(work.clone().run()));
     }
     let opening = schedule.bout(0)?.opening;
     let played = opening.moves.split_ascii_whitespace().count() as u32;

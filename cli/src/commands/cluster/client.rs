@@ -4,8 +4,8 @@ use std::io::Write as _;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use agon_doors::{Connection, DialError, Dialer, Papers, said};
 use agon_proto::v1::operator_client::OperatorClient;
+use agon_transport::{ClientCredentials, ConnectError, Connection, Connector, status_text};
 use anyhow::anyhow;
 use clap::Args;
 use tonic::{Code, Status};
@@ -18,45 +18,45 @@ const USUAL: &str = "http://127.0.0.1:7400";
 
 /// Where the coordinator is, and what to show it.
 #[derive(Args, Clone)]
-#[command(next_help_heading = "The coordinator")]
+#[command(next_help_heading = "Connection")]
 pub struct Address {
-    /// The coordinator's address; https:// means TLS [env: AGON_COORDINATOR] [default: http://127.0.0.1:7400]
+    /// Coordinator URL; https:// enables TLS [env: AGON_COORDINATOR] [default: http://127.0.0.1:7400]
     #[arg(long, value_name = "URL")]
     coordinator: Option<String>,
-    /// The authority of its certificate, ca.pem of `agon certs` [env: AGON_TLS_CA]
+    /// Authority of the server certificate; ca.pem of `agon certs` [env: AGON_TLS_CA]
     #[arg(long, value_name = "FILE")]
     tls_ca: Option<PathBuf>,
-    /// A certificate to show, where it asks for one [env: AGON_TLS_CERT]
+    /// Client certificate [env: AGON_TLS_CERT]
     #[arg(long, value_name = "FILE")]
     tls_cert: Option<PathBuf>,
-    /// The key of that certificate [env: AGON_TLS_KEY]
+    /// Key of the client certificate [env: AGON_TLS_KEY]
     #[arg(long, value_name = "FILE")]
     tls_key: Option<PathBuf>,
-    /// A file with a token of `agon token create` [env: AGON_TOKEN_FILE]
+    /// File with a token of `agon token create` [env: AGON_TOKEN_FILE]
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
-    /// A configuration file under all of these [env: AGON_CONFIG]
+    /// Configuration file; flags and variables override it [env: AGON_CONFIG]
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
 }
 
 impl Address {
     /// What is asked for, from all layers.
-    pub fn dialer(self, layers: &Layers) -> anyhow::Result<Dialer> {
+    pub fn connector(self, layers: &Layers) -> anyhow::Result<Connector> {
         let text = |text: &str| Ok(text.to_string());
         let url = layers.value_or("client.coordinator", self.coordinator, text, USUAL.to_string())?;
-        let papers = Papers {
+        let credentials = ClientCredentials {
             authority: layers.path("client.tls_ca", self.tls_ca)?,
             certificate: layers.path("client.tls_cert", self.tls_cert)?,
             key: layers.path("client.tls_key", self.tls_key)?,
             token: layers.path("client.token_file", self.token_file)?,
         };
-        let dialer = Dialer::new(&url, papers).map_err(|error| WrongCall(error.to_string()))?;
-        if dialer.shows_token_openly() {
+        let connector = Connector::new(&url, credentials).map_err(|error| WrongCall(error.to_string()))?;
+        if connector.sends_token_unencrypted() {
             let warning = "warning: the token crosses the network without TLS, where others can read it";
             let _ = writeln!(std::io::stderr(), "{warning}");
         }
-        Ok(dialer.with(|endpoint| endpoint.connect_timeout(Duration::from_secs(5))))
+        Ok(connector.with(|endpoint| endpoint.connect_timeout(Duration::from_secs(5))))
     }
 
     /// An operator's connection.
@@ -67,12 +67,12 @@ impl Address {
     /// A connection.
     pub async fn connection(self) -> anyhow::Result<Connection> {
         let layers = Layers::open(self.config.as_deref())?;
-        self.dialer(&layers)?.connect().await.map_err(|error| match error {
-            DialError::Silence { url, .. } => anyhow!(
+        self.connector(&layers)?.connect().await.map_err(|error| match error {
+            ConnectError::Unreachable { url, .. } => anyhow!(
                 "no coordinator answers at {url}; start one with `agon coordinator`, or say where it is with \
                  --coordinator"
             ),
-            DialError::Papers(reason) => WrongCall(reason).into(),
+            ConnectError::Credentials(reason) => WrongCall(reason).into(),
             other => other.into(),
         })
     }
@@ -92,7 +92,9 @@ pub fn told(status: &Status) -> anyhow::Error {
         Code::InvalidArgument | Code::NotFound | Code::FailedPrecondition => {
             WrongCall(status.message().to_string()).into()
         }
-        _ if std::error::Error::source(status).is_some() => anyhow!("the connection broke: {}", said(status)),
-        _ => anyhow!("the coordinator says: {}", said(status)),
+        _ if std::error::Error::source(status).is_some() => {
+            anyhow!("the connection broke: {}", status_text(status))
+        }
+        _ => anyhow!("the coordinator says: {}", status_text(status)),
     }
 }

@@ -16,7 +16,7 @@ use crate::table::{Align, Table, write_json};
 /// What is done with settings.
 #[derive(Subcommand)]
 pub enum Config {
-    /// Show every setting, its value, and where that came from
+    /// Show every setting with its value and origin
     Show(Show),
 }
 
@@ -24,24 +24,24 @@ pub enum Config {
 #[derive(Args)]
 #[command(args_conflicts_with_subcommands = true)]
 pub struct Show {
-    /// The configuration file [env: AGON_CONFIG]
+    /// Configuration file [env: AGON_CONFIG]
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
     /// Print one JSON document
     #[arg(long, global = true)]
     json: bool,
-    /// Of one kind of process, with its flags; else of all of them
+    /// Process whose settings to show [default: all]
     #[command(subcommand)]
     process: Option<Process>,
 }
 
 #[derive(Subcommand)]
 enum Process {
-    /// Of `agon coordinator` with these flags
+    /// Settings of `agon coordinator` with these flags
     Coordinator(Box<Coordinator>),
-    /// Of `agon worker` with these flags
+    /// Settings of `agon worker` with these flags
     Worker(Box<Worker>),
-    /// Of the commands that ask a coordinator, with these flags
+    /// Settings of the commands that connect to a coordinator
     Client(Box<Address>),
 }
 
@@ -66,7 +66,7 @@ impl Config {
                 of(command.address.config.clone().as_deref(), |layers| command.look(layers))?
             }
             Some(Process::Client(address)) => {
-                of(address.config.clone().as_deref(), |layers| address.dialer(layers).map(|_| ()))?
+                of(address.config.clone().as_deref(), |layers| address.connector(layers).map(|_| ()))?
             }
             None => of(show.config.as_deref(), |layers| {
                 without_flags::<Coordinator>(show.config.as_ref())?.look(layers)?;

@@ -5,10 +5,10 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use agon_coordinator::metrics::MOST_MONITORS;
+use agon_coordinator::metrics::MAX_SCRAPES;
 use agon_coordinator::{Config, CoordinatorError};
-use agon_doors::tls::TlsFiles;
-use agon_doors::{Limits, warn_anyway};
+use agon_transport::tls::TlsFiles;
+use agon_transport::{Limits, warn_operator};
 use clap::Args;
 use tokio::net::TcpListener;
 use tracing::warn;
@@ -16,125 +16,89 @@ use tracing::warn;
 use super::storage::{Storage, TakeOver};
 use super::{Log, block_on, stop_signal};
 use crate::fail::{Outcome, WrongCall};
-use crate::number::whole;
-use crate::settings::Layers;
+use crate::settings::{Layers, address, number};
 
 /// The arguments of `agon coordinator`.
 #[derive(Args)]
 pub struct Coordinator {
-    /// Where to listen [default: 127.0.0.1:7400]
+    /// Address to listen on [default: 127.0.0.1:7400]
     #[arg(long, value_name = "ADDRESS", value_parser = address)]
     listen: Option<SocketAddr>,
-    /// Where the dataset lies: a folder, which holds the state too, or an object store as s3://bucket/prefix [default:
-    /// agon-data]
+    /// Data folder (with the state), or an object store as s3://bucket/prefix [default: agon-data]
     #[arg(long, value_name = "PLACE")]
     data: Option<PathBuf>,
-    /// Where the state lies, if the dataset is in an object store [default: agon-state]
+    /// State folder if the dataset is in an object store [default: agon-state]
     #[arg(long, value_name = "DIR")]
     state: Option<PathBuf>,
-    #[command(flatten)]
-    take_over: TakeOver,
-    /// Milliseconds that a lease lasts without progress [default: 30000]
-    #[arg(long, value_name = "MS", value_parser = lease_ms(), allow_negative_numbers = true)]
-    lease_ms: Option<u32>,
-    /// Milliseconds between two heartbeats of a worker [default: 5000]
-    #[arg(long, value_name = "MS", value_parser = heartbeat_ms(), allow_negative_numbers = true)]
-    heartbeat_ms: Option<u32>,
-    /// Bouts in a full part of the dataset [default: 500]
-    #[arg(long, value_name = "BOUTS", value_parser = part_bouts(), allow_negative_numbers = true)]
-    part_bouts: Option<u32>,
-    /// Where monitors ask for /metrics, /healthz and /readyz [default: nowhere]
+    /// Address that serves /metrics, /healthz and /readyz [default: none]
     #[arg(long, value_name = "ADDRESS", value_parser = address)]
     metrics: Option<SocketAddr>,
     #[command(flatten)]
     log: Log,
-    /// A configuration file under all of these [env: AGON_CONFIG]
+    /// Configuration file; flags and variables override it [env: AGON_CONFIG]
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
     #[command(flatten)]
-    doors: DoorFlags,
+    take_over: TakeOver,
+    /// Lease duration without progress, in milliseconds [default: 30000]
+    #[arg(long, value_name = "MS", value_parser = number::<u32>("coordinator.lease_ms"), allow_negative_numbers = true)]
+    lease_ms: Option<u32>,
+    /// Heartbeat interval of workers, in milliseconds [default: 5000]
+    #[arg(long, value_name = "MS", value_parser = number::<u32>("coordinator.heartbeat_ms"), allow_negative_numbers = true)]
+    heartbeat_ms: Option<u32>,
+    /// Bouts per part of the dataset [default: 500]
+    #[arg(long, value_name = "BOUTS", value_parser = number::<u32>("coordinator.part_bouts"), allow_negative_numbers = true)]
+    part_bouts: Option<u32>,
+    #[command(flatten)]
+    auth: AuthFlags,
     #[command(flatten)]
     limits: LimitFlags,
 }
 
-/// Who is let in.
+/// Authentication options.
 #[derive(Args)]
-#[command(next_help_heading = "Who is let in")]
-struct DoorFlags {
-    /// The certificate to show, coordinator.pem of `agon certs`: speak TLS
+#[command(next_help_heading = "Authentication")]
+struct AuthFlags {
+    /// Server certificate, which enables TLS; coordinator.pem of `agon certs`
     #[arg(long, value_name = "FILE")]
     tls_cert: Option<PathBuf>,
-    /// The key of that certificate
+    /// Key of the server certificate
     #[arg(long, value_name = "FILE")]
     tls_key: Option<PathBuf>,
-    /// Ask everybody for a certificate of this authority, ca.pem of `agon certs`
+    /// Require client certificates of this authority; ca.pem of `agon certs`
     #[arg(long, value_name = "FILE")]
     tls_client_ca: Option<PathBuf>,
-    /// Ask every call for a token of this file, which `agon token` writes
+    /// Require a token from this file, which `agon token` writes
     #[arg(long, value_name = "FILE")]
     tokens: Option<PathBuf>,
-    /// Listen on a public address even though nobody is asked who they are, or tokens can be read under way
+    /// Listen on a public address without authentication, or accept tokens without TLS
     #[arg(long)]
     insecure: bool,
 }
 
-/// How much anybody may ask.
+/// Limits on connections and calls.
 #[derive(Args)]
 #[command(next_help_heading = "Limits")]
 struct LimitFlags {
-    /// Connections at once; fewer where the system allows fewer open files [default: 16384]
-    #[arg(long, value_name = "N", value_parser = connections(), allow_negative_numbers = true)]
+    /// Concurrent connections, within the open-file limit of the system [default: 16384]
+    #[arg(long, value_name = "N", value_parser = number::<u32>("coordinator.limits.connections"), allow_negative_numbers = true)]
     max_connections: Option<u32>,
-    /// Calls at once on one connection [default: 128]
-    #[arg(long, value_name = "N", value_parser = streams(), allow_negative_numbers = true)]
+    /// Concurrent calls per connection [default: 128]
+    #[arg(long, value_name = "N", value_parser = number::<u32>("coordinator.limits.streams"), allow_negative_numbers = true)]
     max_streams: Option<u32>,
-    /// Calls of operators a second, by caller [default: 500]
-    #[arg(long, value_name = "N", value_parser = calls(), allow_negative_numbers = true)]
+    /// Operator calls per second and caller [default: 500]
+    #[arg(long, value_name = "N", value_parser = number::<u32>("coordinator.limits.calls_per_second"), allow_negative_numbers = true)]
     max_calls_per_second: Option<u32>,
-    /// Milliseconds that a connection has to make its first call [default: 10000]
-    #[arg(long, value_name = "MS", value_parser = patience(), allow_negative_numbers = true)]
+    /// Milliseconds until a new connection must make its first call [default: 10000]
+    #[arg(long, value_name = "MS", value_parser = number::<u32>("coordinator.limits.first_call_ms"), allow_negative_numbers = true)]
     first_call_ms: Option<u32>,
-    /// Milliseconds that a connection may be open without a call [default: 300000]
-    #[arg(long, value_name = "MS", value_parser = patience(), allow_negative_numbers = true)]
+    /// Milliseconds until an idle connection is closed [default: 300000]
+    #[arg(long, value_name = "MS", value_parser = number::<u32>("coordinator.limits.idle_ms"), allow_negative_numbers = true)]
     idle_ms: Option<u32>,
 }
 
 /// Files that are open beside connections: the state, the dataset, the log, monitors.
-const OTHER_FILES: u64 = 64 + MOST_MONITORS as u64;
-
-fn lease_ms() -> impl Fn(&str) -> Result<u32, String> + Clone + Send + Sync + 'static {
-    whole("the length of a lease", 100, 86_400_000)
-}
-
-fn heartbeat_ms() -> impl Fn(&str) -> Result<u32, String> + Clone + Send + Sync + 'static {
-    whole("the heartbeat", 10, 3_600_000)
-}
-
-fn part_bouts() -> impl Fn(&str) -> Result<u32, String> + Clone + Send + Sync + 'static {
-    whole("the size of a part", 1, 1_000_000)
-}
-
-fn connections() -> impl Fn(&str) -> Result<u32, String> + Clone + Send + Sync + 'static {
-    whole("the number of connections", 1, 1_000_000)
-}
-
-fn streams() -> impl Fn(&str) -> Result<u32, String> + Clone + Send + Sync + 'static {
-    whole("the number of calls at once", 1, 10_000)
-}
-
-fn calls() -> impl Fn(&str) -> Result<u32, String> + Clone + Send + Sync + 'static {
-    whole("the number of calls a second", 1, 1_000_000)
-}
-
-fn patience() -> impl Fn(&str) -> Result<u32, String> + Clone + Send + Sync + 'static {
-    whole("this patience", 100, 86_400_000)
-}
-
-fn address(text: &str) -> Result<SocketAddr, String> {
-    text.parse().map_err(|_| {
-        format!("`{text}` is no address; give an IP address and a port, such as 127.0.0.1:7400 or [::]:7400")
-    })
-}
+const OTHER_FILES: u64 = 64 + MAX_SCRAPES as u64;
 
 /// What a coordinator is started with.
 struct Chosen {
@@ -155,7 +119,7 @@ impl Coordinator {
         lacks(listen, &config, chosen.insecure)?;
         if let Some(address) = metrics.filter(|address| !address.ip().is_loopback()) {
             let what = "/metrics, /healthz and /readyz ask nobody anything, over TLS or not; keep that address inside";
-            warn_anyway(&format!("{address} can be reached from other machines: {what}"));
+            warn_operator(&format!("{address} can be reached from other machines: {what}"));
         }
         let most = most_connections(config.limits.connections as u64);
         config.limits.connections = usize::try_from(most).unwrap_or(usize::MAX);
@@ -171,7 +135,7 @@ impl Coordinator {
             }
             match agon_coordinator::run(config, listener, stop_signal()).await {
                 // Files that make no sense are found before anything changes.
-                Err(CoordinatorError::Doors(error)) => Err(WrongCall(error.to_string()).into()),
+                Err(CoordinatorError::Credentials(error)) => Err(WrongCall(error.to_string()).into()),
                 ended => ended.map(|()| ExitCode::SUCCESS).map_err(Into::into),
             }
         })
@@ -183,24 +147,30 @@ impl Coordinator {
         let listen = layers.value_or("coordinator.listen", self.listen, address, usual)?;
         let data = layers.path_or("coordinator.data", self.data, "agon-data")?;
         let storage = Storage { data: data.into(), state: layers.path("coordinator.state", self.state)? };
-        let lease = layers.value_or("coordinator.lease_ms", self.lease_ms, lease_ms(), 30_000)?;
-        let heartbeat =
-            layers.value_or("coordinator.heartbeat_ms", self.heartbeat_ms, heartbeat_ms(), 5000)?;
+        let lease =
+            layers.value_or("coordinator.lease_ms", self.lease_ms, number("coordinator.lease_ms"), 30_000)?;
+        let heartbeat = layers.value_or(
+            "coordinator.heartbeat_ms",
+            self.heartbeat_ms,
+            number("coordinator.heartbeat_ms"),
+            5000,
+        )?;
         if heartbeat.saturating_mul(3) > lease {
             let reason = "a lease must last at least three heartbeats; give --lease-ms and --heartbeat-ms so";
             return Err(WrongCall(reason.to_string()).into());
         }
         let mut config = storage.config(&self.take_over)?;
         config.timing.lease = Duration::from_millis(lease.into());
-        config.timing.settle = config.timing.lease;
+        config.timing.grace = config.timing.lease;
         config.timing.heartbeat = Duration::from_millis(heartbeat.into());
-        config.part_bouts =
-            layers.value_or("coordinator.part_bouts", self.part_bouts, part_bouts(), 500)?.into();
+        config.part_bouts = layers
+            .value_or("coordinator.part_bouts", self.part_bouts, number("coordinator.part_bouts"), 500)?
+            .into();
         let metrics = layers.value("coordinator.metrics", self.metrics, address)?;
         let log = self.log.choose(layers, "coordinator.log")?;
-        config.tls = self.doors.tls(layers)?;
-        config.tokens = layers.path("coordinator.tokens", self.doors.tokens)?;
-        let insecure = layers.switch("coordinator.insecure", self.doors.insecure)?;
+        config.tls = self.auth.tls(layers)?;
+        config.tokens = layers.path("coordinator.tokens", self.auth.tokens)?;
+        let insecure = layers.switch("coordinator.insecure", self.auth.insecure)?;
         config.limits = self.limits.choose(layers)?;
         Ok(Chosen { listen, metrics, log, insecure, config })
     }
@@ -211,7 +181,7 @@ impl Coordinator {
     }
 }
 
-impl DoorFlags {
+impl AuthFlags {
     fn tls(&self, layers: &Layers) -> anyhow::Result<Option<TlsFiles>> {
         let certificate = layers.path("coordinator.tls_cert", self.tls_cert.clone())?;
         let key = layers.path("coordinator.tls_key", self.tls_key.clone())?;
@@ -240,19 +210,29 @@ impl LimitFlags {
         let milliseconds = |time: Duration| u32::try_from(time.as_millis()).unwrap_or(u32::MAX);
         let key = "coordinator.limits.connections";
         let most = u32::try_from(usual.connections).unwrap_or(u32::MAX);
-        let connections = layers.value_or(key, self.max_connections, connections(), most)? as usize;
-        let streams =
-            layers.value_or("coordinator.limits.streams", self.max_streams, streams(), usual.streams)?;
+        let connections =
+            layers.value_or(key, self.max_connections, number("coordinator.limits.connections"), most)?
+                as usize;
+        let streams = layers.value_or(
+            "coordinator.limits.streams",
+            self.max_streams,
+            number("coordinator.limits.streams"),
+            usual.streams,
+        )?;
         let key = "coordinator.limits.calls_per_second";
-        let calls_per_second =
-            layers.value_or(key, self.max_calls_per_second, calls(), usual.calls_per_second)?;
+        let calls_per_second = layers.value_or(
+            key,
+            self.max_calls_per_second,
+            number("coordinator.limits.calls_per_second"),
+            usual.calls_per_second,
+        )?;
         let key = "coordinator.limits.first_call_ms";
         let first_call =
-            layers.value_or(key, self.first_call_ms, patience(), milliseconds(usual.first_call))?;
+            layers.value_or(key, self.first_call_ms, number(key), milliseconds(usual.first_call))?;
         let key = "coordinator.limits.idle_ms";
-        let idle = layers.value_or(key, self.idle_ms, patience(), milliseconds(usual.idle))?;
+        let idle = layers.value_or(key, self.idle_ms, number(key), milliseconds(usual.idle))?;
         let [first_call, idle] = [first_call, idle].map(|time| Duration::from_millis(time.into()));
-        Ok(Limits { connections, streams, calls_per_second, first_call, idle })
+        Ok(Limits { connections, streams, calls_per_second, first_call, idle, ..Limits::default() })
     }
 }
 
@@ -269,7 +249,7 @@ fn lacks(listen: SocketAddr, config: &Config, insecure: bool) -> anyhow::Result<
         (false, _) => "nobody is asked who they are",
     };
     if insecure {
-        warn_anyway(&format!("INSECURE: {listen} can be reached from other machines, and {lack}"));
+        warn_operator(&format!("INSECURE: {listen} can be reached from other machines, and {lack}"));
         return Ok(());
     }
     let remedy = "listen on 127.0.0.1; or make certificates with `agon certs` and tokens with `agon token`, and give \

@@ -22,15 +22,15 @@ use crate::table::write_json;
 /// The arguments of `agon health`.
 #[derive(Args)]
 pub struct Health {
-    #[command(flatten)]
-    address: Address,
-    /// Seconds to wait for an answer
+    /// Seconds to wait for a reply
     #[arg(long, value_name = "SECONDS", default_value = "5",
           value_parser = whole::<u32>("the time to wait", 1, 3600), allow_negative_numbers = true)]
     timeout: u32,
     /// Print one JSON document
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    address: Address,
 }
 
 #[derive(Serialize)]

@@ -15,11 +15,11 @@ use crate::table::{Align, Table, rate, write_json};
 /// The arguments of `agon list`.
 #[derive(Args)]
 pub struct List {
-    #[command(flatten)]
-    address: Address,
     /// Print one JSON document
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    address: Address,
 }
 
 impl List {
@@ -34,7 +34,7 @@ impl List {
                 let runs: Vec<RunJson> = runs.iter().map(RunJson::from).collect();
                 write_json(&serde_json::json!({ "runs": runs }), &mut out)?;
             } else if runs.is_empty() {
-                writeln!(out, "there is no run yet; hand one in with `agon submit SPEC`")?;
+                writeln!(out, "no runs yet; submit one with `agon submit SPEC`")?;
             } else {
                 let words = [
                     ("run", Align::Left),

@@ -1,44 +1,47 @@
-//! A run as it goes on: a block that is drawn again on a terminal, a line now and then elsewhere.
+//! The display of a run in progress: a block that is redrawn on a terminal, an occasional line elsewhere.
 
-use std::io::{self, IsTerminal as _, Write as _};
+use std::io::{self, Write as _};
 use std::time::{Duration, Instant};
 
 use agon_proto::v1;
+use indicatif::{ProgressBar, ProgressDrawTarget};
 
 use super::status::{progress_line, sprt_lines, state_name, tune_lines, write_standings};
+use crate::progress::message_only;
 use crate::terminal::{fitted, size_of_stderr};
 
-/// How often a line is written where there is no terminal.
+/// The time between two lines where there is no terminal.
 const BETWEEN_LINES: Duration = Duration::from_secs(10);
 /// The most players shown while a run goes on.
 const ROWS: usize = 10;
 const BAR: usize = 24;
-/// Columns and rows of a terminal that does not tell them.
+/// Columns and rows of a terminal that does not report its size.
 const USUAL_SIZE: (usize, usize) = (80, 24);
 
 /// The display of one run on standard error.
 pub struct Live {
-    terminal: bool,
     quiet: bool,
-    /// Lines drawn the last time.
-    drawn: usize,
+    /// The block, hidden where standard error is no terminal.
+    block: ProgressBar,
     last: Option<Instant>,
 }
 
 impl Live {
-    /// A display; `quiet` shows nothing.
+    /// Creates a display; `quiet` shows nothing.
     pub fn new(quiet: bool) -> Live {
         let dumb = std::env::var_os("TERM").is_none_or(|term| term == "dumb");
-        Live { terminal: io::stderr().is_terminal() && !dumb, quiet, drawn: 0, last: None }
+        let target = if quiet || dumb { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() };
+        let block = ProgressBar::with_draw_target(None, target).with_style(message_only());
+        Live { quiet, block, last: None }
     }
 
-    /// Shows how the run is.
+    /// Shows the run's status.
     pub fn show(&mut self, status: &v1::RunStatus) {
         if self.quiet {
             return;
         }
-        // Where standard error is closed there is nobody to show it to.
-        let _ = if self.terminal { self.draw(status) } else { self.line(status) };
+        // A closed standard error must not stop the run.
+        let _ = if self.block.is_hidden() { self.line(status) } else { self.draw(status) };
     }
 
     fn line(&mut self, status: &v1::RunStatus) -> io::Result<()> {
@@ -66,28 +69,20 @@ impl Live {
             writeln!(text, "{}", tune_lines(tune))?;
         }
         write_standings(status, ROWS, &mut text)?;
-        let above = self.above();
         let text = fitted(&String::from_utf8_lossy(&text), size_of_stderr().unwrap_or(USUAL_SIZE));
-        self.drawn = text.lines().count();
-        io::stderr().write_all(format!("{above}{text}").as_bytes())
+        self.block.reset();
+        self.block.set_message(text.trim_end().to_string());
+        self.block.force_draw();
+        Ok(())
     }
 
-    /// Takes the block away.
-    pub fn clear(&mut self) -> io::Result<()> {
-        io::stderr().write_all(self.above().as_bytes())
-    }
-
-    /// What takes the cursor to the beginning of the block and wipes it, in one piece: a Ctrl-C that is typed shows up
-    /// between pieces, and leaves the cursor behind it.
-    fn above(&mut self) -> String {
-        match std::mem::take(&mut self.drawn) {
-            0 => String::new(),
-            drawn => format!("\r\x1b[{drawn}A\x1b[J"),
-        }
+    /// Clears the block.
+    pub fn clear(&self) {
+        self.block.finish_and_clear();
     }
 }
 
-/// The state before what it explains, where the run does not simply go on.
+/// Returns the state as a prefix, unless the run is simply running.
 fn state(status: &v1::RunStatus) -> String {
     match status.state() {
         v1::RunState::Running => String::new(),

@@ -1,12 +1,13 @@
 //! The commands of the cluster: the services, and what operators ask of them.
 
 pub mod audit;
-pub mod backup;
+mod backup;
 pub mod certs;
 pub mod check;
 pub mod client;
 pub mod config;
 pub mod coordinator;
+pub mod data;
 pub mod health;
 pub mod list;
 mod live;
@@ -17,6 +18,7 @@ pub mod steer;
 pub mod storage;
 pub mod submit;
 pub mod token;
+mod void;
 pub mod watch;
 pub mod worker;
 pub mod workers;
@@ -70,16 +72,16 @@ fn stop_signal() -> impl Future<Output = ()> + Send + 'static {
 /// How a service tells what happens.
 #[derive(Args)]
 struct Log {
-    /// How events are written to standard error [default: text]; `AGON_LOG=debug` or `AGON_LOG=info,agon_worker=debug` chooses which
+    /// Log format on standard error [default: text]; AGON_LOG sets levels, as in info,agon_worker=debug
     #[arg(long, value_name = "FORM")]
     log: Option<LogForm>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum LogForm {
-    /// A line for people
+    /// Human-readable lines
     Text,
-    /// A JSON object a line, for programs that collect logs
+    /// One JSON object per line
     Json,
 }
 

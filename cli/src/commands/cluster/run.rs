@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use agon_coordinator::schedule::Schedule;
-use agon_doors::{Dialer, Papers};
 use agon_proto::v1;
+use agon_schedule::schedule::Schedule;
+use agon_transport::{ClientCredentials, Connector};
 use agon_worker::Config as WorkerConfig;
 use anyhow::{Context as _, anyhow, bail};
 use clap::Args;
@@ -24,32 +24,30 @@ use crate::fail::{self, Outcome, WrongCall};
 use crate::number::whole;
 use crate::table::write_json;
 
-/// What the coordinator writes down where nothing but an operator's wish pauses a run.
-const PAUSED_BY_OPERATOR: &str = "an operator paused it";
 /// Where data lie unless somebody says otherwise.
 const DEFAULT_DATA: &str = "agon-data";
 
 /// The arguments of `agon run`.
 #[derive(Args)]
 pub struct Run {
-    /// The spec of the run
+    /// Spec file
     spec: PathBuf,
+    /// Bouts played at once [default: one per core]
+    #[arg(long, value_parser = whole::<u16>("the number of slots", 1, 4096), allow_negative_numbers = true)]
+    slots: Option<u16>,
+    /// Start a new run even if this spec was run before
+    #[arg(long)]
+    again: bool,
+    /// Hide progress
+    #[arg(long, short)]
+    quiet: bool,
+    /// Print one JSON document when the run ends
+    #[arg(long)]
+    json: bool,
     #[command(flatten)]
     storage: Storage,
     #[command(flatten)]
     take_over: TakeOver,
-    /// How many bouts are played at once [default: one a core]
-    #[arg(long, value_parser = whole::<u16>("the number of slots", 1, 4096), allow_negative_numbers = true)]
-    slots: Option<u16>,
-    /// Run the spec once more instead of showing the run there is
-    #[arg(long)]
-    again: bool,
-    /// Print one JSON document at the end
-    #[arg(long)]
-    json: bool,
-    /// Show no progress
-    #[arg(long, short)]
-    quiet: bool,
 }
 
 impl Run {
@@ -69,17 +67,17 @@ impl Run {
         let (stop, stopped) = watch::channel(false);
         let mut config = self.storage.config(&self.take_over)?;
         // Nobody else holds anything of this process's runs, and a worker in it does not get lost.
-        config.timing.settle = Duration::ZERO;
+        config.timing.grace = Duration::ZERO;
         config.timing.heartbeat = Duration::from_secs(1);
         // What else is unfinished in the same place waits until it is asked for.
         config.only_asked = true;
         let mut coordinator = tokio::spawn(agon_coordinator::run(config, listener, wait(stopped)));
 
         // 2. The run.
-        let dialer = Dialer::new(&format!("http://{address}"), Papers::default())?;
+        let connector = Connector::new(&format!("http://{address}"), ClientCredentials::default())?;
         let submitted = tokio::select! {
             ended = &mut coordinator => return Err(ended_early(ended)),
-            submitted = submit(&dialer, &file, self.again) => submitted?,
+            submitted = submit(&connector, &file, self.again) => submitted?,
         };
         let (mut operator, mut status) = submitted;
         let id = status.run.clone();
@@ -108,7 +106,7 @@ impl Run {
 
         // 3. Workers, unless there is nothing to do.
         let (halt, halted) = watch::channel(false);
-        let mut worker = WorkerConfig::new(dialer, format!("local-{}", std::process::id()));
+        let mut worker = WorkerConfig::new(connector, format!("local-{}", std::process::id()));
         if let Some(slots) = self.slots {
             worker.slots = usize::from(slots);
         }
@@ -142,7 +140,7 @@ impl Run {
                 ended = &mut coordinator => return Err(ended_early(ended)),
             }
         };
-        let _ = live.clear();
+        live.clear();
 
         // 5. Everybody goes home; what was acknowledged is on disk.
         drop(stream);
@@ -168,17 +166,13 @@ impl Run {
         Ok(ExitCode::SUCCESS)
     }
 
-    /// Lets a run go on that an operator paused. One that was paused for another reason is left as it is, with the reason.
+    /// Resumes a run that an operator paused. Fails if the run is paused because the build changed.
     async fn resume(&self, operator: &mut Operator, status: v1::RunStatus) -> anyhow::Result<v1::RunStatus> {
         let id = status.run;
-        let request = v1::ListAuditRequest { worker: String::new(), run: id.clone(), limit: 100 };
-        let entries =
-            operator.list_audit(request).await.map_err(|status| told(&status))?.into_inner().entries;
-        let reason = entries.into_iter().rev().find(|entry| entry.kind == "paused").map(|entry| entry.text);
-        if let Some(reason) = reason.filter(|reason| reason != PAUSED_BY_OPERATOR) {
+        if status.pause_reason == v1::PauseReason::BuildChanged as i32 {
             let data = self.data_option();
             bail!(
-                "{id} is paused: {reason}. To resume or cancel it, start `agon coordinator{data}` and say `agon resume \
+                "{id} is paused: it was started by a build that searches differently. To resume or cancel it, start `agon coordinator{data}` and say `agon resume \
                  {id}` or `agon cancel {id}`; `agon run {}{data} --again` plays it from its beginning",
                 self.spec.display()
             );
@@ -238,7 +232,7 @@ impl Run {
 
 /// What to know before a spec is run once more, where that tells nothing new.
 pub fn same_games(file: &SpecFile, status: &v1::RunStatus) -> Option<String> {
-    let first = agon_coordinator::operator::run_id(&file.spec.name, &file.source).ok()?;
+    let first = agon_schedule::run_id::first(&file.spec.name, &file.source).ok()?;
     (status.run != first && !status.existed && file.spec.is_repeatable()).then(|| {
         format!(
             "{} plays the games of {first} once more, move by move, since all limits are of nodes or depth; for new games \
@@ -262,10 +256,14 @@ async fn wait(mut switch: watch::Receiver<bool>) {
     let _ = switch.wait_for(|thrown| *thrown).await;
 }
 
-async fn submit(dialer: &Dialer, file: &SpecFile, again: bool) -> anyhow::Result<(Operator, v1::RunStatus)> {
+async fn submit(
+    connector: &Connector,
+    file: &SpecFile,
+    again: bool,
+) -> anyhow::Result<(Operator, v1::RunStatus)> {
     let mut patience = 200;
     let channel = loop {
-        match dialer.connect().await {
+        match connector.connect().await {
             Ok(channel) => break channel,
             Err(error) if patience == 0 => return Err(error).context("the coordinator does not answer"),
             Err(_) => patience -= 1,

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use agon_arena::{Spec, SpecError, SpecSource};
+use agon_arena::{Spec, SpecError, SpecProblem, SpecSource};
 use agon_proto::limits::MAX_SPEC_BYTES;
 
 use crate::fail::WrongCall;
@@ -16,7 +16,7 @@ pub struct SpecFile {
 }
 
 impl SpecFile {
-    /// Reads a spec. An error names the file, the line and the remedy.
+    /// Reads a spec. The error lists every problem with its file, its line and the remedy.
     pub fn read(path: &Path) -> anyhow::Result<SpecFile> {
         let text = read_text(path)?;
         let names = SpecSource::needed_files(&text).map_err(|error| wrong(path, &error))?;
@@ -51,11 +51,15 @@ fn read_text(path: &Path) -> anyhow::Result<String> {
     }
 }
 
+/// Lists every problem with its file and line.
 fn wrong(path: &Path, error: &SpecError) -> WrongCall {
-    let file = match &error.file {
-        Some(name) => path.parent().unwrap_or(Path::new("")).join(name),
-        None => PathBuf::from(path),
+    let problem = |problem: &SpecProblem| {
+        let file = match &problem.file {
+            Some(name) => path.parent().unwrap_or(Path::new("")).join(name),
+            None => PathBuf::from(path),
+        };
+        let line = problem.line.map(|line| format!(":{line}")).unwrap_or_default();
+        format!("{}{line}: {}", file.display(), problem.reason)
     };
-    let line = error.line.map(|line| format!(":{line}")).unwrap_or_default();
-    WrongCall(format!("{}{line}: {}", file.display(), error.reason))
+    WrongCall(error.problems.iter().map(problem).collect::<Vec<_>>().join("\n"))
 }

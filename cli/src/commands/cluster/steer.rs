@@ -9,19 +9,21 @@ use clap::Args;
 use super::block_on;
 use super::client::{Address, Operator, told};
 use super::status::{RunJson, progress_line, state_name};
-use crate::fail::{Outcome, WrongCall};
+use crate::commands::runs::announce;
+use crate::fail::Outcome;
 use crate::table::write_json;
 
 /// A run and how the answer is printed.
 #[derive(Args)]
 pub struct Steer {
-    /// A run: its id, a unique beginning of it, or `latest`
+    /// Run id, name or unique prefix, or `latest`
+    #[arg(default_value = "latest")]
     run: String,
-    #[command(flatten)]
-    address: Address,
     /// Print one JSON document
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    address: Address,
 }
 
 impl Steer {
@@ -31,7 +33,9 @@ impl Steer {
     ) -> Outcome {
         block_on(async move {
             let mut operator = self.address.connect().await?;
-            let status = ask(&mut operator, self.run).await.map_err(|status| told(&status))?.into_inner();
+            let status =
+                ask(&mut operator, self.run.clone()).await.map_err(|status| told(&status))?.into_inner();
+            announce(&self.run, &status.run);
             let mut out = io::stdout().lock();
             if self.json {
                 write_json(&RunJson::from(&status), &mut out)?;
@@ -70,10 +74,11 @@ impl Steer {
 
 /// The arguments of `agon prioritise`.
 #[derive(Args)]
+#[command(allow_missing_positional = true)]
 pub struct Prioritise {
     #[command(flatten)]
     steer: Steer,
-    /// Runs with a greater number are played first; those with the same share the workers
+    /// Runs with a higher number go first; equal runs share the workers
     #[arg(allow_negative_numbers = true, value_parser = clap::value_parser!(i32).range(-1000..=1000))]
     priority: i32,
 }
@@ -84,69 +89,6 @@ impl Prioritise {
         let priority = self.priority;
         self.steer.ask(async |operator, run| {
             operator.prioritise_run(v1::PrioritiseRunRequest { run, priority }).await
-        })
-    }
-}
-
-/// The arguments of `agon void`.
-#[derive(Args)]
-pub struct Void {
-    /// A run: its id, a unique beginning of it, or `latest`
-    run: String,
-    /// All bouts that this worker brought
-    #[arg(long, conflicts_with = "bouts")]
-    worker: Option<String>,
-    /// These bouts: one number, or the first and the last
-    #[arg(long, value_name = "FIRST-LAST", value_parser = read_bouts)]
-    bouts: Option<(u64, u64)>,
-    /// Why, for whoever reads `agon audit`
-    #[arg(long, default_value = "", hide_default_value = true)]
-    reason: String,
-    #[command(flatten)]
-    address: Address,
-    /// Print one JSON document
-    #[arg(long)]
-    json: bool,
-}
-
-fn read_bouts(text: &str) -> Result<(u64, u64), String> {
-    let (first, last) = text.split_once('-').unwrap_or((text, text));
-    match (first.trim().parse(), last.trim().parse()) {
-        (Ok(first), Ok(last)) if first <= last => Ok((first, last)),
-        _ => Err("give one number, or the first and the last as in 120-140".to_string()),
-    }
-}
-
-impl Void {
-    /// Runs the command.
-    pub fn run(self) -> Outcome {
-        if self.worker.is_none() && self.bouts.is_none() {
-            let reason = "say which bouts: those of one worker with --worker NAME, or some by their numbers with --bouts \
-                          FIRST-LAST";
-            return Err(WrongCall(reason.to_string()).into());
-        }
-        block_on(async move {
-            let mut operator = self.address.connect().await?;
-            let (first, last) = self.bouts.unwrap_or_default();
-            let worker = self.worker.unwrap_or_default();
-            let request = v1::VoidBoutsRequest { run: self.run, worker, first, last, reason: self.reason };
-            let answer = operator.void_bouts(request).await.map_err(|status| told(&status))?.into_inner();
-            let mut out = io::stdout().lock();
-            if self.json {
-                let v1::VoidBoutsResponse { requeued, voided } = answer;
-                serde_json::to_writer(
-                    &mut out,
-                    &serde_json::json!({ "requeued": requeued, "voided": voided }),
-                )?;
-                writeln!(out)?;
-            } else {
-                writeln!(
-                    out,
-                    "{} bouts are played anew; {} are in the dataset and left out from now on",
-                    answer.requeued, answer.voided
-                )?;
-            }
-            Ok(ExitCode::SUCCESS)
         })
     }
 }

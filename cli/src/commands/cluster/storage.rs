@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use agon_coordinator::Config;
 use agon_coordinator::data::Purpose;
-use agon_coordinator::place::Place;
+use agon_storage::location::Location;
 use clap::Args;
 
 use crate::fail::WrongCall;
@@ -12,10 +12,10 @@ use crate::fail::WrongCall;
 /// Where dataset and state lie.
 #[derive(Args, Clone)]
 pub struct Storage {
-    /// Where the dataset lies: a folder, which holds the state too, or an object store as s3://bucket/prefix
+    /// Data folder (with the state), or an object store as s3://bucket/prefix
     #[arg(long, value_name = "PLACE", default_value = "agon-data")]
-    pub data: Place,
-    /// Where the state lies, if the dataset is in an object store [default: agon-state]
+    pub data: Location,
+    /// State folder if the dataset is in an object store [default: agon-state]
     #[arg(long, value_name = "DIR")]
     pub state: Option<PathBuf>,
 }
@@ -23,7 +23,7 @@ pub struct Storage {
 /// The operator's word.
 #[derive(Args, Clone)]
 pub struct TakeOver {
-    /// Work with dataset and state although they say that they are somebody else's, older or gone: nobody else does
+    /// Take ownership; use only when no other coordinator runs on this data
     #[arg(long)]
     take_over: bool,
 }
@@ -32,36 +32,36 @@ impl Storage {
     /// What the folder of the state is for.
     pub fn purpose(&self) -> Purpose {
         match self.data {
-            Place::Folder(_) => Purpose::Data,
-            Place::Store(_) => Purpose::State,
+            Location::Folder(_) => Purpose::Data,
+            Location::Store(_) => Purpose::State,
         }
     }
 
     /// The folder of the state.
     pub fn state_folder(&self) -> Result<PathBuf, WrongCall> {
         match (&self.data, &self.state) {
-            (Place::Folder(folder), None) => Ok(folder.clone()),
-            (Place::Folder(folder), Some(_)) => {
+            (Location::Folder(folder), None) => Ok(folder.clone()),
+            (Location::Folder(folder), Some(_)) => {
                 let told = format!(
                     "the data folder {} holds its state itself; --state goes with a dataset in an object store",
                     folder.display()
                 );
                 Err(WrongCall(told))
             }
-            (Place::Store(_), None) => Ok(PathBuf::from(agon_coordinator::STATE_FOLDER)),
-            (Place::Store(_), Some(state)) => Ok(state.clone()),
+            (Location::Store(_), None) => Ok(PathBuf::from(agon_coordinator::STATE_FOLDER)),
+            (Location::Store(_), Some(state)) => Ok(state.clone()),
         }
     }
 
     /// Whether the place can be one at all. Nothing is asked of a store yet.
     pub fn check(&self) -> anyhow::Result<()> {
         match &self.data {
-            Place::Folder(folder) if folder.is_file() => {
+            Location::Folder(folder) if folder.is_file() => {
                 let told = format!("{} is a file and no folder; give a folder with --data", folder.display());
                 Err(WrongCall(told).into())
             }
-            Place::Folder(_) => Ok(()),
-            Place::Store(address) => Ok(address.open().map(|_| ())?),
+            Location::Folder(_) => Ok(()),
+            Location::Store(address) => Ok(address.open().map(|_| ())?),
         }
     }
 

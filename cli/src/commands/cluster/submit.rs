@@ -18,20 +18,20 @@ use crate::table::write_json;
 /// The arguments of `agon submit`.
 #[derive(Args)]
 pub struct Submit {
-    /// The spec of the run
+    /// Spec file
     spec: PathBuf,
-    #[command(flatten)]
-    address: Address,
-    /// Run the spec once more instead of naming the run there is
-    #[arg(long)]
-    again: bool,
-    /// Runs with a greater number are played first; those with the same share the workers
+    /// Runs with a higher number go first; equal runs share the workers
     #[arg(long, value_name = "N", default_value_t = 0, allow_negative_numbers = true)]
     #[arg(value_parser = clap::value_parser!(i32).range(-1000..=1000))]
     priority: i32,
+    /// Start a new run even if this spec was submitted before
+    #[arg(long)]
+    again: bool,
     /// Print one JSON document
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    address: Address,
 }
 
 impl Submit {

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::SystemTime;
 
-use agon_doors::tokens::TokenFile;
-use agon_doors::{DoorError, Role, write_secret};
+use agon_transport::tokens::TokenFile;
+use agon_transport::{CredentialError, Role, write_secret};
 use anyhow::Context as _;
 use clap::{Args, Subcommand, ValueEnum};
 
@@ -19,25 +19,25 @@ use crate::table::{Align, Table, utc, write_json};
 /// What is done with tokens.
 #[derive(Subcommand)]
 pub enum Token {
-    /// Make a token and print it, once
+    /// Create a token and print it once
     Create(Create),
-    /// List the tokens of a file
+    /// List tokens
     List(List),
-    /// Remove a token; what it opened ends within a second
+    /// Revoke a token and close its connections within a second
     Revoke(Revoke),
 }
 
 /// The arguments of `agon token create`.
 #[derive(Args)]
 pub struct Create {
-    /// A name for it, unlike any other in the file
+    /// Unique name of the token
     name: String,
-    /// What it allows
+    /// Role that the token grants
     #[arg(long)]
     role: RoleName,
     #[command(flatten)]
     file: File,
-    /// Write the token into this file, which its owner alone may read, and do not print it
+    /// Write the token to this file, readable by its owner only, and do not print it
     #[arg(long, value_name = "FILE")]
     output: Option<PathBuf>,
     /// Print one JSON document
@@ -47,11 +47,11 @@ pub struct Create {
 
 #[derive(Clone, Copy, ValueEnum)]
 enum RoleName {
-    /// To take bouts and bring them back
+    /// Lease bouts and return results
     Worker,
-    /// Everything that operators do
+    /// Submit, control and inspect runs and workers
     Operator,
-    /// To look at runs and workers
+    /// Inspect runs and workers
     Viewer,
 }
 
@@ -123,7 +123,7 @@ impl Token {
     }
 }
 
-fn wrong(error: DoorError) -> WrongCall {
+fn wrong(error: CredentialError) -> WrongCall {
     WrongCall(error.0)
 }
 
@@ -175,7 +175,7 @@ impl List {
         let file = TokenFile::read(&self.file.path()?).map_err(wrong)?;
         let mut out = io::stdout().lock();
         if self.json {
-            let entry = |entry: &agon_doors::tokens::Entry| serde_json::json!({ "name": entry.name, "role": entry.role.name(), "created": entry.created });
+            let entry = |entry: &agon_transport::tokens::Entry| serde_json::json!({ "name": entry.name, "role": entry.role.name(), "created": entry.created });
             let tokens: Vec<_> = file.entries.iter().map(entry).collect();
             write_json(&serde_json::json!({ "tokens": tokens }), &mut out)?;
         } else if file.entries.is_empty() {

@@ -11,23 +11,24 @@ use super::block_on;
 use super::client::{Address, told};
 use super::live::Live;
 use super::status::{RunJson, is_open, state_name, write_result};
+use crate::commands::runs::announce;
 use crate::fail::Outcome;
 use crate::table::write_json;
 
 /// The arguments of `agon watch`.
 #[derive(Args)]
 pub struct Watch {
-    /// A run: its id, a unique beginning of it, or `latest`
+    /// Run id, name or unique prefix, or `latest`
     #[arg(default_value = "latest")]
     run: String,
-    #[command(flatten)]
-    address: Address,
-    /// Show how it is and do not wait
+    /// Print the current state and exit
     #[arg(long)]
     once: bool,
-    /// Print one JSON document a line, each time something happened
+    /// Print one JSON document per line at each change
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    address: Address,
 }
 
 impl Watch {
@@ -44,13 +45,16 @@ impl Watch {
                     let mut out = io::stdout().lock();
                     write_json(&RunJson::from(&status), &mut out)?;
                 }
+                if last.is_none() {
+                    announce(&self.run, &status.run);
+                }
                 live.show(&status);
                 last = Some(status);
                 if self.once {
                     break;
                 }
             }
-            live.clear()?;
+            live.clear();
             let cut_off = last.as_ref().is_some_and(is_open) && !self.once;
             if let Some(status) = last.filter(|_| !self.json) {
                 let mut out = io::stdout().lock();

@@ -11,39 +11,30 @@ use tracing::{debug, info, warn};
 use super::client::Address;
 use super::{Log, block_on, stop_signal};
 use crate::fail::{Outcome, WrongCall};
-use crate::number::whole;
-use crate::settings::Layers;
+use crate::settings::{Layers, number};
 
 /// The arguments of `agon worker`.
 #[derive(Args)]
 pub struct Worker {
-    /// A name unlike any other worker's [default: made of host and process]
+    /// Bouts played at once [default: one per core]
+    #[arg(long, value_parser = number::<u16>("worker.slots"), allow_negative_numbers = true)]
+    slots: Option<u16>,
+    /// Unique name [default: from host and process id]
     #[arg(long)]
     name: Option<String>,
-    /// How many bouts are played at once [default: one a core]
-    #[arg(long, value_parser = slots(), allow_negative_numbers = true)]
-    slots: Option<u16>,
-    /// Keep each slot on a core of its own, where this worker has the machine to itself
+    /// Pin each slot to a core; use when this worker has the machine to itself
     #[arg(long)]
     pin: bool,
-    /// Take bouts by the clock even while the system keeps this worker from running
+    /// Seconds to finish bouts after a stop signal [default: 20]
+    #[arg(long, value_name = "SECONDS", value_parser = number::<u32>("worker.grace"), allow_negative_numbers = true)]
+    grace: Option<u32>,
+    #[command(flatten)]
+    log: Log,
+    /// Accept bouts with time limits even while the system throttles this worker
     #[arg(long)]
     timed_when_throttled: bool,
     #[command(flatten)]
-    log: Log,
-    /// Seconds to finish when asked to stop [default: 20]
-    #[arg(long, value_name = "SECONDS", value_parser = grace(), allow_negative_numbers = true)]
-    grace: Option<u32>,
-    #[command(flatten)]
     pub address: Address,
-}
-
-fn slots() -> impl Fn(&str) -> Result<u16, String> + Clone + Send + Sync + 'static {
-    whole("the number of slots", 1, 4096)
-}
-
-fn grace() -> impl Fn(&str) -> Result<u32, String> + Clone + Send + Sync + 'static {
-    whole("the grace", 0, 86_400)
 }
 
 impl Worker {
@@ -51,7 +42,7 @@ impl Worker {
     pub fn run(self) -> Outcome {
         let layers = Layers::open(self.address.config.as_deref())?;
         let (mut config, log) = self.choose(&layers)?;
-        config.dialer.check().map_err(|error| WrongCall(error.to_string()))?;
+        config.connector.check().map_err(|error| WrongCall(error.to_string()))?;
         log.start("info");
         let teller = Teller::new(Instant::now());
         config.watch = Arc::new(move |event| teller.tell(event, Instant::now()));
@@ -78,14 +69,16 @@ impl Worker {
         let host = Some(host.trim()).filter(|host| !host.is_empty()).unwrap_or("worker").to_string();
         let name = layers.value("worker.name", self.name, text)?;
         let name = name.unwrap_or_else(|| format!("{host}-{}", std::process::id()));
-        let mut config = Config::new(self.address.dialer(layers)?, name);
-        if let Some(slots) = layers.value("worker.slots", self.slots, slots())? {
+        let mut config = Config::new(self.address.connector(layers)?, name);
+        if let Some(slots) = layers.value("worker.slots", self.slots, number("worker.slots"))? {
             config.slots = usize::from(slots);
         }
         config.pin = layers.switch("worker.pin", self.pin)?;
         let key = "worker.timed_when_throttled";
         config.timed_when_throttled = layers.switch(key, self.timed_when_throttled)?;
-        config.grace = Duration::from_secs(layers.value_or("worker.grace", self.grace, grace(), 20)?.into());
+        config.grace = Duration::from_secs(
+            layers.value_or("worker.grace", self.grace, number("worker.grace"), 20)?.into(),
+        );
         Ok((config, self.log.choose(layers, "worker.log")?))
     }
 

@@ -1,10 +1,10 @@
-//! `agon workers`: who plays, what, and how fast; `agon quarantine`, `agon trust` and `agon drain` for one of them.
+//! `agon workers`: lists, drains, quarantines and trusts workers.
 
 use std::io::{self, Write as _};
 use std::process::ExitCode;
 
 use agon_proto::v1;
-use clap::Args;
+use clap::{Args, Subcommand};
 use serde::Serialize;
 
 use super::block_on;
@@ -14,7 +14,41 @@ use crate::table::{Align, Table, rate, write_json};
 
 /// The arguments of `agon workers`.
 #[derive(Args)]
+#[command(args_conflicts_with_subcommands = true)]
 pub struct Workers {
+    #[command(subcommand)]
+    command: Option<WorkersCommand>,
+    #[command(flatten)]
+    list: List,
+}
+
+#[derive(Subcommand)]
+enum WorkersCommand {
+    /// List workers (the default)
+    List(List),
+    /// Let a worker finish its bouts and exit
+    Drain(OneWorker),
+    /// Give a worker no more bouts until it is trusted
+    Quarantine(Quarantine),
+    /// Take a worker out of quarantine
+    Trust(OneWorker),
+}
+
+impl Workers {
+    /// Runs the command.
+    pub fn run(self) -> Outcome {
+        match self.command.unwrap_or(WorkersCommand::List(self.list)) {
+            WorkersCommand::List(command) => command.run(),
+            WorkersCommand::Drain(command) => command.drain(),
+            WorkersCommand::Quarantine(command) => command.run(),
+            WorkersCommand::Trust(command) => command.trust(),
+        }
+    }
+}
+
+/// The arguments of `agon workers list`.
+#[derive(Args)]
+struct List {
     #[command(flatten)]
     address: Address,
     /// Print one JSON document
@@ -41,9 +75,8 @@ struct WorkerJson {
     mean_overshoot_us: f64,
 }
 
-impl Workers {
-    /// Runs the command.
-    pub fn run(self) -> Outcome {
+impl List {
+    fn run(self) -> Outcome {
         block_on(async move {
             let mut operator = self.address.connect().await?;
             let answer =
@@ -54,7 +87,7 @@ impl Workers {
                 let workers: Vec<WorkerJson> = workers.into_iter().map(WorkerJson::from).collect();
                 write_json(&serde_json::json!({ "workers": workers }), &mut out)?;
             } else if workers.is_empty() {
-                writeln!(out, "no worker has come yet; start one with `agon worker`")?;
+                writeln!(out, "no worker has connected yet; start one with `agon worker`")?;
             } else {
                 let words = [
                     ("worker", Align::Left),
@@ -98,8 +131,8 @@ fn state_of(worker: &v1::WorkerStatus) -> String {
 
 /// A worker and how the answer is printed.
 #[derive(Args)]
-pub struct OneWorker {
-    /// The name of the worker, as `agon workers` lists it
+struct OneWorker {
+    /// Worker name, as `agon workers` lists it
     worker: String,
     #[command(flatten)]
     address: Address,
@@ -108,19 +141,18 @@ pub struct OneWorker {
     json: bool,
 }
 
-/// The arguments of `agon quarantine`.
+/// The arguments of `agon workers quarantine`.
 #[derive(Args)]
-pub struct Quarantine {
+struct Quarantine {
     #[command(flatten)]
     worker: OneWorker,
-    /// Why, for whoever reads `agon workers` and `agon audit`
+    /// Reason, shown by `agon workers` and `agon audit`
     #[arg(long, default_value = "", hide_default_value = true)]
     reason: String,
 }
 
 impl Quarantine {
-    /// Runs the command.
-    pub fn run(self) -> Outcome {
+    fn run(self) -> Outcome {
         let reason = self.reason;
         self.worker.ask(async |operator, worker| {
             operator.quarantine_worker(v1::QuarantineWorkerRequest { worker, reason }).await
@@ -146,13 +178,11 @@ impl OneWorker {
         })
     }
 
-    /// Runs `agon trust`.
-    pub fn trust(self) -> Outcome {
+    fn trust(self) -> Outcome {
         self.ask(async |operator, worker| operator.trust_worker(v1::TrustWorkerRequest { worker }).await)
     }
 
-    /// Runs `agon drain`.
-    pub fn drain(self) -> Outcome {
+    fn drain(self) -> Outcome {
         self.ask(async |operator, worker| operator.drain_worker(v1::DrainWorkerRequest { worker }).await)
     }
 }

@@ -1,7 +1,6 @@
 //! What two specs say differently, key by key, in words.
 
 use agon_arena::Spec;
-use agon_arena::settings::{Domain, OptionInfo};
 use agon_arena::spec::{Format, Openings, Plan, SpecPlayer};
 use agon_games::GAMES;
 use serde::Serialize;
@@ -74,7 +73,7 @@ impl Found {
         self.compare(&what("algorithm"), first.name, second.name);
         if first.name == second.name {
             for option in first.options {
-                let value = |player: &SpecPlayer| setting(player, option);
+                let value = |player: &SpecPlayer| player.config.settings.value(option.name).to_string();
                 self.compare(&what(option.name), &value(one), &value(other));
             }
         }
@@ -83,17 +82,6 @@ impl Found {
         {
             self.compare(&what(feature), &first.to_string(), &second.to_string());
         }
-    }
-}
-
-fn setting(player: &SpecPlayer, option: &OptionInfo) -> String {
-    let (settings, name) = (&player.config.settings, option.name);
-    match option.domain {
-        Domain::Whole { .. } => settings.whole(name).to_string(),
-        Domain::Number { .. } => settings.number(name).to_string(),
-        Domain::Flag => settings.flag(name).to_string(),
-        Domain::Word(_) => settings.word(name).to_string(),
-        Domain::Words(_) => settings.words(name).join(" "),
     }
 }
 

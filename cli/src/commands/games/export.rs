@@ -126,8 +126,8 @@ fn ply(row: &MoveRow) -> Ply<'_> {
                 None => Worth::Number(value.number),
             },
             depth: search.depth,
-            nodes: search.nodes,
-            simulations: search.simulations,
+            nodes: search.counters.nodes,
+            simulations: search.counters.simulations,
             time: Duration::from_micros(search.time_us),
         }
     });

@@ -4,10 +4,9 @@ use std::io::Write;
 
 use agon_analysis::games::Games;
 use agon_analysis::{Dataset, Query, Run};
-use agon_coordinator::store::RunState;
 use agon_records::GameRow;
+use agon_schedule::RunState;
 
-use super::columns::GameColumns;
 use super::place_name;
 use crate::table::{Align, COLUMNS, Table, shortened, write_sentence};
 
@@ -36,7 +35,7 @@ pub(super) fn write_json(
         if index > 0 {
             out.write_all(b",")?;
         }
-        serde_json::to_writer(&mut *out, &GameColumns::from(&row))?;
+        serde_json::to_writer(&mut *out, &row)?;
     }
     writeln!(out, "]}}")?;
     Ok(())

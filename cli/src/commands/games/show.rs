@@ -4,15 +4,15 @@ use std::io::{self, Write};
 use std::ops::RangeInclusive;
 
 use agon_analysis::boards::{Sight, boards};
-use agon_analysis::figures::worth;
+use agon_analysis::format::worth;
 use agon_analysis::games::Recordings;
 use agon_analysis::{Dataset, Query, Recording, Run};
 use agon_games::GameSpec;
 use agon_games::exchange::Moment;
-use agon_records::{GameRow, MoveRow, SearchColumns};
+use agon_records::{GameRow, MoveRow, SearchRow};
 use serde::Serialize;
 
-use super::columns::{GameColumns, MoveColumns};
+use super::columns::MoveColumns;
 use super::list::payoffs_text;
 use crate::fail::WrongCall;
 use crate::table::{write_facts, write_sentence};
@@ -20,7 +20,7 @@ use crate::table::{write_facts, write_sentence};
 #[derive(Serialize)]
 struct Document<'a> {
     run: &'a str,
-    game: GameColumns<'a>,
+    game: &'a GameRow,
     /// Before the first ply that is shown.
     start: Sight,
     moves: Vec<Step<'a>>,
@@ -29,8 +29,6 @@ struct Document<'a> {
 /// A ply, and what is on the board after it.
 #[derive(Serialize)]
 struct Step<'a> {
-    #[serde(skip)]
-    row: &'a MoveRow,
     #[serde(flatten)]
     columns: MoveColumns<'a>,
     /// Not so where the clock ran out before.
@@ -65,13 +63,11 @@ pub(super) fn show(
     let boards = boards(&recording, plies.clone())?;
     let shown = recording.moves.iter().enumerate().filter(|(index, _)| plies.contains(&(*index as u64)));
     let moves = shown.zip(boards.after).map(|((index, row), after)| Step {
-        row,
-        columns: MoveColumns::from(row),
+        columns: MoveColumns(row),
         played: index < recording.played(),
         after,
     });
-    let document =
-        Document { run: &run.id, game: GameColumns::from(row), start: boards.start, moves: moves.collect() };
+    let document = Document { run: &run.id, game: row, start: boards.start, moves: moves.collect() };
     if json {
         serde_json::to_writer(&mut *out, &document)?;
         writeln!(out)?;
@@ -92,7 +88,7 @@ fn draw(
     write_head(game, out)?;
     writeln!(out, "\n{}\n", document.start.board)?;
     for step in &document.moves {
-        write_ply(step.row, game, step.played, out)?;
+        write_ply(step.columns.0, game, step.played, out)?;
         writeln!(out, "\n{}\n", step.after.board)?;
     }
     Ok(())
@@ -140,16 +136,16 @@ fn write_ply(row: &MoveRow, game: &GameRow, played: bool, out: &mut impl Write) 
 }
 
 /// What was thought, in a sentence.
-fn thought(search: &SearchColumns, legal: u16) -> String {
+fn thought(search: &SearchRow, legal: u16) -> String {
     let value = worth(search.value());
-    let simulations = match search.simulations {
+    let simulations = match search.counters.simulations {
         0 => String::new(),
         simulations => format!(", {simulations} simulations"),
     };
     format!(
         "{value}, depth {}{simulations}, {} nodes, {:.1} ms of {}={}, {legal} legal",
         search.depth,
-        search.nodes,
+        search.counters.nodes,
         search.time_us as f64 / 1000.0,
         search.limit_kind.name(),
         search.limit_value,

@@ -38,7 +38,7 @@ pub fn read(pgn: &[PathBuf], csv: &[PathBuf]) -> anyhow::Result<Reading> {
         .collect();
     refuse_twice(&sources)?;
     let mut reading = Reading::default();
-    let progress = Progress::new();
+    let progress = Progress::default();
     for (path, format) in sources {
         let name = path.display().to_string();
         let (source, name): (Box<dyn Read>, String) = if name == "-" {
@@ -60,7 +60,7 @@ pub fn read(pgn: &[PathBuf], csv: &[PathBuf]) -> anyhow::Result<Reading> {
             }
         }
     }
-    progress.wipe();
+    progress.clear();
     if reading.malformed > NAMED {
         let _ = writeln!(io::stderr(), "and {} malformed games more", reading.malformed - NAMED);
     }
@@ -108,7 +108,7 @@ impl Reading {
     fn leave_out(&mut self, name: &str, line: u64, reason: &str, progress: &Progress) {
         self.malformed += 1;
         if self.malformed <= NAMED {
-            progress.wipe();
+            progress.clear();
             // Where standard error cannot be written, the count in the answer still tells.
             let _ = writeln!(io::stderr(), "{name}:{line}: a game is left out: {reason}");
         }

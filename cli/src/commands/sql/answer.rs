@@ -6,12 +6,12 @@ use std::process::ExitCode;
 
 use agon_analysis::Dataset;
 use agon_analysis::sql::{Answer, Column, Limits, Row, SqlError};
-use agon_coordinator::place::Place;
+use agon_storage::location::Location;
 use serde::Serialize;
 use serde_json::Value;
 
 use super::Sql;
-use crate::commands::runs::cores;
+use crate::commands::runs::{self, cores};
 use crate::fail::{Outcome, WrongCall};
 use crate::table::{Align, COLUMNS, Table, fixed, shortened, write_facts, write_sentence};
 
@@ -28,13 +28,13 @@ struct Named<'a> {
 
 /// Asks, and writes what comes.
 pub(super) fn answer(call: &Sql) -> Outcome {
-    if let Place::Store(address) = Place::from(&call.data) {
+    if let Location::Store(address) = Location::from(&call.data) {
         let told =
             format!("`agon sql` reads folders, not {address}; docs/dataset.md asks DuckDB and Polars there");
         return Err(WrongCall(told).into());
     }
     let dataset = Dataset::open(&call.data)?;
-    let run = dataset.find(&call.run)?;
+    let run = runs::find(&dataset, &call.run)?;
     let limits = Limits { megabytes: call.memory, threads: cores() };
     let answer = Answer::ask(&dataset, &run, &call.question, limits).map_err(sorted)?;
     let mut out = BufWriter::with_capacity(1 << 16, io::stdout().lock());

@@ -1,0 +1,279 @@
+//! `agon-bench stats`: what the statistics promise, by simulation of worlds whose truth is known, and how fast they are.
+//!
+//! The simulations themselves are in `agon-stats`, where tests run fewer of them.
+
+mod speed;
+mod tables;
+
+use std::io;
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use agon_stats::homogeneity::simulate_fleets;
+use agon_stats::plackett_luce::{LowestPlaces, Truth, simulate_recovery};
+use agon_stats::simulate::{World, coverage_of_pairs, coverage_of_pool, sprt_error_rates};
+use agon_stats::simulate_tuning::{Tuned, simulate_gaussian_process, simulate_spsa};
+use agon_stats::sprt::{Bounds, Model, Verdict};
+use anyhow::Context as _;
+use clap::{Args, ValueEnum};
+
+use self::tables::{CoverageRow, Document, FleetRow, RankingRow, SprtRow, TuningRow};
+use agon::fail::Outcome;
+use agon::number::whole;
+use agon::progress::Progress;
+use agon::table::write_json;
+
+/// The arguments of `agon-bench stats`.
+#[derive(Args)]
+pub struct Stats {
+    /// Parts to measure [default: all]
+    #[arg(value_enum, value_name = "PART")]
+    parts: Vec<Part>,
+    /// Run 10,000 simulations per part, 20 tunes and a million games (slow)
+    #[arg(long)]
+    full: bool,
+    /// Number of simulations per part
+    #[arg(long, value_name = "N", value_parser = whole::<u64>("the number of simulations", 1, 10_000_000), allow_negative_numbers = true)]
+    simulations: Option<u64>,
+    /// Only write the PGN of the speed test: one million games of 50 players
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["parts", "full", "simulations", "json"])]
+    write_pgn: Option<PathBuf>,
+    /// Print one JSON document
+    #[arg(long)]
+    json: bool,
+}
+
+/// The parts.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Part {
+    /// Coverage of 95 % intervals for two players
+    Pairs,
+    /// Coverage of 95 % intervals for pool ratings
+    Pool,
+    /// Error rates of sequential tests
+    Sprt,
+    /// Coverage of 95 % intervals for games of many seats
+    Rankings,
+    /// Detection rate of honest and fabricating workers
+    Workers,
+    /// How close tunes come to a known optimum
+    Tuning,
+    /// Games read and rated a second
+    Speed,
+}
+
+/// How much to simulate.
+struct Size {
+    pairs: u64,
+    pool: u64,
+    replicas: NonZeroUsize,
+    sprt: u64,
+    rankings: u64,
+    fleets: u64,
+    tunes: u64,
+    games: u64,
+}
+
+/// Replicas of each simulated pool; a coverage is then a few tenths of a percent below that of a thousand.
+const REPLICAS: NonZeroUsize = NonZeroUsize::new(200).expect("two hundred is not zero");
+
+impl Stats {
+    /// Runs the command.
+    pub fn run(self) -> Outcome {
+        if let Some(path) = &self.write_pgn {
+            std::fs::write(path, speed::pgn(speed::FULL_GAMES))
+                .with_context(|| format!("{} cannot be written", path.display()))?;
+            return Ok(ExitCode::SUCCESS);
+        }
+        let document = self.measure()?;
+        let mut out = io::stdout().lock();
+        if self.json {
+            write_json(&document, &mut out)?;
+        } else {
+            tables::write(&document, &mut out)?;
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+
+    fn size(&self) -> Size {
+        let count = |quick: u64| self.simulations.unwrap_or(if self.full { 10_000 } else { quick });
+        Size {
+            pairs: count(1000),
+            pool: count(100),
+            replicas: REPLICAS,
+            sprt: count(200),
+            rankings: count(20),
+            fleets: count(100),
+            tunes: if self.full { 20 } else { 5 },
+            games: if self.full { speed::FULL_GAMES } else { speed::FULL_GAMES / 10 },
+        }
+    }
+
+    fn measure(&self) -> anyhow::Result<Document> {
+        let size = self.size();
+        let progress = Progress::default();
+        let asked = |part: Part| self.parts.is_empty() || self.parts.contains(&part);
+        let mut document = Document::default();
+        if asked(Part::Pairs) {
+            measure_pairs(&size, &mut document);
+        }
+        if asked(Part::Pool) {
+            measure_pool(&size, &progress, &mut document);
+        }
+        if asked(Part::Sprt) {
+            measure_sprt(&size, &progress, &mut document)?;
+        }
+        if asked(Part::Rankings) {
+            measure_rankings(&size, &progress, &mut document)?;
+        }
+        if asked(Part::Workers) {
+            measure_workers(&size, &progress, &mut document);
+        }
+        if asked(Part::Tuning) {
+            measure_tuning(&size, &progress, &mut document)?;
+        }
+        if asked(Part::Speed) {
+            progress.announce(&format!("reading and rating {} games", size.games));
+            document.speed = Some(speed::measure(size.games)?);
+        }
+        Ok(document)
+    }
+}
+
+fn cores() -> NonZeroUsize {
+    std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN)
+}
+
+/// The worlds: with everything that disturbs, without any of it, and with mostly draws.
+fn worlds(players: usize, step: f64) -> [(&'static str, World); 3] {
+    let ladder = World::ladder(players, step);
+    let plain = World { seat_advantage: 0.0, draw_rate: 0.0, openings: vec![0.0], ..ladder.clone() };
+    let drawish = World { draw_rate: 0.7, ..ladder.clone() };
+    [("lopsided openings", ladder), ("nothing special", plain), ("mostly draws", drawish)]
+}
+
+fn measure_pairs(size: &Size, document: &mut Document) {
+    for (name, world) in worlds(2, -60.0) {
+        for bouts in [10, 20, 50, 200, 1000] {
+            let coverage = coverage_of_pairs(&world, bouts, size.pairs, 1);
+            document.coverage.push(CoverageRow::new(name, &coverage));
+        }
+    }
+}
+
+fn measure_pool(size: &Size, progress: &Progress, document: &mut Document) {
+    for (name, world) in worlds(4, 60.0) {
+        for bouts in [5, 10, 20, 50, 200] {
+            progress.announce(&format!("pools of {bouts} bouts a pairing: {name}"));
+            let both = coverage_of_pool(&world, bouts, size.pool, size.replicas, 1, cores());
+            document.coverage.extend(both.iter().map(|coverage| CoverageRow::new(name, coverage)));
+        }
+    }
+}
+
+fn measure_sprt(size: &Size, progress: &Progress, document: &mut Document) -> anyhow::Result<()> {
+    for (name, world) in worlds(2, 0.0) {
+        for (model, model_name, elo1) in
+            [(Model::Logistic, "logistic", 20.0), (Model::Normalised, "normalised", 20.0)]
+        {
+            progress.announce(&format!("sequential tests, {model_name}: {name}"));
+            let bounds = Bounds::new(0.0, elo1, model, 0.05, 0.1)?;
+            for errors in sprt_error_rates(&world, &bounds, size.sprt, 100_000, 1, cores()) {
+                document.sprt.push(SprtRow {
+                    world: name,
+                    model: model_name,
+                    bounds: [0.0, elo1],
+                    truth: if errors.truth == Verdict::H0 { "H0" } else { "H1" },
+                    promised: errors.promised,
+                    tests: errors.tests,
+                    error_rate: errors.rate(),
+                    standard_error: errors.standard_error(),
+                    unfinished: errors.unfinished,
+                    mean_bouts: errors.mean_bouts,
+                });
+            }
+        }
+    }
+    Ok(())
+}
+
+fn measure_rankings(size: &Size, progress: &Progress, document: &mut Document) -> anyhow::Result<()> {
+    let four = vec![60.0, 10.0, -20.0, -50.0];
+    let five = vec![120.0, 40.0, 0.0, -60.0, -100.0];
+    for (name, ties, lowest) in [
+        ("all places", 0.0, LowestPlaces::Decided),
+        ("all places, with ties", 0.6, LowestPlaces::Decided),
+        ("winners only", 0.0, LowestPlaces::Undecided),
+    ] {
+        for bouts in [30, 120] {
+            progress.announce(&format!("rankings of four seats, {bouts} bouts: {name}"));
+            let truth = Truth { strengths: five.clone(), seat_effects: four.clone(), ties, lowest };
+            let rows = simulate_recovery(&truth, size.rankings as usize, bouts, REPLICAS.get(), 17)?;
+            let (players, seats) = rows.split_at(five.len());
+            let mean = |rows: &[agon_stats::plackett_luce::Recovery]| {
+                rows.iter().map(|row| row.coverage).sum::<f64>() / rows.len() as f64
+            };
+            let bias = rows.iter().map(|row| (row.mean - row.truth).abs()).fold(0.0, f64::max);
+            document.rankings.push(RankingRow {
+                ranking: name,
+                bouts,
+                pools: size.rankings,
+                player_coverage: mean(players),
+                seat_coverage: mean(seats),
+                largest_bias: bias,
+            });
+        }
+    }
+    Ok(())
+}
+
+fn measure_workers(size: &Size, progress: &Progress, document: &mut Document) {
+    let honest = [(3, 300, 0.0), (12, 100, 0.0), (40, 100, 0.0)];
+    let fabricating = [0.1, 0.2, 0.3, 0.5, 1.0].map(|share| (6, 300, share));
+    for (workers, bouts, fabricated) in honest.into_iter().chain(fabricating) {
+        progress.announce(&format!("fleets of {workers} workers"));
+        let row = simulate_fleets(workers, bouts, fabricated, size.fleets, 5);
+        document.workers.push(FleetRow {
+            workers,
+            bouts,
+            fabricated,
+            fleets: size.fleets,
+            false_alarms: row.false_alarms,
+            certain_alarms: row.certain_alarms,
+            caught: (fabricated > 0.0).then_some(row.caught),
+            certain_caught: (fabricated > 0.0).then_some(row.certain_caught),
+            bouts_until_noted: row.bouts_until[0],
+            bouts_until_certain: row.bouts_until[1],
+        });
+    }
+}
+
+fn measure_tuning(size: &Size, progress: &Progress, document: &mut Document) -> anyhow::Result<()> {
+    let row = |method, parameters: usize, tunes: &[Tuned]| {
+        let losses = || tunes.iter().map(|tune| tune.loss_after);
+        TuningRow {
+            method,
+            parameters,
+            games: tunes.first().map_or(0, |tune| tune.games),
+            tunes: tunes.len(),
+            loss_before: tunes.first().map_or(0.0, |tune| tune.loss_before),
+            mean_loss_after: losses().sum::<f64>() / tunes.len().max(1) as f64,
+            largest_loss_after: losses().fold(0.0, f64::max),
+        }
+    };
+    for (parameters, iterations) in [(2, 5000), (8, 20_000)] {
+        progress.announce(&format!("SPSA of {parameters} parameters"));
+        document.tuning.push(row(
+            "SPSA",
+            parameters,
+            &simulate_spsa(parameters, iterations, 16, 0..size.tunes)?,
+        ));
+    }
+    for parameters in [1, 2] {
+        progress.announce(&format!("Gaussian process of {parameters} parameters"));
+        let tunes = simulate_gaussian_process(parameters, (6, 8, 100), 0..size.tunes)?;
+        document.tuning.push(row("Gaussian process", parameters, &tunes));
+    }
+    Ok(())
+}

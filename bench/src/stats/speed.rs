@@ -1,0 +1,100 @@
+//! How fast a pool is read and rated: a PGN of many games between 50 players, made in memory so that no disk is measured.
+
+use std::io::Write;
+use std::num::NonZeroUsize;
+use std::time::Instant;
+
+use agon_stats::distribution::seeded;
+use agon_stats::elo::{Split, expected_score};
+use agon_stats::multinomial::multinomial;
+use agon_stats::pool::{Fit, Options};
+use agon_stats::simulate::World;
+use serde::Serialize;
+
+use agon::Reading;
+use agon::progress::Progress;
+
+/// The games of the full size.
+pub const FULL_GAMES: u64 = 1_000_000;
+
+/// The players of the pool.
+const PLAYERS: usize = 50;
+
+/// How often reading and fitting are timed; the best counts, for others may use the machine.
+const RUNS: usize = 5;
+
+/// Resampled pools that are timed.
+const REPLICAS: NonZeroUsize = NonZeroUsize::new(40).expect("forty is not zero");
+
+/// What was measured, on one thread.
+#[derive(Serialize)]
+pub struct Speed {
+    pub games: u64,
+    pub players: usize,
+    pub megabytes: f64,
+    pub read_seconds: f64,
+    pub fit_seconds: f64,
+    pub replica_milliseconds: f64,
+}
+
+/// A PGN of so many games: everybody against everybody in turns, both seats of each opening.
+pub fn pgn(games: u64) -> Vec<u8> {
+    let world = World::ladder(PLAYERS, 10.0);
+    let mut random = seeded(games, 0);
+    let mut text = Vec::with_capacity(games as usize * 64);
+    let mut written = 0;
+    'rounds: for round in 0.. {
+        let opening = world.openings[round % world.openings.len()];
+        for (one, other) in (0..PLAYERS).flat_map(|one| (one + 1..PLAYERS).map(move |other| (one, other))) {
+            for (white, black) in [(one, other), (other, one)] {
+                if written == games {
+                    break 'rounds;
+                }
+                written += 1;
+                let lead = world.ratings[white] - world.ratings[black] + world.seat_advantage + opening;
+                let split = Split::at(expected_score(lead), world.draw_rate);
+                let drawn = multinomial(&mut random, 1, &[split.win, split.draw, split.loss]);
+                let result = if drawn[0] == 1 {
+                    "1-0"
+                } else if drawn[1] == 1 {
+                    "1/2-1/2"
+                } else {
+                    "0-1"
+                };
+                write!(
+                    text,
+                    "[White \"p{white}\"]\n[Black \"p{black}\"]\n[Result \"{result}\"]\n\n{result}\n\n"
+                )
+                .expect("memory takes all that is written");
+            }
+        }
+    }
+    text
+}
+
+/// Reads and rates a PGN of so many games.
+pub fn measure(games: u64) -> anyhow::Result<Speed> {
+    let text = pgn(games);
+    let mut speed = Speed {
+        games,
+        players: PLAYERS,
+        megabytes: text.len() as f64 / 1e6,
+        read_seconds: f64::INFINITY,
+        fit_seconds: f64::INFINITY,
+        replica_milliseconds: f64::INFINITY,
+    };
+    for _ in 0..RUNS {
+        let start = Instant::now();
+        let mut reading = Reading::default();
+        reading.pgn(text.as_slice(), "a PGN in memory", &Progress::default())?;
+        speed.read_seconds = speed.read_seconds.min(start.elapsed().as_secs_f64());
+        let start = Instant::now();
+        let fit = Fit::new(&reading.tallies.results(), &Options::default())?;
+        speed.fit_seconds = speed.fit_seconds.min(start.elapsed().as_secs_f64());
+        let start = Instant::now();
+        fit.bootstrap(REPLICAS, 1, NonZeroUsize::MIN);
+        let milliseconds = 1e3 * start.elapsed().as_secs_f64() / REPLICAS.get() as f64;
+        speed.replica_milliseconds = speed.replica_milliseconds.min(milliseconds);
+    }
+    Ok(speed)
+}

@@ -1,0 +1,267 @@
+//! `agon duel`: a quick series on this machine without the cluster, for developing. The same arena plays.
+
+use std::io::{self, IsTerminal, Write};
+use std::process::ExitCode;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use agon_arena::{Arena, BoutRequest, Environment, GameRecord, Opening, PlayerConfig, Roster, SeedPath};
+use agon_games::GameSpec;
+use agon_search::Limit;
+use clap::Args;
+use serde::Serialize;
+
+use super::player::{NamedPlayer, read_limit, read_player};
+use crate::fail::{Outcome, WrongCall};
+use crate::number::whole;
+use crate::table::{Align, Table, rate, write_json};
+
+/// The arguments of `agon duel`.
+#[derive(Args)]
+pub struct Duel {
+    /// Game: a name, or name:key=value,key=value
+    #[arg(value_name = "GAME")]
+    game: String,
+    /// Algorithms with default options, separated by commas
+    #[arg(long, value_name = "A,B", value_delimiter = ',')]
+    players: Vec<String>,
+    /// Another player: an algorithm, or TOML as 'search = { algorithm = "uct", c = 1.2 }'
+    #[arg(long = "player", value_name = "PLAYER")]
+    more: Vec<String>,
+    /// Minimum number of games; each bout plays one opening in every rotation of the seats
+    #[arg(long, default_value_t = 20, value_parser = whole::<u64>("the number of games", 1, 10_000_000), allow_negative_numbers = true)]
+    games: u64,
+    /// Limit per move: ms=50, cpu_ms=50, nodes=1000, depth=6 or clock_ms=60000,increment_ms=100
+    #[arg(long, value_name = "LIMIT", default_value = "ms=50")]
+    limit: String,
+    /// Random plies in each opening
+    #[arg(long, default_value_t = 4, value_parser = whole::<u32>("the number of random plies", 0, 1000), allow_negative_numbers = true)]
+    random_plies: u32,
+    /// Seed of openings, chance and searches
+    #[arg(long, default_value_t = 1, value_parser = whole::<u64>("the seed", 0, u64::MAX), allow_negative_numbers = true)]
+    seed: u64,
+    /// Games played at once [default: one per core]
+    #[arg(long, value_parser = whole::<u16>("the number of threads", 1, 1024), allow_negative_numbers = true)]
+    threads: Option<u16>,
+    /// Print one JSON document
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Serialize)]
+struct Document {
+    game: String,
+    games: u64,
+    players: Vec<Line>,
+}
+
+/// What one player did.
+#[derive(Serialize, Clone, Default)]
+struct Line {
+    name: String,
+    games: u64,
+    wins: u64,
+    draws: u64,
+    losses: u64,
+    score: f64,
+    mean_payoff: f64,
+    moves: u64,
+    nodes: u64,
+    mean_depth: f64,
+    nodes_per_second: f64,
+    #[serde(skip)]
+    payoffs: i64,
+    #[serde(skip)]
+    points: f64,
+    #[serde(skip)]
+    depths: u64,
+    #[serde(skip)]
+    seconds: f64,
+}
+
+impl Duel {
+    /// Runs the command.
+    pub fn run(self) -> Outcome {
+        let game = GameSpec::parse(&self.game)?;
+        let limit = read_limit(&self.limit)?;
+        let named: Vec<NamedPlayer> = self
+            .players
+            .iter()
+            .chain(&self.more)
+            .map(|text| read_player(&game, text.trim()))
+            .collect::<Result<_, _>>()?;
+        if named.len() < 2 {
+            let example = "--players pvs,uct";
+            return Err(
+                WrongCall(format!("a duel needs two players or more; write for example {example}")).into()
+            );
+        }
+        let configs: Vec<PlayerConfig> = named.iter().map(|player| player.config.clone()).collect();
+        let seats = game.parameters().seats();
+        let roster = Roster::round_robin(seats, named.len())?;
+        let bouts = roster.bouts(self.games);
+        let lines = Mutex::new(names(&named));
+        let taken = AtomicU64::new(0);
+        let threads = self.threads.map_or_else(cores, usize::from);
+        // One arena before the threads, so that what is wrong is said once.
+        Arena::new(&game, &configs, Environment::system())?;
+        let outcome: anyhow::Result<()> = std::thread::scope(|scope| {
+            let workers: Vec<_> = (0..threads)
+                .map(|_| scope.spawn(|| self.work(&game, &configs, limit, &roster, bouts, &taken, &lines)))
+                .collect();
+            workers
+                .into_iter()
+                .try_for_each(|worker| worker.join().expect("a thread that plays does not panic"))
+        });
+        outcome?;
+        let mut lines = lines.into_inner().expect("no thread panicked");
+        lines.iter_mut().for_each(Line::sum_up);
+        // Every seat of a game is a game of the player in it.
+        let games = lines.iter().map(|line| line.games).sum::<u64>() / seats as u64;
+        let document = Document { game: game.to_string(), games, players: lines };
+        let mut out = io::stdout().lock();
+        if self.json {
+            write_json(&document, &mut out)?;
+        } else {
+            write_document(&document, &mut out)?;
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+
+    #[allow(clippy::too_many_arguments, reason = "what one thread shares with the others")]
+    fn work(
+        &self,
+        game: &GameSpec,
+        configs: &[PlayerConfig],
+        limit: Limit,
+        roster: &Roster,
+        bouts: u64,
+        taken: &AtomicU64,
+        lines: &Mutex<Vec<Line>>,
+    ) -> anyhow::Result<()> {
+        let mut arena = Arena::new(game, configs, Environment::system())?;
+        loop {
+            let bout = taken.fetch_add(1, Ordering::Relaxed);
+            if bout >= bouts {
+                return Ok(());
+            }
+            let table = roster.table(bout);
+            let seed_path = SeedPath { run: self.seed, bout: table.opening, game: 0 };
+            let request = BoutRequest {
+                opening: Opening {
+                    position: None,
+                    moves: arena.random_opening(seed_path, self.random_plies)?,
+                },
+                players: table.circle,
+                limits: vec![limit; configs.len()],
+                run_seed: self.seed,
+                bout,
+            };
+            for game in request.games() {
+                let record = arena.play(&game, &mut |_| ())?;
+                let mut lines = lines.lock().expect("no thread panicked");
+                count(&mut lines, &record);
+                if !self.json && io::stderr().is_terminal() {
+                    let _ = write!(io::stderr(), "\r{} of {bouts} bouts", bout + 1);
+                }
+            }
+        }
+    }
+}
+
+fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
+/// A line a player; players of the same name get numbers.
+fn names(named: &[NamedPlayer]) -> Vec<Line> {
+    let name = |index: usize| {
+        let same = |other: &&NamedPlayer| other.name == named[index].name;
+        if named.iter().filter(same).count() == 1 {
+            return named[index].name.clone();
+        }
+        format!("{} #{}", named[index].name, named[..=index].iter().filter(same).count())
+    };
+    (0..named.len()).map(|index| Line { name: name(index), ..Line::default() }).collect()
+}
+
+fn count(lines: &mut [Line], record: &GameRecord) {
+    let even = record.payoffs.iter().sum::<i32>() as f64 / record.payoffs.len() as f64;
+    let best = record.payoffs.iter().copied().max().unwrap_or(0);
+    for (seat, &player) in record.players.iter().enumerate() {
+        let payoff = record.payoffs[seat];
+        let line = &mut lines[player];
+        line.games += 1;
+        line.payoffs += i64::from(payoff);
+        let shared = record.payoffs.iter().filter(|&&other| other == best).count() > 1;
+        match f64::from(payoff).total_cmp(&even) {
+            std::cmp::Ordering::Greater if !shared || record.payoffs.len() == 2 => line.wins += 1,
+            std::cmp::Ordering::Less => line.losses += 1,
+            _ => line.draws += 1,
+        }
+        // Points: a half of each other player that got as much, all of each that got less; never of oneself.
+        let others = record.payoffs.iter().zip(&record.players).filter(|(_, other)| **other != player);
+        let points: Vec<f64> = others
+            .map(|(&other, _)| match payoff.cmp(&other) {
+                std::cmp::Ordering::Greater => 1.0,
+                std::cmp::Ordering::Equal => 0.5,
+                std::cmp::Ordering::Less => 0.0,
+            })
+            .collect();
+        line.points += points.iter().sum::<f64>() / points.len().max(1) as f64;
+    }
+    for mv in &record.moves {
+        if let (Some(player), Some(search)) = (mv.player, &mv.search) {
+            let line = &mut lines[player];
+            line.moves += 1;
+            line.nodes += search.counters.nodes;
+            line.depths += u64::from(search.depth);
+            line.seconds += search.time.as_secs_f64();
+        }
+    }
+}
+
+impl Line {
+    fn sum_up(&mut self) {
+        let games = self.games.max(1) as f64;
+        self.score = self.points / games;
+        self.mean_payoff = self.payoffs as f64 / games;
+        self.mean_depth = self.depths as f64 / self.moves.max(1) as f64;
+        self.nodes_per_second = if self.seconds > 0.0 { self.nodes as f64 / self.seconds } else { 0.0 };
+    }
+}
+
+fn write_document(document: &Document, out: &mut impl Write) -> io::Result<()> {
+    if io::stderr().is_terminal() {
+        let _ = write!(io::stderr(), "\r{:30}\r", "");
+    }
+    writeln!(out, "{}: {} games", document.game, document.games)?;
+    let columns = [
+        ("player", Align::Left),
+        ("games", Align::Right),
+        ("won", Align::Right),
+        ("drawn", Align::Right),
+        ("lost", Align::Right),
+        ("score", Align::Right),
+        ("payoff", Align::Right),
+        ("depth", Align::Right),
+        ("nodes/move", Align::Right),
+        ("nodes/s", Align::Right),
+    ];
+    let mut table = Table::new(&columns);
+    for line in &document.players {
+        table.row([
+            line.name.clone(),
+            line.games.to_string(),
+            line.wins.to_string(),
+            line.draws.to_string(),
+            line.losses.to_string(),
+            format!("{:.1} %", 100.0 * line.score),
+            format!("{:+.2}", line.mean_payoff),
+            format!("{:.1}", line.mean_depth),
+            rate(line.nodes as f64 / line.moves.max(1) as f64),
+            rate(line.nodes_per_second),
+        ]);
+    }
+    table.write(out)
+}

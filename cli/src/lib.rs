@@ -1,0 +1,25 @@
+//! The command line of Agon: parses arguments, runs a command, and prints text or JSON.
+//!
+//! Results go to standard output, everything else to standard error. Exit codes: 0 success, 1 the work or a check failed, 2
+//! the call is wrong.
+
+mod call;
+mod commands;
+pub mod fail;
+mod help;
+pub mod number;
+pub mod progress;
+mod settings;
+pub mod table;
+mod terminal;
+
+use std::process::ExitCode;
+
+pub use commands::cluster::block_on;
+pub use commands::cluster::client::{Operator, client};
+pub use commands::ratings::sources::Reading;
+
+/// Runs the command that the process was called with, and returns its exit code.
+pub fn run() -> ExitCode {
+    call::run().unwrap_or_else(|error| fail::report(&error))
+}

@@ -1,0 +1,139 @@
+//! Tests across crates: their dependencies, and results that two of them compute.
+
+#![allow(clippy::unwrap_used, reason = "in a test a panic is the report")]
+
+use agon_testing::sample;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::num::NonZeroUsize;
+use std::path::Path;
+
+use agon_analysis::Dataset;
+use agon_analysis::results::results;
+use agon_coordinator::standings::{Standings, Tally};
+use agon_stats::pool;
+use agon_stats::tournament::{Errors, Options};
+use agon_storage::summarise;
+use sample::{SampleDataset, THREE_SEATS};
+
+/// The crates of the workspace, each with the crates that it may depend on. A crate depends only on crates above it.
+const PERMITTED: &[(&str, &[&str])] = &[
+    ("games", &[]),
+    ("stats", &[]),
+    ("search", &["games"]),
+    ("arena", &["games", "search"]),
+    ("records", &["games", "search", "arena"]),
+    ("schedule", &["games", "stats", "arena"]),
+    ("storage", &["arena", "records", "schedule"]),
+    ("analysis", &["games", "stats", "search", "arena", "records", "schedule", "storage"]),
+    ("proto/codegen", &[]),
+    ("proto", &["search", "arena", "records"]),
+    ("transport", &["proto"]),
+    ("worker", &["games", "search", "arena", "records", "proto", "transport"]),
+    (
+        "coordinator",
+        &["games", "stats", "search", "arena", "records", "schedule", "storage", "proto", "transport"],
+    ),
+    ("testing", &["arena", "records", "schedule", "storage", "analysis", "proto", "transport"]),
+    (
+        "cli",
+        &[
+            "games",
+            "stats",
+            "search",
+            "arena",
+            "records",
+            "schedule",
+            "storage",
+            "analysis",
+            "proto",
+            "transport",
+            "worker",
+            "coordinator",
+        ],
+    ),
+    (
+        "bench",
+        &[
+            "stats",
+            "arena",
+            "records",
+            "schedule",
+            "storage",
+            "analysis",
+            "proto",
+            "transport",
+            "worker",
+            "coordinator",
+            "cli",
+        ],
+    ),
+];
+
+/// The number of crates, from the first, that are pure or only read and write files.
+const READERS: usize = 8;
+/// External crates that those must not depend on.
+const SERVICES: [&str; 4] = ["rusqlite", "tonic", "prost", "prometheus-client"];
+
+#[test]
+fn crates_depend_only_on_permitted_crates() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    let manifest = |folder: &str| -> toml::Table {
+        fs::read_to_string(root.join(folder).join("Cargo.toml")).unwrap().parse().unwrap()
+    };
+    let workspace = manifest(".");
+    let members = workspace["workspace"]["members"].as_array().unwrap();
+    let members: BTreeSet<&str> = members.iter().map(|member| member.as_str().unwrap()).collect();
+    let permitted: BTreeMap<&str, &[&str]> = PERMITTED.iter().copied().collect();
+    assert_eq!(members, permitted.keys().copied().collect());
+    for (number, (name, allowed)) in PERMITTED.iter().enumerate() {
+        let above: BTreeSet<&str> = PERMITTED[..number].iter().map(|(name, _)| *name).collect();
+        assert!(allowed.iter().all(|allowed| above.contains(allowed)), "{name} depends on a crate below it");
+        let manifest = manifest(name);
+        let Some(dependencies) = manifest.get("dependencies").and_then(toml::Value::as_table) else {
+            continue;
+        };
+        for dependency in dependencies.keys() {
+            if let Some(member) = dependency.strip_prefix("agon-") {
+                assert!(allowed.contains(&member), "{name} must not depend on {dependency}");
+            }
+            let is_service = SERVICES.contains(&dependency.as_str());
+            assert!(!is_service || number >= READERS, "{name} must not depend on {dependency}");
+        }
+    }
+}
+
+/// The live standings and the ratings of the dataset are the same numbers.
+#[test]
+fn live_standings_equal_ratings_of_dataset() {
+    let threads = |count| NonZeroUsize::new(count).unwrap();
+    for (sample, seats) in [(SampleDataset::of_three_players(), 2), (SampleDataset::play(THREE_SEATS), 3)] {
+        let dataset = Dataset::open(sample.folder()).unwrap();
+        let run = dataset.find("latest").unwrap();
+        let spec = run.spec().unwrap();
+        let mut live = Standings::new(&spec, seats, Tally::default()).unwrap();
+        for (bout, rows) in &sample.bouts {
+            live.add(*bout, &summarise(&spec, &rows.into()));
+        }
+        let errors = match seats {
+            2 => Errors::Sandwich,
+            _ => Errors::Bootstrap { replicas: threads(200), seed: 1, threads: threads(1) },
+        };
+        let options = Options { model: pool::Options::default(), errors };
+        let counted = results(&dataset, &run, &spec, threads(2)).unwrap().tally;
+        let answer = counted.answer(&options, &|| ()).unwrap();
+        let table = live.table(true);
+        assert_eq!(table.len(), 3);
+        for (live, row) in table.iter().zip(answer.standings()) {
+            assert_eq!(
+                (&live.player, live.elo, live.low, live.high),
+                (&row.name, Some(row.elo), row.low, row.high)
+            );
+            assert_eq!(
+                (live.games, live.wins, live.draws, live.losses, Some(live.score)),
+                (row.games, row.wins, row.draws, row.losses, row.score)
+            );
+        }
+    }
+}

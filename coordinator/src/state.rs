@@ -1,0 +1,472 @@
+//! The coordinator's state in memory, behind one lock that is never held across an await.
+//!
+//! Services report events; the ledger, the lease book and the standings decide what follows. Durable changes are in
+//! the store before anyone is notified.
+//!
+//! This module has changes to the state as a whole; `sessions` handles connected workers, `grants` leases,
+//! `submissions` results, `proposals` tuning, `status` reports and `run` a single run.
+
+mod grants;
+mod proposals;
+mod run;
+mod sessions;
+mod status;
+mod submissions;
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::hash::{BuildHasher as _, RandomState};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant, SystemTime};
+
+use agon_arena::known_answers;
+use agon_proto::v1::{self, coordinator_message::Kind};
+use agon_proto::{Bout as LeasedBout, Lease as WireLease};
+use agon_schedule::RunState;
+use agon_transport::{Caller, RateLimiter};
+use tokio::sync::mpsc::error::TrySendError;
+use tokio::sync::{Notify, mpsc, watch};
+use tonic::Status;
+use tracing::{error, info, warn};
+
+pub(crate) use self::run::{PersistedRun, Run, persisted_tally};
+pub(crate) use self::submissions::Arrival;
+use crate::dataset::Dataset;
+use crate::export::Recent;
+use crate::leases::{BoutKey, LeaseBook, Token};
+use crate::metrics::Metrics;
+use crate::store::{Opinion, Store, StoreError};
+use crate::verification::replication::Replication;
+use crate::verification::reputation::Reputation;
+use agon_schedule::schedule::Bout;
+
+/// Heartbeat and lease durations.
+#[derive(Clone, Debug)]
+pub struct Timing {
+    /// The interval of heartbeats.
+    pub heartbeat: Duration,
+    /// How long a lease lasts without progress.
+    pub lease: Duration,
+    /// How long grants wait after a restart for workers to return earlier bouts.
+    pub grace: Duration,
+}
+
+impl Default for Timing {
+    fn default() -> Timing {
+        let lease = Duration::from_secs(30);
+        Timing { heartbeat: Duration::from_secs(5), lease, grace: lease }
+    }
+}
+
+/// Unacknowledged bytes above which a worker gets no grants.
+const WINDOW_BYTES: u64 = 64 << 20;
+
+/// The capacity of a worker's send queue, and the part reserved for messages other than grants.
+pub(crate) const OUTBOX: usize = 1024;
+const SPARE: usize = OUTBOX / 4;
+
+/// The maximum number of waiting bouts per slot.
+const MOST_AHEAD: u64 = 256;
+
+/// The rate limit of audit entries for each caller.
+const AUDITS_PER_SECOND: u32 = 1;
+const AUDIT_BURST: u32 = 1000;
+
+/// The send queue of a connected worker.
+pub(crate) type Out = mpsc::Sender<Result<v1::CoordinatorMessage, Status>>;
+
+/// A worker that has connected since the start.
+pub(crate) struct Worker {
+    /// The owner of the name: the caller of its last hello.
+    caller: Caller,
+    build: String,
+    slots: u32,
+    speed: f64,
+    pub(crate) out: Option<Out>,
+    /// The number of its latest session.
+    session: u64,
+    /// Bouts it accepts: its last report less the grants since.
+    pub(crate) room: u64,
+    sent: u64,
+    specs: HashSet<String>,
+    unacknowledged: u64,
+    throttled: bool,
+    refused: u64,
+    pub(crate) reputation: Reputation,
+    heard: Instant,
+}
+
+pub(crate) struct State {
+    runs: BTreeMap<String, Run>,
+    /// Run ids in order of submission.
+    order: Vec<String>,
+    /// Runs submitted or requested since the start.
+    asked: BTreeSet<String>,
+    pub(crate) workers: BTreeMap<String, Worker>,
+    /// Quarantined workers and the reasons.
+    pub(crate) quarantine: BTreeMap<String, String>,
+    pub(crate) leases: LeaseBook,
+    checks: Replication,
+    /// Callers whose workers can be granted bouts, and when this was computed.
+    callers: (Option<Duration>, HashSet<Caller>),
+    /// Why grants are stopped, by what cannot be written.
+    write_faults: BTreeMap<WriteTarget, String>,
+    sessions: u64,
+    draining: bool,
+}
+
+/// The state shared by all services.
+pub struct Coordinator {
+    pub(crate) store: Store,
+    pub(crate) dataset: Dataset,
+    pub(crate) metrics: Metrics,
+    pub(crate) recent: Recent,
+    pub(crate) timing: Timing,
+    pub(crate) signature: String,
+    pub(crate) epoch: u64,
+    pub(crate) data: String,
+    /// Runs in the dataset that this build cannot read; their ids are taken.
+    pub(crate) unreadable: BTreeSet<String>,
+    /// Grants only runs submitted to this process.
+    only_asked: bool,
+    started: Instant,
+    /// Grants start at this time.
+    opens: Duration,
+    state: Mutex<State>,
+    pub(crate) audit_limits: RateLimiter<Caller>,
+    fatal: watch::Sender<Option<StoreError>>,
+    /// A secret for sampling bouts to replicate.
+    secret: u64,
+    changes: watch::Sender<u64>,
+    pub(crate) export: Notify,
+    /// Held while bouts are exported or removed.
+    pub(crate) exporting: tokio::sync::Mutex<()>,
+    /// Held while a part is read for comparison.
+    pub(crate) comparing: tokio::sync::Mutex<()>,
+}
+
+/// State recovered at the start.
+#[derive(Default)]
+pub(crate) struct Recovery {
+    /// How often the state has been opened.
+    pub(crate) epoch: u64,
+    /// Whether workers may hold earlier bouts.
+    pub(crate) awaits_workers: bool,
+    /// Quarantined workers and the reasons.
+    pub(crate) quarantine: BTreeMap<String, String>,
+    /// Runs in the dataset that this build cannot read.
+    pub(crate) unreadable: BTreeSet<String>,
+    /// Grants only runs submitted to this process.
+    pub(crate) only_asked: bool,
+}
+
+/// Storage that may be unwritable for a time.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) enum WriteTarget {
+    /// The state: nothing can be acknowledged.
+    State,
+    /// The dataset: nothing can be exported.
+    Dataset,
+}
+
+impl Coordinator {
+    /// Creates a coordinator for an open store.
+    pub(crate) fn new(
+        store: Store,
+        dataset: Dataset,
+        timing: Timing,
+        data: String,
+        recovery: Recovery,
+    ) -> Coordinator {
+        let Recovery { epoch, awaits_workers, quarantine, unreadable, only_asked } = recovery;
+        let state = State {
+            runs: BTreeMap::new(),
+            order: Vec::new(),
+            asked: BTreeSet::new(),
+            workers: BTreeMap::new(),
+            quarantine,
+            leases: LeaseBook::new(epoch, timing.lease),
+            checks: Replication::default(),
+            callers: Default::default(),
+            write_faults: BTreeMap::new(),
+            sessions: 0,
+            draining: false,
+        };
+        Coordinator {
+            store,
+            dataset,
+            metrics: Metrics::default(),
+            recent: Recent::default(),
+            opens: if awaits_workers { timing.grace } else { Duration::ZERO },
+            timing,
+            signature: known_answers().signature,
+            epoch,
+            data,
+            unreadable,
+            only_asked,
+            started: Instant::now(),
+            state: Mutex::new(state),
+            audit_limits: RateLimiter::new(AUDITS_PER_SECOND, AUDIT_BURST),
+            fatal: watch::Sender::new(None),
+            secret: RandomState::new().hash_one(epoch),
+            changes: watch::Sender::new(0),
+            export: Notify::new(),
+            exporting: tokio::sync::Mutex::new(()),
+            comparing: tokio::sync::Mutex::new(()),
+        }
+    }
+
+    pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
+        // A panic under the lock is a bug in one request; each change leaves the state consistent.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn now(&self) -> Duration {
+        self.started.elapsed()
+    }
+
+    /// Notifies watchers of a change.
+    pub(crate) fn changed(&self) {
+        self.changes.send_modify(|count| *count += 1);
+    }
+
+    /// Returns a receiver of change notifications.
+    pub(crate) fn watch(&self) -> watch::Receiver<u64> {
+        self.changes.subscribe()
+    }
+
+    /// Ends the coordinator: [`crate::run`] returns this error. After a failed write, what this process holds in memory may
+    /// differ from its file; a restart recovers.
+    pub(crate) fn fail(&self, failure: StoreError) {
+        error!(%failure, "state not writable");
+        self.fatal.send_replace(Some(failure));
+    }
+
+    /// Waits for a fatal error.
+    pub(crate) async fn failure(&self) -> StoreError {
+        let mut fatal = self.fatal.subscribe();
+        let failure = fatal.wait_for(Option::is_some).await;
+        failure.ok().and_then(|failure| failure.clone()).unwrap_or(StoreError::Closed)
+    }
+
+    /// Marks a run as submitted to this process.
+    pub(crate) fn ask_for(&self, id: &str) {
+        let mut guard = self.lock();
+        let state = &mut *guard;
+        if state.asked.insert(id.to_string()) {
+            self.grant_all(state);
+        }
+    }
+
+    /// Adds a run, new or from the store.
+    pub(crate) fn add_run(&self, id: &str, run: Run) {
+        let mut guard = self.lock();
+        let state = &mut *guard;
+        state.order.push(id.to_string());
+        state.runs.insert(id.to_string(), run);
+        self.grant_all(state);
+        drop(guard);
+        self.export.notify_one();
+        self.changed();
+    }
+
+    /// Restores persisted opinions; skips those of unknown runs.
+    pub(crate) fn restore_opinions(&self, opinions: Vec<Opinion>) {
+        let mut guard = self.lock();
+        let state = &mut *guard;
+        for Opinion { key, worker, digest } in opinions {
+            if state.runs.contains_key(&key.run) {
+                state.checks.restore(key, &worker, digest);
+            }
+        }
+        self.grant_all(state);
+    }
+
+    /// Replaces a run after the bouts `taken` were removed.
+    pub(crate) fn replace_run(&self, id: &str, run: Run, taken: &[u64]) {
+        let mut guard = self.lock();
+        let state = &mut *guard;
+        for &bout in taken {
+            state.checks.forget(&BoutKey { run: id.to_string(), bout });
+        }
+        let held: Vec<u64> = state.leases.of_run(id).map(|(key, _)| key.bout).collect();
+        state.runs.insert(id.to_string(), run);
+        if let Some(run) = state.runs.get_mut(id) {
+            for bout in held {
+                run.ledger.claim(bout);
+            }
+        }
+        self.grant_all(state);
+        drop(guard);
+        self.export.notify_one();
+        self.changed();
+    }
+
+    /// Applies a durable update to a run.
+    pub(crate) fn update_run(&self, id: &str, update: impl FnOnce(&mut Run)) {
+        let mut guard = self.lock();
+        let state = &mut *guard;
+        if let Some(run) = state.runs.get_mut(id) {
+            update(run);
+        }
+        self.grant_all(state);
+        drop(guard);
+        self.changed();
+    }
+
+    /// Calls `f` with a run.
+    pub(crate) fn with_run<T>(&self, id: &str, f: impl FnOnce(&mut Run) -> T) -> Option<T> {
+        self.lock().runs.get_mut(id).map(f)
+    }
+
+    /// Returns all run ids in order of submission.
+    pub(crate) fn run_ids(&self) -> Vec<String> {
+        self.lock().order.clone()
+    }
+
+    /// Ends a run whose end is durable, and revokes its leases.
+    pub(crate) fn end_run(&self, id: &str, ended: RunState, decided: Option<u64>, reason: &str) {
+        let mut guard = self.lock();
+        let state = &mut *guard;
+        let Some(run) = state.runs.get_mut(id) else { return };
+        run.state = ended;
+        run.decided = decided.or(run.decided);
+        // Replication continues after the end of a run.
+        let unwanted = |(key, _): &(&BoutKey, _)| !state.checks.has(key);
+        let keys: Vec<BoutKey> =
+            state.leases.of_run(id).filter(unwanted).map(|(key, _)| key.clone()).collect();
+        let mut revoked: BTreeMap<String, Vec<v1::LeaseRef>> = BTreeMap::new();
+        for key in keys {
+            if let Some(lease) = state.leases.release(&key) {
+                revoked.entry(lease.worker).or_default().push(reference(&key, lease.token));
+            }
+        }
+        state.revoke(revoked, reason);
+        drop(guard);
+        self.export.notify_one();
+        self.changed();
+    }
+
+    /// Stops grants for a reason, or resumes them.
+    pub(crate) fn set_write_fault(&self, target: WriteTarget, reason: Option<String>) {
+        let mut guard = self.lock();
+        let state = &mut *guard;
+        if state.write_faults.get(&target) == reason.as_ref() {
+            return;
+        }
+        match reason {
+            Some(reason) => {
+                warn!(reason, "grants stopped");
+                state.write_faults.insert(target, reason);
+            }
+            None => {
+                state.write_faults.remove(&target);
+                info!("grants resumed");
+            }
+        }
+        self.grant_all(state);
+        drop(guard);
+        self.changed();
+    }
+
+    /// Stops grants of one run for a reason, or resumes them.
+    pub(crate) fn set_export_fault(&self, id: &str, reason: Option<String>) {
+        let mut guard = self.lock();
+        let state = &mut *guard;
+        let Some(run) = state.runs.get_mut(id).filter(|run| run.export_fault != reason) else { return };
+        match &reason {
+            Some(reason) => warn!(run = id, reason, "run grants stopped"),
+            None => info!(run = id, "run grants resumed"),
+        }
+        run.export_fault = reason;
+        self.grant_all(state);
+        drop(guard);
+        self.changed();
+    }
+
+    /// Begins the shutdown: stops grants and ends all sessions. Workers keep their bouts for the next coordinator.
+    pub(crate) fn drain(&self) {
+        let mut guard = self.lock();
+        guard.draining = true;
+        for worker in guard.workers.values_mut() {
+            worker.out = None;
+        }
+        drop(guard);
+        self.export.notify_one();
+        self.changed();
+    }
+
+    /// Returns whether the coordinator is shutting down.
+    pub(crate) fn is_draining(&self) -> bool {
+        self.lock().draining
+    }
+}
+
+impl State {
+    /// Returns the connected workers.
+    fn connected(&self) -> impl Iterator<Item = (&String, &Worker)> {
+        self.workers.iter().filter(|(_, worker)| worker.out.is_some())
+    }
+
+    /// Returns the owner of a worker's name if it is another caller whose credential is still valid.
+    fn owned_by_another(&self, worker: &str, caller: &Caller) -> Option<&Caller> {
+        let owner = self.workers.get(worker).map(|known| &known.caller)?;
+        (owner != caller && owner.is_authenticated() && owner.is_valid()).then_some(owner)
+    }
+
+    /// Ends the lease with this token and returns its bout.
+    pub(crate) fn reclaim(&mut self, key: &BoutKey, token: Token) {
+        if self.leases.lease(key).is_some_and(|lease| lease.token == token) {
+            self.leases.release(key);
+            self.checks.give_back(key);
+            if let Some(run) = self.runs.get_mut(&key.run) {
+                run.ledger.give_back(key.bout);
+            }
+        }
+    }
+
+    /// Revokes leases.
+    fn revoke(&mut self, revoked: BTreeMap<String, Vec<v1::LeaseRef>>, reason: &str) {
+        for (worker, leases) in revoked {
+            self.send(&worker, Kind::Revoke(v1::Revoke { leases, reason: reason.to_string() }));
+        }
+    }
+
+    /// Sends a message to a connected worker. Ends the session of a worker whose queue is full and releases its
+    /// leases.
+    pub(crate) fn send(&mut self, worker: &str, kind: Kind) {
+        let Some(known) = self.workers.get_mut(worker) else { return };
+        let Some(out) = &known.out else { return };
+        // The end of a closed session is handled elsewhere.
+        if let Err(TrySendError::Full(_)) = out.try_send(Ok(v1::CoordinatorMessage { kind: Some(kind) })) {
+            warn!(worker, "session ended: send queue full");
+            (known.out, known.room) = (None, 0);
+            let held: Vec<_> =
+                self.leases.of_worker(worker).map(|(key, lease)| (key.clone(), lease.token)).collect();
+            for (key, token) in held {
+                self.reclaim(&key, token);
+            }
+        }
+    }
+}
+
+/// Returns the coordinator's time in microseconds since 1970.
+pub(crate) fn now_us() -> i64 {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    since.map_or(0, |since| i64::try_from(since.as_micros()).unwrap_or(i64::MAX))
+}
+
+fn key_of(lease: &WireLease) -> (BoutKey, Token) {
+    let token = Token { epoch: lease.epoch, sequence: lease.sequence };
+    (BoutKey { run: lease.run.clone(), bout: lease.bout }, token)
+}
+
+pub(crate) fn reference(key: &BoutKey, token: Token) -> v1::LeaseRef {
+    v1::LeaseRef { run: key.run.clone(), bout: key.bout, epoch: token.epoch, sequence: token.sequence }
+}
+
+fn leased_bout(run: &str, bout: &Bout, token: Token) -> LeasedBout {
+    let lease =
+        WireLease { run: run.to_string(), bout: bout.index, epoch: token.epoch, sequence: token.sequence };
+    let (players, opening, values) = (bout.players.clone(), bout.opening.clone(), bout.values.clone());
+    LeasedBout { lease, players, opening, values }
+}

@@ -1,0 +1,82 @@
+//! Quarantine and drain of workers, by their behaviour or by an operator.
+
+use agon_proto::v1::{self, coordinator_message::Kind};
+use tracing::warn;
+
+use crate::audit::{AuditKind, Entry};
+use crate::leases::BoutKey;
+use crate::state::{Coordinator, State, reference};
+use crate::verification::reputation::Reputation;
+
+impl Coordinator {
+    /// Updates the reputation of a worker and quarantines it if it exceeds a limit.
+    pub(crate) fn judge(&self, state: &mut State, worker: &str, add: impl FnOnce(&mut Reputation)) {
+        let Some(known) = state.workers.get_mut(worker) else { return };
+        add(&mut known.reputation);
+        if let Some(fault) = known.reputation.fault() {
+            self.quarantine(state, worker, &fault);
+        }
+    }
+
+    /// Stops grants to a worker, also after a restart, until an operator trusts it again.
+    pub(crate) fn quarantine(&self, state: &mut State, worker: &str, reason: &str) {
+        if state.quarantine.contains_key(worker) {
+            return;
+        }
+        warn!(worker, reason, "worker quarantined");
+        state.quarantine.insert(worker.to_string(), reason.to_string());
+        self.store.note_quarantine(worker, Some(reason));
+        self.audit(Entry::new(AuditKind::Quarantined, reason).worker(worker));
+        let keys: Vec<BoutKey> = state.leases.of_worker(worker).map(|(key, _)| key.clone()).collect();
+        let mut revoked = Vec::new();
+        for key in keys {
+            if let Some(lease) = state.leases.lease(&key) {
+                let token = lease.token;
+                state.reclaim(&key, token);
+                revoked.push(reference(&key, token));
+            }
+        }
+        let revoke = v1::Revoke { leases: revoked, reason: format!("worker quarantined: {reason}") };
+        state.send(worker, Kind::Revoke(revoke));
+        self.grant_all(state);
+        self.changed();
+    }
+
+    /// Quarantines a worker for `reason`, or trusts it again.
+    pub(crate) fn set_quarantine(&self, worker: &str, reason: Option<&str>) -> Result<(), String> {
+        let mut guard = self.lock();
+        let state = &mut *guard;
+        if !state.workers.contains_key(worker) && !state.quarantine.contains_key(worker) {
+            return Err(format!("no worker is called `{worker}`; `agon workers` lists them"));
+        }
+        match reason {
+            Some(reason) => self.quarantine(state, worker, reason),
+            None => {
+                if state.quarantine.remove(worker).is_none() {
+                    return Err(format!("`{worker}` is not in quarantine"));
+                }
+                if let Some(known) = state.workers.get_mut(worker) {
+                    known.reputation = Reputation::default();
+                }
+                self.store.note_quarantine(worker, None);
+                self.audit(Entry::new(AuditKind::Trusted, "trusted by an operator").worker(worker));
+                self.grant_all(state);
+                self.changed();
+            }
+        }
+        Ok(())
+    }
+
+    /// Asks a worker to finish its bouts and exit.
+    pub(crate) fn drain_worker(&self, worker: &str) -> Result<(), String> {
+        let mut guard = self.lock();
+        match guard.workers.get_mut(worker) {
+            Some(known) if known.out.is_some() => known.room = 0,
+            Some(_) => return Err(format!("`{worker}` is not connected")),
+            None => return Err(format!("no worker is called `{worker}`; `agon workers` lists them")),
+        }
+        let drain = v1::Drain { reason: "drained by an operator".to_string() };
+        guard.send(worker, Kind::Drain(drain));
+        Ok(())
+    }
+}

@@ -1,0 +1,46 @@
+//! Whether all bouts of a run are there that its file says are exported.
+
+use std::ops::RangeInclusive;
+
+use agon_schedule::{RunManifest, RunState};
+
+use crate::bout_ranges::BoutRanges;
+
+/// What is missing, in words. Holes are where bouts failed, or were not played when the run ended. `scheduled` is how many
+/// bouts its spec has, `last_part` the first bout of the last part.
+pub fn missing(run: &RunManifest, scheduled: u64, seen: &BoutRanges, last_part: u64) -> Option<String> {
+    let RunManifest { state, failed, committed, .. } = run;
+    // What is void is there and not counted.
+    let voided = run.voided.len() as u64;
+    let found = seen.bouts();
+    match state {
+        RunState::Decided | RunState::Cancelled => (found + failed != committed + voided).then(|| {
+            format!(
+                "there are {found} bouts, and the run's file counts {committed}, including {failed} failed"
+            )
+        }),
+        // Parts may be newer than the run's file, but only the last of them.
+        RunState::Running | RunState::Paused | RunState::Done => {
+            let done = *state == RunState::Done;
+            let holes = seen.holes(if done { scheduled } else { last_part });
+            let missing: u64 = holes.iter().map(|hole| hole.end() - hole.start() + 1).sum();
+            (missing > *failed || (done && missing < *failed))
+                .then(|| format!("{missing} bouts are missing{}, and {failed} failed", list(&holes)))
+        }
+    }
+}
+
+/// The first few holes, in brackets.
+pub fn list(holes: &[RangeInclusive<u64>]) -> String {
+    const SHOWN: usize = 8;
+    let text = |hole: &RangeInclusive<u64>| match (hole.start(), hole.end()) {
+        (first, last) if first == last => first.to_string(),
+        (first, last) => format!("{first}-{last}"),
+    };
+    let shown: Vec<String> = holes.iter().take(SHOWN).map(text).collect();
+    match holes.len() {
+        0 => String::new(),
+        more if more > SHOWN => format!(" ({}, ...)", shown.join(", ")),
+        _ => format!(" ({})", shown.join(", ")),
+    }
+}

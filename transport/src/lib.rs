@@ -1,0 +1,35 @@
+//! Authenticated connections between a coordinator and its clients.
+//!
+//! On the coordinator, a [`Listener`] accepts connections, over TLS where it has a certificate ([`tls`]), authenticates
+//! each call by its token ([`tokens`]) and enforces [`Limits`]. On a client, a [`Connector`] connects and presents
+//! [`ClientCredentials`]. [`authority`] issues the certificates for a private cluster. Certificate and token files are
+//! reloaded when they change. What a call does, and which worker holds which bout, is the coordinator's concern.
+
+mod auth;
+pub mod authority;
+mod caller;
+mod connector;
+mod error_text;
+mod files;
+mod limits;
+mod listener;
+mod permissions;
+mod rate_limit;
+mod stream;
+pub mod tls;
+pub mod tokens;
+
+pub use auth::AuthService;
+pub use caller::{Caller, Role};
+pub use connector::{ClientCredentials, ConnectError, Connection, Connector};
+pub use error_text::status_text;
+pub use files::{warn_operator, write_secret};
+pub use limits::Limits;
+pub use listener::{ConnectionEvent, EventHandler, Incoming, Listener, Rejection};
+pub use rate_limit::RateLimiter;
+pub use stream::{ConnectionInfo, ServerStream};
+
+/// A certificate, key or token that cannot be read, parsed or created; the message includes the remedy.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct CredentialError(pub String);
