@@ -1,11 +1,11 @@
-"""One question over many move rows: Agon against DuckDB and Polars, the same files, the same threads, the same run.
+"""One query over many move rows: Agon against DuckDB and Polars, with the same files and threads in the same run.
 
-The question is the one of `agon bench analysis`: count, mean nodes and sum of cutoffs by player and depth. All three take
-turns, several times, each in a process of its own; the best wall time and the least processor time of each count, their
-answers must be the same, and the ratios to DuckDB are printed. Needs duckdb and polars from PyPI:
+The query is that of `agon-bench analysis`: count, mean nodes and sum of cutoffs by player and depth. The three programs
+alternate several times, each in its own process. The best wall time and the least processor time of each count, the answers
+must be equal, and the ratios to DuckDB are printed. Needs duckdb and polars from PyPI:
 
     python3 -m venv bench/.venv && bench/.venv/bin/pip install duckdb polars
-    bench/.venv/bin/python bench/analysis.py target/release/agon
+    bench/.venv/bin/python bench/analysis.py target/release/agon-bench
 """
 
 import argparse
@@ -40,7 +40,7 @@ PEERS = {"duckdb": duckdb_groups, "polars": polars_groups}
 
 
 def measure(peer, files, threads):
-    """Answers in this process; what it takes to start Python and to load the library is not counted."""
+    """Runs the query in this process, without the time to start Python and load the library."""
     __import__(peer)
     before = resource.getrusage(resource.RUSAGE_SELF)
     started = time.perf_counter()
@@ -52,56 +52,56 @@ def measure(peer, files, threads):
     return {"seconds": seconds, "cpu": cpu, "peak": used.ru_maxrss * 1024, "groups": groups}
 
 
-def ask_peer(peer, folder, threads):
+def run_peer(peer, folder, threads):
     call = [sys.executable, __file__, "--peer", peer, "--data", folder, "--threads", str(threads)]
     environment = dict(os.environ, POLARS_MAX_THREADS=str(threads))
     return json.loads(subprocess.run(call, check=True, capture_output=True, env=environment).stdout)
 
 
-def ask_agon(agon, folder, threads):
-    call = [agon, "bench", "analysis", "--question", "scan", "--data", folder, "--threads", str(threads)]
-    told = json.loads(subprocess.run(call, check=True, capture_output=True).stdout)
+def run_agon(program, folder, threads):
+    call = [program, "analysis", "--query", "scan", "--data", folder, "--threads", str(threads)]
+    answer = json.loads(subprocess.run(call, check=True, capture_output=True).stdout)
     keys = ("player", "depth", "count", "mean_nodes", "cutoffs")
-    groups = [[group[key] for key in keys] for group in told["groups"]]
-    return {"seconds": told["seconds"], "cpu": told["cpu_seconds"], "peak": told["peak_memory"], "groups": groups}
+    groups = [[group[key] for key in keys] for group in answer["groups"]]
+    return {"seconds": answer["seconds"], "cpu": answer["cpu_seconds"], "peak": answer["peak_memory"], "groups": groups}
 
 
-def same(one, other):
+def equal(one, other):
     exact = [row[:3] + row[4:] for row in one] == [row[:3] + row[4:] for row in other]
     return exact and all(abs(a[3] - b[3]) <= 1e-9 * abs(a[3]) for a, b in zip(one, other))
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("agon", nargs="?", default="agon", help="the binary")
+    parser.add_argument("program", nargs="?", default="agon-bench", help="the binary agon-bench")
     parser.add_argument("--rows", type=int, default=50_000_000, help="rows of moves")
     parser.add_argument("--data", help="the folder of the dataset")
     parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--turns", type=int, default=5, help="how often each is measured")
+    parser.add_argument("--turns", type=int, default=5, help="measurements of each program")
     parser.add_argument("--peer", choices=PEERS, help=argparse.SUPPRESS)
     call = parser.parse_args()
     if call.peer:
         print(json.dumps(measure(call.peer, f"{call.data}/moves/*/*.parquet", call.threads)))
         return
-    make = [call.agon, "bench", "analysis", "--rows", str(call.rows), "--json"]
-    made = json.loads(subprocess.run(make + (["--data", call.data] if call.data else []), check=True, capture_output=True).stdout)
-    folder = made["data"]
-    print(f"{made['rows']} rows in {made['files']} files, {made['bytes_per_row']:.1f} bytes a row, {call.threads} threads")
+    make = [call.program, "analysis", "--rows", str(call.rows), "--json"]
+    dataset = json.loads(subprocess.run(make + (["--data", call.data] if call.data else []), check=True, capture_output=True).stdout)
+    folder = dataset["data"]
+    print(f"{dataset['rows']} rows in {dataset['files']} files, {dataset['bytes_per_row']:.1f} bytes per row, {call.threads} threads")
     best = {}
     for _ in range(call.turns):
         for name in ("agon", *PEERS):
-            told = ask_agon(call.agon, folder, call.threads) if name == "agon" else ask_peer(name, folder, call.threads)
-            known = best.setdefault(name, told)
-            known["seconds"] = min(known["seconds"], told["seconds"])
-            known["cpu"] = min(known["cpu"], told["cpu"])
-            known["peak"] = max(known["peak"], told["peak"])
-            if not same(told["groups"], best["agon"]["groups"]):
-                sys.exit(f"{name} finds other numbers than agon")
+            answer = run_agon(call.program, folder, call.threads) if name == "agon" else run_peer(name, folder, call.threads)
+            known = best.setdefault(name, answer)
+            known["seconds"] = min(known["seconds"], answer["seconds"])
+            known["cpu"] = min(known["cpu"], answer["cpu"])
+            known["peak"] = max(known["peak"], answer["peak"])
+            if not equal(answer["groups"], best["agon"]["groups"]):
+                sys.exit(f"the answer of {name} differs from that of agon")
     print(f"{'':8}{'seconds':>9}{'to duckdb':>11}{'CPU s':>8}{'to duckdb':>11}{'peak MB':>9}")
-    for name, told in best.items():
-        ratios = [told[key] / best["duckdb"][key] for key in ("seconds", "cpu")]
+    for name, answer in best.items():
+        ratios = [answer[key] / best["duckdb"][key] for key in ("seconds", "cpu")]
         print(
-            f"{name:8}{told['seconds']:9.2f}{ratios[0]:11.2f}{told['cpu']:8.2f}{ratios[1]:11.2f}{told['peak'] / 1e6:9.0f}"
+            f"{name:8}{answer['seconds']:9.2f}{ratios[0]:11.2f}{answer['cpu']:8.2f}{ratios[1]:11.2f}{answer['peak'] / 1e6:9.0f}"
         )
 
 

@@ -1,7 +1,7 @@
-//! A dataset as a reader sees it: its runs, the parts of their tables, the rows of a part.
+//! Read access to a dataset: its runs, the parts of their tables and the rows of a part.
 //!
-//! `runs/<id>.json` says what a run is, `<table>/run=<id>/*.parquet` are its parts. Deliberately not here: what the rows
-//! mean, and the coordinator's own state, which no reader needs.
+//! `runs/<id>.json` is the manifest of a run, `<table>/run=<id>/*.parquet` are its parts. Deliberately not here: the
+//! meaning of the rows, and the coordinator's own state.
 
 use std::io;
 use std::path::PathBuf;
@@ -12,21 +12,20 @@ use agon_records::{GameRow, MoveRow, PartError, ProbeRow, ReadError, Source, Tab
 pub use agon_schedule::RunManifest as Run;
 use agon_schedule::run_id;
 use agon_storage::layout::{MANIFESTS, manifest_name, manifest_run, part_bouts, part_folder};
+use agon_storage::reader::Reader;
 use agon_storage::{Location, LocationError};
 use bytes::Bytes;
 
-use agon_storage::reader::Reader;
-
-/// Why a dataset, or something in it, cannot be read.
+/// An error while reading a dataset.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum DatasetError {
-    /// The place cannot be read by this program.
+    /// The location is not supported by this build.
     #[error(transparent)]
     Location(#[from] LocationError),
-    /// There is no such folder.
+    /// The folder does not exist.
     #[error(
-        "there is no folder {}; make it with a first run (agon run examples/quick-start.toml), or give the one that has \
+        "there is no folder {}; make it with a first run (agon run examples/quick-start.toml), or give the folder with \
          your runs with --data",
         .folder.display()
     )]
@@ -34,15 +33,15 @@ pub enum DatasetError {
         /// The folder.
         folder: PathBuf,
     },
-    /// It is something else.
-    #[error("{} is a file and no folder; give the folder that a run was written to with --data", .file.display())]
+    /// The path is a file.
+    #[error("{} is a file, not a folder; give the folder that a run was written to with --data", .file.display())]
     NotAFolder {
         /// The file.
         file: PathBuf,
     },
     /// The folder has no runs.
     #[error(
-        "{} has no dataset: no run was exported to its folder `runs` yet; give another place with --data",
+        "{} has no dataset: no run has been exported to its folder `runs` yet; give another location with --data",
         .folder.display()
     )]
     NoDataset {
@@ -50,110 +49,110 @@ pub enum DatasetError {
         folder: PathBuf,
     },
     /// No run has this id.
-    #[error("there is no run `{asked}`{}", instead(.asked, .known))]
+    #[error("there is no run `{asked}`{}", alternatives(.asked, .known))]
     UnknownRun {
-        /// What was asked for.
+        /// The requested id.
         asked: String,
-        /// The runs there are.
+        /// The ids of all runs.
         known: Vec<String>,
     },
-    /// Several runs begin like this.
-    #[error("`{asked}` is the beginning of several runs; write more of one of {}", shown(.candidates))]
+    /// Several runs have this prefix.
+    #[error("several runs begin with `{asked}`; give a longer prefix of one of {}", listed(.candidates))]
     AmbiguousRun {
-        /// What was asked for.
+        /// The requested prefix.
         asked: String,
-        /// The runs that begin like it.
+        /// The matching ids.
         candidates: Vec<String>,
     },
-    /// The file of a run does not say what it should.
-    #[error("{} does not describe a run: {reason}", .file.display())]
-    RunFile {
+    /// The manifest of a run is invalid.
+    #[error("{} is not a valid run manifest: {reason}", .file.display())]
+    Manifest {
         /// The file.
         file: PathBuf,
-        /// Why.
+        /// The parser's error.
         reason: String,
     },
-    /// A part is damaged or no part.
+    /// A part is damaged or of another format.
     #[error("{}: {source}", .file.display())]
     Part {
         /// The file.
         file: PathBuf,
-        /// What the reader says.
+        /// The decoder's error.
         source: PartError,
     },
-    /// A game without all of its moves.
+    /// A game lacks some of its moves.
     #[error(
-        "bout {bout}, game {game} has {found} of its {plies} moves in the dataset; `agon verify` says what is wrong with it"
+        "bout {bout}, game {game} has {found} of its {plies} moves in the dataset; run `agon verify` for details"
     )]
     MissingMoves {
         /// The bout.
         bout: u64,
         /// The game.
         game: u16,
-        /// How many moves it has.
+        /// Moves found.
         found: usize,
-        /// How many it should have.
+        /// Moves expected.
         plies: u32,
     },
-    /// A run's spec is of another program, or damaged.
-    #[error("the spec of the run is not understood: {0}")]
+    /// The run's spec is damaged or from an incompatible version.
+    #[error("cannot parse the spec of the run: {0}")]
     Spec(#[from] SpecError),
-    /// Games were asked for, and the run has searches alone.
-    #[error("{run} is a probe: it has searches and no games; `agon pruning {run}` says what they tell")]
+    /// The operation needs games, and the run is a probe.
+    #[error("{run} is a probe: it has searches and no games; use `agon pruning {run}`")]
     Probe {
         /// The run.
         run: String,
     },
-    /// Bouts that should be there are not.
+    /// Bouts are missing.
     #[error(
-        "the dataset of {run} is not whole: {reason}; fetch the missing parts of `games`, and `agon verify {run}` says \
-         whether all is there"
+        "the dataset of {run} is not complete: {reason}; fetch the missing parts of `games`, then check with \
+         `agon verify {run}`"
     )]
-    NotWhole {
+    Incomplete {
         /// The run.
         run: String,
-        /// What is missing.
+        /// The missing bouts.
         reason: String,
     },
-    /// A bout that cannot be counted.
-    #[error("{}: bout {bout}: {reason}; `agon verify` says what else is wrong", .file.display())]
+    /// A bout cannot be counted.
+    #[error("{}: bout {bout}: {reason}; run `agon verify` for details", .file.display())]
     Bout {
         /// The file.
         file: PathBuf,
         /// The bout.
         bout: u64,
-        /// Why.
+        /// The reason.
         reason: String,
     },
-    /// A part that should be there is not.
+    /// A part is missing.
     #[error("{name} is missing; fetch or export it again")]
     MissingPart {
-        /// Its path within the data folder.
+        /// Path within the dataset.
         name: String,
     },
-    /// Bouts that should be there are in no part.
+    /// No part contains some of the bouts.
     #[error("no part of {table} has the bouts from {first} to {last}; fetch or export them again")]
     MissingBouts {
         /// The table.
         table: &'static str,
-        /// The first of them.
+        /// First missing bout.
         first: u64,
-        /// The last of them.
+        /// Last missing bout.
         last: u64,
     },
-    /// The disk.
-    #[error("{} cannot be read: {source}", .file.display())]
+    /// An I/O error.
+    #[error("cannot read {}: {source}", .file.display())]
     Disk {
         /// The file or folder.
         file: PathBuf,
-        /// What the disk says.
+        /// The underlying error.
         source: io::Error,
     },
 }
 
 impl DatasetError {
-    /// Whether something else should have been asked for; otherwise what was asked for is broken.
-    pub fn is_wrong_call(&self) -> bool {
+    /// Returns whether the request was wrong, rather than the dataset.
+    pub fn is_usage_error(&self) -> bool {
         use DatasetError::{AmbiguousRun, Location, NoDataset, NoFolder, NotAFolder, Probe, UnknownRun};
         matches!(
             self,
@@ -168,12 +167,12 @@ impl DatasetError {
     }
 }
 
-/// The most runs that a sentence lists.
+/// Maximum number of runs listed in an error.
 const LISTED: usize = 8;
 
-/// What may have been meant, or what there is.
-fn instead(asked: &str, known: &[String]) -> String {
-    // People type the name and leave the digest out.
+/// Suggests the most similar run, or lists the runs.
+fn alternatives(asked: &str, known: &[String]) -> String {
+    // Compare with the name alone too: the digest at the end is often left out.
     let name = |id: &'_ str| id.rsplit_once('-').map_or(id, |(name, _)| name).to_string();
     let names: Vec<String> = known.iter().map(|id| name(id)).collect();
     let near = suggest(asked, known.iter().chain(&names).map(String::as_str));
@@ -184,45 +183,44 @@ fn instead(asked: &str, known: &[String]) -> String {
     match known {
         [] => "; there is none".to_string(),
         [one] => format!("; there is only {one}"),
-        _ => format!("; there are {}", shown(known)),
+        _ => format!("; there are {}", listed(known)),
     }
 }
 
-/// A list of runs that a sentence can hold.
-fn shown(candidates: &[String]) -> String {
+fn listed(candidates: &[String]) -> String {
     match candidates.len() {
         count if count > LISTED => format!("{} and {} more", candidates[..LISTED].join(", "), count - LISTED),
         _ => candidates.join(", "),
     }
 }
 
-/// A dataset in its place.
+/// An open dataset.
 #[derive(Clone, Debug)]
 pub struct Dataset {
     reader: Reader,
-    /// The ids of its runs, in their order.
+    /// Sorted run ids.
     ids: Vec<String>,
 }
 
-/// A file of a table.
+/// A Parquet file of a table.
 #[derive(Clone, Debug)]
 pub struct Part {
     /// The table.
     pub table: Table,
-    /// Where it is, for people: a path, or the address of an object.
+    /// Path or object URL for messages.
     pub file: PathBuf,
-    /// Its path within the dataset.
+    /// Path within the dataset.
     pub name: String,
-    /// The first and the last bout that it may have, where its name says so.
+    /// First and last bout by the file name, if it has them.
     pub bouts: Option<(u64, u64)>,
     reader: Reader,
 }
 
 impl Dataset {
     /// Opens a folder or a prefix of an object store and lists its runs.
-    pub fn open(place: impl Into<Location>) -> Result<Dataset, DatasetError> {
-        let place = place.into();
-        if let Location::Folder(folder) = &place
+    pub fn open(location: impl Into<Location>) -> Result<Dataset, DatasetError> {
+        let location = location.into();
+        if let Location::Folder(folder) = &location
             && !folder.is_dir()
         {
             let folder = folder.clone();
@@ -231,7 +229,7 @@ impl Dataset {
                 false => DatasetError::NoFolder { folder },
             });
         }
-        let reader = Reader::new(place)?;
+        let reader = Reader::new(location)?;
         let mut ids: Vec<String> = file_names(&reader, MANIFESTS)?
             .into_iter()
             .filter_map(|name| manifest_run(&name).map(str::to_string))
@@ -243,13 +241,13 @@ impl Dataset {
         Ok(Dataset { reader, ids })
     }
 
-    /// The ids of all runs, in their order.
+    /// Returns the sorted ids of all runs.
     pub fn ids(&self) -> &[String] {
         &self.ids
     }
 
-    /// Ids of runs that have parts but no file that describes them.
-    pub fn undescribed(&self) -> Result<Vec<String>, DatasetError> {
+    /// Returns the ids of runs that have parts but no manifest.
+    pub fn orphaned_runs(&self) -> Result<Vec<String>, DatasetError> {
         let mut ids = Vec::new();
         for table in Table::ALL {
             for name in file_names(&self.reader, table.name())? {
@@ -264,17 +262,17 @@ impl Dataset {
         Ok(ids)
     }
 
-    /// The run with this id, or with the only id that begins like this, or `latest`: the one submitted last.
+    /// Finds a run by its id, by a unique prefix of it, or by `latest`, the run submitted last.
     pub fn find(&self, asked: &str) -> Result<Run, DatasetError> {
         self.run(&self.find_id(asked)?)
     }
 
-    /// The id of that run, whose own file is not read: it may be what is wrong.
+    /// Finds the id of a run like [`Dataset::find`], without reading its manifest, which may be damaged.
     pub fn find_id(&self, asked: &str) -> Result<String, DatasetError> {
         if asked == "latest" && !self.ids.iter().any(|id| id == asked) {
             let runs = self.ids.iter().map(|id| self.run(id)).collect::<Result<Vec<_>, _>>()?;
             let latest = runs.into_iter().max_by_key(|run| run.submitted_us);
-            return Ok(latest.expect("a dataset that is open has a run").id);
+            return Ok(latest.expect("an open dataset has a run").id);
         }
         let candidates: Vec<String> = run_id::matching(&self.ids, asked).into_iter().cloned().collect();
         let asked = asked.to_string();
@@ -285,28 +283,28 @@ impl Dataset {
         }
     }
 
-    /// Reads the file of the run with exactly this id.
+    /// Reads the manifest of the run with exactly this id.
     pub fn run(&self, id: &str) -> Result<Run, DatasetError> {
         let name = manifest_name(id);
         let file = self.reader.locate(&name);
         let text =
             self.reader.bytes(&name).map_err(|source| DatasetError::Disk { file: file.clone(), source })?;
-        let wrong = |reason: String| DatasetError::RunFile { file: file.clone(), reason };
-        let run: Run = serde_json::from_slice(&text).map_err(|error| wrong(error.to_string()))?;
+        let invalid = |reason: String| DatasetError::Manifest { file: file.clone(), reason };
+        let run: Run = serde_json::from_slice(&text).map_err(|error| invalid(error.to_string()))?;
         if run.id != id {
-            return Err(wrong(format!("it is about the run `{}`", run.id)));
+            return Err(invalid(format!("it describes the run `{}`", run.id)));
         }
         Ok(run)
     }
 
-    /// The parts of a table of a run, in the order of their names. Where it has none, there is none.
+    /// Lists the parts of a table of a run, sorted by name.
     pub fn parts(&self, run: &Run, table: Table) -> Result<Vec<Part>, DatasetError> {
-        let place = part_folder(table, &run.id);
-        let mut names = file_names(&self.reader, &place)?;
+        let folder = part_folder(table, &run.id);
+        let mut names = file_names(&self.reader, &folder)?;
         names.retain(|name| name.ends_with(".parquet"));
         names.sort_unstable();
         let part = |file_name: String| {
-            let name = format!("{place}/{file_name}");
+            let name = format!("{folder}/{file_name}");
             let file = self.reader.locate(&name);
             Part { table, file, bouts: part_bouts(&file_name), name, reader: self.reader.clone() }
         };
@@ -314,28 +312,28 @@ impl Dataset {
     }
 }
 
-/// The names in a folder of a dataset; a folder that is not there has none.
+/// Lists the names in a folder; a missing folder is empty.
 fn file_names(reader: &Reader, folder: &str) -> Result<Vec<String>, DatasetError> {
     reader.names(folder).map_err(|source| DatasetError::Disk { file: reader.locate(folder), source })
 }
 
 impl Part {
-    /// The name of the file without its folder, which is the same for all tables of the same bouts.
+    /// Returns the file name, which the parts of all tables with the same bouts share.
     pub fn file_name(&self) -> &str {
         self.name.rsplit('/').next().unwrap_or(&self.name)
     }
 
-    /// Whether the bout may be in it.
-    pub fn may_have(&self, bout: u64) -> bool {
+    /// Returns whether the part may contain a bout, judging by its name.
+    pub fn may_contain(&self, bout: u64) -> bool {
         self.bouts.is_none_or(|(first, last)| (first..=last).contains(&bout))
     }
 
-    /// The bytes of the file.
+    /// Reads the whole file.
     pub fn bytes(&self) -> Result<Bytes, DatasetError> {
         self.reader.bytes(&self.name).map_err(|source| self.unreadable(source))
     }
 
-    /// How many bytes the file has.
+    /// Returns the file size in bytes.
     pub fn size(&self) -> Result<u64, DatasetError> {
         self.reader.size(&self.name).map_err(|source| self.unreadable(source))
     }
@@ -344,52 +342,56 @@ impl Part {
         DatasetError::Disk { file: self.file.clone(), source }
     }
 
-    /// What `read` makes of the bytes of the file.
-    pub(crate) fn read<T>(
-        &self,
-        bytes: Bytes,
-        read: impl FnOnce(Bytes) -> Result<T, ReadError>,
-    ) -> Result<T, DatasetError> {
-        self.attempt(|| read(bytes))
-    }
-
-    /// The file, open.
+    /// Opens the file.
     pub(crate) fn open(&self) -> Result<Source, DatasetError> {
         self.reader.open(&self.name).map_err(|source| self.unreadable(source))
     }
 
-    /// The file, which somebody else has open, for another thread.
-    pub(crate) fn open_again(&self, opened: &Source) -> Result<Source, DatasetError> {
+    /// Opens the file for another thread.
+    pub(crate) fn reopen(&self, opened: &Source) -> Result<Source, DatasetError> {
         match opened {
-            // Handles that are clones of each other share one place in the file: every thread opens its own.
+            // Cloned file handles share one offset, so every thread opens its own.
             Source::File(_) => self.open(),
             Source::Bytes(bytes) => Ok(Source::Bytes(bytes.clone())),
         }
     }
 
-    /// What `read` makes of the file, or of a reader of it.
-    pub(crate) fn attempt<T>(&self, read: impl FnOnce() -> Result<T, ReadError>) -> Result<T, DatasetError> {
-        agon_records::attempt(read).map_err(|source| DatasetError::Part { file: self.file.clone(), source })
+    /// Runs a decoder and attaches the file to its error or panic.
+    pub(crate) fn decode<T>(
+        &self,
+        decoder: impl FnOnce() -> Result<T, ReadError>,
+    ) -> Result<T, DatasetError> {
+        agon_records::catch_panics(decoder)
+            .map_err(|source| DatasetError::Part { file: self.file.clone(), source })
     }
 
-    /// The rows of a part of `games`.
+    /// Reads the whole file and decodes it.
+    pub(crate) fn read<T>(
+        &self,
+        decoder: impl FnOnce(Bytes) -> Result<T, ReadError>,
+    ) -> Result<T, DatasetError> {
+        let bytes = self.bytes()?;
+        self.decode(|| decoder(bytes))
+    }
+
+    /// Reads the rows of a part of `games`.
     pub fn games(&self) -> Result<Vec<GameRow>, DatasetError> {
-        self.read(self.bytes()?, agon_records::read_games)
+        self.read(agon_records::read_games)
     }
 
-    /// The rows of a part of `moves`.
+    /// Reads the rows of a part of `moves`.
     pub fn moves(&self) -> Result<Vec<MoveRow>, DatasetError> {
-        self.read(self.bytes()?, agon_records::read_moves)
+        self.read(agon_records::read_moves)
     }
 
-    /// The rows of a part of `probes`.
+    /// Reads the rows of a part of `probes`.
     pub fn probes(&self) -> Result<Vec<ProbeRow>, DatasetError> {
-        self.read(self.bytes()?, agon_records::read_probes)
+        self.read(agon_records::read_probes)
     }
 
-    /// How many rows it has. Only the key is read.
+    /// Counts the rows, reading only the key column.
     pub fn rows(&self) -> Result<u64, DatasetError> {
-        self.read(self.bytes()?, |bytes| {
+        self.read(|bytes| {
             let mut rows = 0;
             for batch in agon_records::read_batches(bytes, self.table, &["bout"])? {
                 rows += batch?.num_rows() as u64;

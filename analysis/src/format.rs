@@ -1,21 +1,17 @@
-//! Numbers, dates and names as people read them, in a terminal and on a page: few digits, no sign on zero, nothing too long.
-//!
-//! Deliberately not here: where they stand, which is the table's or the page's affair.
+//! Numbers, dates and names for people, shared by the terminal tables and the HTML report.
 
-use agon_games::exchange::Moment;
+use agon_games::exchange::UtcDateTime;
 use agon_search::{Proof, Value};
 
-/// A text of at most so many characters: what is cut off shows as two dots.
-pub fn shortened(text: &str, room: usize) -> String {
-    if text.chars().count() <= room {
+/// Cuts a text to at most `width` characters, ending in two dots if it was cut.
+pub fn shortened(text: &str, width: usize) -> String {
+    if text.chars().count() <= width {
         return text.to_string();
     }
-    let mut cut: String = text.chars().take(room.saturating_sub(2)).collect();
-    cut.push_str("..");
-    cut
+    text.chars().take(width.saturating_sub(2)).chain(['.', '.']).collect()
 }
 
-/// A number with few digits and a unit of thousands: `7.03 k`, `224 M`.
+/// Formats a number with three digits and a unit of thousands: `7.03 k`, `224 M`.
 pub fn rate(number: f64) -> String {
     let (scaled, unit) = match number {
         n if n >= 1e9 => (n / 1e9, " G"),
@@ -31,22 +27,36 @@ pub fn rate(number: f64) -> String {
     format!("{scaled:.decimals$}{unit}")
 }
 
-/// A number with so many decimals, and no sign where it is rounded to zero.
+/// Formats a number with a fixed number of decimals, without a sign if it rounds to zero.
 pub fn fixed(number: f64, decimals: usize) -> String {
     let text = format!("{number:.decimals$}");
     let zero = text.bytes().all(|byte| matches!(byte, b'-' | b'0' | b'.'));
     if zero { text.trim_start_matches('-').to_string() } else { text }
 }
 
-/// The same with a plus sign before what is above zero.
+/// Formats like [`fixed`], with a plus sign on positive numbers.
 pub fn signed(number: f64, decimals: usize) -> String {
     let text = fixed(number, decimals);
-    let above = number > 0.0 && text.bytes().any(|byte| matches!(byte, b'1'..=b'9'));
-    if above { format!("+{text}") } else { text }
+    let positive = number > 0.0 && text.bytes().any(|byte| matches!(byte, b'1'..=b'9'));
+    if positive { format!("+{text}") } else { text }
 }
 
-/// What a position is worth to whoever searched it.
-pub fn worth(value: Value) -> String {
+/// Formats a share as a percentage with one decimal.
+pub fn percent(share: f64) -> String {
+    format!("{} %", fixed(share * 100.0, 1))
+}
+
+/// Formats a bootstrap probability, which is never exactly 0 or 1.
+pub fn likelihood(share: f64) -> String {
+    match share {
+        share if share > 0.9995 => "more than 99.9 %".to_string(),
+        share if share < 0.0005 => "less than 0.1 %".to_string(),
+        share => percent(share),
+    }
+}
+
+/// Describes the value of a position from the view of the player that searched it.
+pub fn value_text(value: Value) -> String {
     match value.proof {
         Some(Proof::Win(1)) => "won in 1 ply".to_string(),
         Some(Proof::Win(plies)) => format!("won in {plies} plies"),
@@ -56,9 +66,9 @@ pub fn worth(value: Value) -> String {
     }
 }
 
-/// Microseconds since 1970 as a date and a time, UTC, to the second.
+/// Formats microseconds since 1970 as a UTC date and time, to the second.
 pub fn utc(microseconds: i64) -> String {
-    let Moment { year, month, day, hour, minute, second, .. } = Moment::from_unix_microseconds(microseconds);
+    let UtcDateTime { year, month, day, hour, minute, second, .. } = UtcDateTime::from_unix_microseconds(microseconds);
     format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
 }
 
@@ -82,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_long_is_cut() {
+    fn long_texts_are_shortened() {
         assert_eq!(
             ["", "abcd", "abcde", "äöüßé"].map(|text| shortened(text, 4)),
             ["", "abcd", "ab..", "äö.."]
@@ -90,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn dates_are_those_of_the_calendar() {
+    fn dates_match_the_calendar() {
         for (seconds, text) in [
             (0, "1970-01-01T00:00:00Z"),
             (951_782_400, "2000-02-29T00:00:00Z"),

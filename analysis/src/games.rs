@@ -1,49 +1,48 @@
-//! Games picked out of a dataset, with or without their moves, in the order of bout and game.
+//! Queries for recorded games, with or without their moves, in the order of bout and game.
 //!
-//! The rows of `games` of one part are held at a time, and the moves of one game: moves are read as they go by. Parts that
-//! cannot have what is asked for are not read: their names say which bouts they have, their directories how long their
-//! games are. Deliberately not here: what the moves mean by the rules.
+//! At most the `games` rows of one part and the moves of one game are in memory. Part names and row-group statistics are
+//! used to skip data that cannot match. Deliberately not here: the meaning of the moves by the rules.
 
 use std::collections::VecDeque;
 use std::ops::RangeInclusive;
 
-use agon_records::{GameRow, MoveRow, Rows, Table, Wanted};
+use agon_records::{GameRow, MoveRow, RowRange, Rows, Table};
 
 use crate::dataset::{Dataset, DatasetError, Part, Run};
 use crate::scan::whole_range;
 
-/// How a game ended for a player.
+/// The result of a game for one player.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum GameResult {
-    /// Nobody got more, and somebody got less.
+    /// The highest payoff, and not all payoffs are equal.
     Win,
-    /// Everybody got the same.
+    /// All payoffs are equal.
     Draw,
-    /// Somebody got more.
+    /// Another player has a higher payoff.
     Loss,
 }
 
-/// Which games are asked for.
+/// A filter for games; an empty field matches all.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Query {
-    /// The bouts; all where none are named.
+    /// Bouts.
     pub bouts: Option<RangeInclusive<u64>>,
-    /// The game of a bout.
+    /// Game number within the bout.
     pub game: Option<u16>,
-    /// Players who must all have played.
+    /// Players that all took part.
     pub players: Vec<String>,
-    /// Who must have won.
+    /// The winner.
     pub winner: Option<String>,
-    /// How it must have ended for the first of the players.
+    /// Result for the first of `players`.
     pub result: Option<GameResult>,
-    /// What the words of the ending must contain, in capitals or not.
+    /// Text contained in the ending, case-insensitively.
     pub ending: Option<String>,
-    /// The number of plies; any where none is named.
+    /// Number of plies.
     pub plies: Option<RangeInclusive<u32>>,
 }
 
 impl Query {
-    /// Whether a game is asked for.
+    /// Returns whether a game matches.
     pub fn matches(&self, row: &GameRow) -> bool {
         let Query { bouts, game, players, winner, result, ending, plies } = self;
         bouts.as_ref().is_none_or(|bouts| bouts.contains(&row.bout))
@@ -56,16 +55,16 @@ impl Query {
             && ending.as_ref().is_none_or(|words| row.ending.to_lowercase().contains(&words.to_lowercase()))
     }
 
-    fn wanted(&self) -> Wanted {
-        let all = Wanted::default();
-        Wanted {
+    fn row_range(&self) -> RowRange {
+        let all = RowRange::default();
+        RowRange {
             bouts: self.bouts.clone().unwrap_or(all.bouts),
             plies: self.plies.clone().unwrap_or(all.plies),
         }
     }
 }
 
-/// How a game ended for a player; none where it did not play. In several seats it has the best of their payoffs.
+/// Returns the result of a game for a player, or `None` if it did not play. In several seats its best payoff counts.
 pub fn result_for(row: &GameRow, player: &str) -> Option<GameResult> {
     let seats = row.players.iter().zip(&row.payoffs);
     let own = seats.filter(|(name, _)| *name == player).map(|(_, &payoff)| payoff).max()?;
@@ -79,31 +78,31 @@ pub fn result_for(row: &GameRow, player: &str) -> Option<GameResult> {
     })
 }
 
-/// The games of a run that are asked for. Bouts that do not count are left out.
+/// Iterator over the matching games of a run, without voided bouts.
 pub struct Games<'a> {
     run: &'a Run,
     query: &'a Query,
     parts: VecDeque<Part>,
-    /// Of the part that was read last.
+    /// Remaining rows of the current part.
     rows: std::vec::IntoIter<GameRow>,
 }
 
 impl<'a> Games<'a> {
-    /// Finds the parts of a run; one that should have a bout that is asked for and is not there is an error.
+    /// Lists the parts to read; a missing part with matching bouts is an error.
     pub fn new(dataset: &Dataset, run: &'a Run, query: &'a Query) -> Result<Games<'a>, DatasetError> {
         let mut parts: VecDeque<Part> =
-            whole_range(dataset, run, Table::Games, &query.wanted().bouts)?.into();
-        parts.retain(|part| may_have(part, query));
+            whole_range(dataset, run, Table::Games, &query.row_range().bouts)?.into();
+        parts.retain(|part| overlaps(part, query));
         Ok(Games { run, query, parts, rows: Vec::new().into_iter() })
     }
 
-    /// Reads the next part that has a game, if there is one, and says which it is.
+    /// Reads the next part with a matching game and returns it.
     fn next_part(&mut self) -> Result<Option<Part>, DatasetError> {
         while let Some(part) = self.parts.pop_front() {
             let file = part.open()?;
             let mut found = Vec::new();
-            part.attempt(|| {
-                for rows in agon_records::stream_games(file, &self.query.wanted())? {
+            part.decode(|| {
+                for rows in agon_records::stream_games(file, &self.query.row_range())? {
                     let counts = |row: &GameRow| !self.run.voided.contains(&row.bout);
                     found.extend(rows?.into_iter().filter(|row| self.query.matches(row) && counts(row)));
                 }
@@ -135,7 +134,7 @@ impl Iterator for Games<'_> {
     }
 }
 
-fn may_have(part: &Part, query: &Query) -> bool {
+fn overlaps(part: &Part, query: &Query) -> bool {
     match (&part.bouts, &query.bouts) {
         (Some((first, last)), Some(bouts)) => first <= bouts.end() && bouts.start() <= last,
         _ => true,
@@ -147,41 +146,41 @@ fn may_have(part: &Part, query: &Query) -> bool {
 pub struct Recording {
     /// The game.
     pub game: GameRow,
-    /// Every ply of it.
+    /// All plies.
     pub moves: Vec<MoveRow>,
 }
 
 impl Recording {
-    /// How many of its moves were played: a move that came too late for the clock was not.
+    /// Returns the number of moves played, which excludes a last move made after the clock ran out.
     pub fn played(&self) -> usize {
         let late = self.game.ending == agon_arena::TIME_FORFEIT;
         self.moves.len() - usize::from(late && !self.moves.is_empty())
     }
 
-    /// The position that it starts from, which stands in brackets in its opening; none where it is the game's first.
+    /// Returns the start position from the brackets in the opening, or `None` for the standard one.
     pub fn opening_position(&self) -> Option<&str> {
         self.game.opening.strip_prefix('[')?.split_once(']').map(|(position, _)| position)
     }
 }
 
-/// The games of a run that are asked for, with their moves.
+/// Iterator over the matching games of a run with their moves.
 pub struct Recordings<'a> {
     games: Games<'a>,
-    /// Parts of moves.
+    /// Parts of `moves`.
     parts: Vec<Part>,
     moves: Option<Moves>,
 }
 
-/// The moves of a part as they go by.
+/// A reader of the moves of one part.
 struct Moves {
     part: Part,
     batches: Rows<MoveRow>,
-    /// What is left of the last batch.
+    /// Remaining rows of the current batch.
     rows: std::iter::Peekable<std::vec::IntoIter<MoveRow>>,
 }
 
 impl<'a> Recordings<'a> {
-    /// Finds the parts of a run.
+    /// Lists the parts to read.
     pub fn new(dataset: &Dataset, run: &'a Run, query: &'a Query) -> Result<Recordings<'a>, DatasetError> {
         let parts = dataset.parts(run, Table::Moves)?;
         Ok(Recordings { games: Games::new(dataset, run, query)?, parts, moves: None })
@@ -208,16 +207,16 @@ impl<'a> Recordings<'a> {
         Ok(Some(Recording { game, moves }))
     }
 
-    /// Opens the moves of the games that were just found in a part.
+    /// Opens the moves of the matching games of a part.
     fn open(&self, games: &Part) -> Result<Option<Moves>, DatasetError> {
         let rows = self.games.rows.as_slice();
         let (Some(first), Some(last)) = (rows.first(), rows.last()) else { return Ok(None) };
-        let wanted = Wanted { bouts: first.bout..=last.bout, ..Wanted::default() };
+        let range = RowRange { bouts: first.bout..=last.bout, ..RowRange::default() };
         let Some(part) = self.parts.iter().find(|part| part.file_name() == games.file_name()) else {
             return Ok(None);
         };
         let file = part.open()?;
-        let batches = part.attempt(|| agon_records::stream_moves(file, &wanted))?;
+        let batches = part.decode(|| agon_records::stream_moves(file, &range))?;
         Ok(Some(Moves { part: part.clone(), batches, rows: Vec::new().into_iter().peekable() }))
     }
 }
@@ -231,7 +230,7 @@ impl Iterator for Recordings<'_> {
 }
 
 impl Moves {
-    /// The moves of a game. Precondition: it comes after all games that were asked for before.
+    /// Reads the moves of a game. Precondition: games are requested in ascending order.
     fn of_game(&mut self, bout: u64, game: u16) -> Result<Vec<MoveRow>, DatasetError> {
         let mut found = Vec::new();
         loop {
@@ -244,7 +243,7 @@ impl Moves {
                 return Ok(found);
             }
             let batches = &mut self.batches;
-            match self.part.attempt(|| batches.next().transpose())? {
+            match self.part.decode(|| batches.next().transpose())? {
                 Some(rows) => self.rows = rows.into_iter().peekable(),
                 None => return Ok(found),
             }

@@ -1,13 +1,9 @@
-//! What a dataset says: reads the runs and parts that a coordinator wrote, and checks them.
+//! Read-only analysis of the datasets that a coordinator writes: queries, statistics, verification and reports.
 //!
-//! [`dataset`] finds and reads, [`games`] picks games out of it, [`results`] counts who won what, [`mod@verify`] checks by the
-//! rules whether everything is there and nothing twice, [`mod@replay`] plays recorded games again. [`mod@scan`] folds columns
-//! of a whole run by several threads, and [`pruning`] answers from it how searches prune. [`boards`] looks at the boards of a
-//! game, [`tune`] follows a tune, [`mod@regression`] fits weights to games, and [`report`] makes one page of a run. `sql`,
-//! behind the feature of that name, answers questions in SQL. Nothing is ever written here, and one part at a time is held
-//! in memory by each thread.
+//! [`dataset`] finds runs and reads their parts; everything else builds on it. [`mod@scan`] folds columns of a whole run
+//! over several threads. Each thread holds at most one part in memory. Nothing here writes to a dataset.
 
-pub mod boards;
+pub mod board_view;
 pub mod dataset;
 pub mod format;
 pub mod games;
@@ -27,5 +23,5 @@ pub use games::{GameResult, Query, Recording};
 pub use pruning::{Pruning, PruningError};
 pub use replay::{Difference, Replay, ReplayError, Selection, replay};
 pub use report::{Report, ReportError};
-pub use tune::{TuneError, Tuned};
+pub use tune::{TuneError, TuneResult};
 pub use verify::{Problem, Verified, verify, verify_all};

@@ -1,8 +1,8 @@
-//! Plays recorded games again and compares them, bit by bit, in every column that makes two datasets equal.
+//! Replay of recorded games, compared bit by bit in every column of the content digest.
 //!
-//! Everything comes from the run's own spec, so that only the moves and counters of the record are trusted, and those are
-//! what is compared. Games start with empty tables and seeds of their own: one can be played without the others of its
-//! bout. Deliberately not here: limits of time, under which no two machines play the same.
+//! Everything is derived from the run's own spec; only moves and counters come from the records. Games start with empty
+//! tables and seeds of their own, so one can be replayed without the others of its bout. Deliberately not here: time
+//! limits, which are not reproducible.
 
 use std::collections::HashSet;
 use std::num::NonZeroUsize;
@@ -12,55 +12,56 @@ use agon_arena::spec::{Plan, SpecPlayer};
 use agon_arena::{Arena, Environment, GameRequest, PlayError, PlayerConfig, SeedPath, Spec, SpecError};
 use agon_games::SetupError;
 use agon_games::random::{below, seeded};
-use agon_records::schema::UNCOUNTED;
+use agon_records::schema::NOT_IN_DIGEST;
 use agon_records::{BoutRows, Cells, GameHead, GameRow, LimitKind, MoveRow, ProbeRow, RowError, Table};
 use agon_schedule::schedule::{Bout, Schedule, ScheduleError};
 use serde::Serialize;
 
 use crate::dataset::{Dataset, DatasetError, Part, Run};
-use crate::tune::follow;
+use crate::scan::on_threads;
+use crate::tune::feed_results;
 
-/// Games are played when so many were read.
+/// Number of games read before they are replayed.
 const BATCH: usize = 256;
 
-/// Why nothing can be played again.
+/// An error while replaying.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReplayError {
-    /// The dataset.
+    /// From the dataset.
     #[error(transparent)]
     Dataset(#[from] DatasetError),
-    /// The spec of the run.
-    #[error("the spec of the run is not understood: {0}")]
+    /// The spec cannot be parsed.
+    #[error("cannot parse the spec of the run: {0}")]
     Spec(#[from] SpecError),
-    /// Its schedule.
+    /// The spec cannot be scheduled.
     #[error("the spec of the run cannot be scheduled: {0}")]
     Schedule(#[from] ScheduleError),
-    /// No two games by the clock are the same.
+    /// A player has a time limit.
     #[error(
-        "the run cannot be played again: `{player}` is limited by time ({kind}), and how far a search comes in time \
-         differs from moment to moment; only limits of nodes or depth repeat"
+        "the run cannot be replayed: `{player}` is limited by time ({kind}); only limits of nodes or depth are \
+         reproducible"
     )]
     Timed {
-        /// A player with such a limit.
+        /// The player.
         player: String,
-        /// The kind of limit.
+        /// Kind of limit.
         kind: &'static str,
     },
-    /// There is nothing to play again.
+    /// There are no games.
     #[error("the run has no games in its dataset yet")]
     Empty,
-    /// The bout, or the game of it, has no row.
+    /// The bout or game is not recorded.
     #[error("bout {bout}{} is not in the dataset of the run", game_text(.game))]
     NotRecorded {
         /// The bout.
         bout: u64,
-        /// The game, where one was asked for.
+        /// The game, if one was requested.
         game: Option<u16>,
     },
-    /// A row that the spec does not ask for.
+    /// The spec has no such game.
     #[error(
-        "bout {bout}, game {game} is in the dataset, but the run's spec has no such game; `agon verify` says more"
+        "bout {bout}, game {game} is in the dataset, but the run's spec has no such game; run `agon verify` for details"
     )]
     NotScheduled {
         /// The bout.
@@ -68,13 +69,13 @@ pub enum ReplayError {
         /// The game.
         game: u16,
     },
-    /// The arena cannot play it.
+    /// From the arena.
     #[error(transparent)]
     Play(#[from] PlayError),
     /// The game cannot be set up.
     #[error(transparent)]
     Setup(#[from] SetupError),
-    /// What was played does not fit into rows.
+    /// The replayed game does not fit into rows.
     #[error(transparent)]
     Row(#[from] RowError),
 }
@@ -83,60 +84,60 @@ fn game_text(game: &Option<u16>) -> String {
     game.map(|game| format!(", game {game}")).unwrap_or_default()
 }
 
-/// What is played again.
+/// Selection of games to replay.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Selection {
-    /// Games spread over the whole run.
+    /// Random games spread evenly over the run.
     Sample {
-        /// How many.
+        /// Number of games.
         games: u64,
-        /// Which ones.
+        /// Seed of the sample.
         seed: u64,
     },
     /// One bout.
     Bout {
         /// Its number.
         bout: u64,
-        /// One game of it; all where none is named.
+        /// One game of it, or all.
         game: Option<u16>,
     },
 }
 
-/// What came of it.
+/// Result of a replay.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Replay {
     /// The run.
     pub run: String,
-    /// Games that were played again; of a probe, searches.
+    /// Replayed games, or searches of a probe.
     pub games: u64,
-    /// Those that are identical.
+    /// Identical ones.
     pub identical_games: u64,
-    /// Recorded plies of those games.
+    /// Their recorded plies.
     pub moves: u64,
-    /// Those that are identical.
+    /// Identical ones.
     pub identical_moves: u64,
-    /// The first difference, by bout and game.
+    /// First difference by bout and game.
     pub difference: Option<Difference>,
 }
 
-/// Where the record and its repetition part.
+/// The first difference between a record and its replay.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Difference {
     /// The bout.
     pub bout: u64,
-    /// The game, or the search of a probe.
+    /// The game, or search of a probe.
     pub game: u16,
-    /// The ply; none where it is a column of the game.
+    /// The ply; `None` for a column of the game.
     pub ply: Option<u16>,
     /// The column.
     pub column: &'static str,
     /// The value in the dataset.
     pub recorded: String,
-    /// The value now.
+    /// The replayed value.
     pub replayed: String,
 }
 
-/// Plays recorded games of a run again.
+/// Replays recorded games of a run.
 pub fn replay(
     dataset: &Dataset,
     run: &Run,
@@ -149,7 +150,7 @@ pub fn replay(
         return Err(ReplayError::Timed { player: player.name.clone(), kind: kind.name() });
     }
     let mut collector = Collector::new(dataset, run, spec)?;
-    let mut told = Replay {
+    let mut result = Replay {
         run: run.id.clone(),
         games: 0,
         identical_games: 0,
@@ -157,21 +158,21 @@ pub fn replay(
         identical_moves: 0,
         difference: None,
     };
-    // Games of many parts are played together, so that a thin sample keeps every thread busy too.
+    // Batch games of several parts, so that a sparse sample keeps all threads busy.
     let mut pending = Vec::new();
-    for (part, rows) in collector.choose(selection)? {
+    for (part, rows) in collector.select(selection)? {
         pending.extend(collector.tasks(&part, &rows)?);
         if pending.len() >= BATCH {
-            told.add_all(play_all(collector.schedule.spec(), &pending, threads)?);
+            result.add_all(play_all(collector.schedule.spec(), &pending, threads)?);
             pending.clear();
         }
     }
-    told.add_all(play_all(collector.schedule.spec(), &pending, threads)?);
-    Ok(told)
+    result.add_all(play_all(collector.schedule.spec(), &pending, threads)?);
+    Ok(result)
 }
 
 impl Replay {
-    /// Adds outcomes, which come in the order of bouts and games.
+    /// Adds outcomes. Precondition: they are in the order of bouts and games.
     fn add_all(&mut self, outcomes: Vec<Outcome>) {
         for outcome in outcomes {
             self.games += 1;
@@ -183,7 +184,7 @@ impl Replay {
     }
 }
 
-/// A recorded game and what the spec asks for in its place.
+/// A recorded game and its scheduled bout.
 struct Task {
     bout: Bout,
     recorded: Recorded,
@@ -194,19 +195,19 @@ enum Recorded {
     Search(ProbeRow),
 }
 
-/// What came of one game.
+/// Comparison of one game.
 struct Outcome {
     moves: u64,
     identical_moves: u64,
     difference: Option<Difference>,
 }
 
-/// Finds the rows that are asked for.
+/// Reader of the selected rows.
 struct Collector {
     schedule: Schedule,
-    /// Parts of games or of probes.
+    /// Parts of `games` or `probes`.
     parts: Vec<Part>,
-    /// Parts of moves.
+    /// Parts of `moves`.
     moves: Vec<Part>,
 }
 
@@ -217,7 +218,7 @@ impl Collector {
             Plan::Probe(_) => Table::Probes,
         };
         let mut schedule = Schedule::new(spec)?;
-        follow(dataset, run, &mut schedule)?;
+        feed_results(dataset, run, &mut schedule)?;
         Ok(Collector {
             schedule,
             parts: dataset.parts(run, table)?,
@@ -225,15 +226,15 @@ impl Collector {
         })
     }
 
-    /// The parts to read and the keys of the rows that are wanted there.
-    fn choose(&self, selection: Selection) -> Result<Vec<(Part, Vec<u64>)>, ReplayError> {
+    /// Returns the parts to read with the indices of the selected rows.
+    fn select(&self, selection: Selection) -> Result<Vec<(Part, Vec<u64>)>, ReplayError> {
         match selection {
             Selection::Sample { games, seed } => self.sample(games, seed),
             Selection::Bout { bout, game } => self.find(bout, game),
         }
     }
 
-    /// One row out of each of so many equal stretches of the run.
+    /// Selects one random row from each of `games` equal stretches of the run.
     fn sample(&self, games: u64, seed: u64) -> Result<Vec<(Part, Vec<u64>)>, ReplayError> {
         let counts = self.parts.iter().map(Part::rows).collect::<Result<Vec<u64>, _>>()?;
         let total: u64 = counts.iter().sum();
@@ -243,34 +244,34 @@ impl Collector {
         let games = games.clamp(1, total);
         let edge = |stretch: u64| (u128::from(stretch) * u128::from(total) / u128::from(games)) as u64;
         let mut random = seeded(seed);
-        let mut wanted = (0..games)
+        let mut selected = (0..games)
             .map(|stretch| {
                 let width = edge(stretch + 1) - edge(stretch);
                 edge(stretch) + below(&mut random, width as usize) as u64
             })
             .peekable();
         let mut before = 0;
-        let mut chosen = Vec::new();
+        let mut parts = Vec::new();
         for (part, count) in self.parts.iter().zip(counts) {
             let mut rows = Vec::new();
-            while let Some(row) = wanted.next_if(|row| *row < before + count) {
+            while let Some(row) = selected.next_if(|row| *row < before + count) {
                 rows.push(row - before);
             }
             before += count;
             if !rows.is_empty() {
-                chosen.push((part.clone(), rows));
+                parts.push((part.clone(), rows));
             }
         }
-        Ok(chosen)
+        Ok(parts)
     }
 
-    /// The rows of one bout.
+    /// Selects the rows of one bout.
     fn find(&self, bout: u64, game: Option<u16>) -> Result<Vec<(Part, Vec<u64>)>, ReplayError> {
-        for part in self.parts.iter().filter(|part| part.may_have(bout)) {
-            let fits = |key: &(u64, u16)| key.0 == bout && game.is_none_or(|game| key.1 == game);
+        for part in self.parts.iter().filter(|part| part.may_contain(bout)) {
+            let matches = |key: &(u64, u16)| key.0 == bout && game.is_none_or(|game| key.1 == game);
             let keys = keys(part)?;
             let rows: Vec<u64> =
-                (0..).zip(&keys).filter(|(_, key)| fits(key)).map(|(index, _)| index).collect();
+                (0..).zip(&keys).filter(|(_, key)| matches(key)).map(|(index, _)| index).collect();
             if !rows.is_empty() {
                 return Ok(vec![(part.clone(), rows)]);
             }
@@ -278,7 +279,7 @@ impl Collector {
         Err(ReplayError::NotRecorded { bout, game })
     }
 
-    /// What is recorded in some rows of a part, with what the spec asks for.
+    /// Reads some rows of a part with their scheduled bouts.
     fn tasks(&mut self, part: &Part, rows: &[u64]) -> Result<Vec<Task>, ReplayError> {
         let rows = || rows.iter().map(|&row| row as usize);
         if part.table == Table::Probes {
@@ -289,8 +290,8 @@ impl Collector {
         let mut games: Vec<Option<GameRow>> = part.games()?.into_iter().map(Some).collect();
         let chosen: Vec<GameRow> = rows().filter_map(|row| games.get_mut(row)?.take()).collect();
         let keys: HashSet<(u64, u16)> = chosen.iter().map(|row| (row.bout, row.game)).collect();
-        let beside = self.moves.iter().find(|moves| moves.file_name() == part.file_name());
-        let mut moves = beside.map(Part::moves).transpose()?.unwrap_or_default();
+        let moves_part = self.moves.iter().find(|moves| moves.file_name() == part.file_name());
+        let mut moves = moves_part.map(Part::moves).transpose()?.unwrap_or_default();
         moves.retain(|mv| keys.contains(&(mv.bout, mv.game)));
         let mut by_bout = BoutRows::by_bout([], moves, []);
         chosen
@@ -327,7 +328,7 @@ impl Collector {
     }
 }
 
-/// The bout and the game of each row.
+/// Reads the bout and game of each row.
 fn keys(part: &Part) -> Result<Vec<(u64, u16)>, DatasetError> {
     Ok(match part.table {
         Table::Probes => part.probes()?.iter().map(|row| (row.decision.bout, row.decision.game)).collect(),
@@ -335,30 +336,24 @@ fn keys(part: &Part) -> Result<Vec<(u64, u16)>, DatasetError> {
     })
 }
 
-/// Plays tasks over threads; outcomes are in the order of the tasks.
+/// Replays tasks on several threads; outcomes are in the order of the tasks.
 fn play_all(spec: &Spec, tasks: &[Task], threads: NonZeroUsize) -> Result<Vec<Outcome>, ReplayError> {
     let configs: Vec<PlayerConfig> = spec.players.iter().map(|player| player.config.clone()).collect();
     let names: Vec<String> = spec.players.iter().map(|player| player.name.clone()).collect();
-    let taken = AtomicUsize::new(0);
+    let next = AtomicUsize::new(0);
     let work = || -> Result<Vec<(usize, Outcome)>, ReplayError> {
         let mut arena = Arena::new(&spec.game, &configs, Environment::system())?;
         let mut outcomes = Vec::new();
         loop {
-            let number = taken.fetch_add(1, Ordering::Relaxed);
-            let Some(task) = tasks.get(number) else { return Ok(outcomes) };
-            outcomes.push((number, task.play(spec, &names, &mut arena)?));
+            let index = next.fetch_add(1, Ordering::Relaxed);
+            let Some(task) = tasks.get(index) else { return Ok(outcomes) };
+            outcomes.push((index, task.play(spec, &names, &mut arena)?));
         }
     };
-    let shares = std::thread::scope(|scope| {
-        let workers: Vec<_> = (0..threads.get().min(tasks.len())).map(|_| scope.spawn(work)).collect();
-        let join = |worker: std::thread::ScopedJoinHandle<'_, _>| match worker.join() {
-            Ok(share) => share,
-            Err(panic) => std::panic::resume_unwind(panic),
-        };
-        workers.into_iter().map(join).collect::<Result<Vec<_>, _>>()
-    })?;
-    let mut outcomes: Vec<(usize, Outcome)> = shares.into_iter().flatten().collect();
-    outcomes.sort_unstable_by_key(|(number, _)| *number);
+    let shares = on_threads(threads.get().min(tasks.len()), work);
+    let mut outcomes =
+        shares.into_iter().collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect::<Vec<_>>();
+    outcomes.sort_unstable_by_key(|(index, _)| *index);
     Ok(outcomes.into_iter().map(|(_, outcome)| outcome).collect())
 }
 
@@ -366,12 +361,12 @@ impl Task {
     fn play(&self, spec: &Spec, names: &[String], arena: &mut Arena) -> Result<Outcome, ReplayError> {
         match &self.recorded {
             Recorded::Game { request, row, moves } => {
-                for (player, config) in spec.configured(&self.bout.values) {
+                for (player, config) in spec.configured_players(&self.bout.values) {
                     arena.configure(player, config);
                 }
                 let settings = spec.settings(&self.bout.values, &request.seats);
                 let record = arena.play(request, &mut |_| ())?;
-                // Who plays it, and when, does not count.
+                // Worker, build and times are not compared.
                 let head = GameHead {
                     game: &spec.game,
                     names,
@@ -391,15 +386,15 @@ impl Task {
                 let index = row.decision.game;
                 let number = self.bout.players[usize::from(index)];
                 let again = search_again(spec, &self.bout, index, number, arena)?;
-                let place = (row.decision.bout, index, Some(row.decision.ply));
-                let difference = first_difference(place, row.cells(), again.cells());
+                let location = (row.decision.bout, index, Some(row.decision.ply));
+                let difference = first_difference(location, row.cells(), again.cells());
                 Ok(Outcome { moves: 1, identical_moves: u64::from(difference.is_none()), difference })
             }
         }
     }
 }
 
-/// Searches a position of a probe as a worker does: all players with the seed of the bout's first game.
+/// Searches a position of a probe like a worker: all players with the seed of the bout's first game.
 fn search_again(
     spec: &Spec,
     bout: &Bout,
@@ -414,7 +409,7 @@ fn search_again(
     Ok(ProbeRow::new(bout.index, index, &bout.opening, decision, name.clone(), &record)?)
 }
 
-/// Compares plies first, since what parts there explains what parts at the end.
+/// Compares a game; a difference in a ply takes precedence over one in the result, which it explains.
 fn compare_games(recorded: (&GameRow, &[MoveRow]), again: (&GameRow, &[MoveRow])) -> Outcome {
     let ((row, moves), (row_again, moves_again)) = (recorded, again);
     let (bout, game) = (row.bout, row.game);
@@ -428,7 +423,7 @@ fn compare_games(recorded: (&GameRow, &[MoveRow]), again: (&GameRow, &[MoveRow])
     let difference = difference
         .or_else(|| first_difference((bout, game, None), row.cells(), row_again.cells()))
         .or_else(|| {
-            // The game's own row may be right where rows of moves are missing or too many.
+            // The game row may agree although rows of moves are missing or superfluous.
             let (recorded, replayed) = (moves.len().to_string(), moves_again.len().to_string());
             let differs = moves.len() != moves_again.len();
             differs.then_some(Difference { bout, game, ply: None, column: "plies", recorded, replayed })
@@ -441,8 +436,8 @@ fn first_difference(
     recorded: Cells<'_>,
     again: Cells<'_>,
 ) -> Option<Difference> {
-    let mut pairs = recorded.into_iter().zip(again).filter(|((name, _), _)| !UNCOUNTED.contains(name));
-    // As texts, which tell a zero from a negative zero.
+    let mut pairs = recorded.into_iter().zip(again).filter(|((name, _), _)| !NOT_IN_DIGEST.contains(name));
+    // Compared as text, which distinguishes negative zero.
     pairs.find_map(|((column, recorded), (_, replayed))| {
         let (recorded, replayed) = (recorded.to_string(), replayed.to_string());
         (recorded != replayed).then_some(Difference { bout, game, ply, column, recorded, replayed })

@@ -1,36 +1,36 @@
-//! Who won what: the games of a run counted as bouts, for ratings and sequential tests.
+//! Game results of a run, counted by bout for ratings and sequential tests.
 //!
-//! Only the columns that say so are read, batch after batch, and parts over several threads; what comes out does not depend
-//! on their number. Bouts that are void do not count. A part that is missing or damaged is an error: results that lack some
-//! bouts would look as sure as they are wrong. Not here: what the results mean, which is the statistics'.
+//! Only the result columns are read, over several threads; the counts do not depend on their number. Voided bouts are
+//! skipped. Missing and damaged parts are errors, because partial counts would look as certain as complete ones.
+//! Deliberately not here: statistics.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::num::NonZeroUsize;
 use std::ops::RangeInclusive;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
 
 use agon_arena::Spec;
 use agon_arena::spec::Plan;
 use agon_records::Table;
 use agon_schedule::RunState;
-use agon_stats::sprt::{Bounds, BoutResult, Fold};
-use agon_stats::tournament::{Game, Tally, pair_score};
-
-use crate::dataset::{Dataset, DatasetError, Part, Run};
+use agon_stats::sprt::{Bounds, BoutResult, SequentialTest};
+use agon_stats::tournament::{BoutCounts, Game, pair_score};
 use agon_storage::bout_ranges::BoutRanges;
 use agon_storage::completeness::{list, missing};
+
+use crate::dataset::{Dataset, DatasetError, Part, Run};
+use crate::scan::on_threads;
 
 /// The results of a run.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Results {
-    /// The bouts that count. Players are numbered as in the spec.
-    pub tally: Tally,
-    /// How many bouts the dataset has, void ones included.
+    /// Counted bouts, with players in spec order.
+    pub tally: BoutCounts,
+    /// Bouts in the dataset, including voided ones.
     pub found: u64,
 }
 
-/// Counts all bouts of a run; of a tune those of its validation.
+/// Counts all rated bouts of a run; in a tune only the validation is rated.
 pub fn results(
     dataset: &Dataset,
     run: &Run,
@@ -41,50 +41,55 @@ pub fn results(
     Ok(Results { tally: prefixes.pop().unwrap_or_default(), found })
 }
 
-/// Counts the first bouts of a run for each of several lengths of the schedule, in one go: the tally at a length has the
-/// bouts below it. Precondition: the lengths ascend.
+/// Counts several prefixes of the schedule in one scan: each tally has the bouts below the given length. Precondition: the
+/// lengths ascend.
 pub fn prefixes(
     dataset: &Dataset,
     run: &Run,
     spec: &Spec,
     lengths: &[u64],
     threads: NonZeroUsize,
-) -> Result<Vec<Tally>, DatasetError> {
+) -> Result<Vec<BoutCounts>, DatasetError> {
     Ok(scan(dataset, run, spec, lengths, threads)?.prefixes)
 }
 
-/// A sequential test between the first two players over the schedule of a run, as far as it goes without holes. Parts behind
-/// the bout that decides are not read.
-pub fn fold(dataset: &Dataset, run: &Run, spec: &Spec, bounds: Bounds) -> Result<Fold, DatasetError> {
+/// Runs the sequential test between the first two players over the schedule, up to the first hole. Parts after the deciding
+/// bout are not read.
+pub fn fold(
+    dataset: &Dataset,
+    run: &Run,
+    spec: &Spec,
+    bounds: Bounds,
+) -> Result<SequentialTest, DatasetError> {
     let names = Names::new(spec);
-    let mut fold = Fold::new(bounds);
+    let mut fold = SequentialTest::new(bounds);
     let mut seen = BoutRanges::default();
-    // Below the first of these a hole is a bout that failed: nothing else is left out by a run that goes on, is done or has
-    // decided. Below the second every bout must be there or have failed.
+    // Below `failed_below` a hole is a failed bout, because running, done and decided runs leave out nothing else. Below
+    // `expected` every bout must be present or have failed.
     let (failed_below, expected) = match run.state {
         RunState::Running | RunState::Paused => (u64::MAX, 0),
         RunState::Done => (u64::MAX, run.bouts),
         RunState::Decided => run.deciding_bout.map_or((0, 0), |bout| (bout + 1, bout + 1)),
         RunState::Cancelled => (0, 0),
     };
-    let fill = |fold: &mut Fold, seen: &BoutRanges, end: u64| {
+    let fill = |fold: &mut SequentialTest, seen: &BoutRanges, end: u64| {
         for bout in seen.holes(end.min(failed_below)).into_iter().flatten() {
-            // Those that were filled before are refused.
-            let _ = fold.put(bout, BoutResult::Void);
+            // `put` rejects bouts that were filled before.
+            let _ = fold.record(bout, BoutResult::Void);
         }
     };
     for part in parts(dataset, run, spec)? {
         let mut end = 0;
         each_bout(&part, &names, &mut |bout, key| {
             let score = pair_score(&games_of(key), 0, 1).filter(|_| !run.voided.contains(&bout));
-            // A bout that is there twice counts once.
-            let _ = fold.put(bout, score.map_or(BoutResult::Void, BoutResult::Pair));
+            // `put` rejects duplicates.
+            let _ = fold.record(bout, score.map_or(BoutResult::Void, BoutResult::Pair));
             seen.add(bout, 0);
             end = bout + 1;
             Ok(())
         })?;
         fill(&mut fold, &seen, end);
-        // Behind a hole that stays nothing counts.
+        // Nothing counts after a permanent hole.
         if fold.decision().is_some() || fold.waiting() > 0 {
             break;
         }
@@ -96,12 +101,12 @@ pub fn fold(dataset: &Dataset, run: &Run, spec: &Spec, bounds: Bounds) -> Result
     let missing: u64 = holes.iter().map(|hole| hole.end() - hole.start() + 1).sum();
     if missing > run.failed {
         let reason = format!("{missing} bouts are missing{}, and {} failed", list(&holes), run.failed);
-        return Err(DatasetError::NotWhole { run: run.id.clone(), reason });
+        return Err(DatasetError::Incomplete { run: run.id.clone(), reason });
     }
     Ok(fold)
 }
 
-/// The parts of a run that have games.
+/// Lists the parts with games.
 fn parts(dataset: &Dataset, run: &Run, spec: &Spec) -> Result<Vec<Part>, DatasetError> {
     if let Plan::Probe(_) = spec.plan {
         return Err(DatasetError::Probe { run: run.id.clone() });
@@ -109,19 +114,18 @@ fn parts(dataset: &Dataset, run: &Run, spec: &Spec) -> Result<Vec<Part>, Dataset
     dataset.parts(run, Table::Games)
 }
 
-/// What a scan of all parts finds.
+/// Result of a scan of all parts.
 struct Scan {
     found: u64,
-    prefixes: Vec<Tally>,
+    prefixes: Vec<BoutCounts>,
 }
 
-/// What is known while parts are read. Sums do not depend on the order of parts, and everything else is kept by part.
-#[derive(Default)]
-struct Collected {
-    /// For each stretch of the schedule how many bouts had these games.
+/// One thread's share of a scan.
+struct Share {
+    /// For each stretch of the schedule, the number of bouts by their games.
     kinds: Vec<HashMap<Vec<u32>, u64>>,
+    /// Ranges of bouts, by part.
     ranges: BTreeMap<usize, Vec<RangeInclusive<u64>>>,
-    errors: BTreeMap<usize, DatasetError>,
 }
 
 fn scan(
@@ -133,38 +137,39 @@ fn scan(
 ) -> Result<Scan, DatasetError> {
     let parts = parts(dataset, run, spec)?;
     let names = Names::new(spec);
-    let voided = run.voided.iter().copied().collect();
+    let voided: HashSet<u64> = run.voided.iter().copied().collect();
     let next = AtomicUsize::new(0);
-    let collected =
-        Mutex::new(Collected { kinds: vec![HashMap::new(); lengths.len()], ..Collected::default() });
-    std::thread::scope(|scope| {
-        for _ in 0..threads.get().min(parts.len()) {
-            scope.spawn(|| {
-                loop {
-                    let index = next.fetch_add(1, Ordering::Relaxed);
-                    let Some(part) = parts.get(index) else { return };
-                    let counted = count(part, &names, &voided, lengths, spec.first_rated_bout());
-                    let mut collected = collected.lock().unwrap_or_else(PoisonError::into_inner);
-                    match counted {
-                        Ok((kinds, ranges)) => {
-                            for (all, some) in collected.kinds.iter_mut().zip(kinds) {
-                                for (key, count) in some {
-                                    *all.entry(key).or_insert(0) += count;
-                                }
-                            }
-                            collected.ranges.insert(index, ranges);
-                        }
-                        Err(error) => {
-                            collected.errors.insert(index, error);
-                        }
+    let work = || -> Result<Share, (usize, DatasetError)> {
+        let mut share = Share { kinds: vec![HashMap::new(); lengths.len()], ranges: BTreeMap::new() };
+        loop {
+            let index = next.fetch_add(1, Ordering::Relaxed);
+            let Some(part) = parts.get(index) else { return Ok(share) };
+            let ranges = count(part, &names, &voided, lengths, spec.first_rated_bout(), &mut share.kinds)
+                .map_err(|error| (index, error))?;
+            share.ranges.insert(index, ranges);
+        }
+    };
+    let mut kinds: Vec<HashMap<Vec<u32>, u64>> = vec![HashMap::new(); lengths.len()];
+    let mut ranges = BTreeMap::new();
+    let mut first_error: Option<(usize, DatasetError)> = None;
+    for share in on_threads(threads.get().min(parts.len()), work) {
+        match share {
+            Ok(share) => {
+                for (all, some) in kinds.iter_mut().zip(share.kinds) {
+                    for (key, count) in some {
+                        *all.entry(key).or_insert(0) += count;
                     }
                 }
-            });
+                ranges.extend(share.ranges);
+            }
+            // Parts are taken in order, so the smallest index is the first damaged part of the run.
+            Err(error) if first_error.as_ref().is_none_or(|first| error.0 < first.0) => {
+                first_error = Some(error);
+            }
+            Err(_) => {}
         }
-    });
-    let Collected { kinds, ranges, mut errors } =
-        collected.into_inner().unwrap_or_else(PoisonError::into_inner);
-    if let Some((_, error)) = errors.pop_first() {
+    }
+    if let Some((_, error)) = first_error {
         return Err(error);
     }
     let mut seen = BoutRanges::default();
@@ -172,20 +177,20 @@ fn scan(
         for range in ranges {
             let bout = *range.start();
             if let Some(other) = seen.add_range(range, index) {
-                let reason = format!("it is there a second time; the first is in {}", parts[other].name);
+                let reason = format!("duplicate bout; the first is in {}", parts[other].name);
                 return Err(DatasetError::Bout { file: parts[index].file.clone(), bout, reason });
             }
         }
     }
     let last_part = parts.iter().filter_map(|part| part.bouts).map(|(first, _)| first).max();
     if let Some(reason) = missing(run, run.bouts, &seen, last_part.unwrap_or(0)) {
-        return Err(DatasetError::NotWhole { run: run.id.clone(), reason });
+        return Err(DatasetError::Incomplete { run: run.id.clone(), reason });
     }
-    let mut tally = Tally::new(names.names);
+    let mut tally = BoutCounts::new(names.names);
     let mut prefixes = Vec::with_capacity(kinds.len());
     for stretch in kinds {
         for (key, count) in stretch {
-            tally.add(&games_of(&key), count).map_err(|error| DatasetError::NotWhole {
+            tally.add(&games_of(&key), count).map_err(|error| DatasetError::Incomplete {
                 run: run.id.clone(),
                 reason: format!("a bout cannot be counted: {error}"),
             })?;
@@ -195,30 +200,28 @@ fn scan(
     Ok(Scan { found: seen.bouts(), prefixes })
 }
 
-/// Bouts by their games for each stretch of the schedule, and the bouts that were seen as ranges.
-type Counted = (Vec<HashMap<Vec<u32>, u64>>, Vec<RangeInclusive<u64>>);
-
+/// Counts the bouts of a part by their games into each stretch of the schedule, and returns the ranges of bouts found.
 fn count(
     part: &Part,
     names: &Names,
     voided: &HashSet<u64>,
     lengths: &[u64],
-    rated_from: u64,
-) -> Result<Counted, DatasetError> {
-    let mut kinds: Vec<HashMap<Vec<u32>, u64>> = vec![HashMap::new(); lengths.len()];
+    first_rated: u64,
+    kinds: &mut [HashMap<Vec<u32>, u64>],
+) -> Result<Vec<RangeInclusive<u64>>, DatasetError> {
     let mut ranges: Vec<RangeInclusive<u64>> = Vec::new();
     each_bout(part, names, &mut |bout, key| {
         match ranges.last_mut() {
             Some(range) if range.end() + 1 == bout => *range = *range.start()..=bout,
             Some(range) if *range.end() >= bout => {
-                return Err("the part has it twice, or its bouts are not in order".to_string());
+                return Err("duplicate or unordered bouts in the part".to_string());
             }
             _ => ranges.push(bout..=bout),
         }
         let stretch = lengths.partition_point(|length| *length <= bout);
         if let Some(kinds) = kinds.get_mut(stretch)
             && !voided.contains(&bout)
-            && bout >= rated_from
+            && bout >= first_rated
         {
             match kinds.get_mut(key) {
                 Some(count) => *count += 1,
@@ -229,10 +232,10 @@ fn count(
         }
         Ok(())
     })?;
-    Ok((kinds, ranges))
+    Ok(ranges)
 }
 
-/// The players of a run by name.
+/// Players by name and number.
 struct Names {
     names: Vec<String>,
     numbers: HashMap<String, u32>,
@@ -246,23 +249,23 @@ impl Names {
     }
 }
 
-/// What is done with a bout and its key; or why that cannot be.
+/// Visitor of a bout and its key.
 type Visit<'a> = dyn FnMut(u64, &[u32]) -> Result<(), String> + 'a;
 
-/// Calls `visit` for each bout of a part, in order, with a key that is equal for bouts with the same games: for each game the
-/// number of seats, then the players and the payoffs by seat.
+/// Visits the bouts of a part in order. The key encodes the games of a bout: for each game the number of seats, then the
+/// players and the payoffs by seat.
 fn each_bout(part: &Part, names: &Names, visit: &mut Visit<'_>) -> Result<(), DatasetError> {
     let file = part.open()?;
-    let mut batches = part.attempt(|| agon_records::stream_results(file))?;
-    let wrong = |bout: u64, reason: String| DatasetError::Bout { file: part.file.clone(), bout, reason };
+    let mut batches = part.decode(|| agon_records::stream_results(file))?;
+    let invalid = |bout: u64, reason: String| DatasetError::Bout { file: part.file.clone(), bout, reason };
     let mut key: Vec<u32> = Vec::new();
     let mut current: Option<u64> = None;
-    while let Some(batch) = part.attempt(|| batches.next().transpose())? {
+    while let Some(batch) = part.decode(|| batches.next().transpose())? {
         for row in 0..batch.len() {
-            let (bout, _) = batch.place(row);
+            let (bout, _) = batch.key(row);
             if current != Some(bout) {
                 if let Some(before) = current {
-                    visit(before, &key).map_err(|reason| wrong(before, reason))?;
+                    visit(before, &key).map_err(|reason| invalid(before, reason))?;
                 }
                 key.clear();
                 current = Some(bout);
@@ -272,21 +275,21 @@ fn each_bout(part: &Part, names: &Names, visit: &mut Visit<'_>) -> Result<(), Da
             let start = key.len();
             for name in batch.players(row) {
                 let number = names.numbers.get(name);
-                key.push(*number.ok_or_else(|| wrong(bout, format!("the spec has no player `{name}`")))?);
+                key.push(*number.ok_or_else(|| invalid(bout, format!("the spec has no player `{name}`")))?);
             }
             if key.len() - start != payoffs.len() {
-                return Err(wrong(bout, "a game has not as many payoffs as players".to_string()));
+                return Err(invalid(bout, "a game has different numbers of players and payoffs".to_string()));
             }
             key.extend(payoffs.iter().map(|payoff| *payoff as u32));
         }
     }
     match current {
-        Some(bout) => visit(bout, &key).map_err(|reason| wrong(bout, reason)),
+        Some(bout) => visit(bout, &key).map_err(|reason| invalid(bout, reason)),
         None => Ok(()),
     }
 }
 
-/// The games of a key.
+/// Decodes the games of a key.
 fn games_of(mut key: &[u32]) -> Vec<Game> {
     let mut games = Vec::new();
     while let Some((&seats, rest)) = key.split_first() {

@@ -1,10 +1,8 @@
-//! Some columns of a whole table of a run, folded by several threads as they go by.
+//! Folds columns of a whole table over several threads.
 //!
-//! A thread takes the next row group of the next part, reads the pages of the columns that are asked for, and folds their
-//! rows into an accumulator of its own. Which thread sees which rows, and in which order, is chance: a fold whose result
-//! must not depend on it adds whole numbers. Memory is that of one row group a thread and of the accumulators, however
-//! large the dataset is. Bouts that do not count are left out, what is damaged or missing is an error that names it.
-//! Deliberately not here: what the columns mean.
+//! Each thread takes the next row group, decodes the requested columns and folds their rows into its own accumulator. The
+//! order is not deterministic, so folds must be commutative, for example integer sums. Memory is bounded by one row group
+//! per thread plus the accumulators. Voided bouts are skipped; damaged and missing parts are errors.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::num::NonZeroUsize;
@@ -13,16 +11,16 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use agon_records::{Batch, Groups, ReadError, Source, Table};
 use agon_schedule::RunState;
-
-use crate::dataset::{Dataset, DatasetError, Part, Run};
 use agon_storage::bout_ranges::BoutRanges;
 
-/// The parts of a table of a run that should be read, all of which are there.
+use crate::dataset::{Dataset, DatasetError, Part, Run};
+
+/// Lists all parts of a table and checks that none is missing.
 pub fn whole_table(dataset: &Dataset, run: &Run, table: Table) -> Result<Vec<Part>, DatasetError> {
     whole_range(dataset, run, table, &(0..=u64::MAX))
 }
 
-/// All parts of a table of a run, of which those with some bouts are there.
+/// Lists all parts of a table and checks that none with the given bouts is missing.
 pub(crate) fn whole_range(
     dataset: &Dataset,
     run: &Run,
@@ -43,19 +41,19 @@ pub(crate) fn whole_range(
         RunState::Running | RunState::Paused => {
             parts.iter().filter_map(|part| part.bouts).map(|(first, _)| first).max().unwrap_or(0)
         }
-        // Bouts of a run that ended early may be anywhere.
+        // A run that ended early may have holes anywhere.
         RunState::Decided | RunState::Cancelled => 0,
     };
     let mut named = BoutRanges::default();
     for (number, part) in parts.iter().enumerate() {
-        // Where a name does not say which bouts its part has, nothing can be missed.
+        // Without bouts in every name, holes cannot be detected.
         let Some((first, last)) = part.bouts else { return Ok(parts) };
         named.add_range(first..=last, number);
     }
     let holes = named.holes(end);
     let missing: u64 = holes.iter().map(|hole| hole.end() - hole.start() + 1).sum();
-    let asked = |hole: &&RangeInclusive<u64>| hole.start() <= bouts.end() && bouts.start() <= hole.end();
-    match holes.iter().find(asked) {
+    let overlaps = |hole: &&RangeInclusive<u64>| hole.start() <= bouts.end() && bouts.start() <= hole.end();
+    match holes.iter().find(overlaps) {
         Some(hole) if missing > run.failed => {
             Err(DatasetError::MissingBouts { table: table.name(), first: *hole.start(), last: *hole.end() })
         }
@@ -63,22 +61,22 @@ pub(crate) fn whole_range(
     }
 }
 
-/// Row groups that nobody has taken yet.
+/// The remaining row groups.
 struct Queue {
     parts: VecDeque<Part>,
-    /// The part that is being read, and the first row group of it that is free.
-    current: Option<(Arc<Opened>, usize)>,
+    /// The current part and its next row group.
+    current: Option<(Arc<OpenPart>, usize)>,
 }
 
-/// A part whose directory was read.
-struct Opened {
+/// A part with its decoded footer.
+struct OpenPart {
     part: Part,
     source: Source,
     groups: Groups,
 }
 
 impl Queue {
-    fn next(&mut self, columns: &[&str]) -> Result<Option<(Arc<Opened>, usize)>, DatasetError> {
+    fn next(&mut self, columns: &[&str]) -> Result<Option<(Arc<OpenPart>, usize)>, DatasetError> {
         loop {
             if let Some((opened, next)) = &mut self.current
                 && *next < opened.groups.count()
@@ -88,13 +86,13 @@ impl Queue {
             }
             let Some(part) = self.parts.pop_front() else { return Ok(None) };
             let source = part.open()?;
-            let groups = part.attempt(|| Groups::open(&source, part.table, columns))?;
-            self.current = Some((Arc::new(Opened { part, source, groups }), 0));
+            let groups = part.decode(|| Groups::open(&source, part.table, columns))?;
+            self.current = Some((Arc::new(OpenPart { part, source, groups }), 0));
         }
     }
 }
 
-/// Folds all rows of some parts of a run: one accumulator a thread, in no order that means anything.
+/// Folds all rows of some parts and returns one accumulator per thread.
 pub fn scan<A: Send>(
     run: &Run,
     parts: Vec<Part>,
@@ -109,33 +107,37 @@ pub fn scan<A: Send>(
         columns.push("bout");
     }
     let (columns, queue) = (&columns[..], &Mutex::new(Queue { parts: parts.into(), current: None }));
-    // A thread that falls over reports it itself; the others take no more.
+    // After an error the other threads take no more parts.
     let take = || queue.lock().unwrap_or_else(PoisonError::into_inner).next(columns);
     let stop = || queue.lock().unwrap_or_else(PoisonError::into_inner).parts.clear();
     let work = || {
         let mut accumulator = start();
-        let mut file: Option<(Arc<Opened>, Source)> = None;
+        let mut file: Option<(Arc<OpenPart>, Source)> = None;
         while let Some((opened, group)) = take()? {
-            let own = match file.take() {
-                Some((before, own)) if Arc::ptr_eq(&before, &opened) => own,
-                _ => opened.part.open_again(&opened.source)?,
+            let source = match file.take() {
+                Some((before, source)) if Arc::ptr_eq(&before, &opened) => source,
+                _ => opened.part.reopen(&opened.source)?,
             };
-            opened.part.attempt(|| {
-                for batch in opened.groups.read(&own, group)? {
+            opened.part.decode(|| {
+                for batch in opened.groups.read(&source, group)? {
                     let batch = batch?;
                     let batch = if voided.is_empty() { batch } else { batch.without(&voided)? };
                     fold(&mut accumulator, &batch)?;
                 }
                 Ok(())
             })?;
-            file = Some((opened, own));
+            file = Some((opened, source));
         }
         Ok(accumulator)
     };
+    on_threads(threads.get(), || work().inspect_err(|_| stop())).into_iter().collect()
+}
+
+/// Runs `work` on several threads and returns their results; panics propagate.
+pub(crate) fn on_threads<T: Send>(threads: usize, work: impl Fn() -> T + Sync) -> Vec<T> {
     std::thread::scope(|scope| {
-        let worker = || work().inspect_err(|_| stop());
-        let workers: Vec<_> = (0..threads.get()).map(|_| scope.spawn(worker)).collect();
-        let join = |worker: std::thread::ScopedJoinHandle<'_, Result<A, DatasetError>>| match worker.join() {
+        let workers: Vec<_> = (0..threads).map(|_| scope.spawn(&work)).collect();
+        let join = |worker: std::thread::ScopedJoinHandle<'_, T>| match worker.join() {
             Ok(result) => result,
             Err(panic) => std::panic::resume_unwind(panic),
         };

@@ -1,8 +1,8 @@
-//! Questions in SQL to one run, answered by DataFusion: the tables `games`, `moves` and `probes`, with the column `run`.
+//! SQL queries on one run with DataFusion: the tables `games`, `moves` and `probes`, with an added column `run`.
 //!
-//! Every part that is read is looked at first, so that one that is missing, damaged or newer is named. Bouts that do not
-//! count are left out. Nothing can be changed by a question. Rows come batch by batch as JSON values; memory is limited, and
-//! what needs more is sorted and grouped on disk or refused. Deliberately not here: how an answer is written.
+//! All parts are opened first, so that missing, damaged and newer ones are reported by name. Voided bouts are excluded and
+//! the data is read-only. Rows are streamed as JSON values; above the memory limit, sorts and groups spill to disk or fail.
+//! Deliberately not here: the output format.
 
 use std::io;
 use std::num::NonZeroUsize;
@@ -32,56 +32,54 @@ use url::Url;
 use crate::dataset::{Dataset, DatasetError, Part, Run};
 use crate::scan::whole_table;
 
-/// What a question may take.
+/// Resource limits of a query.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// Megabytes of memory for sorting, grouping and joining.
+    /// Memory in MiB for sorts, groups and joins.
     pub megabytes: usize,
-    /// How many threads.
+    /// Number of threads.
     pub threads: NonZeroUsize,
 }
 
-/// Why there is no answer.
+/// An error of a query.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SqlError {
-    /// The dataset.
+    /// From the dataset.
     #[error(transparent)]
     Dataset(#[from] DatasetError),
-    /// The question.
+    /// The query is invalid.
     #[error("{0}")]
-    Question(String),
-    /// Too much for the memory.
-    #[error(
-        "the answer takes more than {megabytes} MB of memory; ask for less at once, or allow more with --memory"
-    )]
+    Query(String),
+    /// The memory limit is exceeded.
+    #[error("the query needs more than {megabytes} MB of memory; select less, or raise --memory")]
     Memory {
-        /// How much was allowed.
+        /// The limit.
         megabytes: usize,
     },
-    /// Something went wrong on the way.
-    #[error("the answer cannot be made: {0}; `agon verify` says whether the dataset is whole")]
-    Work(String),
-    /// The machine.
-    #[error("no threads can be started: {0}")]
+    /// The query failed.
+    #[error("the query failed: {0}; check the dataset with `agon verify`")]
+    Execution(String),
+    /// Threads cannot be started.
+    #[error("cannot start threads: {0}")]
     Threads(io::Error),
 }
 
-/// A column of an answer.
+/// A column of a result.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Column {
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// Its type, as Arrow names it.
+    /// Arrow type.
     pub kind: String,
-    /// Whether it holds numbers.
+    /// Whether the type is numeric.
     pub number: bool,
 }
 
-/// A row: a value for each column. What is no number, such as 0 divided by 0, is null.
+/// A row with a value for each column; NaN and infinities are null.
 pub type Row = Vec<Value>;
 
-/// An answer, of which rows come as they are made.
+/// A running query: an iterator over batches of rows.
 pub struct Answer {
     columns: Vec<Column>,
     stream: SendableRecordBatchStream,
@@ -90,8 +88,8 @@ pub struct Answer {
 }
 
 impl Answer {
-    /// Asks a run.
-    pub fn ask(dataset: &Dataset, run: &Run, question: &str, limits: Limits) -> Result<Answer, SqlError> {
+    /// Starts a query on a run.
+    pub fn ask(dataset: &Dataset, run: &Run, query: &str, limits: Limits) -> Result<Answer, SqlError> {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(limits.threads.get())
             .build()
@@ -101,9 +99,9 @@ impl Answer {
             let context = context(&tables, run, limits)?;
             let read_only =
                 SQLOptions::new().with_allow_ddl(false).with_allow_dml(false).with_allow_statements(false);
-            context.sql_with_options(question, read_only).await?.execute_stream().await
+            context.sql_with_options(query, read_only).await?.execute_stream().await
         });
-        let stream = stream.map_err(|error| explained(&error, limits))?;
+        let stream = stream.map_err(|error| classify(&error, limits))?;
         let column = |field: &Arc<arrow::datatypes::Field>| Column {
             name: field.name().clone(),
             kind: field.data_type().to_string(),
@@ -113,7 +111,7 @@ impl Answer {
         Ok(Answer { columns, stream, runtime, limits })
     }
 
-    /// The columns.
+    /// Returns the columns.
     pub fn columns(&self) -> &[Column] {
         &self.columns
     }
@@ -125,25 +123,25 @@ impl Iterator for Answer {
     fn next(&mut self) -> Option<Self::Item> {
         let batch = self.runtime.block_on(self.stream.next())?;
         Some(match batch {
-            Ok(batch) => rows(&batch).map_err(|error| SqlError::Work(error.to_string())),
-            Err(error) => Err(explained(&error, self.limits)),
+            Ok(batch) => rows(&batch).map_err(|error| SqlError::Execution(error.to_string())),
+            Err(error) => Err(classify(&error, self.limits)),
         })
     }
 }
 
-/// The parts of every table; each was looked at.
+/// Lists the parts of every table and checks that each can be opened.
 fn tables(dataset: &Dataset, run: &Run) -> Result<Vec<(Table, Vec<Part>)>, DatasetError> {
     let probe = matches!(run.spec()?.plan, Plan::Probe(_));
     let mut tables = Vec::new();
     for table in Table::ALL {
-        // A probe has searches alone, and only a probe has them.
+        // A probe has rows in `probes` only, any other run has none there.
         let parts = match (table == Table::Probes) == probe {
             true => whole_table(dataset, run, table)?,
             false => Vec::new(),
         };
         for part in &parts {
             let file = part.open()?;
-            part.attempt(|| Groups::open(&file, table, &["bout"]))?;
+            part.decode(|| Groups::open(&file, table, &["bout"]))?;
         }
         tables.push((table, parts));
     }
@@ -160,17 +158,17 @@ fn context(
     let environment = RuntimeEnvBuilder::new().with_memory_limit(limits.megabytes << 20, 1.0).build_arc()?;
     let context = SessionContext::new_with_config_rt(config, environment);
     for (table, parts) in tables {
-        let rows = rows_of(&context, *table, parts)?;
+        let rows = read_parts(&context, *table, parts)?;
         let voided = run.voided.iter().map(|&bout| lit(bout)).collect::<Vec<_>>();
         let counted = if voided.is_empty() { rows } else { rows.filter(col("bout").in_list(voided, true))? };
-        let told = counted.with_column("run", lit(run.id.as_str()))?;
-        context.register_table(table.name(), told.into_view())?;
+        let view = counted.with_column("run", lit(run.id.as_str()))?.into_view();
+        context.register_table(table.name(), view)?;
     }
     Ok(context)
 }
 
-/// The rows of a table, from its parts.
-fn rows_of(context: &SessionContext, table: Table, parts: &[Part]) -> Result<DataFrame, DataFusionError> {
+/// Returns the rows of all parts of a table.
+fn read_parts(context: &SessionContext, table: Table, parts: &[Part]) -> Result<DataFrame, DataFusionError> {
     let schema = Arc::new(Schema::new(table.schema().fields().clone()));
     if parts.is_empty() {
         return context.read_table(Arc::new(MemTable::try_new(schema, vec![Vec::new()])?));
@@ -189,61 +187,61 @@ fn rows_of(context: &SessionContext, table: Table, parts: &[Part]) -> Result<Dat
     context.read_table(Arc::new(ListingTable::try_new(config)?))
 }
 
-/// What DataFusion says, as a sentence for whoever asked.
-fn explained(error: &DataFusionError, limits: Limits) -> SqlError {
+/// Converts an error of DataFusion into one for the author of the query.
+fn classify(error: &DataFusionError, limits: Limits) -> SqlError {
     let root = error.find_root();
     let message = match root {
-        // Its message is that of a program's value.
+        // The message of the wrapper is a debug dump.
         DataFusionError::SQL(parser, _) => parser.to_string(),
         root => root.message().into_owned(),
     };
-    // A trace of calls may follow.
+    // A backtrace may follow.
     let message = message.split("\n\nbacktrace").next().unwrap_or_default();
     let message = message.split_whitespace().collect::<Vec<_>>().join(" ");
     let message = message.trim_end_matches('.');
     match root {
         DataFusionError::SQL(..) => {
             let reason = message.strip_prefix("sql parser error: ").unwrap_or(message);
-            SqlError::Question(format!("this is no SQL: {reason}"))
+            SqlError::Query(format!("invalid SQL: {reason}"))
         }
         DataFusionError::SchemaError(..)
         | DataFusionError::Plan(_)
         | DataFusionError::NotImplemented(_)
         | DataFusionError::Configuration(_)
-        | DataFusionError::Diagnostic(..) => SqlError::Question(question_fault(message)),
+        | DataFusionError::Diagnostic(..) => SqlError::Query(query_error(message)),
         DataFusionError::ResourcesExhausted(_) => SqlError::Memory { megabytes: limits.megabytes },
-        // A division by zero, a text that is no number.
-        DataFusionError::ArrowError(fault, _) if is_in_question(fault) => {
-            SqlError::Question(message.to_string())
+        // For example a division by zero or a failed cast.
+        DataFusionError::ArrowError(error, _) if is_query_error(error) => {
+            SqlError::Query(message.to_string())
         }
-        _ => SqlError::Work(message.to_string()),
+        _ => SqlError::Execution(message.to_string()),
     }
 }
 
-/// What is wrong with a question, without the names that only a program knows.
-fn question_fault(message: &str) -> String {
+/// Rewords an error message of the planner without its internal names.
+fn query_error(message: &str) -> String {
     if message.starts_with("DDL not supported") || message.starts_with("DML not supported") {
-        return "a question cannot change anything; ask with select".to_string();
+        return "datasets are read-only; use select".to_string();
     }
     if message.starts_with("Statement not supported") {
-        return "only questions are answered; ask with select".to_string();
+        return "only queries are supported; use select".to_string();
     }
     if message.starts_with("No SQL statements") {
-        return "there is no question; ask with select".to_string();
+        return "the query is empty; use select".to_string();
     }
     if message.contains("only supports a single SQL statement") {
-        return "one question is answered at a time".to_string();
+        return "only one statement is supported at a time".to_string();
     }
     if let Some(rest) = message.strip_prefix("No field named ") {
-        let (column, instead) = rest.split_once(". ").unwrap_or((rest, ""));
-        // A likely one says more than the list of all.
-        let instead = instead.split("? Valid fields").next().unwrap_or_default();
-        let instead = instead.strip_prefix("Did you mean ").map_or_else(
-            || instead.replacen("Valid fields are", "there are", 1),
+        let (column, hint) = rest.split_once(". ").unwrap_or((rest, ""));
+        // Prefer the suggestion over the list of all columns.
+        let hint = hint.split("? Valid fields").next().unwrap_or_default();
+        let hint = hint.strip_prefix("Did you mean ").map_or_else(
+            || hint.replacen("Valid fields are", "there are", 1),
             |name| format!("did you mean {}?", name.trim_matches(['\'', '?'])),
         );
-        let separator = if instead.is_empty() { "" } else { "; " };
-        return format!("there is no column `{column}`{separator}{instead}");
+        let separator = if hint.is_empty() { "" } else { "; " };
+        return format!("there is no column `{column}`{separator}{hint}");
     }
     match message.strip_prefix("table 'datafusion.public.").and_then(|rest| rest.strip_suffix("' not found"))
     {
@@ -252,9 +250,9 @@ fn question_fault(message: &str) -> String {
     }
 }
 
-fn is_in_question(fault: &ArrowError) -> bool {
+fn is_query_error(error: &ArrowError) -> bool {
     matches!(
-        fault,
+        error,
         ArrowError::DivideByZero
             | ArrowError::CastError(_)
             | ArrowError::ParseError(_)
@@ -263,14 +261,14 @@ fn is_in_question(fault: &ArrowError) -> bool {
     )
 }
 
-/// The rows of a batch.
+/// Converts the rows of a batch.
 fn rows(batch: &RecordBatch) -> Result<Vec<Row>, ArrowError> {
     (0..batch.num_rows())
         .map(|row| batch.columns().iter().map(|column| value(column.as_ref(), row)).collect())
         .collect()
 }
 
-/// A cell. Numbers stay numbers, lists are arrays, structures objects; anything else, such as a date, is a text.
+/// Converts a cell: numbers, lists and structs to their JSON forms, other types such as dates to text.
 fn value(array: &dyn Array, row: usize) -> Result<Value, ArrowError> {
     if array.is_null(row) || *array.data_type() == DataType::Null {
         return Ok(Value::Null);
@@ -291,7 +289,7 @@ fn value(array: &dyn Array, row: usize) -> Result<Value, ArrowError> {
         DataType::UInt16 => array.as_primitive::<UInt16Type>().value(row).into(),
         DataType::UInt32 => array.as_primitive::<UInt32Type>().value(row).into(),
         DataType::UInt64 => array.as_primitive::<UInt64Type>().value(row).into(),
-        // What is no number becomes null.
+        // NaN becomes null.
         DataType::Float32 => f64::from(array.as_primitive::<Float32Type>().value(row)).into(),
         DataType::Float64 => array.as_primitive::<Float64Type>().value(row).into(),
         DataType::Utf8 => array.as_string::<i32>().value(row).into(),

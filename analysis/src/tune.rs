@@ -1,7 +1,7 @@
-//! What a tune came to: its path, its answer and the match that proves it, made anew from the dataset.
+//! The result of a tune, reconstructed from the dataset: its path, its answer and the validation match.
 //!
-//! What each bout plays follows from the results before it, so that reading the games in their order gives the path again.
-//! Only what a Gaussian process proposed is taken from the record: that may round otherwise on another processor.
+//! Each bout depends on the results before it, so feeding the games to the schedule in order reproduces the path. Only
+//! proposals of the Gaussian process are read from the records, because they may round differently on another processor.
 
 use agon_arena::spec::Values;
 use agon_arena::spec::tune::Tune;
@@ -14,58 +14,58 @@ use agon_storage::summarise;
 
 use crate::dataset::{Dataset, DatasetError, Run};
 
-/// Why a tune cannot be told.
+/// An error while reading a tune.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TuneError {
-    /// The dataset.
+    /// From the dataset.
     #[error(transparent)]
     Dataset(#[from] DatasetError),
-    /// Its schedule.
+    /// The spec cannot be scheduled.
     #[error("the spec of the run cannot be scheduled: {0}")]
     Schedule(#[from] ScheduleError),
-    /// It is something else.
-    #[error("{run} is no tune; its spec has no [tune]")]
+    /// The run is not a tune.
+    #[error("{run} is not a tune: its spec has no [tune]")]
     NoTune {
         /// The run.
         run: String,
     },
 }
 
-/// A tune, as far as its dataset goes.
+/// A tune at its current step.
 #[derive(Debug)]
-pub struct Tuned {
-    /// What is tuned, and how.
+pub struct TuneResult {
+    /// The tuned parameters and the method.
     pub tune: Tune,
-    /// How many steps there will be.
+    /// Scheduled steps.
     pub steps: u64,
-    /// The steps that are whole.
+    /// Completed steps.
     pub path: Vec<Step>,
-    /// Where it is: at the end, the answer.
+    /// Current parameter values; the answer once all steps are complete.
     pub values: Vec<f64>,
-    /// The answer, when all steps are there.
+    /// The answer, once all steps are complete.
     pub answer: Option<Values>,
-    /// What a Gaussian process expects of its answer against the opponents.
+    /// The score of the answer against the opponents that the Gaussian process predicts.
     pub expected: Option<Recommendation>,
-    /// The pairs of the validation, from the tuned player's view.
+    /// Pairs of the validation from the tuned player's view.
     pub validation: Pairs,
-    /// The tuned player as a table of a spec.
+    /// The tuned player as a `[[player]]` table.
     pub player: Option<String>,
-    /// The name of the player that is tuned.
+    /// Name of the tuned player.
     pub name: String,
-    /// The tuning itself, for whoever draws it.
+    /// The tuning schedule.
     pub tuning: Tuning,
 }
 
-impl Tuned {
-    /// Reads the tune of a run.
-    pub fn read(dataset: &Dataset, run: &Run) -> Result<Tuned, TuneError> {
+impl TuneResult {
+    /// Reconstructs the tune of a run.
+    pub fn read(dataset: &Dataset, run: &Run) -> Result<TuneResult, TuneError> {
         let spec = run.spec().map_err(DatasetError::from)?;
         let Some(tune) = spec.tune().cloned() else {
             return Err(TuneError::NoTune { run: run.id.clone() });
         };
         let mut schedule = Schedule::resume(spec)?;
-        let validation = follow(dataset, run, &mut schedule)?;
+        let validation = feed_results(dataset, run, &mut schedule)?;
         let spec = schedule.spec();
         let tuning = schedule.tuning().expect("the schedule of a tune has a tuning").clone();
         let answer = tuning.answer();
@@ -74,7 +74,7 @@ impl Tuned {
             let config = tune.configure(&spec.players[tune.roles.tuned].config, values);
             format!("[[player]]\nname = \"{name}\"\n{}", config.to_toml(&spec.game))
         });
-        Ok(Tuned {
+        Ok(TuneResult {
             steps: tuning.steps(),
             path: tuning.path().collect(),
             values: tuning.values(),
@@ -88,32 +88,31 @@ impl Tuned {
         })
     }
 
-    /// What the validation says of the tuned player against the one that it started from.
-    pub fn proof(&self) -> Scores {
+    /// Returns the statistics of the validation match.
+    pub fn validation_scores(&self) -> Scores {
         Scores::from(self.validation)
     }
 }
 
-/// Tells a schedule what the bouts of its run came to, in their order, and returns the pairs of the validation. Of a run
-/// that is no tune nothing is read.
-pub fn follow(dataset: &Dataset, run: &Run, schedule: &mut Schedule) -> Result<Pairs, DatasetError> {
+/// Feeds the bouts of a tune to its schedule in order and returns the pairs of the validation; other runs are not read.
+pub fn feed_results(dataset: &Dataset, run: &Run, schedule: &mut Schedule) -> Result<Pairs, DatasetError> {
     let mut validation = Pairs::default();
     let mut next = 0;
-    let tuning = schedule.spec().first_rated_bout();
-    if tuning == 0 {
+    let first_rated = schedule.spec().first_rated_bout();
+    if first_rated == 0 {
         return Ok(validation);
     }
     for part in dataset.parts(run, Table::Games)? {
         for (bout, rows) in BoutRows::by_bout(part.games()?, [], []) {
-            // What is not there has failed; of a run that goes on nothing behind it is there either.
-            for hole in next..bout.min(tuning) {
-                propose(schedule, hole, None);
-                schedule.learn(hole, None);
+            // A hole is a failed bout: an unfinished run has no bouts after one that is still open.
+            for failed in next..bout.min(first_rated) {
+                propose_recorded(schedule, failed, None);
+                schedule.record(failed, None);
             }
-            propose(schedule, bout, rows.games.first());
+            propose_recorded(schedule, bout, rows.games.first());
             let score = summarise(schedule.spec(), &(&rows).into()).half_points();
-            schedule.learn(bout, score);
-            if let Some(score) = score.and_then(PairScore::from_half_points).filter(|_| bout >= tuning) {
+            schedule.record(bout, score);
+            if let Some(score) = score.and_then(PairScore::from_half_points).filter(|_| bout >= first_rated) {
                 validation.add(score);
             }
             next = bout + 1;
@@ -122,14 +121,16 @@ pub fn follow(dataset: &Dataset, run: &Run, schedule: &mut Schedule) -> Result<P
     Ok(validation)
 }
 
-/// Hands in what a Gaussian process proposed for a bout, by what was played there.
-fn propose(schedule: &mut Schedule, bout: u64, row: Option<&GameRow>) {
-    let Some(tuning) = schedule.tuning_mut().filter(|tuning| tuning.due().is_some()) else { return };
+/// Supplies a proposal that the schedule is waiting for, read from the recorded settings of a bout.
+fn propose_recorded(schedule: &mut Schedule, bout: u64, row: Option<&GameRow>) {
+    let Some(tuning) = schedule.tuning_mut().filter(|tuning| tuning.pending_proposal().is_some()) else {
+        return;
+    };
     if tuning.bout(bout).is_some() {
         return;
     }
     let tune = tuning.tune();
-    let played = row.and_then(|row| row.settings.iter().find_map(|text| tune.read(text)));
-    let values = played.unwrap_or_else(|| tune.start());
-    tuning.settle(vec![values]);
+    let recorded = row.and_then(|row| row.settings.iter().find_map(|text| tune.read(text)));
+    let values = recorded.unwrap_or_else(|| tune.start());
+    tuning.add_proposals(vec![values]);
 }

@@ -1,6 +1,6 @@
-//! All algorithms, one entry each: what they are called, which games they fit, which options they have.
+//! The table of all algorithms: names, suitable games and options, for validation, help texts and documentation.
 //!
-//! The entries feed validation, help texts and pages. `player.rs` has the arm for each that makes a search of it.
+//! `player.rs` has one arm for each algorithm, which makes its search.
 
 use agon_games::schema::{Choice, Domain, Key, Values};
 use agon_games::{GameInfo, choices};
@@ -11,7 +11,7 @@ use agon_search::ordering::Stage;
 use agon_search::sampling::Rollout;
 use agon_search::sampling::uct::Final;
 
-/// The kinds of games that differ in which algorithms fit them.
+/// The families of games, which determine the suitable algorithms.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Family {
     /// Two seats, no chance.
@@ -23,7 +23,7 @@ pub enum Family {
 }
 
 impl Family {
-    /// The family of a game with so many seats.
+    /// Returns the family of a game with this number of seats.
     pub fn of(info: &GameInfo, seats: usize) -> Family {
         match (info.chance, seats) {
             (true, _) => Family::Chance,
@@ -32,7 +32,7 @@ impl Family {
         }
     }
 
-    /// What games of the family are called in a sentence.
+    /// Returns the name of the family's games for sentences.
     pub fn describe(self) -> &'static str {
         match self {
             Family::Duel => "duels without chance",
@@ -86,38 +86,38 @@ pub(crate) enum MaxNValues {
 
 choices!(MaxNValues { Raw = "raw", Shares = "shares" });
 
-/// An algorithm as configurations know it.
+/// The description of an algorithm.
 #[derive(Clone, Copy, Debug)]
 pub struct AlgorithmInfo {
     /// The algorithm.
     pub id: Algorithm,
-    /// Its name.
+    /// The name.
     pub name: &'static str,
-    /// What it is, in a line.
+    /// A description in one line.
     pub about: &'static str,
-    /// The families it fits.
+    /// The suitable families.
     pub families: &'static [Family],
-    /// Its options.
+    /// The options.
     pub options: &'static [Key],
-    /// Whether it evaluates positions.
+    /// Whether the algorithm evaluates positions.
     pub evaluates: bool,
-    /// What a limit of nodes counts.
+    /// The unit of a node limit.
     pub limit_unit: LimitUnit,
-    /// Whether it draws: another seed may make it play otherwise.
+    /// Whether the algorithm draws random numbers, so that another seed may change its moves.
     pub draws: bool,
 }
 
-/// What a limit of nodes counts.
+/// The unit of a node limit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum LimitUnit {
-    /// Positions that the search enters.
+    /// Entered positions.
     Nodes,
-    /// Simulations. Such a search has no depth to limit.
+    /// Simulations; such a search has no depth limit.
     Simulations,
 }
 
 impl LimitUnit {
-    /// Returns how much of a limit of nodes a search spent.
+    /// Returns the part of a node limit that a search spent.
     pub fn spent(self, counters: &Counters) -> u64 {
         match self {
             LimitUnit::Nodes => counters.nodes,
@@ -127,13 +127,13 @@ impl LimitUnit {
 }
 
 impl AlgorithmInfo {
-    /// Returns whether a limit of depth applies.
+    /// Returns whether the algorithm supports a depth limit.
     pub fn has_depth(&self) -> bool {
         self.limit_unit == LimitUnit::Nodes
     }
 
-    /// Returns whether the algorithm evaluates positions with these settings. One that plays out games evaluates only
-    /// where `rollout_plies` cuts them off.
+    /// Returns whether the algorithm evaluates positions with these settings. Playouts are evaluated only where
+    /// `rollout_plies` cuts them off.
     pub(crate) fn evaluates_with(&self, settings: &Values) -> bool {
         let has_cut = self.options.iter().any(|option| option.name == ROLLOUT_PLIES.name);
         self.evaluates && !(has_cut && settings.integer(ROLLOUT_PLIES.name) == 0)
@@ -222,6 +222,21 @@ const ROLLOUT_SCALE: Key = Key {
     about: "units of the evaluation that make odds of e to 1 at the cut",
 };
 
+/// The entry whose fields are the defaults of the other entries.
+const MINIMAX: AlgorithmInfo = AlgorithmInfo {
+    id: Algorithm::Minimax,
+    name: "minimax",
+    about: "full width",
+    families: DUEL,
+    options: &[],
+    evaluates: true,
+    limit_unit: LimitUnit::Nodes,
+    draws: false,
+};
+
+const DUEL_OPTIONS: &[Key] =
+    &[ORDER, TABLE_MB, TABLE_HITS, ASPIRATION, QUIESCENCE, NULL_MOVE, LATE_MOVE_REDUCTIONS, KEEP];
+
 /// Every algorithm.
 pub static ALGORITHMS: &[AlgorithmInfo] = &[
     AlgorithmInfo {
@@ -229,74 +244,36 @@ pub static ALGORITHMS: &[AlgorithmInfo] = &[
         name: "random",
         about: "any legal move",
         families: ALL,
-        options: &[],
         evaluates: false,
-        limit_unit: LimitUnit::Nodes,
         draws: true,
+        ..MINIMAX
     },
     AlgorithmInfo {
         id: Algorithm::Greedy,
         name: "greedy",
         about: "the best evaluation one ply ahead",
         families: ALL,
-        options: &[],
-        evaluates: true,
-        limit_unit: LimitUnit::Nodes,
-        draws: false,
+        ..MINIMAX
     },
-    AlgorithmInfo {
-        id: Algorithm::Minimax,
-        name: "minimax",
-        about: "full width",
-        families: DUEL,
-        options: &[],
-        evaluates: true,
-        limit_unit: LimitUnit::Nodes,
-        draws: false,
-    },
+    MINIMAX,
     AlgorithmInfo {
         id: Algorithm::AlphaBeta,
         name: "alpha-beta",
         about: "fail-soft alpha-beta",
-        families: DUEL,
-        options: &[
-            ORDER,
-            TABLE_MB,
-            TABLE_HITS,
-            ASPIRATION,
-            QUIESCENCE,
-            NULL_MOVE,
-            LATE_MOVE_REDUCTIONS,
-            KEEP,
-        ],
-        evaluates: true,
-        limit_unit: LimitUnit::Nodes,
-        draws: false,
+        options: DUEL_OPTIONS,
+        ..MINIMAX
     },
     AlgorithmInfo {
         id: Algorithm::Pvs,
         name: "pvs",
         about: "principal variation search (NegaScout)",
-        families: DUEL,
-        options: &[
-            ORDER,
-            TABLE_MB,
-            TABLE_HITS,
-            ASPIRATION,
-            QUIESCENCE,
-            NULL_MOVE,
-            LATE_MOVE_REDUCTIONS,
-            KEEP,
-        ],
-        evaluates: true,
-        limit_unit: LimitUnit::Nodes,
-        draws: false,
+        options: DUEL_OPTIONS,
+        ..MINIMAX
     },
     AlgorithmInfo {
         id: Algorithm::Mtd,
         name: "mtd",
         about: "memory-enhanced test drivers",
-        families: DUEL,
         options: &[
             Key {
                 name: "driver",
@@ -312,9 +289,7 @@ pub static ALGORITHMS: &[AlgorithmInfo] = &[
             LATE_MOVE_REDUCTIONS,
             KEEP,
         ],
-        evaluates: true,
-        limit_unit: LimitUnit::Nodes,
-        draws: false,
+        ..MINIMAX
     },
     AlgorithmInfo {
         id: Algorithm::Paranoid,
@@ -322,9 +297,7 @@ pub static ALGORITHMS: &[AlgorithmInfo] = &[
         about: "all opponents play against the mover",
         families: WITHOUT_CHANCE,
         options: &[ORDER_WITHOUT_TABLE],
-        evaluates: true,
-        limit_unit: LimitUnit::Nodes,
-        draws: false,
+        ..MINIMAX
     },
     AlgorithmInfo {
         id: Algorithm::MaxN,
@@ -346,9 +319,7 @@ pub static ALGORITHMS: &[AlgorithmInfo] = &[
             },
             Key { default: "static", ..ORDER_WITHOUT_TABLE },
         ],
-        evaluates: true,
-        limit_unit: LimitUnit::Nodes,
-        draws: false,
+        ..MINIMAX
     },
     AlgorithmInfo {
         id: Algorithm::BestReply,
@@ -364,19 +335,14 @@ pub static ALGORITHMS: &[AlgorithmInfo] = &[
             },
             ORDER_WITHOUT_TABLE,
         ],
-        evaluates: true,
-        limit_unit: LimitUnit::Nodes,
-        draws: false,
+        ..MINIMAX
     },
     AlgorithmInfo {
         id: Algorithm::Expectiminimax,
         name: "expectiminimax",
         about: "full width with chance nodes",
         families: CHANCE,
-        options: &[],
-        evaluates: true,
-        limit_unit: LimitUnit::Nodes,
-        draws: false,
+        ..MINIMAX
     },
     AlgorithmInfo {
         id: Algorithm::Star1,
@@ -384,9 +350,7 @@ pub static ALGORITHMS: &[AlgorithmInfo] = &[
         about: "expectiminimax that leaves decided chance nodes",
         families: CHANCE,
         options: &[ORDER_OF_CHANCE],
-        evaluates: true,
-        limit_unit: LimitUnit::Nodes,
-        draws: false,
+        ..MINIMAX
     },
     AlgorithmInfo {
         id: Algorithm::Star2,
@@ -394,9 +358,7 @@ pub static ALGORITHMS: &[AlgorithmInfo] = &[
         about: "Star1 after a look below each outcome",
         families: CHANCE,
         options: &[ORDER_OF_CHANCE],
-        evaluates: true,
-        limit_unit: LimitUnit::Nodes,
-        draws: false,
+        ..MINIMAX
     },
     AlgorithmInfo {
         id: Algorithm::MonteCarlo,
@@ -404,9 +366,9 @@ pub static ALGORITHMS: &[AlgorithmInfo] = &[
         about: "playouts for each move, no tree",
         families: ALL,
         options: &[ROLLOUT, ROLLOUT_PLIES, ROLLOUT_SCALE],
-        evaluates: true,
         limit_unit: LimitUnit::Simulations,
         draws: true,
+        ..MINIMAX
     },
     AlgorithmInfo {
         id: Algorithm::Uct,
@@ -449,13 +411,13 @@ pub static ALGORITHMS: &[AlgorithmInfo] = &[
                 about: "the most memory for the tree",
             },
         ],
-        evaluates: true,
         limit_unit: LimitUnit::Simulations,
         draws: true,
+        ..MINIMAX
     },
 ];
 
-/// The algorithms that fit a family.
+/// Returns the algorithms that suit a family.
 pub fn fitting(family: Family) -> impl Iterator<Item = &'static AlgorithmInfo> {
     ALGORITHMS.iter().filter(move |algorithm| algorithm.families.contains(&family))
 }
@@ -465,7 +427,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn defaults_lie_in_their_domains() {
+    fn names_are_unique_and_defaults_valid() {
         for (index, info) in ALGORITHMS.iter().enumerate() {
             assert!(ALGORITHMS[..index].iter().all(|other| other.id != info.id && other.name != info.name));
             for option in info.options {

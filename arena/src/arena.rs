@@ -1,7 +1,7 @@
-//! Players at a board: one search, one game, one bout.
+//! Plays games and bouts and runs single searches.
 //!
-//! The game is a type inside and a text outside. With a limit of nodes or depth everything that comes out is a function
-//! of what goes in: tables, trees and lists start empty in each game, and seeds are derived from the place in the run.
+//! The interface is independent of the game's type. With a node or depth limit, results depend only on the request: tables,
+//! trees and lists start empty in each game, and seeds are derived from the position in the run.
 
 use std::sync::Arc;
 
@@ -23,57 +23,57 @@ use crate::referee::{self, Claim, Fault};
 use crate::roster::rotations;
 use crate::seeds::SeedPath;
 
-/// Why something cannot be played.
+/// Why a game cannot be played or a position not searched.
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PlayError {
-    /// The first position does not exist.
+    /// The start position is invalid.
     #[error(transparent)]
     Setup(#[from] SetupError),
-    /// A line of moves is not legal.
+    /// A line contains an illegal move.
     #[error(transparent)]
     Move(#[from] MoveError),
-    /// There is nothing to decide.
+    /// No player decides in the position.
     #[error("there is nothing to search: {turn}; {remedy}")]
     NothingToSearch {
-        /// Whose turn it is, in words.
+        /// The turn, for the message.
         turn: &'static str,
-        /// What to do instead.
+        /// The remedy, for the message.
         remedy: &'static str,
     },
-    /// A player cannot work with the limit.
+    /// A player does not support the limit.
     #[error(transparent)]
     Limit(#[from] ConfigError),
-    /// No random opening is so long.
+    /// No random opening has the requested length.
     #[error("no random opening of {plies} plies was found in a thousand games; ask for fewer")]
     NoOpening {
-        /// What was asked for.
+        /// The requested length.
         plies: u32,
     },
-    /// No random game has so many turns.
+    /// No random game has the requested number of turns.
     #[error("no random game in a thousand has {} turns of the first seat; ask for fewer", .turn + 1)]
     NoTurn {
-        /// What was asked for.
+        /// The requested turn, from 0.
         turn: u32,
     },
-    /// A flag was raised.
+    /// The caller interrupted the game.
     #[error("interrupted")]
     Interrupted,
 }
 
-/// Where the time comes from and what may interrupt.
+/// The clocks and the interrupt of searches.
 #[derive(Clone)]
 pub struct Environment {
     /// The wall clock.
     pub wall: Arc<dyn Clock>,
     /// The processor time of the thread that plays.
     pub cpu: Arc<dyn Clock>,
-    /// Ends a search or a game early, and shows that one is running.
+    /// Interrupts searches and games, and shows that one is running.
     pub control: Arc<SearchControl>,
 }
 
 impl Environment {
-    /// The clocks of this machine.
+    /// Creates an environment with the clocks of this machine.
     pub fn system() -> Environment {
         Environment {
             wall: Arc::new(WallClock::start()),
@@ -92,61 +92,61 @@ impl Environment {
     }
 }
 
-/// Where a game starts.
+/// The start of a game.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Opening {
     /// The position; none for the game's first.
     pub position: Option<String>,
-    /// Moves from there, separated by spaces.
+    /// The moves from there, separated by spaces.
     pub moves: String,
 }
 
-/// One game to play.
+/// A request for one game.
 #[derive(Clone, PartialEq, Debug)]
 pub struct GameRequest {
-    /// Where it starts.
+    /// The opening.
     pub opening: Opening,
     /// The number of the player in each seat.
     pub seats: Vec<usize>,
-    /// The limit of each player, by its number.
+    /// The limit of each player, by number.
     pub limits: Vec<Limit>,
-    /// Where its randomness comes from.
+    /// The source of its seeds.
     pub seed_path: SeedPath,
 }
 
-/// A position in which a player decides.
+/// The decision in a position.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Decision {
     /// The seat that decides.
     pub seat: usize,
-    /// How many moves it has.
+    /// The number of legal moves.
     pub legal: u64,
 }
 
-/// A game and the players who know it.
+/// A game with its players.
 pub struct Arena {
     board: Box<dyn Board>,
     players: Vec<PlayerConfig>,
 }
 
 impl Arena {
-    /// Seats players at a game.
+    /// Creates an arena for a game and its players.
     pub fn new(
         game: &GameSpec,
         players: &[PlayerConfig],
         environment: Environment,
     ) -> Result<Arena, SetupError> {
-        let board = game.visit(Seated { players, environment })?;
+        let board = game.visit(BoardBuilder { players, environment })?;
         Ok(Arena { board, players: players.to_vec() })
     }
 
-    /// Gives a player another configuration; the others keep theirs.
+    /// Replaces the configuration of a player.
     pub fn configure(&mut self, player: usize, config: PlayerConfig) {
         self.board.configure(player, &config);
         self.players[player] = config;
     }
 
-    /// Lets a player search one position. `report` sees each completed iteration.
+    /// Searches one position as a player. Calls `report` after each completed iteration.
     pub fn search(
         &mut self,
         player: usize,
@@ -159,7 +159,7 @@ impl Arena {
         self.board.search(player, opening, limit, seed, report)
     }
 
-    /// Plays one game. `watch` sees each ply as it is played.
+    /// Plays one game. Calls `watch` after each ply.
     pub fn play(
         &mut self,
         request: &GameRequest,
@@ -171,66 +171,64 @@ impl Arena {
         self.board.play(request, watch)
     }
 
-    /// The line of an opening of so many random plies. Draws again, at most a thousand times, while the game would be
-    /// over by then.
+    /// Draws an opening of `plies` random plies. Draws again, at most a thousand times, if the game ends within them.
     pub fn random_opening(&self, seed_path: SeedPath, plies: u32) -> Result<String, PlayError> {
         self.board.random_opening(seed_path.opening_seed(), plies).ok_or(PlayError::NoOpening { plies })
     }
 
-    /// The same, and on to where a player decides: chance's outcomes are drawn as well.
+    /// Draws an opening of at least `plies` random plies that ends where a player decides.
     pub fn random_decision(&self, seed_path: SeedPath, plies: u32) -> Result<String, PlayError> {
         self.board.random_decision(seed_path.opening_seed(), plies).ok_or(PlayError::NoOpening { plies })
     }
 
-    /// The line of a random game to the turn of the first seat with this number, counted from 0.
+    /// Draws a random game up to the first seat's turn with this number, from 0.
     pub fn random_turn(&self, seed_path: SeedPath, turn: u32) -> Result<String, PlayError> {
         self.board.random_turn(seed_path.opening_seed(), turn).ok_or(PlayError::NoTurn { turn })
     }
 
-    /// The opening in the words that the game itself writes, where a game can go on from there. What is recorded of a
-    /// game has these words.
+    /// Returns the opening in the game's own notation, which records use. Rejects one after which the game is over.
     pub fn canonical(&self, opening: &Opening) -> Result<Opening, PlayError> {
         self.board.canonical(opening)
     }
 
-    /// The key of the position that an opening leads to, where a game can go on from there: lines that transpose into
-    /// each other have one key.
+    /// Returns the key of the position after an opening; transpositions have the same key. Rejects one after which the game
+    /// is over.
     pub fn decision_key(&self, opening: &Opening) -> Result<u64, PlayError> {
         self.board.decision_key(opening)
     }
 
-    /// Whose decision an opening leads to. Where nobody decides there is an error.
+    /// Returns the decision after an opening. Rejects a position where no player decides.
     pub fn decision(&self, opening: &Opening) -> Result<Decision, PlayError> {
         self.board.decision(opening)
     }
 
-    /// The number of lines of exactly so many plies from the position that an opening leads to.
+    /// Counts the lines of exactly `plies` plies after an opening.
     pub fn perft(&self, opening: &Opening, plies: u32) -> Result<u64, PlayError> {
         self.board.perft(opening, plies)
     }
 
-    /// Checks by the rules that a move can be the answer to the position that an opening leads to.
+    /// Checks that a move is legal after an opening.
     pub fn verify_answer(&self, opening: &Opening, mv: &str) -> Result<(), Fault> {
         self.board.verify_answer(opening, mv)
     }
 
-    /// Checks by the rules a game that somebody says was played as asked. No player is needed for it.
+    /// Checks a claimed game against its request and by the rules. Needs no players.
     pub fn verify(&self, request: &GameRequest, claim: &Claim<'_>) -> Result<(), Fault> {
         self.board.verify(request, claim)
     }
 
-    /// The number of seats.
+    /// Returns the number of seats.
     pub fn seats(&self) -> usize {
         self.board.seats()
     }
 
-    /// A bound on the plies of a game.
+    /// Returns an upper bound on the plies of a game.
     pub fn ply_bound(&self) -> u32 {
         self.board.ply_bound()
     }
 }
 
-/// What is asked of a game whose type is hidden.
+/// The interface of [`Arena`] to a game of any type.
 trait Board: Send {
     fn configure(&mut self, player: usize, config: &PlayerConfig);
 
@@ -272,29 +270,29 @@ trait Board: Send {
     fn verify(&self, request: &GameRequest, claim: &Claim<'_>) -> Result<(), Fault>;
 }
 
-/// Makes a board of a game with its players.
-struct Seated<'a> {
+/// Creates the board of a game with its players.
+struct BoardBuilder<'a> {
     players: &'a [PlayerConfig],
     environment: Environment,
 }
 
-impl Seated<'_> {
+impl BoardBuilder<'_> {
     fn board<G: Complete>(
         self,
         parameters: &Parameters,
         player: fn(&PlayerConfig) -> Player<G>,
     ) -> Result<Box<dyn Board>, SetupError> {
-        Ok(Box::new(Typed::<G> {
+        Ok(Box::new(TypedBoard::<G> {
             start: G::initial(parameters)?,
             parameters: parameters.clone(),
             players: self.players.iter().map(player).collect(),
-            seat: player,
+            make_player: player,
             environment: self.environment,
         }))
     }
 }
 
-impl Visitor for Seated<'_> {
+impl Visitor for BoardBuilder<'_> {
     type Output = Result<Box<dyn Board>, SetupError>;
 
     fn duel<G: DuelGame>(self, parameters: &Parameters) -> Self::Output {
@@ -310,18 +308,18 @@ impl Visitor for Seated<'_> {
     }
 }
 
-/// A board of a game whose type is known.
-struct Typed<G: Complete> {
+/// A board of a game of type `G`.
+struct TypedBoard<G: Complete> {
     start: G,
     parameters: Parameters,
     players: Vec<Player<G>>,
-    /// Makes a player of the game's family.
-    seat: fn(&PlayerConfig) -> Player<G>,
+    /// Makes a player for the game's family.
+    make_player: fn(&PlayerConfig) -> Player<G>,
     environment: Environment,
 }
 
-impl<G: Complete> Typed<G> {
-    fn first(&self, opening: &Opening) -> Result<G, SetupError> {
+impl<G: Complete> TypedBoard<G> {
+    fn start_position(&self, opening: &Opening) -> Result<G, SetupError> {
         match &opening.position {
             Some(text) => G::from_position(&self.parameters, text),
             None => Ok(self.start.clone()),
@@ -329,7 +327,7 @@ impl<G: Complete> Typed<G> {
     }
 
     fn after_opening(&self, opening: &Opening) -> Result<G, PlayError> {
-        let mut position = self.first(opening)?;
+        let mut position = self.start_position(opening)?;
         follow(&mut position, &opening.moves)?;
         Ok(position)
     }
@@ -344,9 +342,9 @@ fn nothing_to_search<G: Game>(position: &G, remedy: &'static str) -> PlayError {
     PlayError::NothingToSearch { turn, remedy }
 }
 
-impl<G: Complete> Board for Typed<G> {
+impl<G: Complete> Board for TypedBoard<G> {
     fn configure(&mut self, player: usize, config: &PlayerConfig) {
-        self.players[player] = (self.seat)(config);
+        self.players[player] = (self.make_player)(config);
     }
 
     fn seats(&self) -> usize {
@@ -387,17 +385,17 @@ impl<G: Complete> Board for Typed<G> {
     ) -> Result<GameRecord, PlayError> {
         let clock = Arc::clone(&self.environment.wall);
         let started = clock.now();
-        let mut position = self.first(&request.opening)?;
-        let mut game = Sheet { moves: Vec::new(), scratch: Vec::new() };
+        let mut position = self.start_position(&request.opening)?;
+        let mut log = MoveLog { moves: Vec::new(), scratch: Vec::new() };
         for player in &mut self.players {
             player.new_game();
         }
-        // 1. The opening: plies that nobody searches.
+        // 1. The opening: plies without a search.
         let mut ahead = position.clone();
         follow(&mut ahead, &request.opening.moves)?;
         for word in request.opening.moves.split_ascii_whitespace() {
-            let mv = position.parse_move(word).expect("the line has just been followed");
-            game.write(&position, mv, None, None, watch);
+            let mv = position.parse_move(word).expect("`follow` accepted the line");
+            log.write(&position, mv, None, None, watch);
             position.play(mv);
         }
         // 2. Ply after ply until the game is over or a clock has run out.
@@ -407,12 +405,12 @@ impl<G: Complete> Board for Typed<G> {
             if self.environment.interrupted() {
                 return Err(PlayError::Interrupted);
             }
-            let seed = request.seed_path.ply_seed(game.moves.len() as u32);
+            let seed = request.seed_path.ply_seed(log.moves.len() as u32);
             let mv = match position.turn() {
                 Turn::Over => break,
                 Turn::Chance => {
-                    let mv = position.sample(&mut seeded(seed), &mut game.scratch);
-                    game.write(&position, mv, None, None, watch);
+                    let mv = position.sample(&mut seeded(seed), &mut log.scratch);
+                    log.write(&position, mv, None, None, watch);
                     mv
                 }
                 Turn::Player(seat) => {
@@ -430,7 +428,7 @@ impl<G: Complete> Board for Typed<G> {
                             forfeit = Some(seat);
                         }
                     }
-                    game.write(&position, answer.best, Some(player), Some(record), watch);
+                    log.write(&position, answer.best, Some(player), Some(record), watch);
                     answer.best
                 }
             };
@@ -438,7 +436,7 @@ impl<G: Complete> Board for Typed<G> {
                 break;
             }
             position.play(mv);
-            // A player in several seats sees each move once; its tree follows whoever moved.
+            // A player in several seats observes each move once, whoever made it.
             for player in &mut self.players {
                 player.observe(mv);
             }
@@ -449,7 +447,7 @@ impl<G: Complete> Board for Typed<G> {
         let ending = if forfeit.is_some() { TIME_FORFEIT } else { position.ending() };
         Ok(GameRecord {
             players: request.seats.clone(),
-            moves: game.moves,
+            moves: log.moves,
             payoffs,
             ending: ending.to_string(),
             seed: request.seed_path.game_seed(),
@@ -478,7 +476,7 @@ impl<G: Complete> Board for Typed<G> {
     }
 
     fn canonical(&self, opening: &Opening) -> Result<Opening, PlayError> {
-        let mut position = self.first(opening)?;
+        let mut position = self.start_position(opening)?;
         let mut moves = String::new();
         for (index, word) in opening.moves.split_ascii_whitespace().enumerate() {
             let Some(mv) = position.parse_move(word) else {
@@ -525,22 +523,23 @@ impl<G: Complete> Board for Typed<G> {
     }
 
     fn verify(&self, request: &GameRequest, claim: &Claim<'_>) -> Result<(), Fault> {
-        let first = self.first(&request.opening).map_err(|error| Fault::of_game(error.to_string()))?;
+        let first =
+            self.start_position(&request.opening).map_err(|error| Fault::of_game(error.to_string()))?;
         referee::verify(first, request, claim)
     }
 }
 
-impl<G: Complete> Typed<G> {
-    /// A random line to the first position that is `enough`. Draws again, at most a thousand times, where the game ends
-    /// before.
-    fn random_line(&self, seed: u64, mut enough: impl FnMut(&G, usize) -> bool) -> Option<String> {
+impl<G: Complete> TypedBoard<G> {
+    /// Draws a random line to the first position that satisfies `done`. Draws again, at most a thousand times, if the game
+    /// ends before.
+    fn random_line(&self, seed: u64, mut done: impl FnMut(&G, usize) -> bool) -> Option<String> {
         let mut random = seeded(seed);
         let mut scratch = Vec::new();
         for _ in 0..1000 {
             let mut position = self.start.clone();
             let mut words = Vec::new();
             loop {
-                if enough(&position, words.len()) {
+                if done(&position, words.len()) {
                     return Some(words.join(" "));
                 }
                 if position.turn() == Turn::Over {
@@ -555,10 +554,10 @@ impl<G: Complete> Typed<G> {
     }
 }
 
-/// How a game ends whose clock ran out. The last move of such a game was too late and is not played.
+/// The ending of a game that was lost on time. Its last move was too late and is not played.
 pub const TIME_FORFEIT: &str = "time forfeit";
 
-/// The payoff of a seat: by the rules, or all others share the win over the seat whose clock ran out.
+/// Returns the payoff of a seat: by the rules, or shared by all others if a seat lost on time.
 pub(crate) fn end_payoff<G: Complete>(position: &G, forfeit: Option<Seat>, seat: Seat) -> i32 {
     match forfeit {
         None => position.payoff(seat),
@@ -566,13 +565,13 @@ pub(crate) fn end_payoff<G: Complete>(position: &G, forfeit: Option<Seat>, seat:
     }
 }
 
-/// The moves of a game as they are written down.
-struct Sheet<G: Complete> {
+/// The record of a game's moves.
+struct MoveLog<G: Complete> {
     moves: Vec<MoveRecord>,
     scratch: Vec<G::Move>,
 }
 
-impl<G: Complete> Sheet<G> {
+impl<G: Complete> MoveLog<G> {
     fn write(
         &mut self,
         position: &G,
@@ -596,14 +595,14 @@ impl<G: Complete> Sheet<G> {
     }
 }
 
-/// A bout: one opening, played once in each rotation of its circle of players.
+/// A request for a bout: one opening, played once in each rotation of its players.
 #[derive(Clone, PartialEq, Debug)]
 pub struct BoutRequest {
-    /// Where its games start.
+    /// The opening of its games.
     pub opening: Opening,
-    /// The players in the order of the seats of its first game.
+    /// The players of the first game by seat.
     pub players: Vec<usize>,
-    /// The limit of each player, by its number.
+    /// The limit of each player, by number.
     pub limits: Vec<Limit>,
     /// The seed of the run.
     pub run_seed: u64,
@@ -612,7 +611,7 @@ pub struct BoutRequest {
 }
 
 impl BoutRequest {
-    /// The same with limits of time multiplied by a factor.
+    /// Returns the request with time limits multiplied by a factor.
     pub fn scaled(mut self, factor: f64) -> BoutRequest {
         for limit in &mut self.limits {
             *limit = crate::limit::scaled(*limit, factor);
@@ -620,7 +619,7 @@ impl BoutRequest {
         self
     }
 
-    /// The games of the bout: in game `r` each player sits `r` seats further back, until everybody sits as at first.
+    /// Returns the games: in game `r` each player sits `r` seats further back, until the seating repeats.
     pub fn games(&self) -> impl Iterator<Item = GameRequest> + '_ {
         rotations(&self.players).enumerate().map(|(rotation, seats)| GameRequest {
             opening: self.opening.clone(),

@@ -1,4 +1,4 @@
-//! A player's configuration: a search table and an evaluation table, read from TOML and checked against a game.
+//! The configuration of a player: search and evaluation tables, read from TOML and checked against a game.
 
 use agon_games::schema::{
     ConfigError, Domain, Input, Problems, Scope, Value, Values, hint, suggest, unknown,
@@ -15,33 +15,32 @@ use crate::section::{Found, Section, Toml};
 /// The greatest weight of a feature.
 const LARGEST_WEIGHT: f64 = 1e6;
 
-/// A player that fits a game: algorithm, options, evaluation weights.
+/// A valid player of a game: algorithm, options, evaluation weights.
 #[derive(Clone, Debug)]
 pub struct PlayerConfig {
     /// The algorithm.
     pub algorithm: &'static AlgorithmInfo,
-    /// Its options, every one with a value.
+    /// The values of all options.
     pub settings: Values,
     /// A weight for each feature of the game.
     pub weights: Vec<f64>,
 }
 
-/// A number in a player's configuration.
+/// A numeric setting of a player.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Target {
-    /// The weight of the feature with this number.
+    /// The weight of the feature with this index.
     Weight(usize),
-    /// An option of the search that is any number.
+    /// An option of the search that takes any number.
     Number(&'static str),
-    /// An option of the search that is a whole number.
+    /// An option of the search that takes whole numbers.
     Whole(&'static str),
 }
 
 impl PlayerConfig {
     /// Resolves a path such as `search.c` or `evaluation.mobility` to a number of this player and its bounds.
     pub fn target(&self, game: &GameSpec, path: &str) -> Result<(Target, [f64; 2]), String> {
-        let info =
-            GAMES.iter().find(|info| info.name == game.name()).expect("a GameSpec names a listed game");
+        let info = game_info(game);
         let algorithm = self.algorithm;
         let unknown = |table: &str, name: &str, known: &mut dyn Iterator<Item = &'static str>| {
             let known: Vec<&str> = known.collect();
@@ -121,8 +120,7 @@ impl PlayerConfig {
     /// Writes the player as lines of a spec: its search with the options that differ from the defaults, and its weights if
     /// it uses them.
     pub fn to_toml(&self, game: &GameSpec) -> String {
-        let info =
-            GAMES.iter().find(|info| info.name == game.name()).expect("a GameSpec names a listed game");
+        let info = game_info(game);
         let changed = self.settings.changed(self.algorithm.options);
         let search: String = changed.map(|(name, value)| format!(", {name} = {}", value.as_toml())).collect();
         let mut text = format!("search = {{ algorithm = \"{}\"{search} }}\n", self.algorithm.name);
@@ -152,8 +150,7 @@ impl PlayerConfig {
     /// `allowed` keys.
     pub(crate) fn read(game: &GameSpec, section: Section<'_, '_>, allowed: &[&str]) -> Found<PlayerConfig> {
         section.allow(allowed);
-        let info =
-            GAMES.iter().find(|info| info.name == game.name()).expect("a GameSpec names a listed game");
+        let info = game_info(game);
         let family = Family::of(info, game.parameters().seats());
         let search = read_search(game, info, family, section);
         let weights = read_evaluation(info, search.as_ref(), section);
@@ -172,6 +169,10 @@ impl PlayerConfig {
         }
         Ok(())
     }
+}
+
+fn game_info(game: &GameSpec) -> &'static GameInfo {
+    GAMES.iter().find(|info| info.name == game.name()).expect("a GameSpec names a listed game")
 }
 
 fn read_search(
@@ -262,7 +263,7 @@ fn check_together(
             refuse("order", reason.to_string());
         }
         for name in ["table_hits", "keep"].into_iter().filter(|name| section.has(name)) {
-            let reason = "is about a table and there is none; leave it out or give `table_mb`";
+            let reason = "needs a table; leave it out or give `table_mb`";
             refuse(name, format!("`{name}` {reason}"));
         }
     }

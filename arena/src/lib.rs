@@ -1,7 +1,8 @@
 //! From configuration text to games played: only here games meet algorithms.
 //!
-//! [`algorithms`] lists what can be configured, [`config`] reads a player, [`arena`] seats players at a game and plays,
-//! [`roster`] says who meets whom, [`spec`] reads whole experiments, [`referee`] checks games that others played. Deliberately not here: files, networks, threads, and when a run ends.
+//! [`algorithms`] lists the algorithms and their options, [`config`] reads a player, [`spec`] reads an experiment, [`roster`]
+//! decides who plays whom, [`arena`] plays games, and [`referee`] checks games that others played. Files, networks and
+//! threads are elsewhere, and so is the end of a run.
 
 pub mod algorithms;
 pub mod arena;

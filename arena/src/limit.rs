@@ -1,4 +1,4 @@
-//! Limits from text and from TOML.
+//! Reads limits from text and from TOML, and scales time limits.
 
 use std::ops::RangeInclusive;
 use std::time::Duration;
@@ -10,11 +10,11 @@ use toml::de::DeTable;
 
 use crate::section::{Found, Section, Toml};
 
-/// What a limit looks like, for errors.
+/// The form of a limit, for errors.
 const FORM: &str = "one of ms, cpu_ms, nodes or depth, or clock_ms with or without increment_ms";
 
-/// A year: no move takes longer, and no sum of such times overflows.
-const LONGEST_MS: u64 = 365 * 24 * 3600 * 1000;
+/// The longest time limit, a year: sums of such times do not overflow.
+const MAX_MS: u64 = 365 * 24 * 3600 * 1000;
 
 /// Reads `ms=50`, `cpu_ms=50`, `nodes=1000`, `depth=6` or `clock_ms=60000,increment_ms=100`.
 pub fn parse_limit(text: &str) -> Result<Limit, ConfigError> {
@@ -43,8 +43,8 @@ pub(crate) fn read_limit(section: Section<'_, '_>) -> Found<Limit> {
             section.reject(name, format!("the limit `{name}` must be {domain}"))
         })
     };
-    // Zero time is allowed: a search then answers with the first move it finds. Zero nodes or depth give no answer.
-    let milliseconds = |name: &str| read(name, 0, LONGEST_MS).map(Duration::from_millis);
+    // With zero time a search answers with the first move that it finds; with zero nodes or depth it has no answer.
+    let milliseconds = |name: &str| read(name, 0, MAX_MS).map(Duration::from_millis);
     let mut limits = Vec::new();
     limits.extend(milliseconds("ms").map(Limit::Wall));
     limits.extend(milliseconds("cpu_ms").map(Limit::Cpu));
@@ -66,21 +66,20 @@ pub(crate) fn read_limit(section: Section<'_, '_>) -> Found<Limit> {
     }
 }
 
-/// Nodes a second of the [known answers](crate::signature::known_answers) on the machine that limits of time are meant
-/// for where a spec says `normalise`.
+/// Nodes per second of the [known answers](crate::signature::known_answers) on the reference machine of `normalise`.
 pub const REFERENCE_SPEED: f64 = 2_000_000.0;
 
-/// What limits of time may be multiplied by. A machine further from the reference cannot stand in for it.
+/// The allowed factors of time limits.
 pub const FACTORS: RangeInclusive<f64> = 0.05..=20.0;
 
-/// What limits of time are multiplied by where the fixed searches run at this speed: a machine that is twice as fast has
-/// half the time. In steps of a thousandth, so that the factor reads back exactly as it was used.
+/// Returns the factor of time limits for a machine's speed: twice the speed gives half the time. Rounds to thousandths, so
+/// that the stored factor is exact.
 pub fn speed_factor(speed: f64) -> f64 {
     let factor = (REFERENCE_SPEED / speed.max(1.0)).clamp(*FACTORS.start(), *FACTORS.end());
     (factor * 1000.0).round() / 1000.0
 }
 
-/// A limit of time multiplied by a factor; other limits as they are.
+/// Multiplies a time limit by a factor; returns other limits unchanged.
 pub fn scaled(limit: Limit, factor: f64) -> Limit {
     if factor == 1.0 {
         return limit;
@@ -101,7 +100,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_kind_is_read() {
+    fn parses_every_kind() {
         assert_eq!(parse_limit("ms=50"), Ok(Limit::Wall(Duration::from_millis(50))));
         assert_eq!(parse_limit("cpu_ms=0"), Ok(Limit::Cpu(Duration::ZERO)));
         assert_eq!(parse_limit("nodes = 1_000"), Ok(Limit::Nodes(1000)));
@@ -112,8 +111,8 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_limit_is_refused_with_a_remedy() {
-        for (text, said) in [
+    fn rejects_invalid_limits_with_a_remedy() {
+        for (text, expected) in [
             ("", "a limit is exactly one: one of ms, cpu_ms, nodes or depth, or clock_ms"),
             ("ms=5,nodes=5", "a limit is exactly one"),
             ("increment_ms=5", "a limit is exactly one"),
@@ -127,7 +126,7 @@ mod tests {
             ("ms=5,ms=6", "each key once"),
         ] {
             let error = parse_limit(text).unwrap_err().to_string();
-            assert!(error.contains(said), "{text}: {error}");
+            assert!(error.contains(expected), "{text}: {error}");
         }
     }
 }

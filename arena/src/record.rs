@@ -1,14 +1,14 @@
-//! What playing leaves behind: plain data in words, the same for every game.
+//! The records of games and searches: plain data with moves as text, for every game.
 
 use std::time::Duration;
 
 use agon_games::Notation;
-use agon_search::{Answer, Counters, Limit, Value};
+use agon_search::{Counters, Limit, SearchResult, Value};
 
-/// A search in words.
+/// The record of a search.
 #[derive(Clone, PartialEq, Debug)]
 pub struct SearchRecord {
-    /// The move that was chosen.
+    /// The chosen move.
     pub mv: String,
     /// The value for the seat that moves.
     pub value: Value,
@@ -16,7 +16,7 @@ pub struct SearchRecord {
     pub depth: u32,
     /// The greatest distance from the root.
     pub selective_depth: u32,
-    /// What was counted.
+    /// The counters.
     pub counters: Counters,
     /// The principal variation.
     pub line: Vec<String>,
@@ -24,16 +24,16 @@ pub struct SearchRecord {
     pub iterations: Vec<IterationRecord>,
     /// The time taken.
     pub time: Duration,
-    /// The part of it beyond the limit.
+    /// The time beyond the limit.
     pub overshoot: Duration,
     /// The limit.
     pub limit: Limit,
 }
 
-/// A completed iteration in words.
+/// The record of a completed iteration.
 #[derive(Clone, PartialEq, Debug)]
 pub struct IterationRecord {
-    /// Its depth.
+    /// The depth.
     pub depth: u32,
     /// Nodes of this iteration alone.
     pub nodes: u64,
@@ -58,7 +58,7 @@ impl IterationRecord {
 }
 
 impl SearchRecord {
-    pub(crate) fn new<G: Notation>(root: &G, answer: &Answer<G::Move>, limit: Limit) -> SearchRecord {
+    pub(crate) fn new<G: Notation>(root: &G, answer: &SearchResult<G::Move>, limit: Limit) -> SearchRecord {
         SearchRecord {
             mv: root.move_text(answer.best),
             value: answer.value,
@@ -78,7 +78,7 @@ impl SearchRecord {
     }
 }
 
-/// A line in words. A line may leave the game's turn order (best-reply search gives turns away): it ends there.
+/// Formats the moves of a line. Stops where the line leaves the game's turn order, as those of best-reply search do.
 fn line_texts<G: Notation>(root: &G, line: &[G::Move]) -> Vec<String> {
     let mut position = root.clone();
     let mut texts = Vec::new();
@@ -95,27 +95,27 @@ fn line_texts<G: Notation>(root: &G, line: &[G::Move]) -> Vec<String> {
     texts
 }
 
-/// One ply of a game.
+/// The record of one ply.
 #[derive(Clone, PartialEq, Debug)]
 pub struct MoveRecord {
-    /// The ply, counted from 0.
+    /// The number of earlier plies.
     pub ply: u32,
     /// The seat that moved; none for chance.
     pub seat: Option<usize>,
-    /// The player in that seat, by its number; none for chance and in the opening.
+    /// The number of the player that searched; none for chance and in the opening.
     pub player: Option<usize>,
-    /// The move in words.
+    /// The text of the move.
     pub mv: String,
-    /// How many moves were legal.
+    /// The number of legal moves.
     pub legal: u32,
     /// The search; none for chance and in the opening.
     pub search: Option<SearchRecord>,
 }
 
-/// A game from its first position to its end.
+/// The record of a game.
 #[derive(Clone, PartialEq, Debug)]
 pub struct GameRecord {
-    /// The players by seat, by their numbers.
+    /// The numbers of the players by seat.
     pub players: Vec<usize>,
     /// Every ply, opening and chance included.
     pub moves: Vec<MoveRecord>,

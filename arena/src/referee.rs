@@ -1,7 +1,7 @@
-//! The referee: plays a game again by the rules that somebody says was played, without searching.
+//! The referee: checks a claimed game by the rules, without searching.
 //!
-//! What a search found cannot be checked here, but everything else can: that it was the game that was asked for, that
-//! every move was legal, that chance fell as the seed says, that limits that can be counted were kept, and how it ended.
+//! It checks the request, the legality of every move, the draws of chance by the seed, node and depth limits, and the ending.
+//! It cannot check the results of searches.
 
 use agon_games::random::seeded;
 use agon_games::{Complete, Seat, Turn};
@@ -9,7 +9,7 @@ use agon_search::Limit;
 
 use crate::arena::{GameRequest, TIME_FORFEIT, end_payoff};
 
-/// A game as somebody tells it.
+/// A claimed game.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Claim<'a> {
     /// Every ply, opening and chance included.
@@ -22,37 +22,37 @@ pub struct Claim<'a> {
     pub seed: u64,
 }
 
-/// A ply as somebody tells it.
+/// A claimed ply.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct PlyClaim<'a> {
-    /// The move in words.
+    /// The text of the move.
     pub mv: &'a str,
     /// The seat that moved; none for chance.
     pub seat: Option<usize>,
-    /// The player who searched; none for chance and in the opening.
+    /// The player that searched; none for chance and in the opening.
     pub player: Option<usize>,
-    /// How many moves were legal.
+    /// The number of legal moves.
     pub legal: u32,
-    /// What the search spent, where there was one.
+    /// The effort of the search, if there was one.
     pub search: Option<SearchClaim>,
 }
 
-/// What a search says it spent.
+/// The claimed effort of a search.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SearchClaim {
-    /// Nodes or simulations, whichever the player's limit counts.
+    /// Nodes or simulations: the unit of the player's node limit.
     pub spent: u64,
     /// The last completed depth.
     pub depth: u32,
 }
 
-/// Why a game cannot have been played as it is told.
+/// Why a claimed game is impossible.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("{}{reason}", .ply.map(|ply| format!("ply {ply}: ")).unwrap_or_default())]
 pub struct Fault {
-    /// The ply that is wrong, counted from 0; none where it is the game as a whole.
+    /// The wrong ply, from 0; none if the fault concerns the whole game.
     pub ply: Option<usize>,
-    /// What is wrong.
+    /// The reason.
     pub reason: String,
 }
 
@@ -62,7 +62,7 @@ impl Fault {
     }
 }
 
-/// Plays the claim again from the first position of what was asked for.
+/// Replays the claim from the start position of the request.
 pub(crate) fn verify<G: Complete>(
     mut position: G,
     request: &GameRequest,
@@ -78,7 +78,7 @@ pub(crate) fn verify<G: Complete>(
     }
     let (mut scratch, mut written) = (Vec::new(), String::new());
     let mut forfeit = None;
-    for (ply, told) in claim.plies.iter().enumerate() {
+    for (ply, claimed) in claim.plies.iter().enumerate() {
         let wrong = |reason: String| Fault { ply: Some(ply), reason };
         let turn = position.turn();
         // 1. Whose turn it is, and how many moves there are.
@@ -87,25 +87,26 @@ pub(crate) fn verify<G: Complete>(
             Turn::Chance => None,
             Turn::Player(seat) => Some(seat),
         };
-        if told.seat != seat.map(Seat::index) {
-            return Err(wrong(format!("the turn is {turn}, not seat {:?}", told.seat)));
+        if claimed.seat != seat.map(Seat::index) {
+            return Err(wrong(format!("the turn is {turn}, not seat {:?}", claimed.seat)));
         }
         scratch.clear();
         let legal = position.count(&mut scratch);
-        if u64::from(told.legal) != legal {
-            return Err(wrong(format!("{legal} moves are legal, not {}", told.legal)));
+        if u64::from(claimed.legal) != legal {
+            return Err(wrong(format!("{legal} moves are legal, not {}", claimed.legal)));
         }
-        // 2. The move is legal, and the one that was asked for where it was not to be chosen.
-        let mv = position.parse_move(told.mv).ok_or_else(|| wrong(format!("`{}` is not legal", told.mv)))?;
+        // 2. The move is legal, and that of the opening or of chance where no player decides.
+        let mv =
+            position.parse_move(claimed.mv).ok_or_else(|| wrong(format!("`{}` is not legal", claimed.mv)))?;
         written.clear();
         position.write_move(mv, &mut written);
-        if written != told.mv {
-            return Err(wrong(format!("the move is written `{written}`, not `{}`", told.mv)));
+        if written != claimed.mv {
+            return Err(wrong(format!("the move is written `{written}`, not `{}`", claimed.mv)));
         }
         let searched = match (opening.get(ply), seat) {
             (Some(&word), _) => {
-                if word != told.mv && position.parse_move(word) != Some(mv) {
-                    return Err(wrong(format!("the opening plays `{word}`, not `{}`", told.mv)));
+                if word != claimed.mv && position.parse_move(word) != Some(mv) {
+                    return Err(wrong(format!("the opening plays `{word}`, not `{}`", claimed.mv)));
                 }
                 None
             }
@@ -116,25 +117,25 @@ pub(crate) fn verify<G: Complete>(
                     return Err(wrong(format!(
                         "chance draws `{}`, not `{}`",
                         position.move_text(drawn),
-                        told.mv
+                        claimed.mv
                     )));
                 }
                 None
             }
             (None, Some(seat)) => Some(request.seats[seat.index()]),
         };
-        // 3. Who searched, and within what.
-        if told.player != searched || told.search.is_some() != searched.is_some() {
-            return Err(wrong(format!("the player is {searched:?}, not {:?}", told.player)));
+        // 3. Who searched, and within which limit.
+        if claimed.player != searched || claimed.search.is_some() != searched.is_some() {
+            return Err(wrong(format!("the player is {searched:?}, not {:?}", claimed.player)));
         }
-        if let (Some(player), Some(search)) = (searched, told.search) {
+        if let (Some(player), Some(search)) = (searched, claimed.search) {
             check_spent(request.limits[player], search).map_err(wrong)?;
         }
         // 4. A clock that runs out ends the game before the move is played.
         if ply + 1 == claim.plies.len() && claim.ending == TIME_FORFEIT {
             let timed = searched.is_some_and(|player| matches!(request.limits[player], Limit::Clock { .. }));
             if !timed {
-                return Err(wrong("there is no clock that could run out".to_string()));
+                return Err(wrong("no clock could have run out".to_string()));
             }
             forfeit = seat;
             break;
@@ -160,9 +161,9 @@ pub(crate) fn verify<G: Complete>(
     Ok(())
 }
 
-/// Whether a limit that can be counted was kept.
+/// Checks a node or depth limit.
 fn check_spent(limit: Limit, search: SearchClaim) -> Result<(), String> {
-    // Whatever the limit, a move must be found: every search may enter one node and complete one ply.
+    // Every search needs a move: it may always enter one node and complete one ply.
     match limit {
         Limit::Nodes(nodes) if search.spent > nodes.max(1) => {
             Err(format!("{} nodes are more than the limit of {nodes}", search.spent))

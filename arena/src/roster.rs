@@ -1,71 +1,69 @@
-//! Who meets whom, and who sits where: the pure way from the number of a bout to its players by seat.
+//! Maps the number of a bout to its players by seat.
 //!
-//! A bout plays the rotations of one circle of players, so that everybody sits everywhere. With at least as many
-//! players as seats a pairing is a group of different players, and the circles it can sit in take turns from opening to
-//! opening. With fewer, a pairing is a way to fill the seats in which each player has at least one. Deliberately not
-//! here: which opening a number stands for, and when a run ends.
+//! A bout plays all rotations of one circle of players, so that everybody sits in every seat. With at least as many players
+//! as seats, a pairing is a group of different players, whose possible circles alternate from opening to opening. With
+//! fewer, a pairing is a way to fill the seats in which each player has at least one. Openings are in `agon-schedule`.
 
-/// Why players cannot be seated.
+/// Why a roster is impossible.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RosterError {
-    /// Somebody must play.
+    /// There are no players.
     #[error("there is no player; name at least one")]
     NoPlayers,
-    /// The groups cannot be counted.
+    /// There are more groups than can be numbered.
     #[error("{players} players make too many groups of {seats}; name fewer players")]
     TooManyGroups {
-        /// How many players there are.
+        /// The number of players.
         players: usize,
-        /// How many seats.
+        /// The number of seats.
         seats: usize,
     },
-    /// The hero of a gauntlet is not there.
+    /// The hero of a gauntlet does not exist.
     #[error("the hero is player {hero}, and there are {players}, counted from 0")]
     NoHero {
         /// The number of the hero.
         hero: usize,
-        /// How many players there are.
+        /// The number of players.
         players: usize,
     },
 }
 
-/// A bout as the roster knows it.
+/// A bout of a roster.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Table {
-    /// Which opening it plays, counted from 0: all pairings meet over the first before any meets over the second.
+pub struct RosterBout {
+    /// The number of the opening, from 0: all pairings play the first before any plays the second.
     pub opening: u64,
-    /// Which pairing meets, below [`Roster::pairings`].
+    /// The number of the pairing, below [`Roster::pairings`].
     pub pairing: u64,
-    /// The players in the order of the seats of its first game.
+    /// The players of the first game by seat.
     pub circle: Vec<usize>,
 }
 
-/// All bouts between the players of a run, in their order.
+/// All bouts between the players of a run, in order.
 #[derive(Clone, Debug)]
 pub struct Roster {
     groups: Groups,
-    /// Circles of places in a group, each in one of its rotations.
+    /// Circles of indices into a group, each in one of its rotations.
     circles: Vec<Vec<usize>>,
 }
 
-/// Which players meet.
+/// The groups of players that play each other.
 #[derive(Clone, Copy, Debug)]
 enum Groups {
-    /// There are fewer players than seats and all meet; every circle is a pairing.
+    /// All players, who are fewer than the seats; every circle is a pairing.
     One,
-    /// `count` groups of `size` players who are numbered below `players` once the hero, who is in all of them, is left
-    /// out; every group is a pairing.
+    /// `count` groups, each a pairing, of `size` of the `players` that remain without the hero, who is in every group.
     Many { count: u64, size: usize, players: usize, hero: Option<usize> },
 }
 
 impl Roster {
-    /// Everybody meets everybody. There is at least one seat.
+    /// Creates a roster in which everybody plays everybody. Needs at least one seat.
     pub fn round_robin(seats: usize, players: usize) -> Result<Roster, RosterError> {
         Roster::new(seats, players, None)
     }
 
-    /// The player `hero` meets everybody; the others meet only where it sits with them. There is at least one seat.
+    /// Creates a roster of all groups that contain `hero`. Needs at least one seat.
     pub fn gauntlet(seats: usize, players: usize, hero: usize) -> Result<Roster, RosterError> {
         Roster::new(seats, players, Some(hero))
     }
@@ -86,7 +84,7 @@ impl Roster {
         Ok(Roster { groups: Groups::Many { count, size, players: others, hero }, circles: orders(seats) })
     }
 
-    /// How many pairings meet over each opening.
+    /// Returns the number of pairings per opening.
     pub fn pairings(&self) -> u64 {
         match self.groups {
             Groups::One => self.circles.len() as u64,
@@ -94,7 +92,7 @@ impl Roster {
         }
     }
 
-    /// After how many openings everything is balanced: who sits where, and who follows whom. Then the circles repeat.
+    /// Returns the number of openings after which the circles repeat, with seats and orders balanced.
     pub fn cycle(&self) -> u64 {
         match self.groups {
             Groups::One => 1,
@@ -102,22 +100,22 @@ impl Roster {
         }
     }
 
-    /// The bout with this number.
-    pub fn table(&self, bout: u64) -> Table {
+    /// Returns the bout with this number.
+    pub fn bout(&self, bout: u64) -> RosterBout {
         let (opening, pairing) = (bout / self.pairings(), bout % self.pairings());
         let circle = match self.groups {
             Groups::One => self.circles[pairing as usize].clone(),
             Groups::Many { size, players, hero, .. } => {
                 let group = group(pairing, size, players, hero);
                 let order = &self.circles[(opening % self.cycle()) as usize];
-                order.iter().map(|&place| group[place]).collect()
+                order.iter().map(|&index| group[index]).collect()
             }
         };
-        Table { opening, pairing, circle }
+        RosterBout { opening, pairing, circle }
     }
 
-    /// The least number of bouts, from the first on, that have at least so many games.
-    pub fn bouts(&self, games: u64) -> u64 {
+    /// Returns the least number of bouts, from the first on, with at least `games` games.
+    pub fn bouts_for(&self, games: u64) -> u64 {
         let lengths: Vec<u64> = match self.groups {
             Groups::One => self.circles.iter().map(|circle| period(circle) as u64).collect(),
             Groups::Many { .. } => vec![self.circles[0].len() as u64],
@@ -135,8 +133,8 @@ impl Roster {
     }
 }
 
-/// The seatings of a bout, each once: in the next everybody sits one seat further back. A circle that repeats itself, as
-/// ABAB does, has fewer rotations than seats.
+/// Returns the distinct seatings of a bout; in each, everybody sits one seat further back than before. A circle that repeats
+/// itself, such as ABAB, has fewer rotations than seats.
 pub fn rotations(circle: &[usize]) -> impl Iterator<Item = Vec<usize>> + '_ {
     (0..period(circle)).map(|rotation| rotated(circle, rotation))
 }
@@ -147,18 +145,18 @@ fn rotated(circle: &[usize], rotation: usize) -> Vec<usize> {
     seats
 }
 
-/// After how many rotations a circle looks as before.
+/// Returns the number of rotations after which a circle repeats.
 fn period(circle: &[usize]) -> usize {
     (1..circle.len()).find(|&rotation| rotated(circle, rotation) == circle).unwrap_or(circle.len())
 }
 
-/// All `(seats - 1)!` circles of different players, each followed by its reverse, so that who follows whom is balanced
-/// after two of them as well as it can be.
+/// Returns all `(seats - 1)!` circles of different players, each followed by its reverse, which balances the order of
+/// neighbours after every two.
 fn orders(seats: usize) -> Vec<Vec<usize>> {
     let mut orders = Vec::new();
     for tail in sequences(seats, seats - 1) {
-        let different = tail.iter().enumerate().all(|(place, player)| !tail[..place].contains(player));
-        // The first player stays where it is: the rotations do the rest. A reverse comes with what it reverses.
+        let different = tail.iter().enumerate().all(|(index, player)| !tail[..index].contains(player));
+        // The first player stays in place, since rotations follow. A reverse is added with its original.
         if different && !tail.contains(&0) && tail.first() <= tail.last() {
             let circle = |tail: &mut dyn Iterator<Item = usize>| [0].into_iter().chain(tail).collect();
             orders.push(circle(&mut tail.iter().copied()));
@@ -170,24 +168,24 @@ fn orders(seats: usize) -> Vec<Vec<usize>> {
     orders
 }
 
-/// Every way to fill the seats in which each player has at least one, but of those that are rotations of each other only
-/// the first; the most even ones first, so that a run that ends early is fair.
+/// Returns every way to fill the seats in which each player has at least one, up to rotation. The most even ones are first,
+/// so that a run that ends early is fair.
 fn fillings(seats: usize, players: usize) -> Vec<Vec<usize>> {
-    let held = |circle: &[usize], player| circle.iter().filter(|&&other| other == player).count();
+    let seats_of = |circle: &[usize], player| circle.iter().filter(|&&other| other == player).count();
     let uneven = |circle: &Vec<usize>| {
-        let counts = || (0..players).map(|player| held(circle, player));
+        let counts = || (0..players).map(|player| seats_of(circle, player));
         counts().max().unwrap_or(0) - counts().min().unwrap_or(0)
     };
     let mut fillings: Vec<Vec<usize>> = sequences(players, seats)
         .into_iter()
-        .filter(|circle| (0..players).all(|player| held(circle, player) > 0))
+        .filter(|circle| (0..players).all(|player| seats_of(circle, player) > 0))
         .filter(|circle| rotations(circle).all(|rotation| *circle <= rotation))
         .collect();
     fillings.sort_by_key(uneven);
     fillings
 }
 
-/// All sequences of so many numbers below `bound`, in order.
+/// Returns all sequences of `length` numbers below `bound`, in order.
 fn sequences(bound: usize, length: usize) -> Vec<Vec<usize>> {
     (0..length).fold(vec![Vec::new()], |shorter, _| {
         let longer = |sequence: Vec<usize>| {
@@ -197,7 +195,7 @@ fn sequences(bound: usize, length: usize) -> Vec<Vec<usize>> {
     })
 }
 
-/// The group of this rank in lexicographic order, its hero, if it has one, in front.
+/// Returns the group with this rank in lexicographic order, after its hero if it has one.
 fn group(mut rank: u64, size: usize, players: usize, hero: Option<usize>) -> Vec<usize> {
     let mut group: Vec<usize> = hero.into_iter().collect();
     let mut missing = size;
@@ -205,10 +203,9 @@ fn group(mut rank: u64, size: usize, players: usize, hero: Option<usize>) -> Vec
         if missing == 0 {
             break;
         }
-        let with =
-            binomial(players - player - 1, missing - 1).expect("no part has more groups than the whole");
+        let with = binomial(players - player - 1, missing - 1).expect("a subset has fewer groups");
         if rank < with {
-            // Those from the hero on were numbered as if it were not there.
+            // The numbers skip the hero.
             group.push(player + usize::from(hero.is_some_and(|hero| hero <= player)));
             missing -= 1;
         } else {
@@ -218,15 +215,15 @@ fn group(mut rank: u64, size: usize, players: usize, hero: Option<usize>) -> Vec
     group
 }
 
-/// How many groups of `size` there are among so many, if that can be counted.
-fn binomial(of: usize, size: usize) -> Option<u64> {
-    if size > of {
+/// Returns the number of groups of `size` among `players`, unless it overflows.
+fn binomial(players: usize, size: usize) -> Option<u64> {
+    if size > players {
         return Some(0);
     }
     let mut groups: u128 = 1;
     for step in 0..size {
-        // Always a whole number: so many groups of `step + 1`.
-        groups = groups.checked_mul((of - step) as u128)? / (step + 1) as u128;
+        // Exact: the result is the number of groups of `step + 1`.
+        groups = groups.checked_mul((players - step) as u128)? / (step + 1) as u128;
     }
     u64::try_from(groups).ok()
 }
@@ -237,15 +234,15 @@ mod tests {
 
     use super::*;
 
-    /// Every game of a whole cycle.
+    /// Returns every game of a cycle.
     fn games(roster: &Roster) -> Vec<Vec<usize>> {
         let bouts = roster.cycle() * roster.pairings();
-        (0..bouts).flat_map(|bout| rotations(&roster.table(bout).circle).collect::<Vec<_>>()).collect()
+        (0..bouts).flat_map(|bout| rotations(&roster.bout(bout).circle).collect::<Vec<_>>()).collect()
     }
 
-    /// Whether a count is the same for all that are asked.
-    fn balanced<T>(of: impl IntoIterator<Item = T>, count: impl Fn(T) -> usize) -> bool {
-        of.into_iter().map(count).collect::<BTreeSet<_>>().len() <= 1
+    /// Returns whether a count is the same for all items.
+    fn balanced<T>(items: impl IntoIterator<Item = T>, count: impl Fn(T) -> usize) -> bool {
+        items.into_iter().map(count).collect::<BTreeSet<_>>().len() <= 1
     }
 
     #[test]
@@ -288,7 +285,7 @@ mod tests {
     fn known_rosters() {
         let circles = |seats, players, bouts: u64| {
             let roster = Roster::round_robin(seats, players).unwrap();
-            (0..bouts).map(|bout| roster.table(bout).circle).collect::<Vec<_>>()
+            (0..bouts).map(|bout| roster.bout(bout).circle).collect::<Vec<_>>()
         };
         assert_eq!(circles(2, 3, 4), [[0, 1], [0, 2], [1, 2], [0, 1]]);
         assert_eq!(circles(3, 3, 3), [[0, 1, 2], [0, 2, 1], [0, 1, 2]]);
@@ -302,21 +299,21 @@ mod tests {
     }
 
     #[test]
-    fn every_pairing_meets_over_an_opening_before_the_next() {
+    fn all_pairings_play_an_opening_before_the_next() {
         for (seats, players) in [(2, 5), (3, 5), (4, 2), (6, 4)] {
             let roster = Roster::round_robin(seats, players).unwrap();
             for bout in 0..5 * roster.pairings() {
-                let table = roster.table(bout);
-                assert_eq!(table.opening * roster.pairings() + table.pairing, bout);
+                let entry = roster.bout(bout);
+                assert_eq!(entry.opening * roster.pairings() + entry.pairing, bout);
                 let members = |circle: &[usize]| circle.iter().copied().collect::<BTreeSet<_>>();
-                let before = roster.table(table.pairing);
-                assert_eq!(members(&table.circle), members(&before.circle), "a pairing keeps its players");
+                let first = roster.bout(entry.pairing);
+                assert_eq!(members(&entry.circle), members(&first.circle), "a pairing keeps its players");
             }
         }
     }
 
     #[test]
-    fn a_gauntlet_is_the_part_of_a_round_robin_that_its_hero_plays() {
+    fn gauntlet_is_the_part_of_a_round_robin_with_its_hero() {
         for (seats, players) in [(2, 2), (2, 5), (3, 5), (4, 4), (4, 6), (4, 3)] {
             let all: BTreeSet<_> = games(&Roster::round_robin(seats, players).unwrap()).into_iter().collect();
             for hero in 0..players {
@@ -329,26 +326,30 @@ mod tests {
     }
 
     #[test]
-    fn bouts_for_so_many_games() {
+    fn bouts_for_a_number_of_games() {
         for (seats, players) in [(2, 2), (2, 5), (3, 3), (4, 2), (6, 2), (6, 4), (3, 1)] {
             let roster = Roster::round_robin(seats, players).unwrap();
             let mut played = vec![0];
             for bout in 0..200 {
-                played.push(played[bout as usize] + rotations(&roster.table(bout).circle).count() as u64);
+                played.push(played[bout as usize] + rotations(&roster.bout(bout).circle).count() as u64);
             }
             for games in 0..played[199] {
                 let least = played.iter().position(|&sum| sum >= games).unwrap() as u64;
-                assert_eq!(roster.bouts(games), least, "{games} games of {players} players in {seats} seats");
+                assert_eq!(
+                    roster.bouts_for(games),
+                    least,
+                    "{games} games of {players} players in {seats} seats"
+                );
             }
         }
     }
 
     #[test]
-    fn large_fields_are_ranked_without_being_listed() {
+    fn large_rosters_are_indexed_without_enumeration() {
         let roster = Roster::round_robin(6, 1000).unwrap();
         assert_eq!(roster.pairings(), 1_368_173_298_991_500);
-        assert_eq!(roster.table(0).circle, [0, 1, 2, 3, 4, 5]);
-        assert_eq!(roster.table(roster.pairings() - 1).circle, [994, 995, 996, 997, 998, 999]);
+        assert_eq!(roster.bout(0).circle, [0, 1, 2, 3, 4, 5]);
+        assert_eq!(roster.bout(roster.pairings() - 1).circle, [994, 995, 996, 997, 998, 999]);
         let error = Roster::round_robin(6, 1_000_000).unwrap_err();
         assert_eq!(error, RosterError::TooManyGroups { players: 1_000_000, seats: 6 });
         assert_eq!(Roster::round_robin(2, 0).unwrap_err(), RosterError::NoPlayers);

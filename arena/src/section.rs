@@ -1,6 +1,6 @@
-//! TOML tables with the names that errors call them by.
+//! TOML tables with names for errors.
 //!
-//! A reading function returns nothing where it has reported a problem, so that its caller can go on and find the others.
+//! A reading function returns none after it has reported a problem, so that its caller can find further problems.
 
 use std::ops::{Range, RangeInclusive};
 
@@ -42,18 +42,18 @@ impl Input for Toml<'_, '_> {
     }
 }
 
-/// A table with its name in errors and the list that its problems go to.
+/// A table with its name in errors and the list of its problems.
 #[derive(Clone, Copy)]
 pub(crate) struct Section<'t, 's> {
     pub(crate) table: &'t DeTable<'s>,
     pub(crate) name: &'t str,
-    /// The start of the table itself: the place of problems that concern no key of it.
+    /// The start of the table: the location of problems without a key.
     pub(crate) start: Option<usize>,
     pub(crate) problems: &'t Problems,
 }
 
 impl<'t, 's> Section<'t, 's> {
-    /// Reports every key that is not known.
+    /// Reports unknown keys.
     pub(crate) fn allow(self, known: &[&str]) {
         for (key, _) in self.table.iter().filter(|(key, _)| !known.contains(&&**key.get_ref())) {
             let reason = unknown(self.name, "key", key.get_ref(), known.iter().copied());

@@ -1,7 +1,7 @@
-//! Known answers: a few fixed searches, by which two builds tell whether they search alike.
+//! Known answers: the signature of a few fixed searches, by which builds detect whether they search alike.
 //!
-//! The signature depends on no clock, no thread and no machine. It is small enough to be computed at every start; the
-//! thorough one over every game and algorithm is the benchmark's.
+//! The signature does not depend on clocks, threads or machines. It is cheap enough to compute at every start; the benchmark
+//! has a thorough one over every game and algorithm.
 
 use agon_games::GameSpec;
 use agon_games::random::mix;
@@ -12,8 +12,8 @@ use crate::config::PlayerConfig;
 use crate::record::SearchRecord;
 use crate::seeds::SeedPath;
 
-/// A game, a player of it, and the nodes or simulations it may spend: each family of algorithms is there, and games
-/// with passes, with chance and with more than two seats.
+/// The game, the player and the node limit of each search. They cover all families of algorithms, and games with passes,
+/// with chance and with more than two seats.
 const SEARCHES: &[(&str, &str, u64)] = &[
     ("tic-tac-toe", r#"search = { algorithm = "alpha-beta" }"#, 2_000),
     ("othello", r#"search = { algorithm = "pvs" }"#, 20_000),
@@ -25,22 +25,21 @@ const SEARCHES: &[(&str, &str, u64)] = &[
     ("pig", r#"search = { algorithm = "monte-carlo" }"#, 200),
 ];
 
-/// What the fixed searches answered.
+/// The results of the fixed searches.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct KnownAnswers {
-    /// Sixteen hexadecimal digits over everything that they counted, chose and valued.
+    /// Sixteen hexadecimal digits over all counters, moves and values.
     pub signature: String,
-    /// The positions that they entered.
+    /// The number of entered positions.
     pub nodes: u64,
 }
 
-/// Runs the fixed searches: a few hundredths of a second.
+/// Runs the fixed searches, which take a few hundredths of a second.
 pub fn known_answers() -> KnownAnswers {
     let mut nodes = 0;
     let mut signature = 0;
     for &(game, player, limit) in SEARCHES {
-        let record =
-            search(game, player, limit).expect("the fixed searches are of games and players that exist");
+        let record = search(game, player, limit).expect("the fixed searches are valid");
         nodes += record.counters.nodes;
         signature = sign(signature, &record);
     }
@@ -56,7 +55,8 @@ fn search(game: &str, player: &str, limit: u64) -> Result<SearchRecord, PlayErro
     arena.search(0, &opening, Limit::Nodes(limit), 1, &mut |_| ())
 }
 
-/// Mixes everything that a search counted, its move and its value into the signature.
+/// Mixes the counters, the move and the value of a search into a signature. Counters that were added later change it only if
+/// they are not 0.
 pub fn sign(signature: u64, record: &SearchRecord) -> u64 {
     let counts = record.counters.values();
     let (original, later) = counts.split_at(Counters::ORIGINAL);
@@ -71,7 +71,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_answers_are_always_the_same() {
+    fn signature_is_reproducible() {
         let answers = known_answers();
         assert_eq!(answers, known_answers());
         assert_eq!(answers.signature.len(), 16);
@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn every_search_changes_the_signature() {
+    fn searches_have_distinct_signatures() {
         let all: Vec<u64> = SEARCHES
             .iter()
             .map(|&(game, player, limit)| sign(0, &search(game, player, limit).unwrap()))

@@ -1,4 +1,4 @@
-//! Games are played again bit by bit, limits are kept, and wrong configurations are refused in a sentence.
+//! Games are reproducible, limits are kept, and invalid configurations are rejected with an error.
 
 #![allow(clippy::unwrap_used, reason = "in a test a panic is the report")]
 
@@ -26,8 +26,8 @@ fn player(spec: &GameSpec, text: &str) -> PlayerConfig {
     PlayerConfig::parse(spec, &toml).unwrap_or_else(|error| panic!("{toml}: {error}"))
 }
 
-/// What must be equal when a game is played again: everything but times.
-fn timeless(record: &GameRecord) -> GameRecord {
+/// Returns the record without times: the part that a replay must reproduce.
+fn without_times(record: &GameRecord) -> GameRecord {
     let mut record = record.clone();
     record.time = Duration::ZERO;
     for search in record.moves.iter_mut().filter_map(|mv| mv.search.as_mut()) {
@@ -49,10 +49,9 @@ fn bout(arena: &Arena, players: usize, limit: Limit, number: u64) -> BoutRequest
     }
 }
 
-/// Every pair of neighbours among the fitting algorithms plays a bout; played again, in another order, by players that
-/// have played other games meanwhile and in another thread, each game is the same.
+/// Pairs of algorithms play bouts twice, in another order and in another thread.
 #[test]
-fn games_are_played_again_bit_by_bit() {
+fn games_are_reproducible() {
     let mut games = 0;
     for (name, nodes) in [
         ("tic-tac-toe", 300),
@@ -80,24 +79,24 @@ fn games_are_played_again_bit_by_bit() {
                     .map(|&number| {
                         let request = bout(&arena, 2, Limit::Nodes(nodes), number);
                         let games: Vec<GameRequest> = request.games().collect();
-                        let record = |game| timeless(&arena.play(game, &mut |_| ()).unwrap());
+                        let record = |game| without_times(&arena.play(game, &mut |_| ()).unwrap());
                         (number, games.iter().map(record).collect())
                     })
                     .collect();
                 played.sort_by_key(|(number, _)| *number);
                 played
             };
-            let once = play(&[0, 1]);
-            let again = std::thread::scope(|scope| scope.spawn(|| play(&[1, 0])).join().unwrap());
-            assert_eq!(once, again, "{name}, {pair:?}");
-            games += once.iter().map(|(_, games)| games.len()).sum::<usize>();
+            let first = play(&[0, 1]);
+            let second = std::thread::scope(|scope| scope.spawn(|| play(&[1, 0])).join().unwrap());
+            assert_eq!(first, second, "{name}, {pair:?}");
+            games += first.iter().map(|(_, games)| games.len()).sum::<usize>();
         }
     }
     println!("{games} games played again");
 }
 
 #[test]
-fn a_single_move_can_be_searched_again_alone_when_nothing_is_kept() {
+fn single_searches_are_reproducible_without_keep() {
     let spec = game("connect-four");
     let players = [
         player(&spec, r#"search = { algorithm = "pvs", keep = false }"#),
@@ -120,25 +119,25 @@ fn a_single_move_can_be_searched_again_alone_when_nothing_is_kept() {
     assert!(checked > 4);
 }
 
-/// A clock that goes on by a fixed step each time it is asked.
+/// A clock that advances by a fixed step at each reading.
 struct Stepping {
     step: Duration,
-    asked: AtomicU64,
+    readings: AtomicU64,
 }
 
 impl Clock for Stepping {
     fn now(&self) -> Duration {
-        self.step * self.asked.fetch_add(1, Ordering::Relaxed) as u32
+        self.step * self.readings.fetch_add(1, Ordering::Relaxed) as u32
     }
 }
 
 fn stepping(step: Duration) -> Environment {
-    let clock = || Arc::new(Stepping { step, asked: AtomicU64::new(0) });
+    let clock = || Arc::new(Stepping { step, readings: AtomicU64::new(0) });
     Environment { wall: clock(), cpu: clock(), control: Arc::default() }
 }
 
 #[test]
-fn limits_are_kept_and_zero_gives_a_legal_move() {
+fn limits_are_kept_and_zero_limits_give_a_legal_move() {
     for name in ["othello", "backgammon", "rolit:seats=4"] {
         let spec = game(name);
         let info = GAMES.iter().find(|info| info.name == spec.name()).unwrap();
@@ -201,10 +200,10 @@ fn arena_legal(spec: &GameSpec, moves: &str) -> Vec<String> {
 }
 
 #[test]
-fn a_clock_that_runs_out_loses() {
+fn running_out_of_time_loses() {
     let spec = game("othello");
     let players = [player(&spec, "pvs"), player(&spec, "random")];
-    // Each look at the clock takes a second; the search looks a few times a move, the random player hardly.
+    // Each reading takes a second; the search reads the clock a few times per move, the random player hardly.
     let mut arena = Arena::new(&spec, &players, stepping(Duration::from_secs(1))).unwrap();
     let limits = vec![
         Limit::Clock { remaining: Duration::from_secs(30), increment: Duration::ZERO },
@@ -217,7 +216,7 @@ fn a_clock_that_runs_out_loses() {
 }
 
 #[test]
-fn an_interrupt_ends_a_game() {
+fn interrupt_ends_a_game() {
     let spec = game("othello");
     let environment = Environment::system();
     let control = Arc::clone(&environment.control);
@@ -239,8 +238,8 @@ fn an_interrupt_ends_a_game() {
 }
 
 #[test]
-fn wrong_configurations_are_refused_with_what_is_allowed() {
-    for (name, text, said) in [
+fn rejects_invalid_configurations_with_the_allowed_values() {
+    for (name, text, expected) in [
         ("othello", "", "a player needs search = { algorithm = ... }; for othello: random, greedy, minimax"),
         ("othello", "search = 3", "`search` of a player must be a table"),
         ("othello", "search = {}", "a player needs search"),
@@ -336,17 +335,17 @@ fn wrong_configurations_are_refused_with_what_is_allowed() {
             "give `rollout_plies` beside",
         ),
         ("othello", "search = { algorithm = \"uct\", rollout_scale = 2 }", "give `rollout_plies` beside"),
-        ("othello", "search = { algorithm = \"pvs\", table_mb = 0, keep = true }", "`keep` is about a table"),
+        ("othello", "search = { algorithm = \"pvs\", table_mb = 0, keep = true }", "`keep` needs a table"),
         ("othello", "serch = { algorithm = \"pvs\" }", "did you mean `search`?"),
         ("othello", "search = { algorithm = ", "this is not TOML"),
     ] {
         let error = PlayerConfig::parse(&game(name), text).unwrap_err().to_string();
-        assert!(error.contains(said), "{text}: {error}");
+        assert!(error.contains(expected), "{text}: {error}");
     }
 }
 
 #[test]
-fn null_moves_are_for_the_games_that_the_help_names() {
+fn null_move_is_allowed_for_the_games_that_its_help_names() {
     for info in GAMES.iter().filter(|info| !info.chance) {
         let spec = game(&if info.seats.len() > 1 {
             format!("{}:seats=2", info.name)
@@ -373,7 +372,7 @@ fn all_problems_of_a_player_are_reported_at_once() {
     let mut places: Vec<_> = error.problems.iter().map(|problem| problem.place(text).unwrap().0).collect();
     places.sort_unstable();
     assert_eq!(places, [1, 2, 2, 2, 3, 3], "{error}");
-    for said in [
+    for expected in [
         "did you mean `search`?",
         "search `mtd`: `driver` must be one of \"f\", \"sss\", \"dual\", \"bisection\"",
         "`order` must be a list of any of",
@@ -381,19 +380,19 @@ fn all_problems_of_a_player_are_reported_at_once() {
         "did you mean `discs`?",
         "the weight of `discs` must be 0 or",
     ] {
-        assert!(error.to_string().contains(said), "{error} and not: {said}");
+        assert!(error.to_string().contains(expected), "{error} and not: {expected}");
     }
 }
 
 #[test]
-fn errors_know_their_place() {
+fn errors_have_a_line_and_column() {
     let text = "search = { algorithm = \"pvs\" }\nevaluation = { discs = 1,\n  disks = 2 }";
     let error = PlayerConfig::parse(&game("othello"), text).unwrap_err();
     assert_eq!(error.problems[0].place(text), Some((3, 3)));
 }
 
 #[test]
-fn twice_the_speed_is_half_the_time() {
+fn time_limits_scale_inversely_with_speed() {
     assert_eq!(speed_factor(REFERENCE_SPEED), 1.0);
     assert_eq!(speed_factor(2.0 * REFERENCE_SPEED), 0.5);
     assert_eq!(speed_factor(REFERENCE_SPEED / 3.0), 3.0);
@@ -407,6 +406,6 @@ fn twice_the_speed_is_half_the_time() {
         |ms| Limit::Clock { remaining: Duration::from_millis(ms), increment: Duration::from_millis(ms / 10) };
     assert_eq!(scaled(clock(100), 1.5), clock(150));
     for limit in [Limit::Nodes(7), Limit::Depth(3)] {
-        assert_eq!(scaled(limit, 0.5), limit, "what is counted is the same on every machine");
+        assert_eq!(scaled(limit, 0.5), limit, "only time limits are scaled");
     }
 }

@@ -1,4 +1,4 @@
-//! Openings of a spec from files: the ending of a name says how a file is read, and errors name its line.
+//! Openings of a spec from files: the extension determines the format, and errors name the line.
 
 #![allow(clippy::unwrap_used, reason = "in a test a panic is the report")]
 
@@ -30,8 +30,8 @@ fn opening(position: Option<&str>, moves: &str) -> Opening {
 const ROOK: &str = "4k3/8/8/8/8/8/8/4K2R w K - 0 1";
 
 #[test]
-fn lines_are_put_into_the_words_of_the_game() {
-    // What is recorded of a game has these words, and the referee compares.
+fn lines_are_rewritten_in_the_notation_of_the_game() {
+    // Records use this notation, and the referee compares them.
     assert_eq!(
         openings("chess", "{ file = \"x\" }", "x", "e4 c7c5 Nf3\n[4k3/8/8/8/8/8/8/4K2R w K - 0 1] O-O\n"),
         [opening(None, "e2e4 c7c5 g1f3"), opening(Some(ROOK), "e1g1")]
@@ -40,7 +40,7 @@ fn lines_are_put_into_the_words_of_the_game() {
 }
 
 #[test]
-fn epd_and_pgn_by_the_ending_of_the_name() {
+fn reads_epd_and_pgn_by_extension() {
     let epd = "4k3/8/8/8/8/8/8/4K2R w K - id \"rook\"; fmvn 7;\n";
     let moved = "4k3/8/8/8/8/8/8/4K2R w K - 0 7";
     assert_eq!(openings("chess", "{ file = \"x.epd\" }", "x.epd", epd), [opening(Some(moved), "")]);
@@ -56,7 +56,7 @@ fn epd_and_pgn_by_the_ending_of_the_name() {
 }
 
 #[test]
-fn a_probe_reads_them_too() {
+fn probes_read_positions_from_files() {
     let text = "name = \"x\"\ngame = \"chess\"\nlimit = { nodes = 10 }\n\
                 [probe]\npositions = { file = \"x.pgn\", plies = 2 }\n\
                 [[player]]\nname = \"a\"\nsearch = { algorithm = \"pvs\" }\n";
@@ -69,7 +69,7 @@ fn a_probe_reads_them_too() {
 #[test]
 fn errors_name_file_line_and_remedy() {
     let mate = "1. e4 *\n\n[Event \"x\"]\n\n1. f3 e5 2. g4 Qh4# 0-1\n";
-    for (game, table, file, content, line, said) in [
+    for (game, table, file, content, line, expected) in [
         ("chess", "{ file = \"x.epd\" }", "x.epd", "# a\n4k3 w -", Some(2), "the position has 3 fields"),
         ("chess", "{ file = \"x.epd\" }", "x.epd", "4k3/8/8/8/8/8/8/4K3 w - -", Some(1), "nothing to search"),
         ("chess", "{ file = \"x.epd\" }", "x.epd", "\n", Some(1), "there is no position in it; "),
@@ -90,9 +90,9 @@ fn errors_name_file_line_and_remedy() {
             "x.pgn",
             "",
             None,
-            "`x.pgn` is PGN by its ending, which is chess ",
+            "`x.pgn` has the extension of PGN, a format for chess only",
         ),
-        ("chess", "{ file = \"x.epd\", plies = 3 }", "x.epd", "", None, "`plies` goes with a file of PGN"),
+        ("chess", "{ file = \"x.epd\", plies = 3 }", "x.epd", "", None, "`plies` is only for PGN"),
         (
             "chess",
             "{ file = \"x.pgn\", plies = 0 }",
@@ -102,12 +102,12 @@ fn errors_name_file_line_and_remedy() {
             "must be a whole number from 1 to 1000",
         ),
         ("chess", "{ random_plies = 4, plies = 3 }", "x", "", None, "`plies`"),
-        ("chess", "{ file = \"y.pgn\" }", "x.pgn", "", None, "the file `y.pgn` is not at hand"),
+        ("chess", "{ file = \"y.pgn\" }", "x.pgn", "", None, "the file `y.pgn` was not found"),
     ] {
         let error = read(game, table, file, content).unwrap_err();
         let [problem] = &error.problems[..] else { panic!("one problem: {error}") };
         let place = problem.file.as_deref().zip(problem.line).map(|(_, line)| line);
         assert_eq!((place, problem.file.as_deref()), (line, line.map(|_| file)), "{error}");
-        assert!(problem.reason.contains(said), "{error}");
+        assert!(problem.reason.contains(expected), "{error}");
     }
 }

@@ -1,4 +1,4 @@
-//! Laws of the referee: whatever the arena plays is found right, and whatever is changed in it is found wrong.
+//! The referee accepts every game that the arena plays and rejects every changed one.
 
 #![allow(clippy::unwrap_used, reason = "in a test a panic is the report")]
 
@@ -11,7 +11,7 @@ use agon_games::random::{Random, below, seeded};
 use agon_games::{GAMES, GameSpec};
 use agon_search::Limit;
 
-/// Every game as it is by default, and some with other numbers of seats.
+/// Returns every game with default parameters, and some with other numbers of seats.
 fn games() -> Vec<GameSpec> {
     let others = ["rolit:seats=3", "virus:seats=4,size=6", "focus:seats=4", "chinese-checkers:seats=3"];
     let names = GAMES.iter().map(|info| info.name).chain(others);
@@ -22,7 +22,7 @@ fn player(game: &GameSpec, algorithm: &str) -> PlayerConfig {
     PlayerConfig::parse(game, &format!("search = {{ algorithm = \"{algorithm}\" }}")).unwrap()
 }
 
-/// A bout of two players from an opening of three plies.
+/// Returns a bout of two players with an opening of three plies.
 fn bout(arena: &Arena, limits: [Limit; 2], number: u64) -> BoutRequest {
     let seed_path = SeedPath { run: 9, bout: number, game: 0 };
     BoutRequest {
@@ -49,7 +49,7 @@ fn claim<'a>(record: &'a GameRecord, players: &[PlayerConfig]) -> Claim<'a> {
 }
 
 #[test]
-fn what_the_arena_plays_is_right_whoever_plays_and_within_whatever_limit() {
+fn accepts_games_of_every_algorithm_and_limit() {
     let mut wrong = Vec::new();
     for game in games() {
         let info = GAMES.iter().find(|info| info.name == game.name()).unwrap();
@@ -73,16 +73,16 @@ fn what_the_arena_plays_is_right_whoever_plays_and_within_whatever_limit() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// A change of a claim; none where it does not apply. It gets a place to change.
+/// A change of a claim near a given ply. Returns none if it does not apply.
 type Corruption = fn(&mut Claim<'static>, usize, &GameRequest) -> Option<()>;
 
-/// Every way to tell a game wrongly.
-const CORRUPTIONS: [(&str, Corruption); 18] = [
+/// Every way to change a game.
+const CORRUPTIONS: &[(&str, Corruption)] = &[
     ("another seed", |claim, _, _| {
         claim.seed ^= 1;
         Some(())
     }),
-    ("a move that there is not", |claim, ply, _| {
+    ("an unknown move", |claim, ply, _| {
         claim.plies[ply].mv = "nowhere";
         Some(())
     }),
@@ -124,12 +124,12 @@ const CORRUPTIONS: [(&str, Corruption); 18] = [
         claim.plies[ply].player = Some(1 - claim.plies[ply].player?);
         Some(())
     }),
-    ("nobody searched", |claim, ply, _| {
+    ("a missing search", |claim, ply, _| {
         claim.plies[ply].search.take()?;
         claim.plies[ply].player = None;
         Some(())
     }),
-    ("somebody searched in the opening", |claim, _, _| {
+    ("a search in the opening", |claim, _, _| {
         claim.plies[0].player = Some(0);
         claim.plies[0].search = Some(SearchClaim { spent: 1, depth: 1 });
         Some(())
@@ -141,7 +141,7 @@ const CORRUPTIONS: [(&str, Corruption); 18] = [
         Some(())
     }),
     ("the last ply is missing", |claim, _, _| claim.plies.pop().map(drop)),
-    // Beyond the opening what is left can be another legal game, where a seat may move again.
+    // After the opening, the remaining plies may be another legal game.
     ("a ply of the opening is missing", |claim, ply, request| {
         let words = request.opening.moves.split(' ').count();
         let gone = claim.plies.remove(ply % words);
@@ -161,8 +161,8 @@ const CORRUPTIONS: [(&str, Corruption); 18] = [
     }),
 ];
 
-/// Leaks a record, so that claims of it can be changed freely: a test may.
-fn lasting(record: GameRecord) -> &'static GameRecord {
+/// Leaks a record, so that claims about it have a static lifetime.
+fn leak(record: GameRecord) -> &'static GameRecord {
     Box::leak(Box::new(record))
 }
 
@@ -174,34 +174,34 @@ fn check(
     random: &mut Random,
     game: &GameSpec,
 ) {
-    for (what, corrupt) in CORRUPTIONS {
-        let mut told = claim(record, players);
-        let ply = below(random, told.plies.len());
-        let before = told.clone();
-        if corrupt(&mut told, ply, request).is_none() || told == before {
+    for (name, corrupt) in CORRUPTIONS {
+        let mut changed = claim(record, players);
+        let ply = below(random, changed.plies.len());
+        let before = changed.clone();
+        if corrupt(&mut changed, ply, request).is_none() || changed == before {
             continue;
         }
-        let fault = referee.verify(request, &told);
-        let fault =
-            fault.expect_err(&format!("{game}: {what} at ply {ply} of {} is not found", record.moves.len()));
+        let fault = referee.verify(request, &changed);
+        let fault = fault
+            .expect_err(&format!("{game}: {name} at ply {ply} of {} is not detected", record.moves.len()));
         assert!(!fault.reason.is_empty());
     }
     let mut payoffs = record.payoffs.clone();
     for seat in 0..payoffs.len() {
         payoffs[seat] += 1;
-        let told = Claim { payoffs: &payoffs, ..claim(record, players) };
+        let changed = Claim { payoffs: &payoffs, ..claim(record, players) };
         assert!(
-            referee.verify(request, &told).is_err(),
-            "{game}: another payoff of seat {seat} is not found"
+            referee.verify(request, &changed).is_err(),
+            "{game}: another payoff of seat {seat} is not detected"
         );
         payoffs[seat] -= 1;
     }
-    let told = Claim { payoffs: &payoffs[1..], ..claim(record, players) };
-    assert!(referee.verify(request, &told).is_err(), "{game}: a missing payoff is not found");
+    let changed = Claim { payoffs: &payoffs[1..], ..claim(record, players) };
+    assert!(referee.verify(request, &changed).is_err(), "{game}: a missing payoff is not detected");
 }
 
 #[test]
-fn whatever_is_changed_in_a_game_is_found() {
+fn rejects_every_change_of_a_game() {
     let mut random = seeded(3);
     for game in games() {
         let players = [player(&game, "greedy"), player(&game, "monte-carlo")];
@@ -209,7 +209,7 @@ fn whatever_is_changed_in_a_game_is_found() {
         let referee = Arena::new(&game, &[], Environment::system()).unwrap();
         for number in 0..2 {
             for request in bout(&arena, [Limit::Nodes(5000), Limit::Nodes(1)], number).games() {
-                let record = lasting(arena.play(&request, &mut |_| ()).unwrap());
+                let record = leak(arena.play(&request, &mut |_| ()).unwrap());
                 assert_eq!(referee.verify(&request, &claim(record, &players)), Ok(()), "{game}");
                 for _ in 0..4 {
                     check(&referee, &request, record, &players, &mut random, &game);
@@ -219,9 +219,8 @@ fn whatever_is_changed_in_a_game_is_found() {
     }
 }
 
-/// Moves of an opening may be written otherwise than the game writes them; what is played is written as the game does.
 #[test]
-fn an_opening_may_be_written_otherwise() {
+fn openings_accept_other_notations_and_records_do_not() {
     let game = GameSpec::parse("go:size=5").unwrap();
     let players = [player(&game, "random"), player(&game, "random")];
     let mut arena = Arena::new(&game, &players, Environment::system()).unwrap();
@@ -231,8 +230,8 @@ fn an_opening_may_be_written_otherwise() {
     let record = arena.play(&request, &mut |_| ()).unwrap();
     assert_eq!(arena.verify(&request, &claim(&record, &players)), Ok(()));
     let small: Vec<String> = record.moves.iter().map(|mv| mv.mv.to_lowercase()).collect();
-    let mut told = claim(&record, &players);
+    let mut changed = claim(&record, &players);
     let index = record.moves.iter().rposition(|mv| mv.mv.to_lowercase() != mv.mv).unwrap();
-    told.plies[index].mv = &small[index];
-    assert!(arena.verify(&request, &told).unwrap_err().reason.contains("the move is written"));
+    changed.plies[index].mv = &small[index];
+    assert!(arena.verify(&request, &changed).unwrap_err().reason.contains("the move is written"));
 }

@@ -1,4 +1,4 @@
-//! Specs that are damaged in every way that comes to mind: none makes a panic, and every error is a sentence with a place.
+//! Damaged specs never panic, and every error is a sentence with a line.
 
 #![allow(clippy::unwrap_used, reason = "in a test a panic is the report")]
 
@@ -10,8 +10,8 @@ use agon_arena::{Arena, Environment, SeedPath, Spec, SpecError, SpecProblem, Spe
 use agon_games::GameSpec;
 use agon_games::random::{Random, below, seeded};
 
-/// Everything that a spec can say, in a few specs.
-const SINKS: [&str; 5] = [
+/// Specs that together use every key.
+const SPECS: &[&str] = &[
     r#"
 name = "sink-1"            # a comment
 game = { name = "virus", seats = 3, size = 6 }
@@ -119,8 +119,8 @@ search = { algorithm = "uct" }
 "#,
 ];
 
-/// What is put in the place of values.
-const VALUES: [&str; 34] = [
+/// Replacements for values.
+const VALUES: &[&str] = &[
     "",
     "0",
     "-1",
@@ -157,8 +157,8 @@ const VALUES: [&str; 34] = [
     "\"go:size=99999999999999999999\"",
 ];
 
-/// What is put anywhere.
-const SCRAPS: [&str; 22] = [
+/// Texts to insert anywhere.
+const SCRAPS: &[&str] = &[
     "\0",
     "\u{1b}",
     "\u{7f}",
@@ -183,8 +183,8 @@ const SCRAPS: [&str; 22] = [
     ",",
 ];
 
-/// Names of tables and keys that are put before lines.
-const LINES: [&str; 16] = [
+/// Lines to insert.
+const LINES: &[&str] = &[
     "[tournament]",
     "[probe]",
     "[tune]",
@@ -203,12 +203,12 @@ const LINES: [&str; 16] = [
     "a.b.c = 1",
 ];
 
-/// The nearest place at or before one where a text can be cut.
-fn boundary(text: &str, mut place: usize) -> usize {
-    while !text.is_char_boundary(place) {
-        place -= 1;
+/// Returns the last character boundary up to an index.
+fn boundary(text: &str, mut index: usize) -> usize {
+    while !text.is_char_boundary(index) {
+        index -= 1;
     }
-    place
+    index
 }
 
 fn pick<'a>(random: &mut Random, from: &[&'a str]) -> &'a str {
@@ -219,14 +219,14 @@ fn pick<'a>(random: &mut Random, from: &[&'a str]) -> &'a str {
 fn damage(text: &str, random: &mut Random) -> String {
     let mut lines: Vec<String> = text.lines().map(str::to_string).collect();
     if lines.is_empty() {
-        return pick(random, &VALUES).to_string();
+        return pick(random, VALUES).to_string();
     }
     let (line, other) = (below(random, lines.len()), below(random, lines.len()));
     match below(random, 10) {
         0 => drop(lines.remove(line)),
         1 => lines.insert(other, lines[line].clone()),
         2 => lines.swap(line, other),
-        3 => lines.insert(line, pick(random, &LINES).to_string()),
+        3 => lines.insert(line, pick(random, LINES).to_string()),
         4 | 5 => {
             // The value of a key, on its own line or within a table.
             let equals: Vec<usize> = lines[line].match_indices('=').map(|(place, _)| place).collect();
@@ -234,12 +234,12 @@ fn damage(text: &str, random: &mut Random) -> String {
                 let start = equals[below(random, equals.len())] + 1;
                 let rest = &lines[line][start..];
                 let end = start + rest.find([',', '}']).unwrap_or(rest.len());
-                lines[line].replace_range(start..end, &format!(" {} ", pick(random, &VALUES)));
+                lines[line].replace_range(start..end, &format!(" {} ", pick(random, VALUES)));
             }
         }
         6 => {
             let place = boundary(&lines[line], below(random, lines[line].len() + 1));
-            lines[line].insert_str(place, pick(random, &SCRAPS));
+            lines[line].insert_str(place, pick(random, SCRAPS));
         }
         7 => {
             // One letter of a word is another.
@@ -269,10 +269,10 @@ fn damage(text: &str, random: &mut Random) -> String {
     lines.join("\n")
 }
 
-/// Every example, and the specs above, with the files that they name.
+/// Returns the specs above and every example, with the files that they name.
 fn sources() -> Vec<SpecSource> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples");
-    let mut texts: Vec<String> = SINKS.iter().map(ToString::to_string).collect();
+    let mut texts: Vec<String> = SPECS.iter().map(ToString::to_string).collect();
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
         if path.extension().is_some_and(|extension| extension == "toml") {
@@ -318,7 +318,7 @@ fn check_problem(error: &SpecProblem, source: &SpecSource) {
         Some(line) => {
             assert!((1..=text.split('\n').count()).contains(&line), "line {line} of {text:?}: {reason}");
         }
-        // What is not there at all has no place.
+        // Missing keys of the spec itself have no line.
         None => assert!(
             reason.starts_with("the spec needs `") || reason.starts_with("a spec has either"),
             "no line: {reason}\n{text}"
@@ -347,19 +347,19 @@ search = { algorithm = "pvss" }
     let error = Spec::parse(&SpecSource { text: text.to_string(), ..SpecSource::default() }).unwrap_err();
     let lines: Vec<usize> = error.problems.iter().filter_map(|problem| problem.line).collect();
     assert_eq!(lines, [2, 4, 5, 6, 9, 12, 12, 14, 15], "{error}");
-    for said in
+    for expected in
         ["did you mean `seed`?", "player `a`: there is no algorithm `pvss`", "two players are called `a`"]
     {
-        assert!(error.to_string().contains(said), "{error} and not: {said}");
+        assert!(error.to_string().contains(expected), "{error} and not: {expected}");
     }
 }
 
 #[test]
-fn what_needs_no_game_is_checked_without_one() {
+fn checks_everything_else_without_a_valid_game() {
     let text = "name = \"x\"\ngame = \"otello\"\n[tournament]\nformat = \"sprt\"\nmodel = \"bayes\"\n\
                 [[player]]\nname = \"a\"\nspeed = 3\n";
     let error = Spec::parse(&SpecSource { text: text.to_string(), ..SpecSource::default() }).unwrap_err();
-    for said in [
+    for expected in [
         "line 2: there is no game `otello`: did you mean `othello`?",
         "`model` of [tournament] must be one of \"normalised\", \"logistic\"",
         "[tournament] needs `bounds`",
@@ -367,12 +367,12 @@ fn what_needs_no_game_is_checked_without_one() {
         "player `a`: a player has no key `speed`",
         "player `a` has no limit",
     ] {
-        assert!(error.to_string().contains(said), "{error} and not: {said}");
+        assert!(error.to_string().contains(expected), "{error} and not: {expected}");
     }
 }
 
 #[test]
-fn damaged_specs_are_refused_with_a_place_and_a_sentence() {
+fn rejects_damaged_specs_with_a_line_and_an_error() {
     let sources = sources();
     assert!(sources.len() >= 12, "the examples are not found");
     let (mut right, mut wrong) = (0, 0);
@@ -407,6 +407,6 @@ fn damaged_specs_are_refused_with_a_place_and_a_sentence() {
             }
         }
     }
-    // Both happen often enough to mean something.
+    // Both outcomes are frequent.
     assert!(right > 300 && wrong > 3000, "{right} right, {wrong} wrong");
 }

@@ -1,4 +1,4 @@
-//! Specs of tunes: what is understood, and what is said of each kind of mistake.
+//! Specs of tuning runs: valid ones, and the error of each kind of mistake.
 
 #![allow(clippy::unwrap_used, reason = "in a test a panic is the report")]
 
@@ -39,19 +39,19 @@ fn read(text: &str) -> Result<Spec, SpecError> {
 }
 
 #[test]
-fn a_tune_is_read() {
+fn reads_a_tune() {
     let spec = read(SPEC).unwrap();
     let tune = spec.tune().unwrap();
     assert_eq!(tune.method, Method::Spsa { window: 16, rate: 0.02 });
     assert_eq!((tune.bouts, tune.pairs, tune.validation, tune.step_bouts()), (40, 2, 10, 2));
     let names: Vec<&str> = spec.players.iter().map(|player| player.name.as_str()).collect();
     assert_eq!(names, ["pvs", "pvs+", "pvs-", "pvs-tuned"]);
-    // Everybody begins with the values of the start.
+    // All players begin with the start values.
     for player in &spec.players {
         assert_eq!(player.config.number(tune.parameters[0].target), 2.0);
         assert_eq!(player.config.number(tune.parameters[1].target), 1.0);
     }
-    // Values are written and read without loss, and only those of the tune are.
+    // Values are formatted and parsed without loss; other texts are rejected.
     let values = tune.playable(&[3.123_456_78, 100.0]);
     assert_eq!(values.0, [3_123_457, 8_000_000]);
     let text = tune.text(&values);
@@ -62,7 +62,7 @@ fn a_tune_is_read() {
     {
         assert_eq!(tune.read(wrong), None, "{wrong}");
     }
-    // What is written of a player reads back as the same player.
+    // The TOML of a player parses to the same player.
     let config = tune.configure(&spec.players[0].config, &values);
     let again = PlayerConfig::parse(&spec.game, &config.to_toml(&spec.game)).unwrap();
     assert_eq!((again.weights, again.settings), (config.weights, config.settings));
@@ -73,13 +73,12 @@ fn a_tune_is_read() {
     assert_eq!(bayes.players.len(), 3);
 }
 
-/// Each kind of mistake: what is changed in the spec above, the line that is named, and what is said.
 #[test]
-fn every_mistake_has_a_line_and_a_sentence() {
+fn every_mistake_has_a_line_and_an_error() {
     let uct = "search = { algorithm = \"uct\" }\n";
     let (_, head) = SPEC.rsplit_once("search = { algorithm").unwrap();
     let pvs = format!("search = {{ algorithm{head}");
-    /// What is replaced in the spec, on which line that is an error, and a part of what is said.
+    /// Replacements in the spec, the line of the error, and a part of its text.
     type Row<'a> = (&'a [(&'a str, &'a str)], usize, &'a str);
     let table: &[Row<'_>] = &[
         (&[("evaluation.mobility", "evaluation.mobilty")], 12, "did you mean `evaluation.mobility`?"),
@@ -93,8 +92,8 @@ fn every_mistake_has_a_line_and_a_sentence() {
             12,
             "`random` evaluates nothing, so that it would change nothing",
         ),
-        (&[("start = 2", "start = 21")], 13, "must start from 0 to 20, and not at 21"),
-        (&[("start = 1\n", "")], 18, "must start from 0.5 to 8, and not at 0"),
+        (&[("start = 2", "start = 21")], 13, "must be from 0 to 20, not 21"),
+        (&[("start = 1\n", "")], 18, "must be from 0.5 to 8, not 0"),
         (&[("min = 0\n", "min = 20\n")], 14, "`min` of `evaluation.mobility` must be less than `max`"),
         (&[("max = 20", "max = 2e6")], 15, "must be from -1000000 to 1000000"),
         (&[("max = 20", "max = 20.0000001")], 15, "at most six digits behind its point"),
@@ -111,11 +110,11 @@ fn every_mistake_has_a_line_and_a_sentence() {
             "must be from 1 to 4096",
         ),
         (&[("search.aspiration", "evaluation.mobility")], 18, "is tuned twice"),
-        (&[("discs = 1", "mobility = 3")], 13, "says another `mobility` than `start`"),
+        (&[("discs = 1", "mobility = 3")], 13, "has a `mobility` that differs from `start`"),
         (&[("player = \"pvs\"", "player = \"uct\"")], 6, "the name of a player: pvs"),
         (&[("\"spsa\"", "\"sps\"")], 7, "one of \"spsa\", \"bayes\""),
-        (&[("pairs = 2", "pairs = 2\nbatch = 3")], 10, "`batch` is nothing to \"spsa\""),
-        (&[("\"spsa\"", "\"bayes\"")], 16, "`step` is nothing to \"bayes\""),
+        (&[("pairs = 2", "pairs = 2\nbatch = 3")], 10, "`batch` does not apply to \"spsa\""),
+        (&[("\"spsa\"", "\"bayes\"")], 16, "`step` does not apply to \"bayes\""),
         (&[("bouts = 40", "bouts = 41")], 8, "must be a multiple of 2"),
         (&[("pairs = 2", "pairs = 2\nrate = 0")], 10, "a number above 0 and up to 10"),
         (&[("pairs = 2", "pairs = 2\nwindow = 0")], 10, "a whole number from 1"),
@@ -133,7 +132,7 @@ fn every_mistake_has_a_line_and_a_sentence() {
                 "search = { algorithm = \"pvs\" }\n[[player]]\nname = \"b\"\nsearch = { algorithm = \"pvs\" }\n",
             )],
             5,
-            "`b` has nothing to do in this tune",
+            "`b` plays no part in this tune",
         ),
         (
             &[
@@ -144,7 +143,7 @@ fn every_mistake_has_a_line_and_a_sentence() {
                 ("pairs = 2", "pairs = 2\nopponents = [\"pvs+\"]"),
             ],
             6,
-            "a tune calls a player `pvs+`",
+            "the tune adds a player `pvs+`",
         ),
     ];
     for (changes, line, sentence) in table {

@@ -1,8 +1,8 @@
-"""Random games and UCT simulations a second: Agon against OpenSpiel's C++, one thread, same machine, same run.
+"""Random games and UCT simulations per second: Agon against OpenSpiel's C++, one thread, same machine, same run.
 
-OpenSpiel plays wholly in C++: an MCTSBot with one simulation whose evaluator makes k random rollouts plays k games.
-Simulations are an MCTSBot's own, with one rollout each, from the first decision: same exploration constant, no solver,
-a fresh tree. The two take turns, several times; the best of each counts, and the ratio is printed.
+OpenSpiel plays entirely in C++: an MCTSBot with one simulation and an evaluator of k random rollouts plays k games.
+Simulations are those of an MCTSBot with one rollout each, from the first decision: same exploration constant, no solver,
+a fresh tree. The two programs alternate several times; the best run of each counts, and the ratio is printed.
 """
 
 import argparse
@@ -12,7 +12,7 @@ import time
 
 import pyspiel
 
-# Agon's name, OpenSpiel's name, the aim for the ratio.
+# Agon's name, OpenSpiel's name, the target ratio.
 GAMES = [
     ("tic-tac-toe", "tic_tac_toe", 4),
     ("connect-four", "connect_four", 25),
@@ -26,7 +26,7 @@ GAMES = [
     ("pig", "pig(players=2,winscore=100)", None),
 ]
 
-# The same for simulations, and the moves that lead Agon to the first decision.
+# The same for simulations, and Agon's moves to the first decision.
 SEARCHES = [
     ("tic-tac-toe", "tic_tac_toe", 4, None),
     ("connect-four", "connect_four", 8, None),

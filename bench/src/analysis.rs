@@ -1,9 +1,8 @@
-//! `agon-bench analysis`: how fast questions to a large dataset are answered, and in how much memory.
+//! `agon-bench analysis`: time and memory of queries on a large dataset.
 //!
-//! The dataset is made once and kept: a real tournament of connect-four at fixed depths, repeated with other numbers of
-//! bouts until it has the rows that are asked for. Pages are compressed one by one, so that what is repeated does not
-//! make them smaller than they are in a run of that size. What is measured runs in a process of its own, whose peak of
-//! memory is then its own. `bench/analysis.py` asks DuckDB and Polars the same over the same files.
+//! The dataset is a tournament of connect-four at fixed depths, repeated with other bout numbers up to the requested number
+//! of rows. Pages are compressed separately, so that the repetition does not make them smaller. Each query runs in its own
+//! process, whose peak memory is measured. `bench/analysis.py` compares DuckDB and Polars on the same files.
 
 mod make;
 
@@ -19,7 +18,7 @@ use agon_analysis::results::results;
 use agon_analysis::scan::{scan, whole_table};
 use agon_records::{Batch, ReadError, Table as Rows};
 use agon_stats::pool;
-use agon_stats::tournament::{Errors, Options};
+use agon_stats::tournament::{IntervalMethod, Options};
 use anyhow::{Context as _, ensure};
 use clap::{Args, ValueEnum};
 use serde::{Deserialize, Serialize};
@@ -28,6 +27,8 @@ use agon::fail::Outcome;
 use agon::number::whole;
 use agon::progress::Progress;
 use agon::table::{Align, Table, rate, write_json};
+
+use crate::cluster::coordinator::{memory, processor_seconds};
 
 /// The arguments of `agon-bench analysis`.
 #[derive(Args)]
@@ -44,14 +45,14 @@ pub struct Analysis {
     /// Print one JSON document
     #[arg(long)]
     json: bool,
-    /// Measure one question in this process
+    /// Measure one query in this process
     #[arg(long, hide = true)]
-    question: Option<Question>,
+    query: Option<Query>,
 }
 
-/// What is asked.
+/// A query.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Question {
+enum Query {
     /// Count, mean nodes and sum of cutoffs by player and depth
     Scan,
     /// The output of `agon pruning` without intervals
@@ -60,18 +61,18 @@ enum Question {
     Ratings,
 }
 
-/// How a question was answered.
+/// The measurement of a query.
 #[derive(Serialize, Deserialize)]
-struct Figures {
-    question: String,
+struct Measurement {
+    query: String,
     rows: u64,
     seconds: f64,
     rows_per_second: f64,
     /// Processor time of all threads.
     cpu_seconds: f64,
-    /// The peak of its memory, in bytes.
+    /// The peak memory of the process, in bytes.
     peak_memory: u64,
-    /// What was found, for others to compare.
+    /// The result of [`Query::Scan`], for comparison.
     #[serde(default)]
     groups: Vec<Group>,
 }
@@ -92,7 +93,7 @@ struct Document {
     files: usize,
     rows: u64,
     bytes_per_row: f64,
-    questions: Vec<Figures>,
+    queries: Vec<Measurement>,
 }
 
 impl Analysis {
@@ -100,9 +101,9 @@ impl Analysis {
     pub fn run(self) -> Outcome {
         let default = || std::env::temp_dir().join(format!("agon-bench-analysis-{}", self.rows));
         let data = self.data.clone().unwrap_or_else(default);
-        if let Some(question) = self.question {
-            let figures = self.measure(question, &data)?;
-            serde_json::to_writer(io::stdout().lock(), &figures)?;
+        if let Some(query) = self.query {
+            let measurement = self.measure(query, &data)?;
+            serde_json::to_writer(io::stdout().lock(), &measurement)?;
             return Ok(ExitCode::SUCCESS);
         }
         if !data.join("runs").is_dir() {
@@ -125,71 +126,72 @@ impl Analysis {
     }
 
     fn document(&self, data: PathBuf) -> anyhow::Result<Document> {
-        let questions = [Question::Scan, Question::Pruning, Question::Ratings]
+        let queries = [Query::Scan, Query::Pruning, Query::Ratings]
             .into_iter()
-            .map(|question| self.ask(question, &data))
-            .collect::<anyhow::Result<Vec<Figures>>>()?;
+            .map(|query| self.run_query(query, &data))
+            .collect::<anyhow::Result<Vec<Measurement>>>()?;
         let dataset = Dataset::open(&data)?;
         let parts = dataset.parts(&dataset.find("latest")?, Rows::Moves)?;
         let mut bytes = 0;
         for part in &parts {
             bytes += part.size()?;
         }
-        let rows = questions.first().map_or(0, |figures| figures.rows);
+        let rows = queries.first().map_or(0, |measurement| measurement.rows);
         let bytes_per_row = bytes as f64 / rows.max(1) as f64;
-        Ok(Document { data, files: parts.len(), rows, bytes_per_row, questions })
+        Ok(Document { data, files: parts.len(), rows, bytes_per_row, queries })
     }
 
-    /// Measures a question in a process of its own.
-    fn ask(&self, question: Question, data: &Path) -> anyhow::Result<Figures> {
-        let program = crate::cluster::process::agon_binary()?;
-        let name = question.to_possible_value().expect("no question is hidden");
+    /// Measures a query in its own process.
+    fn run_query(&self, query: Query, data: &Path) -> anyhow::Result<Measurement> {
+        let program = std::env::current_exe().context("cannot find the path of this program")?;
+        let name = query.to_possible_value().expect("no query is hidden");
         let output = Command::new(program)
-            .args(["bench", "analysis", "--question", name.get_name(), "--threads"])
+            .args(["analysis", "--query", name.get_name(), "--threads"])
             .arg(self.threads().to_string())
             .arg("--data")
             .arg(data)
             .output()
-            .context("this program cannot start itself")?;
+            .context("cannot start this program again")?;
         ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr).trim_end());
         Ok(serde_json::from_slice(&output.stdout)?)
     }
 
-    fn measure(&self, question: Question, data: &Path) -> anyhow::Result<Figures> {
+    fn measure(&self, query: Query, data: &Path) -> anyhow::Result<Measurement> {
         let dataset = Dataset::open(data)?;
         let run = dataset.find("latest")?;
         let threads = self.threads();
         let started = Instant::now();
-        let (name, rows, groups) = match question {
-            Question::Scan => {
+        let (name, rows, groups) = match query {
+            Query::Scan => {
                 let parts = whole_table(&dataset, &run, Rows::Moves)?;
                 let columns = ["player", "depth", "nodes", "cutoffs"];
                 let counted = scan(&run, parts, &columns, threads, Counts::default, Counts::add)?;
                 let counts = counted.into_iter().fold(Counts::default(), Counts::merged);
                 ("count, mean nodes, cutoffs by player, depth", counts.rows, counts.groups())
             }
-            Question::Pruning => {
-                let told = pruning(&dataset, &run, Settings { replicas: 0, seed: 1, threads })?;
-                let searches = told.players.iter().map(|player| player.searches).sum();
+            Query::Pruning => {
+                let report = pruning(&dataset, &run, Settings { replicas: 0, seed: 1, threads })?;
+                let searches = report.players.iter().map(|player| player.searches).sum();
                 ("pruning, without intervals", searches, Vec::new())
             }
-            Question::Ratings => {
+            Query::Ratings => {
                 let tally = results(&dataset, &run, &run.spec()?, threads)?.tally;
-                let options = Options { model: pool::Options::default(), errors: Errors::Sandwich };
-                tally.answer(&options, &|| ())?;
+                let options =
+                    Options { model: pool::Options::default(), intervals: IntervalMethod::Sandwich };
+                tally.rate(&options, &|| ())?;
                 // Each game is in the records of both its players.
                 let games = tally.records().iter().map(|record| record.games).sum::<u64>() / 2;
                 ("ratings, errors by formula; a row is a game", games, Vec::new())
             }
         };
         let seconds = started.elapsed().as_secs_f64();
-        Ok(Figures {
-            question: name.to_string(),
+        Ok(Measurement {
+            query: name.to_string(),
             rows,
             seconds,
             rows_per_second: rows as f64 / seconds,
-            cpu_seconds: processor_seconds()?,
-            peak_memory: peak_memory()?,
+            cpu_seconds: processor_seconds("self")?,
+            peak_memory: memory("self", "VmHWM:")? as u64,
             groups,
         })
     }
@@ -259,37 +261,20 @@ impl Counts {
     }
 }
 
-/// Processor time of this process, in seconds.
-fn processor_seconds() -> anyhow::Result<f64> {
-    let stat = std::fs::read_to_string("/proc/self/stat").context("needs /proc, which only Linux has")?;
-    let numbers = stat.rsplit(')').next().unwrap_or_default().split_ascii_whitespace();
-    let ticks: u64 = numbers.skip(11).take(2).filter_map(|text| text.parse::<u64>().ok()).sum();
-    // A tick is a hundredth of a second on every Linux.
-    Ok(ticks as f64 / 100.0)
-}
-
-/// The peak of the memory of this process, in bytes.
-fn peak_memory() -> anyhow::Result<u64> {
-    let status = std::fs::read_to_string("/proc/self/status").context("needs /proc, which only Linux has")?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap_or_default();
-    let kilobytes: u64 = line.trim().trim_end_matches(" kB").trim().parse().unwrap_or(0);
-    Ok(kilobytes * 1024)
-}
-
 fn write_document(document: &Document, out: &mut impl io::Write) -> io::Result<()> {
-    let Document { data, files, rows, bytes_per_row, questions } = document;
-    writeln!(out, "{rows} rows of moves in {files} files, {bytes_per_row:.1} bytes a row")?;
+    let Document { data, files, rows, bytes_per_row, queries } = document;
+    writeln!(out, "{rows} rows of moves in {files} files, {bytes_per_row:.1} bytes per row")?;
     writeln!(out, "{}", data.display())?;
     writeln!(out)?;
     let numbers = ["seconds", "rows/s", "CPU s", "peak MB"].map(|name| (name, Align::Right));
-    let mut table = Table::new(&[&[("question", Align::Left)][..], &numbers[..]].concat());
-    for figures in questions {
+    let mut table = Table::new(&[&[("query", Align::Left)][..], &numbers[..]].concat());
+    for measurement in queries {
         table.row([
-            figures.question.clone(),
-            format!("{:.2}", figures.seconds),
-            rate(figures.rows_per_second),
-            format!("{:.2}", figures.cpu_seconds),
-            format!("{:.0}", figures.peak_memory as f64 / 1e6),
+            measurement.query.clone(),
+            format!("{:.2}", measurement.seconds),
+            rate(measurement.rows_per_second),
+            format!("{:.2}", measurement.cpu_seconds),
+            format!("{:.0}", measurement.peak_memory as f64 / 1e6),
         ]);
     }
     table.write(out)

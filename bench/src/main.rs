@@ -31,3 +31,40 @@ fn main() -> ExitCode {
     };
     outcome.unwrap_or_else(|error| agon::fail::report(&error))
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a failing test panics")]
+mod tests {
+    use std::fs;
+    use std::path::Path;
+
+    use clap::Parser as _;
+
+    use super::Bench;
+
+    const PAGES: [&str; 7] = [
+        "README.md",
+        "ARCHITECTURE.md",
+        "docs/guide/analysis.md",
+        "docs/guide/tuning.md",
+        "docs/ops/operations.md",
+        "docs/reference/measurements.md",
+        "docs/reference/statistics.md",
+    ];
+
+    #[test]
+    fn documented_calls_parse() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+        for page in PAGES {
+            let text = fs::read_to_string(root.join(page)).unwrap();
+            assert!(text.contains("agon-bench"), "{page} has no call");
+            for call in text.split("agon-bench").skip(1) {
+                let words = call.split(['`', '#']).next().unwrap().split_whitespace();
+                let parsed = Bench::try_parse_from(std::iter::once("agon-bench").chain(words));
+                if let Err(error) = parsed {
+                    panic!("{page}: {error}");
+                }
+            }
+        }
+    }
+}

@@ -1,6 +1,6 @@
-//! `agon-bench stats`: what the statistics promise, by simulation of worlds whose truth is known, and how fast they are.
+//! `agon-bench stats`: the accuracy of the statistics, by simulation of worlds with known parameters, and their speed.
 //!
-//! The simulations themselves are in `agon-stats`, where tests run fewer of them.
+//! The simulations themselves are in `agon-simulation`, whose tests run fewer of them.
 
 mod speed;
 mod tables;
@@ -10,10 +10,13 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use agon_stats::homogeneity::simulate_fleets;
-use agon_stats::plackett_luce::{LowestPlaces, Truth, simulate_recovery};
-use agon_stats::simulate::{World, coverage_of_pairs, coverage_of_pool, sprt_error_rates};
-use agon_stats::simulate_tuning::{Tuned, simulate_gaussian_process, simulate_spsa};
+use agon_simulation::coverage::{coverage_of_pairs, coverage_of_pool};
+use agon_simulation::fleets::simulate_fleets;
+use agon_simulation::rankings::{Recovery, Truth, simulate_recovery};
+use agon_simulation::sequential::sprt_error_rates;
+use agon_simulation::tuning::{Tuned, simulate_gaussian_process, simulate_spsa};
+use agon_simulation::world::World;
+use agon_stats::plackett_luce::LowestPlaces;
 use agon_stats::sprt::{Bounds, Model, Verdict};
 use anyhow::Context as _;
 use clap::{Args, ValueEnum};
@@ -44,7 +47,7 @@ pub struct Stats {
     json: bool,
 }
 
-/// The parts.
+/// A part of the measurements.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Part {
     /// Coverage of 95 % intervals for two players
@@ -57,13 +60,13 @@ enum Part {
     Rankings,
     /// Detection rate of honest and fabricating workers
     Workers,
-    /// How close tunes come to a known optimum
+    /// Distance of tunes from a known optimum
     Tuning,
-    /// Games read and rated a second
+    /// Games read and rated per second
     Speed,
 }
 
-/// How much to simulate.
+/// The number of simulations of each part.
 struct Size {
     pairs: u64,
     pool: u64,
@@ -75,7 +78,7 @@ struct Size {
     games: u64,
 }
 
-/// Replicas of each simulated pool; a coverage is then a few tenths of a percent below that of a thousand.
+/// The bootstrap replicas per pool; coverage is a few tenths of a percent below that of a thousand replicas.
 const REPLICAS: NonZeroUsize = NonZeroUsize::new(200).expect("two hundred is not zero");
 
 impl Stats {
@@ -83,7 +86,7 @@ impl Stats {
     pub fn run(self) -> Outcome {
         if let Some(path) = &self.write_pgn {
             std::fs::write(path, speed::pgn(speed::FULL_GAMES))
-                .with_context(|| format!("{} cannot be written", path.display()))?;
+                .with_context(|| format!("cannot write {}", path.display()))?;
             return Ok(ExitCode::SUCCESS);
         }
         let document = self.measure()?;
@@ -113,27 +116,27 @@ impl Stats {
     fn measure(&self) -> anyhow::Result<Document> {
         let size = self.size();
         let progress = Progress::default();
-        let asked = |part: Part| self.parts.is_empty() || self.parts.contains(&part);
+        let is_selected = |part: Part| self.parts.is_empty() || self.parts.contains(&part);
         let mut document = Document::default();
-        if asked(Part::Pairs) {
+        if is_selected(Part::Pairs) {
             measure_pairs(&size, &mut document);
         }
-        if asked(Part::Pool) {
+        if is_selected(Part::Pool) {
             measure_pool(&size, &progress, &mut document);
         }
-        if asked(Part::Sprt) {
+        if is_selected(Part::Sprt) {
             measure_sprt(&size, &progress, &mut document)?;
         }
-        if asked(Part::Rankings) {
+        if is_selected(Part::Rankings) {
             measure_rankings(&size, &progress, &mut document)?;
         }
-        if asked(Part::Workers) {
+        if is_selected(Part::Workers) {
             measure_workers(&size, &progress, &mut document);
         }
-        if asked(Part::Tuning) {
+        if is_selected(Part::Tuning) {
             measure_tuning(&size, &progress, &mut document)?;
         }
-        if asked(Part::Speed) {
+        if is_selected(Part::Speed) {
             progress.announce(&format!("reading and rating {} games", size.games));
             document.speed = Some(speed::measure(size.games)?);
         }
@@ -145,12 +148,12 @@ fn cores() -> NonZeroUsize {
     std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN)
 }
 
-/// The worlds: with everything that disturbs, without any of it, and with mostly draws.
+/// Returns the simulated worlds: with seat advantage, draws and openings, without them, and with mostly draws.
 fn worlds(players: usize, step: f64) -> [(&'static str, World); 3] {
     let ladder = World::ladder(players, step);
     let plain = World { seat_advantage: 0.0, draw_rate: 0.0, openings: vec![0.0], ..ladder.clone() };
     let drawish = World { draw_rate: 0.7, ..ladder.clone() };
-    [("lopsided openings", ladder), ("nothing special", plain), ("mostly draws", drawish)]
+    [("lopsided openings", ladder), ("plain", plain), ("mostly draws", drawish)]
 }
 
 fn measure_pairs(size: &Size, document: &mut Document) {
@@ -211,9 +214,8 @@ fn measure_rankings(size: &Size, progress: &Progress, document: &mut Document) -
             let truth = Truth { strengths: five.clone(), seat_effects: four.clone(), ties, lowest };
             let rows = simulate_recovery(&truth, size.rankings as usize, bouts, REPLICAS.get(), 17)?;
             let (players, seats) = rows.split_at(five.len());
-            let mean = |rows: &[agon_stats::plackett_luce::Recovery]| {
-                rows.iter().map(|row| row.coverage).sum::<f64>() / rows.len() as f64
-            };
+            let mean =
+                |rows: &[Recovery]| rows.iter().map(|row| row.coverage).sum::<f64>() / rows.len() as f64;
             let bias = rows.iter().map(|row| (row.mean - row.truth).abs()).fold(0.0, f64::max);
             document.rankings.push(RankingRow {
                 ranking: name,

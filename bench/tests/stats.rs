@@ -1,4 +1,4 @@
-//! `agon-bench stats`, called as a person or a program calls it.
+//! `agon-bench stats`: JSON and text output.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -6,7 +6,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-/// Returns what a successful call prints.
+/// Returns the output of a successful call.
 fn output(arguments: &[&str]) -> String {
     let output = Command::new(env!("CARGO_BIN_EXE_agon-bench")).args(arguments).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
@@ -24,5 +24,5 @@ fn simulates_the_requested_statistics() {
     assert_eq!(document["sprt"][0]["tests"], 20);
     assert_eq!(document["rankings"].as_array().unwrap().len(), 0);
     let words = output(&["stats", "workers", "--simulations", "5"]);
-    assert!(words.starts_with("how often honest workers and one that forges are flagged"), "{words}");
+    assert!(words.starts_with("detection of one fabricating worker among honest ones, "), "{words}");
 }

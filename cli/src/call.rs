@@ -49,6 +49,7 @@ enum Command {
     /// List algorithms, or describe one
     ListAlgorithms(commands::list_algorithms::ListAlgorithms),
     /// Show a position: board, turn, legal moves, payoffs
+    #[command(mut_arg("moves", |moves| moves.help(help::SHOW_MOVES)))]
     Show(commands::show::Show),
     /// Count the sequences of exactly DEPTH plies
     Perft(commands::perft::Perft),

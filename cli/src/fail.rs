@@ -1,4 +1,4 @@
-//! How a failure reaches the person: one sentence on standard error and an exit code that means something.
+//! Failures: one message on standard error, and an exit code.
 
 use std::io::{self, ErrorKind, Write};
 use std::process::ExitCode;
@@ -9,83 +9,88 @@ use agon_coordinator::maintenance::MaintenanceError;
 use agon_games::SetupError;
 use agon_games::line::MoveError;
 use agon_stats::sprt::BoundsError;
-use agon_stats::tournament::AnswerError;
+use agon_stats::tournament::TournamentError;
 use agon_storage::location::LocationError;
 
 use crate::table::folded;
 use crate::terminal::size_of_stderr;
 
-/// What every command returns.
+/// The result of a command.
 pub type Outcome = anyhow::Result<ExitCode>;
 
-/// A call that is wrong, with the remedy.
+/// An error in the call: what is wrong, and how to mend it.
 #[derive(Debug)]
-pub struct WrongCall(pub String);
+pub struct UsageError(pub String);
 
-impl std::fmt::Display for WrongCall {
+impl std::fmt::Display for UsageError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(&self.0)
     }
 }
 
-impl std::error::Error for WrongCall {}
+impl std::error::Error for UsageError {}
 
-/// Prints the error and chooses the exit code: 2 where the call is wrong, 1 where the work failed. A reader that has
-/// closed its end of the pipe has seen enough: that is no failure.
+/// Returns early with a [`UsageError`].
+macro_rules! bail_usage {
+    ($($text:tt)*) => {
+        return Err($crate::fail::UsageError(format!($($text)*)).into())
+    };
+}
+pub(crate) use bail_usage;
+
+/// Prints the error and returns the exit code: 2 for a wrong call, 1 for failed work. A closed pipe is no failure: the
+/// reader has seen enough.
 pub fn report(error: &anyhow::Error) -> ExitCode {
     if is_closed_pipe(error) {
         return ExitCode::SUCCESS;
     }
-    tell(&format!("error: {}", sentence(error)));
-    let wrong_call = error.is::<WrongCall>()
+    note(&format!("error: {}", message(error)));
+    ExitCode::from(if is_usage_error(error) { 2 } else { 1 })
+}
+
+fn is_usage_error(error: &anyhow::Error) -> bool {
+    use MaintenanceError::{NoBackup, NoState, Occupied};
+
+    error.is::<UsageError>()
         || error.is::<SetupError>()
         || error.is::<MoveError>()
         || error.is::<ConfigError>()
         || error.is::<RosterError>()
         || error.is::<BoundsError>()
-        || error.is::<AnswerError>()
+        || error.is::<TournamentError>()
         || error.is::<LocationError>()
-        || matches!(
-            error.downcast_ref::<MaintenanceError>(),
-            Some(
-                MaintenanceError::NoState(_)
-                    | MaintenanceError::Occupied(_)
-                    | MaintenanceError::NoBackup { .. }
-            )
-        )
-        || error.downcast_ref::<DatasetError>().is_some_and(DatasetError::is_wrong_call)
-        || error.downcast_ref::<PlayError>().is_some_and(|error| !matches!(error, PlayError::Interrupted));
-    ExitCode::from(if wrong_call { 2 } else { 1 })
+        || matches!(error.downcast_ref(), Some(NoState(_) | Occupied(_) | NoBackup { .. }))
+        || error.downcast_ref().is_some_and(DatasetError::is_usage_error)
+        || error.downcast_ref().is_some_and(|error| !matches!(error, PlayError::Interrupted))
 }
 
-/// A sentence on standard error: as it is where programs read it, between words where it would pass a terminal's width.
-pub fn tell(sentence: &str) {
-    // Where standard error cannot be written, there is nobody left to tell; the exit code says the rest.
+/// Writes a note to standard error, wrapped to the width of a terminal. Ignores a closed standard error.
+pub fn note(text: &str) {
     let _ = match size_of_stderr() {
-        None => writeln!(io::stderr(), "{sentence}"),
-        Some((columns, _)) => writeln!(io::stderr(), "{}", wrapped(sentence, columns)),
+        None => writeln!(io::stderr(), "{text}"),
+        Some((columns, _)) => writeln!(io::stderr(), "{}", wrapped(text, columns)),
     };
 }
 
-/// A text whose lines are broken between words so that they fit; those that are indented stay as they are.
+/// Wraps lines between words; leaves indented lines as they are.
 fn wrapped(text: &str, columns: usize) -> String {
     let line =
         |line: &str| if line.starts_with(' ') { line.to_string() } else { folded(line, columns).join("\n") };
     text.lines().map(line).collect::<Vec<_>>().join("\n")
 }
 
-/// The error with its causes. A library's error may say its cause itself: then that is not said again.
-fn sentence(error: &anyhow::Error) -> String {
-    let mut sentence = String::new();
+/// Returns the error with its causes. Skips a cause that the text before it contains.
+fn message(error: &anyhow::Error) -> String {
+    let mut message = String::new();
     for cause in error.chain().map(ToString::to_string) {
-        if sentence.is_empty() {
-            sentence = cause;
-        } else if !sentence.contains(&cause) {
-            sentence.push_str(": ");
-            sentence.push_str(&cause);
+        if message.is_empty() {
+            message = cause;
+        } else if !message.contains(&cause) {
+            message.push_str(": ");
+            message.push_str(&cause);
         }
     }
-    sentence
+    message
 }
 
 fn is_closed_pipe(error: &anyhow::Error) -> bool {
@@ -101,7 +106,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sentences_are_broken_between_words() {
+    fn wraps_between_words() {
         assert_eq!(
             wrapped("error: one two three\n   | a line of a file", 12),
             "error: one\ntwo three\n   | a line of a file"
@@ -109,11 +114,11 @@ mod tests {
     }
 
     #[test]
-    fn causes_are_said_once() {
+    fn prints_each_cause_once() {
         let disk = || io::Error::other("no room");
         let error = anyhow::Error::from(disk()).context("the page cannot be written");
-        assert_eq!(sentence(&error), "the page cannot be written: no room");
+        assert_eq!(message(&error), "the page cannot be written: no room");
         let error = anyhow::Error::from(disk()).context("the page cannot be written (no room); make some");
-        assert_eq!(sentence(&error), "the page cannot be written (no room); make some");
+        assert_eq!(message(&error), "the page cannot be written (no room); make some");
     }
 }

@@ -108,6 +108,10 @@ Three things to try:
 `agon --help` lists all commands.
 ";
 
+/// The help of `--moves` in `agon show`.
+pub const SHOW_MOVES: &str = "Moves to play first, separated by spaces; `-` reads lines of moves from standard input and \
+                              writes one JSON object per line";
+
 /// Adds groups, order and examples to the description of the command line.
 pub fn arrange(mut command: Command) -> Command {
     let styles = command.get_styles().clone();

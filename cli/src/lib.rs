@@ -15,6 +15,7 @@ mod terminal;
 
 use std::process::ExitCode;
 
+pub use call::command;
 pub use commands::cluster::block_on;
 pub use commands::cluster::client::{Operator, client};
 pub use commands::ratings::sources::Reading;

@@ -15,7 +15,7 @@ use agon_games::schema::{ConfigError, Problem, Problems, hint};
 use agon_storage::location::Location;
 use toml::de::{DeTable, DeValue};
 
-use crate::fail::WrongCall;
+use crate::fail::UsageError;
 use crate::number::whole;
 
 /// A setting: its key in the file, its flag, its environment variable and its kind of value.
@@ -63,7 +63,9 @@ fn flag(text: &str) -> Result<bool, String> {
 /// Parses an IP address and a port.
 pub fn address(text: &str) -> Result<SocketAddr, String> {
     text.parse().map_err(|_| {
-        format!("`{text}` is no address; give an IP address and a port, such as 127.0.0.1:7400 or [::]:7400")
+        format!(
+            "`{text}` is not an address; give an IP address and a port, such as 127.0.0.1:7400 or [::]:7400"
+        )
     })
 }
 
@@ -73,7 +75,7 @@ pub fn number<T: TryFrom<u64> + 'static>(
 ) -> impl Fn(&str) -> Result<T, String> + Clone + Send + Sync + 'static {
     match find(key).kind {
         Kind::Whole(name, least, most) => whole(name, least, most),
-        Kind::Text | Kind::Address | Kind::Flag | Kind::Choice(_) => unreachable!("{key} is no number"),
+        Kind::Text | Kind::Address | Kind::Flag | Kind::Choice(_) => unreachable!("{key} is not a number"),
     }
 }
 
@@ -93,15 +95,19 @@ const fn client(key: &'static str, flag: &'static str, variable: &'static str) -
 pub const CONFIG_VARIABLE: &str = "AGON_CONFIG";
 
 const LOG: Kind = Kind::Choice(&["text", "json"]);
-const PATIENCE: Kind = Kind::Whole("this patience", 100, 86_400_000);
+const TIMEOUT: Kind = Kind::Whole("the timeout", 100, 86_400_000);
 
 /// All settings.
 pub const SETTINGS: &[Setting] = &[
     setting("coordinator.listen", "--listen", Kind::Address),
     setting("coordinator.data", "--data", Kind::Text),
     setting("coordinator.state", "--state", Kind::Text),
-    setting("coordinator.lease_ms", "--lease-ms", Kind::Whole("the length of a lease", 100, 86_400_000)),
-    setting("coordinator.heartbeat_ms", "--heartbeat-ms", Kind::Whole("the heartbeat", 10, 3_600_000)),
+    setting("coordinator.lease_ms", "--lease-ms", Kind::Whole("the lease duration", 100, 86_400_000)),
+    setting(
+        "coordinator.heartbeat_ms",
+        "--heartbeat-ms",
+        Kind::Whole("the heartbeat interval", 10, 3_600_000),
+    ),
     setting("coordinator.part_bouts", "--part-bouts", Kind::Whole("the size of a part", 1, 1_000_000)),
     setting("coordinator.metrics", "--metrics", Kind::Address),
     setting("coordinator.log", "--log", LOG),
@@ -125,8 +131,8 @@ pub const SETTINGS: &[Setting] = &[
         "--max-calls-per-second",
         Kind::Whole("the number of calls a second", 1, 1_000_000),
     ),
-    setting("coordinator.limits.first_call_ms", "--first-call-ms", PATIENCE),
-    setting("coordinator.limits.idle_ms", "--idle-ms", PATIENCE),
+    setting("coordinator.limits.first_call_ms", "--first-call-ms", TIMEOUT),
+    setting("coordinator.limits.idle_ms", "--idle-ms", TIMEOUT),
     client("client.coordinator", "--coordinator", "AGON_COORDINATOR"),
     client("client.tls_ca", "--tls-ca", "AGON_TLS_CA"),
     client("client.tls_cert", "--tls-cert", "AGON_TLS_CERT"),
@@ -136,7 +142,7 @@ pub const SETTINGS: &[Setting] = &[
     setting("worker.slots", "--slots", Kind::Whole("the number of slots", 1, 4096)),
     setting("worker.pin", "--pin", Kind::Flag),
     setting("worker.timed_when_throttled", "--timed-when-throttled", Kind::Flag),
-    setting("worker.grace", "--grace", Kind::Whole("the grace", 0, 86_400)),
+    setting("worker.grace", "--grace", Kind::Whole("the grace period", 0, 86_400)),
     setting("worker.log", "--log", LOG),
 ];
 
@@ -211,14 +217,14 @@ impl Layers {
             None => BTreeMap::new(),
             Some(path) => {
                 let text = std::fs::read_to_string(path).map_err(|error| {
-                    WrongCall(format!("the configuration {} cannot be read: {error}", path.display()))
+                    UsageError(format!("cannot read the configuration {}: {error}", path.display()))
                 })?;
                 read(&text).map_err(|error| {
                     let problem = |problem: &Problem| {
                         let line = problem.place(&text).map_or(1, |(line, _)| line);
                         format!("{}:{line}: {}", path.display(), problem.reason)
                     };
-                    WrongCall(error.problems.iter().map(problem).collect::<Vec<_>>().join("\n"))
+                    UsageError(error.problems.iter().map(problem).collect::<Vec<_>>().join("\n"))
                 })?
             }
         };
@@ -251,6 +257,16 @@ impl Layers {
         Ok(value)
     }
 
+    /// Returns a whole number or its default.
+    pub fn number<T: Display + TryFrom<u64> + 'static>(
+        &self,
+        key: &'static str,
+        flag: Option<T>,
+        default: T,
+    ) -> anyhow::Result<T> {
+        self.value_or(key, flag, number(key), default)
+    }
+
     /// Returns a file or folder. Relative paths in the configuration file start at its folder.
     pub fn path(&self, key: &'static str, flag: Option<PathBuf>) -> anyhow::Result<Option<PathBuf>> {
         let (found, origin) = self.find_path(key, flag)?;
@@ -279,7 +295,7 @@ impl Layers {
         let (found, origin) = self.find(key, flag, &|text: &str| Ok(PathBuf::from(text)))?;
         let beside =
             self.path.as_deref().and_then(Path::parent).filter(|_| matches!(origin, Origin::File(_)));
-        // A store address is no path.
+        // A store address is not a path.
         let placed = |path: PathBuf| match (beside, Location::from(&path)) {
             (Some(folder), Location::Folder(path)) => folder.join(path),
             _ => path,
@@ -316,14 +332,14 @@ impl Layers {
         if let Some(variable) = setting.variable
             && let Some(text) = (self.environment)(variable)
         {
-            let value = parse(&text).map_err(|reason| WrongCall(format!("{variable}={text}: {reason}")))?;
+            let value = parse(&text).map_err(|reason| UsageError(format!("{variable}={text}: {reason}")))?;
             return Ok((Some(value), Origin::Environment(variable)));
         }
         if let (Some(written), Some(path)) = (self.file.get(key), &self.path) {
             let place = format!("{}:{}", path.display(), written.line);
             let name = key.rsplit('.').next().unwrap_or(key);
             let value =
-                parse(&written.text).map_err(|reason| WrongCall(format!("{place}: `{name}`: {reason}")))?;
+                parse(&written.text).map_err(|reason| UsageError(format!("{place}: `{name}`: {reason}")))?;
             return Ok((Some(value), Origin::File(place)));
         }
         Ok((None, Origin::Default))

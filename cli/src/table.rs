@@ -1,50 +1,85 @@
-//! How answers are written: tables for people, with aligned columns, two spaces between them and no lines, and JSON for
-//! programs.
+//! Output: JSON for programs; for people, tables with aligned columns and no lines, and text wrapped at 80 columns.
 
-use std::io::{self, Write};
+use std::io::{self, BufWriter, StdoutLock, Write};
+use std::process::ExitCode;
 
 pub use agon_analysis::format::{fixed, rate, shortened, signed, utc};
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
+use crate::fail::Outcome;
 use crate::terminal::width as columns_of;
 
-/// An answer for programs: one JSON document on a line.
-pub fn write_json(answer: &impl Serialize, out: &mut impl Write) -> io::Result<()> {
-    serde_json::to_writer(&mut *out, answer)?;
+/// Buffered standard output.
+pub type Stdout = BufWriter<StdoutLock<'static>>;
+
+/// Returns buffered standard output. Flush it: dropping it hides errors.
+pub fn stdout() -> Stdout {
+    BufWriter::with_capacity(1 << 16, io::stdout().lock())
+}
+
+/// Prints a document as JSON, or as the text that `write` makes of it.
+pub fn print(
+    json: bool,
+    document: &impl Serialize,
+    write: impl FnOnce(&mut Stdout) -> io::Result<()>,
+) -> Outcome {
+    let mut out = stdout();
+    if json {
+        write_json(document, &mut out)?;
+    } else {
+        write(&mut out)?;
+    }
+    out.flush()?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Writes one JSON document on a line.
+pub fn write_json(document: &impl Serialize, out: &mut impl Write) -> io::Result<()> {
+    serde_json::to_writer(&mut *out, document)?;
     writeln!(out)
 }
 
-/// Which side a column's cells lean to.
+/// Serializes an empty text as null.
+pub fn null_if_empty<S: Serializer>(text: &impl AsRef<str>, serializer: S) -> Result<S::Ok, S::Error> {
+    Some(text.as_ref()).filter(|text| !text.is_empty()).serialize(serializer)
+}
+
+/// The alignment of a column.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Align {
-    /// Words.
+    /// For words.
     Left,
-    /// Numbers.
+    /// For numbers.
     Right,
 }
 
-/// Rows of text below a header.
+/// A text table with a header.
 pub struct Table {
     columns: Vec<Align>,
     rows: Vec<Vec<String>>,
 }
 
 impl Table {
-    /// A table with these columns.
+    /// Creates an empty table.
     pub fn new(header: &[(&str, Align)]) -> Table {
         let columns = header.iter().map(|column| column.1).collect();
         Table { columns, rows: vec![header.iter().map(|column| column.0.to_string()).collect()] }
     }
 
-    /// Adds a row, a cell for each column.
+    /// Creates an empty table with one column of words and, behind it, columns of numbers.
+    pub fn of_numbers(words: &str, numbers: &[&str]) -> Table {
+        let numbers = numbers.iter().map(|&name| (name, Align::Right));
+        Table::new(&[(words, Align::Left)].into_iter().chain(numbers).collect::<Vec<_>>())
+    }
+
+    /// Adds a row with a cell for each column.
     pub fn row(&mut self, cells: impl IntoIterator<Item = String>) {
         let row: Vec<String> = cells.into_iter().collect();
         debug_assert_eq!(row.len(), self.columns.len());
         self.rows.push(row);
     }
 
-    /// Writes the table; lines have no trailing spaces. Words in the last column go on below themselves where they would
-    /// pass eighty columns.
+    /// Writes the table without trailing spaces. Wraps words in the last column at 80 columns.
     pub fn write(&self, out: &mut impl Write) -> io::Result<()> {
         let width = |column: usize| self.rows.iter().map(|row| columns_of(&row[column])).max().unwrap_or(0);
         let widths: Vec<usize> = (0..self.columns.len()).map(width).collect();
@@ -53,10 +88,10 @@ impl Table {
         for row in &self.rows {
             let mut line = String::new();
             for ((cell, &width), align) in row.iter().zip(&widths).zip(&self.columns[..last]) {
-                let air = " ".repeat(width - columns_of(cell));
+                let padding = " ".repeat(width - columns_of(cell));
                 match align {
-                    Align::Left => line.push_str(&format!("{cell}{air}  ")),
-                    Align::Right => line.push_str(&format!("{air}{cell}  ")),
+                    Align::Left => line.push_str(&format!("{cell}{padding}  ")),
+                    Align::Right => line.push_str(&format!("{padding}{cell}  ")),
                 }
             }
             if self.columns[last] == Align::Right {
@@ -77,10 +112,10 @@ impl Table {
     }
 }
 
-/// The width that everything for people fits.
+/// The width of all text output.
 pub const COLUMNS: usize = 80;
 
-/// A text in lines of at most so many columns, broken between words; at least one line.
+/// Wraps a text between words into lines of at most `room` columns, at least one line.
 pub fn folded(text: &str, room: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in text.split(' ') {
@@ -97,7 +132,7 @@ pub fn folded(text: &str, room: usize) -> Vec<String> {
     lines
 }
 
-/// A fact a line: what it is, and what is so, folded at 80 columns.
+/// Writes a list of names and texts, wrapped at 80 columns.
 pub fn write_facts(facts: &[(&str, String)], out: &mut impl Write) -> io::Result<()> {
     let indent = facts.iter().map(|fact| fact.0.chars().count() + 2).max().unwrap_or(0);
     for (name, text) in facts {
@@ -109,12 +144,12 @@ pub fn write_facts(facts: &[(&str, String)], out: &mut impl Write) -> io::Result
     Ok(())
 }
 
-/// A sentence, folded at 80 columns.
+/// Writes a sentence, wrapped at 80 columns.
 pub fn write_sentence(sentence: &str, out: &mut impl Write) -> io::Result<()> {
     folded(sentence, COLUMNS).iter().try_for_each(|line| writeln!(out, "{line}"))
 }
 
-/// Words after a heading, folded at 80 columns.
+/// Writes a heading and words, wrapped at 80 columns.
 pub fn write_words(heading: &str, words: &[impl AsRef<str>], out: &mut impl Write) -> io::Result<()> {
     let mut line = heading.to_string();
     for word in words {
@@ -134,7 +169,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_last_column_is_folded() {
+    fn wraps_the_last_column() {
         let mut table = Table::new(&[("name", Align::Left), ("about", Align::Left)]);
         table.row(["a".to_string(), "word ".repeat(20).trim_end().to_string()]);
         let mut text = Vec::new();
@@ -144,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn columns_are_aligned() {
+    fn aligns_columns() {
         let mut table = Table::new(&[("name", Align::Left), ("n", Align::Right)]);
         table.row(["a".to_string(), "100".to_string()]);
         let mut text = Vec::new();

@@ -1,75 +1,78 @@
-//! The binary as a person or a program meets it: answers, errors, exit codes.
+//! The commands for games and searches: output, errors, exit codes.
 
-#![allow(clippy::unwrap_used, reason = "in a test a panic is the report")]
+#![allow(clippy::unwrap_used, reason = "a failing test panics")]
 
-use agon_testing::binary;
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Command, Stdio};
 
 use agon_search::Counters;
-use binary::{agon, agon_with_input, json, refused};
+use agon_testing::binary::{agon, agon_with_input, assert_refused, json};
+use agon_testing::folder::Folder;
 use serde_json::Value;
 
 #[test]
-fn wrong_calls_are_refused_with_a_remedy() {
-    refused(
+fn rejects_wrong_calls_with_a_remedy() {
+    assert_refused(
         &["show", "otello"],
         "there is no game `otello`: did you mean `othello`? `agon list-games` lists them",
     );
-    refused(&["show", "quidditch"], "there is no game `quidditch`; `agon list-games` lists them");
-    refused(
+    assert_refused(&["show", "quidditch"], "there is no game `quidditch`; `agon list-games` lists them");
+    assert_refused(
         &["show", "virus:sise=9"],
         "virus has no parameter `sise`: did you mean `size`? it has: seats, size, pattern",
     );
-    refused(&["show", "virus:size=999"], "virus: `size` cannot be `999`; it must be");
-    refused(&["show", "virus:size"], "`size` is not of the form key=value");
-    refused(
+    assert_refused(&["show", "virus:size=999"], "virus: `size` cannot be `999`; it must be");
+    assert_refused(&["show", "virus:size"], "`size` is not of the form key=value");
+    assert_refused(
         &["show", "tic-tac-toe", "--moves", "a1 a1"],
         "ply 2: `a1` is not a legal move; legal here: b1 c1 a2",
     );
-    refused(
+    assert_refused(
         &["show", "tic-tac-toe", "--moves", "a1 b1 a2 b2 a3 b3"],
         "ply 6: `b3` cannot be played, the game is over",
     );
-    refused(&["show", "tic-tac-toe", "--position", "x"], "tic-tac-toe: the position is not valid");
-    refused(
+    assert_refused(&["show", "tic-tac-toe", "--position", "x"], "tic-tac-toe: the position is not valid");
+    assert_refused(
         &["show", "chess", "--position", "8/8/8/8/8/8/8/8 w - - 0 1"],
         "chess: the position is not valid",
     );
     for depth in ["99", "-1", "two", "1.5", ""] {
-        refused(&["perft", "chess", depth], "the depth is a whole number from 0 to 60");
+        assert_refused(&["perft", "chess", depth], "the depth is a whole number from 0 to 60");
     }
-    refused(
+    assert_refused(
         &["perft", "chess", "1", "--threads", "-2"],
         "the number of threads is a whole number from 1 to 1024",
     );
-    refused(&["perft", "chess", "1", "--moves", "-"], "standard input is read by `agon show` only");
-    refused(
+    assert_refused(&["perft", "chess", "1", "--moves", "-"], "standard input is read by `agon show` only");
+    assert_refused(
         &["show", "othello", "--moves", "D3"],
         "ply 1: `D3` is not a legal move: did you mean `d3`? legal here: ",
     );
-    refused(&["show", "chess", "--position", "8/8 w"], "it has 2 fields instead of 6");
-    refused(
+    assert_refused(&["show", "chess", "--position", "8/8 w"], "it has 2 fields instead of 6");
+    assert_refused(
         &["show", "chess", "--position", "k7/8/8/8/8/8/8/6RK w - - 0 900"],
-        "beyond the limit of 1000 plies, which the parameter `ply_limit` can raise",
+        "beyond the limit of 1000 plies; raise the parameter `ply_limit`",
     );
-    refused(&["prft", "chess", "2"], "perft");
-    refused(&["data", "void", "latest"], "select them with --worker NAME or --bouts FIRST-LAST");
+    assert_refused(&["prft", "chess", "2"], "perft");
+    assert_refused(&["data", "void", "latest"], "select them with --worker NAME or --bouts FIRST-LAST");
     for address in ["127.0.0.1", "localhost:7400"] {
-        refused(&["coordinator", "--listen", address], "an IP address and a port, such as 127.0.0.1:7400");
+        assert_refused(
+            &["coordinator", "--listen", address],
+            "an IP address and a port, such as 127.0.0.1:7400",
+        );
     }
-    let file = tempfile::NamedTempFile::new().unwrap();
-    let file = file.path().to_str().unwrap();
+    let folder = Folder::new();
+    let file = folder.write("file", "");
     for call in [&["ratings"][..], &["coordinator"]] {
-        refused(&[call, &["--data", file]].concat(), "is a file and no folder; give ");
+        assert_refused(&[call, &["--data", &file]].concat(), "is a file, not a folder; give ");
     }
-    refused(&["ratings", "--data", "no-such-folder"], "agon run examples/quick-start.toml");
-    refused(&["bench", "games", "otello"], "did you mean `othello`?");
-    refused(&["list-games", "otello"], "did you mean `othello`?");
+    assert_refused(&["ratings", "--data", "no-such-folder"], "agon run examples/quick-start.toml");
+    assert_refused(&["bench", "games", "otello"], "did you mean `othello`?");
+    assert_refused(&["list-games", "otello"], "did you mean `othello`?");
 }
 
 #[test]
-fn agon_alone_prints_what_to_try() {
+fn bare_command_prints_first_steps() {
     let answer = agon(&[]);
     assert_eq!((answer.code, answer.err.as_str()), (0, ""));
     assert_eq!(answer.out.lines().filter(|line| line.starts_with("  agon ")).count(), 3, "{}", answer.out);
@@ -134,7 +137,7 @@ fn show_has_the_documented_fields() {
 }
 
 #[test]
-fn show_reads_lines_and_goes_on_after_a_bad_one() {
+fn show_continues_after_an_invalid_line() {
     let answer = agon_with_input(&["show", "tic-tac-toe", "--moves", "-"], b"b2\na1 zz\n\n\xff\nb2 a1");
     assert_eq!(answer.code, 1);
     let lines: Vec<Value> = answer.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
@@ -150,7 +153,7 @@ fn show_reads_lines_and_goes_on_after_a_bad_one() {
 }
 
 #[test]
-fn show_answers_each_line_before_the_next_is_written() {
+fn show_answers_line_by_line() {
     let mut child = Command::new(env!("CARGO_BIN_EXE_agon"))
         .args(["show", "tic-tac-toe", "--moves", "-"])
         .stdin(Stdio::piped())
@@ -171,7 +174,7 @@ fn show_answers_each_line_before_the_next_is_written() {
 }
 
 #[test]
-fn perft_is_the_same_for_any_number_of_threads() {
+fn perft_is_independent_of_threads() {
     for threads in ["1", "2", "7"] {
         let count = json(&["perft", "othello", "6", "--threads", threads, "--divide", "--json"]);
         assert_eq!((&count["leaves"], &count["depth"]), (&8200.into(), &6.into()));
@@ -186,7 +189,7 @@ fn perft_is_the_same_for_any_number_of_threads() {
 }
 
 #[test]
-fn a_closed_pipe_is_no_failure() {
+fn closed_pipe_is_not_an_error() {
     let mut child = Command::new(env!("CARGO_BIN_EXE_agon"))
         .args(["show", "go", "--moves", "-"])
         .stdin(Stdio::piped())
@@ -208,7 +211,7 @@ fn a_closed_pipe_is_no_failure() {
 }
 
 #[test]
-fn bench_games_measures_what_is_asked() {
+fn bench_games_measures_the_named_games() {
     let document =
         json(&["bench", "games", "tic-tac-toe", "nim:heaps=1-2", "--runs", "1", "--ms", "5", "--json"]);
     let games = document["games"].as_array().unwrap();
@@ -218,9 +221,9 @@ fn bench_games_measures_what_is_asked() {
 }
 
 #[test]
-fn manual_pages_and_completions_are_made() {
-    let place = tempfile::tempdir().unwrap();
-    let folder = place.path().join("made/here");
+fn generates_manual_pages_and_completions() {
+    let temporary = Folder::new();
+    let folder = temporary.as_path().join("made/here");
     let written = agon(&["man", folder.to_str().unwrap()]);
     assert_eq!((written.code, written.out.as_str()), (0, ""));
     let pages = std::fs::read_dir(&folder).unwrap().count();
@@ -236,7 +239,7 @@ fn manual_pages_and_completions_are_made() {
 }
 
 #[test]
-fn list_games_honours_the_parameters() {
+fn list_games_applies_parameters() {
     let algorithms = |game: &str| {
         let document = json(&["list-games", game, "--json"]);
         let names = document["games"][0]["algorithms"].as_array().unwrap().clone();
@@ -246,11 +249,11 @@ fn list_games_honours_the_parameters() {
     assert!(two.iter().any(|name| name == "pvs") && !four.iter().any(|name| name == "pvs"));
     assert!(four.iter().any(|name| name == "max-n"));
     assert!(agon(&["list-games", "virus:seats=4"]).out.contains("algorithms for 4 seats: "));
-    refused(&["list-games", "virus:seats=6,size=4"], "virus: ");
+    assert_refused(&["list-games", "virus:seats=6,size=4"], "virus: ");
 }
 
 #[test]
-fn show_and_perft_speak_plainly() {
+fn show_and_perft_print_readable_text() {
     assert!(agon(&["show", "pig", "--moves", "roll"]).out.contains(" after 1 ply: chance decides"));
     assert!(agon(&["perft", "chess", "0"]).out.contains(": 1 leaf in "));
 }
@@ -273,10 +276,10 @@ fn list_algorithms_has_the_documented_fields() {
             }
         }
     }
-    refused(&["list-algorithms", "pvz"], "did you mean `pvs`?");
+    assert_refused(&["list-algorithms", "pvz"], "did you mean `pvs`?");
 }
 
-/// The document without what a clock says.
+/// Removes the measured times from a document.
 fn without_times(mut document: Value) -> Value {
     let fields = document.as_object_mut().unwrap();
     fields.remove("time_us").unwrap();
@@ -288,7 +291,7 @@ fn without_times(mut document: Value) -> Value {
 }
 
 #[test]
-fn search_has_the_documented_fields_and_repeats_itself() {
+fn search_is_deterministic_with_documented_fields() {
     for player in ["pvs", "uct"] {
         let call = ["search", "othello", "--player", player, "--limit", "nodes=2000", "--json"];
         let document = json(&call);
@@ -323,9 +326,9 @@ fn search_has_the_documented_fields_and_repeats_itself() {
 }
 
 #[test]
-fn searches_that_cannot_be_are_refused() {
-    let player = |game: &str, player: &str, sentence: &str| {
-        refused(&["search", game, "--player", player, "--limit", "nodes=10"], sentence);
+fn rejects_invalid_searches() {
+    let player = |game: &str, player: &str, message: &str| {
+        assert_refused(&["search", game, "--player", player, "--limit", "nodes=10"], message);
     };
     player("othello", "pvz", "pvz");
     player("othello", r#"search = { algorithm = "pvs", colour = 1 }"#, "colour");
@@ -337,16 +340,19 @@ fn searches_that_cannot_be_are_refused() {
     );
     player("othello", "star1", "star1");
     player("virus:seats=3", "pvs", "pvs");
-    refused(&["search", "othello", "--player", "uct", "--limit", "depth=3"], "depth");
+    assert_refused(&["search", "othello", "--player", "uct", "--limit", "depth=3"], "depth");
     let over = "a1 b1 a2 b2 a3";
-    refused(&["search", "tic-tac-toe", "--moves", over, "--limit", "nodes=10"], "the game is over; leave");
-    refused(&["search", "backgammon", "--limit", "nodes=10"], "chance");
-    refused(&["search", "othello", "--limit", "nodes=none"], "--limit: ");
-    refused(&["search", "othello", "--seed", "-1"], "the seed is a whole number from 0 to");
+    assert_refused(
+        &["search", "tic-tac-toe", "--moves", over, "--limit", "nodes=10"],
+        "the game is over; leave",
+    );
+    assert_refused(&["search", "backgammon", "--limit", "nodes=10"], "chance");
+    assert_refused(&["search", "othello", "--limit", "nodes=none"], "--limit: ");
+    assert_refused(&["search", "othello", "--seed", "-1"], "the seed is a whole number from 0 to");
 }
 
 #[test]
-fn a_match_counts_what_every_player_did() {
+fn duel_counts_every_player() {
     let call =
         ["duel", "tic-tac-toe", "--players", "random,pvs", "--games", "10", "--limit", "nodes=500", "--json"];
     let document = json(&call);
@@ -373,11 +379,11 @@ fn a_match_counts_what_every_player_did() {
         "--json",
     ]);
     assert_eq!((&filled["games"], filled["players"][0]["games"].as_u64()), (&12.into(), Some(18)));
-    refused(&["duel", "tic-tac-toe", "--players", "pvs"], "a duel needs two players or more");
+    assert_refused(&["duel", "tic-tac-toe", "--players", "pvs"], "a duel needs two players or more");
 }
 
 #[test]
-fn a_person_plays_and_leaves() {
+fn person_plays_and_quits() {
     let call = ["play", "tic-tac-toe", "--against", "pvs", "--limit", "nodes=100", "--seed", "1"];
     let answer = agon_with_input(&call, b"moves\nzz\nb2\nback\na1\nquit\n");
     assert_eq!((answer.code, answer.err.as_str()), (0, ""));
@@ -388,13 +394,13 @@ fn a_person_plays_and_leaves() {
     assert!(answer.code == 0 && answer.out.contains("seat 1: "), "{}", answer.err);
     let long = agon_with_input(&["play", "chess", "--seed", "123456", "--against", "monte-carlo"], b"quit\n");
     assert!(long.out.lines().all(|line| line.chars().count() <= 80), "{}", long.out);
-    refused(&["play", "tic-tac-toe", "--seat", "2"], "has the seats 0 to 1");
+    assert_refused(&["play", "tic-tac-toe", "--seat", "2"], "has the seats 0 to 1");
 }
 
 #[cfg(not(feature = "cloud"))]
 #[test]
-fn an_address_is_refused_with_the_remedy_where_object_stores_are_not_built_in() {
+fn object_store_address_needs_the_cloud_feature() {
     for command in ["verify", "ratings", "games", "pruning", "coordinator", "report"] {
-        refused(&[command, "--data", "s3://bucket/prefix"], "build with --features cloud");
+        assert_refused(&[command, "--data", "s3://bucket/prefix"], "build with --features cloud");
     }
 }

@@ -1,84 +1,63 @@
-//! `agon games` as a person or a program meets it: lists, one game, files for other programs, and openings out of them.
+//! `agon games`: lists, single games, and exports, which can serve as openings.
 
-#![allow(clippy::unwrap_used, reason = "in a test a panic is the report")]
-
-use agon_testing::sample;
+#![allow(clippy::unwrap_used, reason = "a failing test panics")]
 
 use std::fs;
 use std::io::{BufRead as _, BufReader};
 use std::process::{Command, Stdio};
+use std::sync::LazyLock;
 
+use agon_testing::binary::{self, agon_on};
+use agon_testing::folder::Folder;
+use agon_testing::sample::SampleDataset;
+use agon_testing::specs::{TOURNAMENT, vary};
 use serde_json::{Value, json};
 
-use sample::{SampleDataset, TOURNAMENT};
+/// Three bouts of chess.
+static CHESS: LazyLock<String> = LazyLock::new(|| {
+    let spec = vary(TOURNAMENT).name("knights").set("game", "{ name = \"chess\", ply_limit = 40 }").seed(3);
+    spec.limit("nodes = 80").replace("\"uct\" }", "\"uct\", rollout_plies = 4 }").text()
+});
 
-/// Six games of chess, two of which are played twice over each opening of three plies.
-const CHESS: &str = r#"
-name = "knights"
-game = { name = "chess", ply_limit = 40 }
-seed = 3
-limit = { nodes = 80 }
-openings = { random_plies = 3 }
-[tournament]
-format = "round-robin"
-bouts = 3
-[[player]]
-name = "deep"
-search = { algorithm = "pvs" }
-[[player]]
-name = "wide"
-search = { algorithm = "uct", rollout_plies = 4 }
-"#;
-
-fn small(game: &str) -> String {
-    TOURNAMENT.replace("connect-four", game).replace("bouts = 3", "bouts = 1")
+fn one_bout(game: &str) -> String {
+    vary(TOURNAMENT).set("game", format!("{game:?}")).bouts(1).text()
 }
 
-/// The exit code, and what was printed to standard output and to standard error, without the name of the latest run.
+/// Calls `agon games` on a sample dataset.
 fn agon(sample: &SampleDataset, arguments: &[&str]) -> (i32, String, String) {
-    let output = Command::new(env!("CARGO_BIN_EXE_agon"))
-        .arg("games")
-        .args(arguments)
-        .arg("--data")
-        .arg(sample.folder())
-        .output()
-        .unwrap();
-    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
-    let err = text(output.stderr);
-    let note = format!("run: {} (latest)\n", sample.id);
-    (output.status.code().unwrap(), text(output.stdout), err.strip_prefix(&note).unwrap_or(&err).to_string())
+    agon_on(sample, &[&["games"], arguments].concat())
 }
 
-/// Standard output of a call that succeeds.
+/// Returns the standard output of a successful call.
 fn answer(sample: &SampleDataset, arguments: &[&str]) -> String {
     let (code, out, err) = agon(sample, arguments);
     assert_eq!(code, 0, "{arguments:?}: {err}");
     out
 }
 
-fn document(sample: &SampleDataset, arguments: &[&str]) -> Value {
+fn games_json(sample: &SampleDataset, arguments: &[&str]) -> Value {
     serde_json::from_str(&answer(sample, arguments)).unwrap()
 }
 
-/// The games of a list, as `bout.game`.
-fn places(sample: &SampleDataset, arguments: &[&str]) -> Vec<String> {
+/// Returns the listed games as `bout.game`.
+fn listed_games(sample: &SampleDataset, arguments: &[&str]) -> Vec<String> {
     let arguments: Vec<&str> = arguments.iter().copied().chain(["--json"]).collect();
-    let told = document(sample, &arguments);
-    assert_eq!(told["run"], sample.id);
-    let games = told["games"].as_array().unwrap();
+    let document = games_json(sample, &arguments);
+    assert_eq!(document["run"], sample.id);
+    let games = document["games"].as_array().unwrap();
     games.iter().map(|game| format!("{}.{}", game["bout"], game["game"])).collect()
 }
 
 #[test]
-fn a_list_has_every_game_in_order() {
+fn lists_games_in_order() {
     let sample = SampleDataset::play(TOURNAMENT);
     let all = ["0.0", "0.1", "1.0", "1.1", "2.0", "2.1"];
-    assert_eq!(places(&sample, &[]), all);
-    assert_eq!(places(&sample, &["latest", "--limit", "2"]), all[..2]);
+    assert_eq!(listed_games(&sample, &[]), all);
+    assert_eq!(listed_games(&sample, &["latest", "--limit", "2"]), all[..2]);
     let row = &sample.bouts[&1].games[1];
-    let told = &document(&sample, &["small", "--json"])["games"][3];
+    let document = &games_json(&sample, &["small", "--json"])["games"][3];
     assert_eq!(
-        *told,
+        *document,
         json!({
             "bout": 1, "game": 1, "rules": "connect-four", "variant": row.variant, "opening": row.opening,
             "players": row.players, "payoffs": row.payoffs, "plies": row.plies, "ending": row.ending,
@@ -96,9 +75,9 @@ fn a_list_has_every_game_in_order() {
 }
 
 #[test]
-fn filters_are_those_of_the_rows() {
+fn filters_match_the_rows() {
     let mut sample = SampleDataset::play(TOURNAMENT);
-    // Results and endings of all kinds, whoever really won.
+    // Results and endings of all kinds, regardless of the moves.
     for (bout, rows) in &mut sample.bouts {
         for row in &mut rows.games {
             let payoff = *bout as i32 - 1;
@@ -107,7 +86,7 @@ fn filters_are_those_of_the_rows() {
         }
     }
     sample.write();
-    let listed = |arguments: &[&str]| places(&sample, arguments);
+    let listed = |arguments: &[&str]| listed_games(&sample, arguments);
     // The first player of a bout's first game has lost bout 0, drawn bout 1 and won bout 2.
     let first = sample.bouts[&0].games[0].players[0].clone();
     let other = sample.bouts[&0].games[0].players[1].clone();
@@ -133,19 +112,19 @@ fn filters_are_those_of_the_rows() {
     assert_eq!(listed(&["--min-plies", &text, "--max-plies", &text]), plies(middle, middle));
     assert_eq!(answer(&sample, &["--min-plies", "1000"]), format!("{} has no such game\n", sample.id));
     sample.manifest["voided"] = json!([1]);
-    sample.write_run();
-    assert_eq!(places(&sample, &["--bout", "0-1"]), ["0.0", "0.1"]);
+    sample.write_manifest();
+    assert_eq!(listed_games(&sample, &["--bout", "0-1"]), ["0.0", "0.1"]);
 }
 
 #[test]
-fn a_game_is_shown_ply_by_ply() {
+fn shows_a_game_ply_by_ply() {
     let sample = SampleDataset::play(TOURNAMENT);
     let rows = &sample.bouts[&1];
-    let told = document(&sample, &["--show", "1.1", "--json"]);
-    assert_eq!((&told["run"], &told["game"]["bout"]), (&json!(sample.id), &json!(1)));
+    let document = games_json(&sample, &["--show", "1.1", "--json"]);
+    assert_eq!((&document["run"], &document["game"]["bout"]), (&json!(sample.id), &json!(1)));
     let moves: Vec<_> = rows.moves.iter().filter(|row| row.game == 1).collect();
-    assert_eq!(told["moves"].as_array().unwrap().len(), moves.len());
-    for (step, row) in told["moves"].as_array().unwrap().iter().zip(&moves) {
+    assert_eq!(document["moves"].as_array().unwrap().len(), moves.len());
+    for (step, row) in document["moves"].as_array().unwrap().iter().zip(&moves) {
         assert_eq!(
             (&step["ply"], &step["move"], &step["seat"]),
             (&json!(row.ply), &json!(row.mv), &json!(row.seat))
@@ -153,33 +132,29 @@ fn a_game_is_shown_ply_by_ply() {
         assert_eq!(step["nodes"], json!(row.search.as_ref().map(|search| search.counters.nodes)));
         assert_eq!(step["played"], true);
     }
-    // The boards are those of `agon show`.
+    // The boards equal those of `agon show`.
     let line: Vec<&str> = moves.iter().map(|row| row.mv.as_str()).collect();
-    let output = Command::new(env!("CARGO_BIN_EXE_agon"))
-        .args(["show", "connect-four", "--moves", &line[..5].join(" "), "--json"])
-        .output()
-        .unwrap();
-    let sight: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let sight = binary::json(&["show", "connect-four", "--moves", &line[..5].join(" "), "--json"]);
     let (after, part) =
-        (&told["moves"][4], document(&sample, &["--show", "1.1", "--plies", "4-5", "--json"]));
+        (&document["moves"][4], games_json(&sample, &["--show", "1.1", "--plies", "4-5", "--json"]));
     assert_eq!((&after["board"], &after["position"]), (&sight["board"], &sight["position"]));
     assert_eq!(part["moves"].as_array().unwrap().len(), 2);
-    assert_eq!((&part["moves"][0], &part["start"]["board"]), (after, &told["moves"][3]["board"]));
+    assert_eq!((&part["moves"][0], &part["start"]["board"]), (after, &document["moves"][3]["board"]));
 
     let out = answer(&sample, &["--show", "1.1", "--plies", "2-3"]);
     assert!(out.lines().all(|line| line.chars().count() <= 80), "{out}");
     assert!(out.starts_with(&format!("{}, bout 1, game 1: connect-four", sample.id)), "{out}");
     let player = &rows.games[1].players[usize::from(moves[3].seat.unwrap())];
-    let said = format!("ply 3: seat {}, {player}: {}\n", moves[3].seat.unwrap(), moves[3].mv);
-    assert!(out.contains("ply 2: ") && out.contains("\nopening\n") && out.contains(&said), "{out}");
+    let text = format!("ply 3: seat {}, {player}: {}\n", moves[3].seat.unwrap(), moves[3].mv);
+    assert!(out.contains("ply 2: ") && out.contains("\nopening\n") && out.contains(&text), "{out}");
     assert!(
         !out.contains("ply 4: ") && out.contains(sight["board"].as_str().unwrap().lines().next().unwrap())
     );
 }
 
 #[test]
-fn chess_leaves_as_pgn_and_comes_back_as_openings() {
-    let sample = SampleDataset::play(CHESS);
+fn exported_pgn_reads_back_as_openings() {
+    let sample = SampleDataset::play(&CHESS);
     let pgn = answer(&sample, &["--export", "pgn"]);
     assert_eq!(pgn.matches("[Event ").count(), 6);
     for line in ["[Round \"2.1\"]", "[WhiteLimit \"nodes=80\"]", "[TimeControl \"-\"]"] {
@@ -190,25 +165,15 @@ fn chess_leaves_as_pgn_and_comes_back_as_openings() {
     assert_eq!((code, out.as_str(), err), (0, "", format!("6 games in {}\n", file.display())));
     assert_eq!(fs::read_to_string(&file).unwrap(), pgn);
 
-    // The first twenty plies of every game are an opening of another run, with the same moves.
-    let book = tempfile::tempdir().unwrap();
-    fs::copy(&file, book.path().join("games.pgn")).unwrap();
-    let spec = CHESS.replace("{ random_plies = 3 }", "{ file = \"games.pgn\", plies = 20 }");
-    fs::write(book.path().join("spec.toml"), spec).unwrap();
-    let output = Command::new(env!("CARGO_BIN_EXE_agon"))
-        .args(["run", book.path().join("spec.toml").to_str().unwrap(), "--json", "--data"])
-        .arg(book.path().join("data"))
-        .output()
-        .unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let output = Command::new(env!("CARGO_BIN_EXE_agon"))
-        .args(["games", "--json", "--data"])
-        .arg(book.path().join("data"))
-        .output()
-        .unwrap();
-    let told: Value = serde_json::from_slice(&output.stdout).unwrap();
+    // Another run uses the first twenty plies of every game as openings.
+    let book = Folder::new();
+    book.write("games.pgn", &pgn);
+    let spec = vary(&CHESS).set("openings", "{ file = \"games.pgn\", plies = 20 }");
+    let (spec, data) = (book.write("spec.toml", &*spec), book.path("data"));
+    binary::json(&["run", &spec, "--json", "--data", &data]);
+    let document = binary::json(&["games", "--json", "--data", &data]);
     let used: Vec<&str> =
-        told["games"].as_array().unwrap().iter().map(|game| game["opening"].as_str().unwrap()).collect();
+        document["games"].as_array().unwrap().iter().map(|game| game["opening"].as_str().unwrap()).collect();
     let lines: Vec<String> = sample
         .bouts
         .values()
@@ -224,12 +189,12 @@ fn chess_leaves_as_pgn_and_comes_back_as_openings() {
 }
 
 #[test]
-fn other_games_have_their_formats() {
-    let go = SampleDataset::play(&small("go:size=5"));
+fn exports_sgf_pdn_and_text() {
+    let go = SampleDataset::play(&one_bout("go:size=5"));
     let sgf = answer(&go, &["--export", "sgf"]);
     assert_eq!(sgf.matches("(;FF[4]GM[1]").count(), 2);
     assert!(sgf.contains("SZ[5]KM[7.5]") && sgf.contains("C[book]") && sgf.contains("simulations"), "{sgf}");
-    let checkers = SampleDataset::play(&small("checkers"));
+    let checkers = SampleDataset::play(&one_bout("checkers"));
     let pdn = answer(&checkers, &["--export", "pdn", "--limit", "1"]);
     assert_eq!(pdn.matches("[GameType \"21\"]").count(), 1);
     let text = answer(&checkers, &["--export", "text"]);
@@ -249,14 +214,14 @@ fn other_games_have_their_formats() {
 }
 
 #[test]
-fn a_move_that_came_too_late_is_not_played() {
+fn move_after_time_forfeit_is_not_played() {
     let mut sample = SampleDataset::play(TOURNAMENT);
     let rows = sample.bout(0);
     let last = rows.moves.iter().rfind(|row| row.game == 0).unwrap().mv.clone();
     rows.games[0].ending = "time forfeit".to_string();
     sample.write();
-    let told = document(&sample, &["--show", "0.0", "--json"]);
-    let moves = told["moves"].as_array().unwrap();
+    let document = games_json(&sample, &["--show", "0.0", "--json"]);
+    let moves = document["moves"].as_array().unwrap();
     let (late, before) = (&moves[moves.len() - 1], &moves[moves.len() - 2]);
     assert_eq!(
         (&late["move"], &late["played"], &late["board"]),
@@ -270,8 +235,8 @@ fn a_move_that_came_too_late_is_not_played() {
 }
 
 #[test]
-fn a_pipe_that_closes_ends_it_quietly() {
-    let sample = SampleDataset::play(CHESS);
+fn closed_pipe_ends_export_quietly() {
+    let sample = SampleDataset::play(&CHESS);
     let mut child = Command::new(env!("CARGO_BIN_EXE_agon"))
         .args(["games", "--export", "pgn", "--data"])
         .arg(sample.folder())
@@ -289,8 +254,8 @@ fn a_pipe_that_closes_ends_it_quietly() {
 }
 
 #[test]
-fn a_dataset_that_lacks_moves_is_a_failure() {
-    let mut sample = SampleDataset::play(CHESS);
+fn missing_moves_are_an_error() {
+    let mut sample = SampleDataset::play(&CHESS);
     sample.bout(2).moves.pop();
     sample.write();
     let (code, out, err) = agon(&sample, &["--export", "text"]);
@@ -304,25 +269,28 @@ fn a_dataset_that_lacks_moves_is_a_failure() {
     assert!(err.starts_with("error: bout 0, game 0 cannot be written; ") && err.contains("e9e9"), "{err}");
     let (code, _, err) = agon(&sample, &["--show", "0.0"]);
     assert_eq!(code, 1);
-    assert!(err.starts_with("error: bout 0, game 0 cannot be played; ") && err.contains("e9e9"), "{err}");
+    assert!(err.starts_with("error: bout 0, game 0 cannot be played: ") && err.contains("e9e9"), "{err}");
 }
 
 #[test]
-fn wrong_calls_are_refused_with_a_remedy() {
+fn rejects_wrong_calls_with_a_remedy() {
     let sample = SampleDataset::play(TOURNAMENT);
-    for (arguments, sentence) in [
+    for (arguments, message) in [
         (&["nothing"][..], "there is no run `nothing`; there is only small-"),
         (&["--player", "deeq"], "the run has no player `deeq`: did you mean `deep`? it has: deep, wide"),
         (&["--winner", "nobody"], "the run has no player `nobody`; it has: deep, wide"),
         (&["--result", "win"], "--player"),
-        (&["--bout", "9-3"], "`9-3` are no bouts; write a number as in 12, or a range as in 10-19"),
-        (&["--min-plies", "9", "--max-plies", "3"], "give the smaller number to --min-plies"),
+        (
+            &["--bout", "9-3"],
+            "`9-3` is not a range of bouts; write a number as in 12, or a range as in 10-19",
+        ),
+        (&["--min-plies", "9", "--max-plies", "3"], "--min-plies 9 is larger than --max-plies 3"),
         (&["--limit", "0"], "the number of games is a whole number from 1"),
-        (&["--show", "1"], "`1` is no game; write its bout and its number, as in 12.1"),
+        (&["--show", "1"], "`1` is not a game; write its bout and its number, as in 12.1"),
         (&["--show", "1.7"], "bout 1, game 7 is not in the dataset of small-"),
         (&["--show", "99.0"], "bout 99, game 0 is not in the dataset of small-"),
         (&["--show", "1.1", "--plies", "900"], "the game has no ply 900; its last is "),
-        (&["--show", "1.1", "--plies", "x"], "`x` are no plies; "),
+        (&["--show", "1.1", "--plies", "x"], "`x` is not a range of plies; "),
         (&["--show", "1.1", "--winner", "deep"], "cannot be used with"),
         (&["--plies", "1"], "--show"),
         (&["--export", "pgn"], "connect-four is not written as pgn; it has: text"),
@@ -332,7 +300,7 @@ fn wrong_calls_are_refused_with_a_remedy() {
     ] {
         let (code, out, err) = agon(&sample, arguments);
         assert_eq!((code, out.as_str()), (2, ""), "{arguments:?}: {err}");
-        assert!(err.starts_with("error: ") && err.contains(sentence), "{err}");
+        assert!(err.starts_with("error: ") && err.contains(message), "{err}");
     }
     let file = sample.folder().join("none.pgn");
     let (code, ..) = agon(&sample, &["--export", "pgn", "--output", file.to_str().unwrap()]);

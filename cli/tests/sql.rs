@@ -1,30 +1,19 @@
-//! `agon sql` as a person or a program meets it: with the feature its answers, refusals and exit codes, without it how to get
-//! it.
+//! `agon sql`: queries, errors and exit codes with the feature `sql`, and the hint without it.
 
-#![allow(clippy::unwrap_used, reason = "in a test a panic is the report")]
+#![allow(clippy::unwrap_used, reason = "a failing test panics")]
 
-use agon_testing::sample;
+use agon_testing::binary::agon_on;
+use agon_testing::sample::SampleDataset;
+use agon_testing::specs::TOURNAMENT;
 
-use std::process::Command;
-
-use sample::{SampleDataset, TOURNAMENT};
-
-/// The exit code, and what was printed to standard output and to standard error.
+/// Calls `agon sql` on a sample dataset and returns its exit code, standard output and standard error.
 fn sql(sample: &SampleDataset, arguments: &[&str]) -> (i32, String, String) {
-    let output = Command::new(env!("CARGO_BIN_EXE_agon"))
-        .args(["sql", "small"])
-        .args(arguments)
-        .arg("--data")
-        .arg(sample.folder())
-        .output()
-        .unwrap();
-    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
-    (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
+    agon_on(sample, &[&["sql", "small"], arguments].concat())
 }
 
 #[cfg(not(feature = "sql"))]
 #[test]
-fn without_it_the_command_says_how_to_get_it() {
+fn sql_names_the_missing_feature() {
     let (code, out, err) = sql(&SampleDataset::play(TOURNAMENT), &["select 1"]);
     assert_eq!((code, out.as_str()), (1, ""));
     assert!(
@@ -34,7 +23,7 @@ fn without_it_the_command_says_how_to_get_it() {
         "{err}"
     );
     let (code, ..) = sql(&SampleDataset::play(TOURNAMENT), &["select 1", "--csv", "--json"]);
-    assert_eq!(code, 2, "the call is checked all the same");
+    assert_eq!(code, 2, "the arguments are still validated");
 }
 
 #[cfg(feature = "sql")]
@@ -43,19 +32,19 @@ mod with {
 
     use serde_json::{Value, json};
 
-    use super::sample::PROBE;
     use super::*;
+    use agon_testing::specs::{PROBE, vary};
 
     fn rows(sample: &SampleDataset, question: &str) -> Value {
         let (code, out, err) = sql(sample, &[question, "--json"]);
         assert_eq!((code, err.as_str()), (0, ""), "{question}");
-        let told: Value = serde_json::from_str(&out).unwrap();
-        assert_eq!(told["run"], json!(sample.id));
-        told["rows"].clone()
+        let document: Value = serde_json::from_str(&out).unwrap();
+        assert_eq!(document["run"], json!(sample.id));
+        document["rows"].clone()
     }
 
     #[test]
-    fn tables_have_the_rows_of_the_run() {
+    fn tables_contain_the_rows_of_the_run() {
         let mut sample = SampleDataset::play(TOURNAMENT);
         let games: usize = sample.bouts.values().map(|rows| rows.games.len()).sum();
         let moves: usize = sample.bouts.values().map(|rows| rows.moves.len()).sum();
@@ -70,9 +59,9 @@ mod with {
             ),
             json!([[first.players, first.payoffs, first.seed, first.speed_factor]])
         );
-        // Bouts that do not count are not there.
+        // Voided bouts are not part of the tables.
         sample.manifest["voided"] = json!([1]);
-        sample.write_run();
+        sample.write_manifest();
         assert_eq!(rows(&sample, "select distinct bout from moves order by bout"), json!([[0], [2]]));
         assert_eq!(
             rows(&sample, "select 0.0 / 0.0, null, true, [1, null]"),
@@ -81,7 +70,7 @@ mod with {
     }
 
     #[test]
-    fn answers_fit_whoever_reads() {
+    fn output_fits_terminal_and_programs() {
         let sample = SampleDataset::play(TOURNAMENT);
         for question in [
             "select * from moves",
@@ -108,36 +97,36 @@ mod with {
     }
 
     #[test]
-    fn what_cannot_be_answered_is_a_sentence() {
+    fn rejects_invalid_queries() {
         let sample = SampleDataset::play(TOURNAMENT);
-        for (question, sentence) in [
-            ("selct 1", "this is no SQL: Expected"),
+        for (question, message) in [
+            ("selct 1", "invalid SQL: Expected"),
             ("select nods from moves", "there is no column `nods`; did you mean moves.nodes?"),
             ("select x from (select 1 as a)", "there is no column `x`; there are a"),
             ("select * from movs", "there is no table `movs`; there are games, moves and probes"),
-            ("drop table games", "a question cannot change anything; ask with select"),
-            ("copy games to 'x.csv'", "a question cannot change anything; ask with select"),
-            ("set a.b = 1", "only questions are answered; ask with select"),
-            ("select 1; select 2", "one question is answered at a time"),
-            ("", "there is no question; ask with select"),
+            ("drop table games", "datasets are read-only; use select"),
+            ("copy games to 'x.csv'", "datasets are read-only; use select"),
+            ("set a.b = 1", "only queries are supported; use select"),
+            ("select 1; select 2", "only one statement is supported at a time"),
+            ("", "the query is empty; use select"),
             ("select 1 / 0", "Divide by zero"),
         ] {
             let (code, out, err) = sql(&sample, &[question]);
             assert_eq!((code, out.as_str()), (2, ""), "{question}: {err}");
-            assert!(err.starts_with("error: ") && err.contains(sentence), "{question}: {err}");
+            assert!(err.starts_with("error: ") && err.contains(message), "{question}: {err}");
             assert_eq!(err.lines().count(), 1, "{err}");
         }
-        fs::write(sample.file("games", 2), "no part").unwrap();
+        fs::write(sample.part_file("games", 2), "no part").unwrap();
         let (code, _, err) = sql(&sample, &["select count(*) from games"]);
-        assert!(code == 1 && err.contains(&sample.name("games", 2)), "{err}");
-        fs::remove_file(sample.file("games", 2)).unwrap();
+        assert!(code == 1 && err.contains(&sample.part_name("games", 2)), "{err}");
+        fs::remove_file(sample.part_file("games", 2)).unwrap();
         let (code, _, err) = sql(&sample, &["select count(*) from games"]);
         assert!(code == 1 && err.contains("no part of games has the bouts from 2 to 2"), "{err}");
     }
 
     #[test]
-    fn probes_are_asked_too() {
-        let sample = SampleDataset::play(&PROBE.replace("name = \"probe\"", "name = \"small\""));
+    fn queries_probes() {
+        let sample = SampleDataset::play(&vary(PROBE).name("small"));
         let question =
             "select player, count(*), count(distinct bout) from probes group by player order by player";
         assert_eq!(rows(&sample, question), json!([["plain", 3, 3], ["pruned", 3, 3]]));

@@ -1,34 +1,12 @@
-//! The statistics' commands as a person or a program meets them: known values, odd input, exit codes.
+//! The statistical commands: published values, degenerate input, exit codes.
 
-#![allow(clippy::unwrap_used, reason = "in a test a panic is the report")]
+#![allow(clippy::unwrap_used, reason = "a failing test panics")]
 
-use agon_testing::binary;
-use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-use binary::{agon, agon_with_input, json, refused};
+use agon_testing::binary::{agon, agon_with_input, assert_refused, json};
+use agon_testing::folder::Folder;
 use serde_json::Value;
-
-/// A file of its own for a test, removed at its end.
-struct Scratch(PathBuf);
-
-impl Scratch {
-    fn new(name: &str, content: impl AsRef<[u8]>) -> Self {
-        let path = std::env::temp_dir().join(format!("agon-{}-{name}", std::process::id()));
-        std::fs::write(&path, content).unwrap();
-        Scratch(path)
-    }
-
-    fn path(&self) -> &str {
-        self.0.to_str().unwrap()
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_file(&self.0);
-    }
-}
 
 #[track_caller]
 fn near(got: &Value, expected: f64, tolerance: f64) {
@@ -54,7 +32,7 @@ fn pgn(white: &str, black: &str, result: &str, games: usize) -> String {
 
 /// Outputs of fishtest and fastchess.
 #[test]
-fn sequential_tests_have_published_ratios() {
+fn sprt_matches_published_ratios() {
     for (pairs, bounds, model, llr, verdict) in [
         ("365,16618,36229,16974,390", "0,2", "normalised", 2.2504, "continue"),
         ("127,4883,10712,5150,104", "-1.75,0.25", "normalised", 3.0102, "H1"),
@@ -104,25 +82,26 @@ fn sprt_has_the_documented_fields() {
     assert_eq!(of_games["wdl"], serde_json::json!([60, 30, 10]));
 }
 
-/// Sixty wins, thirty draws and ten losses are one difference, whichever command is asked and however it is told.
+/// 60 wins, 30 draws and 10 losses give the same difference in every command and input format.
 #[test]
-fn a_score_of_three_quarters_is_the_same_everywhere() {
+fn commands_agree_on_a_score() {
     near(&json(&["elo", "--score", "0.75", "--json"])["elo"], 190.85, 0.002);
     near(&json(&["elo", "--wdl", "60,30,10", "--json"])["elo"], 190.85, 0.002);
     near(&json(&["sprt", "--wdl", "60,30,10", "--bounds=0,5", "--json"])["elo"], 190.85, 0.002);
     near(&json(&["elo", "--difference", "190.85", "--json"])["score"], 0.75, 1e-5);
     let table = rated("a,b,60,30,10\n", &["--anchor", "b"]);
     near(&player(&table, "a")["elo"], 190.85, 0.002);
+    let folder = Folder::new();
     let games = [pgn("a", "b", "1-0", 60), pgn("a", "b", "1/2-1/2", 30), pgn("a", "b", "0-1", 10)].concat();
-    let file = Scratch::new("three-quarters.pgn", games);
-    let table = json(&["ratings", "--pgn", file.path(), "--anchor", "b", "--json"]);
+    let file = folder.write("three-quarters.pgn", games);
+    let table = json(&["ratings", "--pgn", &file, "--anchor", "b", "--json"]);
     near(&player(&table, "a")["elo"], 190.85, 0.002);
     let words = agon(&["elo", "--wdl", "60,30,10"]).out;
     assert!(words.contains("Elo    +190.85 +- 62.05"), "{words}");
 }
 
 #[test]
-fn conversions_split_off_draws() {
+fn elo_conversion_splits_draws() {
     let split = json(&["elo", "--score", "0.76", "--draw-rate", "0.3", "--json"]);
     near(&split["draw"], 0.23845, 5e-6);
     near(&split["win"], 0.64078, 5e-6);
@@ -132,69 +111,78 @@ fn conversions_split_off_draws() {
 }
 
 #[test]
-fn wrong_calls_are_refused_with_a_sentence() {
+fn rejects_wrong_calls() {
     let pairs = "pairs are five whole numbers from 0 to 1000000000000";
     for counts in ["1,2,3", "-1,2,3,4,5", "1,2,3,4,NaN", "1,2,3,4,1e3", "1,2,3,4,99999999999999999999", ""] {
-        refused(&["sprt", "--pairs", counts, "--bounds=0,2"], pairs);
+        assert_refused(&["sprt", "--pairs", counts, "--bounds=0,2"], pairs);
     }
-    refused(&["elo", "--wdl", "60,30,-10"], "games are three whole numbers");
+    assert_refused(&["elo", "--wdl", "60,30,-10"], "games are three whole numbers");
     let test = |bounds: &'static str| ["sprt", "--wdl", "6,3,1", "--bounds", bounds];
-    refused(&test("2,0"), "the bounds 2 and 0 are reversed: the smaller comes first");
-    refused(&test("2,2"), "both bounds are 2");
-    refused(&test("nan,2"), "the bound NaN is not a number between -200 and 200");
-    refused(&test("0,1e9"), "the bound 1000000000 is not a number");
-    refused(&test("0"), "bounds are two numbers, the smaller first");
-    refused(&["sprt", "--data", "/nonexistent", "--bounds=0,2"], "there is no folder /nonexistent");
-    refused(&["sprt", "--wdl", "6,3,1"], "say which differences to test");
-    refused(
+    assert_refused(&test("2,0"), "the bounds 2 and 0 are reversed: the smaller comes first");
+    assert_refused(&test("2,2"), "both bounds are 2");
+    assert_refused(&test("nan,2"), "the bound NaN is not a number between -200 and 200");
+    assert_refused(&test("0,1e9"), "the bound 1000000000 is not a number");
+    assert_refused(&test("0"), "bounds are two numbers, the smaller first");
+    assert_refused(&["sprt", "--data", "/nonexistent", "--bounds=0,2"], "there is no folder /nonexistent");
+    assert_refused(&["sprt", "--wdl", "6,3,1"], "give the differences to test");
+    assert_refused(
         &["sprt", "--wdl", "6,3,1", "--bounds=0,2", "--alpha", "0.7"],
         "alpha is 0.7; an error rate lies between",
     );
-    refused(&["sprt", "--wdl", "6,3,1", "--bounds=0,2", "--beta", "NaN"], "beta is a number from 0 to 1");
-    refused(&["elo", "--score", "1.5"], "the score is a number from 0 to 1");
-    refused(&["elo", "--difference", "inf"], "the difference is a number from -10000 to 10000");
-    refused(&["elo"], "say what to convert");
-    refused(&["elo", "--score", "0.5", "--difference", "3"], "say what to convert");
-    refused(
+    assert_refused(
+        &["sprt", "--wdl", "6,3,1", "--bounds=0,2", "--beta", "NaN"],
+        "beta is a number from 0 to 1",
+    );
+    assert_refused(&["elo", "--score", "1.5"], "the score is a number from 0 to 1");
+    assert_refused(&["elo", "--difference", "inf"], "the difference is a number from -10000 to 10000");
+    assert_refused(&["elo"], "give one of --score 0.75");
+    assert_refused(&["elo", "--score", "0.5", "--difference", "3"], "give one of --score 0.75");
+    assert_refused(
         &["ratings", "--data", "/nonexistent"],
         "there is no folder /nonexistent; make it with a first run",
     );
-    refused(&["ratings", "latest", "--pgn", "-"], "cannot be used with");
-    refused(&["ratings", "--pgn", "/nonexistent/a.pgn"], "cannot read /nonexistent/a.pgn: No such file");
-    refused(&["ratings", "--pgn", "/"], "cannot read /: Is a directory");
-    refused(&["ratings", "--pgn", "-"], "there is nothing to rate: no games were found");
-    refused(&["ratings", "--csv", "-", "--replicas", "-3"], "the number of replicas is a whole number");
+    assert_refused(&["ratings", "latest", "--pgn", "-"], "cannot be used with");
+    assert_refused(
+        &["ratings", "--pgn", "/nonexistent/a.pgn"],
+        "cannot read /nonexistent/a.pgn: No such file",
+    );
+    assert_refused(&["ratings", "--pgn", "/"], "cannot read /: Is a directory");
+    assert_refused(&["ratings", "--pgn", "-"], "there is nothing to rate: no games were found");
+    assert_refused(
+        &["ratings", "--csv", "-", "--replicas", "-3"],
+        "the number of replicas is a whole number",
+    );
 }
 
 #[test]
-fn tables_and_files_that_cannot_be_rated_are_refused() {
-    let wrong = |table: &str, arguments: &[&str], sentence: &str| {
-        let file = Scratch::new(&format!("wrong-{}.csv", sentence.len()), table);
-        refused(&[&["ratings", "--csv", file.path()], arguments].concat(), sentence);
+fn rejects_unratable_input() {
+    let wrong = |table: &str, arguments: &[&str], message: &str| {
+        let folder = Folder::new();
+        let file = folder.write("wrong.csv", table);
+        assert_refused(&[&["ratings", "--csv", &file], arguments].concat(), message);
     };
     wrong("", &[], "there is nothing to rate: no games were found");
     wrong("a,b,-1,0,0\n", &[], "csv:1: wins is `-1`; it is a whole number");
     wrong("a,b,1,0,nan\n", &[], "csv:1: losses is `nan`");
     wrong("a,a,1,0,0\n", &[], "csv:1: `a` is on both sides");
-    wrong("a,b,1,0,0\n", &["--min-games", "5"], "there is nothing to rate: nobody has 5 games");
-    wrong("a,b,1,0,3\n", &["--anchor", "z"], "the anchor `z` is none of the players: a, b");
+    wrong("a,b,1,0,0\n", &["--min-games", "5"], "there is nothing to rate: no player has 5 games");
+    wrong("a,b,1,0,3\n", &["--anchor", "z"], "the anchor `z` is not among the players: a, b");
     wrong("a,b,1,0,3\n", &["--prior", "-1"], "the prior is a number from 0 to 1000000");
-    let file = Scratch::new("twice.pgn", pgn("a", "b", "1-0", 2));
-    refused(&["ratings", "--pgn", file.path(), file.path()], "is given twice; its games would count twice");
-    let alone = Scratch::new("alone.pgn", pgn("a", "a", "1-0", 2));
-    let answer = agon(&["ratings", "--pgn", alone.path()]);
+    let folder = Folder::new();
+    let file = folder.write("twice.pgn", pgn("a", "b", "1-0", 2));
+    assert_refused(&["ratings", "--pgn", &file, &file], "is given twice; its games would count twice");
+    let alone = folder.write("alone.pgn", pgn("a", "a", "1-0", 2));
+    let answer = agon(&["ratings", "--pgn", &alone]);
     assert_eq!((answer.code, answer.out.as_str()), (2, ""));
-    assert!(answer.err.contains(":1: a game is left out: `a` is on both sides"), "{}", answer.err);
+    assert!(answer.err.contains(":1: game skipped: `a` is on both sides"), "{}", answer.err);
     assert!(
-        answer
-            .err
-            .ends_with("error: there is nothing to rate: of the games 2 are malformed and 0 unfinished\n")
+        answer.err.ends_with("error: there is nothing to rate: 2 games are malformed and 0 unfinished\n")
     );
 }
 
-/// Whatever the results are: numbers, bounds or nothing, in both forms, within eighty columns.
+/// All pools get finite ratings, bounds or nothing, in text of at most 80 columns and in JSON.
 #[test]
-fn odd_pools_have_answers_without_infinities() {
+fn degenerate_pools_have_finite_ratings() {
     let mut many = String::new();
     for player in 0..30 {
         many.push_str(&format!(
@@ -228,7 +216,7 @@ fn odd_pools_have_answers_without_infinities() {
                 assert!(player["elo"].as_f64().unwrap().abs() < 20_000.0, "{player}");
                 let ends = [&player["low"], &player["high"]].map(Value::is_number);
                 let expected = match player["bound"].as_str() {
-                    // Who only carries the scale has no interval, nor has who won everything but for a prior.
+                    // No interval for the reference player, nor for one whose results are finite only by the prior.
                     None if player["elo"] == 0.0 || arguments.contains(&"--prior") => [ends[0]; 2],
                     None => [true, true],
                     Some("at_least") => [true, false],
@@ -271,17 +259,16 @@ fn ratings_have_the_documented_fields() {
     assert_eq!(table["residuals"][0]["games"], 200);
 }
 
-/// As a person sees it.
 #[test]
-fn a_pool_in_words() {
+fn ratings_print_readable_text() {
     let table =
         "Anna,Bert,6,3,1\nBert,Clara,5,0,5\nClara,Anna,2,4,4\nAnna,Clara,5,4,1\nDora,Anna,4,0,0\nx,y,1,0,1\n";
     let answer =
         agon_with_input(&["ratings", "--csv", "-", "--replicas", "0", "--average", "1500"], table.as_bytes());
     assert_eq!((answer.code, answer.err.as_str()), (0, ""));
     let lines: Vec<&str> = answer.out.lines().collect();
-    assert_eq!(lines[0], "No results connect these 2 groups of players. Each is rated by itself: ratings");
-    assert_eq!(lines[1], "of different groups cannot be compared.");
+    assert_eq!(lines[0], "No results connect these 2 groups of players. Each group is rated separately:");
+    assert_eq!(lines[1], "ratings of different groups are not comparable.");
     assert_eq!(lines[3], "group 1");
     assert!(lines[4].starts_with("#  player") && lines[4].ends_with("LOS"), "{}", lines[4]);
     assert!(
@@ -290,12 +277,12 @@ fn a_pool_in_words() {
         lines[5]
     );
     assert!(lines[6].starts_with("2  Anna    15"), "{}", lines[6]);
-    assert!(answer.out.contains("> and <       who won or lost everything has no rating, only a bound"));
+    assert!(answer.out.contains("> and <       a player that won or lost everything has no rating, only a"));
     assert!(answer.out.contains("scale         the mean rating is 1500"));
 }
 
 #[test]
-fn the_scale_is_what_was_asked() {
+fn ratings_use_the_requested_scale() {
     let table = "a,b,60,30,10\nb,a,20,30,50\nb=1,a,1,2,3\n";
     let elo = |arguments: &[&str], name: &str| {
         player(&rated(table, &[&["--replicas", "0"], arguments].concat()), name)["elo"].as_f64().unwrap()
@@ -306,23 +293,23 @@ fn the_scale_is_what_was_asked() {
     same(elo(&["--average", "2300"], "a") - elo(&[], "a"), 2300.0);
     same(elo(&["--anchor", "b"], "a"), gap);
     same(elo(&["--anchor", "b=2000"], "a"), 2000.0 + gap);
-    // A name may hold an equals sign: who played comes first.
+    // A player's name may contain an equals sign; existing names take precedence.
     same(elo(&["--anchor", "b=1"], "b=1"), 0.0);
     same(elo(&["--anchor", "b=1=-50.5"], "b=1"), -50.5);
 }
 
-/// The same games in several files, tables and orders are the same pool, whatever the number of threads.
 #[test]
-fn sources_and_threads_do_not_matter() {
-    let one = Scratch::new("one.pgn", [pgn("a", "b", "1-0", 30), pgn("b", "c", "1/2-1/2", 20)].concat());
-    let two = Scratch::new("two.pgn", [pgn("c", "a", "0-1", 10), pgn("b", "a", "1-0", 15)].concat());
-    let rest = Scratch::new("rest.csv", "b,c,5,0,9\nc,a,7,0,0\n");
+fn ratings_are_independent_of_source_and_threads() {
+    let folder = Folder::new();
+    let one = folder.write("one.pgn", [pgn("a", "b", "1-0", 30), pgn("b", "c", "1/2-1/2", 20)].concat());
+    let two = folder.write("two.pgn", [pgn("c", "a", "0-1", 10), pgn("b", "a", "1-0", 15)].concat());
+    let rest = folder.write("rest.csv", "b,c,5,0,9\nc,a,7,0,0\n");
     let files = |order: [&str; 2], threads: &str| {
-        let sources = ["--pgn", order[0], order[1], "--csv", rest.path()];
+        let sources = ["--pgn", order[0], order[1], "--csv", &rest];
         json(&[&["ratings", "--json", "--replicas", "50", "--threads", threads][..], &sources].concat())
     };
-    let first = files([one.path(), two.path()], "1");
-    assert_eq!(first, files([two.path(), one.path()], "3"));
+    let first = files([&one, &two], "1");
+    assert_eq!(first, files([&two, &one], "3"));
     assert_eq!(first, rated("a,b,30,0,0\nb,a,15,0,0\nb,c,5,20,9\nc,a,7,0,10\n", &["--replicas", "50"]));
     assert_ne!(
         first["players"][0]["low"],
@@ -332,15 +319,15 @@ fn sources_and_threads_do_not_matter() {
 }
 
 #[test]
-fn malformed_games_are_named_and_counted() {
+fn reports_malformed_games() {
     let bad = "[White \"a\"]\n[Result \"1-0\"]\n\n1-0\n\n".repeat(12);
     let text = [bad, pgn("a", "b", "1-0", 3), pgn("a", "b", "*", 2), pgn("b", "a", "1-0", 2)].concat();
     let answer = agon_with_input(&["ratings", "--pgn", "-", "--json"], text.as_bytes());
     assert_eq!(answer.code, 0);
     let lines: Vec<&str> = answer.err.lines().collect();
     assert_eq!(lines.len(), 11);
-    assert_eq!(lines[1], "standard input:6: a game is left out: the tag Black names nobody");
-    assert_eq!(lines[10], "and 2 malformed games more");
+    assert_eq!(lines[1], "standard input:6: game skipped: the tag Black has no name");
+    assert_eq!(lines[10], "and 2 more malformed games");
     let table: Value = serde_json::from_str(&answer.out).unwrap();
     assert_eq!(table["games"], 5);
     assert_eq!(table["skipped"], serde_json::json!({ "unfinished": 2, "malformed": 12, "players": 0 }));
@@ -348,16 +335,16 @@ fn malformed_games_are_named_and_counted() {
     assert!(words.contains("left out      12 malformed games, 2 unfinished games"), "{words}");
 }
 
-/// A reader that has seen enough of a long answer ends it without an error.
 #[test]
-fn a_closed_pipe_is_no_failure() {
+fn closed_pipe_is_not_an_error() {
     let mut table = String::new();
     for player in 0..150 {
         table.push_str(&format!("a{player},b,3,2,1\n"));
     }
-    let file = Scratch::new("pipe.csv", table);
+    let folder = Folder::new();
+    let file = folder.write("pipe.csv", table);
     let mut child = Command::new(env!("CARGO_BIN_EXE_agon"))
-        .args(["ratings", "--replicas", "0", "--los", "--crosstable", "--csv", file.path()])
+        .args(["ratings", "--replicas", "0", "--los", "--crosstable", "--csv", &file])
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()

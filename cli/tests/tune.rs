@@ -1,74 +1,31 @@
-//! Tunes through the binary: the path is what the formulas say of the dataset, and the same however it is played.
+//! Tuning runs through the binary: the path follows from the published formulas and does not depend on the schedule.
 
-#![allow(clippy::unwrap_used, reason = "a test may panic")]
+#![allow(clippy::unwrap_used, reason = "a failing test panics")]
 
-use agon_testing::{binary, processes};
 use std::path::Path;
 
 use agon_analysis::dataset::Dataset;
 use agon_records::{GameRow, Table};
-use binary::{agon, json, refused};
-use processes::digests;
+use agon_testing::binary::{agon, assert_refused, json};
+use agon_testing::folder::Folder;
+use agon_testing::processes::digests;
+use agon_testing::specs::{SPSA, vary};
 use serde_json::Value;
 
-const SPSA: &str = r#"name = "spsa"
-game = "connect-four"
-seed = 5
-limit = { nodes = 30 }
-openings = { random_plies = 4 }
-[tune]
-player = "uct"
-method = "spsa"
-bouts = 180
-pairs = 3
-window = 5
-rate = 0.3
-validation = { bouts = 20 }
-[[tune.parameter]]
-path = "search.c"
-start = 4
-min = 0.1
-max = 8
-scale = "log"
-step = 1.4
-[[tune.parameter]]
-path = "search.memory_mb"
-start = 8
-min = 1
-max = 60
-step = 6
-[[player]]
-name = "uct"
-search = { algorithm = "uct", solver = true }
-"#;
+/// Tunes a real and an integer parameter.
+fn spsa() -> String {
+    let second =
+        "[[tune.parameter]]\npath = \"search.memory_mb\"\nstart = 8\nmin = 1\nmax = 60\nstep = 6\n[[player]]";
+    vary(SPSA).replace("[[player]]", second).replace("\"uct\" }", "\"uct\", solver = true }").text()
+}
 
-const BAYES: &str = r#"name = "bayes"
-game = "connect-four"
-seed = 5
-limit = { nodes = 30 }
-openings = { random_plies = 4 }
-[tune]
-player = "uct"
-method = "bayes"
-bouts = 120
-pairs = 6
-batch = 5
-opponents = ["uct", "other"]
-validation = { bouts = 20 }
-[[tune.parameter]]
-path = "search.c"
-start = 4
-min = 0.1
-max = 8
-scale = "log"
-[[player]]
-name = "uct"
-search = { algorithm = "uct" }
-[[player]]
-name = "other"
-limit = { nodes = 20 }
-search = { algorithm = "uct" }
-"#;
+/// Tunes against two opponents.
+fn bayes() -> String {
+    let spec = vary(SPSA).name("bayes").set("method", "\"bayes\"").bouts(120).set("pairs", 6);
+    let spec = spec.without("window").set("rate", "\nbatch = 5\nopponents = [\"uct\", \"other\"]");
+    let spec = spec.replace("rate = \n", "").without("step").player("other", "algorithm = \"uct\"");
+    spec.replace("name = \"other\"\n", "name = \"other\"\nlimit = { nodes = 20 }\n").text()
+}
 
 fn rows(data: &Path) -> Vec<GameRow> {
     let dataset = Dataset::open(data).unwrap();
@@ -77,26 +34,26 @@ fn rows(data: &Path) -> Vec<GameRow> {
     parts.iter().flat_map(|part| part.games().unwrap()).collect()
 }
 
-/// The values in a row's settings for the player of this name.
+/// Returns the tuned values of a player in a game.
 fn values(row: &GameRow, player: &str) -> Vec<f64> {
     let seat = row.players.iter().position(|name| name == player).unwrap();
     let numbers = row.settings[seat].split(' ').map(|pair| pair.split_once('=').unwrap().1.parse().unwrap());
     numbers.collect()
 }
 
-/// SPSA once more, slowly, from the dataset and the published formulas alone.
+/// Recomputes SPSA from the dataset by the published formulas.
 #[test]
-fn the_path_is_what_the_formulas_make_of_the_dataset() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
-    std::fs::write(path("spec.toml"), SPSA).unwrap();
-    let told = json(&["run", &path("spec.toml"), "--data", &path("data"), "--json", "--slots", "3"]);
-    assert_eq!((told["state"].as_str(), told["tune"]["step"].as_u64()), (Some("done"), Some(60)));
-    let tuned = json(&["tune", "--data", &path("data"), "--json"]);
+fn tuning_path_follows_from_the_dataset() {
+    let folder = Folder::new();
+    folder.write("spec.toml", spsa());
+    let document =
+        json(&["run", &folder.path("spec.toml"), "--data", &folder.path("data"), "--json", "--slots", "3"]);
+    assert_eq!((document["state"].as_str(), document["tune"]["step"].as_u64()), (Some("done"), Some(60)));
+    let tuned = json(&["tune", "--data", &folder.path("data"), "--json"]);
     let steps = tuned["path"].as_array().unwrap();
     assert_eq!(steps.len(), 60);
 
-    let rows = rows(Path::new(&path("data")));
+    let rows = rows(Path::new(&folder.path("data")));
     let (iterations, window, pairs) = (60_usize, 5_usize, 3_usize);
     let (alpha, gamma, stability) = (0.602, 0.101, 6.0);
     let (ends, rate) = ([1.4_f64.ln(), 6.0], 0.3);
@@ -125,9 +82,9 @@ fn the_path_is_what_the_formulas_make_of_the_dataset() {
             let to = |value: f64| if index == 0 { value.ln() } else { value };
             let back = |value: f64| if index == 0 { value.exp() } else { value }.clamp(low, high);
             for (sign, played) in [(1.0, plus[index]), (-1.0, minus[index])] {
-                let meant = back(to(from[index]) + sign * delta * c);
-                let near = if index == 0 { 1e-6 } else { 1.0 };
-                assert!((played - meant).abs() <= near, "iteration {k}: {played} and not {meant}");
+                let expected = back(to(from[index]) + sign * delta * c);
+                let tolerance = if index == 0 { 1e-6 } else { 1.0 };
+                assert!((played - expected).abs() <= tolerance, "iteration {k}: {played} and not {expected}");
                 assert!(index == 0 || played.fract() == 0.0);
             }
             next[index] = back(to(next[index]) + r * c * f64::from(wins) * delta);
@@ -136,89 +93,94 @@ fn the_path_is_what_the_formulas_make_of_the_dataset() {
         }
         theta.push(next);
     }
-    // The proof is between the answer and the start, over openings of its own.
+    // The validation plays the answer against the start, over separate openings.
     let answer = theta.last().unwrap();
-    let proof: Vec<&GameRow> = rows.iter().filter(|row| row.bout >= 180).collect();
-    assert_eq!(proof.len(), 40);
-    for row in &proof {
+    let validation: Vec<&GameRow> = rows.iter().filter(|row| row.bout >= 180).collect();
+    assert_eq!(validation.len(), 40);
+    for row in &validation {
         assert!(row.players.iter().all(|name| name == "uct" || name == "uct-tuned"));
         let played = values(row, "uct-tuned");
         assert!((played[0] - answer[0]).abs() <= 1e-6 && played[1] == answer[1].round());
         assert!(rows.iter().all(|other| other.bout >= 180 || other.opening != row.opening));
     }
     assert_eq!(tuned["validation"]["bouts"], 20);
-    let rated = json(&["ratings", "--data", &path("data"), "--json"]);
+    let rated = json(&["ratings", "--data", &folder.path("data"), "--json"]);
     assert_eq!(rated["players"].as_array().unwrap().len(), 2);
     assert_eq!(rated["players"][0]["games"], 40);
 }
 
-/// Plays a spec with one slot and with three: everything is the same, sound, and can be played again.
-fn slots_change_nothing(spec: &str) -> Value {
-    let folder = tempfile::tempdir().unwrap();
-    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
-    std::fs::write(path("spec.toml"), spec).unwrap();
+/// Asserts that a spec gives the same dataset and answer with one slot and with three, and that it verifies and replays.
+fn tune_with_both_slot_counts(spec: &str) -> Value {
+    let folder = Folder::new();
+    folder.write("spec.toml", spec);
     for (data, slots) in [("one", "1"), ("three", "3")] {
-        json(&["run", &path("spec.toml"), "--data", &path(data), "--json", "--slots", slots]);
+        json(&["run", &folder.path("spec.toml"), "--data", &folder.path(data), "--json", "--slots", slots]);
     }
-    assert_eq!(digests(Path::new(&path("one"))), digests(Path::new(&path("three"))));
+    assert_eq!(digests(Path::new(&folder.path("one"))), digests(Path::new(&folder.path("three"))));
     for command in [&["verify"][..], &["replay", "latest", "--games", "12"]] {
-        let answer = agon(&[command, &["--data", &path("one")]].concat());
+        let answer = agon(&[command, &["--data", &folder.path("one")]].concat());
         assert_eq!(answer.code, 0, "{} {}", answer.out, answer.err);
     }
-    let told = |data: &str| json(&["tune", "--json", "--data", &path(data)]);
-    assert_eq!(told("one"), told("three"));
-    told("one")
+    let [one, three] = ["one", "three"].map(|data| json(&["tune", "--json", "--data", &folder.path(data)]));
+    assert_eq!(one, three);
+    one
 }
 
 #[test]
-fn the_number_of_slots_changes_nothing() {
-    let tuned = slots_change_nothing(SPSA);
+fn tuning_is_independent_of_slots() {
+    let tuned = tune_with_both_slot_counts(&spsa());
     assert_eq!(tuned["path"].as_array().unwrap().len(), 60);
-    let against = SPSA.replace("bouts = 180", "opponents = [\"uct\"]\nbouts = 180");
-    assert_eq!(slots_change_nothing(&against)["path"].as_array().unwrap().len(), 30);
-    let tuned = slots_change_nothing(BAYES);
+    let against = spsa().replace("bouts = 180", "opponents = [\"uct\"]\nbouts = 180");
+    assert_eq!(tune_with_both_slot_counts(&against)["path"].as_array().unwrap().len(), 30);
+    let tuned = tune_with_both_slot_counts(&bayes());
     let trials = tuned["path"].as_array().unwrap();
     assert_eq!(trials.len(), 20);
     let answer = tuned["parameters"][0]["value"].as_f64().unwrap();
     let luckiest = trials.iter().max_by_key(|trial| (trial["score"].as_f64().unwrap() * 1e6) as i64).unwrap();
     assert_ne!(luckiest["candidates"][0][0].as_f64(), Some(answer), "the answer is no trial");
     assert!(tuned["expected"]["low"].as_f64() < tuned["expected"]["high"].as_f64());
-    // The table can be put into a spec.
+    // The table is a valid part of a spec.
     let table = tuned["table"].as_str().unwrap();
     let spec = format!(
         "name = \"again\"\ngame = \"connect-four\"\nlimit = {{ nodes = 10 }}\nopenings = {{ random_plies = 4 }}\n\
          [tournament]\nformat = \"round-robin\"\nbouts = 2\n{table}\n[[player]]\nname = \"b\"\n\
          search = {{ algorithm = \"random\" }}\n"
     );
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("again.toml");
-    std::fs::write(&file, spec).unwrap();
-    assert_eq!(json(&["check", file.to_str().unwrap(), "--json"])["bouts"], 2);
+    let folder = Folder::new();
+    let file = folder.write("again.toml", spec);
+    assert_eq!(json(&["check", &file, "--json"])["bouts"], 2);
 }
 
 #[test]
-fn weights_are_fitted_to_records() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
+fn fits_weights_to_records() {
+    let folder = Folder::new();
     let spec = "name = \"records\"\ngame = \"othello\"\nlimit = { nodes = 20 }\nopenings = { random_plies = 6 }\n\
         [tournament]\nformat = \"round-robin\"\nbouts = 60\n[[player]]\nname = \"a\"\n\
         search = { algorithm = \"pvs\", table_mb = 1 }\nevaluation = { discs = 1, mobility = 1, corners = 1 }\n\
         [[player]]\nname = \"b\"\nsearch = { algorithm = \"random\" }\n";
-    std::fs::write(path("spec.toml"), spec).unwrap();
-    json(&["run", &path("spec.toml"), "--data", &path("data"), "--json"]);
-    let call =
-        ["tune", "--from", "records", "--features", "mobility,corners", "--data", &path("data"), "--json"];
+    folder.write("spec.toml", spec);
+    json(&["run", &folder.path("spec.toml"), "--data", &folder.path("data"), "--json"]);
+    let call = [
+        "tune",
+        "--from",
+        "records",
+        "--features",
+        "mobility,corners",
+        "--data",
+        &folder.path("data"),
+        "--json",
+    ];
     let fitted = json(&call);
     assert_eq!(fitted, json(&call), "the same data gives the same weights");
     assert_eq!(fitted["games"], 120);
     assert!(fitted["held_loss"].as_f64().unwrap() < fitted["held_loss_blind"].as_f64().unwrap());
-    // Who is ahead in corners wins more often than not.
+    // Corners correlate with winning.
     assert!(fitted["weights"][1]["weight"].as_f64().unwrap() > 0.0);
     let table = fitted["table"].as_str().unwrap();
     assert!(table.contains("algorithm = \"pvs\"") && table.contains("corners"), "{table}");
-    refused(
-        &["tune", "--from", "records", "--features", "nothing", "--data", &path("data")],
+    assert_refused(
+        &["tune", "--from", "records", "--features", "nothing", "--data", &folder.path("data")],
         "no feature `nothing`",
     );
-    refused(&["tune", "records", "--data", &path("data")], "is no tune");
+    assert_refused(&["tune", "records", "--data", &folder.path("data")], "is not a tune");
 }

@@ -1,8 +1,6 @@
 //! Tests across crates: their dependencies, and results that two of them compute.
 
-#![allow(clippy::unwrap_used, reason = "in a test a panic is the report")]
-
-use agon_testing::sample;
+#![allow(clippy::unwrap_used, reason = "a failing test panics")]
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -11,11 +9,12 @@ use std::path::Path;
 
 use agon_analysis::Dataset;
 use agon_analysis::results::results;
-use agon_coordinator::standings::{Standings, Tally};
+use agon_coordinator::standings::{RunTotals, Standings};
 use agon_stats::pool;
-use agon_stats::tournament::{Errors, Options};
+use agon_stats::tournament::{IntervalMethod, Options};
 use agon_storage::summarise;
-use sample::{SampleDataset, THREE_SEATS};
+use agon_testing::sample::SampleDataset;
+use agon_testing::specs::THREE_SEATS;
 
 /// The crates of the workspace, each with the crates that it may depend on. A crate depends only on crates above it.
 const PERMITTED: &[(&str, &[&str])] = &[
@@ -35,6 +34,7 @@ const PERMITTED: &[(&str, &[&str])] = &[
         "coordinator",
         &["games", "stats", "search", "arena", "records", "schedule", "storage", "proto", "transport"],
     ),
+    ("simulation", &["stats"]),
     ("testing", &["arena", "records", "schedule", "storage", "analysis", "proto", "transport"]),
     (
         "cli",
@@ -57,6 +57,7 @@ const PERMITTED: &[(&str, &[&str])] = &[
         "bench",
         &[
             "stats",
+            "simulation",
             "arena",
             "records",
             "schedule",
@@ -66,6 +67,7 @@ const PERMITTED: &[(&str, &[&str])] = &[
             "transport",
             "worker",
             "coordinator",
+            "testing",
             "cli",
         ],
     ),
@@ -106,23 +108,23 @@ fn crates_depend_only_on_permitted_crates() {
 
 /// The live standings and the ratings of the dataset are the same numbers.
 #[test]
-fn live_standings_equal_ratings_of_dataset() {
+fn live_standings_equal_dataset_ratings() {
     let threads = |count| NonZeroUsize::new(count).unwrap();
-    for (sample, seats) in [(SampleDataset::of_three_players(), 2), (SampleDataset::play(THREE_SEATS), 3)] {
+    for (sample, seats) in [(SampleDataset::three_players(), 2), (SampleDataset::play(THREE_SEATS), 3)] {
         let dataset = Dataset::open(sample.folder()).unwrap();
         let run = dataset.find("latest").unwrap();
         let spec = run.spec().unwrap();
-        let mut live = Standings::new(&spec, seats, Tally::default()).unwrap();
+        let mut live = Standings::new(&spec, seats, RunTotals::default()).unwrap();
         for (bout, rows) in &sample.bouts {
             live.add(*bout, &summarise(&spec, &rows.into()));
         }
-        let errors = match seats {
-            2 => Errors::Sandwich,
-            _ => Errors::Bootstrap { replicas: threads(200), seed: 1, threads: threads(1) },
+        let intervals = match seats {
+            2 => IntervalMethod::Sandwich,
+            _ => IntervalMethod::Bootstrap { replicas: threads(200), seed: 1, threads: threads(1) },
         };
-        let options = Options { model: pool::Options::default(), errors };
+        let options = Options { model: pool::Options::default(), intervals };
         let counted = results(&dataset, &run, &spec, threads(2)).unwrap().tally;
-        let answer = counted.answer(&options, &|| ()).unwrap();
+        let answer = counted.rate(&options, &|| ()).unwrap();
         let table = live.table(true);
         assert_eq!(table.len(), 3);
         for (live, row) in table.iter().zip(answer.standings()) {

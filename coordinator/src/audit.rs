@@ -29,27 +29,9 @@ pub(crate) enum AuditKind {
 }
 
 impl AuditKind {
-    /// Returns the name used in the store, on the wire and as a metric label.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            AuditKind::Adopted => "adopted",
-            AuditKind::Cancelled => "cancelled",
-            AuditKind::Conflict => "conflict",
-            AuditKind::Convicted => "convicted",
-            AuditKind::Decided => "decided",
-            AuditKind::Departs => "departs",
-            AuditKind::Disputed => "disputed",
-            AuditKind::Failed => "failed",
-            AuditKind::Paused => "paused",
-            AuditKind::Prioritised => "prioritised",
-            AuditKind::Quarantined => "quarantined",
-            AuditKind::Refused => "refused",
-            AuditKind::Resumed => "resumed",
-            AuditKind::Stale => "stale",
-            AuditKind::Throttled => "throttled",
-            AuditKind::Trusted => "trusted",
-            AuditKind::Voided => "voided",
-        }
+    /// Returns the name used in the store, on the wire and as a metric label: the variant in lower case.
+    pub(crate) fn name(self) -> String {
+        format!("{self:?}").to_lowercase()
     }
 }
 
@@ -62,7 +44,7 @@ pub(crate) struct Entry<'a> {
 
 impl<'a> Entry<'a> {
     pub(crate) fn new(kind: AuditKind, text: impl Into<String>) -> Entry<'a> {
-        let row = Audit { kind: kind.name().to_string(), text: text.into(), ..Audit::default() };
+        let row = Audit { kind: kind.name(), text: text.into(), ..Audit::default() };
         Entry { kind, row, caller: None }
     }
 
@@ -86,20 +68,14 @@ impl<'a> Entry<'a> {
         self.caller = Some(caller);
         self
     }
-
-    /// Returns the row to store, with the current time.
-    pub(crate) fn into_row(self) -> Audit {
-        Audit { at_us: now_us(), ..self.row }
-    }
 }
 
 impl Coordinator {
     /// Counts an entry and writes it in the background, unless its caller exceeds the rate limit.
     pub(crate) fn audit(&self, entry: Entry<'_>) {
         self.metrics.audited(entry.kind);
-        let allowed = entry.caller.is_none_or(|caller| self.audit_limits.check(caller));
-        if allowed {
-            self.store.audit(entry.into_row());
+        if entry.caller.is_none_or(|caller| self.audit_limits.check(caller)) {
+            self.store.audit(Audit { at_us: now_us(), ..entry.row });
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The data folder: made where there is none, refused where it is somebody else's, held by one coordinator at a time.
+//! The data folder: created if missing, rejected if foreign, and locked by one process at a time.
 
 use std::fmt;
 use std::fs::{self, File, TryLockError};
@@ -7,30 +7,21 @@ use std::path::{Path, PathBuf};
 
 /// The version of the folder's layout.
 const FORMAT: u64 = 1;
-const MARK: &str = "agon.json";
+/// The file that identifies a data folder.
+const MARKER: &str = "agon.json";
 const LOCK: &str = "coordinator.lock";
-/// The least that SQLite writes, in bytes.
-const SMALLEST_PAGE: u64 = 512;
+/// The smallest page of SQLite, in bytes.
+const MIN_STATE_BYTES: u64 = 512;
 /// The state file.
 pub const STATE: &str = "coordinator.sqlite";
 
-/// What a folder is for.
+/// The purpose of a folder.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Purpose {
     /// State and dataset.
     Data,
-    /// The state alone: the dataset is in an object store.
+    /// Only the state: the dataset is in an object store.
     State,
-}
-
-impl Purpose {
-    /// The option that chooses it.
-    fn option(self) -> &'static str {
-        match self {
-            Purpose::Data => "--data",
-            Purpose::State => "--state",
-        }
-    }
 }
 
 impl fmt::Display for Purpose {
@@ -42,115 +33,117 @@ impl fmt::Display for Purpose {
     }
 }
 
-/// Why a folder cannot be used.
+/// An error with a data folder.
 #[derive(Debug, thiserror::Error)]
-#[error("{}", .problem.sentence(.folder, *.purpose))]
+#[error("{}", .problem.message(.folder, *.purpose))]
 pub struct DataError {
     /// The folder.
     pub folder: PathBuf,
-    /// What it was to be used for.
+    /// Its purpose.
     pub purpose: Purpose,
-    /// What is wrong with it.
+    /// The problem.
     pub problem: Problem,
 }
 
-/// What is wrong with a folder.
+/// A problem with a folder.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Problem {
-    /// It cannot be made or written.
+    /// It cannot be created or written.
     Unusable(io::Error),
-    /// It has something else in it.
+    /// It contains something else.
     Foreign,
-    /// It has runs and no state.
-    Stateless,
-    /// A newer program made it, of this format.
+    /// It has runs but no state.
+    MissingState,
+    /// A newer build wrote it, in this format.
     Newer(u64),
-    /// Somebody else works with it.
-    Taken,
-    /// It has a state where one was to be put.
+    /// Another process uses it.
+    InUse,
+    /// It has a state, so that none can be restored.
     HasState,
 }
 
 impl Problem {
-    fn sentence(&self, folder: &Path, purpose: Purpose) -> String {
-        let (folder, option) = (folder.display(), purpose.option());
+    /// Returns the error message.
+    fn message(&self, folder: &Path, purpose: Purpose) -> String {
+        let folder = folder.display();
         match self {
             Problem::Unusable(reason) => {
-                format!("the {purpose} folder {folder} cannot be used: {reason}; give another with {option}")
+                format!(
+                    "the {purpose} folder {folder} cannot be used: {reason}; choose another with --{purpose}"
+                )
             }
             Problem::Foreign => format!(
-                "the folder {folder} has something in it and is no {purpose} folder of agon; give another with {option}"
+                "the folder {folder} is not empty and is no {purpose} folder of agon; choose another with --{purpose}"
             ),
-            Problem::Stateless => format!(
+            Problem::MissingState => format!(
                 "the {purpose} folder {folder} has runs, but its state file {STATE} is gone or empty; restore it from a \
-                 backup (agon data restore), say --take-over to go on with what the dataset knows, or begin anew in another \
-                 folder with {option}"
+                 backup (agon data restore), rebuild it from the dataset with --take-over, or start in another folder with \
+                 --{purpose}"
             ),
             Problem::Newer(found) => format!(
-                "the {purpose} folder {folder} is of format {found} and this program knows {FORMAT}; use the program that \
-                 made it"
+                "the {purpose} folder {folder} has format {found} and this build supports {FORMAT}; use the build that wrote it"
             ),
-            Problem::Taken => format!(
-                "another coordinator works with {folder}, perhaps that of an `agon run`; wait for its end or stop it, hand the \
-                 spec to it with `agon submit` where it is an `agon coordinator`, or give another folder with {option}"
+            Problem::InUse => format!(
+                "another coordinator uses {folder}, perhaps an `agon run`; wait for it to end or stop it, submit the spec to it \
+                 with `agon submit` if it is an `agon coordinator`, or choose another folder with --{purpose}"
             ),
             Problem::HasState => format!(
-                "the {purpose} folder {folder} has a state already, and nothing is ever written over one; move {STATE} away \
-                 with its companions (-wal, -shm), or give another folder with {option}"
+                "the {purpose} folder {folder} has a state already, which is never overwritten; move {STATE} and its companions \
+                 (-wal, -shm) away, or choose another folder with --{purpose}"
             ),
         }
     }
 }
 
-/// A data folder that is held as long as this lives.
+/// A data folder, locked while this value lives.
 #[derive(Debug)]
 pub struct DataFolder {
-    /// Where it is.
+    /// Its path.
     pub folder: PathBuf,
     _lock: File,
 }
 
 impl DataFolder {
-    /// Takes hold of a folder to work with the state in it. Runs whose state is gone are a mistake, unless the operator
-    /// says otherwise.
+    /// Locks a folder to use its state. Rejects a folder with runs but no state, unless `take_over` is set.
     pub fn open(folder: &Path, purpose: Purpose, take_over: bool) -> Result<DataFolder, DataError> {
-        let held = DataFolder::hold(folder, purpose)?;
+        let locked = DataFolder::lock(folder, purpose)?;
         if !take_over && folder.join("runs").is_dir() && !has_state(folder) {
-            return Err(DataError { folder: folder.to_path_buf(), purpose, problem: Problem::Stateless });
+            return Err(DataError { folder: folder.to_path_buf(), purpose, problem: Problem::MissingState });
         }
-        Ok(held)
+        Ok(locked)
     }
 
-    /// Takes hold of a folder that must have no state, to put one there.
+    /// Locks a folder without a state, to restore one.
     pub fn open_for_restore(folder: &Path, purpose: Purpose) -> Result<DataFolder, DataError> {
-        let held = DataFolder::hold(folder, purpose)?;
+        let locked = DataFolder::lock(folder, purpose)?;
         if has_state(folder) {
             return Err(DataError { folder: folder.to_path_buf(), purpose, problem: Problem::HasState });
         }
-        Ok(held)
+        Ok(locked)
     }
 
-    fn hold(folder: &Path, purpose: Purpose) -> Result<DataFolder, DataError> {
-        let wrong = |problem: Problem| DataError { folder: folder.to_path_buf(), purpose, problem };
-        let unusable = |reason: io::Error| wrong(Problem::Unusable(reason));
+    /// Creates or checks a folder and locks it.
+    fn lock(folder: &Path, purpose: Purpose) -> Result<DataFolder, DataError> {
+        let reject = |problem: Problem| DataError { folder: folder.to_path_buf(), purpose, problem };
+        let unusable = |reason: io::Error| reject(Problem::Unusable(reason));
         fs::create_dir_all(folder).map_err(unusable)?;
-        let mark = folder.join(MARK);
-        match fs::read_to_string(&mark) {
+        let marker = folder.join(MARKER);
+        match fs::read_to_string(&marker) {
             Ok(text) => {
                 let manifest: Option<serde_json::Value> = serde_json::from_str(&text).ok();
                 let found = manifest.and_then(|manifest| manifest["format"].as_u64());
                 match found {
                     Some(FORMAT) => {}
-                    Some(found) => return Err(wrong(Problem::Newer(found))),
-                    None => return Err(wrong(Problem::Foreign)),
+                    Some(found) => return Err(reject(Problem::Newer(found))),
+                    None => return Err(reject(Problem::Foreign)),
                 }
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 if fs::read_dir(folder).map_err(unusable)?.next().is_some() {
-                    return Err(wrong(Problem::Foreign));
+                    return Err(reject(Problem::Foreign));
                 }
-                let mut file = File::create(&mark).map_err(unusable)?;
+                let mut file = File::create(&marker).map_err(unusable)?;
                 writeln!(file, "{{\"format\": {FORMAT}}}").map_err(unusable)?;
                 file.sync_all().map_err(unusable)?;
             }
@@ -164,16 +157,16 @@ impl DataFolder {
             .map_err(unusable)?;
         match lock.try_lock() {
             Ok(()) => Ok(DataFolder { folder: folder.to_path_buf(), _lock: lock }),
-            Err(TryLockError::WouldBlock) => Err(wrong(Problem::Taken)),
+            Err(TryLockError::WouldBlock) => Err(reject(Problem::InUse)),
             Err(TryLockError::Error(error)) => Err(unusable(error)),
         }
     }
 }
 
-/// Whether a folder has a state. Runs without one must not be begun anew: they would be played a second time.
+/// Returns whether a folder has a state. Runs without one must not be restarted: they would be played twice.
 fn has_state(folder: &Path) -> bool {
-    // SQLite takes what is shorter than its smallest page for a file that is yet to be written.
-    fs::metadata(folder.join(STATE)).is_ok_and(|state| state.len() >= SMALLEST_PAGE)
+    // SQLite treats a shorter file as empty.
+    fs::metadata(folder.join(STATE)).is_ok_and(|state| state.len() >= MIN_STATE_BYTES)
 }
 
 #[cfg(test)]
@@ -181,30 +174,30 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_folder_is_held_once_and_only_if_it_is_ours() {
+    fn locks_data_folders_and_rejects_foreign_ones() {
         let parent = tempfile::tempdir().unwrap();
         let folder = parent.path().join("a/b");
         let open = |folder: &Path| DataFolder::open(folder, Purpose::Data, false);
         let problem = |folder: &Path| open(folder).unwrap_err().problem;
         let held = open(&folder).unwrap();
-        assert!(matches!(problem(&folder), Problem::Taken));
+        assert!(matches!(problem(&folder), Problem::InUse));
         drop(held);
         drop(open(&folder).unwrap());
-        fs::write(folder.join(MARK), "{\"format\": 7}").unwrap();
+        fs::write(folder.join(MARKER), "{\"format\": 7}").unwrap();
         assert!(matches!(problem(&folder), Problem::Newer(7)));
-        fs::write(folder.join(MARK), "{\"format\": 1}").unwrap();
+        fs::write(folder.join(MARKER), "{\"format\": 1}").unwrap();
         fs::create_dir(folder.join("runs")).unwrap();
-        assert!(matches!(problem(&folder), Problem::Stateless));
+        assert!(matches!(problem(&folder), Problem::MissingState));
         fs::write(folder.join(STATE), "short").unwrap();
-        assert!(matches!(problem(&folder), Problem::Stateless));
+        assert!(matches!(problem(&folder), Problem::MissingState));
         drop(DataFolder::open(&folder, Purpose::Data, true).unwrap());
         drop(DataFolder::open_for_restore(&folder, Purpose::Data).unwrap());
         fs::write(folder.join(STATE), [b'x'; 512]).unwrap();
         drop(open(&folder).unwrap());
         let restore = DataFolder::open_for_restore(&folder, Purpose::State).unwrap_err();
         assert!(matches!(restore.problem, Problem::HasState));
-        assert!(restore.to_string().ends_with("give another folder with --state"), "{restore}");
-        fs::remove_file(folder.join(MARK)).unwrap();
+        assert!(restore.to_string().ends_with("choose another folder with --state"), "{restore}");
+        fs::remove_file(folder.join(MARKER)).unwrap();
         assert!(matches!(problem(&folder), Problem::Foreign));
         let file = parent.path().join("file");
         fs::write(&file, "").unwrap();

@@ -1,8 +1,8 @@
-//! Export: committed bouts become immutable parts of the dataset while the run goes on.
+//! Export: writes committed bouts to the dataset as immutable parts while the run continues.
 //!
-//! Which bouts a part has is durable before it is written, and the same bouts make the same bytes under the same name,
-//! so that doing it again after a crash changes nothing. A run is described before it has parts, and a bout's moves are
-//! published before its games: whoever sees a game sees its moves.
+//! The bouts of a part are durable in the state before the part is written, and the same bouts give the same bytes under
+//! the same name, so that a repetition after a crash changes nothing. The manifest of a run precedes its parts, and the
+//! moves of a part precede its games: a reader that sees a game finds its moves.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -15,92 +15,86 @@ use prost::Message as _;
 use tracing::info;
 
 use crate::leases::BoutKey;
-use crate::standings::{Tally, encode_checked, read_summary};
+use crate::standings::{RunTotals, encode_checked, read_summary};
 use crate::state::{Coordinator, WriteTarget};
 use crate::store::{BoutSummary, StoreError, StoredCell};
-use agon_storage::location::{LocationError, in_a_line};
-use agon_storage::ownership::OwnerError;
+use agon_storage::location::{LocationError, one_line};
+use agon_storage::ownership::OwnershipError;
 
-/// How long a store that does not answer is left alone before it is tried again.
+/// The delay before a failed export is retried.
 const RETRY: Duration = Duration::from_secs(2);
 
-/// Why a part could not be written.
+/// An error of an export.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ExportError {
     /// The state.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// The place of the dataset.
+    /// The storage of the dataset.
     #[error("the dataset cannot be written: {0}")]
-    Place(String),
-    /// Its address.
+    Storage(String),
+    /// The address of the dataset.
     #[error(transparent)]
     Address(#[from] LocationError),
-    /// Whose it is.
+    /// The ownership of the dataset.
     #[error(transparent)]
-    Owner(#[from] OwnerError),
+    Owner(#[from] OwnershipError),
     /// The local disk.
     #[error("the dataset cannot be written: {0}")]
     Disk(#[from] std::io::Error),
-    /// Something else is there.
+    /// An object with the name of a part has other rows.
     #[error(
-        "`{0}` is there with other bytes, and no part is ever rewritten; move it away if it does not belong here"
+        "`{0}` exists with other bytes, and parts are never rewritten; move it away if it does not belong here"
     )]
     Occupied(String),
-    /// A stored bout does not read back.
+    /// A stored bout is unreadable.
     #[error("bout {bout} does not read back: {reason}")]
     Unreadable {
-        /// Its number.
+        /// The bout.
         bout: u64,
-        /// Why.
+        /// The reason.
         reason: String,
     },
-    /// Rows that are no table.
+    /// Rows that cannot be encoded.
     #[error(transparent)]
     Records(#[from] agon_records::WriteError),
-    /// A part that does not read back.
+    /// A part is unreadable.
     #[error("a part does not read back: {0}")]
     Read(#[from] agon_records::PartError),
-    /// Bouts that were assigned to a part are not in the state.
-    #[error(
-        "of the bouts {first} to {last}, which are to be written together, only {found} are in the state"
-    )]
+    /// Bouts assigned to a part are missing in the state.
+    #[error("a part of bouts {first} to {last} is due, but the state has only {found} of them")]
     Incomplete {
-        /// The first of them.
+        /// The first bout.
         first: u64,
-        /// The last.
+        /// The last bout.
         last: u64,
-        /// How many there are.
+        /// The number of bouts in the state.
         found: u64,
     },
 }
 
 impl ExportError {
-    /// Whether it is a matter of one run, so that others can go on.
-    fn is_of_one_run(&self) -> bool {
-        match self {
+    /// Returns whether the error concerns one run, so that others can continue.
+    fn affects_one_run(&self) -> bool {
+        matches!(
+            self,
             ExportError::Occupied(_)
-            | ExportError::Unreadable { .. }
-            | ExportError::Records(_)
-            | ExportError::Read(_)
-            | ExportError::Incomplete { .. } => true,
-            ExportError::Store(_)
-            | ExportError::Place(_)
-            | ExportError::Address(_)
-            | ExportError::Owner(_)
-            | ExportError::Disk(_) => false,
-        }
+                | ExportError::Unreadable { .. }
+                | ExportError::Records(_)
+                | ExportError::Read(_)
+                | ExportError::Incomplete { .. }
+        )
     }
 }
 
 impl From<object_store::Error> for ExportError {
     fn from(error: object_store::Error) -> ExportError {
-        ExportError::Place(in_a_line(&error))
+        ExportError::Storage(one_line(&error))
     }
 }
 
-/// Writes parts as bouts are committed, until the coordinator shuts down. A part that is being written then is finished.
+/// Writes parts as bouts are committed, until the coordinator drains; finishes the part being written.
 pub(crate) async fn export(coordinator: Arc<Coordinator>, part_bouts: u64) {
     while !coordinator.is_draining() {
         let mut fault = None;
@@ -110,7 +104,7 @@ pub(crate) async fn export(coordinator: Arc<Coordinator>, part_bouts: u64) {
             failed |= result.is_err();
             match result {
                 Ok(()) => coordinator.set_export_fault(&run, None),
-                Err(error) if error.is_of_one_run() => {
+                Err(error) if error.affects_one_run() => {
                     coordinator.set_export_fault(&run, Some(error.to_string()));
                 }
                 Err(error) => {
@@ -128,41 +122,42 @@ pub(crate) async fn export(coordinator: Arc<Coordinator>, part_bouts: u64) {
     }
 }
 
-/// What the exporter needs to know of a run.
+/// A copy of the values of a run that the export needs.
 struct RunSnapshot {
     state: RunState,
     prefix: u64,
     total: u64,
     exported: u64,
-    described: bool,
+    manifest_written: bool,
 }
 
 impl RunSnapshot {
+    /// Copies the values, if the run exists.
     fn take(coordinator: &Coordinator, id: &str) -> Option<RunSnapshot> {
         coordinator.with_run(id, |run| RunSnapshot {
             state: run.state,
             prefix: run.ledger.prefix(),
             total: run.ledger.total(),
             exported: run.exported,
-            described: run.described,
+            manifest_written: run.manifest_written,
         })
     }
 }
 
-/// Writes what there is to write of a run, and ends it when that was the last.
+/// Writes the due parts of a run, and ends the run after the last one.
 async fn export_run(coordinator: &Coordinator, id: &str, part_bouts: u64) -> Result<(), ExportError> {
-    let _alone = coordinator.exporting.lock().await;
+    let _guard = coordinator.export_lock.lock().await;
     let Some(snapshot) = RunSnapshot::take(coordinator, id) else { return Ok(()) };
-    if snapshot.exported == snapshot.total && !snapshot.state.is_open() && snapshot.described {
+    if snapshot.exported == snapshot.total && !snapshot.state.is_open() && snapshot.manifest_written {
         return Ok(());
     }
     let before = snapshot.exported;
-    // 1. A run that the dataset has never heard of could be taken for a new one.
-    if !snapshot.described {
+    // 1. The manifest, so that a lost state can be recovered.
+    if !snapshot.manifest_written {
         write_run(coordinator, id).await?;
-        coordinator.with_run(id, |run| run.described = true);
+        coordinator.with_run(id, |run| run.manifest_written = true);
     }
-    // 2. A part that was assigned before; what is done without holes, in full parts; the rest when no more bouts will come.
+    // 2. The assigned part, then full parts of the done prefix, then the rest when no more bouts will follow.
     finish_part(coordinator, id).await?;
     while !coordinator.is_draining()
         && let Some((first, last)) = next_part(coordinator, id, part_bouts).await?
@@ -170,14 +165,14 @@ async fn export_run(coordinator: &Coordinator, id: &str, part_bouts: u64) -> Res
         coordinator.store.assign_part(id.to_string(), first, last).await?;
         write_part(coordinator, id, first, last).await?;
     }
-    // 3. The end.
+    // 3. The end of the run.
     let Some(snapshot) = RunSnapshot::take(coordinator, id) else { return Ok(()) };
     if snapshot.state.is_open() && snapshot.exported == snapshot.total {
         coordinator.store.set_state(id.to_string(), RunState::Done, None).await?;
         coordinator.end_run(id, RunState::Done, None, "the run is done");
-        info!(run = id, "the run is done");
+        info!(run = id, "run done");
     } else if !snapshot.state.is_open() {
-        // Bouts that were never played are as good as exported.
+        // Bouts that were never played count as exported.
         mark_exported(coordinator, id, snapshot.total, &[]).await?;
     }
     if snapshot.exported > before || !snapshot.state.is_open() || snapshot.exported == snapshot.total {
@@ -187,7 +182,7 @@ async fn export_run(coordinator: &Coordinator, id: &str, part_bouts: u64) -> Res
     Ok(())
 }
 
-/// Writes the part that was assigned and is not known to be written, where there is one.
+/// Writes the part that is assigned but not marked as written, if any.
 pub(crate) async fn finish_part(coordinator: &Coordinator, id: &str) -> Result<(), ExportError> {
     match coordinator.store.open_part(id.to_string()).await? {
         Some((first, last)) => write_part(coordinator, id, first, last).await,
@@ -195,7 +190,7 @@ pub(crate) async fn finish_part(coordinator: &Coordinator, id: &str) -> Result<(
     }
 }
 
-/// The bouts of the next part, where there is one.
+/// Returns the first and last bout of the next part, if one is due.
 async fn next_part(
     coordinator: &Coordinator,
     id: &str,
@@ -208,17 +203,18 @@ async fn next_part(
         let full = prefix >= exported.saturating_add(part_bouts) || (prefix == total && exported < total);
         return Ok(full.then(|| (exported, (exported + part_bouts).min(prefix) - 1)));
     }
-    // A run that has ended takes no more bouts: what the store has is all there will be.
+    // A run that has ended gets no more bouts: the rest goes into parts.
     let left = coordinator.store.summaries(id.to_string(), exported, u64::MAX).await?;
     let part = &left[..left.len().min(part_bouts as usize)];
     Ok(part.first().zip(part.last()).map(|(first, last)| (first.bout, last.bout)))
 }
 
+/// Writes the tables of a part and marks its bouts as exported.
 async fn write_part(coordinator: &Coordinator, id: &str, first: u64, last: u64) -> Result<(), ExportError> {
     let started = Instant::now();
     let bouts = coordinator.store.summaries(id.to_string(), first, last).await?;
     let found = bouts.len() as u64;
-    // Only where a run has ended early are there bouts that nobody played.
+    // Only a run that ended early has bouts that were never played.
     if RunSnapshot::take(coordinator, id).is_some_and(|snapshot| snapshot.state.is_open())
         && found != last - first + 1
     {
@@ -240,81 +236,82 @@ async fn write_part(coordinator: &Coordinator, id: &str, first: u64, last: u64) 
     Ok(())
 }
 
-/// What workers brought, by pairing and outcome.
+/// Outcomes by worker and pairing.
 pub(crate) type Cells = BTreeMap<(String, u64), [u64; 3]>;
 
-/// What a tally must know of its run.
-pub(crate) struct Folding {
-    /// The first bout that rates players; those before it are a tune's.
+/// How bouts of a run are totals into its totals.
+pub(crate) struct FoldRules {
+    /// The first rated bout; earlier ones are tuning bouts.
     pub(crate) rated_from: u64,
-    /// The bout that decided a sequential test.
+    /// The bout that decided the sequential test.
     pub(crate) decided: Option<u64>,
 }
 
-/// Adds a bout to what is remembered of those that are exported; one without a summary failed.
+/// Adds a bout to the totals of the exported bouts; a failed bout has no summary.
 pub(crate) fn fold(
-    folded: &mut Tally,
+    totals: &mut RunTotals,
     cells: &mut Cells,
-    how: &Folding,
+    how: &FoldRules,
     bout: u64,
     worker: &str,
     summary: Option<&Summary>,
 ) {
     match summary {
-        Some(summary) => folded.add(summary, bout >= how.rated_from),
-        None => folded.add_failed(),
+        Some(summary) => totals.add(summary, bout >= how.rated_from),
+        None => totals.add_failed(),
     }
     if bout < how.rated_from {
-        folded.note_score(bout, summary.and_then(Summary::half_points));
+        totals.add_score(bout, summary.and_then(Summary::half_points));
         return;
     }
     if how.decided.is_none_or(|decided| bout <= decided) {
-        folded.test(summary);
+        totals.add_pair(summary);
     }
-    if let Some((pairing, outcome)) = summary.and_then(Summary::cell) {
+    if let Some((pairing, outcome)) = summary.and_then(Summary::pairing_outcome) {
         cells.entry((worker.to_string(), pairing)).or_default()[outcome] += 1;
     }
 }
 
-/// Takes an exported bout that is void out of what is remembered.
-pub(crate) fn unfold(folded: &mut Tally, how: &Folding, bout: u64, summary: &Summary) {
-    folded.subtract(summary);
+/// Removes a voided bout from the totals of the exported bouts.
+pub(crate) fn unfold(totals: &mut RunTotals, how: &FoldRules, bout: u64, summary: &Summary) {
+    totals.subtract(summary);
     if bout >= how.rated_from && how.decided.is_none_or(|decided| bout <= decided) {
-        folded.forget_test(summary);
+        totals.subtract_pair(summary);
     }
 }
 
-/// The same cells as they are stored.
+/// Converts cells to rows of the store.
 pub(crate) fn stored_cells(cells: Cells) -> Vec<StoredCell> {
     let stored = |((worker, pairing), outcomes)| StoredCell { worker, pairing, outcomes };
     cells.into_iter().map(stored).collect()
 }
 
-/// Lets bouts leave the state for the dataset: only what is counted of them stays.
+/// Replaces exported bouts in the state by their totals.
 async fn mark_exported(
     coordinator: &Coordinator,
     id: &str,
     exported: u64,
     bouts: &[BoutSummary],
 ) -> Result<(), ExportError> {
-    let snapshot = coordinator
-        .with_run(id, |run| (run.folded.clone(), run.standings.deciding_bout(), run.spec.first_rated_bout()));
-    let Some((mut folded, decided, rated_from)) = snapshot else { return Ok(()) };
+    let snapshot = coordinator.with_run(id, |run| {
+        (run.exported_totals.clone(), run.standings.deciding_bout(), run.spec.first_rated_bout())
+    });
+    let Some((mut totals, decided, rated_from)) = snapshot else { return Ok(()) };
     let mut cells = Cells::default();
     for row in bouts {
-        let how = Folding { rated_from, decided };
-        fold(&mut folded, &mut cells, &how, row.bout, &row.worker, read_summary(row).as_ref());
+        let how = FoldRules { rated_from, decided };
+        fold(&mut totals, &mut cells, &how, row.bout, &row.worker, read_summary(row).as_ref());
     }
     let cells = stored_cells(cells);
-    coordinator.store.part_written(id.to_string(), exported, encode_checked(&folded), cells).await?;
+    coordinator.store.part_written(id.to_string(), exported, encode_checked(&totals), cells).await?;
     coordinator.with_run(id, |run| {
         run.exported = exported;
-        run.folded = folded;
+        run.exported_totals = totals;
     });
     Ok(())
 }
 
-/// What was played, bout after bout: those that came lately are at hand, the others are read from the state.
+/// Returns the played bouts in order, from memory or else from the state.
 async fn played(
     coordinator: &Coordinator,
     id: &str,
@@ -331,7 +328,7 @@ async fn played(
     Ok(played)
 }
 
-/// A bout from its stored messages, through the same checks as when they came.
+/// Decodes a bout from its stored messages, with the same checks as on receipt.
 async fn read_back(coordinator: &Coordinator, id: &str, bout: u64) -> Result<BoutColumns, ExportError> {
     let unreadable = |reason: String| ExportError::Unreadable { bout, reason };
     let payload = coordinator.store.payload(id.to_string(), bout).await?;
@@ -339,29 +336,30 @@ async fn read_back(coordinator: &Coordinator, id: &str, bout: u64) -> Result<Bou
     let lease = message.map_err(|error| unreadable(error.to_string()))?.lease;
     let lease = Lease::required(lease).map_err(|error| unreadable(error.to_string()))?;
     let leased =
-        coordinator.leased_bout(&lease).ok_or_else(|| unreadable("its run is not known".to_string()))?;
+        coordinator.leased_bout(&lease).ok_or_else(|| unreadable("its run does not exist".to_string()))?;
     Assembler::read(leased.0, leased.1, &payload).map_err(|error| unreadable(error.to_string()))
 }
 
-/// Bouts that are stored and not yet exported, so that they need not be read back. Losing them loses nothing.
+/// A cache of committed bouts that are not yet exported.
 #[derive(Default)]
-pub(crate) struct Recent(Mutex<(BTreeMap<BoutKey, BoutColumns>, usize)>);
+pub(crate) struct RecentBouts(Mutex<(BTreeMap<BoutKey, BoutColumns>, usize)>);
 
-/// Plies and searches that are kept at most.
-const MOST_RECENT: usize = 400_000;
+/// The maximum number of plies and searches in the cache.
+const MAX_RECENT_ROWS: usize = 400_000;
 
-impl Recent {
-    /// Keeps a bout, where there is room.
-    pub(crate) fn keep(&self, key: BoutKey, bout: BoutColumns) {
+impl RecentBouts {
+    /// Inserts a bout, if there is room.
+    pub(crate) fn insert(&self, key: BoutKey, bout: BoutColumns) {
         let mut guard = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let (bouts, count) = &mut *guard;
         let more = bout.moves.len() + bout.probes.len();
-        if *count + more <= MOST_RECENT {
+        if *count + more <= MAX_RECENT_ROWS {
             *count += more;
             bouts.insert(key, bout);
         }
     }
 
+    /// Removes a bout.
     fn take(&self, key: &BoutKey) -> Option<BoutColumns> {
         let mut guard = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let (bouts, count) = &mut *guard;
@@ -370,8 +368,8 @@ impl Recent {
         Some(bout)
     }
 
-    /// Forgets a run whose bouts are taken away.
-    pub(crate) fn forget(&self, run: &str) {
+    /// Removes the bouts of a run.
+    pub(crate) fn remove_run(&self, run: &str) {
         let mut guard = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let (bouts, count) = &mut *guard;
         bouts.retain(|key, _| key.run != run);
@@ -383,7 +381,7 @@ impl Recent {
 pub(crate) async fn write_run(coordinator: &Coordinator, id: &str) -> Result<(), ExportError> {
     let manifest = coordinator.with_run(id, |run| {
         // An open run counts everything committed; a run that has ended, everything exported.
-        let committed = if run.state.is_open() { run.standings.tally() } else { &run.folded };
+        let committed = if run.state.is_open() { run.standings.totals() } else { &run.exported_totals };
         RunManifest {
             id: id.to_string(),
             source: run.source.clone(),
@@ -408,7 +406,7 @@ pub(crate) async fn write_run(coordinator: &Coordinator, id: &str) -> Result<(),
     });
     if let Some(manifest) = manifest {
         let text = serde_json::to_string_pretty(&manifest).expect("a manifest is plain data");
-        coordinator.dataset.put_description(id, text + "\n").await?;
+        coordinator.dataset.put_manifest(id, text + "\n").await?;
     }
     Ok(())
 }

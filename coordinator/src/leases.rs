@@ -6,9 +6,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-/// The name of a worker.
-pub type WorkerName = String;
-
 /// The key of a bout, committed once.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct BoutKey {
@@ -44,7 +41,7 @@ pub struct Progress {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Lease {
     /// The holder.
-    pub worker: WorkerName,
+    pub worker: String,
     /// Its token.
     pub token: Token,
     /// When it expires without progress.
@@ -63,11 +60,11 @@ pub struct LeaseBook {
     /// Leases ordered by expiry.
     ends: BTreeSet<(Duration, BoutKey)>,
     /// Leases by worker.
-    held: BTreeMap<WorkerName, BTreeSet<BoutKey>>,
+    held: BTreeMap<String, BTreeSet<BoutKey>>,
     /// The number of leases by run.
     counts: BTreeMap<String, u64>,
     /// The time of each worker's last progress, which keeps its waiting bouts leased.
-    lively: BTreeMap<WorkerName, Duration>,
+    last_progress: BTreeMap<String, Duration>,
 }
 
 impl LeaseBook {
@@ -81,7 +78,7 @@ impl LeaseBook {
             ends: BTreeSet::new(),
             held: BTreeMap::new(),
             counts: BTreeMap::new(),
-            lively: BTreeMap::new(),
+            last_progress: BTreeMap::new(),
         }
     }
 
@@ -94,7 +91,7 @@ impl LeaseBook {
     }
 
     /// Returns whether a token can have been issued: not a future one of this epoch.
-    pub fn may_have_given(&self, token: Token) -> bool {
+    pub fn may_have_issued(&self, token: Token) -> bool {
         token.epoch < self.epoch
             || (token.epoch == self.epoch && (1..=self.sequence).contains(&token.sequence))
     }
@@ -103,7 +100,7 @@ impl LeaseBook {
     pub fn adopt(&mut self, key: BoutKey, worker: &str, token: Token, now: Duration) -> bool {
         match self.leases.get(&key) {
             Some(lease) if lease.worker != worker || lease.token != token => false,
-            _ if token.epoch == self.epoch && !self.may_have_given(token) => false,
+            _ if token.epoch == self.epoch && !self.may_have_issued(token) => false,
             _ => {
                 self.release(&key);
                 self.put(key, worker, token, now);
@@ -124,14 +121,16 @@ impl LeaseBook {
 
     /// Records a worker's report. Progress extends the lease; a bout waiting for a slot is extended by any progress of
     /// its worker.
-    pub fn hear(&mut self, key: &BoutKey, token: Token, progress: Progress, now: Duration) {
+    pub fn record_progress(&mut self, key: &BoutKey, token: Token, progress: Progress, now: Duration) {
         let Some(lease) = self.leases.get_mut(key).filter(|lease| lease.token == token) else { return };
         let until = if progress > lease.progress {
             lease.progress = progress;
-            self.lively.insert(lease.worker.clone(), now);
+            self.last_progress.insert(lease.worker.clone(), now);
             now + self.length
         } else if !lease.progress.started {
-            self.lively.get(&lease.worker).map_or(lease.expires, |lively| *lively + self.length)
+            self.last_progress
+                .get(&lease.worker)
+                .map_or(lease.expires, |last_progress| *last_progress + self.length)
         } else {
             return;
         };
@@ -225,12 +224,12 @@ mod tests {
         let mut book = LeaseBook::new(1, LENGTH);
         let token = book.grant(key(0), "w", at(0));
         let progress = |ply| Progress { started: true, game: 0, ply, pulse: 0 };
-        book.hear(&key(0), token, progress(3), at(20));
+        book.record_progress(&key(0), token, progress(3), at(20));
         assert!(book.expire(at(49)).is_empty());
         // Repeated or earlier progress and other tokens extend nothing.
-        book.hear(&key(0), token, progress(3), at(45));
-        book.hear(&key(0), token, progress(2), at(46));
-        book.hear(&key(0), Token { epoch: 1, sequence: 9 }, progress(8), at(47));
+        book.record_progress(&key(0), token, progress(3), at(45));
+        book.record_progress(&key(0), token, progress(2), at(46));
+        book.record_progress(&key(0), Token { epoch: 1, sequence: 9 }, progress(8), at(47));
         assert_eq!(book.expire(at(50)).len(), 1);
         assert!(book.lease(&key(0)).is_none());
     }
@@ -241,18 +240,18 @@ mod tests {
         let token = book.grant(key(0), "w", at(0));
         let played = book.grant(key(1), "w", at(0));
         for time in (20..400).step_by(20) {
-            book.hear(
+            book.record_progress(
                 &key(1),
                 played,
                 Progress { started: true, ply: time as u32, ..Progress::default() },
                 at(time),
             );
-            book.hear(&key(0), token, Progress::default(), at(time));
+            book.record_progress(&key(0), token, Progress::default(), at(time));
             assert!(book.expire(at(time)).is_empty());
         }
         // A worker without progress loses waiting bouts too, despite its heartbeats.
         for time in (400..440).step_by(10) {
-            book.hear(&key(0), token, Progress::default(), at(time));
+            book.record_progress(&key(0), token, Progress::default(), at(time));
         }
         assert_eq!(book.expire(at(420)).len(), 2);
     }
@@ -263,10 +262,10 @@ mod tests {
         let given = book.grant(key(0), "w", at(0));
         for sequence in [0, given.sequence + 1, u64::MAX] {
             assert!(!book.adopt(key(1), "w", Token { epoch: 2, sequence }, at(0)));
-            assert!(!book.may_have_given(Token { epoch: 2, sequence }));
+            assert!(!book.may_have_issued(Token { epoch: 2, sequence }));
         }
-        assert!(!book.may_have_given(Token { epoch: 3, sequence: 1 }));
-        assert!(book.may_have_given(given) && book.may_have_given(Token { epoch: 1, sequence: 99 }));
+        assert!(!book.may_have_issued(Token { epoch: 3, sequence: 1 }));
+        assert!(book.may_have_issued(given) && book.may_have_issued(Token { epoch: 1, sequence: 99 }));
         assert_eq!(book.grant(key(1), "w", at(0)), Token { epoch: 2, sequence: given.sequence + 1 });
     }
 
@@ -289,7 +288,7 @@ mod tests {
             let mut book = LeaseBook::new(1, LENGTH);
             let mut model: Vec<(u64, &str, Token, Duration, Progress)> = Vec::new();
             let mut given = BTreeSet::new();
-            let mut lively: Vec<(&str, Duration)> = Vec::new();
+            let mut last_progress: Vec<(&str, Duration)> = Vec::new();
             let mut now = Duration::ZERO;
             for _ in 0..300 {
                 now += Duration::from_secs(below(&mut random, 8) as u64);
@@ -305,8 +304,8 @@ mod tests {
                     1 => {
                         let lease = book.release(&key(bout));
                         assert_eq!(lease.is_some(), known.is_some());
-                        if let Some(place) = known {
-                            model.remove(place);
+                        if let Some(index) = known {
+                            model.remove(index);
                         }
                     }
                     2 => {
@@ -316,15 +315,15 @@ mod tests {
                             ply: below(&mut random, 5) as u32,
                             pulse: below(&mut random, 3) as u64,
                         };
-                        if let Some(place) = known {
-                            let (_, worker, token, expires, before) = &mut model[place];
-                            book.hear(&key(bout), *token, progress, now);
+                        if let Some(index) = known {
+                            let (_, worker, token, expires, before) = &mut model[index];
+                            book.record_progress(&key(bout), *token, progress, now);
                             if progress > *before {
                                 *before = progress;
                                 *expires = now + LENGTH;
-                                lively.push((worker, now));
+                                last_progress.push((worker, now));
                             } else if let (false, Some((_, last))) =
-                                (before.started, lively.iter().rev().find(|(name, _)| name == worker))
+                                (before.started, last_progress.iter().rev().find(|(name, _)| name == worker))
                             {
                                 *expires = (*last + LENGTH).max(*expires);
                             }

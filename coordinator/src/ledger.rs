@@ -57,7 +57,7 @@ impl Ledger {
     }
 
     /// Takes the next bout to grant: returned bouts first, then fresh ones.
-    pub fn take(&mut self) -> Option<u64> {
+    pub fn take_next(&mut self) -> Option<u64> {
         if let Some(bout) = self.returned.pop_first() {
             return Some(bout);
         }
@@ -183,7 +183,7 @@ mod tests {
     #[test]
     fn regrants_a_lost_bout_to_its_loser_only_as_a_last_resort() {
         let mut ledger = Ledger::new(3, 0, []);
-        assert_eq!(ledger.take(), Some(0));
+        assert_eq!(ledger.take_next(), Some(0));
         ledger.lose(0, "hung");
         let for_others =
             |ledger: &Ledger, worker: &str| ledger.is_for_others(0, worker, ["hung", "quick"].into_iter());
@@ -191,10 +191,10 @@ mod tests {
         assert!(!ledger.is_for_others(0, "hung", ["hung"].into_iter()), "no other candidate");
         ledger.lose(0, "quick");
         assert!(!for_others(&ledger, "hung") && !for_others(&ledger, "quick"), "all candidates lost it");
-        assert_eq!(ledger.take(), Some(0));
+        assert_eq!(ledger.take_next(), Some(0));
         ledger.finish(0);
         ledger.lose(0, "hung");
-        assert!(!for_others(&ledger, "hung") && ledger.take() == Some(1), "a done bout is not lost");
+        assert!(!for_others(&ledger, "hung") && ledger.take_next() == Some(1), "a done bout is not lost");
     }
 
     /// Every bout is granted until it is done, and done once, under any sequence of events.
@@ -208,7 +208,7 @@ mod tests {
             while ledger.done() < total {
                 match below(&mut random, 5) {
                     0 | 1 => {
-                        if let Some(bout) = ledger.take() {
+                        if let Some(bout) = ledger.take_next() {
                             assert!(!held.contains(&bout) && !done.contains(&bout), "{bout} granted twice");
                             held.push(bout);
                         }
@@ -236,7 +236,7 @@ mod tests {
                 let prefix = (0..).find(|bout| !done.contains(bout)).unwrap();
                 assert_eq!((ledger.prefix(), ledger.done()), (prefix, done.len() as u64));
             }
-            assert_eq!((ledger.take(), ledger.has_work()), (None, false));
+            assert_eq!((ledger.take_next(), ledger.has_work()), (None, false));
         }
     }
 

@@ -1,7 +1,7 @@
-//! What is done to a state from outside: copying it, putting a copy back, and checking it.
+//! Maintenance of a state: backup, restore and verification.
 //!
-//! Copies and checks look at one moment of a state that somebody may be writing to, and change nothing. A check goes through
-//! everything that a coordinator would read, on a copy of its own.
+//! Backups and checks read a snapshot of a state that may be in use, and change nothing. A check reads everything that a
+//! coordinator would read, on its own copy.
 
 use std::fs::{self, File};
 use std::io;
@@ -16,36 +16,36 @@ use crate::dataset::Dataset;
 use crate::export::ExportError;
 use crate::standings::read_summary;
 use crate::state::Run;
-use crate::store::backup::{self, Contents, Temporary};
+use crate::store::backup::{self, Contents, TemporaryState};
 use crate::store::{BoutSummary, Store, StoreError, late_epoch};
 use agon_storage::location::Location;
 use agon_storage::summarise;
 
-/// Why a state cannot be copied, put back or checked.
+/// An error of a backup, a restore or a check.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum MaintenanceError {
     /// There is no state.
-    #[error("there is no state in {}; say where it is with --data, or with --state", .0.display())]
+    #[error("there is no state in {}; set its location with --data or --state", .0.display())]
     NoState(PathBuf),
-    /// Something is there already.
-    #[error("{} is there already, and nothing is written over; give another name", .0.display())]
+    /// The target exists.
+    #[error("{} exists, and nothing is overwritten; choose another name", .0.display())]
     Occupied(PathBuf),
-    /// There is no backup.
+    /// The backup is unreadable.
     #[error("the backup {} cannot be read: {reason}", .file.display())]
     NoBackup {
         /// The file.
         file: PathBuf,
-        /// Why.
+        /// The reason.
         reason: String,
     },
-    /// The state itself.
+    /// The state.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// The folder it is to be put in.
+    /// The target folder.
     #[error(transparent)]
     Folder(#[from] DataError),
-    /// The dataset beside it.
+    /// The dataset.
     #[error(transparent)]
     Dataset(#[from] ExportError),
     /// The disk.
@@ -53,26 +53,26 @@ pub enum MaintenanceError {
     Disk {
         /// The file.
         file: PathBuf,
-        /// Why.
+        /// The reason.
         reason: io::Error,
     },
 }
 
-/// The state file in a folder, which must be there.
+/// Returns the state file of a folder, which must exist.
 fn state_in(folder: &Path) -> Result<PathBuf, MaintenanceError> {
     let state = folder.join(STATE);
     if state.is_file() { Ok(state) } else { Err(MaintenanceError::NoState(folder.to_path_buf())) }
 }
 
-/// Copies the state of a folder, which may be in use, beside it, to be passed on.
-pub fn copy(folder: &Path) -> Result<Temporary, MaintenanceError> {
+/// Copies the state of a folder, which may be in use, to a temporary file beside it.
+pub fn copy(folder: &Path) -> Result<TemporaryState, MaintenanceError> {
     let state = state_in(folder)?;
-    let copy = Temporary(folder.join(format!("{STATE}.copy-{}", std::process::id())));
+    let copy = TemporaryState(folder.join(format!("{STATE}.copy-{}", std::process::id())));
     backup::copy_file(&state, &copy.0)?;
     Ok(copy)
 }
 
-/// Copies the state of a folder, which may be in use, to a file that must not be there. What the copy holds is the answer.
+/// Copies the state of a folder, which may be in use, to a new file. Returns the contents of the copy.
 pub fn back_up(folder: &Path, to: &Path) -> Result<Contents, MaintenanceError> {
     let state = state_in(folder)?;
     if to.exists() {
@@ -82,48 +82,49 @@ pub fn back_up(folder: &Path, to: &Path) -> Result<Contents, MaintenanceError> {
     Ok(backup::inspect(to)?)
 }
 
-/// Puts a backup into a folder that has no state. What the state holds is the answer.
+/// Restores a backup into a folder without a state. Returns its contents.
 pub fn restore(from: &Path, folder: &Path, purpose: Purpose) -> Result<Contents, MaintenanceError> {
-    put_back(from, &DataFolder::open_for_restore(folder, purpose)?, purpose)
+    install(from, &DataFolder::open_for_restore(folder, purpose)?, purpose)
 }
 
-/// The same of a backup that comes as bytes.
+/// Restores a backup from a stream.
 pub fn restore_from(
     source: &mut impl io::Read,
     folder: &Path,
     purpose: Purpose,
 ) -> Result<Contents, MaintenanceError> {
     let held = DataFolder::open_for_restore(folder, purpose)?;
-    let received = Temporary(held.folder.join(format!("{STATE}.received")));
+    let received = TemporaryState(held.folder.join(format!("{STATE}.received")));
     let written = File::create(&received.0).and_then(|mut file| io::copy(source, &mut file));
     written.map_err(|reason| MaintenanceError::Disk { file: received.0.clone(), reason })?;
-    put_back(&received.0, &held, purpose)
+    install(&received.0, &held, purpose)
 }
 
-fn put_back(from: &Path, held: &DataFolder, purpose: Purpose) -> Result<Contents, MaintenanceError> {
+/// Checks a backup and moves a copy of it into a locked folder.
+fn install(from: &Path, held: &DataFolder, purpose: Purpose) -> Result<Contents, MaintenanceError> {
     let unreadable = |reason: String| MaintenanceError::NoBackup { file: from.to_path_buf(), reason };
     if !from.is_file() {
         return Err(unreadable("there is no such file".to_string()));
     }
     let state = held.folder.join(STATE);
-    // One moment of the file, with what a process that was killed has left beside it.
-    let restored = Temporary(held.folder.join(format!("{STATE}.restored")));
+    // Copied, as a killed process may have left companions of the file.
+    let restored = TemporaryState(held.folder.join(format!("{STATE}.restored")));
     let contents = backup::copy_file(from, &restored.0).and_then(|()| backup::inspect(&restored.0)).map_err(
         |error| match error {
-            StoreError::Newer { .. } | StoreError::Older { .. } | StoreError::Uncopied { .. } => {
+            StoreError::Newer { .. } | StoreError::Older { .. } | StoreError::CopyFailed { .. } => {
                 MaintenanceError::Store(error)
             }
             StoreError::Damaged(reason) | StoreError::Failed(reason) => {
-                unreadable(format!("it is damaged, or no backup of agon ({reason})"))
+                unreadable(format!("it is damaged or no backup of agon ({reason})"))
             }
             error => unreadable(error.to_string()),
         },
     )?;
-    // A dataset far away knows how far its state had come, and lets no earlier one in without the operator's word. A folder
-    // does not, and workers that hold leases of a later time must not look like liars.
+    // An object store records the epoch of its owner; a folder does not, and workers may hold leases of later epochs than
+    // the backup's, which must count as issued.
     backup::set_epoch(&restored.0, if purpose == Purpose::Data { late_epoch() } else { 0 })?;
-    // A state that is shorter than one may be there, with companions that are not of this backup.
-    drop(Temporary(state.clone()));
+    // Remove an empty state file and its companions.
+    drop(TemporaryState(state.clone()));
     File::open(&restored.0)
         .and_then(|file| file.sync_all())
         .and_then(|()| fs::rename(&restored.0, &state))
@@ -132,58 +133,58 @@ fn put_back(from: &Path, held: &DataFolder, purpose: Purpose) -> Result<Contents
     Ok(contents)
 }
 
-/// What a check found.
+/// The result of a check.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct StateReport {
-    /// The version of its tables.
+    /// The version of the tables.
     pub version: i64,
-    /// Its id.
+    /// The id.
     pub id: String,
-    /// How often it has been opened to be worked with.
+    /// The epoch: how often a coordinator has opened it.
     pub epoch: u64,
-    /// Its runs.
+    /// The runs.
     pub runs: Vec<RunReport>,
 }
 
-/// What a check found of a run.
+/// The result of a check of a run.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct RunReport {
-    /// Its id.
+    /// The id.
     pub run: String,
-    /// Its state.
+    /// The state.
     pub state: &'static str,
-    /// Bouts that are in the state.
+    /// The number of bouts in the state.
     pub bouts: u64,
-    /// Every bout below is in the dataset.
+    /// All bouts below are in the dataset.
     pub exported: u64,
-    /// What is wrong.
+    /// The problems found.
     pub problems: Vec<String>,
 }
 
-/// Reads everything in the state of a folder, which may be in use, and looks whether the dataset has what it says.
+/// Reads everything in the state of a folder, which may be in use, and checks that the dataset has the exported bouts.
 pub async fn check(folder: &Path, data: &Location) -> Result<StateReport, MaintenanceError> {
     let state = state_in(folder)?;
-    let copy = Temporary(std::env::temp_dir().join(format!("agon-check-{}", std::process::id())));
+    let copy = TemporaryState(std::env::temp_dir().join(format!("agon-check-{}", std::process::id())));
     backup::copy_file(&state, &copy.0)?;
     let Contents { version, id, epoch, .. } = backup::inspect(&copy.0)?;
-    let dataset = Dataset::reading(data)?;
+    let dataset = Dataset::open_read_only(data)?;
     let store = Store::open(&copy.0)?;
     let mut runs = Vec::new();
     for stored in store.runs().await? {
         let (run, state, exported) = (stored.id.clone(), stored.state.name(), stored.exported);
         let bouts = store.summaries(run.clone(), 0, u64::MAX).await?;
         let mut problems = Vec::new();
-        match crate::load(&store, stored).await {
+        match crate::recovery::load_run(&store, stored).await {
             Err(error) => problems.push(error.to_string()),
-            Ok(Err(reason)) => problems.push(format!("this program does not understand it: {reason}")),
+            Ok(Err(reason)) => problems.push(format!("this build cannot read it: {reason}")),
             Ok(Ok(mut loaded)) => {
                 for bout in &bouts {
                     if let Err(reason) = check_bout(&store, &mut loaded, &run, bout).await? {
                         problems.push(format!("bout {}: {reason}", bout.bout));
                     }
                 }
-                problems.extend(misplaced(&store, &run, &loaded, &bouts).await?);
-                problems.extend(missing(&dataset, &run, &loaded).await?);
+                problems.extend(check_part(&store, &run, &loaded, &bouts).await?);
+                problems.extend(check_dataset(&dataset, &run, &loaded).await?);
             }
         }
         runs.push(RunReport { run, state, bouts: bouts.len() as u64, exported, problems });
@@ -191,7 +192,7 @@ pub async fn check(folder: &Path, data: &Location) -> Result<StateReport, Mainte
     Ok(StateReport { version, id, epoch, runs })
 }
 
-/// Whether a bout reads back as what was counted. The inner error says why not.
+/// Checks that the messages of a bout match its digest and summary. The inner error is a problem with the bout.
 async fn check_bout(
     store: &Store,
     run: &mut Run,
@@ -213,18 +214,18 @@ async fn check_bout(
         let columns =
             Assembler::read(run.spec.clone(), leased, &payload).map_err(|error| error.to_string())?;
         if digest.as_deref() != Some(&columns.content_digest()[..]) {
-            return Err("its content is not what its digest says".to_string());
+            return Err("its content does not match its digest".to_string());
         }
         if read_summary(bout) != Some(summarise(&run.spec, &columns)) {
-            return Err("what was counted of it is not what it says".to_string());
+            return Err("its content does not match its summary".to_string());
         }
         Ok(())
     };
     Ok(check())
 }
 
-/// What cannot be of the bouts that are to be exported next.
-async fn misplaced(
+/// Checks the export position and the assigned part.
+async fn check_part(
     store: &Store,
     id: &str,
     run: &Run,
@@ -232,29 +233,28 @@ async fn misplaced(
 ) -> Result<Option<String>, StoreError> {
     let total = run.ledger.total();
     if run.exported > total {
-        return Ok(Some(format!("{} bouts are said to be exported, and it has {total}", run.exported)));
+        return Ok(Some(format!("{} bouts are marked as exported, but the run has {total}", run.exported)));
     }
     let Some((first, last)) = store.open_part(id.to_string()).await? else { return Ok(None) };
     let found = bouts.iter().filter(|row| (first..=last).contains(&row.bout)).count() as u64;
     let fits = first == run.exported && last < total && (found == last - first + 1 || !run.state.is_open());
-    Ok((!fits).then(|| {
-        format!("a part of bouts {first} to {last} is to be written, and {found} of them are there")
-    }))
+    Ok((!fits)
+        .then(|| format!("a part of bouts {first} to {last} is due, but the state has {found} of them")))
 }
 
-/// What the state says is in the dataset and is not.
-async fn missing(dataset: &Dataset, id: &str, run: &Run) -> Result<Option<String>, ExportError> {
+/// Checks that the dataset has the exported bouts.
+async fn check_dataset(dataset: &Dataset, id: &str, run: &Run) -> Result<Option<String>, ExportError> {
     let exported = run.exported.min(run.ledger.total());
-    let named: u64 = dataset
+    let covered: u64 = dataset
         .finished_parts(id)
         .await?
         .into_iter()
         .filter(|(first, _)| *first < exported)
         .map(|(first, last)| last.min(exported - 1) - first + 1)
         .sum();
-    // Bouts that failed have no rows; of a run that was ended early most were never played.
-    let counted = run.folded.bouts - run.folded.failed.min(run.folded.bouts);
-    Ok((named < counted).then(|| {
-        format!("{counted} of its bouts are said to be exported, and the parts of the dataset have room for {named}")
+    // Failed bouts have no rows, nor do the unplayed bouts of a run that ended early.
+    let counted = run.exported_totals.bouts - run.exported_totals.failed.min(run.exported_totals.bouts);
+    Ok((covered < counted).then(|| {
+        format!("{counted} bouts are marked as exported, but the parts of the dataset cover {covered}")
     }))
 }

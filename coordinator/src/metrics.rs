@@ -23,7 +23,7 @@ use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
-use prometheus_client::registry::{Registry, Unit};
+use prometheus_client::registry::{Metric, Registry, Unit};
 use tokio::net::TcpListener;
 use tokio::task::AbortHandle;
 use tokio::time::timeout;
@@ -70,131 +70,80 @@ pub struct Metrics {
     export: Histogram,
     connections: Gauge,
     refusals: Family<Labels, Counter>,
-    sessions: Gauge,
-    slots: Gauge,
-    quarantined: Gauge,
-    throttled: Gauge,
-    leases: Gauge,
-    pending: Gauge,
-    checks: Gauge,
-    waiting: Gauge,
+    pub(crate) sessions: Gauge,
+    pub(crate) slots: Gauge,
+    pub(crate) quarantined: Gauge,
+    pub(crate) throttled: Gauge,
+    pub(crate) leases: Gauge,
+    pub(crate) pending: Gauge,
+    pub(crate) checks: Gauge,
+    pub(crate) waiting: Gauge,
     runs: Family<Labels, Gauge>,
+}
+
+/// Registers a metric and returns it.
+fn register<M: Metric + Clone + Default>(registry: &mut Registry, name: &str, help: &str) -> M {
+    let metric = M::default();
+    registry.register(name, help, metric.clone());
+    metric
+}
+
+/// Registers a histogram of seconds, from 0.1 ms to 26 s, doubling.
+fn register_times(registry: &mut Registry, name: &str, help: &str) -> Histogram {
+    let histogram = Histogram::new(exponential_buckets(1e-4, 2.0, 19));
+    registry.register_with_unit(name, help, Unit::Seconds, histogram.clone());
+    histogram
 }
 
 impl Default for Metrics {
     fn default() -> Metrics {
-        // 0.1 ms to 26 s, doubling.
-        let times = || Histogram::new(exponential_buckets(1e-4, 2.0, 19));
-        let mut metrics = Metrics {
-            registry: Registry::with_prefix("agon"),
+        let mut registry = Registry::with_prefix("agon");
+        let r = &mut registry;
+        let metrics = Metrics {
             ready: AtomicBool::new(false),
-            bouts: Counter::default(),
-            games: Counter::default(),
-            moves: Counter::default(),
-            grants: Counter::default(),
-            expired: Counter::default(),
-            parts: Counter::default(),
-            submissions: Family::default(),
-            audits: Family::default(),
-            commit: times(),
-            check: times(),
-            export: times(),
-            connections: Gauge::default(),
-            refusals: Family::default(),
-            sessions: Gauge::default(),
-            slots: Gauge::default(),
-            quarantined: Gauge::default(),
-            throttled: Gauge::default(),
-            leases: Gauge::default(),
-            pending: Gauge::default(),
-            checks: Gauge::default(),
-            waiting: Gauge::default(),
-            runs: Family::default(),
+            bouts: register(r, "bouts", "Bouts committed"),
+            games: register(r, "games", "Games in committed bouts"),
+            moves: register(r, "moves", "Moves in committed bouts, or searches of probes"),
+            grants: register(r, "grants", "Bouts granted to workers"),
+            expired: register(r, "leases_expired", "Leases expired without progress"),
+            parts: register(r, "parts", "Parts written to the dataset"),
+            submissions: register(r, "submissions", "Bouts submitted by workers, by outcome"),
+            audits: register(r, "audit_entries", "Audit entries by kind"),
+            commit: register_times(r, "commit", "Time from a complete submission to its durable commit"),
+            check: register_times(r, "check", "Time to replay the games of a bout by the rules"),
+            export: register_times(r, "export", "Time to write one part of the dataset"),
+            connections: register(r, "connections", "Open connections"),
+            refusals: register(r, "refusals", "Rejected connections and calls by reason"),
+            sessions: register(r, "sessions", "Connected workers"),
+            slots: register(r, "slots", "Slots of connected workers"),
+            quarantined: register(r, "workers_quarantined", "Workers in quarantine"),
+            throttled: register(
+                r,
+                "workers_throttled",
+                "Connected workers throttled by their operating system",
+            ),
+            leases: register(r, "leases", "Leased bouts"),
+            pending: register(r, "bouts_pending", "Bouts of running runs not yet committed"),
+            checks: register(r, "checks_waiting", "Bouts waiting for replication by another worker"),
+            waiting: register(
+                r,
+                "waiting",
+                "1 while grants are stopped because the state or the dataset is not writable",
+            ),
+            runs: register(r, "runs", "Runs by state"),
+            registry,
         };
-        let registry = &mut metrics.registry;
-        registry.register("bouts", "Bouts committed", metrics.bouts.clone());
-        registry.register("games", "Games in committed bouts", metrics.games.clone());
-        registry.register("moves", "Moves in committed bouts, or searches of probes", metrics.moves.clone());
-        registry.register("grants", "Bouts granted to workers", metrics.grants.clone());
-        registry.register("leases_expired", "Leases expired without progress", metrics.expired.clone());
-        registry.register("parts", "Parts written to the dataset", metrics.parts.clone());
-        registry.register(
-            "submissions",
-            "Bouts submitted by workers, by outcome",
-            metrics.submissions.clone(),
-        );
-        registry.register("audit_entries", "Audit entries by kind", metrics.audits.clone());
-        let seconds = Unit::Seconds;
-        registry.register_with_unit(
-            "commit",
-            "Time from a complete submission to its durable commit",
-            seconds.clone(),
-            metrics.commit.clone(),
-        );
-        registry.register_with_unit(
-            "check",
-            "Time to replay the games of a bout by the rules",
-            seconds.clone(),
-            metrics.check.clone(),
-        );
-        registry.register_with_unit(
-            "export",
-            "Time to write one part of the dataset",
-            seconds,
-            metrics.export.clone(),
-        );
-        registry.register("connections", "Open connections", metrics.connections.clone());
-        registry.register("refusals", "Rejected connections and calls by reason", metrics.refusals.clone());
-        registry.register("sessions", "Connected workers", metrics.sessions.clone());
-        registry.register("slots", "Slots of connected workers", metrics.slots.clone());
-        registry.register("workers_quarantined", "Workers in quarantine", metrics.quarantined.clone());
-        registry.register(
-            "workers_throttled",
-            "Connected workers throttled by their operating system",
-            metrics.throttled.clone(),
-        );
-        registry.register("leases", "Leased bouts", metrics.leases.clone());
-        registry.register(
-            "bouts_pending",
-            "Bouts of running runs not yet committed",
-            metrics.pending.clone(),
-        );
-        registry.register(
-            "checks_waiting",
-            "Bouts waiting for replication by another worker",
-            metrics.checks.clone(),
-        );
-        registry.register(
-            "waiting",
-            "1 while grants are stopped because the state or the dataset is not writable",
-            metrics.waiting.clone(),
-        );
-        registry.register("runs", "Runs by state", metrics.runs.clone());
         for outcome in OUTCOMES {
             let _ = metrics.submissions.get_or_create(&vec![("outcome", outcome.to_string())]);
         }
         for kind in ALARMS {
-            let _ = metrics.audits.get_or_create(&vec![("kind", kind.name().to_string())]);
+            let _ = metrics.audits.get_or_create(&vec![("kind", kind.name())]);
         }
         for why in Rejection::ALL {
             let _ = metrics.refusals.get_or_create(&vec![("why", why.name().to_string())]);
         }
         metrics
     }
-}
-
-/// The gauges at one moment.
-#[derive(Default)]
-pub(crate) struct Levels {
-    pub(crate) sessions: i64,
-    pub(crate) slots: i64,
-    pub(crate) quarantined: i64,
-    pub(crate) throttled: i64,
-    pub(crate) leases: i64,
-    pub(crate) pending: i64,
-    pub(crate) checks: i64,
-    pub(crate) waiting: bool,
-    pub(crate) runs: Vec<(&'static str, i64)>,
 }
 
 impl Metrics {
@@ -208,7 +157,7 @@ impl Metrics {
         match event {
             ConnectionEvent::Opened => drop(self.connections.inc()),
             ConnectionEvent::Closed => drop(self.connections.dec()),
-            ConnectionEvent::Refused(why) => {
+            ConnectionEvent::Rejected(why) => {
                 self.refusals.get_or_create(&vec![("why", why.name().to_string())]).inc();
             }
         }
@@ -238,7 +187,7 @@ impl Metrics {
     }
 
     pub(crate) fn audited(&self, kind: AuditKind) {
-        self.audits.get_or_create(&vec![("kind", kind.name().to_string())]).inc();
+        self.audits.get_or_create(&vec![("kind", kind.name())]).inc();
     }
 
     pub(crate) fn stored(&self, since: Instant) {
@@ -249,19 +198,13 @@ impl Metrics {
         self.check.observe(since.elapsed().as_secs_f64());
     }
 
+    /// Sets the number of runs in a state.
+    pub(crate) fn set_runs(&self, state: &str, count: i64) {
+        self.runs.get_or_create(&vec![("state", state.to_string())]).set(count);
+    }
+
     /// Encodes all metrics in the OpenMetrics text format.
-    fn page(&self, levels: &Levels) -> String {
-        self.sessions.set(levels.sessions);
-        self.slots.set(levels.slots);
-        self.quarantined.set(levels.quarantined);
-        self.throttled.set(levels.throttled);
-        self.leases.set(levels.leases);
-        self.pending.set(levels.pending);
-        self.checks.set(levels.checks);
-        self.waiting.set(i64::from(levels.waiting));
-        for (state, count) in &levels.runs {
-            self.runs.get_or_create(&vec![("state", (*state).to_string())]).set(*count);
-        }
+    fn page(&self) -> String {
         let mut page = String::new();
         encode(&mut page, &self.registry).expect("writing to a String succeeds");
         page
@@ -305,7 +248,8 @@ fn routes(coordinator: Arc<Coordinator>) -> Router {
 
 async fn metrics(State(coordinator): State<Arc<Coordinator>>) -> impl IntoResponse {
     const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
-    ([(CONTENT_TYPE, OPEN_METRICS)], coordinator.metrics.page(&coordinator.levels()))
+    coordinator.update_gauges();
+    ([(CONTENT_TYPE, OPEN_METRICS)], coordinator.metrics.page())
 }
 
 async fn readiness(State(coordinator): State<Arc<Coordinator>>) -> (StatusCode, &'static str) {
@@ -325,21 +269,22 @@ mod tests {
         let metrics = Metrics::default();
         metrics.submission("conflict");
         metrics.audited(AuditKind::Voided);
-        let page = metrics.page(&Levels { runs: vec![("running", 1)], ..Levels::default() });
+        metrics.set_runs("running", 1);
+        let page = metrics.page();
         let names = |text: &str| -> Vec<String> {
             let words = text.split(|letter: char| !(letter.is_ascii_lowercase() || letter == '_'));
             words.filter(|word| word.starts_with("agon_") && word.len() > 5).map(str::to_string).collect()
         };
-        let there = names(&page);
+        let existing = names(&page);
         for text in [
-            include_str!("../../docs/alerts.yml"),
-            include_str!("../../docs/operations.md"),
+            include_str!("../../docs/ops/alerts.yml"),
+            include_str!("../../docs/ops/operations.md"),
             include_str!("../../deploy/monitoring/dashboards/agon.json"),
             include_str!("../../deploy/kubernetes/components/autoscale/scaling.yaml"),
         ] {
             for name in names(text).iter().filter(|name| *name != "agon_coordinator") {
                 // A histogram's series have suffixes that its name lacks.
-                let known = there
+                let known = existing
                     .iter()
                     .any(|known| known == name || known.strip_prefix(name.as_str()) == Some("_bucket"));
                 assert!(known, "{name} is not a metric");

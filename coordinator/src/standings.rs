@@ -1,7 +1,7 @@
-//! What is known of the players so far: results, ratings, nodes and depths, and how a sequential test stands.
+//! The results of a run so far: totals, ratings, search effort and the state of a sequential test.
 //!
-//! A tally forgets which bout was which: bouts with the same players and payoffs are counted together. So it stays small
-//! however long a run is, and what is remembered of bouts that have left for the dataset is a tally like any other.
+//! Totals do not identify bouts: bouts with the same players and payoffs are counted together, so that totals stay small
+//! however long a run is. The totals of exported bouts are stored with the run.
 
 use std::num::NonZeroUsize;
 
@@ -11,8 +11,8 @@ use agon_proto::v1;
 use agon_schedule::summary::{Effort, GameSummary, Summary};
 use agon_stats::pairs::Pairs;
 use agon_stats::pool;
-use agon_stats::sprt::{BoutResult, Decision, Fold, Verdict};
-use agon_stats::tournament::{self, Answer, Errors, Game, Options};
+use agon_stats::sprt::{BoutResult, Decision, SequentialTest, Verdict};
+use agon_stats::tournament::{self, Game, IntervalMethod, Options, TournamentRatings};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -20,64 +20,67 @@ use crate::store::BoutSummary;
 use agon_schedule::schedule::{ScheduleError, sprt_bounds};
 use agon_schedule::tuning::Score;
 
-/// Seed and number of the replicas behind the intervals of games with many seats.
+/// Seed and number of the bootstrap replicas for games with more than two seats.
 const SEED: u64 = 1;
-const REPLICAS: NonZeroUsize = NonZeroUsize::new(200).expect("two hundred is not zero");
+const REPLICAS: NonZeroUsize = NonZeroUsize::new(200).expect("200 is not zero");
 
-/// Returns the stored summary of a bout; none where it failed.
+/// Decodes the stored summary of a bout. Returns `None` if the bout failed or the summary is damaged.
 pub fn read_summary(row: &BoutSummary) -> Option<Summary> {
     if row.failed { None } else { decode_checked(&row.summary) }
 }
 
-/// What is remembered of some bouts of a run.
+/// The totals of some bouts of a run.
 #[derive(Clone, PartialEq, Default, Debug, Serialize, Deserialize)]
-pub struct Tally {
-    /// Bouts, those that failed included.
+pub struct RunTotals {
+    /// Bouts, including failed ones.
     pub bouts: u64,
-    /// Bouts that failed.
+    /// Failed bouts.
     pub failed: u64,
     /// Games.
     pub games: u64,
+    /// Search effort by player.
     effort: Vec<Effort>,
-    /// How many bouts had these games, sorted by them.
+    /// The number of bouts with these games, sorted by the games.
     shapes: Vec<(Vec<GameSummary>, u64)>,
-    /// Of a sequential test: the length of the prefix that it has looked at, and what that holds.
+    /// Bouts that a sequential test has seen.
     tested: u64,
+    /// Their pairs by half points.
     pairs: [u64; 5],
-    /// Of a tune: what its first bouts came to, a character each, and what a Gaussian process proposed.
+    /// The scores of the first bouts of a tuning run, one character each.
     #[serde(default)]
     scores: String,
+    /// The proposals of a Gaussian process.
     #[serde(default)]
     proposals: Vec<Vec<i64>>,
 }
 
-/// The character of a bout of a tune that failed; of others it is the digit of the half points.
+/// The character for a failed bout in the scores; other bouts have the digit of their half points.
 const FAILED: char = 'x';
 
-impl Tally {
-    /// Notes what the next bout of a tune came to. Behind a hole, which only a tune that was ended has, nothing follows.
-    pub fn note_score(&mut self, bout: u64, score: Score) {
+impl RunTotals {
+    /// Adds the score of the next bout of a tuning run. Ignores bouts after a gap, which only a cancelled run has.
+    pub fn add_score(&mut self, bout: u64, score: Score) {
         if bout == self.scores.len() as u64 {
             self.scores.push(score.map_or(FAILED, |half| char::from(b'0' + half.min(4))));
         }
     }
 
-    /// What the first bouts of a tune came to.
+    /// Returns the scores of the first bouts of a tuning run.
     pub fn scores(&self) -> impl Iterator<Item = Score> + '_ {
         self.scores.bytes().map(|digit| digit.is_ascii_digit().then(|| digit - b'0'))
     }
 
-    /// What a Gaussian process proposed so far.
+    /// Returns the proposals of a Gaussian process so far.
     pub fn proposals(&self) -> impl Iterator<Item = Values> + '_ {
         self.proposals.iter().cloned().map(Values)
     }
 
-    /// Notes what a Gaussian process proposes.
-    pub fn propose(&mut self, found: &[Values]) {
-        self.proposals.extend(found.iter().map(|values| values.0.clone()));
+    /// Adds proposals of a Gaussian process.
+    pub fn add_proposals(&mut self, proposals: &[Values]) {
+        self.proposals.extend(proposals.iter().map(|values| values.0.clone()));
     }
 
-    /// Counts a bout that was played; whether its players are the same in other bouts, so that it rates them.
+    /// Adds a played bout. `rated` is false for bouts whose players change from bout to bout.
     pub fn add(&mut self, summary: &Summary, rated: bool) {
         self.bouts += 1;
         self.games += summary.games.len() as u64;
@@ -89,42 +92,42 @@ impl Tally {
             return;
         }
         match self.shapes.binary_search_by(|(shape, _)| shape.cmp(&summary.games)) {
-            Ok(place) => self.shapes[place].1 += 1,
-            Err(place) => self.shapes.insert(place, (summary.games.clone(), 1)),
+            Ok(index) => self.shapes[index].1 += 1,
+            Err(index) => self.shapes.insert(index, (summary.games.clone(), 1)),
         }
     }
 
-    /// Counts a bout that failed.
+    /// Adds a failed bout.
     pub fn add_failed(&mut self) {
         self.bouts += 1;
         self.failed += 1;
     }
 
-    /// Takes away a bout that does not count any more.
+    /// Removes a voided bout.
     pub fn subtract(&mut self, summary: &Summary) {
         self.bouts = self.bouts.saturating_sub(1);
         self.games = self.games.saturating_sub(summary.games.len() as u64);
         for (sum, effort) in self.effort.iter_mut().zip(&summary.effort) {
             sum.subtract(effort);
         }
-        if let Ok(place) = self.shapes.binary_search_by(|(shape, _)| shape.cmp(&summary.games)) {
-            self.shapes[place].1 -= 1;
-            if self.shapes[place].1 == 0 {
-                self.shapes.remove(place);
+        if let Ok(index) = self.shapes.binary_search_by(|(shape, _)| shape.cmp(&summary.games)) {
+            self.shapes[index].1 -= 1;
+            if self.shapes[index].1 == 0 {
+                self.shapes.remove(index);
             }
         }
     }
 
-    /// Takes a pair out of what a sequential test has seen: its bout is void.
-    pub fn forget_test(&mut self, summary: &Summary) {
+    /// Removes the pair of a voided bout from a sequential test.
+    pub fn subtract_pair(&mut self, summary: &Summary) {
         if let Some(score) = summary.pair_score() {
             let count = &mut self.pairs[usize::from(score.half_points())];
             *count = count.saturating_sub(1);
         }
     }
 
-    /// Notes the next bout that a sequential test has looked at.
-    pub fn test(&mut self, summary: Option<&Summary>) {
+    /// Adds the next bout to a sequential test.
+    pub fn add_pair(&mut self, summary: Option<&Summary>) {
         self.tested += 1;
         if let Some(score) = summary.and_then(Summary::pair_score) {
             self.pairs[usize::from(score.half_points())] += 1;
@@ -132,13 +135,13 @@ impl Tally {
     }
 }
 
-/// The text by which something is stored: JSON, and the beginning of its digest, by which damage is noticed.
+/// Encodes a value for the store: JSON and a prefix of its digest, which detects damage.
 pub fn encode_checked(value: &impl Serialize) -> String {
-    let json = serde_json::to_string(value).expect("what is stored is plain data");
+    let json = serde_json::to_string(value).expect("stored values are plain data");
     format!("{json} {}", short_digest(&json))
 }
 
-/// Reads a stored text; none where it is damaged.
+/// Decodes a stored value. Returns `None` if it is damaged.
 pub fn decode_checked<T: DeserializeOwned>(text: &str) -> Option<T> {
     let (json, digest) = text.rsplit_once(' ')?;
     if digest != short_digest(json) {
@@ -157,20 +160,20 @@ pub struct Standings {
     names: Vec<String>,
     seats: usize,
     probe: bool,
-    /// Bouts below rate nobody.
+    /// Bouts below are not rated.
     rated_from: u64,
-    /// The players that a table shows.
+    /// The players shown in the table.
     shown: Vec<String>,
-    tally: Tally,
-    fold: Option<Fold>,
+    totals: RunTotals,
+    test: Option<SequentialTest>,
 }
 
 impl Standings {
-    /// What is known when so much is remembered of the first bouts of a run.
-    pub fn new(spec: &Spec, seats: usize, tally: Tally) -> Result<Standings, ScheduleError> {
-        let fold = match &spec.plan {
+    /// Creates standings from the totals of the first bouts of a run.
+    pub fn new(spec: &Spec, seats: usize, totals: RunTotals) -> Result<Standings, ScheduleError> {
+        let test = match &spec.plan {
             Plan::Tournament(Format::Sprt(settings)) => {
-                Some(Fold::resume(sprt_bounds(settings)?, Pairs(tally.pairs), tally.tested))
+                Some(SequentialTest::resume(sprt_bounds(settings)?, Pairs(totals.pairs), totals.tested))
             }
             _ => None,
         };
@@ -184,63 +187,63 @@ impl Standings {
             names: spec.players.iter().map(|player| player.name.clone()).collect(),
             seats,
             probe: matches!(spec.plan, Plan::Probe(_)),
-            tally,
-            fold,
+            totals,
+            test,
         })
     }
 
-    /// Counts a bout; of a test, whether it decides now or did before.
+    /// Adds a bout. Returns the decision of a sequential test, also if an earlier bout decided it.
     pub fn add(&mut self, bout: u64, summary: &Summary) -> Option<Decision> {
-        self.tally.add(summary, bout >= self.rated_from);
-        self.fold(bout, summary.pair_score().map_or(BoutResult::Void, BoutResult::Pair))
+        self.totals.add(summary, bout >= self.rated_from);
+        self.record(bout, summary.pair_score().map_or(BoutResult::Void, BoutResult::Pair))
     }
 
-    /// Counts a bout that failed: no evidence, but the test goes on behind it.
+    /// Adds a failed bout: a sequential test skips it.
     pub fn add_failed(&mut self, bout: u64) -> Option<Decision> {
-        self.tally.add_failed();
-        self.fold(bout, BoutResult::Void)
+        self.totals.add_failed();
+        self.record(bout, BoutResult::Void)
     }
 
-    fn fold(&mut self, bout: u64, result: BoutResult) -> Option<Decision> {
-        self.fold.as_mut()?.put(bout, result).unwrap_or(None)
+    /// Gives the result of a bout to the sequential test, if there is one.
+    fn record(&mut self, bout: u64, result: BoutResult) -> Option<Decision> {
+        self.test.as_mut()?.record(bout, result).unwrap_or(None)
     }
 
-    /// Everything that was counted.
-    pub fn tally(&self) -> &Tally {
-        &self.tally
+    /// Returns the totals.
+    pub fn totals(&self) -> &RunTotals {
+        &self.totals
     }
 
-    /// The bout that decided a test.
+    /// Returns the bout that decided a sequential test.
     pub fn deciding_bout(&self) -> Option<u64> {
-        self.fold.as_ref()?.decision().map(|decision| decision.index)
+        self.test.as_ref()?.decision().map(|decision| decision.index)
     }
 
-    /// The bouts that were counted, as the statistics take them.
-    fn bouts(&self) -> tournament::Tally {
-        let mut bouts = tournament::Tally::new(self.names.clone());
-        for (shape, count) in &self.tally.shapes {
-            // What cannot be rated says nothing.
+    /// Converts the totals for the statistics.
+    fn bouts(&self) -> tournament::BoutCounts {
+        let mut bouts = tournament::BoutCounts::new(self.names.clone());
+        for (shape, count) in &self.totals.shapes {
+            // Bouts that cannot be rated are skipped.
             let _ = bouts.add(&shape.iter().map(Game::from).collect::<Vec<_>>(), *count);
         }
         bouts
     }
 
-    /// The players' ratings, where there is something to rate. `intervals` of games with many seats cost time and are left
-    /// out while nobody needs them.
-    fn answer(&self, intervals: bool) -> Option<Answer> {
+    /// Computes the ratings. `intervals` requests bootstrap intervals for games with many seats, which take time.
+    fn ratings(&self, intervals: bool) -> Option<TournamentRatings> {
         let threads = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
-        let errors = if intervals && self.seats > 2 {
-            Errors::Bootstrap { replicas: REPLICAS, seed: SEED, threads }
+        let intervals = if intervals && self.seats > 2 {
+            IntervalMethod::Bootstrap { replicas: REPLICAS, seed: SEED, threads }
         } else {
-            Errors::Sandwich
+            IntervalMethod::Sandwich
         };
-        self.bouts().answer(&Options { model: pool::Options::default(), errors }, &|| ()).ok()
+        self.bouts().rate(&Options { model: pool::Options::default(), intervals }, &|| ()).ok()
     }
 
-    /// The table for people, the best first; those without games last. A probe has no best.
+    /// Returns the table, best players first and unrated ones last. A probe is not rated.
     pub fn table(&self, intervals: bool) -> Vec<v1::Standing> {
-        let answer = if self.probe { None } else { self.answer(intervals) };
-        let rated = answer.as_ref().map_or(&[][..], Answer::standings);
+        let ratings = if self.probe { None } else { self.ratings(intervals) };
+        let rated = ratings.as_ref().map_or(&[][..], TournamentRatings::standings);
         let mut table: Vec<v1::Standing> = rated.iter().map(|row| self.row(&row.name, Some(row))).collect();
         let unrated = self.shown.iter().filter(|name| rated.iter().all(|row| row.name != **name));
         table.extend(unrated.map(|name| self.row(name, None)));
@@ -249,7 +252,7 @@ impl Standings {
 
     fn row(&self, name: &str, rated: Option<&pool::Standing>) -> v1::Standing {
         let player = self.names.iter().position(|known| known == name);
-        let effort = player.and_then(|player| self.tally.effort.get(player)).copied().unwrap_or_default();
+        let effort = player.and_then(|player| self.totals.effort.get(player)).copied().unwrap_or_default();
         let mean = |sum: u64| if effort.moves == 0 { 0.0 } else { sum as f64 / effort.moves as f64 };
         v1::Standing {
             player: name.to_string(),
@@ -269,21 +272,21 @@ impl Standings {
         }
     }
 
-    /// How a sequential test stands.
+    /// Returns the state of a sequential test.
     pub fn sprt(&self) -> Option<v1::Sprt> {
-        let fold = self.fold.as_ref()?;
-        let verdict = match fold.decision().map(|decision| decision.verdict) {
+        let test = self.test.as_ref()?;
+        let verdict = match test.decision().map(|decision| decision.verdict) {
             Some(Verdict::H0) => "H0",
             Some(Verdict::H1) => "H1",
             _ => "continue",
         };
         Some(v1::Sprt {
-            llr: fold.llr(),
-            lower: fold.bounds().lower(),
-            upper: fold.bounds().upper(),
+            llr: test.llr(),
+            lower: test.bounds().lower(),
+            upper: test.bounds().upper(),
             verdict: verdict.to_string(),
-            pairs: fold.pairs().0.to_vec(),
-            prefix: fold.prefix(),
+            pairs: test.pairs().0.to_vec(),
+            prefix: test.prefix(),
         })
     }
 }

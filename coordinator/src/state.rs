@@ -28,13 +28,13 @@ use tokio::sync::{Notify, mpsc, watch};
 use tonic::Status;
 use tracing::{error, info, warn};
 
-pub(crate) use self::run::{PersistedRun, Run, persisted_tally};
-pub(crate) use self::submissions::Arrival;
+pub(crate) use self::run::{PersistedRun, Run, stored_totals};
+pub(crate) use self::submissions::SubmissionVerdict;
 use crate::dataset::Dataset;
-use crate::export::Recent;
+use crate::export::RecentBouts;
 use crate::leases::{BoutKey, LeaseBook, Token};
 use crate::metrics::Metrics;
-use crate::store::{Opinion, Store, StoreError};
+use crate::store::{ReplicaDigest, Store, StoreError};
 use crate::verification::replication::Replication;
 use crate::verification::reputation::Reputation;
 use agon_schedule::schedule::Bout;
@@ -60,19 +60,20 @@ impl Default for Timing {
 /// Unacknowledged bytes above which a worker gets no grants.
 const WINDOW_BYTES: u64 = 64 << 20;
 
-/// The capacity of a worker's send queue, and the part reserved for messages other than grants.
-pub(crate) const OUTBOX: usize = 1024;
-const SPARE: usize = OUTBOX / 4;
+/// The capacity of a worker's send queue.
+pub(crate) const SEND_QUEUE: usize = 1024;
+/// The part of the send queue reserved for messages other than grants.
+const RESERVED_QUEUE: usize = SEND_QUEUE / 4;
 
 /// The maximum number of waiting bouts per slot.
-const MOST_AHEAD: u64 = 256;
+const MAX_WAITING_PER_SLOT: u64 = 256;
 
 /// The rate limit of audit entries for each caller.
 const AUDITS_PER_SECOND: u32 = 1;
 const AUDIT_BURST: u32 = 1000;
 
 /// The send queue of a connected worker.
-pub(crate) type Out = mpsc::Sender<Result<v1::CoordinatorMessage, Status>>;
+pub(crate) type SendQueue = mpsc::Sender<Result<v1::CoordinatorMessage, Status>>;
 
 /// A worker that has connected since the start.
 pub(crate) struct Worker {
@@ -81,7 +82,7 @@ pub(crate) struct Worker {
     build: String,
     slots: u32,
     speed: f64,
-    pub(crate) out: Option<Out>,
+    pub(crate) queue: Option<SendQueue>,
     /// The number of its latest session.
     session: u64,
     /// Bouts it accepts: its last report less the grants since.
@@ -92,20 +93,20 @@ pub(crate) struct Worker {
     throttled: bool,
     refused: u64,
     pub(crate) reputation: Reputation,
-    heard: Instant,
+    last_heartbeat: Instant,
 }
 
 pub(crate) struct State {
     runs: BTreeMap<String, Run>,
     /// Run ids in order of submission.
     order: Vec<String>,
-    /// Runs submitted or requested since the start.
-    asked: BTreeSet<String>,
+    /// Runs submitted since the start, new or not.
+    requested: BTreeSet<String>,
     pub(crate) workers: BTreeMap<String, Worker>,
     /// Quarantined workers and the reasons.
     pub(crate) quarantine: BTreeMap<String, String>,
     pub(crate) leases: LeaseBook,
-    checks: Replication,
+    replication: Replication,
     /// Callers whose workers can be granted bouts, and when this was computed.
     callers: (Option<Duration>, HashSet<Caller>),
     /// Why grants are stopped, by what cannot be written.
@@ -119,7 +120,7 @@ pub struct Coordinator {
     pub(crate) store: Store,
     pub(crate) dataset: Dataset,
     pub(crate) metrics: Metrics,
-    pub(crate) recent: Recent,
+    pub(crate) recent: RecentBouts,
     pub(crate) timing: Timing,
     pub(crate) signature: String,
     pub(crate) epoch: u64,
@@ -127,10 +128,10 @@ pub struct Coordinator {
     /// Runs in the dataset that this build cannot read; their ids are taken.
     pub(crate) unreadable: BTreeSet<String>,
     /// Grants only runs submitted to this process.
-    only_asked: bool,
+    only_requested: bool,
     started: Instant,
     /// Grants start at this time.
-    opens: Duration,
+    grants_start: Duration,
     state: Mutex<State>,
     pub(crate) audit_limits: RateLimiter<Caller>,
     fatal: watch::Sender<Option<StoreError>>,
@@ -139,9 +140,9 @@ pub struct Coordinator {
     changes: watch::Sender<u64>,
     pub(crate) export: Notify,
     /// Held while bouts are exported or removed.
-    pub(crate) exporting: tokio::sync::Mutex<()>,
+    pub(crate) export_lock: tokio::sync::Mutex<()>,
     /// Held while a part is read for comparison.
-    pub(crate) comparing: tokio::sync::Mutex<()>,
+    pub(crate) comparison_lock: tokio::sync::Mutex<()>,
 }
 
 /// State recovered at the start.
@@ -149,14 +150,10 @@ pub struct Coordinator {
 pub(crate) struct Recovery {
     /// How often the state has been opened.
     pub(crate) epoch: u64,
-    /// Whether workers may hold earlier bouts.
-    pub(crate) awaits_workers: bool,
     /// Quarantined workers and the reasons.
     pub(crate) quarantine: BTreeMap<String, String>,
-    /// Runs in the dataset that this build cannot read.
-    pub(crate) unreadable: BTreeSet<String>,
     /// Grants only runs submitted to this process.
-    pub(crate) only_asked: bool,
+    pub(crate) only_requested: bool,
 }
 
 /// Storage that may be unwritable for a time.
@@ -177,15 +174,15 @@ impl Coordinator {
         data: String,
         recovery: Recovery,
     ) -> Coordinator {
-        let Recovery { epoch, awaits_workers, quarantine, unreadable, only_asked } = recovery;
+        let Recovery { epoch, quarantine, only_requested } = recovery;
         let state = State {
             runs: BTreeMap::new(),
             order: Vec::new(),
-            asked: BTreeSet::new(),
+            requested: BTreeSet::new(),
             workers: BTreeMap::new(),
             quarantine,
             leases: LeaseBook::new(epoch, timing.lease),
-            checks: Replication::default(),
+            replication: Replication::default(),
             callers: Default::default(),
             write_faults: BTreeMap::new(),
             sessions: 0,
@@ -195,14 +192,14 @@ impl Coordinator {
             store,
             dataset,
             metrics: Metrics::default(),
-            recent: Recent::default(),
-            opens: if awaits_workers { timing.grace } else { Duration::ZERO },
+            recent: RecentBouts::default(),
+            grants_start: Duration::ZERO,
             timing,
             signature: known_answers().signature,
             epoch,
             data,
-            unreadable,
-            only_asked,
+            unreadable: BTreeSet::new(),
+            only_requested,
             started: Instant::now(),
             state: Mutex::new(state),
             audit_limits: RateLimiter::new(AUDITS_PER_SECOND, AUDIT_BURST),
@@ -210,9 +207,14 @@ impl Coordinator {
             secret: RandomState::new().hash_one(epoch),
             changes: watch::Sender::new(0),
             export: Notify::new(),
-            exporting: tokio::sync::Mutex::new(()),
-            comparing: tokio::sync::Mutex::new(()),
+            export_lock: tokio::sync::Mutex::new(()),
+            comparison_lock: tokio::sync::Mutex::new(()),
         }
+    }
+
+    /// Delays grants by the grace period, so that workers can return bouts of an earlier process.
+    pub(crate) fn wait_for_workers(&mut self) {
+        self.grants_start = self.now() + self.timing.grace;
     }
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
@@ -249,10 +251,10 @@ impl Coordinator {
     }
 
     /// Marks a run as submitted to this process.
-    pub(crate) fn ask_for(&self, id: &str) {
+    pub(crate) fn request_run(&self, id: &str) {
         let mut guard = self.lock();
         let state = &mut *guard;
-        if state.asked.insert(id.to_string()) {
+        if state.requested.insert(id.to_string()) {
             self.grant_all(state);
         }
     }
@@ -269,13 +271,13 @@ impl Coordinator {
         self.changed();
     }
 
-    /// Restores persisted opinions; skips those of unknown runs.
-    pub(crate) fn restore_opinions(&self, opinions: Vec<Opinion>) {
+    /// Restores open replications; skips those of unknown runs.
+    pub(crate) fn restore_replicas(&self, digests: Vec<ReplicaDigest>) {
         let mut guard = self.lock();
         let state = &mut *guard;
-        for Opinion { key, worker, digest } in opinions {
+        for ReplicaDigest { key, worker, digest } in digests {
             if state.runs.contains_key(&key.run) {
-                state.checks.restore(key, &worker, digest);
+                state.replication.restore(key, &worker, digest);
             }
         }
         self.grant_all(state);
@@ -286,7 +288,7 @@ impl Coordinator {
         let mut guard = self.lock();
         let state = &mut *guard;
         for &bout in taken {
-            state.checks.forget(&BoutKey { run: id.to_string(), bout });
+            state.replication.close(&BoutKey { run: id.to_string(), bout });
         }
         let held: Vec<u64> = state.leases.of_run(id).map(|(key, _)| key.bout).collect();
         state.runs.insert(id.to_string(), run);
@@ -331,13 +333,13 @@ impl Coordinator {
         run.state = ended;
         run.decided = decided.or(run.decided);
         // Replication continues after the end of a run.
-        let unwanted = |(key, _): &(&BoutKey, _)| !state.checks.has(key);
+        let unwanted = |(key, _): &(&BoutKey, _)| !state.replication.has(key);
         let keys: Vec<BoutKey> =
             state.leases.of_run(id).filter(unwanted).map(|(key, _)| key.clone()).collect();
         let mut revoked: BTreeMap<String, Vec<v1::LeaseRef>> = BTreeMap::new();
         for key in keys {
             if let Some(lease) = state.leases.release(&key) {
-                revoked.entry(lease.worker).or_default().push(reference(&key, lease.token));
+                revoked.entry(lease.worker).or_default().push(lease_ref(&key, lease.token));
             }
         }
         state.revoke(revoked, reason);
@@ -388,7 +390,7 @@ impl Coordinator {
         let mut guard = self.lock();
         guard.draining = true;
         for worker in guard.workers.values_mut() {
-            worker.out = None;
+            worker.queue = None;
         }
         drop(guard);
         self.export.notify_one();
@@ -404,7 +406,7 @@ impl Coordinator {
 impl State {
     /// Returns the connected workers.
     fn connected(&self) -> impl Iterator<Item = (&String, &Worker)> {
-        self.workers.iter().filter(|(_, worker)| worker.out.is_some())
+        self.workers.iter().filter(|(_, worker)| worker.queue.is_some())
     }
 
     /// Returns the owner of a worker's name if it is another caller whose credential is still valid.
@@ -417,7 +419,7 @@ impl State {
     pub(crate) fn reclaim(&mut self, key: &BoutKey, token: Token) {
         if self.leases.lease(key).is_some_and(|lease| lease.token == token) {
             self.leases.release(key);
-            self.checks.give_back(key);
+            self.replication.give_back(key);
             if let Some(run) = self.runs.get_mut(&key.run) {
                 run.ledger.give_back(key.bout);
             }
@@ -435,11 +437,11 @@ impl State {
     /// leases.
     pub(crate) fn send(&mut self, worker: &str, kind: Kind) {
         let Some(known) = self.workers.get_mut(worker) else { return };
-        let Some(out) = &known.out else { return };
+        let Some(queue) = &known.queue else { return };
         // The end of a closed session is handled elsewhere.
-        if let Err(TrySendError::Full(_)) = out.try_send(Ok(v1::CoordinatorMessage { kind: Some(kind) })) {
+        if let Err(TrySendError::Full(_)) = queue.try_send(Ok(v1::CoordinatorMessage { kind: Some(kind) })) {
             warn!(worker, "session ended: send queue full");
-            (known.out, known.room) = (None, 0);
+            (known.queue, known.room) = (None, 0);
             let held: Vec<_> =
                 self.leases.of_worker(worker).map(|(key, lease)| (key.clone(), lease.token)).collect();
             for (key, token) in held {
@@ -455,15 +457,18 @@ pub(crate) fn now_us() -> i64 {
     since.map_or(0, |since| i64::try_from(since.as_micros()).unwrap_or(i64::MAX))
 }
 
+/// Splits a lease from the wire into the bout and the token.
 fn key_of(lease: &WireLease) -> (BoutKey, Token) {
     let token = Token { epoch: lease.epoch, sequence: lease.sequence };
     (BoutKey { run: lease.run.clone(), bout: lease.bout }, token)
 }
 
-pub(crate) fn reference(key: &BoutKey, token: Token) -> v1::LeaseRef {
+/// Builds the reference of a lease for the wire.
+pub(crate) fn lease_ref(key: &BoutKey, token: Token) -> v1::LeaseRef {
     v1::LeaseRef { run: key.run.clone(), bout: key.bout, epoch: token.epoch, sequence: token.sequence }
 }
 
+/// Builds a leased bout for the wire.
 fn leased_bout(run: &str, bout: &Bout, token: Token) -> LeasedBout {
     let lease =
         WireLease { run: run.to_string(), bout: bout.index, epoch: token.epoch, sequence: token.sequence };

@@ -1,7 +1,7 @@
-//! The durable state: one SQLite file, written by one thread, many writes in one transaction.
+//! The durable state: one SQLite file, written by one thread.
 //!
-//! A write is answered after its transaction is on disk (`synchronous = FULL`), or with the reason why it is not. Writes
-//! that arrive while a transaction is being synced share the next one, so that a sync serves many bouts.
+//! A write returns after its transaction is on disk (`synchronous = FULL`), or with an error. Writes that arrive while a
+//! transaction is being synced share the next one, so that one sync serves many bouts.
 
 mod audit;
 pub mod backup;
@@ -14,53 +14,51 @@ use std::path::Path;
 use std::sync::mpsc;
 use std::time::Duration;
 
-use rusqlite::{Connection, ErrorCode};
+use rusqlite::{Connection, ErrorCode, Params, Row};
 use tokio::sync::oneshot;
 
 use agon_storage::ownership::Identity;
 
 use self::schema::VERSION;
 
-pub use self::rows::{Audit, BoutSummary, NewBout, Opinion, Stored, StoredCell, StoredRun};
+pub use self::rows::{Audit, BoutSummary, NewBout, PutOutcome, ReplicaDigest, StoredCell, StoredRun};
 
-/// The most writes in one transaction.
-const LARGEST_GROUP: usize = 512;
+/// The maximum number of writes in one transaction.
+const MAX_WRITES_PER_TRANSACTION: usize = 512;
 
-/// Why the state cannot be read or written.
+/// An error of the store.
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StoreError {
-    /// There is no room.
-    #[error("the disk is full; nothing is lost, and work goes on when there is room again")]
+    /// The disk is full.
+    #[error("the disk is full; nothing is lost, and the coordinator continues when there is space")]
     Full,
-    /// The file was written by a newer program.
-    #[error(
-        "the state is of version {found} and this program knows {VERSION}; use the program that wrote it"
-    )]
+    /// A newer build wrote the file.
+    #[error("the state has version {found} and this build supports {VERSION}; use the build that wrote it")]
     Newer {
         /// The version found.
         found: i64,
     },
-    /// The file was written by a program that was never released.
-    #[error("the state is of version {found}, which was never released; begin anew in another folder")]
+    /// An unreleased build wrote the file.
+    #[error("the state has version {found}, which was never released; start in another folder")]
     Older {
         /// The version found.
         found: i64,
     },
     /// The file is damaged.
     #[error(
-        "the state file is damaged ({0}); restore it from a copy, or begin anew in another folder with --data"
+        "the state file is damaged ({0}); restore it from a backup, or start in another folder with --data"
     )]
     Damaged(String),
-    /// A copy of it cannot be written.
+    /// A copy cannot be written.
     #[error("{} cannot be written: {reason}", .file.display())]
-    Uncopied {
+    CopyFailed {
         /// The copy.
         file: std::path::PathBuf,
-        /// Why.
+        /// The reason.
         reason: String,
     },
-    /// Writing failed in a way after which nothing can be trusted.
+    /// A write failed; the state in memory may differ from the file.
     #[error("the state cannot be written: {0}")]
     Failed(String),
     /// The store has been closed.
@@ -75,7 +73,7 @@ impl From<rusqlite::Error> for StoreError {
             Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {
                 StoreError::Damaged(error.to_string())
             }
-            // A value that is not of its column's kind was not written by this program.
+            // A value of another type than its column was not written by agon.
             None if matches!(
                 error,
                 rusqlite::Error::FromSqlConversionFailure(..) | rusqlite::Error::InvalidColumnType(..)
@@ -89,17 +87,17 @@ impl From<rusqlite::Error> for StoreError {
 }
 
 type Completion = Box<dyn FnOnce(Result<(), StoreError>) + Send>;
-/// Work in a transaction: whether it succeeded, and what to do when the transaction is durable or lost.
+/// Work in a transaction. Returns whether it succeeded, and a callback for the result of the transaction.
 type Job = Box<dyn FnOnce(&Connection) -> (bool, Completion) + Send>;
 
-/// The one writer of the state.
+/// A handle of the single writer of the state.
 #[derive(Clone)]
 pub struct Store {
     jobs: mpsc::Sender<Job>,
 }
 
 impl Store {
-    /// Opens the state, or begins it.
+    /// Opens or creates the state.
     pub fn open(path: &Path) -> Result<Store, StoreError> {
         let mut connection = Connection::open(path)?;
         connection.busy_timeout(Duration::from_secs(5))?;
@@ -122,42 +120,41 @@ impl Store {
         Ok(Store { jobs })
     }
 
-    /// Does some work in a transaction and answers when it is durable.
+    /// Runs work in a transaction and waits until it is durable.
     pub async fn write<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Connection) -> rusqlite::Result<T> + Send + 'static,
     ) -> Result<T, StoreError> {
-        let (answer, answered) = oneshot::channel();
-        let job: Job = Box::new(move |connection| {
-            let result = work(connection).map_err(StoreError::from);
-            let result_is_ok = result.is_ok();
-            let completion = move |committed: Result<(), StoreError>| {
-                // Whoever asked may have gone.
-                let _ = answer.send(committed.and(result));
-            };
-            (result_is_ok, Box::new(completion))
-        });
-        self.jobs.send(job).map_err(|_| StoreError::Closed)?;
-        answered.await.map_err(|_| StoreError::Closed)?
+        let (sender, receiver) = oneshot::channel();
+        // The caller may have been dropped.
+        self.enqueue(work, move |result| drop(sender.send(result)))?;
+        receiver.await.map_err(|_| StoreError::Closed)?
     }
 
-    /// Does some work in a transaction that nobody waits for. Where it fails the log says so.
+    /// Runs work in a transaction without waiting; logs a failure.
     fn post(&self, work: impl FnOnce(&Connection) -> rusqlite::Result<()> + Send + 'static) {
-        let job: Job = Box::new(move |connection| {
-            let result = work(connection).map_err(StoreError::from);
-            let succeeded = result.is_ok();
-            let completion = move |committed: Result<(), StoreError>| {
-                if let Err(error) = committed.and(result) {
-                    tracing::warn!(%error, "something could not be written down");
-                }
-            };
-            (succeeded, Box::new(completion))
+        // A closed store needs no more writes.
+        let _ = self.enqueue(work, |result| {
+            if let Err(error) = result {
+                tracing::warn!(%error, "background write failed");
+            }
         });
-        // A store that is closed has nobody left to read it.
-        let _ = self.jobs.send(job);
     }
 
-    /// Raises the epoch beyond `above` and returns it: how often this state has been opened to be worked with, or more.
+    /// Queues work, and what to do when its transaction is durable or lost.
+    fn enqueue<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Connection) -> rusqlite::Result<T> + Send + 'static,
+        done: impl FnOnce(Result<T, StoreError>) + Send + 'static,
+    ) -> Result<(), StoreError> {
+        let job: Job = Box::new(move |connection| {
+            let result = work(connection).map_err(StoreError::from);
+            (result.is_ok(), Box::new(move |committed: Result<(), StoreError>| done(committed.and(result))))
+        });
+        self.jobs.send(job).map_err(|_| StoreError::Closed)
+    }
+
+    /// Raises the epoch above `above` and returns it.
     pub async fn next_epoch(&self, above: u64) -> Result<u64, StoreError> {
         let epoch = self.write(move |connection| {
             connection.execute("UPDATE meta SET epoch = max(epoch, ?1) + 1", [number(above)])?;
@@ -166,7 +163,7 @@ impl Store {
         epoch.await.map(|epoch| epoch as u64)
     }
 
-    /// What this state says of itself to a dataset far away.
+    /// Returns the identity by which an object store recognises its owner.
     pub async fn identity(&self) -> Result<Identity, StoreError> {
         self.write(|connection| {
             connection.query_row(
@@ -185,19 +182,29 @@ impl Store {
     }
 }
 
-/// An epoch beyond any that a state which is lost by now can have had, so that leases of its time do not look like those of
-/// the next: the seconds since 1970. No state is opened once a second.
+/// Returns an epoch above any of a lost state, so that its leases are distinguishable: the seconds since 1970, as no state
+/// is opened once a second.
 pub(crate) fn late_epoch() -> u64 {
     let since = std::time::SystemTime::now().duration_since(std::time::SystemTime::UNIX_EPOCH);
     since.map_or(0, |since| since.as_secs())
 }
 
-/// A number as SQLite keeps it. What is too large for it is larger than any that is kept.
+/// Runs a cached query and collects its rows.
+fn select<T>(
+    connection: &Connection,
+    sql: &str,
+    params: impl Params,
+    row: impl FnMut(&Row<'_>) -> rusqlite::Result<T>,
+) -> rusqlite::Result<Vec<T>> {
+    connection.prepare_cached(sql)?.query_map(params, row)?.collect()
+}
+
+/// Converts a number for SQLite. Saturates, as no stored number is that large.
 fn number(value: u64) -> i64 {
     i64::try_from(value).unwrap_or(i64::MAX)
 }
 
-/// Does jobs in groups, each group in one transaction, until nobody can send any more.
+/// Runs jobs in groups, each in one transaction, until the store is closed.
 fn write_groups(mut connection: Connection, inbox: &mpsc::Receiver<Job>) {
     while let Ok(first) = inbox.recv() {
         let mut completions = Vec::new();
@@ -205,14 +212,14 @@ fn write_groups(mut connection: Connection, inbox: &mpsc::Receiver<Job>) {
             let mut transaction = connection.transaction()?;
             let mut job = Some(first);
             while let Some(work) = job.take() {
-                // A job that fails leaves nothing behind; the others are not touched.
+                // A failed job is rolled back alone.
                 let savepoint = transaction.savepoint()?;
                 let (succeeded, completion) = work(&savepoint);
                 completions.push(completion);
                 if succeeded {
                     savepoint.commit()?;
                 }
-                if completions.len() < LARGEST_GROUP {
+                if completions.len() < MAX_WRITES_PER_TRANSACTION {
                     job = inbox.try_recv().ok();
                 }
             }
@@ -240,7 +247,7 @@ mod tests {
             summary: "{}".to_string(),
             payload: vec![1, 2, 3],
             failure: None,
-            to_check: false,
+            needs_replica: false,
         }
     }
 
@@ -256,20 +263,20 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_bout_is_stored_once() {
+    async fn stores_a_bout_once() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("state");
         let store = Store::open(&path).unwrap();
         assert_eq!(store.next_epoch(0).await, Ok(1));
-        assert_eq!(store.put_bout(bout(3, 1)).await, Ok(Stored::NotWanted));
+        assert_eq!(store.put_bout(bout(3, 1)).await, Ok(PutOutcome::RunClosed));
         store.add_run(run()).await.unwrap();
-        assert_eq!(store.put_bout(bout(3, 1)).await, Ok(Stored::New));
-        assert_eq!(store.put_bout(bout(3, 1)).await, Ok(Stored::Same));
-        assert_eq!(store.put_bout(bout(3, 2)).await, Ok(Stored::Other));
-        assert_eq!(store.put_bout(bout(1, 2)).await, Ok(Stored::New));
+        assert_eq!(store.put_bout(bout(3, 1)).await, Ok(PutOutcome::New));
+        assert_eq!(store.put_bout(bout(3, 1)).await, Ok(PutOutcome::Duplicate));
+        assert_eq!(store.put_bout(bout(3, 2)).await, Ok(PutOutcome::Conflict));
+        assert_eq!(store.put_bout(bout(1, 2)).await, Ok(PutOutcome::New));
         assert_eq!(store.payload("r".to_string(), 3).await, Ok(vec![1, 2, 3]));
         store.set_state("r".to_string(), RunState::Cancelled, None).await.unwrap();
-        assert_eq!(store.put_bout(bout(2, 2)).await, Ok(Stored::NotWanted));
+        assert_eq!(store.put_bout(bout(2, 2)).await, Ok(PutOutcome::RunClosed));
         store.assign_part("r".to_string(), 0, 2).await.unwrap();
         assert_eq!(store.open_part("r".to_string()).await, Ok(Some((0, 2))));
         let cell = |won| StoredCell { worker: "w".to_string(), pairing: 0, outcomes: [won, 0, 1] };
@@ -279,42 +286,43 @@ mod tests {
         let again = Store::open(&path).unwrap();
         assert_eq!(again.next_epoch(0).await, Ok(2));
         let kept = again.summaries("r".to_string(), 0, u64::MAX).await.unwrap();
-        assert_eq!(kept.iter().map(|bout| bout.bout).collect::<Vec<_>>(), [3], "what is exported is gone");
+        assert_eq!(kept.iter().map(|bout| bout.bout).collect::<Vec<_>>(), [3], "exported bouts are removed");
         assert_eq!(again.open_part("r".to_string()).await, Ok(None));
         let run = again.runs().await.unwrap().remove(0);
-        assert_eq!((run.exported, run.folded.as_str(), run.state), (3, "{2}", RunState::Cancelled));
-        assert_eq!(again.put_bout(bout(1, 2)).await, Ok(Stored::Exported));
+        assert_eq!((run.exported, run.totals.as_str(), run.state), (3, "{2}", RunState::Cancelled));
+        assert_eq!(again.put_bout(bout(1, 2)).await, Ok(PutOutcome::Exported));
         let sum = StoredCell { worker: "w".to_string(), pairing: 0, outcomes: [3, 0, 2] };
         assert_eq!(again.cells("r".to_string()).await, Ok(vec![sum]));
     }
 
-    /// A bout and that it waits for another worker's word are stored together or not at all.
+    /// A bout and its first replica digest are stored atomically.
     #[tokio::test]
-    async fn opinions_survive() {
+    async fn replica_digests_survive_a_restart() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("state");
         let store = Store::open(&path).unwrap();
         store.add_run(run()).await.unwrap();
-        let waits = |number| NewBout { to_check: true, ..bout(number, 1) };
+        let replicated = |number| NewBout { needs_replica: true, ..bout(number, 1) };
         for number in [4, 2, 7] {
-            assert_eq!(store.put_bout(waits(number)).await, Ok(Stored::New));
+            assert_eq!(store.put_bout(replicated(number)).await, Ok(PutOutcome::New));
         }
-        // What was there before is not asked for again.
-        assert_eq!(store.put_bout(waits(4)).await, Ok(Stored::Same));
-        assert_eq!(store.put_bout(bout(5, 1)).await, Ok(Stored::New));
-        let place = |bout| BoutKey { run: "r".to_string(), bout };
-        store.note_opinion(Opinion { key: place(4), worker: "v".to_string(), digest: [2; 32] });
-        store.forget_opinions(&place(2));
+        // A duplicate is not replicated again.
+        assert_eq!(store.put_bout(replicated(4)).await, Ok(PutOutcome::Duplicate));
+        assert_eq!(store.put_bout(bout(5, 1)).await, Ok(PutOutcome::New));
+        let key = |bout| BoutKey { run: "r".to_string(), bout };
+        store.add_replica_digest(ReplicaDigest { key: key(4), worker: "v".to_string(), digest: [2; 32] });
+        store.remove_replica_digests(&key(2));
         store.void("r".to_string(), String::new(), vec![7], Vec::new(), String::new()).await.unwrap();
         drop(store);
         let again = Store::open(&path).unwrap();
-        let said = again.opinions().await.unwrap();
-        let said: Vec<_> = said.iter().map(|it| (it.key.bout, it.worker.as_str(), it.digest[0])).collect();
-        assert_eq!(said, [(4, "w", 1), (4, "v", 2)]);
+        let digests = again.replica_digests().await.unwrap();
+        let digests: Vec<_> =
+            digests.iter().map(|row| (row.key.bout, row.worker.as_str(), row.digest[0])).collect();
+        assert_eq!(digests, [(4, "w", 1), (4, "v", 2)]);
     }
 
     #[tokio::test]
-    async fn what_happened_is_read_in_its_order() {
+    async fn lists_audit_entries_in_order() {
         let folder = tempfile::tempdir().unwrap();
         let store = Store::open(&folder.path().join("state")).unwrap();
         for (worker, text) in [("a", "one"), ("b", "two"), ("a", "three")] {
@@ -324,14 +332,14 @@ mod tests {
         let texts = |entries: Vec<Audit>| entries.into_iter().map(|entry| entry.text).collect::<Vec<_>>();
         assert_eq!(texts(store.audits(None, None, 2).await.unwrap()), ["two", "three"]);
         assert_eq!(texts(store.audits(Some("a".to_string()), None, 9).await.unwrap()), ["one", "three"]);
-        store.note_quarantine("a", Some("it lies"));
-        assert_eq!(store.quarantined().await, Ok(vec![("a".to_string(), "it lies".to_string())]));
-        store.note_quarantine("a", None);
+        store.set_quarantine("a", Some("wrong results"));
+        assert_eq!(store.quarantined().await, Ok(vec![("a".to_string(), "wrong results".to_string())]));
+        store.set_quarantine("a", None);
         assert_eq!(store.quarantined().await, Ok(vec![]));
     }
 
     #[tokio::test]
-    async fn a_failed_write_does_not_touch_its_neighbours() {
+    async fn rolls_back_only_the_failed_write() {
         let folder = tempfile::tempdir().unwrap();
         let store = Store::open(&folder.path().join("state")).unwrap();
         store.add_run(run()).await.unwrap();
@@ -342,12 +350,16 @@ mod tests {
         let good = store.put_bout(bout(0, 1));
         let (bad, good) = tokio::join!(bad, good);
         assert!(matches!(bad, Err(StoreError::Failed(_))));
-        assert_eq!(good, Ok(Stored::New));
-        assert_eq!(store.open_part("r".to_string()).await, Ok(None), "half of what failed is there");
+        assert_eq!(good, Ok(PutOutcome::New));
+        assert_eq!(
+            store.open_part("r".to_string()).await,
+            Ok(None),
+            "the failed write is rolled back completely"
+        );
     }
 
     #[test]
-    fn what_is_no_state_is_refused() {
+    fn rejects_files_that_are_not_a_state() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("state");
         std::fs::write(&path, "this is not a database, only a text that is long enough to look like one")

@@ -1,11 +1,11 @@
-//! The text of a game, of a position and of moves, for every game: three lines.
+//! Texts of games, positions and moves, in three lines, for every game.
 
 #![no_main]
 
 use agon_games::registry::GameSpec;
 use libfuzzer_sys::fuzz_target;
 
-/// Words of a line that are followed; boards of a game with many words are dear.
+/// The most words of a line that are played, to bound the time of an input.
 const MOST: usize = 200;
 
 fuzz_target!(|data: &[u8]| {
@@ -16,11 +16,11 @@ fuzz_target!(|data: &[u8]| {
     let Ok(spec) = GameSpec::parse(game).inspect_err(|error| assert!(!error.to_string().is_empty())) else {
         return;
     };
-    // 1. A game's text is read again as the same game.
+    // 1. A game's text round-trips.
     assert!(GameSpec::parse(&spec.to_string()).is_ok_and(|again| again.to_string() == spec.to_string()));
-    let begun = spec.start((!position.is_empty()).then_some(position));
-    let Ok(mut board) = begun.inspect_err(|error| assert!(!error.to_string().is_empty())) else { return };
-    // 2. Every word is a legal move or refused; what is played is one of the legal moves.
+    let start = spec.start((!position.is_empty()).then_some(position));
+    let Ok(mut board) = start.inspect_err(|error| assert!(!error.to_string().is_empty())) else { return };
+    // 2. Every word is a legal move or rejected.
     for (ply, word) in moves.split_ascii_whitespace().take(MOST).enumerate() {
         let legal = board.legal();
         match board.play(ply + 1, word) {
@@ -31,9 +31,9 @@ fuzz_target!(|data: &[u8]| {
             }
         }
     }
-    // 3. A position's text is read again as the same position, as far as a text can say it.
-    let told = board.position();
-    let again = spec.start(Some(&told)).expect("a position that was reached");
-    assert_eq!(again.position(), told);
+    // 3. A position's text round-trips.
+    let text = board.position();
+    let again = spec.start(Some(&text)).expect("a reached position is valid");
+    assert_eq!(again.position(), text);
     assert_eq!(again.board(), board.board());
 });

@@ -1,4 +1,4 @@
-//! Bytes from the wire: messages, what they are converted to, and bouts that are put together from them.
+//! Bytes from the network: messages, their conversions, and bouts assembled from them.
 
 #![no_main]
 
@@ -23,11 +23,12 @@ fuzz_target!(|data: &[u8]| {
     }
 });
 
-/// What is put together can be sent, and is then the same.
+/// Checks that an assembled bout round-trips.
 fn assemble(spec: &Arc<Spec>, bytes: &[u8]) {
     let Ok(rows) = Assembler::read(Arc::clone(spec), bout(), bytes) else { return };
-    let sent = messages(spec, &bout(), &BoutRows::from(&rows)).expect("what came can be sent");
-    let again = Assembler::read(Arc::clone(spec), bout(), &encoded(&sent)).expect("what is sent can come");
+    let sent = messages(spec, &bout(), &BoutRows::from(&rows)).expect("an assembled bout can be sent");
+    let again =
+        Assembler::read(Arc::clone(spec), bout(), &encoded(&sent)).expect("a sent bout can be assembled");
     assert_eq!(again.content_digest(), rows.content_digest());
 }
 
@@ -61,6 +62,6 @@ fn coordinator_message(bytes: &[u8]) {
     if let Ok(grant) = v1::Grant::decode(bytes)
         && let Ok(bout) = Bout::try_from(grant)
     {
-        let _ = SPECS.iter().map(|spec| bout.fits(spec)).collect::<Vec<_>>();
+        let _ = SPECS.iter().map(|spec| bout.check(spec)).collect::<Vec<_>>();
     }
 }

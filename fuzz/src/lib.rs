@@ -1,4 +1,4 @@
-//! What the targets share: two bouts, the messages of bouts that were really played, and values out of bytes.
+//! Code shared by the targets: two specs, messages of real bouts, and values decoded from bytes.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use agon_proto::{Bout, BoutWriter, Lease, WireError};
 use agon_records::{BoutRows, GameHead, MoveRow};
 use prost::Message as _;
 
-/// A tournament.
+/// The spec of a tournament.
 pub const TOURNAMENT: &str = r#"
 name = "wire"
 game = "kalah"
@@ -26,7 +26,7 @@ limit = { nodes = 20 }
 search = { algorithm = "uct" }
 "#;
 
-/// A probe.
+/// The spec of a probe.
 pub const PROBE: &str = r#"
 name = "wire"
 game = "othello"
@@ -42,26 +42,26 @@ name = "b"
 search = { algorithm = "pvs" }
 "#;
 
-/// A spec that is known to be right.
+/// Parses a spec that is known to be valid.
 pub fn spec(text: &str) -> Arc<Spec> {
     let source = SpecSource { text: text.to_string(), ..SpecSource::default() };
-    Arc::new(Spec::parse(&source).expect("the spec is right"))
+    Arc::new(Spec::parse(&source).expect("the spec is valid"))
 }
 
-/// A bout of it.
+/// Creates a bout of [`TOURNAMENT`] or [`PROBE`].
 pub fn bout() -> Bout {
     let lease = Lease { run: "wire-0123abcd".to_string(), bout: 5, epoch: 3, sequence: 11 };
     Bout { lease, players: vec![1, 0], opening: Opening::default(), values: Vec::new() }
 }
 
-/// The rows of a bout that the arena plays.
+/// Plays a bout and returns its rows.
 pub fn played(spec: &Spec, bout: &Bout) -> BoutRows {
     let configs: Vec<PlayerConfig> = spec.players.iter().map(|player| player.config.clone()).collect();
     let names: Vec<String> = spec.players.iter().map(|player| player.name.clone()).collect();
-    let mut arena = Arena::new(&spec.game, &configs, Environment::system()).expect("the spec is right");
+    let mut arena = Arena::new(&spec.game, &configs, Environment::system()).expect("the spec is valid");
     let mut rows = BoutRows::default();
     for (index, request) in bout.request(spec).games().enumerate() {
-        let record = arena.play(&request, &mut |_| ()).expect("the request is right");
+        let record = arena.play(&request, &mut |_| ()).expect("the request is valid");
         let head = GameHead {
             game: &spec.game,
             names: &names,
@@ -74,12 +74,12 @@ pub fn played(spec: &Spec, bout: &Bout) -> BoutRows {
             speed_factor: 1.0,
             settings: &[],
         };
-        rows.add_game(&head, &record).expect("a game that was played has rows");
+        rows.add_game(&head, &record).expect("a played game has rows");
     }
     rows
 }
 
-/// The messages of a bout.
+/// Returns the messages of a bout.
 pub fn messages(spec: &Arc<Spec>, bout: &Bout, rows: &BoutRows) -> Result<Vec<Submission>, WireError> {
     let mut writer = BoutWriter::new(Arc::clone(spec), bout.clone())?;
     let mut messages = vec![writer.head("worker", "build")?];
@@ -97,34 +97,34 @@ pub fn messages(spec: &Arc<Spec>, bout: &Bout, rows: &BoutRows) -> Result<Vec<Su
     Ok(messages)
 }
 
-/// Messages as they are stored: each after its length.
+/// Encodes messages, each after its length.
 pub fn encoded(messages: &[Submission]) -> Vec<u8> {
     messages.iter().flat_map(|message| message.encode_length_delimited_to_vec()).collect()
 }
 
-/// Values that are made of bytes, one after the other; when the bytes are used up, of nothing.
+/// Decodes values from bytes. Missing bytes are 0.
 pub struct Bytes<'a>(&'a [u8]);
 
 impl<'a> Bytes<'a> {
-    /// Values of these bytes.
+    /// Creates a decoder.
     pub fn new(bytes: &'a [u8]) -> Bytes<'a> {
         Bytes(bytes)
     }
 
-    /// The next byte.
+    /// Returns the next byte.
     pub fn byte(&mut self) -> u8 {
         let (&first, rest) = self.0.split_first().unwrap_or((&0, &[]));
         self.0 = rest;
         first
     }
 
-    /// A number, most often a small one.
+    /// Returns a number, usually a small one.
     pub fn number(&mut self) -> u64 {
         let length = usize::from(self.byte() % 9);
         (0..length).fold(0, |number, _| number << 8 | u64::from(self.byte()))
     }
 
-    /// A text of a few letters, or a word that means something.
+    /// Returns a short text or a meaningful word.
     pub fn text(&mut self) -> String {
         let words = ["nodes", "depth", "ms", "pvs", "", "e2e4"];
         let choice = usize::from(self.byte());
@@ -134,7 +134,7 @@ impl<'a> Bytes<'a> {
         }
     }
 
-    /// Something, or seldom nothing.
+    /// Returns a value, or rarely `None`.
     pub fn maybe<T>(&mut self, value: impl FnOnce(&mut Self) -> T) -> Option<T> {
         (self.byte() % 8 != 0).then(|| value(self))
     }

@@ -1,10 +1,10 @@
-//! Writes what the targets begin with to `corpus/`: real specs, messages, lines of play and parts.
+//! Writes the initial corpus: real specs, messages, lines of play and Parquet files.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use agon_fuzz::{PROBE, TOURNAMENT, bout, encoded, messages, played, spec};
-// The runtime of the instrumentation, which the other crates are compiled with.
+// Links the runtime for the instrumentation of the other crates.
 use agon_games::Turn;
 use agon_games::random::{below, seeded};
 use agon_games::registry::{GAMES, GameSpec};
@@ -17,7 +17,7 @@ fn main() -> std::io::Result<()> {
         fs::create_dir_all(&folder)?;
         fs::write(folder.join(name), bytes)
     };
-    // 1. Specs: the examples, and those of the other targets.
+    // 1. Specs: the examples and the specs of the other targets.
     for (number, text) in [TOURNAMENT, PROBE].iter().enumerate() {
         write("spec", &format!("own-{number}"), text.as_bytes())?;
     }
@@ -33,10 +33,10 @@ fn main() -> std::io::Result<()> {
             }
         }
     }
-    // 2. Messages and parts of a bout that is played here.
+    // 2. Messages and Parquet files of a played bout.
     let spec = spec(TOURNAMENT);
     let rows = played(&spec, &bout());
-    let sent = messages(&spec, &bout(), &rows).expect("what was played can be sent");
+    let sent = messages(&spec, &bout(), &rows).expect("a played bout can be sent");
     write("wire", "tournament", &[&[0], &encoded(&sent)[..]].concat())?;
     let parts = [
         agon_records::write_games(&rows.games).expect("rows are a table"),
@@ -45,14 +45,14 @@ fn main() -> std::io::Result<()> {
     ];
     for (table, part) in parts.iter().enumerate() {
         write("records", &format!("table-{table}"), &[&[table as u8], &part[..]].concat())?;
-        // Every column there, of its own type, with something in it.
+        // Every column, with its own type and with values.
         let plan = [&[129 + table as u8], &[1, 77, 3, 9, 2][..]].concat();
         write("records", &format!("plan-{table}"), &plan.into_iter().chain([77; 400]).collect::<Vec<u8>>())?;
     }
-    // 3. Lines of play of every game, from the first position and from a later one.
+    // 3. Lines of play of every game, from the first and from a later position.
     for (number, game) in GAMES.iter().enumerate() {
-        let spec = GameSpec::parse(game.name).expect("a game of the list");
-        let mut position = spec.start(None).expect("every game begins");
+        let spec = GameSpec::parse(game.name).expect("a listed game");
+        let mut position = spec.start(None).expect("every game has a first position");
         let mut random = seeded(number as u64);
         let mut line = Vec::new();
         while position.turn() != Turn::Over && line.len() < 40 {

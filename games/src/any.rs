@@ -1,8 +1,7 @@
-//! A position of whatever game, spoken to in words.
+//! Positions as trait objects, with moves as text.
 //!
-//! Behind [`AnyGame`] the game is no type parameter any more, so that code which shows, follows and counts is compiled once
-//! and not once a game. A call costs little more than the same call of the game; moves are texts. Deliberately not
-//! here: anything a search needs.
+//! [`AnyGame`] hides the type of the game, so that code that shows, plays and counts moves is compiled once and not once
+//! per game. Deliberately not here: anything that a search needs.
 
 use crate::game::{Feature, FeatureSet, Seat, Turn};
 use crate::line::{MoveError, follow, legal_texts};
@@ -13,60 +12,59 @@ use crate::setup::{Parameters, SetupError};
 
 /// A position of some game.
 pub trait AnyGame: Send + Sync {
-    /// The same position once more.
+    /// Clones the position.
     fn copy(&self) -> Box<dyn AnyGame>;
-    /// How many seats there are.
+    /// Returns the number of seats.
     fn seats(&self) -> usize;
-    /// The sum of the payoffs of all seats, the same at every end.
+    /// Returns the sum of the payoffs of all seats, the same for every ending.
     fn payoff_sum(&self) -> i32;
-    /// The features with their default weights.
+    /// Returns the features with their default weights.
     fn features(&self) -> &'static [Feature];
-    /// What the features count from the view of a seat, in their order. Precondition: the game is not over.
+    /// Returns the features' values from the view of a seat. Precondition: the game is not over.
     fn feature_values(&self, seat: Seat) -> Vec<i32>;
-    /// Who moves.
+    /// Returns the side that decides the next ply.
     fn turn(&self) -> Turn;
-    /// Whatever may come next, in words: moves, or outcomes of chance.
+    /// Returns the texts of the legal moves or of the outcomes of chance.
     fn legal(&self) -> Vec<String>;
-    /// The weights of those outcomes; none where chance does not decide.
+    /// Returns the weights of the outcomes of chance; empty if a player is to move.
     fn weights(&self) -> Vec<u32>;
-    /// Plays the words of a line and returns how many there were. Stops at the first that is no legal move.
+    /// Plays the moves of a line and returns their number. Stops at the first illegal move.
     fn follow(&mut self, line: &str) -> Result<usize, MoveError>;
-    /// Plays the move that a word names, at a ply counted from 1, and returns the text of that move.
+    /// Plays the move named by a word, at a ply counted from 1, and returns the canonical text of that move.
     fn play(&mut self, ply: usize, word: &str) -> Result<String, MoveError>;
-    /// Plays what chance decides and returns its text. Precondition: chance decides.
+    /// Plays a random outcome of chance and returns its text. Precondition: the turn is [`Turn::Chance`].
     fn draw(&mut self, random: &mut Random) -> String;
-    /// What each seat gets; none before the end.
+    /// Returns the payoff of each seat once the game is over.
     fn payoffs(&self) -> Option<Vec<i32>>;
-    /// Why the game is over; none before the end.
+    /// Returns the reason for the end once the game is over.
     fn ending(&self) -> Option<&'static str>;
-    /// A board of several lines.
+    /// Draws the board in several lines.
     fn board(&self) -> String;
-    /// The position in one line.
+    /// Returns the position in one line.
     fn position(&self) -> String;
-    /// The key of what the board shows.
+    /// Returns the [`Keyed::key`](crate::Keyed::key) of the position.
     fn key(&self) -> u64;
-    /// Every move with its text and the position after it.
+    /// Returns the text of every move with the position after it.
     fn children(&self) -> Vec<(String, Box<dyn AnyGame>)>;
-    /// The number of sequences of exactly so many plies.
+    /// Counts the sequences of exactly `depth` plies.
     fn perft(&self, depth: u32) -> u64;
-    /// Plays so many random games to their ends and returns the number of plies: moves evenly drawn, or as playouts draw
-    /// them.
+    /// Plays random games to their ends, by uniform moves or by the playout policy, and returns the number of plies.
     fn random_games(&self, games: u64, random: &mut Random, rollout: bool) -> u64;
 }
 
 impl GameSpec {
-    /// The position that a text describes, or the first.
+    /// Reads a position, or creates the first one.
     pub fn start(&self, position: Option<&str>) -> Result<Box<dyn AnyGame>, SetupError> {
-        self.visit(Begin { position })
+        self.visit(Start { position })
     }
 }
 
-struct Begin<'a> {
+struct Start<'a> {
     position: Option<&'a str>,
 }
 
-impl Begin<'_> {
-    fn begin<G: Complete>(
+impl Start<'_> {
+    fn boxed<G: Complete>(
         self,
         parameters: &Parameters,
         weight: fn(&G, G::Move) -> u32,
@@ -75,34 +73,34 @@ impl Begin<'_> {
             Some(text) => G::from_position(parameters, text)?,
             None => G::initial(parameters)?,
         };
-        Ok(Box::new(Spoken { position, weight }))
+        Ok(Box::new(Boxed { position, weight }))
     }
 }
 
-impl Visitor for Begin<'_> {
+impl Visitor for Start<'_> {
     type Output = Result<Box<dyn AnyGame>, SetupError>;
 
     fn duel<G: DuelGame>(self, parameters: &Parameters) -> Self::Output {
-        self.begin::<G>(parameters, |_, _| 1)
+        self.boxed::<G>(parameters, |_, _| 1)
     }
 
     fn many<G: ManyGame>(self, parameters: &Parameters) -> Self::Output {
-        self.begin::<G>(parameters, |_, _| 1)
+        self.boxed::<G>(parameters, |_, _| 1)
     }
 
     fn chance<G: ChanceGame>(self, parameters: &Parameters) -> Self::Output {
-        self.begin::<G>(parameters, G::weight)
+        self.boxed::<G>(parameters, G::weight)
     }
 }
 
 #[derive(Clone)]
-struct Spoken<G: Complete> {
+struct Boxed<G: Complete> {
     position: G,
-    /// Of an outcome of chance.
+    /// The weight of an outcome of chance.
     weight: fn(&G, G::Move) -> u32,
 }
 
-impl<G: Complete> Spoken<G> {
+impl<G: Complete> Boxed<G> {
     fn moves(&self) -> Vec<G::Move> {
         let mut moves = Vec::new();
         self.position.moves(&mut moves);
@@ -114,7 +112,7 @@ impl<G: Complete> Spoken<G> {
     }
 }
 
-impl<G: Complete> AnyGame for Spoken<G> {
+impl<G: Complete> AnyGame for Boxed<G> {
     fn copy(&self) -> Box<dyn AnyGame> {
         Box::new(self.clone())
     }

@@ -1,27 +1,27 @@
 //! Backgammon: full rules of movement, gammons and backgammons, no cube.
 //!
-//! Fifteen checkers a side, from the usual first position. Each turn is two plies: the roll, which is chance's, and
-//! the play. Seat 0 (`x`) always begins; the opening roll has no doubles, its 15 outcomes weigh the same. Later
-//! rolls have 21 outcomes, doubles of weight 1 and others of weight 2 of 36. A double is played four times. As many
-//! dice are played as can be, and the larger where either can be played but not both. A checker on the bar enters
-//! before anything else moves. With all checkers home, a die bears off from its own point, or from the highest
-//! point where that is lower. Plays that lead to the same position are one play. Who has borne off fifteen wins 1; 2
-//! (a gammon) if the other has borne off none; 3 (a backgammon) if, besides, one of those is on the bar or in the
-//! winner's home. After 2000 plies the game is drawn, `ply limit`; of a million random games none took half as many.
+//! Each side has fifteen checkers in the usual first position. Each turn is two plies: the roll, an outcome of chance, and
+//! the play. Seat 0 (`x`) always begins. The opening roll has no doubles; its 15 outcomes have equal weights. Later rolls
+//! have 21 outcomes: doubles of weight 1 and others of weight 2, of a total of 36. A double is played four times. As many
+//! dice as possible must be played, and the larger one if either can be played but not both. A checker on the bar enters
+//! before any other moves. With all checkers home, a die bears off from its own point, or from the highest point if that
+//! is lower. Plays that lead to the same position are one play. Bearing off fifteen checkers wins 1; 2 (a gammon) if the
+//! loser has borne off none; 3 (a backgammon) if in addition a checker of the loser is on the bar or in the winner's home.
+//! After 2000 plies the game is drawn, `ply limit`; none of a million random games took half as many.
 //!
-//! Moves: a roll is its two dice, larger first: `31`. A play is its parts, one a die, joined by `,`, points numbered
-//! from the mover's view from 24 down to 1: `24/18,13/11`, `bar/20,13/7`, `6/off,5/off`; `pass` where nothing can be
-//! played. Higher points come first and the larger die where they are equal; where one checker may go by either
-//! die first to the same effect, the larger goes first. Read are also parts in any order, hits marked with `*`, and
-//! the parts of one checker run together (`24/13`, `24/18/13`) where only one play can be meant.
+//! A roll is its two dice, larger first: `31`. A play is its parts, one per die, joined by `,`, with points numbered from
+//! the mover's view from 24 down to 1: `24/18,13/11`, `bar/20,13/7`, `6/off,5/off`; `pass` if nothing can be played.
+//! Higher points are first, then larger dice; if one checker can use either die first with the same result, it uses the
+//! larger first. The parser also reads parts in any order, hits marked with `*`, and combined parts of one checker
+//! (`24/13`, `24/18/13`) if the play is unique.
 //!
-//! A position is each side's checkers, seat 0's first, as `place:number` from its own view; who moves, `x` or `o`;
+//! A position is each side's checkers, seat 0's first, as `place:number` from its own view; the seat to move, `x` or `o`;
 //! the roll, `-` before it; the plies played: `24:2,13:5,8:3,6:5 24:2,13:5,8:3,6:5 x - 0`.
 //!
-//! A side is four planes of bits, the binary digits of the number of checkers on each place: whole sets of points
-//! are compared, shifted and counted at once, and a position is 36 bytes. Within a turn the points that the other
-//! side blocks never change, so the sources of a die are one shift away from them. The plays of a turn come in
-//! batches that share all parts but the last, so that counting them and drawing one need not list them.
+//! A side is four bit planes, the binary digits of the number of checkers on each place, so that sets of points are
+//! compared, shifted and counted at once; a position is 36 bytes. The points that the other side blocks do not change
+//! within a turn, so the sources of a die are a shift of them. Plays are generated in batches that share all parts but
+//! the last, so that counting and sampling need not list them.
 
 mod features;
 mod plays;
@@ -36,11 +36,11 @@ use side::{HOME, Side, mirrored};
 /// A position.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Backgammon {
-    /// The checkers by seat, each side seen by itself.
+    /// The checkers by seat, each from its own view.
     sides: [Side; 2],
-    /// Tells whose turn it is: each seat has two plies, the roll and the play.
+    /// The plies played, which determine the seat to move: each turn is a roll and a play.
     plies: u16,
-    /// The dice to be played, larger first; zeros when they are to be rolled.
+    /// The dice to be played, larger first; zeros before the roll.
     dice: [u8; 2],
 }
 
@@ -49,18 +49,18 @@ pub struct Backgammon {
 pub enum Move {
     /// The dice, larger first.
     Roll([u8; 2]),
-    /// Where the checkers start, 25 being the bar and 0 a die that is not played. Of a double in falling order; else
-    /// the first moves by the larger die, the second by the smaller.
+    /// The source of each part: 25 for the bar, 0 for a die that is not played. For a double they descend; otherwise the
+    /// first moves by the larger die and the second by the smaller.
     Play([u8; 4]),
 }
 
 /// The number of plies after which the game is drawn.
 const PLY_LIMIT: u16 = 2000;
-/// The most checkers a side has.
+/// The number of checkers of a side.
 const CHECKERS: u32 = 15;
 
 impl Backgammon {
-    /// Whose roll or play is next.
+    /// Returns the seat that rolls or plays next.
     fn mover(&self) -> Seat {
         Seat((self.plies >> 1 & 1) as u8)
     }
@@ -77,13 +77,13 @@ impl Backgammon {
         &self.sides[self.mover().other().index()]
     }
 
-    /// The number of different outcomes of the roll that is next.
+    /// Returns the number of outcomes of the next roll.
     fn outcomes(&self) -> usize {
         if self.plies == 0 { 15 } else { 21 }
     }
 }
 
-/// A number above 0 and up to 1.
+/// Draws a number above 0 and at most 1.
 #[inline]
 fn unit(random: &mut Random) -> f64 {
     (below(random, 1 << 53) + 1) as f64 / (1u64 << 53) as f64
@@ -99,7 +99,7 @@ impl Game for Backgammon {
         if self.plies % 2 == 1 {
             Turn::Player(self.mover())
         } else if self.plies >= PLY_LIMIT || self.other().all_off() {
-            // Only who has just played can have borne off the last checker.
+            // Only the side that has just played can have borne off the last checker.
             Turn::Over
         } else {
             Turn::Chance
@@ -178,8 +178,8 @@ impl Game for Backgammon {
     #[inline]
     fn sample(&self, random: &mut Random, _scratch: &mut Vec<Move>) -> Move {
         if self.plies % 2 == 1 {
-            // The play held is replaced by the `n`th with probability 1/n, and the number of the next that replaces
-            // it is drawn instead of drawing for each: Vitter's reservoir with skips (1985), of one place.
+            // Vitter's reservoir sampling with skips (1985), of size one: the `n`th play replaces the held one with
+            // probability 1/n, and the number of the next replacement is drawn directly.
             let (mut seen, mut next, mut held) = (0, 0, None);
             self.batches(&mut |batch| {
                 let end = seen + batch.size();
@@ -189,7 +189,7 @@ impl Game for Backgammon {
                 }
                 seen = end;
             });
-            held.expect("a player has a play, if only to pass")
+            held.expect("a player has at least one play, possibly a pass")
         } else {
             loop {
                 let draw = below(random, 36) as u8;
@@ -218,7 +218,7 @@ impl Chance for Backgammon {
 }
 
 impl Keyed for Backgammon {
-    /// Made afresh: a play changes up to nine places, and few positions are asked for their key.
+    /// Computes the key on demand: a play changes up to nine places, and few keys are needed.
     fn key(&self) -> u64 {
         let [larger, smaller] = self.dice.map(u64::from);
         let turn = larger | smaller << 3 | u64::from(self.mover().0) << 6 | u64::from(self.plies == 0) << 7;
@@ -236,7 +236,7 @@ impl Ordered for Backgammon {
         }
     }
 
-    /// Hits first, then points made and blots covered.
+    /// Prefers hits, then made points and covered blots.
     fn promise(&self, mv: Move) -> i32 {
         let Move::Play(_) = mv else { return 0 };
         let mut next = self.clone();
@@ -256,17 +256,14 @@ impl Setup for Backgammon {
     const SUMMARY: &'static str = "bear off fifteen checkers by the dice; gammons and backgammons, no cube";
     const PARAMETERS: &'static [Parameter] = &[];
     const TURNS: Turns = Turns::Dice;
+    const POSITION_FORM: &'static str = "both sides' checkers, the seat to move, the roll and the plies, as in \
+         24:2,13:5,8:3,6:5 24:2,13:5,8:3,6:5 x - 0";
 
     fn initial(_parameters: &Parameters) -> Result<Self, SetupError> {
         Ok(Backgammon { sides: [Side::START; 2], plies: 0, dice: [0; 2] })
     }
 
-    fn from_position(_parameters: &Parameters, text: &str) -> Result<Self, SetupError> {
-        words::read_position(text).map_err(|reason| SetupError::Position {
-            game: Self::NAME,
-            reason,
-            form: "both sides' checkers, who moves, the roll and the plies, as in \
-                   24:2,13:5,8:3,6:5 24:2,13:5,8:3,6:5 x - 0",
-        })
+    fn read_position(_start: &Self, text: &str) -> Result<Self, String> {
+        words::read_position(text)
     }
 }

@@ -1,45 +1,43 @@
-//! Checkers (English draughts): forced captures, and whoever cannot move has lost.
+//! Checkers (English draughts): captures are compulsory, and a side that cannot move has lost.
 //!
-//! Seat 0 is Black and moves first. The 32 dark squares are numbered as in PDN, row by row from Black's side: Black
-//! starts on 1 to 12 and moves towards 32, White starts on 21 to 32 and moves towards 1. A man steps one square
-//! diagonally forward, a king one square in any of the four directions. A jump goes over an adjacent piece of the
-//! other side to the empty square behind it and captures it. A side that can jump must, with the piece and on the
-//! path of its choice, until the jumping piece can jump no further; no piece is jumped twice. A man that reaches the
-//! far row becomes a king and its move ends there, even if the king could jump on.
+//! Seat 0 is Black and moves first. The 32 dark squares are numbered as in PDN, row by row from Black's side: Black starts
+//! on 1 to 12 and moves towards 32, White starts on 21 to 32 and moves towards 1. A man steps one square diagonally
+//! forward, a king one square in any of the four directions. A jump over an adjacent piece of the other side to the empty
+//! square behind it captures that piece. A side that can jump must do so, with any piece and on any path, until the
+//! jumping piece can jump no further; no piece is jumped twice. A man that reaches the far row becomes a king and its move
+//! ends there, even if the king could jump on.
 //!
-//! The game ends when the side to move has no move: it has lost, whatever the clock says. It is a draw
-//! - after forty quiet moves a side, that is when eighty plies in a row were neither a capture nor an advance of a
-//!   man (they were all steps of kings), and
-//! - when a position, with the same side to move, stands on the board for the third time.
+//! The game ends when the side to move has no move: it has lost, regardless of the clock. The game is a draw
+//! - after forty quiet moves per side: eighty consecutive plies without a capture or an advance of a man, and
+//! - when a position occurs for the third time with the same side to move.
 //!
 //! # Notation
 //!
-//! PDN: `11-15` is a step, `22x15x8` a capture with every square the piece lands on. A king can sometimes capture
-//! the same pieces in several orders and end on the same square. These paths lead to the same position and are one
-//! move; it is written by the path whose square numbers come first when compared one by one. Any of the paths is
-//! understood, and so is the short form `22x8` where only one move fits. (Published counts differ here: with the
-//! paths told apart there are 388,623,673 sequences of twelve plies, with one move a position 388,617,999.)
+//! Moves are PDN: `11-15` is a step, `22x15x8` a capture with every landing square. A king can sometimes capture the same
+//! pieces in several orders and end on the same square. These paths lead to the same position and are one move, written
+//! as the path with the lexicographically smallest square numbers. The parser reads any of the paths, and the short form
+//! `22x8` if it is unique. (Published counts differ here: there are 388,623,673 sequences of twelve plies with distinct
+//! paths, and 388,617,999 with one move per position.)
 //!
-//! A position is PDN's FEN, the side to move and then the squares of both sides with a `K` before kings, followed by
-//! the number of quiet plies in a row: `W:W21,22,K9:B1,K30 4`. The clock may be left out and is then 0. What was on
-//! the board before is not in the text, so that repetition is counted from there on.
+//! A position is PDN's FEN, the side to move and then the squares of both sides with a `K` before kings, followed by the
+//! number of consecutive quiet plies: `W:W21,22,K9:B1,K30 4`. The clock is optional, with a default of 0. The text has no
+//! history, so repetitions are counted from the position on.
 //!
 //! # Length
 //!
-//! A game has at most 13,440 plies. A man advances at most seven rows, which makes 4 * (7 + 6 + 5) advances a side
-//! from the start or from any other placing of twelve men; there are at most 23 captures, as one piece remains; and
-//! the eightieth quiet ply after any of these 144 + 23 ends the game.
+//! A game has at most 13,440 plies. A man advances at most seven rows, which makes 4 * (7 + 6 + 5) advances per side from
+//! any placing of twelve men; there are at most 23 captures, as one piece remains; and the eightieth quiet ply after any
+//! of these 144 + 23 ends the game.
 //!
 //! # Representation
 //!
-//! Bitboards of 35 bits: every second row is followed by one bit that is no square, so that the four directions are
-//! the same four shifts everywhere and whatever leaves the board at a side falls on such a bit (Samuel 1959).
+//! Bitboards have 35 bits: an unused bit follows every second row, so that the four directions are the same four shifts on
+//! every square and moves off a side land on such a bit (Samuel 1959).
 //!
-//! Only kings have moved since the clock last stood at 0, so a position of that time is told from the others by its
-//! kings alone, 64 bits. They are kept on a stack that only steps of kings write to. [`Game::after`] does not copy:
-//! it raises the floor of the stack, above which the position that is visited does as it likes and below which
-//! nothing is overwritten, and afterwards puts back the boards. Where the stack would be too short for that, which
-//! takes some eighty steps of kings on one line of search, it copies.
+//! Only kings have moved since the clock was last 0, so the kings alone, 64 bits, identify the positions since then. They
+//! are on a stack that only king steps push to. [`Game::after`] does not copy: it raises the floor of the stack, which
+//! protects the entries below from the visitor, and restores the boards afterwards. If the stack has no room, after some
+//! eighty king steps on one line of search, it copies.
 
 mod evaluation;
 mod notation;
@@ -47,15 +45,15 @@ mod notation;
 use crate::game::{Deterministic, Duel, Game, Keyed, Noisy, Payoffs, Reseat, Seat, Turn};
 use crate::random::{Random, below, mix};
 
-/// A position with what the repetition rule must remember.
+/// A position with the history for the repetition rule.
 #[derive(Clone, Debug)]
 pub struct Checkers {
     board: Board,
-    /// The kings as they stood before each step of a king, by [`Board::kings_word`].
+    /// The kings before each king step, by [`Board::kings_word`].
     history: [u64; STACK],
 }
 
-/// Everything but the past.
+/// The position without its history.
 #[derive(Clone, Copy, Debug)]
 struct Board {
     /// The pieces of the side to move, kings included.
@@ -67,18 +65,18 @@ struct Board {
     mover: Seat,
     /// The clock: plies since the last capture or advance of a man.
     quiet: u8,
-    /// Drawn by the clock or by repetition, unless the mover has no move.
+    /// Whether the game is drawn by the clock or by repetition, unless the mover has no move.
     drawn: bool,
-    /// The history's words below this belong to the positions that led to the innermost [`Game::after`].
+    /// The history below this index belongs to callers of the innermost [`Game::after`].
     floor: u8,
-    /// The history since the clock last stood at 0, as far as it is known, begins here
+    /// The start of the known history since the clock was last 0.
     known: u8,
-    /// and ends before here. Never more than the clock above the floor.
+    /// The end of the history, at most the clock above the floor.
     top: u8,
 }
 
-/// A step or a capture: the captured pieces in the low 35 bits, then the squares it leads from and to, as bits of
-/// the boards. From and to are the same after a round trip.
+/// A step or a capture: the captured pieces in the low 35 bits, then the bit numbers of the source and the target, which
+/// are equal for a round trip.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Move(u64);
 
@@ -107,26 +105,26 @@ impl Move {
     }
 }
 
-/// Quiet plies that make a draw, and the most words that one line of play needs above the floor.
+/// The quiet plies that make a draw, and the most history that one line of play needs above the floor.
 const QUIET_LIMIT: u8 = 80;
 
-/// Words of history: room for the line that led to a position and for the one that leads on.
+/// The length of the history: room for the line that leads to a position and for a line from it.
 const STACK: usize = 2 * QUIET_LIMIT as usize;
 
-/// The bits that are squares: all of 35 but every ninth.
+/// The bits that are squares: 35 bits except every ninth.
 const SQUARES: u64 = 0x7_ffff_ffff & !(1 << 8 | 1 << 17 | 1 << 26);
 
-/// The bit of a square by its number, 1 to 32.
+/// Returns the bit of a square by its number, 1 to 32.
 const fn bit(number: u32) -> u32 {
     number - 1 + (number - 1) / 8
 }
 
-/// The number of the square that a bit stands for.
+/// Returns the number of the square of a bit.
 const fn number(bit: u32) -> u32 {
     bit - bit / 9 + 1
 }
 
-/// A board of squares by their numbers.
+/// Returns the board of squares given by their numbers.
 const fn board_of(numbers: &[u32]) -> u64 {
     let mut board = 0;
     let mut index = 0;
@@ -137,34 +135,34 @@ const fn board_of(numbers: &[u32]) -> u64 {
     board
 }
 
-/// The squares of a row, 0 at Black's side to 7 at White's.
+/// Returns the squares of a row, from 0 at Black's side to 7 at White's.
 const fn row(row: u32) -> u64 {
     board_of(&[4 * row + 1, 4 * row + 2, 4 * row + 3, 4 * row + 4])
 }
 
-/// A board for Black and the same turned round for White.
+/// Returns a board for Black and the same rotated for White.
 const fn by_seat(black: u64) -> [u64; 2] {
     [black, black.reverse_bits() >> 29]
 }
 
-/// Where men of either seat become kings. A man never comes to the row behind it.
+/// The row where men of each seat become kings. A man never moves to its own back row, so [`FAR_ROWS`] serves both.
 const CROWN: [u64; 2] = by_seat(row(7));
 const FAR_ROWS: u64 = CROWN[0] | CROWN[1];
 
-/// The 32 bits that are squares, side by side.
+/// Packs the 32 squares into adjacent bits.
 #[inline]
 const fn dense(board: u64) -> u64 {
     board & 0xff | board >> 1 & 0xff00 | board >> 2 & 0xff_0000 | board >> 3 & 0xff00_0000
 }
 
 impl Board {
-    /// The pieces of a seat.
+    /// Returns the pieces of a seat.
     #[inline]
     fn pieces(&self, seat: Seat) -> u64 {
         if seat == self.mover { self.own } else { self.other }
     }
 
-    /// The mover's men.
+    /// Returns the mover's men.
     #[inline]
     fn men(&self) -> u64 {
         self.own & !self.kings
@@ -175,7 +173,7 @@ impl Board {
         SQUARES & !(self.own | self.other)
     }
 
-    /// The mover's pieces that may go down, towards 32, and those that may go up.
+    /// Returns the mover's pieces that may move down, towards 32, and those that may move up.
     #[inline]
     fn walkers(&self) -> (u64, u64) {
         // All ones for White, all zeros for Black.
@@ -183,25 +181,25 @@ impl Board {
         (self.own & (self.kings | !white), self.own & (self.kings | white))
     }
 
-    /// The mover's steps down and up the board, each a word of the pieces that can go left in its low half and of
-    /// those that can go right in its high half. No piece steps down from the last four bits nor up from the first
-    /// four, so that half a word is enough; the words of steps up are shifted by four for it.
+    /// Returns the mover's steps down and up the board. Each word has the pieces that can step left in its low half and
+    /// those that can step right in its high half. No piece steps down from the last four bits or up from the first four,
+    /// so half a word is enough; the steps up are shifted by four.
     #[inline]
     fn steps(&self) -> (u64, u64) {
         self.steps_to(self.empty())
     }
 
-    /// [`Board::steps`] to the squares of `goals`.
+    /// Returns [`Board::steps`] to the squares of `goals`.
     #[inline]
     fn steps_to(&self, goals: u64) -> (u64, u64) {
         let (down, up) = self.walkers();
         let down = (down & goals >> 4) | (down & goals >> 5) << 32;
-        // Up and to the right is four bits back, to the left five.
+        // Up right is four bits back, up left is five.
         let up = (up & goals << 5) >> 4 | (up & goals << 4) >> 4 << 32;
         (down, up)
     }
 
-    /// The mover's pieces that can jump.
+    /// Returns the mover's pieces that can jump.
     #[inline]
     fn jumpers(&self) -> u64 {
         let (down, up) = self.walkers();
@@ -210,14 +208,14 @@ impl Board {
             | up & (other << 4 & empty << 8 | other << 5 & empty << 10)
     }
 
-    /// Whether the mover has a move.
+    /// Returns whether the mover has a move.
     #[inline]
     fn can_move(&self) -> bool {
         let (down, up) = self.steps();
         down | up != 0 || self.jumpers() != 0
     }
 
-    /// This board with the other side to move.
+    /// Returns this board with the other side to move.
     #[inline]
     fn turned(self) -> Board {
         Board { own: self.other, other: self.own, mover: self.mover.other(), ..self }
@@ -240,12 +238,12 @@ impl Board {
         while kings != 0 {
             let from = kings & kings.wrapping_neg();
             kings ^= from;
-            // The king has left its square and may come back to it.
+            // The king has left its square and may return to it.
             self.king_jumps(from, from, 0, empty | from, out.len(), out);
         }
     }
 
-    /// Appends all ways of a man to go on from `at` after capturing `captured`. On the far row there is none.
+    /// Appends all continuations of a man's capture from `at`, after capturing `captured`.
     fn man_jumps<const DOWN: bool>(
         &self,
         from: u64,
@@ -275,8 +273,8 @@ impl Board {
         out.push(Move::new(from.trailing_zeros(), at.trailing_zeros(), captured));
     }
 
-    /// Appends all ways of a king to go on from `at` after capturing `captured`; those listed from `start` on are
-    /// its own.
+    /// Appends all continuations of a king's capture from `at`, after capturing `captured`. The moves of this king begin
+    /// at `start`.
     fn king_jumps(&self, from: u64, at: u64, captured: u64, empty: u64, start: usize, out: &mut Vec<Move>) {
         let other = self.other & !captured;
         let over = [at >> 5, at >> 4, at << 4, at << 5].map(|over| over & other);
@@ -288,40 +286,40 @@ impl Board {
         }
         if landing == [0; 4] {
             let mv = Move::new(from.trailing_zeros(), at.trailing_zeros(), captured);
-            // Only a king that went round four pieces may have had another way to capture the same.
+            // Only a circle around four pieces has another path with the same captures.
             if captured.count_ones() < 4 || !out[start..].contains(&mv) {
                 out.push(mv);
             }
         }
     }
 
-    /// The kings of both sides, a bit a square, the mover's first.
+    /// Returns the kings of both sides, a bit per square, the mover's first.
     #[inline]
     fn kings_word(&self) -> u64 {
         dense(self.own & self.kings) | dense(self.other & self.kings) << 32
     }
 }
 
-/// The step that a bit of the word of steps down stands for.
+/// Returns the step for a bit of the word of steps down.
 #[inline]
 const fn step_down(bit: u32) -> Move {
     let from = bit & 31;
     Move::new(from, from + 4 + (bit >> 5), 0)
 }
 
-/// The step that a bit of the word of steps up stands for.
+/// Returns the step for a bit of the word of steps up.
 #[inline]
 const fn step_up(bit: u32) -> Move {
     let from = (bit & 31) + 4;
     Move::new(from, from + (bit >> 5) - 5, 0)
 }
 
-/// A word of eight times the same byte.
+/// Returns a word of eight equal bytes.
 const fn bytes(byte: u64) -> u64 {
     byte * 0x0101_0101_0101_0101
 }
 
-/// How many bits are set in each byte and those below it, by byte. The last byte counts the whole word.
+/// Returns the number of set bits up to and including each byte.
 #[inline]
 const fn sums(word: u64) -> u64 {
     let pairs = word - (word >> 1 & bytes(0x55));
@@ -329,7 +327,7 @@ const fn sums(word: u64) -> u64 {
     ((nibbles + (nibbles >> 4)) & bytes(0x0f)).wrapping_mul(bytes(1))
 }
 
-/// The place of the set bit of a byte that has so many set bits below it.
+/// The place of each set bit of a byte, by its rank.
 const SELECT: [[u8; 8]; 256] = {
     let mut table = [[0; 8]; 256];
     let mut byte = 0;
@@ -347,11 +345,11 @@ const SELECT: [[u8; 8]; 256] = {
     table
 };
 
-/// The place of the set bit of `word` that has `below` set bits below it, without a branch (Vigna 2008). `sums` are
-/// the word's.
+/// Returns the place of the set bit of `word` with `below` set bits below it, branch-free (Vigna 2008). `sums` are those
+/// of the word.
 #[inline]
 fn select(word: u64, sums: u64, below: u64) -> u32 {
-    // The high bits of the bytes that end before that bit: no more than `below` bits are set up to there.
+    // Set the high bit of each byte that ends before that bit.
     let passed = ((bytes(below) | bytes(0x80)) - sums) & bytes(0x80);
     let shift = (passed ^ bytes(0x80)).trailing_zeros() - 7;
     let rank = below - (sums << 8 >> shift & 0xff);
@@ -359,53 +357,52 @@ fn select(word: u64, sums: u64, below: u64) -> u32 {
 }
 
 impl Checkers {
-    /// A position without a past but with a clock.
+    /// Creates a position without history.
     fn new(own: u64, other: u64, kings: u64, mover: Seat, quiet: u8) -> Checkers {
         let drawn = quiet == QUIET_LIMIT;
         let board = Board { own, other, kings, mover, quiet, drawn, floor: 0, known: 0, top: 0 };
         Checkers { board, history: [0; STACK] }
     }
 
-    /// The part of the history that the rules look at.
+    /// Returns the history that counts for repetition.
     #[inline]
-    fn past(&self) -> &[u64] {
+    fn relevant_history(&self) -> &[u64] {
         &self.history[usize::from(self.board.known)..usize::from(self.board.top)]
     }
 
-    /// Whether the position on the board stood there twice before. Only every second ply has the same side to move,
-    /// and two plies are not enough to come back.
+    /// Returns whether the position occurs for the third time. Compares every second ply, which has the same side to move,
+    /// except the latest: two plies cannot repeat a position.
     fn third_time(&self) -> bool {
         let now = self.board.kings_word();
         let mut times = 1;
-        for then in self.past().rchunks_exact(2).skip(1) {
+        for then in self.relevant_history().rchunks_exact(2).skip(1) {
             times += u32::from(then[0] == now);
         }
         times >= 3
     }
 
-    /// Raises the floor to protect the history, then visits this position or a copy of it; whatever the visit does
-    /// is undone.
+    /// Raises the floor to protect the history, visits this position or a copy, then restores this position.
     #[inline]
     fn protected<R>(&mut self, visit: impl FnOnce(&mut Self) -> R) -> R {
         let board = self.board;
         let mut copy;
-        let place = if usize::from(board.top) + usize::from(QUIET_LIMIT) <= STACK {
+        let visited = if usize::from(board.top) + usize::from(QUIET_LIMIT) <= STACK {
             &mut *self
         } else {
-            copy = self.at_the_bottom();
+            copy = self.with_history_at_bottom();
             &mut *copy
         };
-        place.board.floor = place.board.top;
-        let result = visit(place);
+        visited.board.floor = visited.board.top;
+        let result = visit(visited);
         self.board = board;
         result
     }
 
-    /// A copy with its part of the history at the bottom of the stack. On the heap, as every visit would have to
-    /// leave room for it in its frame.
+    /// Copies the position with its relevant history at the bottom of the stack. The copy is boxed to keep stack frames of
+    /// visits small.
     #[cold]
-    fn at_the_bottom(&self) -> Box<Checkers> {
-        let past = self.past();
+    fn with_history_at_bottom(&self) -> Box<Checkers> {
+        let past = self.relevant_history();
         let board = Board { floor: 0, known: 0, top: past.len() as u8, ..self.board };
         let mut copy = Box::new(Checkers { board, history: [0; STACK] });
         copy.history[..past.len()].copy_from_slice(past);
@@ -414,11 +411,11 @@ impl Checkers {
 }
 
 impl PartialEq for Checkers {
-    /// Where on the stack the history lies makes no difference.
+    /// Ignores the place of the history on the stack.
     fn eq(&self, other: &Checkers) -> bool {
         let shown =
             |board: Board| (board.own, board.other, board.kings, board.mover, board.quiet, board.drawn);
-        shown(self.board) == shown(other.board) && self.past() == other.past()
+        shown(self.board) == shown(other.board) && self.relevant_history() == other.relevant_history()
     }
 }
 
@@ -470,7 +467,7 @@ impl Game for Checkers {
             board.quiet += 1;
             board.top += 1;
             board.drawn = board.quiet >= QUIET_LIMIT;
-            // A position can come back after four plies and for the third time after eight.
+            // A position can occur for the second time after four plies and for the third time after eight.
             if board.top - board.known >= 8 && self.third_time() {
                 self.board.drawn = true;
             }
@@ -492,15 +489,15 @@ impl Game for Checkers {
     }
 
     fn ply_bound(&self) -> u32 {
-        // The advances, the captures and the end; the header says why.
+        // The advances, the captures and the end, as explained in the module header.
         (144 + 23 + 1) * u32::from(QUIET_LIMIT)
     }
 
     #[inline]
     fn after<R>(&mut self, mv: Move, visit: impl FnOnce(&mut Self) -> R) -> R {
-        self.protected(|place| {
-            place.play(mv);
-            visit(place)
+        self.protected(|position| {
+            position.play(mv);
+            visit(position)
         })
     }
 
@@ -547,11 +544,11 @@ impl Deterministic for Checkers {}
 impl Keyed for Checkers {
     const PATH_DEPENDENT: bool = true;
 
-    /// Mixed from the boards when it is asked for: playouts do not ask, and three words are quickly mixed.
+    /// Computes the key on demand: playouts need no keys, and mixing three words is fast.
     #[inline]
     fn key(&self) -> u64 {
         let Board { own, other, kings, mover, .. } = self.board;
-        // Three boards of 35 bits and the turn side by side in two words.
+        // Pack three boards of 35 bits and the mover into two words.
         let first = own | kings << 35;
         let second = other | kings >> 29 << 35 | u64::from(mover.0) << 63;
         mix(mix(first, 0), second)
@@ -559,7 +556,7 @@ impl Keyed for Checkers {
 }
 
 impl Reseat for Checkers {
-    /// The clock goes on and repetition is counted afresh: what stood on the board before had other turns.
+    /// Keeps the clock and clears the history: earlier positions had other turns.
     fn reseat(&self, seat: Seat) -> Option<Self> {
         let mut position = self.clone();
         position.give_turn(seat).then_some(position)
@@ -567,12 +564,12 @@ impl Reseat for Checkers {
 
     #[inline]
     fn after_reseat<R>(&mut self, seat: Seat, visit: impl FnOnce(&mut Self) -> R) -> Option<R> {
-        self.protected(|place| place.give_turn(seat).then(|| visit(place)))
+        self.protected(|position| position.give_turn(seat).then(|| visit(position)))
     }
 }
 
 impl Checkers {
-    /// Gives the turn to a seat, if it has a move.
+    /// Gives the turn to a seat and returns whether it has a move.
     #[inline]
     fn give_turn(&mut self, seat: Seat) -> bool {
         if seat != self.board.mover {
@@ -592,7 +589,7 @@ impl Noisy for Checkers {
         }
     }
 
-    /// A capture is compulsory.
+    /// Captures are compulsory.
     #[inline]
     fn may_stand_pat(&self) -> bool {
         self.board.jumpers() == 0

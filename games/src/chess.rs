@@ -1,25 +1,24 @@
 //! Chess, by the laws of FIDE, with draws that need no claim.
 //!
-//! White is seat 0. The rules of movement are those of the crate `cozy-chess`; this room adds the ends of a game.
-//! In this order of precedence a game ends by
+//! White is seat 0. The crate `cozy-chess` implements the movement; this module adds the ends of a game. In this order of
+//! precedence a game ends by
 //!
 //! - checkmate, or stalemate (a draw);
-//! - insufficient material: bare kings, a single knight or bishop, or any bishops as long as all stand on squares
-//!   of one colour (as python-chess defines it: two knights, or a bishop against a knight, play on);
-//! - the fifty-move rule: 100 plies without a capture and without a move of a pawn;
-//! - threefold repetition: the same pieces on the same squares, the same side to move, the same castling rights and
-//!   the same en passant captures. A double step that nobody can answer en passant makes no difference (FIDE 9.2);
-//! - the ply limit (a draw): the parameter `ply_limit`, 1000 by default, more than engines' games last.
+//! - insufficient material (a draw): bare kings, a single knight or bishop, or any bishops on squares of one colour (as
+//!   defined by python-chess: two knights, or a bishop against a knight, play on);
+//! - the fifty-move rule (a draw): 100 plies without a capture or a pawn move;
+//! - threefold repetition (a draw): the same pieces on the same squares, the same side to move, the same castling rights
+//!   and the same en passant captures. A double step without a legal en passant capture makes no difference (FIDE 9.2);
+//! - the ply limit (a draw): the parameter `ply_limit`, 1000 by default, more than engine games last.
 //!
-//! Moves are UCI: `e2e4`, `e7e8q`, castling as the king's move `e1g1`. SAN is read too (`Nf3`, `exd5`, `O-O`,
-//! `e8=Q`) and written by [`Chess::san`]. A position is its FEN with both clocks. The plies since the start, which
-//! the ply limit looks at, are counted from the number of the full move: `... w - - 0 1` is ply 0, `... b - - 0 1`
-//! ply 1. The en passant square is written only where a capture is legal, and left out when read where it is not.
+//! Moves are UCI: `e2e4`, `e7e8q`, castling as the king's move `e1g1`. The parser also reads SAN (`Nf3`, `exd5`, `O-O`,
+//! `e8=Q`), which [`Chess::san`] writes. A position is its FEN with both clocks. The plies for the ply limit follow from
+//! the full move number: `... w - - 0 1` is ply 0, `... b - - 0 1` ply 1. The en passant square is written, and kept when
+//! read, only if a capture is legal.
 //!
-//! The board is a few bitboards and copied to be restored; the keys of earlier positions are a stack that
-//! [`Game::after`] pushes on and pops from, so that looking ahead allocates nothing. The keys that matter are the
-//! topmost ones, as many as the halfmove clock says. Whether a draw has come is found out once, when a move is
-//! played.
+//! The board is a few bitboards and is restored from a copy. The keys of earlier positions are a stack that
+//! [`Game::after`] pushes to and truncates, so that a search does not allocate. The relevant keys are the topmost ones, as
+//! many as the halfmove clock. Draws are detected once, when a move is played.
 
 mod features;
 mod notation;
@@ -31,23 +30,22 @@ use cozy_chess::{
 use crate::game::{Deterministic, Duel, Game, Keyed, Noisy, Ordered, Payoffs, Reseat, Seat, Turn};
 use crate::random::{Random, below};
 
-/// A move; castling is the king's move onto its own rook. [`Chess::san`] and the notation write it as the world
-/// does.
+/// A move. Castling is the king's move onto its own rook; [`Chess::san`] and the notation write the usual form.
 pub use cozy_chess::Move;
 
-/// A position with the keys of those before it.
+/// A position with the keys of earlier ones.
 #[derive(Debug)]
 pub struct Chess {
     board: Board,
-    /// Keys of earlier positions, the latest last, at least those since the last irreversible move. Irreversible
-    /// moves push nothing: nothing before them can be repeated.
+    /// The keys of earlier positions, the latest last, at least those since the last irreversible move. Irreversible
+    /// moves push no key, because nothing before them can be repeated.
     history: Vec<u64>,
-    /// The draw that the position is, other than by stalemate. Checkmate precedes it.
+    /// The draw of this position, other than stalemate. Checkmate takes precedence.
     draw: Option<Draw>,
     ply_limit: u16,
 }
 
-/// The draws that moves are not needed to see.
+/// The draws that do not depend on the legal moves.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Draw {
     InsufficientMaterial,
@@ -56,11 +54,11 @@ enum Draw {
     PlyLimit,
 }
 
-/// Plies without capture and pawn move that end the game.
+/// The plies without a capture or a pawn move that end the game.
 const FIFTY_MOVES: u8 = 100;
-/// A position can have occurred twice before only after so many reversible plies.
+/// The fewest reversible plies before a third occurrence.
 const SHORTEST_REPETITION: u8 = 8;
-/// Room for the keys of a stretch without an irreversible move, so that a game seldom grows its history.
+/// The initial capacity of the history, so that it seldom grows.
 const HISTORY_ROOM: usize = 64;
 
 impl Chess {
@@ -71,14 +69,14 @@ impl Chess {
         position
     }
 
-    /// The keys of the positions since the last irreversible move, as far as they are known.
+    /// Returns the known keys of the positions since the last irreversible move.
     #[inline]
     fn repeatable(&self) -> &[u64] {
         let reversible = usize::from(self.board.halfmove_clock());
         &self.history[self.history.len().saturating_sub(reversible)..]
     }
 
-    /// Plies since the start, by the number of the full move.
+    /// Returns the plies since the start, by the full move number.
     #[inline]
     pub(crate) fn plies(&self) -> u32 {
         2 * (u32::from(self.board.fullmove_number()) - 1) + u32::from(self.mover().0)
@@ -103,7 +101,7 @@ impl Chess {
         !self.board.checkers().is_empty() && !self.has_move()
     }
 
-    /// The draw that the last move has made. Material can only have become insufficient by an irreversible one.
+    /// Returns the draw caused by the last move. Only an irreversible move can make the material insufficient.
     #[inline]
     fn find_draw(&self) -> Option<Draw> {
         let clock = self.board.halfmove_clock();
@@ -131,13 +129,13 @@ impl Chess {
         board.occupied().len() <= 3 || board.pieces(Piece::Knight).is_empty() && one_colour
     }
 
-    /// Positions with the same side to move are an even number of plies apart.
+    /// Compares every second position: those with the same side to move.
     fn third_occurrence(&self) -> bool {
         let key = self.key();
         self.repeatable().rchunks_exact(2).filter(|pair| pair[0] == key).count() >= 2
     }
 
-    /// The square of the last double step, where a pawn can really be captured there.
+    /// Returns the en passant square if a capture there is legal.
     fn en_passant(&self) -> Option<Square> {
         self.board.en_passant().and_then(|file| self.en_passant_on(file))
     }
@@ -151,8 +149,8 @@ impl Chess {
         captures.any(|mv| self.board.is_legal(mv)).then_some(to)
     }
 
-    /// Whether the boards are the same by FIDE 9.2. The library's own comparison takes any piece that can go to the
-    /// en passant square for a pawn.
+    /// Returns whether the boards are equal by FIDE 9.2. The library's comparison treats every piece that can move to the
+    /// en passant square as a pawn.
     fn same_board(&self, other: &Chess) -> bool {
         let (a, b) = (&self.board, &other.board);
         a.side_to_move() == b.side_to_move()
@@ -163,7 +161,7 @@ impl Chess {
             && self.en_passant() == other.en_passant()
     }
 
-    /// Plays a move onto the board and pushes the key of the position left, if it can be repeated.
+    /// Plays a move and pushes the key of the previous position, if it can be repeated.
     #[inline]
     fn advance(&mut self, mv: Move) {
         let key = self.key();
@@ -174,8 +172,8 @@ impl Chess {
         self.draw = self.find_draw();
     }
 
-    /// Gives the turn to the other seat, if that makes a position to play on from. A right to capture en passant
-    /// would lapse by it, so that the turn given back would not give the position back: then it is not given away.
+    /// Gives the turn to the other seat, if the result is legal and not over. Fails if there is an en passant capture,
+    /// because the right would be lost and giving the turn back would not restore the position.
     fn pass(&mut self) -> bool {
         if self.en_passant().is_some() {
             return false;
@@ -187,7 +185,7 @@ impl Chess {
         !self.over()
     }
 
-    /// Does something to this position that may push keys, and takes it back.
+    /// Calls `act`, then restores this position.
     #[inline]
     fn restoring<R>(&mut self, act: impl FnOnce(&mut Chess) -> R) -> R {
         let (board, keys, draw) = (self.board.clone(), self.history.len(), self.draw);
@@ -199,7 +197,7 @@ impl Chess {
     }
 }
 
-/// Copies only the keys that can still be repeated.
+/// Copies only the keys of positions that can be repeated.
 impl Clone for Chess {
     fn clone(&self) -> Chess {
         let mut history = Vec::with_capacity(HISTORY_ROOM.max(self.repeatable().len()));
@@ -215,7 +213,7 @@ impl Clone for Chess {
     }
 }
 
-/// The same position by FIDE 9.2, the same clocks, and the same positions that can be repeated.
+/// Compares positions by FIDE 9.2, clocks, and earlier positions that can be repeated.
 impl PartialEq for Chess {
     fn eq(&self, other: &Chess) -> bool {
         self.same_board(other)
@@ -293,11 +291,11 @@ impl Game for Chess {
         count as u64
     }
 
-    /// Keeps the moves piece by piece, and unpacks only the one that is drawn.
+    /// Stores the moves piece by piece and unpacks only the drawn one.
     #[inline]
     fn sample(&self, random: &mut Random, _scratch: &mut Vec<Move>) -> Move {
         let nothing = PieceMoves { piece: Piece::King, from: Square::A1, to: BitBoard::EMPTY };
-        // Sixteen pieces, and two pawns more that capture en passant.
+        // Sixteen pieces, and two additional entries for en passant captures.
         let mut pieces = [nothing; 18];
         let (mut count, mut used) = (0, 0);
         self.board.generate_moves(|moves| {
@@ -320,13 +318,13 @@ impl Game for Chess {
 const LAST_RANKS: BitBoard = BitBoard(Rank::First.bitboard().0 | Rank::Eighth.bitboard().0);
 const PROMOTIONS: [Piece; 4] = [Piece::Knight, Piece::Bishop, Piece::Rook, Piece::Queen];
 
-/// A pawn's moves are all promotions or none.
+/// Returns whether a piece's moves are promotions. A pawn's moves are all promotions or none.
 #[inline]
 fn promotes(moves: PieceMoves) -> bool {
     moves.piece == Piece::Pawn && !(moves.to & LAST_RANKS).is_empty()
 }
 
-/// The move with this index among a piece's moves. Precondition: there is one.
+/// Returns a piece's move by its index. Precondition: it exists.
 #[inline]
 fn nth_move(moves: PieceMoves, index: usize) -> Move {
     let (skip, promotion) =
@@ -346,7 +344,7 @@ impl Keyed for Chess {
 
     #[inline]
     fn key(&self) -> u64 {
-        // The library's key holds every double step.
+        // The library's key includes every double step.
         match self.board.en_passant() {
             Some(file) if self.en_passant_on(file).is_none() => self.board.hash_without_ep(),
             _ => self.board.hash(),
@@ -355,7 +353,7 @@ impl Keyed for Chess {
 }
 
 impl Reseat for Chess {
-    /// But for endings of a few pieces, where zugzwang decides now and then.
+    /// Except in endings with few pieces, where zugzwang is possible.
     const PASSING_HURTS: bool = true;
 
     fn reseat(&self, seat: Seat) -> Option<Self> {
@@ -368,7 +366,7 @@ impl Reseat for Chess {
     }
 }
 
-/// Captures and promotions to a queen; in check every evasion.
+/// Captures and promotions to a queen; in check all evasions.
 impl Noisy for Chess {
     const NOISY: bool = true;
 
@@ -385,7 +383,7 @@ impl Noisy for Chess {
         let en_passant = board
             .en_passant()
             .map_or(BitBoard::EMPTY, |file| Square::new(file, Rank::Sixth.relative_to(mover)).bitboard());
-        // The king's moves are the dearest to make: not where it has nothing to take.
+        // King moves are the most expensive to generate: skip them if the king has nothing to capture.
         let king = board.king(mover);
         let idle = if get_king_moves(king).is_disjoint(enemies) { king.bitboard() } else { BitBoard::EMPTY };
         board.generate_moves_for(!idle, |moves| {
@@ -411,7 +409,7 @@ impl Noisy for Chess {
 }
 
 impl Ordered for Chess {
-    /// From and to, the butterfly board of Schaeffer (1989).
+    /// One slot per source and target, as in the butterfly boards of Schaeffer (1989).
     const SLOTS: usize = 64 * 64;
 
     #[inline]
@@ -419,8 +417,8 @@ impl Ordered for Chess {
         mv.from as usize * 64 + mv.to as usize
     }
 
-    /// The most valuable victim first, by the least valuable attacker; promotions by what they gain; castling
-    /// before other quiet moves, and promotions to less than a queen after them.
+    /// Orders captures by the most valuable victim, then the least valuable attacker, and promotions by their gain; castling
+    /// is before other quiet moves, underpromotions are after them.
     #[inline]
     fn promise(&self, mv: Move) -> i32 {
         let board = &self.board;
@@ -429,25 +427,27 @@ impl Ordered for Chess {
         let mut promise = i32::from(castling);
         if board.colors(!mover).has(mv.to) {
             let kind = |square| board.piece_on(square).map_or(0, |piece| piece as usize);
-            promise += 16 * WORTH[kind(mv.to)] - kind(mv.from) as i32;
+            promise += 16 * PIECE_VALUES[kind(mv.to)] - kind(mv.from) as i32;
         } else if board.en_passant() == Some(mv.to.file())
             && mv.to.rank() == Rank::Sixth.relative_to(mover)
             && board.colored_pieces(mover, Piece::Pawn).has(mv.from)
         {
-            promise += 16 * WORTH[Piece::Pawn as usize];
+            promise += 16 * PIECE_VALUES[Piece::Pawn as usize];
         }
         match mv.promotion {
             None => promise,
-            Some(Piece::Queen) => promise + 16 * (WORTH[Piece::Queen as usize] - WORTH[Piece::Pawn as usize]),
+            Some(Piece::Queen) => {
+                promise + 16 * (PIECE_VALUES[Piece::Queen as usize] - PIECE_VALUES[Piece::Pawn as usize])
+            }
             Some(_) => promise - 16,
         }
     }
 }
 
-/// The textbook worth of a piece in pawns, for ordering only.
-const WORTH: [i32; Piece::NUM] = [1, 3, 3, 5, 9, 0];
+/// The usual value of a piece in pawns, for ordering only.
+const PIECE_VALUES: [i32; Piece::NUM] = [1, 3, 3, 5, 9, 0];
 
-/// The colour of a seat.
+/// Returns the colour of a seat.
 const fn colour(seat: Seat) -> Color {
     if seat.0 == 0 { Color::White } else { Color::Black }
 }

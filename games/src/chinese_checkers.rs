@@ -1,30 +1,30 @@
-//! Chinese checkers: across the 121-hole star, ten pieces a side.
+//! Chinese checkers on the star with 121 holes, with ten pieces per seat.
 //!
-//! Seats sit clockwise from the top triangle: two opposite (top, bottom), three alternate (top, lower right, lower
-//! left), four in two opposite pairs (top, upper right, bottom, lower left), six in all. A seat's target is the
-//! triangle opposite its home, occupied or not.
+//! Seats are assigned clockwise from the top triangle: two opposite (top, bottom), three alternate (top, lower right,
+//! lower left), four in two opposite pairs (top, upper right, bottom, lower left), or all six. A seat's target is the
+//! triangle opposite its home.
 //!
-//! A move takes one piece one step to an empty neighbouring hole, or along a chain of jumps, each over exactly one
-//! adjacent piece of any seat into the empty hole straight behind it. The piece itself is lifted: it does not block
-//! its own chain and cannot be jumped by it. Chains that end in the same hole are one move; none ends where it
-//! began. A piece may pass through any triangle but stays only in the hexagon, its home and its target; it may leave
-//! its home and its target again. Turns rotate strictly; a seat without a move passes.
+//! A move takes a piece one step to an empty adjacent hole, or along a chain of jumps, each over exactly one adjacent piece
+//! of any seat into the empty hole directly behind it. The moving piece is lifted: it does not block its own chain and
+//! cannot be jumped by it. Chains that end in the same hole are one move; no chain ends where it began. A piece may pass
+//! through any triangle but may only stay in the hexagon, its home and its target; it may leave its home and its target
+//! again. Turns rotate strictly; a seat without a move passes.
 //!
-//! A seat has won as soon as its target is full and at least one piece there is its own, whoever moved last: a piece
-//! left behind at home does not block the other's win, it helps to complete it. After 150 plies a seat the game ends
-//! at its ply limit, and the seats whose pieces have the fewest steps left in total (counted to the tip of the
-//! target) share the win. With more than two seats the winners share sixty points; with two it is +1, 0 or -1.
+//! A seat has won as soon as its target is full and contains at least one of its pieces, regardless of the last mover: a
+//! piece left at home does not block the other seat's win. After 150 plies per seat the game ends at its ply limit, and the
+//! seats whose pieces have the fewest remaining steps in total (to the tip of the target) share the win. With more than
+//! two seats the winners share sixty points; with two the payoffs are +1, 0 and -1.
 //!
-//! Holes are named by their row, `a` to `q` from the top, and their place in it from the left: `a1`, `e1` to `e13`,
-//! `q1`. A move is `d3-e7`; passing is `pass`. A position is the rows from the top joined by `/`, `A` to `F` for the
-//! pieces of seat 0 to 5 and `.` for an empty hole, then who moves and how many plies were played:
+//! Holes are named by their row, `a` to `q` from the top, and their number in it from the left: `a1`, `e1` to `e13`, `q1`.
+//! A move is `d3-e7`; a pass is `pass`. A position is the rows from the top joined by `/`, `A` to `F` for the pieces of
+//! seats 0 to 5 and `.` for an empty hole, then the seat to move and the plies played:
 //! `A/AA/AAA/AAAA/............./`...`/B A 0`.
 //!
-//! The playout policy draws uniformly among the moves that bring a piece nearer to the tip of its target, and among
-//! all moves where there is none: uniform games hardly ever end by themselves.
+//! The playout policy draws uniformly among the moves that bring a piece nearer to the tip of its target, or among all
+//! moves if there is none: uniform games hardly ever end before the limit.
 //!
-//! The board is in `star.rs`: bitboards by parity class, on which jumps are shifts. A position is 120 bytes with two
-//! seats; copying it is cheap, and there is nothing to undo.
+//! The board is in `star.rs`: bitboards by parity class, on which jumps are shifts. A position has 120 bytes with two seats
+//! and is copied instead of undone.
 
 mod star;
 
@@ -34,16 +34,16 @@ use self::star::{
 };
 use crate::game::{
     Deterministic, Duel, Feature, FeatureSet, Features, Game, Keyed, Noisy, Notation, Ordered, Payoffs,
-    Reseat, Seat, Turn,
+    Reseat, Seat, Turn, features, margin,
 };
 use crate::random::{Random, below, zobrist};
 use crate::setup::{Domain, Parameter, Parameters, Setup, SetupError, Turns};
-use crate::text::number;
+use crate::text::{fields, read_mover, read_plies};
 
-/// Plies a seat before the game ends at its limit.
+/// The ply limit per seat.
 const PLIES_A_SEAT: u16 = 150;
 
-/// One key for each seat on each place.
+/// A key for each seat on each place.
 static PIECE_KEYS: [[u64; PLACES]; 6] = {
     let keys = zobrist::<{ 6 * PLACES }>(b"cc piece");
     let mut by_seat = [[0; PLACES]; 6];
@@ -54,7 +54,7 @@ static PIECE_KEYS: [[u64; PLACES]; 6] = {
     }
     by_seat
 };
-/// One key for each seat to move.
+/// A key for each seat to move.
 static TURN_KEYS: [u64; 6] = zobrist(b"cc turn");
 
 /// A position.
@@ -63,22 +63,22 @@ pub struct ChineseCheckers<const SEATS: usize> {
     pieces: [Board; SEATS],
     occupied: Board,
     key: u64,
-    /// The steps that each seat's pieces have left to the tip of its target, in total.
+    /// The total steps of each seat's pieces to the tip of its target.
     distance: [u16; SEATS],
     plies: u16,
     mover: Seat,
     winner: Option<Seat>,
 }
 
-/// A piece's way from a hole to another, or a pass.
+/// A move of a piece from one place to another, or a pass.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Walk {
+pub struct Move {
     from: u8,
     to: u8,
 }
 
-/// No piece steps onto its own place.
-const PASS: Walk = Walk { from: 0, to: 0 };
+/// Not a move of a piece, which never ends where it began.
+const PASS: Move = Move { from: 0, to: 0 };
 
 impl<const SEATS: usize> ChineseCheckers<SEATS> {
     const PLY_LIMIT: u16 = PLIES_A_SEAT * SEATS as u16;
@@ -130,12 +130,12 @@ impl<const SEATS: usize> ChineseCheckers<SEATS> {
         stays
     };
 
-    /// Who sits opposite, if anybody does.
+    /// Returns the opposite seat, if there is one.
     fn opposite(seat: Seat) -> Option<Seat> {
         (SEATS != 3).then(|| Seat((seat.0 + SEATS as u8 / 2) % SEATS as u8))
     }
 
-    /// A position of given pieces, everything kept incrementally made afresh.
+    /// Creates a position and computes its incremental fields.
     fn with_pieces(pieces: [Board; SEATS], mover: Seat, plies: u16) -> Self {
         let mut position = ChineseCheckers {
             pieces: [NO_HOLES; SEATS],
@@ -156,7 +156,7 @@ impl<const SEATS: usize> ChineseCheckers<SEATS> {
         position
     }
 
-    /// Puts a piece on a place or takes it away; its distance is left to the caller.
+    /// Adds or removes a piece. The caller updates the distance.
     #[inline]
     fn toggle(&mut self, seat: Seat, place: u8) {
         let class = usize::from(place / 64);
@@ -165,13 +165,13 @@ impl<const SEATS: usize> ChineseCheckers<SEATS> {
         self.key ^= PIECE_KEYS[seat.index()][usize::from(place)];
     }
 
-    /// The steps from a place to the tip of the seat's target.
+    /// Returns the steps from a place to the tip of the seat's target.
     #[inline]
     fn steps_left(seat: Seat, place: u8) -> u16 {
         u16::from(TABLES.distances[Self::TARGETS[seat.index()]][usize::from(place)])
     }
 
-    /// Whether the seat's target is full with a piece of its own among them.
+    /// Returns whether the seat's target is full and contains a piece of the seat.
     fn is_home(&self, seat: Seat) -> bool {
         let target = &TABLES.triangles[Self::TARGETS[seat.index()]];
         intersection(&self.occupied, target) == *target
@@ -183,14 +183,14 @@ impl<const SEATS: usize> ChineseCheckers<SEATS> {
         self.winner.is_some() || self.plies >= Self::PLY_LIMIT
     }
 
-    /// The empty holes in which a seat's pieces may stay.
+    /// Returns the empty holes in which a seat's pieces may stay.
     #[inline]
     fn open(&self, seat: Seat) -> Board {
         let stays = &Self::STAYS[seat.index()];
         intersection(stays, &self.occupied.map(|word| !word))
     }
 
-    /// The pieces of a seat, and where each can jump to and stay.
+    /// Returns the pieces of a seat with the holes that each can jump to and stay in.
     #[inline]
     fn jumps(&self, seat: Seat) -> Jumps {
         let mut jumps = jumps(&self.pieces[seat.index()], &self.occupied);
@@ -201,7 +201,7 @@ impl<const SEATS: usize> ChineseCheckers<SEATS> {
         jumps
     }
 
-    /// Of a seat's jumps those that bring the piece nearer to the tip of its target.
+    /// Returns a seat's jumps that bring the piece nearer to the tip of its target.
     #[inline]
     fn forward_jumps(&self, seat: Seat) -> Jumps {
         let mut jumps = self.jumps(seat);
@@ -213,26 +213,26 @@ impl<const SEATS: usize> ChineseCheckers<SEATS> {
     }
 
     #[inline]
-    fn is_forward(&self, mv: Walk) -> bool {
+    fn is_forward(&self, mv: Move) -> bool {
         Self::steps_left(self.mover, mv.to) < Self::steps_left(self.mover, mv.from)
     }
 
-    /// Draws uniformly among the given jumps and the steps into empty holes that `wanted` agrees to.
+    /// Draws uniformly among the given jumps and the steps into empty holes that satisfy `wanted`.
     ///
-    /// A step is drawn by guessing a piece and a direction, and where that is no step all is drawn anew; in the long
-    /// run the guesses cost less than counting. Gives up where there are so few moves that guessing takes long.
+    /// Draws a piece and a direction, and repeats the whole draw if that is not a step, which is cheaper on average than
+    /// counting. Gives up after some attempts, when there are few moves.
     #[inline]
-    fn guess(&self, jumps: &Jumps, random: &mut Random, wanted: impl Fn(Walk) -> bool) -> Option<Walk> {
+    fn guess(&self, jumps: &Jumps, random: &mut Random, wanted: impl Fn(Move) -> bool) -> Option<Move> {
         const STEPS: usize = PIECES * 6;
         let slots = STEPS + jumps.count();
         let open = self.open(self.mover);
         for _ in 0..16 {
             let slot = below(random, slots);
             if slot >= STEPS {
-                return jumps.nth(slot - STEPS).map(|(from, to)| Walk { from, to });
+                return jumps.nth(slot - STEPS).map(|(from, to)| Move { from, to });
             }
             let from = jumps.from[slot / 6];
-            let mv = Walk { from, to: TABLES.neighbours[usize::from(from)][slot % 6] };
+            let mv = Move { from, to: TABLES.neighbours[usize::from(from)][slot % 6] };
             if has(&open, mv.to) && wanted(mv) {
                 return Some(mv);
             }
@@ -240,7 +240,7 @@ impl<const SEATS: usize> ChineseCheckers<SEATS> {
         None
     }
 
-    /// Seats that share the win when the game is over, a bit each.
+    /// Returns the seats that share the win once the game is over, a bit each.
     fn winners(&self) -> u32 {
         if let Some(seat) = self.winner {
             return 1 << seat.0;
@@ -253,7 +253,7 @@ impl<const SEATS: usize> ChineseCheckers<SEATS> {
 }
 
 impl<const SEATS: usize> Game for ChineseCheckers<SEATS> {
-    type Move = Walk;
+    type Move = Move;
     const SEATS: usize = SEATS;
     const PAYOFFS: Payoffs = Payoffs::for_seats(SEATS);
 
@@ -262,7 +262,7 @@ impl<const SEATS: usize> Game for ChineseCheckers<SEATS> {
         if self.over() { Turn::Over } else { Turn::Player(self.mover) }
     }
 
-    fn moves(&self, out: &mut Vec<Walk>) {
+    fn moves(&self, out: &mut Vec<Move>) {
         if self.over() {
             return;
         }
@@ -272,7 +272,7 @@ impl<const SEATS: usize> Game for ChineseCheckers<SEATS> {
         for (&from, &to) in jumps.from.iter().zip(&jumps.to) {
             let neighbours = &TABLES.neighbours[usize::from(from)][..6];
             let steps = neighbours.iter().copied().filter(|&to| has(&open, to));
-            out.extend(steps.chain(class_places(from / 64, to)).map(|to| Walk { from, to }));
+            out.extend(steps.chain(class_places(from / 64, to)).map(|to| Move { from, to }));
         }
         if out.len() == start {
             out.push(PASS);
@@ -280,14 +280,14 @@ impl<const SEATS: usize> Game for ChineseCheckers<SEATS> {
     }
 
     #[inline]
-    fn play(&mut self, mv: Walk) {
+    fn play(&mut self, mv: Move) {
         let mover = self.mover;
         if mv != PASS {
             self.toggle(mover, mv.from);
             self.toggle(mover, mv.to);
             let distance = &mut self.distance[mover.index()];
             *distance = *distance + Self::steps_left(mover, mv.to) - Self::steps_left(mover, mv.from);
-            // A move fills at most one triangle: the mover's target, or its home for whoever comes from opposite.
+            // A move completes at most one triangle: the mover's target, or its home for the opposite seat.
             let target = &TABLES.triangles[Self::TARGETS[mover.index()]];
             let home = &TABLES.triangles[Self::HOMES[mover.index()]];
             if has(target, mv.to) || has(home, mv.to) {
@@ -308,7 +308,7 @@ impl<const SEATS: usize> Game for ChineseCheckers<SEATS> {
         u32::from(Self::PLY_LIMIT)
     }
 
-    fn count(&self, _scratch: &mut Vec<Walk>) -> u64 {
+    fn count(&self, _scratch: &mut Vec<Move>) -> u64 {
         if self.over() {
             return 0;
         }
@@ -321,7 +321,7 @@ impl<const SEATS: usize> Game for ChineseCheckers<SEATS> {
         count.max(1) as u64
     }
 
-    fn sample(&self, random: &mut Random, scratch: &mut Vec<Walk>) -> Walk {
+    fn sample(&self, random: &mut Random, scratch: &mut Vec<Move>) -> Move {
         let guess = self.guess(&self.jumps(self.mover), random, |_| true);
         guess.unwrap_or_else(|| {
             scratch.clear();
@@ -330,7 +330,7 @@ impl<const SEATS: usize> Game for ChineseCheckers<SEATS> {
         })
     }
 
-    fn rollout(&self, random: &mut Random, scratch: &mut Vec<Walk>) -> Walk {
+    fn rollout(&self, random: &mut Random, scratch: &mut Vec<Move>) -> Move {
         let guess = self.guess(&self.forward_jumps(self.mover), random, |mv| self.is_forward(mv));
         guess.unwrap_or_else(|| {
             scratch.clear();
@@ -355,7 +355,7 @@ impl<const SEATS: usize> Keyed for ChineseCheckers<SEATS> {
 }
 
 impl<const SEATS: usize> Reseat for ChineseCheckers<SEATS> {
-    /// It is a race.
+    /// The game is a race.
     const PASSING_HURTS: bool = true;
 
     fn reseat(&self, seat: Seat) -> Option<Self> {
@@ -367,14 +367,14 @@ impl<const SEATS: usize> Reseat for ChineseCheckers<SEATS> {
 impl<const SEATS: usize> Ordered for ChineseCheckers<SEATS> {
     const SLOTS: usize = HOLES * HOLES;
 
-    fn slot(&self, mv: Walk) -> usize {
-        // A pass is the slot of the first place onto itself.
+    fn slot(&self, mv: Move) -> usize {
+        // A pass has the slot from the first hole to itself.
         let ordinal = |place: u8| usize::from(TABLES.ordinals[usize::from(place)]);
         ordinal(mv.from) * HOLES + ordinal(mv.to)
     }
 
-    /// The steps gained towards the tip of the target; of equal gains the one of the piece further behind.
-    fn promise(&self, mv: Walk) -> i32 {
+    /// Orders moves by the steps gained towards the tip of the target, then by the distance of the piece to it.
+    fn promise(&self, mv: Move) -> i32 {
         if mv == PASS {
             return 0;
         }
@@ -384,43 +384,43 @@ impl<const SEATS: usize> Ordered for ChineseCheckers<SEATS> {
     }
 }
 
+features! {
+    PROGRESS = "progress", 1.0, "steps of all pieces towards the tip of the target";
+    ARRIVED = "arrived", 0.1, "pieces in the target";
+    STRAGGLER = "straggler", 1.0, "steps of the rearmost piece towards the tip";
+    AT_HOME = "at_home", -0.5, "pieces still in their home";
+    OFF_CENTRE = "off_centre", -0.15, "half steps of all pieces away from the line between the tips";
+    _ = "jumps", 0.3, "holes nearer to the tip that pieces reach by jumps";
+}
+
 impl<const SEATS: usize> Features for ChineseCheckers<SEATS> {
-    /// Each is the sum over the other seats of one's own value less theirs.
-    const FEATURES: &'static [Feature] = &[
-        Feature { name: "progress", weight: 1.0, about: "steps made towards the tip of the target" },
-        Feature { name: "arrived", weight: 0.1, about: "pieces in the target" },
-        Feature { name: "straggler", weight: 1.0, about: "steps made by the piece furthest behind" },
-        Feature { name: "at_home", weight: -0.5, about: "pieces still in their home" },
-        Feature {
-            name: "off_centre",
-            weight: -0.15,
-            about: "half steps of all pieces off the line between the tips",
-        },
-        Feature { name: "jumps", weight: 0.3, about: "holes nearer to the tip that pieces reach by jumps" },
-    ];
+    /// Every value is the sum of the differences to the other seats.
+    const FEATURES: &'static [Feature] = FEATURES;
 
     fn features(&self, seat: Seat, wanted: FeatureSet, values: &mut [i32]) {
         for (index, value) in values.iter_mut().enumerate() {
             if wanted.has(index) {
-                let all: i32 = Seat::all(SEATS).map(|seat| self.feature(index, seat)).sum();
-                *value = SEATS as i32 * self.feature(index, seat) - all;
+                *value =
+                    margin::<SEATS>(seat, std::array::from_fn(|seat| self.feature(index, Seat(seat as u8))));
             }
         }
     }
 }
 
 impl<const SEATS: usize> ChineseCheckers<SEATS> {
-    /// A seat's own value of the feature.
+    /// Returns a seat's own value of a feature.
     #[inline]
     fn feature(&self, index: usize, seat: Seat) -> i32 {
         let place = seat.index();
         let (pieces, home, target) = (&self.pieces[place], Self::HOMES[place], Self::TARGETS[place]);
         match index {
-            0 => -i32::from(self.distance[place]),
-            1 => size(&intersection(pieces, &TABLES.triangles[target])) as i32,
-            2 => -places(pieces).map(|place| i32::from(Self::steps_left(seat, place))).max().unwrap_or(0),
-            3 => size(&intersection(pieces, &TABLES.triangles[home])) as i32,
-            4 => {
+            PROGRESS => -i32::from(self.distance[place]),
+            ARRIVED => size(&intersection(pieces, &TABLES.triangles[target])) as i32,
+            STRAGGLER => {
+                -places(pieces).map(|place| i32::from(Self::steps_left(seat, place))).max().unwrap_or(0)
+            }
+            AT_HOME => size(&intersection(pieces, &TABLES.triangles[home])) as i32,
+            OFF_CENTRE => {
                 let offsets = &TABLES.offsets[target % 3];
                 places(pieces).map(|place| i32::from(offsets[usize::from(place)])).sum()
             }
@@ -432,13 +432,13 @@ impl<const SEATS: usize> ChineseCheckers<SEATS> {
 const SYMBOLS: [char; 6] = ['A', 'B', 'C', 'D', 'E', 'F'];
 
 impl<const SEATS: usize> ChineseCheckers<SEATS> {
-    /// The symbol of a hole, counted from the top left.
+    /// Returns the symbol of a hole, counted from the top left.
     fn symbol(&self, ordinal: usize) -> char {
         let held = |seat: &Seat| has(&self.pieces[seat.index()], TABLES.places[ordinal]);
         Seat::all(SEATS).find(held).map_or('.', |seat| SYMBOLS[seat.index()])
     }
 
-    /// The symbols of each row from the top.
+    /// Returns the symbols of each row, from the top.
     fn symbol_rows(&self) -> impl Iterator<Item = Vec<char>> {
         let starts = TABLES.starts.map(usize::from);
         (0..ROWS).map(move |row| (starts[row]..starts[row + 1]).map(|hole| self.symbol(hole)).collect())
@@ -453,7 +453,7 @@ fn write_place(place: u8, out: &mut String) {
 }
 
 impl<const SEATS: usize> Notation for ChineseCheckers<SEATS> {
-    fn write_move(&self, mv: Walk, out: &mut String) {
+    fn write_move(&self, mv: Move, out: &mut String) {
         if mv == PASS {
             out.push_str("pass");
             return;
@@ -502,64 +502,52 @@ impl<const SEATS: usize> Setup for ChineseCheckers<SEATS> {
         about: "the number of seats",
     }];
     const TURNS: Turns = Turns::Rotate;
+    const POSITION_FORM: &'static str =
+        "17 rows from the top joined by /, the seat to move and the plies played, as in A/AA/AAA/.../B A 0";
 
     fn initial(_parameters: &Parameters) -> Result<Self, SetupError> {
         Ok(Self::with_pieces(Self::HOMES.map(|home| TABLES.triangles[home]), Seat::FIRST, 0))
     }
 
-    fn from_position(_parameters: &Parameters, text: &str) -> Result<Self, SetupError> {
-        let wrong = |reason: String| SetupError::Position {
-            game: Self::NAME,
-            reason,
-            form: "17 rows from the top joined by /, who moves and the plies played, as in A/AA/AAA/.../B A 0",
-        };
-        let fields: Vec<&str> = text.split(' ').collect();
-        let &[rows, mover, plies] = fields.as_slice() else {
-            return Err(wrong("there must be three parts with single spaces between".to_string()));
-        };
+    fn read_position(_start: &Self, text: &str) -> Result<Self, String> {
+        let [rows, mover, plies] = fields(text)?;
         let rows: Vec<&str> = rows.split('/').collect();
         if rows.len() != ROWS {
-            return Err(wrong(format!("there are {} rows", rows.len())));
+            return Err(format!("there are {} rows instead of {ROWS}", rows.len()));
         }
         let mut pieces = [NO_HOLES; SEATS];
         for (row, symbols) in rows.iter().enumerate() {
             let (start, end) = (usize::from(TABLES.starts[row]), usize::from(TABLES.starts[row + 1]));
             if symbols.chars().count() != end - start {
                 let letter = char::from(b'a' + row as u8);
-                return Err(wrong(format!("row {letter} must have {} holes", end - start)));
+                return Err(format!("row {letter} must have {} holes", end - start));
             }
             for (ordinal, symbol) in (start..end).zip(symbols.chars()) {
                 match SYMBOLS[..SEATS].iter().position(|&known| known == symbol) {
                     Some(seat) => add(&mut pieces[seat], usize::from(TABLES.places[ordinal])),
                     None if symbol == '.' => {}
-                    None => return Err(wrong(format!("`{symbol}` is neither a seat's piece nor ."))),
+                    None => return Err(format!("`{symbol}` is neither a piece of a seat nor .")),
                 }
             }
         }
         for seat in 0..SEATS {
             let symbol = SYMBOLS[seat];
             if size(&pieces[seat]) as usize != PIECES {
-                return Err(wrong(format!("{symbol} must have ten pieces")));
+                return Err(format!("{symbol} must have ten pieces"));
             }
             if intersection(&pieces[seat], &Self::STAYS[seat]) != pieces[seat] {
-                return Err(wrong(format!("a piece of {symbol} stays in a triangle of others")));
+                return Err(format!("a piece of {symbol} stays in a triangle of other seats"));
             }
         }
-        let mover = SYMBOLS[..SEATS]
-            .iter()
-            .position(|&symbol| mover.chars().eq([symbol]))
-            .ok_or_else(|| wrong("the mover is not the letter of a seat".to_string()))?;
-        let plies = number(plies).and_then(|plies| u16::try_from(plies).ok());
-        let plies = plies.filter(|&plies| plies <= Self::PLY_LIMIT);
-        let plies =
-            plies.ok_or_else(|| wrong(format!("the plies are a number up to {}", Self::PLY_LIMIT)))?;
-        // Turns rotate strictly from seat 0, and passing is a ply too.
-        if usize::from(plies) % SEATS != mover {
-            return Err(wrong("the plies do not fit who moves".to_string()));
+        let mover = read_mover(mover, &SYMBOLS[..SEATS])?;
+        let plies = read_plies(plies, Self::PLY_LIMIT)?;
+        // Turns rotate strictly from seat 0, and a pass is a ply.
+        if usize::from(plies) % SEATS != mover.index() {
+            return Err("the plies do not fit the seat to move".to_string());
         }
-        let position = Self::with_pieces(pieces, Seat(mover as u8), plies);
+        let position = Self::with_pieces(pieces, mover, plies);
         if Seat::all(SEATS).filter(|&seat| position.is_home(seat)).count() > 1 {
-            return Err(wrong("more than one seat has won".to_string()));
+            return Err("more than one seat has won".to_string());
         }
         Ok(position)
     }

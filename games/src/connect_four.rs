@@ -1,27 +1,26 @@
 //! Connect four: drop stones into columns, four in a line win.
 //!
-//! Seat 0 has the crosses. A stone falls to the lowest empty square of its column; who first has four in a row,
-//! upright, level or slanted, wins; a full board without a line is a draw. Seven columns of six squares by default;
-//! any board from 4 x 4 whose columns, one spare square on each, fit in 64 squares. A game has at most as many plies
-//! as the board has squares.
+//! Seat 0 has the crosses. A stone falls to the lowest empty square of its column. The first player with four in a
+//! vertical, horizontal or diagonal line wins; a full board without a line is a draw. The default board has seven columns
+//! of six squares; others start at 4 x 4, and their columns with one spare square each must fit in 64 squares. A game has
+//! at most as many plies as the board has squares.
 //!
-//! A move is the column, `1` at the left. A position is the rows from the top, `x`, `o` and `.`, and who moves:
-//! `......./......./......./......./......./...x... o`. Whether the stones can have been dropped in turns is not
-//! asked of it, only whether there are as many as there should be, none hangs in the air and no line is older than
-//! the last stone.
+//! A move is the column, `1` at the left. A position is the rows from the top, `x`, `o` and `.`, and the seat to move:
+//! `......./......./......./......./......./...x... o`. The reader checks the number of stones, that none hangs in the
+//! air and that the last stone can have completed all lines, but not that some order of moves leads there.
 //!
-//! Two bitboards, column by column, with an empty square on top of each column, so that no line runs on from one
-//! column into the next (Tromp's Fhourstones; the line test shifts a board over itself twice). They hold the mover's
-//! stones and everybody's: the next stone of a column is then one addition. The line test is made once, when a stone
-//! falls; the position keeps what came of it and the number of columns with room, so that turn, count and most of
-//! sampling are a look. 24 bytes: copying beats undoing.
+//! The representation is two bitboards, column by column, for the mover's stones and for all stones: the next stone of a
+//! column is one addition. An empty square on top of each column keeps lines from running into the next one (Tromp's
+//! Fhourstones). The line test runs once per move; the position keeps its result and the number of columns with room. At
+//! 24 bytes, copying is faster than undoing.
 
 use crate::game::{
     Deterministic, Duel, Feature, FeatureSet, Features, Game, Keyed, Noisy, Notation, Ordered, Payoffs,
-    Reseat, Seat, Turn,
+    Reseat, Seat, Turn, features, sign,
 };
 use crate::random::{Random, below, mix};
 use crate::setup::{Domain, Parameter, Parameters, Setup, SetupError, Turns};
+use crate::text::{fields, read_mover, read_rows, write_rows};
 
 /// A position.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -31,7 +30,7 @@ pub struct ConnectFour {
     /// The stones of both sides.
     occupied: u64,
     width: u8,
-    /// From a square to its right neighbour: the height and the spare square.
+    /// The distance between horizontal neighbours: the height and the spare square.
     stride: u8,
     /// The number of columns with room.
     open: u8,
@@ -39,7 +38,7 @@ pub struct ConnectFour {
     outcome: Outcome,
 }
 
-/// What the last stone brought about.
+/// The result of the last stone.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 enum Outcome {
@@ -49,7 +48,7 @@ enum Outcome {
     Full,
 }
 
-/// The column a stone is dropped into, from 0 at the left.
+/// The column of a dropped stone, from 0 at the left.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Column(u8);
 
@@ -72,7 +71,7 @@ const BOTTOMS: [[u64; LARGEST + 1]; LARGEST + 2] = {
     bottoms
 };
 
-/// Whether the stones hold four in a line.
+/// Returns whether the stones contain four in a line.
 #[inline(always)]
 fn has_line(stones: u64, stride: u32) -> bool {
     let line = |step: u32| {
@@ -82,13 +81,13 @@ fn has_line(stones: u64, stride: u32) -> bool {
     line(1) | line(stride - 1) | line(stride) | line(stride + 1) != 0
 }
 
-/// The same for any stride. It takes no position: one that is passed by reference cannot live in registers.
+/// Calls [`has_line`] with any stride. Takes no `&self`, so that the position can stay in registers.
 #[inline(never)]
 fn has_unusual_line(stones: u64, stride: u8) -> bool {
     has_line(stones, stride.into())
 }
 
-/// The squares, on the board or off it, that would make a line of four with three of the stones.
+/// Returns the squares, on or off the board, that would complete four with three of the stones.
 #[inline(always)]
 fn completions(stones: u64, stride: u32) -> u64 {
     let upright = stones << 1 & stones << 2 & stones << 3;
@@ -101,12 +100,12 @@ fn completions(stones: u64, stride: u32) -> u64 {
     })
 }
 
-/// The number of lines without a stone of the other side, and how many of these have exactly two own stones.
+/// Counts the lines without a stone of the other side, and those of them with exactly two own stones.
 fn lines_and_twos(own: u64, free: u64, stride: u32) -> (u32, u32) {
     [1, stride - 1, stride, stride + 1].into_iter().fold((0, 0), |(lines, twos), step| {
         let pairs = free & free >> step;
         let open = pairs & pairs >> (2 * step);
-        // The four squares of a line as two halves, each with a sum and a carry.
+        // Add the four squares of a line as two halves, each with a sum and a carry.
         let (one, both) = (own ^ own >> step, own & own >> step);
         let (far_one, far_both) = (one >> (2 * step), both >> (2 * step));
         let two = one & far_one | (both ^ far_both) & !one & !far_one;
@@ -115,27 +114,6 @@ fn lines_and_twos(own: u64, free: u64, stride: u32) -> (u32, u32) {
 }
 
 impl ConnectFour {
-    fn empty(parameters: &Parameters) -> Result<Self, SetupError> {
-        let (width, height) = (parameters.integer("width"), parameters.integer("height"));
-        if width * (height + 1) > 64 {
-            return Err(SetupError::Conflict {
-                game: Self::NAME,
-                reason: format!(
-                    "{width} columns of {height} squares are too many; width * (height + 1) must be at most 64"
-                ),
-            });
-        }
-        Ok(ConnectFour {
-            own: 0,
-            occupied: 0,
-            width: width as u8,
-            stride: height as u8 + 1,
-            open: width as u8,
-            mover: Seat::FIRST,
-            outcome: Outcome::Going,
-        })
-    }
-
     fn height(&self) -> u8 {
         self.stride - 1
     }
@@ -144,27 +122,27 @@ impl ConnectFour {
         BOTTOMS[usize::from(self.stride)][usize::from(self.width)]
     }
 
-    /// The squares of the board without the spare ones.
+    /// Returns the squares of the board without the spare ones.
     fn board(&self) -> u64 {
         self.bottom() * ((1 << self.height()) - 1)
     }
 
-    /// The squares where the next stone of each column comes to lie.
+    /// Returns the landing square of each column with room.
     fn landings(&self) -> u64 {
         (self.occupied + self.bottom()) & self.board()
     }
 
-    /// The square where the next stone of a column comes to lie. Precondition: the column has room.
+    /// Returns the landing square of a column. Precondition: the column has room.
     #[inline]
     fn landing(&self, column: u8) -> u64 {
-        // The addition carries over the stones of the column to its first empty square.
+        // The carry runs over the stones of the column to its first empty square.
         (self.occupied + (1 << (column * self.stride))) & !self.occupied
     }
 
-    /// Whether the stones hold four in a line of this board.
+    /// Returns whether the stones contain four in a line on this board.
     #[inline]
     fn is_line(&self, stones: u64) -> bool {
-        // The shifts by constants of the usual board are worth a branch that is always the same.
+        // Shifts by constants on the usual board are worth a predictable branch.
         if self.stride == 7 { has_line(stones, 7) } else { has_unusual_line(stones, self.stride) }
     }
 
@@ -177,17 +155,17 @@ impl ConnectFour {
         if seat == self.mover { self.own } else { self.occupied ^ self.own }
     }
 
-    /// The empty squares that complete a line of `stones`.
+    /// Returns the empty squares that complete a line of `stones`.
     fn threats(&self, stones: u64) -> u64 {
         completions(stones, u32::from(self.stride)) & self.board() & !self.occupied
     }
 
-    /// The landing squares that win for the mover, and those that would win for the other side.
+    /// Returns the landing squares that win for the mover, and those that would win for the other side.
     #[inline]
     fn fours(&self) -> [u64; 2] {
         let landings = self.landings();
         let stones = [self.own, self.occupied ^ self.own];
-        // As with lines, the shifts by constants are worth a branch.
+        // As in `is_line`.
         if self.stride == 7 {
             stones.map(|stones| completions(stones, 7) & landings)
         } else {
@@ -222,7 +200,7 @@ impl Game for ConnectFour {
             return;
         }
         if self.open == self.width {
-            // The usual case in the first half of a game, and a list that the compiler writes in one piece.
+            // Usual in the first half of a game; the compiler vectorises it.
             out.extend((0..self.width).map(Column));
         } else {
             out.extend(self.columns().map(Column));
@@ -264,8 +242,8 @@ impl Game for ConnectFour {
         if self.outcome == Outcome::Going { u64::from(self.open) } else { 0 }
     }
 
-    /// Draws columns until one has room: most have for most of a game, and picking the n-th open column directly
-    /// costs a branch that no processor foresees.
+    /// Draws columns until one has room. Most columns have, and selecting the n-th open column costs an unpredictable
+    /// branch.
     #[inline]
     fn sample(&self, random: &mut Random, _scratch: &mut Vec<Column>) -> Column {
         loop {
@@ -280,7 +258,7 @@ impl Game for ConnectFour {
 impl Duel for ConnectFour {}
 impl Deterministic for ConnectFour {}
 
-/// Fours at once, and everything where the other side threatens one: it must be answered.
+/// Moves that win at once, and all moves if the other side threatens to win.
 impl Noisy for ConnectFour {
     const NOISY: bool = true;
 
@@ -302,7 +280,7 @@ impl Noisy for ConnectFour {
 }
 
 impl Keyed for ConnectFour {
-    /// In each column the sum of both boards is a number of its own, and none carries into the next column.
+    /// Mixes the sum of both boards, which is unique: it encodes each column without a carry into the next.
     #[inline]
     fn key(&self) -> u64 {
         mix(self.own + self.occupied, u64::from(self.mover.0))
@@ -316,7 +294,7 @@ impl Reseat for ConnectFour {
 }
 
 impl Ordered for ConnectFour {
-    /// A slot a square: a column's next stone means something else on every row.
+    /// One slot per landing square.
     const SLOTS: usize = 64;
 
     #[inline]
@@ -324,7 +302,7 @@ impl Ordered for ConnectFour {
         self.landing(column).trailing_zeros() as usize
     }
 
-    /// A four, then the answer to one, then the columns from the centre.
+    /// Prefers winning moves, then answers to a threat, then central columns.
     #[inline]
     fn promise(&self, column: Column) -> i32 {
         self.promise_among(column, self.fours())
@@ -348,41 +326,28 @@ impl ConnectFour {
     }
 }
 
-const OPEN_LINES: usize = 0;
-const TWOS: usize = 1;
-const CENTRE: usize = 2;
-const THREATS: usize = 3;
-const ZUGZWANG: usize = 4;
-const STACKED: usize = 5;
-const TACTICS: usize = 6;
+const LINE_FEATURES: FeatureSet = FeatureSet::NONE.with(OPEN_LINES).with(TWOS);
+const THREAT_FEATURES: FeatureSet = FeatureSet::NONE.with(THREATS).with(ZUGZWANG).with(STACKED).with(TACTICS);
 
-const OF_LINES: FeatureSet = FeatureSet::NONE.with(OPEN_LINES).with(TWOS);
-const OF_THREATS: FeatureSet = FeatureSet::NONE.with(THREATS).with(ZUGZWANG).with(STACKED).with(TACTICS);
+features! {
+    OPEN_LINES = "open_lines", 0.3, "lines of four without a stone of the other side";
+    TWOS = "twos", 0.4, "open lines with exactly two own stones";
+    CENTRE = "centre", 0.2, "steps of all stones from the nearer side edge";
+    THREATS = "threats", 1.0, "empty squares that complete four";
+    ZUGZWANG = "zugzwang_threats", 2.0,
+        "threats on the rows that zugzwang gives to the seat: on 7x6 odd rows to seat 0, even to seat 1";
+    STACKED = "stacked_threats", 4.0, "pairs of threats, one directly above the other";
+    TACTICS = "tactics", 30.0, "1 with a winning move, -1 against more threats than one stone stops";
+}
 
 impl Features for ConnectFour {
-    const FEATURES: &'static [Feature] = &[
-        Feature { name: "open_lines", weight: 0.3, about: "lines of four without a stone of the other side" },
-        Feature { name: "twos", weight: 0.4, about: "open lines with exactly two own stones" },
-        Feature { name: "centre", weight: 0.2, about: "steps of all stones from the nearer side edge" },
-        Feature { name: "threats", weight: 1.0, about: "empty squares that complete four" },
-        Feature {
-            name: "zugzwang_threats",
-            weight: 2.0,
-            about: "threats on the rows that filling up the rest gives: on 7x6 odd rows to seat 0, even to seat 1",
-        },
-        Feature { name: "stacked_threats", weight: 4.0, about: "pairs of threats one upon the other" },
-        Feature {
-            name: "tactics",
-            weight: 30.0,
-            about: "1 with a four at once, -1 against more fours than one stone stops",
-        },
-    ];
+    const FEATURES: &'static [Feature] = FEATURES;
 
     fn features(&self, seat: Seat, wanted: FeatureSet, values: &mut [i32]) {
         let (own, others) = (self.stones(seat), self.stones(seat.other()));
         let difference = |own: u32, others: u32| own as i32 - others as i32;
         let squares = |own: u64, others: u64| difference(own.count_ones(), others.count_ones());
-        if wanted.any(OF_LINES) {
+        if wanted.any(LINE_FEATURES) {
             let (board, stride) = (self.board(), u32::from(self.stride));
             let (lines, twos) = lines_and_twos(own, board & !others, stride);
             let (other_lines, other_twos) = lines_and_twos(others, board & !own, stride);
@@ -396,33 +361,32 @@ impl Features for ConnectFour {
             };
             values[CENTRE] = (0..self.width).map(column).sum();
         }
-        if wanted.any(OF_THREATS) {
+        if wanted.any(THREAT_FEATURES) {
             let (threats, other_threats) = (self.threats(own), self.threats(others));
             values[THREATS] = squares(threats, other_threats);
             let (rows, other_rows) = (self.rows_of(seat), self.rows_of(seat.other()));
             values[ZUGZWANG] = squares(threats & rows, other_threats & other_rows);
             values[STACKED] = squares(threats & threats >> 1, other_threats & other_threats >> 1);
-            let sign = if seat == self.mover { 1 } else { -1 };
-            values[TACTICS] = sign * self.tactics();
+            values[TACTICS] = sign(seat == self.mover) * self.tactics();
         }
     }
 }
 
 impl ConnectFour {
-    /// All squares of a column.
+    /// Returns all squares of a column.
     fn column_of(&self, column: u8) -> u64 {
         ((1 << self.height()) - 1) << (column * self.stride)
     }
 
-    /// The rows that fall to a seat once every other column is full (Allis 1988, section 3.3, for any size): with
-    /// `n` squares elsewhere seat 0 takes the first square of the column if `n` is even, and every other from there.
+    /// Returns the rows that a seat gets once every other column is full (Allis 1988, section 3.3, for any size). With
+    /// `n` squares elsewhere, seat 0 gets the first square of the column if `n` is even, and every second one from there.
     fn rows_of(&self, seat: Seat) -> u64 {
         let elsewhere = u32::from(self.width - 1) * u32::from(self.height());
         let alternate = 0x5555_5555_5555_5555 << ((elsewhere + u32::from(seat.0)) & 1);
         self.bottom() * (alternate & ((1 << self.height()) - 1))
     }
 
-    /// What the next two stones decide, from the view of the mover.
+    /// Returns 1 if the mover wins with the next stone, -1 if the other side then wins with certainty, otherwise 0.
     fn tactics(&self) -> i32 {
         let [wins, dangers] = self.fours();
         let unstoppable = dangers & (dangers - u64::from(dangers != 0)) != 0
@@ -455,11 +419,9 @@ impl Notation for ConnectFour {
     }
 
     fn position(&self) -> String {
-        let row = |row: usize| {
-            (0..usize::from(self.width)).map(|column| self.symbol(column, row)).collect::<String>()
-        };
-        let rows: Vec<String> = (0..usize::from(self.height())).rev().map(row).collect();
-        format!("{} {}", rows.join("/"), SYMBOLS[self.mover.index()])
+        let (width, height) = (usize::from(self.width), usize::from(self.height()));
+        let rows = write_rows(width, height, |column, line| self.symbol(column, height - 1 - line));
+        format!("{rows} {}", SYMBOLS[self.mover.index()])
     }
 
     fn ending(&self) -> &'static str {
@@ -480,54 +442,53 @@ impl Setup for ConnectFour {
         },
     ];
     const TURNS: Turns = Turns::Rotate;
+    const POSITION_FORM: &'static str =
+        "the rows from the top and the seat to move, as in ..../..../..../.x.. o on a board of 4 x 4";
 
     fn initial(parameters: &Parameters) -> Result<Self, SetupError> {
-        Self::empty(parameters)
+        let (width, height) = (parameters.integer("width"), parameters.integer("height"));
+        if width * (height + 1) > 64 {
+            return Err(SetupError::Conflict {
+                game: Self::NAME,
+                reason: format!(
+                    "{width} columns of {height} squares are too many; width * (height + 1) must be at most 64"
+                ),
+            });
+        }
+        Ok(ConnectFour {
+            own: 0,
+            occupied: 0,
+            width: width as u8,
+            stride: height as u8 + 1,
+            open: width as u8,
+            mover: Seat::FIRST,
+            outcome: Outcome::Going,
+        })
     }
 
-    fn from_position(parameters: &Parameters, text: &str) -> Result<Self, SetupError> {
-        let mut position = Self::empty(parameters)?;
-        let (width, height) = (usize::from(position.width), usize::from(position.height()));
-        let stride = u32::from(position.stride);
-        let wrong = |reason: &str| SetupError::Position {
-            game: Self::NAME,
-            reason: reason.to_string(),
-            form: "the rows from the top and who moves, as in ..../..../..../.x.. o on a board of 4 x 4",
-        };
-        let (rows, mover) =
-            text.split_once(' ').ok_or_else(|| wrong("there is no space before the mover"))?;
-        let rows: Vec<&str> = rows.split('/').collect();
-        if rows.len() != height || rows.iter().any(|row| row.chars().count() != width) {
-            return Err(wrong(&format!("there must be {height} rows of {width} squares")));
-        }
+    fn read_position(start: &Self, text: &str) -> Result<Self, String> {
+        let (width, height, stride) = (start.width, start.height(), u32::from(start.stride));
+        let [rows, mover] = fields(text)?;
         let mut stones = [0u64; 2];
-        for (row, symbols) in rows.iter().rev().enumerate() {
-            for (column, symbol) in symbols.chars().enumerate() {
-                let square = 1 << (column * stride as usize + row);
-                match SYMBOLS.iter().position(|&known| known == symbol) {
-                    Some(seat) => stones[seat] |= square,
-                    None if symbol == '.' => {}
-                    None => return Err(wrong("a square is x, o or .")),
-                }
-            }
+        for piece in read_rows(rows, width.into(), height.into(), &SYMBOLS)? {
+            let row = usize::from(height) - 1 - piece.line;
+            stones[piece.symbol] |= 1 << (piece.column * stride as usize + row);
         }
         let occupied = stones[0] | stones[1];
-        let supported = occupied << 1 | position.bottom();
+        let supported = occupied << 1 | start.bottom();
         if occupied & !supported != 0 {
-            return Err(wrong("a stone hangs in the air"));
+            return Err("a stone hangs in the air".to_string());
         }
         let [crosses, noughts] = stones.map(u64::count_ones);
-        let mover = match mover {
-            "x" if crosses == noughts => Seat::FIRST,
-            "o" if crosses == noughts + 1 => Seat::SECOND,
-            "x" | "o" => return Err(wrong("the number of stones does not fit who moves")),
-            _ => return Err(wrong("the mover is x or o")),
-        };
+        let mover = read_mover(mover, &SYMBOLS)?;
+        if crosses != noughts + u32::from(mover.0) {
+            return Err("the number of stones does not fit the seat to move".to_string());
+        }
         let (own, others) = (stones[mover.index()], stones[mover.other().index()]);
         if has_line(own, stride) {
-            return Err(wrong("the side to move already has four in a line"));
+            return Err("the side to move already has four in a line".to_string());
         }
-        position = ConnectFour { own, occupied, mover, ..position };
+        let mut position = ConnectFour { own, occupied, mover, ..start.clone() };
         position.open = position.columns().count() as u8;
         if has_line(others, stride) {
             let mut tops = others & !(occupied >> 1);
@@ -537,7 +498,7 @@ impl Setup for ConnectFour {
                 (top != 0).then_some(top)
             });
             if !last.into_iter().any(|top| !has_line(others ^ top, stride)) {
-                return Err(wrong("no last stone can have completed all lines of four"));
+                return Err("no last stone can have completed all lines of four".to_string());
             }
             position.outcome = Outcome::Line;
         } else if position.open == 0 {

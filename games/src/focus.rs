@@ -1,21 +1,21 @@
 //! Focus (Sid Sackson, 1964; also sold as Domination): stacks on the 52-square board.
 //!
 //! The board is 8 x 8 without the three squares at each corner. A stack belongs to the seat of its top piece. A move
-//! takes the top k pieces of one's stack exactly k squares in a straight orthogonal line, over anything, onto any
-//! square. Where that makes a stack of more than five, the bottom pieces leave: the mover's own go to the mover's
-//! reserve, all others are captured and out of the game. Instead of moving one may place a piece of one's reserve on
-//! any square, with the same rule of height.
+//! takes the top k pieces of an own stack exactly k squares in a straight orthogonal line, over any squares, onto any
+//! square. If the resulting stack has more than five pieces, the bottom pieces leave it: the mover's pieces go to the
+//! mover's reserve, all others are captured and removed. Instead of moving, a player may place a reserve piece on any
+//! square, with the same height rule.
 //!
-//! Whoever has neither a stack nor a reserve piece when the turn comes is out for good, even if a piece of that
-//! colour comes to lie on top later; such stacks then move no more until they are covered. Turns rotate and skip who
-//! is out. When all others are out the last one wins. After 100 plies a seat the game ends at its ply limit: of those
-//! still in, the seats with the most stacks and reserve pieces together share the win. With more than two seats the
-//! winners share sixty points; with two it is +1, 0 or -1.
+//! A seat that has neither a stack nor a reserve piece on its turn is out permanently, even if one of its pieces becomes
+//! a top piece later; such a stack cannot move until it is covered. Turns rotate and skip seats that are out. The last
+//! seat left wins. After 100 plies per seat the game ends at its ply limit: of the remaining seats, those with the most
+//! stacks and reserve pieces together share the win. With more than two seats the winners share sixty points; with two
+//! the payoffs are +1, 0 and -1.
 //!
-//! The start is all single pieces. Two seats fill the inner 6 x 6 in alternating pairs, 18 each (Sackson, "A Gamut of
-//! Games"). Three fill it in pairs too, 12 each, each row one pair further than the row above; a half turn exchanges
-//! seats 0 and 1 and keeps seat 2. Four fill all 52 squares, 13 each, in the four whirling quarters of the Domination
-//! set: a quarter turn clockwise takes each seat to the next.
+//! At the start all pieces are single. Two seats fill the inner 6 x 6 in alternating pairs, 18 each (Sackson, "A Gamut of
+//! Games"). Three fill it in pairs, 12 each, each row shifted by one pair; a half turn exchanges seats 0 and 1 and keeps
+//! seat 2. Four fill all 52 squares, 13 each, in the rotated quarters of the Domination set: a quarter turn clockwise
+//! takes each seat to the next.
 //!
 //! ```text
 //! two      A A B B A A    three    A A B B C C    four         A A C B
@@ -28,46 +28,46 @@
 //!                                                              D A C C
 //! ```
 //!
-//! Squares are `a` to `h` from the left and 1 to 8 from the bottom. A move is `d3-d5`: it takes as many pieces as it
-//! goes squares. Placing is `@d3`. A position is the rows from the top joined by `/`, their squares joined by `,`, each
-//! a stack from bottom to top (`A` is seat 0) or `.`, without the missing corners; then who moves, the reserves, who is
-//! out (`-` for nobody) and the plies: `.,.,.,./A,A,B,B,A,A/`...` A 0,0 - 0`.
+//! Squares are `a` to `h` from the left and 1 to 8 from the bottom. A move is `d3-d5`; its distance is the number of
+//! pieces. Placing is `@d3`. A position is the rows from the top joined by `/`, their squares joined by `,`, each a stack
+//! from bottom to top (`A` is seat 0) or `.`, without the missing corners; then the seat to move, the reserves, the seats
+//! that are out (`-` for none) and the plies: `.,.,.,./A,A,B,B,A,A/`...` A 0,0 - 0`.
 //!
-//! The playout policy draws six moves and plays the one that looks best to the move ordering, captures before all:
-//! uniform games take thousands of plies to end by themselves, such playouts a few hundred.
+//! The playout policy draws six moves and plays the best one by the move ordering, which prefers captures. Uniform games
+//! take thousands of plies to end without the limit, such playouts a few hundred.
 //!
-//! A stack is a number: two bits a piece, the top piece lowest, a one above the bottom piece. Taking, merging and
-//! cutting stacks are shifts. Bitboards of each seat's stacks and each seat's number of stack moves are kept up to
-//! date, so that counting moves is a look and drawing one a short walk.
+//! A stack is a number: two bits per piece, the top piece lowest, and a one above the bottom piece. Taking, merging and
+//! cutting stacks are shifts. The bitboard of each seat's stacks and the number of their moves are updated incrementally
+//! for fast counting and sampling.
 
 mod text;
 
 use crate::game::{
     Deterministic, Duel, Feature, FeatureSet, Features, Game, Keyed, Noisy, Ordered, Payoffs, Reseat, Seat,
-    Turn,
+    Turn, features, margin,
 };
 use crate::random::{Random, below, mix, zobrist};
 
-/// Plies a seat before the game ends at its limit.
+/// The ply limit per seat.
 const PLIES_A_SEAT: u16 = 100;
 
-/// How many moves the playout policy draws to choose from.
+/// The number of moves that the playout policy draws.
 const PLAYOUT_DRAWS: u32 = 6;
 
-/// The highest a stack may be.
+/// The greatest height of a stack.
 const TALLEST: usize = 5;
 
-/// The most seats; arrays by seat have this length, so that a piece's two bits are always an index.
+/// The most seats. Arrays by seat have this length, so that a piece's two bits are always a valid index.
 const MOST_SEATS: usize = 4;
 
-/// A stack without pieces: only the one above the bottom.
+/// The stack without pieces: only the leading one.
 const EMPTY: u32 = 1;
 
 /// The 52 squares, row by row from a1.
 const BOARD: u64 = 0x3c7e_ffff_ffff_7e3c;
 const SQUARES: u32 = BOARD.count_ones();
 
-/// The squares that a stack of each height can go to from each square.
+/// The squares that a stack of each height can reach from each square.
 static REACH: [[u64; 8]; 64] = {
     let mut reach = [[0; 8]; 64];
     let mut square = 0;
@@ -94,7 +94,7 @@ static REACH: [[u64; 8]; 64] = {
     reach
 };
 
-/// How many squares those are.
+/// The number of squares in each set of [`REACH`].
 static REACH_COUNT: [[u8; 8]; 64] = {
     let mut counts = [[0; 8]; 64];
     let mut square = 0;
@@ -109,11 +109,11 @@ static REACH_COUNT: [[u8; 8]; 64] = {
     counts
 };
 
-/// One key for each seat to move.
+/// A key for each seat to move.
 static TURN_KEYS: [u64; MOST_SEATS] = zobrist(b"fo turn");
-/// One key for each set of seats that are out.
+/// A key for each set of seats that are out.
 static OUT_KEYS: [u64; 1 << MOST_SEATS] = zobrist(b"fo out");
-/// One key for each number of reserve pieces of each seat.
+/// A key for each number of reserve pieces of each seat.
 static RESERVE_KEYS: [u64; MOST_SEATS * 32] = zobrist(b"fo reser");
 
 /// A position.
@@ -124,7 +124,7 @@ pub struct Focus<const SEATS: usize> {
     /// The squares of each seat's stacks.
     owned: [u64; MOST_SEATS],
     key: u64,
-    /// How many moves each seat's stacks have.
+    /// The number of moves of each seat's stacks.
     stack_moves: [u16; MOST_SEATS],
     reserve: [u8; MOST_SEATS],
     /// The pieces of each seat on the board and in its reserve.
@@ -135,19 +135,19 @@ pub struct Focus<const SEATS: usize> {
     out: u8,
 }
 
-/// A stack's way from a square to another, or a reserve piece placed.
+/// A move of pieces from a square to another, or the placing of a reserve piece.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Haul {
-    /// The square, or [`RESERVE`].
+pub struct Move {
+    /// The source square, or [`RESERVE`].
     from: u8,
     to: u8,
 }
 
-/// Where a placed piece comes from.
+/// The source of a placed piece.
 const RESERVE: u8 = 64;
 
-impl Haul {
-    /// How many pieces move: the squares between.
+impl Move {
+    /// Returns the number of moved pieces, which is the distance.
     #[inline]
     fn pieces(self) -> u32 {
         let apart = u32::from(self.from.abs_diff(self.to));
@@ -155,7 +155,7 @@ impl Haul {
     }
 }
 
-/// The number of pieces of a stack.
+/// Returns the number of pieces of a stack.
 #[inline]
 fn height(stack: u32) -> usize {
     (stack.ilog2() >> 1) as usize
@@ -190,7 +190,7 @@ impl<const SEATS: usize> Focus<SEATS> {
     /// The pieces each seat starts with.
     const PIECES: u8 = [0, 0, 18, 12, 13][SEATS];
 
-    /// A position without pieces.
+    /// Creates a position without pieces.
     fn empty(mover: Seat, plies: u16) -> Self {
         let mut position = Focus {
             stacks: [EMPTY as u16; 64],
@@ -217,7 +217,7 @@ impl<const SEATS: usize> Focus<SEATS> {
         u32::from(self.stacks[usize::from(square & 63)])
     }
 
-    /// Puts a stack in place of another and keeps everything that follows from stacks.
+    /// Replaces the stack on a square and updates the derived fields except `left`.
     #[inline]
     fn set_stack(&mut self, square: u8, stack: u32) {
         let old = self.stack(square);
@@ -263,11 +263,11 @@ impl<const SEATS: usize> Focus<SEATS> {
         self.others_are_out() || self.plies >= Self::PLY_LIMIT
     }
 
-    /// Gives the turn to the next seat that can move; those before it are out.
+    /// Gives the turn to the next seat that can move; skipped seats are out.
     #[inline]
     fn advance(&mut self) {
         let mut next = self.mover.next(SEATS);
-        // The mover has just left a stack of its own, so this ends there at the latest.
+        // Ends at the mover at the latest, which owns the stack that it has just moved.
         while next != self.mover && (self.is_out(next) || !self.can_move(next)) {
             self.key ^= OUT_KEYS[usize::from(self.out & 15)];
             self.out |= 1 << next.0;
@@ -278,9 +278,9 @@ impl<const SEATS: usize> Focus<SEATS> {
         self.mover = next;
     }
 
-    /// The stack that a move makes on its square, of any height.
+    /// Returns the stack that a move makes on its target, of any height.
     #[inline]
-    fn merged(&self, mv: Haul) -> u32 {
+    fn merged(&self, mv: Move) -> u32 {
         let target = self.stack(mv.to);
         if mv.from == RESERVE {
             return target << 2 | u32::from(self.mover.0);
@@ -289,7 +289,7 @@ impl<const SEATS: usize> Focus<SEATS> {
         target << bits | self.stack(mv.from) & ((1 << bits) - 1)
     }
 
-    /// The pieces that leave a stack because it is too high: how many of the mover's and how many of others.
+    /// Counts the pieces that leave a stack that is too high: the mover's and those of others.
     #[inline]
     fn leaving(&self, merged: u32) -> (i32, i32) {
         let (mut own, mut others) = (0, 0);
@@ -305,12 +305,12 @@ impl<const SEATS: usize> Focus<SEATS> {
         (own, others)
     }
 
-    /// Stacks and reserve pieces together.
+    /// Returns the number of a seat's stacks and reserve pieces.
     fn holdings(&self, seat: Seat) -> u32 {
         self.owned[seat.index()].count_ones() + u32::from(self.reserve[seat.index()])
     }
 
-    /// Seats that share the win when the game is over, a bit each.
+    /// Returns the seats that share the win once the game is over, a bit each.
     fn winners(&self) -> u32 {
         let most = Seat::all(SEATS).filter(|&seat| !self.is_out(seat)).map(|seat| self.holdings(seat)).max();
         Seat::all(SEATS)
@@ -320,7 +320,7 @@ impl<const SEATS: usize> Focus<SEATS> {
 }
 
 impl<const SEATS: usize> Game for Focus<SEATS> {
-    type Move = Haul;
+    type Move = Move;
     const SEATS: usize = SEATS;
     const PAYOFFS: Payoffs = Payoffs::for_seats(SEATS);
 
@@ -329,21 +329,21 @@ impl<const SEATS: usize> Game for Focus<SEATS> {
         if self.over() { Turn::Over } else { Turn::Player(self.mover) }
     }
 
-    fn moves(&self, out: &mut Vec<Haul>) {
+    fn moves(&self, out: &mut Vec<Move>) {
         if self.over() {
             return;
         }
         for from in Squares(self.owned[self.mover.index()]) {
             let reach = REACH[usize::from(from)][height(self.stack(from)) & 7];
-            out.extend(Squares(reach).map(|to| Haul { from, to }));
+            out.extend(Squares(reach).map(|to| Move { from, to }));
         }
         if self.reserve[self.mover.index()] > 0 {
-            out.extend(Squares(BOARD).map(|to| Haul { from: RESERVE, to }));
+            out.extend(Squares(BOARD).map(|to| Move { from: RESERVE, to }));
         }
     }
 
     #[inline]
-    fn play(&mut self, mv: Haul) {
+    fn play(&mut self, mv: Move) {
         let mover = self.mover;
         let mut merged = self.merged(mv);
         let mut reserve = self.reserve[mover.index()];
@@ -378,7 +378,7 @@ impl<const SEATS: usize> Game for Focus<SEATS> {
         u32::from(Self::PLY_LIMIT)
     }
 
-    fn count(&self, _scratch: &mut Vec<Haul>) -> u64 {
+    fn count(&self, _scratch: &mut Vec<Move>) -> u64 {
         if self.over() {
             return 0;
         }
@@ -386,21 +386,21 @@ impl<const SEATS: usize> Game for Focus<SEATS> {
         u64::from(u32::from(self.stack_moves[self.mover.index()]) + places)
     }
 
-    fn sample(&self, random: &mut Random, scratch: &mut Vec<Haul>) -> Haul {
+    fn sample(&self, random: &mut Random, scratch: &mut Vec<Move>) -> Move {
         let mut nth = below(random, self.count(scratch) as usize);
         for from in Squares(self.owned[self.mover.index()]) {
             let height = height(self.stack(from)) & 7;
             let count = usize::from(REACH_COUNT[usize::from(from)][height]);
             if nth < count {
-                return Haul { from, to: nth_square(REACH[usize::from(from)][height], nth) };
+                return Move { from, to: nth_square(REACH[usize::from(from)][height], nth) };
             }
             nth -= count;
         }
-        Haul { from: RESERVE, to: nth_square(BOARD, nth) }
+        Move { from: RESERVE, to: nth_square(BOARD, nth) }
     }
 
     #[inline]
-    fn rollout(&self, random: &mut Random, scratch: &mut Vec<Haul>) -> Haul {
+    fn rollout(&self, random: &mut Random, scratch: &mut Vec<Move>) -> Move {
         let mut best = self.sample(random, scratch);
         for _ in 1..PLAYOUT_DRAWS {
             let other = self.sample(random, scratch);
@@ -412,7 +412,7 @@ impl<const SEATS: usize> Game for Focus<SEATS> {
     }
 }
 
-/// The `nth` square of a set. Precondition: it has that many.
+/// Returns the `nth` square of a set, counted from 0. Precondition: it exists.
 #[inline]
 fn nth_square(squares: u64, nth: usize) -> u8 {
     Squares(squares).nth(nth).expect("a set has the square that was counted")
@@ -421,11 +421,11 @@ fn nth_square(squares: u64, nth: usize) -> u8 {
 impl Duel for Focus<2> {}
 impl<const SEATS: usize> Deterministic for Focus<SEATS> {}
 
-/// Noisy are the moves that capture.
+/// Moves that capture.
 impl Noisy for Focus<2> {
     const NOISY: bool = true;
 
-    fn noisy_moves(&self, out: &mut Vec<Haul>) {
+    fn noisy_moves(&self, out: &mut Vec<Move>) {
         let start = out.len();
         self.moves(out);
         let mut kept = start;
@@ -459,12 +459,12 @@ impl<const SEATS: usize> Reseat for Focus<SEATS> {
 impl<const SEATS: usize> Ordered for Focus<SEATS> {
     const SLOTS: usize = 65 * 64;
 
-    fn slot(&self, mv: Haul) -> usize {
+    fn slot(&self, mv: Move) -> usize {
         usize::from(mv.from) * 64 + usize::from(mv.to)
     }
 
-    /// Captures first, then pieces won for the reserve, then stacks taken from others, the tall ones before.
-    fn promise(&self, mv: Haul) -> i32 {
+    /// Prefers captures, then pieces won for the reserve, then stacks taken from others, tall ones first.
+    fn promise(&self, mv: Move) -> i32 {
         let (own, others) = self.leaving(self.merged(mv));
         let target = self.stack(mv.to);
         let taken = target != EMPTY && target & 3 != u32::from(self.mover.0);
@@ -473,38 +473,40 @@ impl<const SEATS: usize> Ordered for Focus<SEATS> {
     }
 }
 
+features! {
+    LEFT = "pieces", 1.0, "pieces not captured";
+    STACKS = "stacks", 0.1, "stacks controlled";
+    RESERVED = "reserve", 2.0, "pieces in the reserve";
+    MOBILITY = "mobility", 0.08, "moves of the stacks";
+    CONTROLLED = "controlled", 0.1, "pieces of any seat in the own stacks";
+    _ = "buried", -0.2, "own pieces in stacks of others";
+}
+
 impl<const SEATS: usize> Features for Focus<SEATS> {
-    /// Each is the sum over the other seats of one's own value less theirs.
-    const FEATURES: &'static [Feature] = &[
-        Feature { name: "pieces", weight: 1.0, about: "pieces not captured" },
-        Feature { name: "stacks", weight: 0.1, about: "stacks controlled" },
-        Feature { name: "reserve", weight: 2.0, about: "pieces in the reserve" },
-        Feature { name: "mobility", weight: 0.08, about: "moves of the stacks" },
-        Feature { name: "controlled", weight: 0.1, about: "pieces of any seat in one's stacks" },
-        Feature { name: "buried", weight: -0.2, about: "own pieces under others' tops" },
-    ];
+    /// Every value is the sum of the differences to the other seats.
+    const FEATURES: &'static [Feature] = FEATURES;
 
     fn features(&self, seat: Seat, wanted: FeatureSet, values: &mut [i32]) {
         for (index, value) in values.iter_mut().enumerate() {
             if wanted.has(index) {
-                let all: i32 = Seat::all(SEATS).map(|seat| self.feature(index, seat)).sum();
-                *value = SEATS as i32 * self.feature(index, seat) - all;
+                *value =
+                    margin::<SEATS>(seat, std::array::from_fn(|seat| self.feature(index, Seat(seat as u8))));
             }
         }
     }
 }
 
 impl<const SEATS: usize> Focus<SEATS> {
-    /// A seat's own value of the feature.
+    /// Returns a seat's own value of a feature.
     #[inline]
     fn feature(&self, index: usize, seat: Seat) -> i32 {
         let place = seat.index();
         match index {
-            0 => i32::from(self.left[place]),
-            1 => self.owned[place].count_ones() as i32,
-            2 => i32::from(self.reserve[place]),
-            3 => i32::from(self.stack_moves[place]),
-            4 => Squares(self.owned[place]).map(|square| height(self.stack(square)) as i32).sum(),
+            LEFT => i32::from(self.left[place]),
+            STACKS => self.owned[place].count_ones() as i32,
+            RESERVED => i32::from(self.reserve[place]),
+            MOBILITY => i32::from(self.stack_moves[place]),
+            CONTROLLED => Squares(self.owned[place]).map(|square| height(self.stack(square)) as i32).sum(),
             _ => {
                 let others = BOARD & !self.owned[place];
                 Squares(others).map(|square| pieces_of(seat, self.stack(square))).sum()
@@ -513,7 +515,7 @@ impl<const SEATS: usize> Focus<SEATS> {
     }
 }
 
-/// How many pieces of a seat are in a stack.
+/// Counts the pieces of a seat in a stack.
 fn pieces_of(seat: Seat, mut stack: u32) -> i32 {
     let mut count = 0;
     while stack > EMPTY {

@@ -1,14 +1,14 @@
 //! The central trait and its capabilities.
 //!
-//! A [`Game`] value is a position. What some games can do and others cannot is a trait of its own, so that
-//! asking for a missing capability is a compile error and never a panic. Nothing here knows of search: a
-//! capability says what is true of the rules, and the algorithms make of it what they like.
+//! A [`Game`] value is a position. A capability that only some games have is a trait of its own, so that using a
+//! missing one is a compile error and never a panic. Capabilities describe the rules; this module does not know the
+//! search algorithms that use them.
 
 use std::fmt::{self, Debug};
 
 use crate::random::{Random, below};
 
-/// A place at the board. Seat 0 moves first.
+/// A player's place at the board. Seat 0 moves first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Seat(pub u8);
 
@@ -18,39 +18,39 @@ impl Seat {
     /// The second seat of a duel.
     pub const SECOND: Seat = Seat(1);
 
-    /// The seat as an index into arrays by seat.
+    /// Returns the index into arrays by seat.
     #[inline]
     pub const fn index(self) -> usize {
         self.0 as usize
     }
 
-    /// The other seat of a duel.
+    /// Returns the other seat of a duel.
     #[inline]
     pub const fn other(self) -> Seat {
         Seat(self.0 ^ 1)
     }
 
-    /// The seat that follows in a rotation of `seats`.
+    /// Returns the next seat in a rotation of `seats`.
     #[inline]
     pub const fn next(self, seats: usize) -> Seat {
         let next = self.0 + 1;
         Seat(if next as usize == seats { 0 } else { next })
     }
 
-    /// All seats of a game, in order.
+    /// Returns all seats of a game, in order.
     pub fn all(seats: usize) -> impl Iterator<Item = Seat> {
         (0..seats as u8).map(Seat)
     }
 }
 
-/// Who decides the next ply.
+/// The side that decides the next ply.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Turn {
-    /// The player in this seat.
+    /// The player in a seat.
     Player(Seat),
-    /// Chance: the moves are outcomes, see [`Chance::weight`].
+    /// Chance: the moves are outcomes, weighted by [`Chance::weight`].
     Chance,
-    /// Nobody: the game is over and [`Game::payoff`] may be asked.
+    /// None: the game is over and has a [`Game::payoff`].
     Over,
 }
 
@@ -64,30 +64,37 @@ impl fmt::Display for Turn {
     }
 }
 
-/// The range of a payoff and what the payoffs of all seats add up to.
+/// The range and the sum of the payoffs of a game.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Payoffs {
-    /// The worst a seat can get.
+    /// The lowest payoff of a seat.
     pub min: i32,
-    /// The best a seat can get.
+    /// The highest payoff of a seat.
     pub max: i32,
-    /// The sum over all seats, the same at every end.
+    /// The sum over all seats, the same for every ending.
     pub sum: i32,
 }
 
 impl Payoffs {
-    /// A win is +1, a draw 0, a loss -1.
+    /// Payoffs of +1 for a win, 0 for a draw, -1 for a loss.
     pub const DUEL: Payoffs = Payoffs { min: -1, max: 1, sum: 0 };
 
-    /// Sixty points that the winners share: sixty divides evenly among one to six of them.
+    /// Sixty points shared by the winners; sixty divides evenly among one to six.
     pub const SHARED: Payoffs = Payoffs { min: 0, max: 60, sum: 60 };
 
-    /// [`Payoffs::DUEL`] for two seats, [`Payoffs::SHARED`] for more.
+    /// Returns [`Payoffs::DUEL`] for two seats, [`Payoffs::SHARED`] for more.
     pub const fn for_seats(seats: usize) -> Payoffs {
         if seats == 2 { Payoffs::DUEL } else { Payoffs::SHARED }
     }
 
-    /// What `seat` gets when the seats of `winners` (a bit each) share the win of a game of `seats`.
+    /// Returns the payoff of `seat` when the seats with the greatest score share the win.
+    pub fn of_greatest<const SEATS: usize>(scores: [u32; SEATS], seat: Seat) -> i32 {
+        let greatest = scores.iter().max();
+        let wins = |seat: &usize| Some(&scores[*seat]) == greatest;
+        Payoffs::of_winners(SEATS, (0..SEATS).filter(wins).fold(0, |winners, seat| winners | 1 << seat), seat)
+    }
+
+    /// Returns the payoff of `seat` when `winners`, a bit per seat, share the win of a game for `seats`.
     pub const fn of_winners(seats: usize, winners: u32, seat: Seat) -> i32 {
         let count = winners.count_ones() as i32;
         let won = winners & (1 << seat.0) != 0;
@@ -107,36 +114,36 @@ impl Payoffs {
     }
 }
 
-/// A position of a game: whose turn it is, what may be played, and what it pays at the end.
+/// A position of a game: the turn, the legal moves, and the payoffs at the end.
 ///
-/// `Eq` covers everything the rules look at, history included where they do (repetition, superko).
+/// `Eq` covers everything that the rules depend on, including history for repetition or superko rules.
 pub trait Game: Clone + Eq + Debug + Send + Sync + 'static {
-    /// One decision or one outcome of chance. Small, plain data.
+    /// A decision or an outcome of chance. Small, plain data.
     type Move: Copy + Eq + Debug + Send + Sync + 'static;
 
-    /// How many seats there are.
+    /// The number of seats.
     const SEATS: usize;
     /// The range and the sum of the payoffs.
     const PAYOFFS: Payoffs;
 
-    /// Who decides the next ply. Asked of the position, never assumed to alternate.
+    /// Returns the side that decides the next ply. Callers must not assume that turns alternate.
     fn turn(&self) -> Turn;
 
     /// Appends the legal moves, or the outcomes of chance, in an order that is a function of the position.
-    /// Appends nothing exactly when the game is over; a seat that must pass has a move for it.
+    /// Appends nothing exactly when the game is over; a forced pass is a move.
     fn moves(&self, out: &mut Vec<Self::Move>);
 
     /// Plays a move. Precondition: it is one of [`Game::moves`].
     fn play(&mut self, mv: Self::Move);
 
-    /// What `seat` gets. Precondition: the game is over.
+    /// Returns the payoff of `seat`. Precondition: the game is over.
     fn payoff(&self, seat: Seat) -> i32;
 
-    /// A bound on the number of plies of a whole game, chance and passes included: the same number in every
-    /// position of a game, counted from the first and not from this one.
+    /// Returns an upper bound on the plies of a whole game, including chance and passes. The bound counts from the
+    /// first position and is the same in every position of a game.
     fn ply_bound(&self) -> u32;
 
-    /// Visits the position after `mv` and leaves this one as it was, whatever `visit` does with what it is given.
+    /// Visits the position after `mv`, then restores this one whatever `visit` has done to it.
     ///
     /// Copies by default; games override it where undoing is faster.
     #[inline]
@@ -146,7 +153,7 @@ pub trait Game: Clone + Eq + Debug + Send + Sync + 'static {
         visit(&mut next)
     }
 
-    /// How many moves [`Game::moves`] would append. `scratch` comes back as it was.
+    /// Counts the moves that [`Game::moves`] would append. Leaves `scratch` unchanged.
     #[inline]
     fn count(&self, scratch: &mut Vec<Self::Move>) -> u64 {
         let start = scratch.len();
@@ -156,11 +163,10 @@ pub trait Game: Clone + Eq + Debug + Send + Sync + 'static {
         count as u64
     }
 
-    /// Draws one legal move uniformly, or one outcome of chance by its weight. Precondition: not over.
-    /// `scratch` is room to list moves in; its content is lost.
+    /// Draws a legal move uniformly, or an outcome of chance by its weight. Overwrites `scratch`. Precondition: the
+    /// game is not over.
     ///
-    /// The default lists the moves and knows no weights: a game whose outcomes of chance differ in weight must
-    /// override it.
+    /// The default draws uniformly: a game with unequal weights must override it.
     #[inline]
     fn sample(&self, random: &mut Random, scratch: &mut Vec<Self::Move>) -> Self::Move {
         scratch.clear();
@@ -168,88 +174,88 @@ pub trait Game: Clone + Eq + Debug + Send + Sync + 'static {
         scratch[below(random, scratch.len())]
     }
 
-    /// Draws one move as the game's own light playout policy does: [`Game::sample`] unless the game's header
-    /// says otherwise (in go a playout does not fill its own eyes).
+    /// Draws a move by the game's light playout policy: [`Game::sample`] unless the game's header states another
+    /// (a playout of go does not fill its own eyes).
     #[inline]
     fn rollout(&self, random: &mut Random, scratch: &mut Vec<Self::Move>) -> Self::Move {
         self.sample(random, scratch)
     }
 }
 
-/// Two seats, and what one wins the other loses.
+/// A zero-sum game for two seats.
 pub trait Duel: Game {}
 
-/// No position's turn is [`Turn::Chance`].
+/// A game without [`Turn::Chance`].
 pub trait Deterministic: Game {}
 
-/// Some positions are decided by chance.
+/// A game in which chance decides some plies.
 pub trait Chance: Game {
-    /// The sum of the weights of all outcomes of this position. Precondition: the turn is chance's.
+    /// Returns the sum of the weights of all outcomes. Precondition: the turn is [`Turn::Chance`].
     fn total_weight(&self) -> u32;
 
-    /// The integer weight of an outcome. Precondition: it is one of [`Game::moves`] and the turn is chance's.
+    /// Returns the weight of an outcome. Precondition: it is one of [`Game::moves`] and the turn is
+    /// [`Turn::Chance`].
     fn weight(&self, outcome: Self::Move) -> u32;
 }
 
-/// A 64-bit key for transposition tables and for telling openings apart.
+/// A 64-bit key for transposition tables and for comparing openings.
 pub trait Keyed: Game {
-    /// Whether the rules look at how a position was reached (repetition, superko). Then positions with equal
-    /// keys may differ in their futures.
+    /// Whether the rules depend on how a position was reached (repetition, superko). Then positions with equal keys
+    /// may have different continuations.
     const PATH_DEPENDENT: bool = false;
 
-    /// The key of everything that the board shows: pieces, turn, rights. Clocks, ply counts and history are
-    /// left out. Equal positions have equal keys.
+    /// Returns the key of pieces, turn and rights, without clocks, ply counts and history. Equal positions have equal
+    /// keys.
     fn key(&self) -> u64;
 }
 
-/// A position with the turn given to any seat, the one that has it included.
+/// A game in which the turn can be given to another seat.
 pub trait Reseat: Game {
-    /// Whether to pass, were it allowed, would hardly ever be better than the best move. Not so where zugzwang is common
-    /// (connect-four, checkers, nim), where few moves are worth more than many (othello, kalah), or where a pass is a
-    /// move of the rules (go).
+    /// Whether passing, if it were allowed, would hardly ever be better than the best move. False where zugzwang is
+    /// common (connect-four, checkers, nim), where low mobility can be good (othello, kalah), and where a pass is a
+    /// legal move (go).
     const PASSING_HURTS: bool = false;
 
-    /// This position with `seat` to move, or nothing where that makes no sense (the seat is out or has no move,
-    /// a king would be left in check); never nothing for the seat whose turn it is. Precondition: the turn is a
-    /// player's.
+    /// Returns this position with `seat` to move, or `None` where that is illegal (the seat is out or has no move, or
+    /// a king would be left in check). Never returns `None` for the seat to move. Precondition: a player is to move.
     fn reseat(&self, seat: Seat) -> Option<Self>;
 
-    /// Visits [`Reseat::reseat`]'s position, if there is one, and leaves this one as it was. Copies by default;
-    /// games whose positions are dear to copy override it.
+    /// Visits the position of [`Reseat::reseat`], if there is one, then restores this one. Copies by default; games
+    /// with large positions override it.
     #[inline]
     fn after_reseat<R>(&mut self, seat: Seat, visit: impl FnOnce(&mut Self) -> R) -> Option<R> {
         self.reseat(seat).map(|mut position| visit(&mut position))
     }
 }
 
-/// Which moves quiescence search looks at. The defaults are those of a game without noisy moves.
+/// The moves that quiescence search examines. The defaults are for games without noisy moves.
 pub trait Noisy: Game {
-    /// Whether the game has noisy moves at all.
+    /// Whether the game has noisy moves.
     const NOISY: bool = false;
 
-    /// Appends the noisy moves: those that change the evaluation so much that it cannot be trusted before them.
-    /// Where [`Noisy::may_stand_pat`] is false these are all legal moves.
+    /// Appends the noisy moves: those that change the evaluation so much that it is unreliable before they are
+    /// resolved. Appends all legal moves where [`Noisy::may_stand_pat`] is false.
     fn noisy_moves(&self, _out: &mut Vec<Self::Move>) {}
 
-    /// Whether declining every noisy move is a real choice here: not where capture is compulsory, not in check.
+    /// Returns whether the mover may decline every noisy move: not in check and not where capture is compulsory.
     fn may_stand_pat(&self) -> bool {
         true
     }
 }
 
-/// What move ordering may know of a move before it is played.
+/// Hints for move ordering.
 pub trait Ordered: Game {
-    /// The number of slots of a history table; each seat has a table of its own.
+    /// The number of slots of a history table. Each seat has its own table.
     const SLOTS: usize;
 
-    /// The move's slot, below [`Ordered::SLOTS`]: moves that mean the same in neighbouring positions share it.
+    /// Returns the move's slot, below [`Ordered::SLOTS`]. Equivalent moves of similar positions share a slot.
     fn slot(&self, mv: Self::Move) -> usize;
 
-    /// How promising the move looks by the rules of thumb of the game; greater is better, 0 is unremarkable.
+    /// Rates the move by rules of thumb: greater is better, 0 is unremarkable.
     fn promise(&self, mv: Self::Move) -> i32;
 
-    /// Tells `each` the index and the promise of every one of these moves. The same numbers as [`Ordered::promise`],
-    /// where what they have in common is worth computing once.
+    /// Calls `each` with the index and the [`Ordered::promise`] of every move. Games override it to share work between
+    /// the moves.
     #[inline]
     fn promises(&self, moves: &[Self::Move], mut each: impl FnMut(usize, i32)) {
         for (index, &mv) in moves.iter().enumerate() {
@@ -263,13 +269,13 @@ pub trait Ordered: Game {
 pub struct Feature {
     /// The name used in configurations.
     pub name: &'static str,
-    /// The weight used where the configuration says nothing.
+    /// The default weight.
     pub weight: f64,
-    /// What it counts, in a line.
+    /// What the feature counts, in one line.
     pub about: &'static str,
 }
 
-/// Which of a game's features are asked for.
+/// A set of requested features.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct FeatureSet(u64);
 
@@ -279,18 +285,18 @@ impl FeatureSet {
     /// Every feature.
     pub const ALL: FeatureSet = FeatureSet(u64::MAX);
 
-    /// This set with one more feature, by its index in [`Features::FEATURES`].
+    /// Returns this set with a feature added, by its index in [`Features::FEATURES`].
     pub const fn with(self, index: usize) -> FeatureSet {
         FeatureSet(self.0 | 1 << index)
     }
 
-    /// Whether the feature is asked for.
+    /// Returns whether the set contains a feature.
     #[inline]
     pub const fn has(self, index: usize) -> bool {
         self.0 >> index & 1 != 0
     }
 
-    /// Whether any feature of `other` is asked for.
+    /// Returns whether the set contains any feature of `other`.
     #[inline]
     pub const fn any(self, other: FeatureSet) -> bool {
         self.0 & other.0 != 0
@@ -304,19 +310,56 @@ pub trait Features: Game {
 
     /// Writes the features' values from the view of `seat`, in the order of [`Features::FEATURES`].
     ///
-    /// `values` has a place for each. Features not in `wanted` need not be computed; whatever is written for
-    /// them is ignored, so that an evaluation does not pay for what it does not use. In a duel the values for
-    /// one seat are the negated values for the other. Precondition: the game is not over.
+    /// Features not in `wanted` need not be computed; their values are ignored. In a duel the values for one seat are
+    /// the negated values for the other. Precondition: the game is not over, and `values` has an item per feature.
     fn features(&self, seat: Seat, wanted: FeatureSet, values: &mut [i32]);
 }
 
-/// Text for people and for other programs.
+/// Declares the table `FEATURES` of a game: for each feature, optionally, a constant for its index (or `_`), then its
+/// name, default weight and meaning.
+macro_rules! features {
+    ($($index:tt = $name:literal, $weight:expr, $about:literal;)*) => {
+        crate::game::features! { @index 0; $($index)* }
+        crate::game::features! { $($name, $weight, $about;)* }
+    };
+    (@index $at:expr; $index:tt $($rest:tt)*) => {
+        const $index: usize = $at;
+        crate::game::features! { @index $at + 1; $($rest)* }
+    };
+    (@index $at:expr;) => {};
+    ($($name:literal, $weight:expr, $about:literal;)*) => {
+        const FEATURES: &[crate::game::Feature] =
+            &[$(crate::game::Feature { name: $name, weight: $weight, about: $about }),*];
+    };
+}
+pub(crate) use features;
+
+/// Returns 1 if `positive`, otherwise -1.
+#[inline]
+pub(crate) const fn sign(positive: bool) -> i32 {
+    if positive { 1 } else { -1 }
+}
+
+/// Writes the feature values of a duel, given for the side to move. The other side has the negated values.
+#[inline]
+pub(crate) fn write_for_mover<const N: usize>(values: &mut [i32], is_mover: bool, for_mover: [i32; N]) {
+    for (value, for_mover) in values.iter_mut().zip(for_mover) {
+        *value = sign(is_mover) * for_mover;
+    }
+}
+
+/// Returns the sum of the differences between the value of `seat` and each other seat's value.
+#[inline]
+pub(crate) fn margin<const SEATS: usize>(seat: Seat, values: [i32; SEATS]) -> i32 {
+    SEATS as i32 * values[seat.index()] - values.iter().sum::<i32>()
+}
+
+/// The text of moves and positions.
 pub trait Notation: Game {
-    /// Appends the text of a legal move: no spaces, and different for different moves of one position.
+    /// Appends the text of a legal move. It has no spaces and is unique in the position.
     fn write_move(&self, mv: Self::Move, out: &mut String);
 
-    /// The legal move that `text` names, if there is one. Understands at least what
-    /// [`Notation::write_move`] writes.
+    /// Returns the legal move that `text` names, if any. Reads at least the texts of [`Notation::write_move`].
     fn parse_move(&self, text: &str) -> Option<Self::Move> {
         let mut moves = Vec::new();
         self.moves(&mut moves);
@@ -328,21 +371,21 @@ pub trait Notation: Game {
         })
     }
 
-    /// The text of a legal move.
+    /// Returns the text of a legal move.
     fn move_text(&self, mv: Self::Move) -> String {
         let mut text = String::new();
         self.write_move(mv, &mut text);
         text
     }
 
-    /// A board that reads well in a terminal: several lines without colour, no trailing newline.
+    /// Draws the board for a terminal: several lines without colour and without a trailing newline.
     fn board(&self) -> String;
 
-    /// The position in one line, clocks included, history left out: [`Setup::from_position`] reads it.
+    /// Returns the position in one line, with clocks and without history. [`Setup::from_position`] reads it.
     ///
     /// [`Setup::from_position`]: crate::setup::Setup::from_position
     fn position(&self) -> String;
 
-    /// Why the game is over, in a word or two (`"checkmate"`, `"ply limit"`). Precondition: it is over.
+    /// Returns the reason for the end (`"checkmate"`, `"ply limit"`). Precondition: the game is over.
     fn ending(&self) -> &'static str;
 }

@@ -1,24 +1,23 @@
-//! Go: two sides place stones, surrounded ones are captured, and the greater area wins.
+//! Go with area scoring, positional superko and no suicide.
 //!
-//! Seat 0 has the black stones. A move places a stone on an empty point; then chains of the other side without a
-//! liberty are captured. A stone that would leave its own chain without a liberty (suicide) is not allowed, nor one
-//! that recreates the stones of any earlier position, whoever moved then (positional superko). Passing is always
-//! allowed, and two passes in a row end the game. A game of twice as many plies as the board has points, but at
-//! least fifty, ends at that limit with the stones as they stand. No stone counts as dead: a side's area is its
-//! stones and the empty regions that touch no other stones (Tromp and Taylor's counting); White's has the komi
-//! added. With a whole komi the game can be drawn.
+//! Seat 0 has the black stones. A move places a stone on an empty point and captures chains of the other side that have no
+//! liberty left. A stone may not leave its own chain without a liberty (suicide), nor recreate the stones of any earlier
+//! position with either side to move (positional superko). Passing is always legal, and two passes in a row end the game.
+//! The game also ends, with the stones on the board, after twice as many plies as the board has points, but at least
+//! fifty. No stone counts as dead: a side's area is its stones and the empty regions that touch no other stones (Tromp and
+//! Taylor's counting); White's area includes the komi. With a whole komi the game can be drawn.
 //!
-//! Moves are as in GTP: `C3` with A1 at the bottom left, no column I, and `pass`. A position is the rows from the
-//! top, `X` for Black, `O` for White and `.`, then who moves, the passes just made and the plies played, as in
-//! `.../.X./... O 0 1`. The history is not in it: of what went before, only the position itself may not recur.
+//! Moves are as in GTP: `C3` with A1 at the bottom left, no column I, and `pass`. A position is the rows from the top, `X`
+//! for Black, `O` for White and `.`, then the seat to move, the passes just made and the plies played, as in
+//! `.../.X./... O 0 1`. It has no history: for superko, the history begins with the position itself.
 //!
-//! Playouts draw among the legal stones that do not fill a single-point eye of the mover, and pass only when
-//! there is none. An eye has own stones or the border on its four sides and at most one of the other side's stones
-//! on its diagonals, none at the edge.
+//! Playouts draw among the legal points that are not a single-point eye of the mover, and pass only if there is none. An
+//! eye has own stones or the border on its four sides and at most one stone of the other side on its diagonals, none at
+//! the edge.
 //!
-//! Chains are kept move by move (`board`), and visiting takes the changes back from a journal, since copying all
-//! cells is dearer. A position can only recur if the stone just placed had been captured there before: only then
-//! is the hash after the move looked up in the history, and there a filter of bits answers most questions.
+//! Chains are updated incrementally (`board`), and visits are undone from a journal, which is cheaper than copying all
+//! cells. A position can only recur if the placed stone had been captured on the same point before; only then is the hash
+//! after the move looked up in the history, behind a bit filter.
 
 mod board;
 mod features;
@@ -29,7 +28,7 @@ use std::fmt;
 use crate::game::{Deterministic, Duel, Game, Keyed, Noisy, Notation, Ordered, Payoffs, Reseat, Seat, Turn};
 use crate::random::{Random, below, mix};
 use crate::setup::{Domain, Parameter, Parameters, Setup, SetupError, Turns};
-use crate::text::{Labels, grid};
+use crate::text::{Labels, fields, grid, number, read_mover, read_plies, read_rows, write_rows};
 use board::{Before, Board, EMPTY, Point, opposite, point_at, row_and_column};
 
 /// A position.
@@ -41,23 +40,23 @@ pub struct Go {
     komi: i32,
     /// The number of plies at which the game ends.
     limit: u16,
-    /// How many visitors the position is lent to. Where there are any, what is played can be taken back.
+    /// The depth of nested visits. During a visit every ply is recorded in `undo`.
     visits: u16,
-    /// What visitors have played, to be taken back from the end.
+    /// The plies played during visits, to be undone from the end.
     undo: Vec<Undo>,
 }
 
-/// A ply that will be taken back: the clock before it, and the stone with whether its position was new to the filter.
+/// A ply to be undone: the clock before it, and the placed stone with the result of [`History::push`].
 struct Undo {
     clock: Clock,
     placed: Option<(Before, bool)>,
 }
 
-/// Whose turn it is and how long the game has lasted.
+/// The seat to move, the passes and the plies.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Clock {
     mover: Seat,
-    /// Passes just made, one after the other.
+    /// The consecutive passes just made.
     passes: u8,
     plies: u16,
 }
@@ -66,21 +65,21 @@ struct Clock {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Move(Point);
 
-/// Cell 0 is never a point.
+/// Cell 0 is not a point.
 const PASS: Move = Move(0);
 
-/// The hashes of all positions of the board, the present one included.
+/// The hashes of all positions of the game, including the current one.
 #[derive(PartialEq, Eq)]
 struct History {
     hashes: Vec<u64>,
-    /// A bit for the low bits of every hash: where it is not set the position is new.
+    /// A bit for the low bits of every hash; an unset bit proves that a position is new.
     filter: [u64; History::WORDS],
 }
 
 impl History {
     const WORDS: usize = 64;
 
-    /// Room for a game's end, so that playouts do not allocate while they run.
+    /// Reserves room for a whole game, so that playouts do not allocate.
     fn with_room(limit: u16) -> History {
         History { hashes: Vec::with_capacity(usize::from(limit) + 1), filter: [0; History::WORDS] }
     }
@@ -90,7 +89,7 @@ impl History {
         ((hash >> 6) as usize % History::WORDS, 1 << (hash & 63))
     }
 
-    /// Adds a position and says whether its bit is new.
+    /// Adds a position and returns whether its bit was unset.
     #[inline]
     fn push(&mut self, hash: u64) -> bool {
         let (word, bit) = History::bit(hash);
@@ -100,7 +99,7 @@ impl History {
         new
     }
 
-    /// Takes back a push that has answered `new`.
+    /// Undoes a push that returned `new`.
     #[inline]
     fn pop(&mut self, new: bool) {
         if let Some(hash) = self.hashes.pop()
@@ -155,21 +154,21 @@ impl fmt::Debug for Go {
     }
 }
 
-/// The colour of a seat's stones.
+/// Returns the colour of a seat's stones.
 #[inline]
 const fn stones_of(seat: Seat) -> u8 {
     seat.0 + 1
 }
 
 impl Go {
-    fn new(parameters: &Parameters, board: Board, clock: Clock) -> Go {
+    fn new(komi: i32, board: Board, clock: Clock) -> Go {
         let limit = ply_limit(board.size());
         let mut history = History::with_room(limit);
         history.push(board.totals().hash);
-        Go { board, clock, history, komi: parameters.halves("komi"), limit, visits: 0, undo: Vec::new() }
+        Go { board, clock, history, komi, limit, visits: 0, undo: Vec::new() }
     }
 
-    /// Lends the position to a visitor and takes back whatever was played meanwhile.
+    /// Calls `visit`, then undoes all plies that it has played.
     #[inline]
     fn visited<R>(&mut self, visit: impl FnOnce(&mut Self) -> R) -> R {
         let played = self.undo.len();
@@ -202,7 +201,7 @@ impl Go {
         }
     }
 
-    /// The colour of the mover's stones.
+    /// Returns the colour of the mover's stones.
     #[inline]
     fn colour(&self) -> u8 {
         stones_of(self.clock.mover)
@@ -213,7 +212,7 @@ impl Go {
         self.clock.passes >= 2 || self.clock.plies >= self.limit
     }
 
-    /// Whether the mover may place a stone on this empty point.
+    /// Returns whether the mover may place a stone on an empty point.
     #[inline]
     fn allows(&self, point: Point) -> bool {
         let colour = self.colour();
@@ -227,7 +226,7 @@ impl Go {
         self.board.points().filter(|&point| self.board.colour(point) == EMPTY && self.allows(point))
     }
 
-    /// How many half points Black is ahead, with the stones as they stand.
+    /// Returns Black's lead in half points, with the stones on the board.
     pub(crate) fn lead(&self) -> i32 {
         let [black, white] = rows::area(&self.board);
         2 * (black - white) - self.komi
@@ -294,7 +293,7 @@ impl Game for Go {
         1 + self.board.empties().iter().filter(|&&point| self.allows(point)).count() as u64
     }
 
-    /// Draws among the empty points and the pass until what is drawn is legal.
+    /// Draws among the empty points and the pass until the move is legal.
     #[inline]
     fn sample(&self, random: &mut Random, _scratch: &mut Vec<Move>) -> Move {
         let empties = self.board.empties();
@@ -307,7 +306,7 @@ impl Game for Go {
         }
     }
 
-    /// Draws among the empty points until what is drawn fits; after a few vain draws lists what fits.
+    /// Draws among the empty points until one fits; after a few failures lists the points that fit.
     #[inline]
     fn rollout(&self, random: &mut Random, scratch: &mut Vec<Move>) -> Move {
         const DRAWS: usize = 6;
@@ -335,7 +334,7 @@ impl Deterministic for Go {}
 impl Noisy for Go {
     const NOISY: bool = true;
 
-    /// Captures.
+    /// Appends the captures.
     fn noisy_moves(&self, out: &mut Vec<Move>) {
         if self.over() {
             return;
@@ -351,14 +350,14 @@ impl Noisy for Go {
 impl Keyed for Go {
     const PATH_DEPENDENT: bool = true;
 
-    /// The stones, who moves, and how many passes were just made.
+    /// Returns the key of the stones, the mover and the passes just made.
     fn key(&self) -> u64 {
         let Clock { mover, passes, .. } = self.clock;
         mix(self.board.totals().hash, u64::from(mover.0) | u64::from(passes) << 1)
     }
 }
 
-/// The passes stay as they are: giving the turn away is not a pass.
+/// Keeps the number of passes: giving the turn away is not a pass.
 impl Reseat for Go {
     fn reseat(&self, seat: Seat) -> Option<Self> {
         let mut position = self.clone();
@@ -382,8 +381,8 @@ impl Ordered for Go {
         usize::from(mv.0)
     }
 
-    /// Captures first, then stones that save a chain in atari, then those that touch stones of the other side,
-    /// away from the edge; a pass and an own eye filled come last.
+    /// Prefers captures, then stones that save a chain in atari, then contact with the other side's stones away from the
+    /// edge; a pass and filling an own eye are last.
     fn promise(&self, mv: Move) -> i32 {
         if mv == PASS {
             return -50;
@@ -400,7 +399,7 @@ impl Ordered for Go {
 }
 
 impl Go {
-    /// The line that a point is on: 0 at the edge.
+    /// Returns the distance of a point to the edge.
     fn line(&self, point: Point) -> i32 {
         let (row, column) = row_and_column(point);
         let last = self.board.size() - 1;
@@ -431,7 +430,7 @@ impl Notation for Go {
         let row: usize = text.get(1..)?.parse().ok().filter(|row| (1..=size).contains(row))?;
         let mv = Move(point_at(row - 1, column));
         let legal = self.board.colour(mv.0) == EMPTY && self.allows(mv.0);
-        // Written again, so that `C03` and `C+3` name nothing.
+        // Compared with the canonical text, so that `C03` and `C+3` are rejected.
         (legal && self.move_text(mv).eq_ignore_ascii_case(text)).then_some(mv)
     }
 
@@ -442,10 +441,9 @@ impl Notation for Go {
 
     fn position(&self) -> String {
         let size = self.board.size();
-        let row = |row| (0..size).map(|column| self.symbol(row, column)).collect::<String>();
-        let rows: Vec<String> = (0..size).rev().map(row).collect();
+        let rows = write_rows(size, size, |column, line| self.symbol(size - 1 - line, column));
         let Clock { mover, passes, plies } = self.clock;
-        format!("{} {} {passes} {plies}", rows.join("/"), SYMBOLS[usize::from(stones_of(mover))])
+        format!("{rows} {} {passes} {plies}", SYMBOLS[usize::from(stones_of(mover))])
     }
 
     fn ending(&self) -> &'static str {
@@ -453,7 +451,7 @@ impl Notation for Go {
     }
 }
 
-/// By colour.
+/// The symbols by colour.
 const SYMBOLS: [char; 3] = ['.', 'X', 'O'];
 
 impl Go {
@@ -462,7 +460,7 @@ impl Go {
     }
 }
 
-/// Twice the number of points; small boards get more than that, since all of them may be captured several times.
+/// Returns twice the number of points, but at least 50, since all of a small board can be captured several times.
 const fn ply_limit(size: usize) -> u16 {
     let limit = 2 * size * size;
     if limit < 50 { 50 } else { limit as u16 }
@@ -482,61 +480,39 @@ impl Setup for Go {
             name: "komi",
             default: "7.5",
             domain: Domain::Halves { min: -722, max: 722 },
-            about: "points that White gets for moving second",
+            about: "points added to White's area",
         },
     ];
     const TURNS: Turns = Turns::Rotate;
+    const POSITION_FORM: &'static str =
+        "rows from the top, the seat to move, passes just made and plies played, as in .../.X./... O 0 1";
 
     fn initial(parameters: &Parameters) -> Result<Self, SetupError> {
         let size = parameters.integer("size") as usize;
         let board = Board::new(size, |_, _| EMPTY).expect("a board without stones has no captured chain");
-        Ok(Go::new(parameters, board, Clock { mover: Seat::FIRST, passes: 0, plies: 0 }))
+        Ok(Go::new(parameters.halves("komi"), board, Clock { mover: Seat::FIRST, passes: 0, plies: 0 }))
     }
 
-    fn from_position(parameters: &Parameters, text: &str) -> Result<Self, SetupError> {
-        let size = parameters.integer("size") as usize;
-        read_position(size, text).map(|(board, clock)| Go::new(parameters, board, clock)).map_err(|reason| {
-            let form = "rows from the top, who moves, passes just made and plies played, \
-                        as in .../.X./... O 0 1";
-            SetupError::Position { game: Self::NAME, reason, form }
-        })
+    fn read_position(start: &Self, text: &str) -> Result<Self, String> {
+        let (board, clock) = read_position(start.board.size(), text)?;
+        Ok(Go::new(start.komi, board, clock))
     }
-}
-
-fn read_number(text: &str) -> Option<u16> {
-    crate::text::number(text).and_then(|number| u16::try_from(number).ok())
 }
 
 fn read_position(size: usize, text: &str) -> Result<(Board, Clock), String> {
-    let parts: Vec<&str> = text.split(' ').collect();
-    let &[rows, mover, passes, plies] = parts.as_slice() else {
-        return Err("there must be four parts with single spaces between".to_string());
-    };
-    let rows: Vec<&[u8]> = rows.split('/').map(str::as_bytes).collect();
-    if rows.len() != size || rows.iter().any(|row| row.len() != size) {
-        return Err(format!("there must be {size} rows of {size} points"));
+    let [rows, mover, passes, plies] = fields(text)?;
+    let mut colours = vec![vec![EMPTY; size]; size];
+    for stone in read_rows(rows, size, size, &SYMBOLS[1..])? {
+        colours[size - 1 - stone.line][stone.column] = stone.symbol as u8 + 1;
     }
-    let colour_of = |symbol: u8| SYMBOLS.iter().position(|&known| known == char::from(symbol));
-    if rows.iter().any(|row| row.iter().any(|&symbol| colour_of(symbol).is_none())) {
-        return Err("a point is X, O or .".to_string());
-    }
-    let mover = match mover {
-        "X" => Seat::FIRST,
-        "O" => Seat::SECOND,
-        _ => return Err("who moves is X or O".to_string()),
-    };
-    let passes = read_number(passes).filter(|passes| *passes <= 2).ok_or("the passes are 0, 1 or 2")?;
-    let limit = ply_limit(size);
-    let plies = read_number(plies)
-        .filter(|plies| *plies <= limit)
-        .ok_or_else(|| format!("the plies are a number from 0 to {limit}"))?;
+    let mover = read_mover(mover, &SYMBOLS[1..])?;
+    let passes: u16 = number(passes).filter(|&passes| passes <= 2).ok_or("the passes are 0, 1 or 2")?;
+    let plies = read_plies(plies, ply_limit(size))?;
     if plies % 2 != u16::from(mover.0) {
         return Err("X moves after an even number of plies, O after an odd one".to_string());
     }
     let placed = plies.checked_sub(passes).ok_or("there are more passes than plies")?;
-    let board =
-        Board::new(size, |row, column| colour_of(rows[size - 1 - row][column]).map_or(EMPTY, |c| c as u8))
-            .ok_or("a chain has no liberty")?;
+    let board = Board::new(size, |row, column| colours[row][column]).ok_or("a chain has no liberty")?;
     let stones = board.totals().stones;
     if stones[0] > placed.div_ceil(2) || stones[1] > placed / 2 {
         return Err("a side has more stones than it has had plies to place them in".to_string());

@@ -1,22 +1,23 @@
-//! Grundy's game: split one heap into two unequal heaps; who cannot move loses.
+//! Grundy's game: split one heap into two unequal heaps; a player who cannot move loses.
 //!
-//! Heaps of one and two stay as they are. Some lectures call this game Nim; the game of taking stones is `nim` here.
-//! One heap of 13 by default, which has a single winning split; up to four heaps of up to 63. Every split makes one
-//! heap more, and a heap of n is at most split n - 2 times (ones off it, down to a two), so the bound on plies is the
-//! sum of that over the first heaps.
+//! Heaps of one and two cannot be split. Some lectures call this game Nim; the game of taking stones is `nim` here. The
+//! default is one heap of 13, which has a single winning split; there can be up to four heaps of up to 63. A heap of n
+//! is split at most n - 2 times (removing ones, down to a two), so the bound on plies is the sum of n - 2 over the first
+//! heaps.
 //!
 //! A move is `heap:a+b`, the smaller part first: `7:2+5` splits a heap of seven into two and five. Equal heaps are
-//! interchangeable: a move names a size, and a position is a multiset. Its text is the heaps in ascending order and
-//! the seat to move: `1-2-4 0`. Which first heap each of several came from is not asked of it, only whether the
-//! sizes, the sum and the number of heaps can be.
+//! interchangeable: a move names a size, and a position is a multiset. Its text is the heaps in ascending order and the
+//! seat to move: `1-2-4 0`. The reader checks that the sizes, the sum and the number of heaps are possible, but not
+//! which first heap each one came from.
 //!
-//! The number of heaps of each size, with the set of sizes that there are, the number of moves, the key and
-//! the sum of Grundy values kept along.
+//! The representation is the number of heaps of each size, with the set of sizes, the number of moves, the key and the
+//! sum of Grundy values updated incrementally.
 
 use crate::game::{
     Deterministic, Duel, Feature, FeatureSet, Features, Game, Keyed, Noisy, Notation, Ordered, Payoffs,
-    Reseat, Seat, Turn,
+    Reseat, Seat, Turn, features, sign, write_for_mover,
 };
+use crate::heaps::{self, LARGEST};
 use crate::random::{Random, below, mix, zobrist};
 use crate::setup::{Domain, Parameter, Parameters, Setup, SetupError, Turns};
 
@@ -25,14 +26,14 @@ use crate::setup::{Domain, Parameter, Parameters, Setup, SetupError, Turns};
 pub struct Grundy {
     /// The number of heaps of each size.
     counts: [u8; SIZES],
-    /// The sizes that there are, a bit each.
+    /// The set of sizes, a bit each.
     present: u64,
     /// The sum of the keys of all heaps.
     key: u64,
     /// The number of legal moves.
     moves: u16,
     bound: u16,
-    /// The xor of the values of all heaps: the side to move loses exactly where it is 0.
+    /// The xor of the Grundy values of all heaps. The side to move loses exactly if it is 0.
     value: u8,
     mover: Seat,
 }
@@ -44,17 +45,16 @@ pub struct Split {
     part: u8,
 }
 
-const LARGEST: usize = 63;
-const SIZES: usize = LARGEST + 1;
-/// Four times 63 objects: no more heaps of one than a byte counts.
+const SIZES: usize = LARGEST as usize + 1;
+/// At four, the number of heaps of one (up to 4 * 63) fits a byte.
 const MOST_HEAPS: usize = 4;
 /// The sizes that can be split.
 const SPLITTABLE: u64 = u64::MAX << 3;
 
-/// A key for a heap of each size; heaps add up, so that two equal ones do not cancel out.
+/// The key of a heap of each size. Keys are added, so that equal heaps do not cancel out.
 const KEYS: [u64; SIZES] = zobrist(b"grundy");
 
-/// The value of each heap: the least number that no split of it has (Sprague 1935, Grundy 1939).
+/// The Grundy value of each heap: the least number that none of its splits has (Sprague 1935, Grundy 1939).
 const VALUES: [u8; SIZES] = {
     let mut values = [0; SIZES];
     let mut heap = 3;
@@ -71,13 +71,13 @@ const VALUES: [u8; SIZES] = {
     values
 };
 
-/// How many ways there are to split a heap.
+/// Returns the number of ways to split a heap.
 #[inline]
 const fn splits(heap: usize) -> u16 {
     (heap.saturating_sub(1) / 2) as u16
 }
 
-/// The sizes in a set, ascending.
+/// Iterates over the sizes in a set, in ascending order.
 fn sizes(set: u64) -> impl Iterator<Item = usize> {
     let mut rest = set;
     std::iter::from_fn(move || {
@@ -200,45 +200,36 @@ impl Ordered for Grundy {
         usize::from(mv.heap) * 32 + usize::from(mv.part)
     }
 
-    /// Whether the move leaves a sum of 0.
+    /// Rates moves that leave a sum of 0.
     fn promise(&self, Split { heap, part }: Split) -> i32 {
         let change = [heap, part, heap - part].map(|size| VALUES[usize::from(size)]);
         i32::from(self.value ^ change[0] ^ change[1] ^ change[2] == 0)
     }
 }
 
+features! {
+    "grundy_sum", 10.0, "for the mover, 1 if the xor of the heaps' Grundy values is not 0, else -1";
+    "odd_splittable", 1.0, "for the mover, 1 if the number of heaps of three or more is odd, else -1";
+    "splittable", 0.05, "for the mover, the heaps of three or more";
+    "large_heaps", 0.1, "for the mover, the heaps of five or more";
+    "moves", 0.0, "for the mover, the legal moves";
+}
+
 impl Features for Grundy {
-    /// Both sides play with the same heaps, so each value is counted for the side to move.
-    const FEATURES: &'static [Feature] = &[
-        Feature {
-            name: "grundy_sum",
-            weight: 10.0,
-            about: "for the mover, 1 if the xor of the heaps' Grundy values is not 0, else -1",
-        },
-        Feature {
-            name: "odd_splittable",
-            weight: 1.0,
-            about: "for the mover, 1 if the number of heaps of three or more is odd, else -1",
-        },
-        Feature { name: "splittable", weight: 0.05, about: "for the mover, the heaps of three or more" },
-        Feature { name: "large_heaps", weight: 0.1, about: "for the mover, the heaps of five or more" },
-        Feature { name: "moves", weight: 0.0, about: "for the mover, the legal moves" },
-    ];
+    /// Both sides share the heaps, so each value is counted for the side to move.
+    const FEATURES: &'static [Feature] = FEATURES;
 
     fn features(&self, seat: Seat, _wanted: FeatureSet, values: &mut [i32]) {
-        let either = |yes: bool| if yes { 1 } else { -1 };
         let count = |from: u64| sizes(self.present & from).map(|size| i32::from(self.counts[size])).sum();
         let splittable: i32 = count(SPLITTABLE);
-        let of_mover = [
-            either(self.value != 0),
-            either(splittable % 2 == 1),
+        let for_mover = [
+            sign(self.value != 0),
+            sign(splittable % 2 == 1),
             splittable,
             count(SPLITTABLE << 2),
             i32::from(self.moves),
         ];
-        for (value, of_mover) in values.iter_mut().zip(of_mover) {
-            *value = either(seat == self.mover) * of_mover;
-        }
+        write_for_mover(values, seat == self.mover, for_mover);
     }
 }
 
@@ -258,8 +249,7 @@ impl Notation for Grundy {
     }
 
     fn position(&self) -> String {
-        let heaps: Vec<String> = self.heaps().map(|heap| heap.to_string()).collect();
-        format!("{} {}", heaps.join("-"), self.mover.0)
+        heaps::write(self.heaps().map(|heap| heap as u8), self.mover)
     }
 
     fn ending(&self) -> &'static str {
@@ -269,7 +259,7 @@ impl Notation for Grundy {
 
 impl Setup for Grundy {
     const NAME: &'static str = "grundy";
-    const SUMMARY: &'static str = "split one heap into two unequal heaps; who cannot move loses";
+    const SUMMARY: &'static str = "split one heap into two unequal heaps; a player who cannot move loses";
     const PARAMETERS: &'static [Parameter] = &[Parameter {
         name: "heaps",
         default: "13",
@@ -277,52 +267,33 @@ impl Setup for Grundy {
         about: "sizes of the first heaps, in any order",
     }];
     const TURNS: Turns = Turns::Rotate;
+    const POSITION_FORM: &'static str = "the heaps in ascending order and the seat to move, as in 1-2-4 0";
 
     fn initial(parameters: &Parameters) -> Result<Self, SetupError> {
-        let heaps: Vec<u8> = parameters.integers("heaps").iter().map(|&heap| heap as u8).collect();
+        let heaps = heaps::first_heaps(parameters);
         let bound = heaps.iter().map(|&heap| u16::from(heap.saturating_sub(2))).sum();
         Ok(Grundy::of_heaps(&heaps, bound, Seat::FIRST))
     }
 
-    fn from_position(parameters: &Parameters, text: &str) -> Result<Self, SetupError> {
-        let start = Grundy::initial(parameters)?;
-        let wrong = |reason: &str| SetupError::Position {
-            game: Self::NAME,
-            reason: reason.to_string(),
-            form: "the heaps in ascending order and the seat to move, as in 1-2-4 0",
-        };
-        let (heaps, mover) =
-            text.split_once(' ').ok_or_else(|| wrong("there is no space before the mover"))?;
-        let heaps: Vec<u8> = heaps
-            .split('-')
-            .map(|heap| {
-                let allowed = |size: &u8| (1..SIZES as u8).contains(size) && size.to_string() == heap;
-                heap.parse().ok().filter(allowed)
-            })
-            .collect::<Option<_>>()
-            .ok_or_else(|| wrong("a heap is a whole number from 1 to 63"))?;
+    fn read_position(start: &Self, text: &str) -> Result<Self, String> {
+        let (heaps, mover) = heaps::read(text, 1)?;
         if !heaps.is_sorted() {
-            return Err(wrong("the heaps must be in ascending order"));
+            return Err("the heaps must be in ascending order".to_string());
         }
         let total: usize = start.heaps().sum();
         if heaps.iter().map(|&heap| usize::from(heap)).sum::<usize>() != total {
-            return Err(wrong(&format!("the heaps must add up to {total}")));
+            return Err(format!("the heaps must add up to {total}"));
         }
         let (first, now) = (start.heaps().count(), heaps.len());
-        // From one heap everything can come but equal heaps: joining the largest and the smallest again and again
-        // leads back to the start. The same ends of several heaps are necessary, not sufficient.
+        // One heap leads to every multiset except several equal heaps: joining the largest and the smallest repeatedly
+        // leads back to the start. For several first heaps these checks are necessary but not sufficient.
         let all_equal = heaps.first() == heaps.last();
         let too_large = heaps.last().map(|&heap| usize::from(heap)) > start.heaps().max();
         if now < first || too_large || first == 1 && now > 1 && all_equal {
-            return Err(wrong("these heaps cannot come from the first ones"));
+            return Err("the first heaps cannot lead to these".to_string());
         }
-        let mover = match mover {
-            "0" => Seat::FIRST,
-            "1" => Seat::SECOND,
-            _ => return Err(wrong("the seat to move is 0 or 1")),
-        };
         if (now - first) % 2 != mover.index() {
-            return Err(wrong("the number of heaps does not fit who moves"));
+            return Err("the number of heaps does not fit the seat to move".to_string());
         }
         Ok(Grundy::of_heaps(&heaps, start.bound, mover))
     }

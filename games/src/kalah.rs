@@ -1,39 +1,39 @@
 //! Kalah: sow, bank and capture.
 //!
 //! Each side has `holes` pits of `seeds` seeds and a store at its right end. A move lifts all seeds of one of the
-//! mover's pits and sows them one by one counter-clockwise: rightwards through the mover's own pits, into the own
-//! store, through the other side's pits, past the other side's store, and on from the mover's leftmost pit.
+//! mover's pits and sows them one by one counter-clockwise: rightwards through the mover's pits, into the mover's store,
+//! through the other side's pits, past the other side's store, and on from the mover's leftmost pit.
 //!
-//! - The last seed in the own store: the same side moves again.
-//! - The last seed alone in an own pit, with seeds in the pit opposite: it and they go to the own store. A pit
-//!   counts as empty too when this very move has emptied it and come round. With `empty_capture` the last seed is
-//!   banked also where the pit opposite is empty.
-//! - When after a move the pits of either side are all empty, whoever's turn it would be, the seeds that remain go
-//!   to the store of the side they lie on and the game is over. The fuller store wins, equal stores draw.
+//! - If the last seed falls into the mover's store, the same side moves again.
+//! - If the last seed falls into an empty own pit and there are seeds in the pit opposite, all of these go to the mover's
+//!   store. The pit may have been emptied by the same move. With `empty_capture` the last seed goes to the store even if
+//!   the pit opposite is empty.
+//! - If all pits of either side are empty after a move, the remaining seeds go to the store of the side they lie on and
+//!   the game is over. The fuller store wins; equal stores are a draw.
 //!
-//! Play goes on when a store holds more than half of the seeds, so that final scores mean something. The published
-//! results for one to three holes (Irving, Donkers and Uiterwijk, "Solving Kalah", 2000) hold for both capture
-//! rules; they do not hold where the game ends only once the side to move has no seeds.
+//! Play continues when a store holds more than half of the seeds, so that final scores are comparable. The published
+//! results for one to three holes (Irving, Donkers and Uiterwijk, "Solving Kalah", 2000) hold for both capture rules;
+//! they do not hold for games that end only once the side to move has no seeds.
 //!
-//! Moves are the pits `1`, `2`, ... from the mover's own left, so that the highest lies next to the mover's store. A
-//! position is each seat's pits from its own left with its store, and the seat to move: at the start
-//! `4,4,4,4,4,4:0 4,4,4,4,4,4:0 0`.
+//! Moves are the pits `1`, `2`, ... from the mover's left; the highest is next to the mover's store. A position is each
+//! seat's pits from its left with its store, and the seat to move: at the start `4,4,4,4,4,4:0 4,4,4,4,4,4:0 0`.
 //!
-//! Bound on plies: a ply that banks nothing only shifts seeds rightwards on the mover's own side. Before the next
-//! seed is banked the leftmost pit is so played at most once, and every other pit at most once more than all to its
-//! left together: 1, 2, 4, ... times, the rightmost never, since it always banks. So each banked seed takes at most
+//! The bound on plies: a ply that banks nothing only shifts seeds rightwards on the mover's side. So before the next
+//! seed is banked the leftmost pit is played at most once, and every other pit at most once more than all pits to its left
+//! together: 1, 2, 4, ... times. The rightmost always banks. Thus each banked seed takes at most
 //! 2 * (2^(holes - 1) - 1) + 1 plies.
 //!
-//! A side is one word of eight bytes: the store on top, the pits below it with the rightmost next to the store,
-//! unused bytes empty. Sowing is then one addition a side, emptiness one mask, and a pit moves again when it holds
-//! as many seeds as its distance to the top. The mover's word comes first; copying is three words.
+//! A side is one word of eight bytes: the store on top, the pits below it with the rightmost next to the store, unused
+//! bytes empty. Sowing is one addition per side, and a pit moves again if it holds as many seeds as its distance to the
+//! top. The mover's word is first. Moves are undone by copying.
 
 use crate::game::{
     Deterministic, Duel, Feature, FeatureSet, Features, Game, Keyed, Noisy, Notation, Ordered, Payoffs,
-    Reseat, Seat, Turn,
+    Reseat, Seat, Turn, features, sign,
 };
 use crate::random::{Random, below, mix};
 use crate::setup::{Domain, Parameter, Parameters, Setup, SetupError, Turns};
+use crate::text::{SEAT_DIGITS, fields, read_mover};
 
 /// A position.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -47,7 +47,7 @@ pub struct Kalah {
     half: u8,
 }
 
-/// The pit that is emptied, as the byte of the side's word that holds it: 6 is next to the store.
+/// The sown pit, as its byte in the side's word: 6 is next to the store.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Pit(u8);
 
@@ -56,23 +56,23 @@ const STORE: u32 = 7;
 const ONES: u64 = 0x0101_0101_0101_0101;
 const HIGHS: u64 = ONES << 7;
 const PITS: u64 = u64::MAX >> 8;
-/// The number of seeds that each pit needs to end in the store.
+/// The number of seeds with which each pit ends in the store.
 const DISTANCES: u64 = 0x0001_0203_0405_0607;
 
-/// One in each byte of a pit that holds seeds.
+/// Returns a one in the byte of each pit that holds seeds.
 #[inline]
 fn filled(side: u64) -> u64 {
     let low = side & !HIGHS;
     ((low + !HIGHS) | side) >> 7 & ONES & PITS
 }
 
-/// How many bytes hold a one, or the sum of all bytes where it stays below 256.
+/// Returns the sum of all bytes. Precondition: it is below 256.
 #[inline]
 fn sum(bytes: u64) -> u32 {
     (bytes.wrapping_mul(ONES) >> 56) as u32
 }
 
-/// Ones in the lowest `count` bytes, at most seven.
+/// Returns a one in each of the lowest `count` bytes, at most seven.
 #[inline]
 fn ones_below(count: u32) -> u64 {
     ONES & ((1 << (8 * count)) - 1)
@@ -83,24 +83,24 @@ fn byte(side: u64, index: u32) -> u32 {
     (side >> (8 * index) & 0xff) as u32
 }
 
-/// Both sides after a move, captures made, nothing swept up yet.
+/// Both sides after a move and its capture, before the end of the game is handled.
 struct Sown {
     own: u64,
     other: u64,
     /// Whether the last seed fell into the store.
     again: bool,
-    /// How many seeds were captured, the last one included.
+    /// The number of captured seeds, including the last one.
     captured: u32,
 }
 
 impl Kalah {
-    /// The byte of the leftmost pit.
+    /// Returns the byte of the leftmost pit.
     #[inline]
     fn leftmost(&self) -> u32 {
         STORE - u32::from(self.holes)
     }
 
-    /// The side of a seat.
+    /// Returns the side of a seat.
     #[inline]
     fn side(&self, seat: Seat) -> u64 {
         self.sides[usize::from(seat != self.mover)]
@@ -111,24 +111,24 @@ impl Kalah {
         self.sides[0] & PITS == 0
     }
 
-    /// The number of seeds in a seat's store.
+    /// Returns the number of seeds in a seat's store.
     pub fn store(&self, seat: Seat) -> u32 {
         byte(self.side(seat), STORE)
     }
 
-    /// The numbers of seeds in a seat's pits, from its own left.
+    /// Returns the numbers of seeds in a seat's pits, from its left.
     pub fn pits(&self, seat: Seat) -> impl Iterator<Item = u32> {
         let side = self.side(seat);
         (self.leftmost()..STORE).map(move |index| byte(side, index))
     }
 
-    /// The seeds in the pit opposite to each pit of the own side.
+    /// Returns the seeds opposite to each pit of the own side.
     #[inline]
     fn faced(&self, other: u64) -> u64 {
         other.swap_bytes() >> 8 << (8 * self.leftmost())
     }
 
-    /// For each pit: how many seeds a last seed that falls there alone captures, itself included.
+    /// Returns, for each empty pit, the number of seeds that a last seed there captures, including itself.
     #[inline]
     fn prey(&self, own: u64, other: u64) -> u64 {
         let faced = self.faced(other);
@@ -137,17 +137,17 @@ impl Kalah {
         (faced + open) & (open * 0xff)
     }
 
-    /// Sows the seeds of a pit of the side that comes first.
+    /// Sows the seeds of a pit of the first side.
     ///
-    /// Almost without branches: where seeds fall is as good as random, and a wrong guess costs more than this.
+    /// Almost branch-free: where the last seed falls is unpredictable.
     #[inline]
     fn sow(&self, [own, other]: [u64; 2], pit: u32) -> Sown {
         let (holes, leftmost) = (u32::from(self.holes), self.leftmost());
-        // Before the store is reached nothing falls on the other side, and where the last seed falls nothing fell.
+        // A move that ends before the store changes neither the other side nor the content of its last pit.
         let prey = self.prey(own, other);
         let seeds = byte(own, pit);
         let lifted = own - (u64::from(seeds) << (8 * pit));
-        // The byte of the own side where the last seed falls, the store standing for all places beyond it too.
+        // The byte of the own side where the last seed falls; the store also stands for everything beyond it.
         let mut end = (pit + seeds).min(STORE);
         let mut again = pit + seeds == STORE;
         let mut near = ONES << (8 * (pit + 1)) & u64::MAX >> (8 * (STORE - end));
@@ -161,7 +161,7 @@ impl Kalah {
             far += round_far;
             let last = leftmost + (round - 1) % (2 * holes + 1);
             (again, end) = (last == STORE, last.min(STORE));
-            // Of several seeds in the last pit none is captured.
+            // There is a capture only if the last seed is alone in its pit.
             let single = if byte(lifted + near, end) == 1 { 1 << (8 * end) } else { 0 };
             captured = byte(self.prey(lifted + near - single, other + far), end);
         }
@@ -175,8 +175,7 @@ impl Kalah {
         }
     }
 
-    /// What falls on the own and on the other side of the seeds that come round to the own leftmost pit. Rare, and
-    /// returned in registers.
+    /// Returns the seeds added to the own and the other side by the seeds that reach the own leftmost pit again. Rare.
     #[cold]
     fn sow_on(&self, seeds: u32) -> (u64, u64) {
         let holes = u32::from(self.holes);
@@ -232,8 +231,8 @@ impl Game for Kalah {
         u64::from(sum(filled(self.sides[0])))
     }
 
-    /// The running count of filled pits, byte by byte, is one multiplication; the pit drawn is the first byte that
-    /// reaches the number drawn.
+    /// One multiplication gives the running count of filled pits byte by byte; the drawn pit is the first byte that reaches
+    /// the drawn number.
     #[inline]
     fn sample(&self, random: &mut Random, _scratch: &mut Vec<Pit>) -> Pit {
         let counts = filled(self.sides[0]).wrapping_mul(ONES);
@@ -246,8 +245,8 @@ impl Game for Kalah {
 impl Duel for Kalah {}
 impl Deterministic for Kalah {}
 
-/// Captures, and moves that move again: either banks seeds at once, and an evaluation made in the middle of a chain
-/// of such moves misses the rest of the chain. Nothing compels a side to play them, so it may stand pat.
+/// Captures and moves that move again. Both bank seeds at once, and an evaluation within a chain of such moves misses the
+/// rest of it. They are not compulsory, so a side may stand pat.
 impl Noisy for Kalah {
     const NOISY: bool = true;
 
@@ -272,7 +271,7 @@ impl Keyed for Kalah {
 }
 
 impl Reseat for Kalah {
-    /// Until the game is over both sides have seeds, and so a move.
+    /// Until the game is over both sides have seeds and therefore a move.
     fn reseat(&self, seat: Seat) -> Option<Self> {
         let mut position = self.clone();
         if seat != self.mover {
@@ -290,8 +289,8 @@ impl Ordered for Kalah {
         usize::from(mv.0)
     }
 
-    /// Moving again costs nothing and comes first, from the right so that no other chance of it is spoilt; then
-    /// captures by size; then moves that feed the other side least.
+    /// Prefers moving again, from the right so that other such moves remain; then captures by size; then moves that give
+    /// the other side few seeds.
     fn promise(&self, Pit(pit): Pit) -> i32 {
         let Sown { again, captured, .. } = self.sow(self.sides, u32::from(pit));
         if again {
@@ -304,23 +303,18 @@ impl Ordered for Kalah {
     }
 }
 
-const STORED: usize = 0;
-const SEEDS: usize = 1;
-const MOBILITY: usize = 2;
-const MOVES_AGAIN: usize = 3;
-const THREAT: usize = 4;
-const MOVE: usize = 5;
+features! {
+    STORED = "store", 1.0, "seeds in the store";
+    SEEDS = "seeds", 0.2, "seeds in the own pits";
+    MOBILITY = "mobility", 0.8, "pits that hold seeds";
+    MOVES_AGAIN = "moves_again", 0.5, "pits that would end in the store";
+    THREAT = "threat", 0.5, "the most seeds that one move would capture";
+    MOVE = "move", 0.7, "1 for the side to move";
+}
 
-/// The weights are rounded from a least-squares fit of the final margin over games of searches four plies deep.
+/// The weights are a rounded least-squares fit of the final margin over games of four-ply searches.
 impl Features for Kalah {
-    const FEATURES: &'static [Feature] = &[
-        Feature { name: "store", weight: 1.0, about: "seeds in the store" },
-        Feature { name: "seeds", weight: 0.2, about: "seeds in the own pits" },
-        Feature { name: "mobility", weight: 0.8, about: "pits that hold seeds" },
-        Feature { name: "moves_again", weight: 0.5, about: "pits that would end in the store" },
-        Feature { name: "threat", weight: 0.5, about: "the most seeds that one move would capture" },
-        Feature { name: "move", weight: 0.7, about: "1 for the side to move" },
-    ];
+    const FEATURES: &'static [Feature] = FEATURES;
 
     fn features(&self, seat: Seat, wanted: FeatureSet, values: &mut [i32]) {
         let (own, other) = (self.side(seat), self.side(seat.other()));
@@ -328,20 +322,20 @@ impl Features for Kalah {
         values[SEEDS] = sum(own & PITS) as i32 - sum(other & PITS) as i32;
         values[MOBILITY] = sum(filled(own)) as i32 - sum(filled(other)) as i32;
         values[MOVES_AGAIN] = moves_again(own) as i32 - moves_again(other) as i32;
-        values[MOVE] = if seat == self.mover { 1 } else { -1 };
+        values[MOVE] = sign(seat == self.mover);
         if wanted.has(THREAT) {
             values[THREAT] = self.threat([own, other]) as i32 - self.threat([other, own]) as i32;
         }
     }
 }
 
-/// Pits whose last seed falls into the store, not counting those that come round a whole lap.
+/// Counts the pits whose last seed falls into the store, without those that go a whole lap.
 fn moves_again(side: u64) -> u32 {
     sum(ONES & PITS & !filled(side ^ DISTANCES))
 }
 
 impl Kalah {
-    /// The most seeds that a move of the side that comes first would capture.
+    /// Returns the most seeds that a move of the first side would capture.
     fn threat(&self, sides: [u64; 2]) -> u32 {
         let mut filled = filled(sides[0]);
         let mut most = 0;
@@ -358,7 +352,7 @@ impl Notation for Kalah {
         out.push_str(&(u32::from(pit) + 1 - self.leftmost()).to_string());
     }
 
-    /// Seat 0 at the bottom, its store at the right.
+    /// Draws seat 0 at the bottom, with its store at the right.
     fn board(&self) -> String {
         let row = |cells: Vec<u32>| cells.iter().map(|cell| format!("{cell:>4}")).collect::<String>();
         let label = |seat: Seat| {
@@ -420,6 +414,8 @@ impl Setup for Kalah {
         },
     ];
     const TURNS: Turns = Turns::MoveAgain;
+    const POSITION_FORM: &'static str = "each seat's pits from its left and its store, and the seat to move, \
+         as in 4,4,4,4,4,4:0 4,4,4,4,4,4:0 0";
 
     fn initial(parameters: &Parameters) -> Result<Self, SetupError> {
         let (holes, seeds) = (parameters.integer("holes") as u32, parameters.integer("seeds") as u32);
@@ -433,31 +429,20 @@ impl Setup for Kalah {
         })
     }
 
-    fn from_position(parameters: &Parameters, text: &str) -> Result<Self, SetupError> {
-        let wrong = |reason: String| SetupError::Position {
-            game: Self::NAME,
-            reason,
-            form: "each seat's pits from its left and its store, and the seat to move, \
-                   as in 4,4,4,4,4,4:0 4,4,4,4,4,4:0 0",
-        };
-        let mut position = Kalah::initial(parameters)?;
-        let parts: Vec<&str> = text.split(' ').collect();
-        let &[first, second, mover] = parts.as_slice() else {
-            return Err(wrong("there must be two sides and the seat to move".to_string()));
-        };
+    fn read_position(start: &Self, text: &str) -> Result<Self, String> {
+        let mut position = start.clone();
+        let [first, second, mover] = fields(text)?;
         let total = 2 * u32::from(position.half);
         let number = |text: &str| {
             let seeds = crate::text::number(text).filter(|&seeds| seeds <= total);
-            seeds.ok_or_else(|| wrong(format!("`{text}` is not a number of seeds up to {total}")))
+            seeds.ok_or_else(|| format!("`{text}` is not a number of seeds up to {total}"))
         };
         let mut held = 0;
         for (text, side) in [first, second].into_iter().zip(&mut position.sides) {
-            let (pits, store) = text
-                .split_once(':')
-                .ok_or_else(|| wrong("a side is its pits, `:` and its store".to_string()))?;
+            let (pits, store) = text.split_once(':').ok_or("a side is its pits, `:` and its store")?;
             let pits: Vec<u32> = pits.split(',').map(number).collect::<Result<_, _>>()?;
             if pits.len() != usize::from(position.holes) {
-                return Err(wrong(format!("a side has {} pits", position.holes)));
+                return Err(format!("a side has {} pits", position.holes));
             }
             let store = number(store)?;
             held += pits.iter().sum::<u32>() + store;
@@ -465,20 +450,16 @@ impl Setup for Kalah {
                 << (8 * (STORE - u32::from(position.holes)));
         }
         if held != total {
-            return Err(wrong(format!("there must be {total} seeds in all, not {held}")));
+            return Err(format!("there must be {total} seeds in all, not {held}"));
         }
         let [first, second] = position.sides.map(|side| side & PITS == 0);
         if first != second {
-            return Err(wrong("one side is empty, so the other's seeds belong in its store".to_string()));
+            return Err("one side is empty, so the other's seeds belong in its store".to_string());
         }
-        match mover {
-            "0" => Ok(position),
-            "1" => {
-                position.sides.swap(0, 1);
-                position.mover = Seat::SECOND;
-                Ok(position)
-            }
-            _ => Err(wrong("the seat to move is 0 or 1".to_string())),
+        position.mover = read_mover(mover, &SEAT_DIGITS[..2])?;
+        if position.mover == Seat::SECOND {
+            position.sides.swap(0, 1);
         }
+        Ok(position)
     }
 }

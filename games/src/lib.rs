@@ -1,8 +1,8 @@
-//! The rules: one trait, one file a game (with a folder of its name where one file is not enough).
+//! The rules of the games: one trait, and one file per game (with a folder of the same name for large games).
 //!
-//! [`game`] has the central trait and its capabilities, [`setup`] the way from text to a position, [`registry`] the
-//! list of all games, [`any`] positions whose game is no type parameter, [`exchange`] how games and positions are written
-//! for other programs. Each game's module header states its rules, its notation and its features.
+//! [`game`] has the central trait and its capabilities, [`setup`] creates positions from text, [`registry`] lists all
+//! games, [`any`] has positions behind a trait object, and [`exchange`] reads and writes the formats of other programs.
+//! Each game's module header states its rules, notation and representation.
 //!
 //! Deliberately not here: search, configuration files, input and output, clocks, unseeded randomness.
 
@@ -25,6 +25,7 @@ pub mod connect_four;
 pub mod focus;
 pub mod go;
 pub mod grundy;
+mod heaps;
 pub mod kalah;
 pub mod nim;
 pub mod othello;

@@ -1,9 +1,9 @@
-//! A line of moves in words, followed from a position.
+//! Lines of moves as text, played from a position.
 
 use crate::game::{Notation, Turn};
 use crate::schema::hint;
 
-/// A word of a line that is no legal move where it stands.
+/// The error for a word that does not name a legal move.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("ply {ply}: {}", self.reason())]
 pub struct MoveError {
@@ -11,17 +11,17 @@ pub struct MoveError {
     pub ply: usize,
     /// The word.
     pub word: String,
-    /// The legal moves there; none where the game is over.
+    /// The legal moves of the position; empty if the game is over.
     pub legal: Vec<String>,
-    /// Why the game is over, if it is.
+    /// The reason for the end, if the game is over.
     pub ending: Option<&'static str>,
 }
 
 impl MoveError {
-    /// How many legal moves a message names before it only counts the rest.
+    /// The most legal moves that a message names; it counts the others.
     const NAMED: usize = 400;
 
-    /// The error of a word that names no legal move in a position, at a ply counted from 1.
+    /// Creates the error for a word at a ply, counted from 1.
     pub fn new<G: Notation>(position: &G, ply: usize, word: &str) -> MoveError {
         let ending = (position.turn() == Turn::Over).then(|| position.ending());
         MoveError { ply, word: word.to_string(), legal: legal_texts(position), ending }
@@ -42,8 +42,8 @@ impl MoveError {
     }
 }
 
-/// Plays the words of a line, separated by white space, and returns how many there were. Stops at the first word that
-/// is no legal move, with the position as it is there.
+/// Plays the moves of a line, separated by white space, and returns their number. Stops at the first illegal move and
+/// leaves the position before it.
 pub fn follow<G: Notation>(position: &mut G, line: &str) -> Result<usize, MoveError> {
     let mut plies = 0;
     for word in line.split_ascii_whitespace() {
@@ -56,7 +56,7 @@ pub fn follow<G: Notation>(position: &mut G, line: &str) -> Result<usize, MoveEr
     Ok(plies)
 }
 
-/// The legal moves in words.
+/// Returns the texts of the legal moves.
 pub fn legal_texts<G: Notation>(position: &G) -> Vec<String> {
     let mut moves = Vec::new();
     position.moves(&mut moves);
@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bad_word_is_named_with_its_ply_and_what_is_legal() {
+    fn error_names_word_ply_and_legal_moves() {
         assert_eq!(after("a1 b2 \t c3"), Ok(3));
         assert_eq!(
             after("a1 b2 a1"),

@@ -1,32 +1,31 @@
 //! Othello on eight by eight squares.
 //!
-//! Seat 0 has the black discs, `x`, seat 1 the white ones, `o`. The game starts with d5 and e4 black, d4 and e5
-//! white. A move places a disc on an empty square so that it outflanks at least one of the other side's discs: a
-//! straight run of them, in any of eight directions, that ends at an own disc. All discs so outflanked turn. A side
-//! without such a move passes, and a pass is a ply; when neither side has one the game is over and more discs win.
+//! Seat 0 has the black discs, `x`, seat 1 the white ones, `o`. The game starts with d5 and e4 black, d4 and e5 white. A
+//! move places a disc on an empty square so that it outflanks at least one of the other side's discs: a straight run of
+//! them, in any of eight directions, that ends at an own disc. All outflanked discs turn. A side without such a move
+//! passes, and a pass is a ply. When neither side has a move the game is over, and the side with more discs wins.
 //!
-//! Moves are squares `a1` to `h8` with a1 at the top left, and `pass`. A position is the eight rows from the top and
-//! who moves: `......../......../......../...ox.../...xo.../......../......../........ x`.
+//! Moves are squares `a1` to `h8` with a1 at the top left, and `pass`. A position is the eight rows from the top and the
+//! seat to move: `......../......../......../...ox.../...xo.../......../......../........ x`.
 //!
-//! Ply bound: sixty squares are empty at the start, and since a pass is only played where the other side then has a
-//! move, there is at most one between two placements: 60 + 59. (No arrangement of the four squares in the centre
-//! makes the first one to move pass.)
+//! The ply bound is 60 + 59: sixty squares are empty at the start, and after a pass the other side always has a move, so
+//! there is at most one pass between two placements. (No arrangement of the four central discs makes the first player
+//! pass.)
 //!
-//! Two bitboards, seen from the side to move, and the set of its placements, found once when a position is reached
-//! and used by everything that asks for the turn, the moves, their number or one of them. Four words: copying is
-//! cheaper than undoing. The key is mixed from the boards when asked for, because a move changes many squares.
+//! The representation is two bitboards from the mover's view and the set of legal placements, computed once per position.
+//! At four words, copying is cheaper than undoing. The key is computed on demand, because a move changes many squares.
 
 use crate::game::{
     Deterministic, Duel, Feature, FeatureSet, Features, Game, Keyed, Noisy, Notation, Ordered, Payoffs,
-    Reseat, Seat, Turn,
+    Reseat, Seat, Turn, features, sign,
 };
 use crate::outflank::{
-    BORDER, CORNERS, X_SQUARES, captures, flips, neighbours, pick, read_rows, squares, stable, write_rows,
+    BORDER, CORNERS, X_SQUARES, captures, flips, neighbours, pick, read_board, squares, stable, write_board,
     write_square,
 };
 use crate::random::{Random, mix};
 use crate::setup::{Parameter, Parameters, Setup, SetupError, Turns};
-use crate::text::{Labels, grid};
+use crate::text::{Labels, fields, grid, read_mover};
 
 /// A position.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -34,10 +33,10 @@ pub struct Othello {
     /// The discs of the side to move.
     own: u64,
     other: u64,
-    /// Where the side to move may place a disc.
+    /// The legal placements.
     placements: u64,
     mover: Seat,
-    /// The side to move has no placement and the other one has.
+    /// Whether the side to move has no placement and the other one has.
     must_pass: bool,
 }
 
@@ -55,7 +54,7 @@ impl Othello {
         Othello { own, other, placements, mover, must_pass }
     }
 
-    /// The position after a move.
+    /// Returns the position after a move.
     #[inline]
     fn played(&self, mv: Placement) -> Othello {
         if mv == PASS {
@@ -71,7 +70,7 @@ impl Othello {
         self.placements == 0 && !self.must_pass
     }
 
-    /// The discs of a seat and those of the other one.
+    /// Returns the discs of a seat and those of the other one.
     fn sides(&self, seat: Seat) -> (u64, u64) {
         if seat == self.mover { (self.own, self.other) } else { (self.other, self.own) }
     }
@@ -81,7 +80,7 @@ impl Othello {
     }
 }
 
-/// Whether a side has a placement; asked only where the other one has none, which is rare.
+/// Returns whether a side has a placement. Called only if the other side has none, which is rare.
 #[cold]
 #[inline(never)]
 fn can_move(own: u64, other: u64) -> bool {
@@ -136,7 +135,7 @@ impl Game for Othello {
     }
 }
 
-/// How many more squares the first set has.
+/// Returns how many more squares the first set has.
 fn difference(own: u64, other: u64) -> i32 {
     own.count_ones() as i32 - other.count_ones() as i32
 }
@@ -144,8 +143,8 @@ fn difference(own: u64, other: u64) -> i32 {
 impl Duel for Othello {}
 impl Deterministic for Othello {}
 
-/// A corner can never be turned and anchors the discs along its edges, so an evaluation that does not see it taken
-/// is far off. Other placements are quiet.
+/// Placements on corners: a corner can never be turned and protects the discs along its edges, so it changes the
+/// evaluation by much.
 impl Noisy for Othello {
     const NOISY: bool = true;
 
@@ -153,7 +152,7 @@ impl Noisy for Othello {
         out.extend(squares(self.placements & CORNERS).map(Placement));
     }
 
-    /// There is no choice where every placement is a corner.
+    /// Returns false if every placement is a corner.
     fn may_stand_pat(&self) -> bool {
         self.placements & !CORNERS != 0 || self.must_pass
     }
@@ -180,8 +179,8 @@ impl Ordered for Othello {
         usize::from(mv.0)
     }
 
-    /// Corners first and squares that give them away last; between them the edge, and squares with few empty
-    /// neighbours, which open little to the other side.
+    /// Prefers corners, then the edge and squares with few empty neighbours, which give the other side few moves; squares
+    /// that give away a corner are last.
     #[inline]
     fn promise(&self, mv: Placement) -> i32 {
         if mv == PASS {
@@ -203,40 +202,23 @@ impl Ordered for Othello {
     }
 }
 
-const DISCS: usize = 0;
-const MOBILITY: usize = 1;
-const POTENTIAL_MOBILITY: usize = 2;
-const FRONTIER: usize = 3;
-const CORNER: usize = 4;
-const X_SQUARE: usize = 5;
-const C_SQUARE: usize = 6;
-const EDGES: usize = 7;
-const STABILITY: usize = 8;
-const PARITY: usize = 9;
+features! {
+    DISCS = "discs", 0.1, "discs";
+    MOBILITY = "mobility", 1.2, "placements, with either side to move";
+    POTENTIAL_MOBILITY = "potential_mobility", 0.3, "empty squares next to a disc of the other side";
+    FRONTIER = "frontier", -0.5, "discs next to an empty square";
+    CORNER = "corners", 10.0, "discs on corners";
+    X_SQUARE = "x_squares", -8.0, "discs diagonally next to an empty corner";
+    C_SQUARE = "c_squares", -2.5, "discs on the edge next to an empty corner";
+    EDGES = "edges", 0.3, "discs on the border, without corners";
+    STABILITY = "stability", 1.2, "discs found to be safe for the rest of the game";
+    PARITY = "parity", 0.8, "1 for the side that fills the last empty square if nobody passes";
+}
 
-/// The weights are in discs of the final difference: least squares over positions of plies 10 to 50 in some thousand
-/// games of a three-ply search against itself, then rounded, with mobility raised because matches said so.
+/// The weights are in discs of the final difference. They are a rounded least-squares fit over plies 10 to 50 of several
+/// thousand self-play games of a three-ply search, with mobility raised after matches.
 impl Features for Othello {
-    const FEATURES: &'static [Feature] = &[
-        Feature { name: "discs", weight: 0.1, about: "discs" },
-        Feature { name: "mobility", weight: 1.2, about: "placements, were it one's turn" },
-        Feature {
-            name: "potential_mobility",
-            weight: 0.3,
-            about: "empty squares next to a disc of the other side",
-        },
-        Feature { name: "frontier", weight: -0.5, about: "discs next to an empty square" },
-        Feature { name: "corners", weight: 10.0, about: "discs on corners" },
-        Feature { name: "x_squares", weight: -8.0, about: "discs diagonally next to an empty corner" },
-        Feature { name: "c_squares", weight: -2.5, about: "discs on the edge next to an empty corner" },
-        Feature { name: "edges", weight: 0.3, about: "discs on the border, corners left out" },
-        Feature { name: "stability", weight: 1.2, about: "discs found to be safe for the rest of the game" },
-        Feature {
-            name: "parity",
-            weight: 0.8,
-            about: "1 for whom the last empty square falls to without a pass",
-        },
-    ];
+    const FEATURES: &'static [Feature] = FEATURES;
 
     fn features(&self, seat: Seat, wanted: FeatureSet, values: &mut [i32]) {
         let (own, other) = self.sides(seat);
@@ -248,7 +230,7 @@ impl Features for Othello {
         }
         if wanted.has(MOBILITY) {
             let mobility = difference(self.placements, captures(self.other, self.own));
-            values[MOBILITY] = if seat == self.mover { mobility } else { -mobility };
+            values[MOBILITY] = sign(seat == self.mover) * mobility;
         }
         if wanted.has(POTENTIAL_MOBILITY) {
             values[POTENTIAL_MOBILITY] = difference(neighbours(other) & empty, neighbours(own) & empty);
@@ -273,7 +255,7 @@ impl Features for Othello {
         }
         if wanted.has(PARITY) {
             let mover_is_last = empty.count_ones() % 2 == 1;
-            values[PARITY] = if mover_is_last == (seat == self.mover) { 1 } else { -1 };
+            values[PARITY] = sign(mover_is_last == (seat == self.mover));
         }
     }
 }
@@ -301,7 +283,7 @@ impl Notation for Othello {
     }
 
     fn position(&self) -> String {
-        format!("{} {}", write_rows(|square| self.symbol(square)), SYMBOLS[self.mover.index()])
+        format!("{} {}", write_board(|square| self.symbol(square)), SYMBOLS[self.mover.index()])
     }
 
     fn ending(&self) -> &'static str {
@@ -314,27 +296,19 @@ impl Setup for Othello {
     const SUMMARY: &'static str = "outflank the other side's discs on eight by eight; most discs win";
     const PARAMETERS: &'static [Parameter] = &[];
     const TURNS: Turns = Turns::Rotate;
+    const POSITION_FORM: &'static str = "eight rows from the top joined by / and the seat to move, x (first) or o; the start is \
+         ......../......../......../...ox.../...xo.../......../......../........ x";
 
     fn initial(_parameters: &Parameters) -> Result<Self, SetupError> {
         let (d4, e4, d5, e5) = (1 << 27, 1 << 28, 1 << 35, 1 << 36);
         Ok(Othello::new(d5 | e4, d4 | e5, Seat::FIRST))
     }
 
-    /// Which of two sides moves cannot be told from the number of discs, because of passes: either is accepted.
-    fn from_position(_parameters: &Parameters, text: &str) -> Result<Self, SetupError> {
-        let wrong = |reason: String| SetupError::Position {
-            game: Self::NAME,
-            reason,
-            form: "eight rows from the top joined by / and who moves, x (first) or o; the start is \
-                   ......../......../......../...ox.../...xo.../......../......../........ x",
-        };
-        let (rows, mover) =
-            text.split_once(' ').ok_or_else(|| wrong("there is no space before the mover".to_string()))?;
-        let [black, white] = read_rows(rows, SYMBOLS).map_err(wrong)?;
-        match mover {
-            "x" => Ok(Othello::new(black, white, Seat::FIRST)),
-            "o" => Ok(Othello::new(white, black, Seat::SECOND)),
-            _ => Err(wrong("the mover is x or o".to_string())),
-        }
+    /// Accepts either seat to move: because of passes, the number of discs does not determine it.
+    fn read_position(_start: &Self, text: &str) -> Result<Self, String> {
+        let [rows, mover] = fields(text)?;
+        let discs = read_board(rows, SYMBOLS)?;
+        let mover = read_mover(mover, &SYMBOLS)?;
+        Ok(Othello::new(discs[mover.index()], discs[mover.other().index()], mover))
     }
 }

@@ -1,11 +1,11 @@
-//! Perft: the number of sequences of exactly so many plies.
+//! Perft: the number of move sequences of a given length.
 //!
-//! A pass is a ply and an outcome of chance is a ply, unweighted. Games that end earlier count nothing. The last
+//! A pass is a ply and an outcome of chance is a ply, unweighted. Games that end earlier are not counted. The last
 //! ply is counted by [`Game::count`] and not played.
 
 use crate::game::Game;
 
-/// Counts the sequences of exactly `depth` plies. `moves` is a stack to list moves on and comes back as it was.
+/// Counts the sequences of exactly `depth` plies. Restores `moves`, a stack of moves.
 pub fn perft<G: Game>(position: &mut G, depth: u32, moves: &mut Vec<G::Move>) -> u64 {
     match depth {
         0 => 1,

@@ -1,48 +1,48 @@
-//! Pig: roll for more, or hold what the turn has brought.
+//! Pig: roll for more points, or hold the points of the turn.
 //!
-//! A turn begins with a roll of one die. A 1 loses the turn's total and the turn; another number is added to the total,
-//! and the player rolls again or holds: the total goes to the score and the turn to the other side. Who holds with
-//! score and total at `target` (100) or more wins. Nothing is held before the first roll of a turn, and nothing is
-//! rolled once the target is reached: those plies have one move, as the other could do no good. After 50 plies for
-//! each point of the target the game is drawn, `ply limit`.
+//! A turn begins with a roll of one die. A 1 loses the turn's total and ends the turn. Another number is added to the
+//! total, and the player rolls again or holds; holding adds the total to the score and ends the turn. A player who holds
+//! with score and total at `target` (100) or more wins. Two useless decisions are not legal: holding before the first
+//! roll of a turn, and rolling once the target is reached. After 50 plies per point of the target the game is drawn,
+//! `ply limit`.
 //!
 //! Decisions are `roll` and `hold`; the die, a ply of its own, is `1` to `6`.
 //!
-//! A position is the scores of seat 0 and seat 1, the turn's total, whose turn it is (0 or 1), `decide` or `die` for
-//! what is next, and the plies played: `57 32 11 0 decide 40`.
+//! A position is the scores of seat 0 and seat 1, the turn's total, the seat to move (0 or 1), `decide` or `die` for the
+//! next ply, and the plies played: `57 32 11 0 decide 40`. Moves are undone by copying.
 //!
-//! A few small numbers, so that copying is all there is to undo.
-//!
-//! With the best play the first player wins 0.5306 of the games to 100 (Neller and Presser, "Optimal Play of the
-//! Dice Game Pig", The UMAP Journal 25.1, 2004).
+//! With optimal play the first player wins 0.5306 of the games to 100 (Neller and Presser, "Optimal Play of the Dice
+//! Game Pig", The UMAP Journal 25.1, 2004).
 
 use crate::game::{
     Chance, Duel, Feature, FeatureSet, Features, Game, Keyed, Notation, Ordered, Payoffs, Seat, Turn,
+    features, write_for_mover,
 };
 use crate::random::{Random, below, mix};
 use crate::setup::{Domain, Parameter, Parameters, Setup, SetupError, Turns};
+use crate::text::{SEAT_DIGITS, fields, number, read_mover, read_plies};
 
 /// A position.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Pig {
     scores: [u16; 2],
-    /// What the turn has brought so far.
+    /// The points of the turn so far.
     total: u16,
     target: u16,
     plies: u16,
     mover: Seat,
-    /// Whether the die is in the air.
+    /// Whether the next ply is the die.
     rolling: bool,
 }
 
 /// A decision or the die.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Move {
-    /// To take the turn's total.
+    /// Add the turn's total to the score.
     Hold,
-    /// To throw the die.
+    /// Roll the die.
     Roll,
-    /// What the die shows, 1 to 6.
+    /// The number on the die, 1 to 6.
     Die(u8),
 }
 
@@ -64,7 +64,7 @@ impl Pig {
         self.scores[self.mover.index()] + self.total < self.target
     }
 
-    /// Only who has just held can have won.
+    /// Returns whether the player who has just held has won.
     fn won(&self) -> bool {
         self.scores[self.mover.other().index()] >= self.target
     }
@@ -179,18 +179,18 @@ impl Ordered for Pig {
         }
     }
 
-    /// To hold at 20 or more, or to win: at 20 a roll gains 20/6 and loses as much by a 1 (Knizia, "Dice Games Properly
-    /// Explained", 1999).
+    /// Prefers holding at 20 or more, or to win: at 20 the expected gain of a roll equals the expected loss by a 1
+    /// (Knizia, "Dice Games Properly Explained", 1999).
     fn promise(&self, mv: Move) -> i32 {
         let enough = !self.may_roll() || self.total >= 20;
         i32::from((mv == Move::Hold) == enough)
     }
 }
 
-/// What scores are worth to the first of them, in thousandths of a win: a lead counts against the spread of what is
-/// still to come, which grows with the root of what the leader has to go. The numbers 40 and 8 and the weights are
-/// least squares over the exact values of positions of games to 100.
-fn standing(own: u16, other: u16, target: u16) -> i32 {
+/// Returns the value of the scores for `own`, in thousandths of a win: the lead relative to the spread of the future
+/// scores, which grows with the square root of the leader's distance to the target. The constants 40 and 8 and the
+/// weights are a least-squares fit to exact values of positions in games to 100.
+fn score_value(own: u16, other: u16, target: u16) -> i32 {
     if own >= target {
         return 1000;
     }
@@ -199,27 +199,26 @@ fn standing(own: u16, other: u16, target: u16) -> i32 {
     (1000.0 * lead / (lead * lead + 40.0 * (to_go + 8.0)).sqrt()) as i32
 }
 
-/// What a turn brings on average, by the rule of holding at 20.
+/// The mean points of a turn under the rule of holding at 20.
 const FAIR_TURN: u16 = 8;
 
+features! {
+    "score", 0.00097, "the lead, in thousandths of a win";
+    "turn_total", 0.00067, "the gain in `score` by holding";
+    "at_risk", -0.00005, "`turn_total` while the die rolls, else 0";
+    "tempo", 0.0005, "for the side to move, the gain of eight more points";
+}
+
 impl Features for Pig {
-    const FEATURES: &'static [Feature] = &[
-        Feature { name: "score", weight: 0.00097, about: "the lead, in thousandths of a win" },
-        Feature { name: "turn_total", weight: 0.00067, about: "what holding the turn's total adds to that" },
-        Feature { name: "at_risk", weight: -0.00005, about: "the same while the die rolls, else 0" },
-        Feature { name: "tempo", weight: 0.0005, about: "what eight more points add, for whose turn it is" },
-    ];
+    const FEATURES: &'static [Feature] = FEATURES;
 
     fn features(&self, seat: Seat, _wanted: FeatureSet, values: &mut [i32]) {
         let (own, other) = (self.scores[self.mover.index()], self.scores[self.mover.other().index()]);
-        let worth = |own: u16| standing(own, other, self.target);
+        let worth = |own: u16| score_value(own, other, self.target);
         let (score, held) = (worth(own), worth(own + self.total));
         let more = worth(own + self.total + FAIR_TURN);
         let at_risk = if self.rolling { held - score } else { 0 };
-        let sign = if seat == self.mover { 1 } else { -1 };
-        for (value, seen) in values.iter_mut().zip([score, held - score, at_risk, more - held]) {
-            *value = sign * seen;
-        }
+        write_for_mover(values, seat == self.mover, [score, held - score, at_risk, more - held]);
     }
 }
 
@@ -260,7 +259,7 @@ impl Notation for Pig {
 
 impl Setup for Pig {
     const NAME: &'static str = "pig";
-    const SUMMARY: &'static str = "roll for more or hold what the turn has brought; a 1 loses it";
+    const SUMMARY: &'static str = "roll for more or hold the points of the turn; a 1 loses them";
     const PARAMETERS: &'static [Parameter] = &[Parameter {
         name: "target",
         default: "100",
@@ -268,72 +267,56 @@ impl Setup for Pig {
         about: "the score that wins",
     }];
     const TURNS: Turns = Turns::Dice;
+    const POSITION_FORM: &'static str = "the scores, the turn's total, the seat to move, decide or die, and the plies, \
+         as in 57 32 11 0 decide 40";
 
     fn initial(parameters: &Parameters) -> Result<Self, SetupError> {
         let target = parameters.integer("target") as u16;
         Ok(Pig { scores: [0; 2], total: 0, target, plies: 0, mover: Seat::FIRST, rolling: false })
     }
 
-    fn from_position(parameters: &Parameters, text: &str) -> Result<Self, SetupError> {
-        read_position(parameters.integer("target") as u16, text).map_err(|reason| SetupError::Position {
-            game: Self::NAME,
-            reason,
-            form: "the scores, the turn's total, whose turn it is, decide or die, and the plies, \
-                   as in 57 32 11 0 decide 40",
-        })
+    fn read_position(start: &Self, text: &str) -> Result<Self, String> {
+        let target = start.target;
+        let [first, second, total, mover, next, plies] = fields(text)?;
+        let number = |text: &str| number::<u16>(text).ok_or_else(|| format!("`{text}` is not a number"));
+        let scores = [number(first)?, number(second)?];
+        let total = number(total)?;
+        let mover = read_mover(mover, &SEAT_DIGITS[..2])?;
+        let plies = read_plies(plies, start.ply_limit())?;
+        let rolling = match next {
+            "die" => true,
+            "decide" => false,
+            _ => return Err("the next ply is decide or die".to_string()),
+        };
+        if scores.contains(&1) || total == 1 {
+            return Err("a score or a total cannot be 1, because a roll of 1 scores nothing".to_string());
+        }
+        let own = scores[mover.index()];
+        let most = target - 1 + u16::from(FACES);
+        if scores.iter().any(|&score| score > most) || own.saturating_add(total) > most {
+            return Err(format!("a score with its total is beyond {most}, the greatest possible"));
+        }
+        if own >= target {
+            return Err("a side that has reached the target has no turn".to_string());
+        }
+        let position = Pig { scores, total, target, plies, mover, rolling };
+        if position.won() && (total > 0 || rolling) {
+            return Err(
+                "the target is reached, so the game is over and there is no total and no roll".to_string()
+            );
+        }
+        if rolling && !position.may_roll() {
+            return Err("once the total reaches the target the die is not rolled".to_string());
+        }
+        if u32::from(plies) < fewest_plies(&position) {
+            return Err("there are too few plies for these scores".to_string());
+        }
+        Ok(position)
     }
 }
 
-fn read_position(target: u16, text: &str) -> Result<Pig, String> {
-    let fields: Vec<&str> = text.split(' ').collect();
-    let [first, second, total, mover, next, plies] = fields[..] else {
-        return Err(format!("it has {} fields instead of 6", fields.len()));
-    };
-    let number = |text: &str| {
-        let number = crate::text::number(text).and_then(|number| u16::try_from(number).ok());
-        number.ok_or_else(|| format!("`{text}` is not a number"))
-    };
-    let scores = [number(first)?, number(second)?];
-    let (total, plies) = (number(total)?, number(plies)?);
-    let mover = match mover {
-        "0" => Seat::FIRST,
-        "1" => Seat::SECOND,
-        _ => return Err("whose turn it is must be 0 or 1".to_string()),
-    };
-    let rolling = match next {
-        "die" => true,
-        "decide" => false,
-        _ => return Err("what is next must be decide or die".to_string()),
-    };
-    if scores.contains(&1) || total == 1 {
-        return Err("a score or a total cannot be 1, for a 1 counts nothing".to_string());
-    }
-    let own = scores[mover.index()];
-    let most = target - 1 + u16::from(FACES);
-    if scores.iter().any(|&score| score > most) || own.saturating_add(total) > most {
-        return Err(format!("a score or a score with its total is beyond {most}, the most that one can get"));
-    }
-    if own >= target {
-        return Err("who has reached the target has no turn".to_string());
-    }
-    let position = Pig { scores, total, target, plies, mover, rolling };
-    if position.won() && (total > 0 || rolling) {
-        return Err("the target is reached, so the game is over and nothing is rolled".to_string());
-    }
-    if rolling && !position.may_roll() {
-        return Err("with the target reached the die is not rolled".to_string());
-    }
-    if plies > position.ply_limit() {
-        return Err(format!("the plies are a number up to {}", position.ply_limit()));
-    }
-    if u32::from(plies) < fewest_plies(&position) {
-        return Err("the plies are too few for these scores".to_string());
-    }
-    Ok(position)
-}
-
-/// A number that no way to a position can do with less: two plies for each six points, one for each score that was
-/// held, and the first turn of seat 0 before any of seat 1.
+/// Returns a lower bound on the plies that lead to a position: two per six points, one per held score, and a first turn
+/// of seat 0 before any of seat 1.
 fn fewest_plies(position: &Pig) -> u32 {
     let rolls = |points: u16| 2 * u32::from(points.div_ceil(u16::from(FACES)));
     let held = position.scores.map(|score| rolls(score) + u32::from(score > 0));

@@ -1,8 +1,7 @@
-//! All games, one entry each.
+//! The list of all games.
 //!
-//! The entry feeds everything that names games: help texts, validation, pages, and the dispatch from a name to
-//! code that is generic in the game. A [`Visitor`] is such code; the registry calls the method of the game's
-//! family with the game as type, so that everything behind it is compiled for that game alone.
+//! It is the source for help texts, validation, documentation, and the dispatch from a game's name to generic code. A
+//! [`Visitor`] is such code: the registry calls the method for the game's family with the game as a type parameter.
 
 use std::fmt;
 
@@ -10,25 +9,25 @@ use crate::game::{Chance, Deterministic, Duel, Feature, Features, Keyed, Noisy, 
 use crate::schema::{Entry, Problems, Scope, Values};
 use crate::setup::{Parameter, Parameters, Setup, SetupError, Turns};
 
-/// What every game of Agon can do.
+/// The capabilities of every game.
 pub trait Complete: Setup + Notation + Features + Keyed + Ordered {}
 impl<G: Setup + Notation + Features + Keyed + Ordered> Complete for G {}
 
-/// A duel without chance: the classical two-player searches fit.
+/// A duel without chance, for the classical two-player searches.
 pub trait DuelGame: Complete + Duel + Deterministic + Reseat + Noisy {}
 impl<G: Complete + Duel + Deterministic + Reseat + Noisy> DuelGame for G {}
 
-/// Any number of seats without chance: paranoid, max-n and best-reply fit. Every [`DuelGame`] is one too.
+/// A game without chance for any number of seats, for paranoid, max-n and best-reply search. Every [`DuelGame`] is one.
 pub trait ManyGame: Complete + Deterministic + Reseat {}
 impl<G: Complete + Deterministic + Reseat> ManyGame for G {}
 
-/// A duel with chance: the expectiminimax family fits.
+/// A duel with chance, for the expectiminimax family.
 pub trait ChanceGame: Complete + Duel + Chance {}
 impl<G: Complete + Duel + Chance> ChanceGame for G {}
 
-/// Code that is generic in the game, one method a family.
+/// Code that is generic in the game, with a method for each family.
 pub trait Visitor: Sized {
-    /// What the visit gives.
+    /// The result of the visit.
     type Output;
     /// Visits a duel without chance.
     fn duel<G: DuelGame>(self, parameters: &Parameters) -> Self::Output;
@@ -38,9 +37,9 @@ pub trait Visitor: Sized {
     fn chance<G: ChanceGame>(self, parameters: &Parameters) -> Self::Output;
 }
 
-/// Code that treats the games of all families alike.
+/// Code that is generic in the game and the same for all families.
 pub trait UniformVisitor: Sized {
-    /// What the visit gives.
+    /// The result of the visit.
     type Output;
     /// Visits any game.
     fn visit<G: Complete>(self, parameters: &Parameters) -> Self::Output;
@@ -61,24 +60,24 @@ impl<V: UniformVisitor> Visitor for Uniform<V> {
     }
 }
 
-/// What is known of a game without a position of it.
+/// The static description of a game.
 #[derive(Clone, Copy, Debug)]
 pub struct GameInfo {
     /// The name.
     pub name: &'static str,
     /// The rules in one line.
     pub summary: &'static str,
-    /// The numbers of seats it can be played by.
+    /// The possible numbers of seats.
     pub seats: &'static [u32],
     /// Whether chance decides some plies.
     pub chance: bool,
-    /// What the turn order promises.
+    /// The turn order.
     pub turns: Turns,
-    /// Whether the rules look at how a position was reached.
+    /// Whether the rules depend on how a position was reached.
     pub path_dependent: bool,
-    /// Whether, as a duel, it has noisy moves for quiescence search to follow.
+    /// Whether the duel has noisy moves for quiescence search.
     pub noisy: bool,
-    /// Whether, as a duel, passing would hardly ever be better than the best move.
+    /// Whether passing in the duel would hardly ever be better than the best move.
     pub passing_hurts: bool,
     /// The parameters.
     pub parameters: &'static [Parameter],
@@ -103,15 +102,15 @@ macro_rules! info {
     };
 }
 
-/// `duel` and `chance` games have two seats; `many` games list what more than two they can have, and with two
-/// they are duels.
+/// Registers games by family. `duel` and `chance` games have two seats. `many` games list their numbers of seats above
+/// two; with two seats they are duels.
 macro_rules! register {
     (
         duel: $($duel:ty),* ;
         many: $($many:ident [$($seats:literal),*]),* ;
         chance: $($chance:ty),* ;
     ) => {
-        /// Every game, in the order of the families.
+        /// Every game, ordered by family.
         pub static GAMES: &[GameInfo] = &[
             $(info!($duel, &[2], false, <$duel>::NOISY, <$duel>::PASSING_HURTS),)*
             $(info!($many<2>, &[2, $($seats),*], false, <$many<2>>::NOISY, <$many<2>>::PASSING_HURTS),)*
@@ -119,7 +118,7 @@ macro_rules! register {
         ];
 
         impl GameSpec {
-            /// Runs `visitor` with the game as type.
+            /// Runs `visitor` with the game as a type parameter.
             pub fn visit<V: Visitor>(&self, visitor: V) -> V::Output {
                 let parameters = &self.parameters;
                 let game = (self.name, parameters.seats());
@@ -210,17 +209,17 @@ impl GameSpec {
         Ok(GameSpec { name: info.name, parameters })
     }
 
-    /// The game's name.
+    /// Returns the game's name.
     pub fn name(&self) -> &'static str {
         self.name
     }
 
-    /// The parameters, every one with a value.
+    /// Returns the parameters, each with a value.
     pub fn parameters(&self) -> &Parameters {
         &self.parameters
     }
 
-    /// What a person who asks for this game with these parameters may want to know, if anything.
+    /// Returns a remark for users of these parameters, if there is one.
     pub fn note(&self) -> Option<&'static str> {
         struct Note;
         impl UniformVisitor for Note {
@@ -232,7 +231,7 @@ impl GameSpec {
         self.visit_any(Note)
     }
 
-    /// Runs a visitor that treats all families alike.
+    /// Runs a visitor that is the same for all families.
     pub fn visit_any<V: UniformVisitor>(&self, visitor: V) -> V::Output {
         self.visit(Uniform(visitor))
     }
@@ -251,7 +250,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_number_of_seats_that_can_be_asked_for_is_registered() {
+    fn seats_parameter_allows_registered_numbers_only() {
         for info in GAMES.iter().filter(|info| info.seats.len() > 1) {
             for seats in 0..=10 {
                 let asked = GameSpec::parse(&format!("{}:seats={seats}", info.name));
@@ -261,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn features_are_named_once_and_fit_a_set() {
+    fn feature_names_are_unique_and_fit_a_set() {
         for info in GAMES {
             assert!((1..=64).contains(&info.features.len()), "{}", info.name);
             for (index, feature) in info.features.iter().enumerate() {

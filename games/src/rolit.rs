@@ -1,41 +1,40 @@
-//! Rolit: othello for two to four, with balls that show the colour of whoever outflanked them last.
+//! Rolit: othello for two to four players, with balls that turn to the colour of the player who outflanks them.
 //!
 //! Seats 0 to 3 are red `r`, yellow `y`, green `g` and blue `b`, and move in this order. With four seats the centre
-//! starts with one ball of each: d4 red, e4 yellow, e5 green, d5 blue, clockwise from the top left. With three the
-//! centre is the same: the blue ball on d5 is nobody's, can be outflanked like any other, and never comes back.
-//! With two the centre is othello's: d5 and e4 red, d4 and e5 yellow.
+//! starts with one ball of each colour: d4 red, e4 yellow, e5 green, d5 blue. With three seats the centre is the same:
+//! the blue ball on d5 has no owner and can be outflanked. With two seats the centre is that of othello: d5 and e4 red, d4
+//! and e5 yellow.
 //!
-//! A move places a ball on an empty square so that it outflanks balls of other colours: straight runs of them, mixed
-//! as they may be, in any of eight directions, that end at an own ball. All balls so outflanked turn to the mover's
-//! colour. Only a seat that can outflank nothing, perhaps because no ball of its colour is left, places its ball on
-//! any empty square next to any ball, diagonally or not. So everybody always can move, nobody passes, and after
-//! sixty plies the board is full: most balls win, and ties share. With more than two seats the winners share sixty
-//! points; with two it is +1, 0 or -1.
+//! A move places a ball on an empty square so that it outflanks balls of other colours: straight runs of any mix of them,
+//! in any of eight directions, that end at an own ball. All outflanked balls turn to the mover's colour. A seat that can
+//! outflank nothing, possibly because it has no ball left, places its ball on any empty square adjacent to any ball,
+//! diagonally included. So nobody passes, and after sixty plies the board is full. The seats with the most balls win.
+//! With more than two seats the winners share sixty points; with two the payoffs are +1, 0 and -1.
 //!
-//! Moves are squares `a1` to `h8` with a1 at the top left. A position is the eight rows from the top and who moves:
+//! Moves are squares `a1` to `h8` with a1 at the top left. A position is the eight rows from the top and the seat to move:
 //! `......../......../......../...ry.../...bg.../......../......../........ r`. The ply bound is 60.
 //!
-//! A bitboard a seat, one of all balls, and the set of legal squares, found once when a position is reached.
+//! The representation is a bitboard per seat, one of all balls, and the legal squares, computed once per position.
 
 use crate::game::{
     Deterministic, Duel, Feature, FeatureSet, Features, Game, Keyed, Noisy, Notation, Ordered, Payoffs,
-    Reseat, Seat, Turn,
+    Reseat, Seat, Turn, features, margin,
 };
 use crate::outflank::{
-    BORDER, CENTRE, CORNERS, X_SQUARES, capturable, captures, flips, neighbours, pick, read_rows, squares,
-    stable, write_rows, write_square,
+    BORDER, CENTRE, CORNERS, X_SQUARES, capturable, captures, flips, neighbours, pick, read_board, squares,
+    stable, write_board, write_square,
 };
 use crate::random::{Random, mix};
 use crate::setup::{Domain, Parameter, Parameters, Setup, SetupError, Turns};
-use crate::text::{Labels, grid};
+use crate::text::{Labels, fields, grid};
 
 /// A position.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Rolit<const SEATS: usize> {
     balls: [u64; SEATS],
-    /// All balls, also that of the colour without a seat.
+    /// All balls, including one of a colour without a seat.
     taken: u64,
-    /// Where the seat to move may place a ball.
+    /// The legal placements.
     placements: u64,
     mover: Seat,
 }
@@ -67,12 +66,6 @@ impl<const SEATS: usize> Rolit<SEATS> {
         balls[self.mover.index()] |= turned | new;
         Rolit::new(balls, self.taken | new, self.mover.next(SEATS))
     }
-
-    /// What a seat has of something, against each of the others: the sum of the differences.
-    fn margin(seat: Seat, value: impl Fn(Seat) -> i32) -> i32 {
-        let all: i32 = Seat::all(SEATS).map(&value).sum();
-        SEATS as i32 * value(seat) - all
-    }
 }
 
 impl<const SEATS: usize> Game for Rolit<SEATS> {
@@ -101,12 +94,7 @@ impl<const SEATS: usize> Game for Rolit<SEATS> {
     }
 
     fn payoff(&self, seat: Seat) -> i32 {
-        let counts = self.balls.map(u64::count_ones);
-        let most = counts.iter().max();
-        let winners = Seat::all(SEATS)
-            .filter(|seat| Some(&counts[seat.index()]) == most)
-            .fold(0, |all, seat| all | 1 << seat.0);
-        Payoffs::of_winners(SEATS, winners, seat)
+        Payoffs::of_greatest(self.balls.map(u64::count_ones), seat)
     }
 
     fn ply_bound(&self) -> u32 {
@@ -148,7 +136,7 @@ impl<const SEATS: usize> Ordered for Rolit<SEATS> {
         usize::from(mv.0)
     }
 
-    /// Corners first, the rest of the border next, squares that give a corner away last.
+    /// Prefers corners, then the rest of the border; squares that give away a corner are last.
     #[inline]
     fn promise(&self, mv: Square) -> i32 {
         let square = 1 << (mv.0 & 63);
@@ -165,35 +153,26 @@ impl<const SEATS: usize> Ordered for Rolit<SEATS> {
     }
 }
 
-const BALLS: usize = 0;
-const CORNER: usize = 1;
-const EDGES: usize = 2;
-const GIVEN_CORNERS: usize = 3;
-const MOBILITY: usize = 4;
-const STABILITY: usize = 5;
-const EXPOSED: usize = 6;
+features! {
+    BALLS = "balls", 0.4, "balls of the own colour";
+    CORNER = "corners", 8.5, "balls on corners";
+    EDGES = "edges", 0.2, "balls on the border, without corners";
+    GIVEN_CORNERS = "given_corners", -2.5, "balls next to an empty corner";
+    MOBILITY = "mobility", 0.3, "placements that outflank, with the seat to move";
+    STABILITY = "stability", 0.7, "balls found to be safe for the rest of the game";
+    EXPOSED = "exposed", -0.4, "balls that another seat could turn in one move";
+}
 
-/// Every value is the sum of the differences to each of the other seats. The weights are in balls of that sum at the
-/// end: least squares over some thousand games of a two-ply search against itself with two, three and four seats,
-/// rounded to what suits all three.
+/// Every value is the sum of the differences to the other seats. The weights are in balls of that sum at the end: a rounded
+/// least-squares fit over several thousand self-play games of a two-ply search with two, three and four seats.
 impl<const SEATS: usize> Features for Rolit<SEATS> {
-    const FEATURES: &'static [Feature] = &[
-        Feature { name: "balls", weight: 0.4, about: "balls of one's colour" },
-        Feature { name: "corners", weight: 8.5, about: "balls on corners" },
-        Feature { name: "edges", weight: 0.2, about: "balls on the border, corners left out" },
-        Feature { name: "given_corners", weight: -2.5, about: "balls next to an empty corner" },
-        Feature { name: "mobility", weight: 0.3, about: "placements that outflank, were it one's turn" },
-        Feature { name: "stability", weight: 0.7, about: "balls found to be safe for the rest of the game" },
-        Feature {
-            name: "exposed",
-            weight: -0.4,
-            about: "balls that another seat could turn, were it its turn",
-        },
-    ];
+    const FEATURES: &'static [Feature] = FEATURES;
 
     fn features(&self, seat: Seat, wanted: FeatureSet, values: &mut [i32]) {
-        let balls = |seat: Seat| self.balls[seat.index()];
-        let within = |set: u64| Self::margin(seat, |seat| (balls(seat) & set).count_ones() as i32);
+        let compare = |value: &dyn Fn(u64) -> u64| {
+            margin(seat, self.balls.map(|balls| value(balls).count_ones() as i32))
+        };
+        let within = |set: u64| compare(&|balls| balls & set);
         if wanted.has(BALLS) {
             values[BALLS] = within(!0);
         }
@@ -207,22 +186,19 @@ impl<const SEATS: usize> Features for Rolit<SEATS> {
             values[GIVEN_CORNERS] = within(neighbours(CORNERS & !self.taken));
         }
         if wanted.has(MOBILITY) {
-            let mobility = |seat: Seat| captures(balls(seat), self.taken & !balls(seat)).count_ones() as i32;
-            values[MOBILITY] = Self::margin(seat, mobility);
+            values[MOBILITY] = compare(&|balls| captures(balls, self.taken & !balls));
         }
         if wanted.has(STABILITY) {
-            values[STABILITY] =
-                Self::margin(seat, |seat| stable(balls(seat), self.taken).count_ones() as i32);
+            values[STABILITY] = compare(&|balls| stable(balls, self.taken));
         }
         if wanted.has(EXPOSED) {
-            let exposed = Seat::all(SEATS)
-                .fold(0, |exposed, by| exposed | capturable(balls(by), self.taken & !balls(by), !self.taken));
-            values[EXPOSED] = within(exposed);
+            let exposed_to = |balls: &u64| capturable(*balls, self.taken & !balls, !self.taken);
+            values[EXPOSED] = within(self.balls.iter().map(exposed_to).fold(0, |all, squares| all | squares));
         }
     }
 }
 
-/// The colours; with three seats the fourth is nobody's.
+/// The colours; with three seats the fourth has no owner.
 const SYMBOLS: [char; 4] = ['r', 'y', 'g', 'b'];
 
 impl<const SEATS: usize> Rolit<SEATS> {
@@ -243,7 +219,7 @@ impl<const SEATS: usize> Notation for Rolit<SEATS> {
     }
 
     fn position(&self) -> String {
-        format!("{} {}", write_rows(|square| self.symbol(square)), SYMBOLS[self.mover.index()])
+        format!("{} {}", write_board(|square| self.symbol(square)), SYMBOLS[self.mover.index()])
     }
 
     fn ending(&self) -> &'static str {
@@ -253,14 +229,17 @@ impl<const SEATS: usize> Notation for Rolit<SEATS> {
 
 impl<const SEATS: usize> Setup for Rolit<SEATS> {
     const NAME: &'static str = "rolit";
-    const SUMMARY: &'static str = "othello for two to four; who can outflank nothing places next to any ball";
+    const SUMMARY: &'static str =
+        "othello for two to four; a seat that can outflank nothing places next to any ball";
     const PARAMETERS: &'static [Parameter] = &[Parameter {
         name: "seats",
         default: "4",
         domain: Domain::OneOf(&[2, 3, 4]),
-        about: "how many play",
+        about: "the number of seats",
     }];
     const TURNS: Turns = Turns::Rotate;
+    const POSITION_FORM: &'static str = "eight rows from the top joined by / and the seat to move, r, y, g or b; with four seats the start is \
+         ......../......../......../...ry.../...bg.../......../......../........ r";
 
     fn initial(_parameters: &Parameters) -> Result<Self, SetupError> {
         let mut balls = [0; SEATS];
@@ -271,30 +250,21 @@ impl<const SEATS: usize> Setup for Rolit<SEATS> {
         Ok(Rolit::new(balls, CENTRE, Seat::FIRST))
     }
 
-    fn from_position(_parameters: &Parameters, text: &str) -> Result<Self, SetupError> {
-        let wrong = |reason: String| SetupError::Position {
-            game: Self::NAME,
-            reason,
-            form: "eight rows from the top joined by / and who moves, r, y, g or b; with four seats the start is \
-                   ......../......../......../...ry.../...bg.../......../......../........ r",
-        };
-        let (rows, mover) =
-            text.split_once(' ').ok_or_else(|| wrong("there is no space before the mover".to_string()))?;
-        let colours = read_rows(rows, SYMBOLS).map_err(wrong)?;
+    fn read_position(_start: &Self, text: &str) -> Result<Self, String> {
+        let [rows, mover] = fields(text)?;
+        let colours = read_board(rows, SYMBOLS)?;
         for (colour, &balls) in colours.iter().enumerate().skip(SEATS) {
             let start = if SEATS == 3 { D5 } else { 0 };
             if balls & !start != 0 {
                 let symbol = SYMBOLS[colour];
-                return Err(wrong(format!("with {SEATS} seats nobody can have placed the ball `{symbol}`")));
+                return Err(format!("with {SEATS} seats no player can have placed the ball `{symbol}`"));
             }
         }
         let taken = colours.iter().fold(0, |all, balls| all | balls);
         let seat = (taken.count_ones() as usize - 4) % SEATS;
         if mover != SYMBOLS[seat].to_string() {
             let symbol = SYMBOLS[seat];
-            return Err(wrong(format!(
-                "by the number of balls it is the turn of `{symbol}`, not of `{mover}`"
-            )));
+            return Err(format!("by the number of balls it is the turn of `{symbol}`, not of `{mover}`"));
         }
         let mut balls = [0; SEATS];
         balls.copy_from_slice(&colours[..SEATS]);

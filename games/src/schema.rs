@@ -1,4 +1,4 @@
-//! Configuration keys: declared once, read once, and rejected in one wording.
+//! Configuration keys: declared once, read and validated in one place.
 //!
 //! A [`Key`] declares a name, a [`Domain`], a default and a line of help. [`Values::read`] checks written entries
 //! against the declared keys. It reports every problem to a [`Problems`] list and does not stop at the first.

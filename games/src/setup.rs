@@ -1,7 +1,7 @@
-//! From text to a position: a game's name, its parameters and their limits.
+//! Creation of positions from text: a game's name, its parameters and their domains.
 //!
-//! A game is named as `name` or `name:key=value,key=value`. Values are checked here, once, against what the game
-//! declares; a game's constructor only sees values within their domains.
+//! A game is named as `name` or `name:key=value,key=value`. Values are checked once, against the declared domains;
+//! constructors only receive valid values.
 
 use crate::game::Game;
 use crate::registry::GAMES;
@@ -12,15 +12,15 @@ pub use crate::schema::Domain;
 /// A parameter that a game declares.
 pub type Parameter = schema::Key;
 
-/// A value for each parameter that a game declares. Its text is the canonical name of the variant.
+/// A value for each declared parameter. Displays as the canonical name of the variant.
 pub type Parameters = schema::Values;
 
-/// What the turn order of a game promises.
+/// The turn order that a game guarantees.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Turns {
-    /// Seats follow each other in rotation, always; who cannot move passes.
+    /// Seats move in strict rotation; a seat that cannot move passes.
     Rotate,
-    /// Seats follow each other in rotation; a seat that is out is skipped and never moves again.
+    /// Seats move in rotation; a seat that is out is skipped and never moves again.
     RotateSkippingOut,
     /// A seat may move several times in a row.
     MoveAgain,
@@ -28,46 +28,59 @@ pub enum Turns {
     Dice,
 }
 
-/// How a game is named and begun.
+/// The name, the parameters and the constructors of a game.
 pub trait Setup: Game {
-    /// The name in calls and files: lower case, words joined by `-`.
+    /// The name on the command line and in files: lower case, words joined by `-`.
     const NAME: &'static str;
     /// The rules in one line of at most 100 characters.
     const SUMMARY: &'static str;
     /// The parameters. A game for several numbers of seats has `seats` first, a [`Domain::OneOf`] or a
     /// [`Domain::Integer`] of exactly the numbers that the registry lists for it, 2 included.
     const PARAMETERS: &'static [Parameter];
-    /// What the turn order promises.
+    /// The turn order.
     const TURNS: Turns;
+    /// The form of a position text, with an example.
+    const POSITION_FORM: &'static str;
 
-    /// What a person who asks for these parameters may want to know, if anything.
+    /// Returns a remark for users of these parameters, if there is one.
     fn note(_parameters: &Parameters) -> Option<&'static str> {
         None
     }
 
-    /// The first position. Parameters that do not go together are a [`SetupError::Conflict`].
+    /// Returns the first position, or [`SetupError::Conflict`] for parameters that contradict each other.
     fn initial(parameters: &Parameters) -> Result<Self, SetupError>;
 
-    /// The position that a text of [`Notation::position`] describes, every part of it checked.
+    /// Reads a text of [`Notation::position`] and checks every part of it.
     ///
     /// [`Notation::position`]: crate::game::Notation::position
-    fn from_position(parameters: &Parameters, text: &str) -> Result<Self, SetupError>;
+    fn from_position(parameters: &Parameters, text: &str) -> Result<Self, SetupError> {
+        let start = Self::initial(parameters)?;
+        let position = Self::read_position(&start, text);
+        position.map_err(|reason| SetupError::Position {
+            game: Self::NAME,
+            reason,
+            form: Self::POSITION_FORM,
+        })
+    }
+
+    /// Reads a position of the game that begins with `start`, or returns the reason for a rejection.
+    fn read_position(start: &Self, text: &str) -> Result<Self, String>;
 }
 
-/// Why a text names no game or no position.
+/// The reason why a text does not name a game or a position.
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SetupError {
     /// An unknown game.
     #[error("there is no game `{name}`{} `agon list-games` lists them", hint(name, GAMES.iter().map(|info| info.name)))]
     UnknownGame {
-        /// The name that was given.
+        /// The given name.
         name: String,
     },
-    /// Parameters that the game does not have, or values that it does not allow.
+    /// Unknown parameters, or values outside their domains.
     #[error(transparent)]
     Parameters(#[from] ConfigError),
-    /// Parameters that do not go together.
+    /// Parameters that contradict each other.
     #[error("{game}: {reason}")]
     Conflict {
         /// The game.
@@ -75,14 +88,14 @@ pub enum SetupError {
         /// A sentence with the remedy.
         reason: String,
     },
-    /// A position text that describes no position.
+    /// An invalid position text.
     #[error("{game}: the position is not valid: {reason}; the form is: {form}")]
     Position {
         /// The game.
         game: &'static str,
-        /// What is wrong.
+        /// The reason for the rejection.
         reason: String,
-        /// What a position text looks like.
+        /// The form of a position text.
         form: &'static str,
     },
 }

@@ -1,17 +1,17 @@
 //! Tic-tac-toe: three in a row on three by three.
 //!
 //! Seat 0 has the crosses. Moves are squares `a1` to `c3` with a1 at the bottom left. A position is the three rows
-//! from the top, `x`, `o` and `.`, and who moves: `.../.x./... o`.
+//! from the top, `x`, `o` and `.`, and the seat to move: `.../.x./... o`.
 //!
-//! Two bitboards of nine bits, row by row from a1. Copying is two words, so there is nothing to undo.
+//! The representation is two bitboards of nine bits, row by row from a1. Moves are undone by copying.
 
 use crate::game::{
     Deterministic, Duel, Feature, FeatureSet, Features, Game, Keyed, Noisy, Notation, Ordered, Payoffs,
-    Reseat, Seat, Turn,
+    Reseat, Seat, Turn, features,
 };
 use crate::random::{Random, below, mix};
 use crate::setup::{Parameter, Parameters, Setup, SetupError, Turns};
-use crate::text::{Labels, grid};
+use crate::text::{Labels, fields, grid, read_mover, read_rows, write_rows};
 
 /// A position.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -20,13 +20,13 @@ pub struct TicTacToe {
     mover: Seat,
 }
 
-/// The square that is taken, 0 to 8.
+/// The square that the stone is placed on, 0 to 8.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Square(u8);
 
 const FULL: u16 = 0b111_111_111;
 
-const LINES: [u16; 8] = [
+const LINES: &[u16] = &[
     0b000_000_111,
     0b000_111_000,
     0b111_000_000,
@@ -37,13 +37,13 @@ const LINES: [u16; 8] = [
     0b001_010_100,
 ];
 
-/// Whether the stones, as an index, hold a line.
+/// Whether a set of stones, as the index, contains a line.
 const WON: [bool; 512] = {
     let mut won = [false; 512];
     let mut stones = 0;
     while stones < 512 {
         let mut line = 0;
-        while line < 8 {
+        while line < LINES.len() {
             won[stones] |= stones as u16 & LINES[line] == LINES[line];
             line += 1;
         }
@@ -61,7 +61,7 @@ impl TicTacToe {
         FULL & !(self.stones[0] | self.stones[1])
     }
 
-    /// Only who moved last can have completed a line; a position given the other turn may hold one of either.
+    /// Checks both seats: after [`Reseat::reseat`] the line may belong to either.
     fn over(&self) -> bool {
         self.has_line(self.mover.other()) || self.has_line(self.mover) || self.empty() == 0
     }
@@ -125,7 +125,7 @@ impl Keyed for TicTacToe {
 }
 
 impl Reseat for TicTacToe {
-    /// One more own square never harms.
+    /// An additional own stone is never a disadvantage.
     const PASSING_HURTS: bool = true;
 
     fn reseat(&self, seat: Seat) -> Option<Self> {
@@ -140,18 +140,20 @@ impl Ordered for TicTacToe {
         usize::from(mv.0)
     }
 
-    /// The number of lines through the square: centre, then corners, then edges.
+    /// Counts the lines through the square: centre, then corners, then edges.
     fn promise(&self, mv: Square) -> i32 {
         [3, 2, 3, 2, 4, 2, 3, 2, 3][usize::from(mv.0)]
     }
 }
 
+features! {
+    "open_lines", 1.0, "lines without a stone of the other side";
+    "twos", 3.0, "open lines with two own stones";
+    "forks", 6.0, "1 with two or more twos";
+}
+
 impl Features for TicTacToe {
-    const FEATURES: &'static [Feature] = &[
-        Feature { name: "open_lines", weight: 1.0, about: "lines without a stone of the other side" },
-        Feature { name: "twos", weight: 3.0, about: "open lines with two own stones" },
-        Feature { name: "forks", weight: 6.0, about: "1 with two or more such lines" },
-    ];
+    const FEATURES: &'static [Feature] = FEATURES;
 
     fn features(&self, seat: Seat, _wanted: FeatureSet, values: &mut [i32]) {
         let view = |seat: Seat| {
@@ -178,8 +180,8 @@ impl Notation for TicTacToe {
     }
 
     fn position(&self) -> String {
-        let row = |row: usize| (0..3).map(|column| self.symbol(3 * row + column)).collect::<String>();
-        format!("{}/{}/{} {}", row(2), row(1), row(0), SYMBOLS[self.mover.index()])
+        let rows = write_rows(3, 3, |column, line| self.symbol(3 * (2 - line) + column));
+        format!("{rows} {}", SYMBOLS[self.mover.index()])
     }
 
     fn ending(&self) -> &'static str {
@@ -201,41 +203,26 @@ impl Setup for TicTacToe {
     const SUMMARY: &'static str = "three in a row on three by three";
     const PARAMETERS: &'static [Parameter] = &[];
     const TURNS: Turns = Turns::Rotate;
+    const POSITION_FORM: &'static str = "three rows from the top and the seat to move, as in .../.x./... o";
 
     fn initial(_parameters: &Parameters) -> Result<Self, SetupError> {
         Ok(TicTacToe { stones: [0, 0], mover: Seat::FIRST })
     }
 
-    fn from_position(_parameters: &Parameters, text: &str) -> Result<Self, SetupError> {
-        let wrong = |reason: &str| SetupError::Position {
-            game: Self::NAME,
-            reason: reason.to_string(),
-            form: "three rows from the top and who moves, as in .../.x./... o",
-        };
-        let (rows, mover) =
-            text.split_once(' ').ok_or_else(|| wrong("there is no space before the mover"))?;
-        let rows: Vec<&str> = rows.split('/').collect();
-        if rows.len() != 3 || rows.iter().any(|row| row.chars().count() != 3) {
-            return Err(wrong("there must be three rows of three squares"));
-        }
+    fn read_position(_start: &Self, text: &str) -> Result<Self, String> {
+        let [rows, mover] = fields(text)?;
         let mut stones = [0; 2];
-        for (square, symbol) in rows.iter().rev().flat_map(|row| row.chars()).enumerate() {
-            match SYMBOLS.iter().position(|&known| known == symbol) {
-                Some(seat) => stones[seat] |= 1 << square,
-                None if symbol == '.' => {}
-                None => return Err(wrong("a square is x, o or .")),
-            }
+        for piece in read_rows(rows, 3, 3, &SYMBOLS)? {
+            stones[piece.symbol] |= 1 << (3 * (2 - piece.line) + piece.column);
         }
         let [crosses, noughts] = stones.map(u16::count_ones);
-        let mover = match mover {
-            "x" if crosses == noughts => Seat::FIRST,
-            "o" if crosses == noughts + 1 => Seat::SECOND,
-            "x" | "o" => return Err(wrong("the number of stones does not fit who moves")),
-            _ => return Err(wrong("the mover is x or o")),
-        };
+        let mover = read_mover(mover, &SYMBOLS)?;
+        if crosses != noughts + u32::from(mover.0) {
+            return Err("the number of stones does not fit the seat to move".to_string());
+        }
         let position = TicTacToe { stones, mover };
         if position.has_line(mover) {
-            return Err(wrong("the side to move already has three in a row"));
+            return Err("the side to move already has three in a row".to_string());
         }
         Ok(position)
     }

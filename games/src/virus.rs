@@ -1,41 +1,38 @@
-//! Virus: infect a square, and the squares around it turn with it.
+//! Virus: infect a square together with the squares around it.
 //!
-//! A board of `size` by `size` squares, 4 to 11, and two to six seats with one start square each: seat 0 in the
-//! bottom left corner, seat 1 in the top right, seat 2 in the bottom right, seat 3 in the top left, seat 4 in the
-//! middle of the bottom row and seat 5 in the middle of the top row, where of two middles seat 4 has the left and
-//! seat 5 the right one. Five and six seats need a size of 7 or more: on less a seat could be wiped out before its
-//! first turn.
+//! The board has `size` by `size` squares, 4 to 11, and two to six seats with one start square each: seat 0 in the bottom
+//! left corner, seat 1 in the top right, seat 2 in the bottom right, seat 3 in the top left, seat 4 in the middle of the
+//! bottom row and seat 5 in the middle of the top row (on an even size, left and right of the centre respectively). Five
+//! and six seats need a size of 7 or more: on a smaller board a seat could be eliminated before its first turn.
 //!
-//! A move names a square that is not the mover's own, empty or not, and shares an edge with one of the mover's
-//! squares. It and every square of the pattern around it (`plus`: its four edge neighbours, `square`: all eight)
-//! become the mover's, whoever held them. A seat without squares is out and skipped. The last one in wins. At the
-//! ply limit the most squares win, and equals share. With more than two seats the winners share sixty points; with
-//! two it is +1, 0 or -1.
+//! A move names a square, empty or of another seat, that shares an edge with one of the mover's squares. It and every
+//! square of the pattern around it (`plus`: its four edge neighbours, `square`: all eight neighbours) become the mover's.
+//! A seat without squares is out and skipped. The last seat left wins. At the ply limit the seats with the most squares
+//! win. With more than two seats the winners share sixty points; with two the payoffs are +1, 0 and -1.
 //!
-//! The limit matters: with the pattern `plus` a duel never ends before it. A seat that has just moved owns a square
-//! with all its edge neighbours; only the same move again would take them all, and the other side has no square
-//! next to it. So the limit is short, size * size plies, rounded up to full rounds of the seats. A seat that has
-//! squares always has a move, unless all squares are its own, and then it has won. Whoever moves last strikes last and
-//! gains by it, so a fair match gives every player every seat.
+//! With the pattern `plus` a duel always reaches the limit: a seat that has just moved owns a square with all its edge
+//! neighbours; only the same move would take all of them, and the other side has no square next to it. So the limit is
+//! short: size * size plies, rounded up to full rounds. A seat with squares always has a move, unless it owns the whole
+//! board and has won. The last move is an advantage, so a fair match gives every player every seat.
 //!
-//! Moves are squares, `a1` at the bottom left. A position is the rows from the top, each square the digit of its
-//! seat or `.`, the seat to move and the plies played: `...1/..../..../0... 0 0`. Any board may be set up in which
-//! the seat to move has a square.
+//! Moves are squares, `a1` at the bottom left. A position is the rows from the top, each square the digit of its seat or
+//! `.`, the seat to move and the plies played: `...1/..../..../0... 0 0`. Any board in which the seat to move has a square
+//! is accepted.
 //!
-//! A bitboard of 128 bits a seat, eleven bits a row whatever the size, so that every shift is by a constant. What
-//! falls off the board is cut off by the board's mask; only at the full eleven columns do shifts reach the next
-//! row, which the edge columns' masks prevent.
+//! The representation is a bitboard of 128 bits per seat with eleven bits per row for every size, so that every shift is
+//! by a constant. The board's mask removes squares off the board; the masks of the edge columns keep shifts from reaching
+//! the next row at the full eleven columns.
 
 use crate::game::{
     Deterministic, Duel, Feature, FeatureSet, Features, Game, Keyed, Noisy, Notation, Ordered, Payoffs,
-    Reseat, Seat, Turn,
+    Reseat, Seat, Turn, margin,
 };
 use crate::random::{Random, below, mix};
 use crate::schema::Choice;
 use crate::setup::{Domain, Parameter, Parameters, Setup, SetupError, Turns};
-use crate::text::{Labels, grid, number};
+use crate::text::{Labels, SEAT_DIGITS, fields, grid, read_mover, read_plies, read_rows, write_rows};
 
-/// A position of a game with so many seats.
+/// A position.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Virus<const SEATS: usize> {
     squares: [u128; SEATS],
@@ -47,7 +44,7 @@ pub struct Virus<const SEATS: usize> {
     pattern: Pattern,
 }
 
-/// The square that is infected: eleven a row, from a1.
+/// The infected square: eleven per row, from a1.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Square(u8);
 
@@ -71,7 +68,7 @@ const LEFT: u128 = {
 };
 const RIGHT: u128 = LEFT << (WIDTH - 1);
 
-/// The board's squares by its size.
+/// The squares of the board by size.
 const BOARDS: [u128; 16] = {
     let mut boards = [0; 16];
     let mut size = 1;
@@ -99,25 +96,25 @@ const INFECTED: [[u128; 128]; 2] = {
     infected
 };
 
-/// The squares that share an edge with one of `squares`, and some beyond the board's upper and right edges.
+/// Returns the squares that share an edge with one of `squares`, and some beyond the upper and right edges.
 #[inline]
 const fn beside(squares: u128) -> u128 {
     (squares & !LEFT) >> 1 | (squares & !RIGHT) << 1 | squares << WIDTH | squares >> WIDTH
 }
 
-/// `squares` and all that touch one of them, and some beyond the board's upper and right edges.
+/// Returns `squares` with all their neighbours, and some squares beyond the upper and right edges.
 #[inline]
 const fn around(squares: u128) -> u128 {
     let row = squares | (squares & !LEFT) >> 1 | (squares & !RIGHT) << 1;
     row | row << WIDTH | row >> WIDTH
 }
 
-/// The middle of an even or odd number of columns, the left one of two.
+/// Returns the middle column, the left one of two.
 const fn middle(size: usize) -> usize {
     (size - 1) / 2
 }
 
-/// Where seats start, as column and row.
+/// Returns the column and the row of a start square.
 const fn start(size: usize, seat: usize) -> (usize, usize) {
     let last = size - 1;
     match seat {
@@ -130,12 +127,12 @@ const fn start(size: usize, seat: usize) -> (usize, usize) {
     }
 }
 
-/// Up to here start squares beside the corners' would be within a first move of them.
+/// The largest size at which start squares between the corners are within reach of a first move.
 const CROWDED: u64 = 6;
 
 const BYTES: u64 = 0x0101_0101_0101_0101;
 
-/// How many bits each byte has.
+/// Counts the bits of each byte.
 #[inline]
 fn bits_of_bytes(word: u64) -> u64 {
     let pairs = word - (word >> 1 & 0x5555_5555_5555_5555);
@@ -143,7 +140,7 @@ fn bits_of_bytes(word: u64) -> u64 {
     (nibbles + (nibbles >> 4)) & 0x0f0f_0f0f_0f0f_0f0f
 }
 
-/// For each byte, where its first, second, ... bit is.
+/// The places of the bits of each byte, ascending.
 const PLACES: [[u8; 8]; 256] = {
     let mut places = [[0; 8]; 256];
     let mut byte = 0;
@@ -161,8 +158,8 @@ const PLACES: [[u8; 8]; 256] = {
     places
 };
 
-/// Draws one of the bits. Running counts of bits by byte are one multiplication a word, as in Vigna's "Broadword
-/// implementation of rank/select queries" (2008); the bit drawn lies in the first byte that reaches the number.
+/// Draws a bit. Running bit counts by byte take one multiplication per word, as in Vigna's "Broadword implementation of
+/// rank/select queries" (2008); the drawn bit is in the first byte that reaches the drawn number.
 #[inline]
 fn draw(bits: u128, random: &mut Random) -> u8 {
     let words = [bits as u64, (bits >> 64) as u64];
@@ -172,7 +169,7 @@ fn draw(bits: u128, random: &mut Random) -> u8 {
     let upper = drawn >= low;
     let (word, counts) = if upper { (words[1], counts[1]) } else { (words[0], counts[0]) };
     let rank = drawn - if upper { low } else { 0 };
-    // The high bit of each byte whose running count exceeds the rank.
+    // Set the high bit of each byte whose running count exceeds the rank.
     let reached = ((counts | BYTES << 7) - (rank + 1) * BYTES) & BYTES << 7;
     let byte = reached.trailing_zeros() & !7;
     let before = (counts << 8) >> byte & 0xff;
@@ -186,14 +183,14 @@ impl<const SEATS: usize> Virus<SEATS> {
         BOARDS[usize::from(self.size & 15)]
     }
 
-    /// The squares that a seat may infect.
+    /// Returns the squares that a seat may infect.
     #[inline]
     fn targets(&self, seat: usize) -> u128 {
         let own = self.squares[seat];
         beside(own) & !own & self.board_mask()
     }
 
-    /// The squares that a seat could hold after one move and does not hold now, and some beyond the board.
+    /// Returns the squares that a seat's next move can take, and some beyond the board.
     fn reach(&self, seat: usize) -> u128 {
         let targets = self.targets(seat);
         match self.pattern {
@@ -211,7 +208,7 @@ impl<const SEATS: usize> Virus<SEATS> {
         (u16::from(self.size) * u16::from(self.size)).next_multiple_of(SEATS as u16)
     }
 
-    /// Whether only one seat has squares.
+    /// Returns whether only one seat has squares.
     #[inline]
     fn alone(&self) -> bool {
         self.standing & self.standing.wrapping_sub(1) == 0
@@ -223,7 +220,7 @@ impl<const SEATS: usize> Virus<SEATS> {
     }
 }
 
-/// The seats that have squares, a bit each.
+/// Returns the seats that have squares, a bit each.
 #[inline]
 fn standing<const SEATS: usize>(squares: &[u128; SEATS]) -> u8 {
     let mut standing = 0;
@@ -271,11 +268,7 @@ impl<const SEATS: usize> Game for Virus<SEATS> {
     }
 
     fn payoff(&self, seat: Seat) -> i32 {
-        let counts = self.squares.map(u128::count_ones);
-        let most = counts.iter().max();
-        let winners =
-            (0..SEATS).filter(|&seat| Some(&counts[seat]) == most).fold(0, |set, seat| set | 1 << seat);
-        Payoffs::of_winners(SEATS, winners, seat)
+        Payoffs::of_greatest(self.squares.map(u128::count_ones), seat)
     }
 
     fn ply_bound(&self) -> u32 {
@@ -296,11 +289,11 @@ impl<const SEATS: usize> Game for Virus<SEATS> {
 impl Duel for Virus<2> {}
 impl<const SEATS: usize> Deterministic for Virus<SEATS> {}
 
-/// None: every move turns a handful of squares, so that none is noisier than the others.
+/// There are no noisy moves: all moves turn a similar number of squares.
 impl Noisy for Virus<2> {}
 
 impl<const SEATS: usize> Keyed for Virus<SEATS> {
-    /// Made afresh: a move changes many squares, playouts never ask, and the words mix side by side.
+    /// Computes the key on demand: a move changes many squares, playouts need no keys, and the words are mixed in parallel.
     fn key(&self) -> u64 {
         let mut key = mix(u64::from(self.mover.0), u64::MAX / 2);
         for (seat, &squares) in (0..).zip(&self.squares) {
@@ -323,7 +316,7 @@ impl<const SEATS: usize> Ordered for Virus<SEATS> {
         usize::from(mv.0)
     }
 
-    /// The squares won, those taken from others twice.
+    /// Counts the squares won, with those taken from others twice.
     fn promise(&self, Square(square): Square) -> i32 {
         let infected = INFECTED[self.pattern as usize][usize::from(square & 127)] & self.board_mask();
         let won = infected & !self.squares[self.mover.index()];
@@ -337,26 +330,25 @@ const STRIKE: usize = 2;
 const AREA: usize = 3;
 const OUT: usize = 4;
 
-/// A weight that differs between duels and games of more seats.
+/// Returns a weight that differs between duels and games with more seats.
 const fn by_seats(seats: usize, duel: f64, many: f64) -> f64 {
     if seats == 2 { duel } else { many }
 }
 
-/// Each but the last is the seat's own number less the mean of the others', times the number of others so that it
-/// stays whole. The weights were found by playing; among more seats than two the strikes of rivals fall on somebody
-/// else as often as not, and counting them did not help.
+/// Every value except the last is the sum of the differences to the other seats. The weights were tuned by matches. With
+/// more than two seats `strike` did not help, because rivals often attack each other.
 impl<const SEATS: usize> Features for Virus<SEATS> {
     const FEATURES: &'static [Feature] = &[
         Feature { name: "squares", weight: 1.0, about: "squares held" },
         Feature {
             name: "safe",
             weight: by_seats(SEATS, 0.5, 0.3),
-            about: "squares held that nobody's next move can take",
+            about: "squares held that no rival's next move can take",
         },
         Feature {
             name: "strike",
             weight: by_seats(SEATS, 0.5, 0.0),
-            about: "what the best move would win: its squares, those taken from others twice",
+            about: "squares won by the best move, with those taken from others twice",
         },
         Feature {
             name: "area",
@@ -367,10 +359,7 @@ impl<const SEATS: usize> Features for Virus<SEATS> {
     ];
 
     fn features(&self, seat: Seat, wanted: FeatureSet, values: &mut [i32]) {
-        let contrast = |numbers: [u32; SEATS]| {
-            let sum: u32 = numbers.iter().sum();
-            SEATS as i32 * numbers[seat.index()] as i32 - sum as i32
-        };
+        let contrast = |numbers: [u32; SEATS]| margin(seat, numbers.map(|number| number as i32));
         if wanted.has(SQUARES) {
             values[SQUARES] = contrast(self.squares.map(u128::count_ones));
         }
@@ -388,16 +377,16 @@ impl<const SEATS: usize> Features for Virus<SEATS> {
         if wanted.has(AREA) {
             values[AREA] = contrast(self.areas());
         }
-        // Of the others: a seat that is out counts itself no rival. In a duel that goes on nobody is out.
+        // A seat that is out is not its own rival. Always 0 in a duel that is not over.
         let out = !self.standing & !(1 << seat.0) & ((1 << SEATS) - 1);
         values[OUT] = out.count_ones() as i32;
     }
 }
 
-/// A number from 0 to 31 on every square, a bit of it a bitboard.
+/// A number from 0 to 31 on every square: a bitboard per binary digit.
 type Numbers = [u128; 5];
 
-/// Adds square by square.
+/// Adds the numbers of each square.
 #[inline]
 fn add(a: Numbers, b: Numbers) -> Numbers {
     let mut sum = [0; 5];
@@ -411,7 +400,7 @@ fn add(a: Numbers, b: Numbers) -> Numbers {
 }
 
 impl<const SEATS: usize> Virus<SEATS> {
-    /// The greatest [`Ordered::promise`] of a seat's moves, added up on all squares at once.
+    /// Returns the greatest [`Ordered::promise`] of a seat's moves, computed on all squares at once.
     fn strike(&self, seat: usize) -> u32 {
         let (board, taken) = (self.board_mask(), self.taken());
         let worth = [board & !taken, taken & !self.squares[seat], 0, 0, 0];
@@ -434,7 +423,7 @@ impl<const SEATS: usize> Virus<SEATS> {
         most
     }
 
-    /// How many empty squares are fewer steps away from each seat than from all others.
+    /// Counts the empty squares that each seat reaches in fewer steps than all others.
     fn areas(&self) -> [u32; SEATS] {
         let mut empty = self.board_mask() & !self.taken();
         let mut fronts = self.squares;
@@ -470,9 +459,8 @@ impl<const SEATS: usize> Notation for Virus<SEATS> {
 
     fn position(&self) -> String {
         let size = usize::from(self.size);
-        let row = |row: usize| (0..size).map(|column| self.symbol(column, row)).collect::<String>();
-        let rows: Vec<String> = (0..size).rev().map(row).collect();
-        format!("{} {} {}", rows.join("/"), self.mover.0, self.plies)
+        let rows = write_rows(size, size, |column, line| self.symbol(column, size - 1 - line));
+        format!("{rows} {} {}", self.mover.0, self.plies)
     }
 
     fn ending(&self) -> &'static str {
@@ -484,7 +472,7 @@ impl<const SEATS: usize> Virus<SEATS> {
     fn symbol(&self, column: usize, row: usize) -> char {
         let square = WIDTH * row + column;
         let holder = self.squares.iter().position(|squares| squares >> square & 1 == 1);
-        holder.map_or('.', |seat| char::from(b'0' + seat as u8))
+        holder.map_or('.', |seat| SEAT_DIGITS[seat])
     }
 }
 
@@ -496,7 +484,7 @@ impl<const SEATS: usize> Setup for Virus<SEATS> {
             name: "seats",
             default: "2",
             domain: Domain::Integer { min: 2, max: 6 },
-            about: "how many play",
+            about: "the number of seats",
         },
         Parameter {
             name: "size",
@@ -508,10 +496,12 @@ impl<const SEATS: usize> Setup for Virus<SEATS> {
             name: "pattern",
             default: "plus",
             domain: Domain::Choice(Pattern::NAMES),
-            about: "what turns with a square: its four edge neighbours or all eight",
+            about: "the squares infected with a square: its four edge neighbours or all eight",
         },
     ];
     const TURNS: Turns = Turns::RotateSkippingOut;
+    const POSITION_FORM: &'static str =
+        "the rows from the top, the seat to move and the plies played, as in ...1/..../..../0... 0 0";
 
     fn initial(parameters: &Parameters) -> Result<Self, SetupError> {
         let size = parameters.integer("size");
@@ -534,44 +524,20 @@ impl<const SEATS: usize> Setup for Virus<SEATS> {
         Ok(Virus { squares, plies: 0, mover, standing, size: size as u8, pattern })
     }
 
-    fn from_position(parameters: &Parameters, text: &str) -> Result<Self, SetupError> {
-        let wrong = |reason: String| SetupError::Position {
-            game: Self::NAME,
-            reason,
-            form: "the rows from the top, the seat to move and the plies played, as in ...1/..../..../0... 0 0",
-        };
-        let first = Self::initial(parameters)?;
-        let size = usize::from(first.size);
-        let parts: Vec<&str> = text.split(' ').collect();
-        let &[rows, mover, plies] = parts.as_slice() else {
-            return Err(wrong("there must be rows, the seat to move and the plies played".to_string()));
-        };
-        let rows: Vec<&str> = rows.split('/').collect();
-        if rows.len() != size || rows.iter().any(|row| row.chars().count() != size) {
-            return Err(wrong(format!("there must be {size} rows of {size} squares")));
-        }
-        let seat_named = |text: &str| (0..SEATS).find(|seat| text == seat.to_string());
+    fn read_position(start: &Self, text: &str) -> Result<Self, String> {
+        let size = usize::from(start.size);
+        let [rows, mover, plies] = fields(text)?;
+        let symbols = &SEAT_DIGITS[..SEATS];
         let mut squares = [0; SEATS];
-        for (row, line) in rows.iter().rev().enumerate() {
-            for (column, symbol) in line.chars().enumerate() {
-                match seat_named(symbol.encode_utf8(&mut [0; 4])) {
-                    Some(seat) => squares[seat] |= 1 << (WIDTH * row + column),
-                    None if symbol == '.' => {}
-                    None => return Err(wrong(format!("a square is a seat from 0 to {} or .", SEATS - 1))),
-                }
-            }
+        for piece in read_rows(rows, size, size, symbols)? {
+            squares[piece.symbol] |= 1 << (WIDTH * (size - 1 - piece.line) + piece.column);
         }
-        let mover = seat_named(mover)
-            .ok_or_else(|| wrong(format!("the seat to move is a number from 0 to {}", SEATS - 1)))?;
-        if squares[mover] == 0 {
-            return Err(wrong(format!("seat {mover} is to move and has no square")));
+        let mover = read_mover(mover, symbols)?;
+        if squares[mover.index()] == 0 {
+            return Err(format!("seat {} is to move but has no square", mover.0));
         }
-        let limit = first.ply_limit();
-        let plies = number(plies)
-            .and_then(|plies| u16::try_from(plies).ok())
-            .filter(|&plies| plies <= limit)
-            .ok_or_else(|| wrong(format!("the plies played are a number up to {limit}")))?;
+        let plies = read_plies(plies, start.ply_limit())?;
         let standing = standing(&squares);
-        Ok(Virus { squares, plies, mover: Seat(mover as u8), standing, ..first })
+        Ok(Virus { squares, plies, mover, standing, ..start.clone() })
     }
 }

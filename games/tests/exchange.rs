@@ -1,4 +1,4 @@
-//! Games written for other programs: what is written reads back, and looks as it always did.
+//! Formats of other programs: written games read back, and their format is stable.
 
 #![allow(clippy::unwrap_used, reason = "in a test a panic is the report")]
 
@@ -7,7 +7,8 @@ use std::time::Duration;
 use agon_games::checkers::Checkers;
 use agon_games::chess::Chess;
 use agon_games::exchange::{
-    Format, Moment, Ply, ReadError, SeatSheet, Sheet, Start, Thought, Worth, WriteError, Writer, names, pgn,
+    Format, GamePlayer, MoveValue, Ply, ReadError, ScoreSheet, SearchSummary, Start, UtcDateTime, WriteError,
+    Writer, names, pgn,
 };
 use agon_games::go::Go;
 use agon_games::line::follow;
@@ -15,13 +16,13 @@ use agon_games::random::{Random, below, seeded};
 use agon_games::{Complete, GameSpec, Notation, Parameters, Setup, Turn, UniformVisitor};
 use expect_test::expect;
 
-/// A random game: where it starts, and its moves.
+/// A random game: its first position and its moves.
 struct Played {
     position: Option<String>,
     moves: Vec<String>,
 }
 
-/// Plays at random, and forgets the first so many plies: what they led to is where the game starts.
+/// Plays at random and omits the first plies, so that the game begins with a later position.
 struct PlayRandomly<'a> {
     random: &'a mut Random,
     forgotten: usize,
@@ -37,7 +38,7 @@ impl UniformVisitor for PlayRandomly<'_> {
         while position.turn() != Turn::Over {
             if played.position.is_none() && played.moves.len() == self.forgotten && self.forgotten > 0 {
                 played = Played { position: Some(position.position()), moves: Vec::new() };
-                // What went before is not in the text.
+                // The text has no history.
                 position = G::from_position(parameters, played.position.as_ref().unwrap()).unwrap();
             }
             let mv = position.sample(self.random, &mut scratch);
@@ -48,38 +49,38 @@ impl UniformVisitor for PlayRandomly<'_> {
     }
 }
 
-fn sheet<'a>(played: &'a Played, book: usize, payoffs: [i32; 2], ending: &'a str) -> Sheet<'a> {
-    let thought = |index: usize| Thought {
+fn sheet<'a>(played: &'a Played, book: usize, payoffs: [i32; 2], ending: &'a str) -> ScoreSheet<'a> {
+    let search = |index: usize| SearchSummary {
         value: match index % 4 {
-            0 => Worth::Number(0.3512 * index as f64),
-            1 => Worth::Number(-0.004),
-            2 => Worth::Win(5),
-            _ => Worth::Loss(4),
+            0 => MoveValue::Number(0.3512 * index as f64),
+            1 => MoveValue::Number(-0.004),
+            2 => MoveValue::Win(5),
+            _ => MoveValue::Loss(4),
         },
         depth: index as u16 % 20,
         nodes: 1000 * index as u64,
         simulations: if index.is_multiple_of(2) { 0 } else { 60 },
         time: Duration::from_millis(250),
     };
-    let seat = |player, payoff| SeatSheet { player, limit: "nodes=2000", time_control: "-", payoff };
-    Sheet {
+    let seat = |player, payoff| GamePlayer { player, limit: "nodes=2000", time_control: "-", payoff };
+    ScoreSheet {
         event: "ladder-1a2b3c4d",
         round: "12.1",
-        started: Moment::from_unix_microseconds(1_700_000_000_000_000),
+        started: UtcDateTime::from_unix_microseconds(1_700_000_000_000_000),
         seats: vec![seat("first", payoffs[0]), seat("second", payoffs[1])],
         position: played.position.as_deref(),
         plies: played
             .moves
             .iter()
             .enumerate()
-            .map(|(index, mv)| Ply { mv, thought: (index >= book).then(|| thought(index)) })
+            .map(|(index, mv)| Ply { mv, search: (index >= book).then(|| search(index)) })
             .collect(),
         ending,
         forfeit: false,
     }
 }
 
-fn write(format: Format, game: &str, sheet: &Sheet<'_>) -> String {
+fn write(format: Format, game: &str, sheet: &ScoreSheet<'_>) -> String {
     let mut text = String::new();
     Writer::new(format, &GameSpec::parse(game).unwrap()).unwrap().write(sheet, &mut text).unwrap();
     text
@@ -96,7 +97,7 @@ fn random_games(game: &str, count: usize) -> Vec<Played> {
         .collect()
 }
 
-/// The words of the moves of PGN and PDN, without tags, comments, numbers and the result.
+/// Returns the moves of PGN and PDN, without tags, comments, numbers and the result.
 fn movetext(text: &str) -> Vec<String> {
     let (_, moves) = text.split_once("\n\n").unwrap();
     let mut plain = String::new();
@@ -182,7 +183,7 @@ fn sgf_reads_back() {
 }
 
 #[test]
-fn a_line_of_text_is_an_opening() {
+fn text_lines_read_back_as_openings() {
     for game in ["chess", "backgammon", "virus:seats=4,size=6", "pig", "go:size=5"] {
         for played in random_games(game, 3) {
             let text = write(Format::Text, game, &sheet(&played, 0, [1, -1], "an end"));
@@ -205,7 +206,7 @@ fn played(position: Option<&str>, line: &str) -> Played {
 }
 
 #[test]
-fn pgn_as_it_looks() {
+fn pgn_format_is_stable() {
     let game = played(None, "f2f3 e7e5 g2g4 d8h4");
     expect![[r#"
         [Event "ladder-1a2b3c4d"]
@@ -259,7 +260,7 @@ fn pgn_as_it_looks() {
 }
 
 #[test]
-fn pdn_as_it_looks() {
+fn pdn_format_is_stable() {
     let game = played(Some("W:W22,23:B7,14,K15 0"), "23-19 15x24 22-18 14x23");
     expect![[r#"
         [Event "ladder-1a2b3c4d"]
@@ -288,7 +289,7 @@ fn pdn_as_it_looks() {
 }
 
 #[test]
-fn a_capture_is_not_shortened_where_another_would_look_alike() {
+fn ambiguous_capture_is_not_shortened() {
     for mv in ["7x14x23", "7x16x23"] {
         let game = played(Some("B:W10,11,18,19:B7 0"), mv);
         let text = write(Format::Pdn, "checkers", &sheet(&game, 0, [1, -1], "an end"));
@@ -297,7 +298,7 @@ fn a_capture_is_not_shortened_where_another_would_look_alike() {
 }
 
 #[test]
-fn sgf_as_it_looks() {
+fn sgf_format_is_stable() {
     let game = played(Some(".../.X./... O 0 1"), "A1 pass pass");
     expect![[r#"
         (;FF[4]GM[1]CA[UTF-8]AP[Agon:0.1.0]
@@ -318,7 +319,7 @@ fn sgf_as_it_looks() {
 }
 
 #[test]
-fn a_game_has_its_formats() {
+fn formats_belong_to_games() {
     let of = |game: &str| names(Format::of(game));
     assert_eq!(
         [of(Chess::NAME), of(Checkers::NAME), of(Go::NAME), of("othello")],
@@ -329,7 +330,7 @@ fn a_game_has_its_formats() {
 }
 
 #[test]
-fn nothing_illegal_is_written() {
+fn rejects_illegal_games() {
     for (format, game, line) in [
         (Format::Pgn, "chess", "e2e4 e2e4"),
         (Format::Pdn, "checkers", "11-15 11-15"),
@@ -348,7 +349,7 @@ fn starts(text: &str, plies: Option<usize>) -> Result<Vec<Start>, ReadError> {
 }
 
 #[test]
-fn what_stands_around_moves_is_passed_over() {
+fn reader_skips_everything_but_moves() {
     let text = "\u{feff}% for another program\n\
         [Event \"a \\\"b\\\" c\"]\r\n[Result \"*\"]\r\n\r\n\
         1.e4! {a comment\nof two [%eval 0.3] lines} e5?! $2 (1... c5 2. Nf3 {not ( this} (2. c3)) 2.Nf3\r\n\
@@ -368,8 +369,8 @@ fn what_stands_around_moves_is_passed_over() {
 }
 
 #[test]
-fn errors_name_the_line_of_the_word() {
-    for (text, said) in [
+fn errors_name_the_line() {
+    for (text, message) in [
         ("1. e4 e5\n2. Nf3 Nc3", "line 2: ply 4: `Nc3` is not a legal move"),
         ("1. e4 {never\nclosed", "line 1: the comment is not closed; add a `}`"),
         ("[Event \"x]\n\n*", "line 1: the tag is not closed; "),
@@ -379,8 +380,8 @@ fn errors_name_the_line_of_the_word() {
         ("1. f3 e5 2. g4 Qh4# 3. a3", "line 1: ply 5: `a3` cannot be played, the game is over (checkmate); "),
     ] {
         let error = starts(text, None).unwrap_err();
-        assert!(error.to_string().starts_with(said), "{error}");
+        assert!(error.to_string().starts_with(message), "{error}");
     }
-    // Behind what is wanted nothing is looked at.
+    // The reader ignores everything after the wanted plies.
     assert_eq!(starts("1. e4 e5 2. Nf3 Nc3", Some(3)).unwrap()[0].moves, "e2e4 e7e5 g1f3");
 }

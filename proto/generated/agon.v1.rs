@@ -19,91 +19,91 @@ pub mod worker_message {
 /// The first message of a session.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Hello {
-    /// The versions of this protocol that the worker speaks.
+    /// The protocol versions that the worker supports.
     #[prost(uint32, tag = "1")]
     pub protocol_min: u32,
     #[prost(uint32, tag = "2")]
     pub protocol_max: u32,
-    /// A name that is stable through reconnects and unlike any other worker's.
+    /// A unique name that does not change on reconnection.
     #[prost(string, tag = "3")]
     pub worker: ::prost::alloc::string::String,
     /// The version of the program.
     #[prost(string, tag = "4")]
     pub build: ::prost::alloc::string::String,
-    /// How many bouts it plays at once.
+    /// The number of bouts that the worker plays at once.
     #[prost(uint32, tag = "5")]
     pub slots: u32,
-    /// The signature of a few fixed searches, which tells whether this build searches as the coordinator's does.
+    /// The search signature: builds with the same one search alike.
     #[prost(string, tag = "6")]
     pub signature: ::prost::alloc::string::String,
-    /// Nodes a second of a fixed search, on one slot.
+    /// Nodes per second of a fixed search on one slot.
     #[prost(double, tag = "7")]
     pub speed: f64,
-    /// What it still holds from an earlier session: bouts under way or finished and not yet acknowledged.
+    /// The leases from an earlier session: bouts being played, or finished and not acknowledged yet.
     #[prost(message, repeated, tag = "8")]
     pub held: ::prost::alloc::vec::Vec<LeaseRef>,
-    /// Runs whose specs it already has, so that they need not be sent again.
+    /// The runs whose specs the worker has, so that they need not be sent again.
     #[prost(string, repeated, tag = "9")]
     pub specs: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
 }
-/// A bout and the right to play it.
+/// A lease: a bout and the right to play it.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct LeaseRef {
     #[prost(string, tag = "1")]
     pub run: ::prost::alloc::string::String,
     #[prost(uint64, tag = "2")]
     pub bout: u64,
-    /// The lease: the epoch of the coordinator that gave it and a number that was never given before in it.
+    /// The epoch of the coordinator that granted the lease, and a number that is unique in the epoch.
     #[prost(uint64, tag = "3")]
     pub epoch: u64,
     #[prost(uint64, tag = "4")]
     pub sequence: u64,
 }
-/// Sent every heartbeat interval, and at once when there is room for more bouts.
+/// Sent at every heartbeat interval, and at once when the worker has room for more bouts.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Heartbeat {
-    /// How many more bouts the worker would take.
+    /// The number of further bouts that the worker accepts.
     #[prost(uint32, tag = "1")]
     pub room: u32,
-    /// Every bout that is played or waits, at each interval; none in a heartbeat between, which tells only of room.
+    /// All leased bouts; empty in a heartbeat between intervals, which only reports room.
     #[prost(message, repeated, tag = "2")]
     pub progress: ::prost::alloc::vec::Vec<Progress>,
-    /// Bytes of bouts, under way or finished, that are not yet acknowledged.
+    /// The bytes of all bouts that are not acknowledged yet.
     #[prost(uint64, tag = "3")]
     pub unacknowledged_bytes: u64,
-    /// Grants of this session that arrived before this was sent. Those that the coordinator sent beyond them are under way
-    /// and take up some of the room.
+    /// The number of grants received in this session. Further grants that the coordinator has sent are in transit and take
+    /// up some of the room.
     #[prost(uint64, tag = "4")]
     pub grants_received: u64,
-    /// The system kept this worker from running since the last interval: its clock is not that of its searches.
+    /// The system throttled the worker since the last interval, so that time limits were not fair.
     #[prost(bool, tag = "5")]
     pub throttled: bool,
-    /// Nodes a second of a fixed search on each slot while all are busy, measured now and then; 0 where it is not new.
+    /// Nodes per second of a fixed search on each slot while all are busy; 0 without a new measurement.
     #[prost(double, tag = "6")]
     pub speed: f64,
 }
-/// How far a bout is. A lease whose numbers do not grow is not extended.
+/// The progress of a bout. A lease without progress is not extended.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Progress {
     #[prost(message, optional, tag = "1")]
     pub lease: ::core::option::Option<LeaseRef>,
-    /// False while the bout waits for a slot; waiting bouts are extended while the worker gets on with others.
+    /// False while the bout waits for a slot; a waiting bout is extended while the worker makes progress on others.
     #[prost(bool, tag = "2")]
     pub started: bool,
     #[prost(uint32, tag = "3")]
     pub game: u32,
     #[prost(uint32, tag = "4")]
     pub ply: u32,
-    /// Grows while a search is running, so that one long search is progress too.
+    /// Grows while a search runs, so that one long search is progress too.
     #[prost(uint64, tag = "5")]
     pub pulse: u64,
 }
-/// Bouts that the worker gives back unplayed.
+/// Returns bouts unplayed.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Return {
     #[prost(message, repeated, tag = "1")]
     pub leases: ::prost::alloc::vec::Vec<LeaseRef>,
-    /// Empty when it drains; else why it cannot play them.
+    /// Why the worker cannot play them; empty when it drains.
     #[prost(string, tag = "2")]
     pub reason: ::prost::alloc::string::String,
 }
@@ -128,7 +128,7 @@ pub mod coordinator_message {
         Drain(super::Drain),
     }
 }
-/// The answer to a hello that is accepted. One that is not is answered with a status.
+/// Accepts a hello. A rejected hello is answered with a status.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Welcome {
     #[prost(uint32, tag = "1")]
@@ -139,14 +139,14 @@ pub struct Welcome {
     pub heartbeat_ms: u32,
     #[prost(uint32, tag = "4")]
     pub lease_ms: u32,
-    /// No grants are given while more bytes than this are unacknowledged.
+    /// The coordinator grants nothing while more bytes than this are unacknowledged.
     #[prost(uint64, tag = "5")]
     pub window_bytes: u64,
-    /// What the worker may go on with of what it held.
+    /// The held leases that remain valid.
     #[prost(message, repeated, tag = "6")]
     pub adopted: ::prost::alloc::vec::Vec<LeaseRef>,
 }
-/// The spec of a run, sent before the first grant of it.
+/// The spec of a run, sent before its first grant.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct RunSpec {
     #[prost(string, tag = "1")]
@@ -154,7 +154,7 @@ pub struct RunSpec {
     #[prost(message, optional, tag = "2")]
     pub spec: ::core::option::Option<Spec>,
 }
-/// A spec as its author wrote it, with the files that it names.
+/// The text of a spec, with the files that it names.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Spec {
     #[prost(string, tag = "1")]
@@ -165,27 +165,27 @@ pub struct Spec {
         ::prost::alloc::string::String,
     >,
 }
-/// The loan of one bout, or of one position of a probe.
+/// The lease of one bout, or of one position of a probe.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Grant {
     #[prost(message, optional, tag = "1")]
     pub lease: ::core::option::Option<LeaseRef>,
-    /// The players of the first game by seat; of a probe, those who search.
+    /// The players of the first game by seat; in a probe, the players that search.
     #[prost(uint32, repeated, tag = "2")]
     pub players: ::prost::alloc::vec::Vec<u32>,
     #[prost(message, optional, tag = "3")]
     pub opening: ::core::option::Option<Opening>,
-    /// In a tune, the values of the players that have others than the spec says.
+    /// In a tuning run, the players whose values differ from the spec.
     #[prost(message, repeated, tag = "4")]
     pub values: ::prost::alloc::vec::Vec<PlayerValues>,
 }
-/// What a player of a tune has in one bout.
+/// The values of one player in one bout of a tuning run.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct PlayerValues {
     /// The number of the player.
     #[prost(uint32, tag = "1")]
     pub player: u32,
-    /// A value for each parameter of the tune, in millionths.
+    /// A value for each parameter, in millionths.
     #[prost(sint64, repeated, tag = "2")]
     pub millionths: ::prost::alloc::vec::Vec<i64>,
 }
@@ -197,7 +197,7 @@ pub struct Opening {
     #[prost(string, tag = "2")]
     pub moves: ::prost::alloc::string::String,
 }
-/// The bouts are not wanted any more.
+/// Withdraws leases.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Revoke {
     #[prost(message, repeated, tag = "1")]
@@ -205,14 +205,14 @@ pub struct Revoke {
     #[prost(string, tag = "2")]
     pub reason: ::prost::alloc::string::String,
 }
-/// The coordinator wants the worker to stop. One that only shuts down itself ends the stream instead.
+/// Asks the worker to stop. A coordinator that shuts down ends the stream instead.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Drain {
     #[prost(string, tag = "1")]
     pub reason: ::prost::alloc::string::String,
 }
-/// One bout goes up as head, then its moves as they are played, game after game, then its end. Bouts of several slots may
-/// be interleaved: each message names its lease.
+/// A bout is sent as its head, the moves of each game as they are played, and its end. The messages of several bouts may be
+/// interleaved: each names its lease.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Submission {
     #[prost(message, optional, tag = "1")]
@@ -226,12 +226,12 @@ pub mod submission {
     pub enum Kind {
         #[prost(message, tag = "2")]
         Head(super::BoutHead),
-        /// A MoveBatch, encoded: it is hashed and kept as it comes.
+        /// An encoded MoveBatch, hashed and stored as received.
         #[prost(bytes, tag = "3")]
         Moves(::prost::bytes::Bytes),
         #[prost(message, tag = "4")]
         GameEnd(super::GameEnd),
-        /// A MoveBatch, encoded, whose plies are the searches of one position of a probe, a player each. Its game is 0.
+        /// An encoded MoveBatch with the searches of one position of a probe, one ply per player. Its game is 0.
         #[prost(bytes, tag = "5")]
         Probes(::prost::bytes::Bytes),
         #[prost(message, tag = "6")]
@@ -247,21 +247,21 @@ pub struct BoutHead {
     #[prost(string, tag = "2")]
     pub build: ::prost::alloc::string::String,
 }
-/// Plies of one game in their order, column by column. A column has as many entries as it is of, or none where all of them
-/// are 0; it is packed, and there once.
+/// Consecutive plies of one game as packed columns. A column has one entry for each ply, search or completed depth, or none
+/// if all are 0. No field occurs twice.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct MoveBatch {
     #[prost(uint32, tag = "1")]
     pub game: u32,
-    /// Plus one; 0 for chance.
+    /// The seat plus one; 0 for chance.
     #[prost(uint32, repeated, tag = "3")]
     pub seat: ::prost::alloc::vec::Vec<u32>,
-    /// The moves in words, a line each.
+    /// The moves, one per line.
     #[prost(string, tag = "4")]
     pub text: ::prost::alloc::string::String,
     #[prost(uint32, repeated, tag = "5")]
     pub legal: ::prost::alloc::vec::Vec<u32>,
-    /// Whether there was a search: none for chance and in the opening.
+    /// Whether the ply was searched: false for chance and in the opening.
     #[prost(bool, repeated, tag = "6")]
     pub searched: ::prost::alloc::vec::Vec<bool>,
     /// The number of the player in the spec.
@@ -295,17 +295,17 @@ pub struct MoveBatch {
     pub tree_nodes: ::prost::alloc::vec::Vec<u64>,
     #[prost(uint64, repeated, tag = "21")]
     pub playout_plies: ::prost::alloc::vec::Vec<u64>,
-    /// How many depths it completed.
+    /// The number of completed depths.
     #[prost(uint32, repeated, tag = "22")]
     pub depths: ::prost::alloc::vec::Vec<u32>,
-    /// Of each completed depth alone, search after search.
+    /// The nodes and the time of each completed depth alone, for one search after the other.
     #[prost(uint64, repeated, tag = "23")]
     pub depth_nodes: ::prost::alloc::vec::Vec<u64>,
     #[prost(uint64, repeated, tag = "24")]
     pub depth_time_us: ::prost::alloc::vec::Vec<u64>,
     #[prost(double, repeated, tag = "25")]
     pub score: ::prost::alloc::vec::Vec<f64>,
-    /// A line each: moves separated by spaces.
+    /// The principal variations, one per line: moves separated by spaces.
     #[prost(string, tag = "26")]
     pub pv: ::prost::alloc::string::String,
     #[prost(uint64, repeated, tag = "27")]
@@ -316,7 +316,7 @@ pub struct MoveBatch {
     pub limit_kind: ::prost::alloc::vec::Vec<i32>,
     #[prost(uint64, repeated, tag = "30")]
     pub limit_value: ::prost::alloc::vec::Vec<u64>,
-    /// The counters that the list of counters gained since: all of the first, then all of the next.
+    /// The columns of all counters that were added later, concatenated.
     #[prost(uint64, repeated, tag = "31")]
     pub later_counters: ::prost::alloc::vec::Vec<u64>,
 }
@@ -335,21 +335,21 @@ pub struct GameEnd {
     pub started_us: i64,
     #[prost(uint64, tag = "6")]
     pub duration_us: u64,
-    /// What limits of time were multiplied by, because the worker is slower or faster than the reference; else 1.
+    /// The factor of time limits, which adjusts for the speed of the worker; otherwise 1.
     #[prost(double, tag = "7")]
     pub speed_factor: f64,
 }
-/// All of the bout has been sent.
+/// Ends a bout.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct BoutEnd {
-    /// BLAKE3 of what makes two datasets equal, and of all messages of the bout before this one, each encoded in the order
-    /// of its fields (plies as they came) after its length as a varint.
+    /// The BLAKE3 digests of the bout's content and of its earlier messages, each encoded in the order of its fields after
+    /// its length as a varint.
     #[prost(bytes = "vec", tag = "1")]
     pub content_digest: ::prost::alloc::vec::Vec<u8>,
     #[prost(bytes = "vec", tag = "2")]
     pub bytes_digest: ::prost::alloc::vec::Vec<u8>,
 }
-/// The bout cannot be played here.
+/// Reports that the worker cannot play the bout.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct BoutFailure {
     #[prost(string, tag = "1")]
@@ -361,7 +361,7 @@ pub struct Acknowledgement {
     pub lease: ::core::option::Option<LeaseRef>,
     #[prost(enumeration = "Outcome", tag = "2")]
     pub outcome: i32,
-    /// A sentence where it is not simply counted.
+    /// Why the outcome is not COMMITTED.
     #[prost(string, tag = "3")]
     pub reason: ::prost::alloc::string::String,
 }
@@ -369,10 +369,10 @@ pub struct Acknowledgement {
 pub struct SubmitRunRequest {
     #[prost(message, optional, tag = "1")]
     pub spec: ::core::option::Option<Spec>,
-    /// Another run of a spec that has been run.
+    /// Runs a spec again that has been run before.
     #[prost(bool, tag = "2")]
     pub again: bool,
-    /// Runs with a greater number are played first; those with the same share the workers.
+    /// Runs with a greater priority are played first; equal ones share the workers.
     #[prost(sint32, tag = "3")]
     pub priority: i32,
 }
@@ -385,7 +385,7 @@ pub struct ListRunsResponse {
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct ShowRunRequest {
-    /// An id, a unique beginning of one, or `latest`.
+    /// An id, a unique prefix of one, or `latest`.
     #[prost(string, tag = "1")]
     pub run: ::prost::alloc::string::String,
 }
@@ -420,7 +420,7 @@ pub struct PrioritiseRunRequest {
 pub struct VoidBoutsRequest {
     #[prost(string, tag = "1")]
     pub run: ::prost::alloc::string::String,
-    /// All bouts that this worker brought; or, where it is empty, those from `first` to `last`.
+    /// Selects all bouts of this worker; if it is empty, those from `first` to `last`.
     #[prost(string, tag = "2")]
     pub worker: ::prost::alloc::string::String,
     #[prost(uint64, tag = "3")]
@@ -432,10 +432,10 @@ pub struct VoidBoutsRequest {
 }
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct VoidBoutsResponse {
-    /// Bouts that are played anew.
+    /// The number of bouts that are played again.
     #[prost(uint64, tag = "1")]
     pub requeued: u64,
-    /// Bouts in the dataset that are left out from now on.
+    /// The number of bouts in the dataset that no longer count.
     #[prost(uint64, tag = "2")]
     pub voided: u64,
 }
@@ -449,7 +449,7 @@ pub struct RunStatus {
     pub game: ::prost::alloc::string::String,
     #[prost(enumeration = "RunState", tag = "4")]
     pub state: i32,
-    /// True when it was there before it was submitted.
+    /// True if the run existed before it was submitted.
     #[prost(bool, tag = "5")]
     pub existed: bool,
     #[prost(uint64, tag = "6")]
@@ -469,79 +469,79 @@ pub struct RunStatus {
     pub bouts_per_second: f64,
     #[prost(double, tag = "13")]
     pub games_per_second: f64,
-    /// Seconds at the present rate; absent when it is not known.
+    /// The remaining seconds at the current rate; absent if unknown.
     #[prost(double, optional, tag = "14")]
     pub seconds_left: ::core::option::Option<f64>,
     #[prost(message, repeated, tag = "15")]
     pub standings: ::prost::alloc::vec::Vec<Standing>,
     #[prost(message, optional, tag = "16")]
     pub sprt: ::core::option::Option<Sprt>,
-    /// Where the dataset is.
+    /// The location of the dataset.
     #[prost(string, tag = "17")]
     pub data: ::prost::alloc::string::String,
-    /// Why it does not go on, where something keeps it: no workers, a full disk.
+    /// Why the run makes no progress, such as no workers or a full disk.
     #[prost(string, tag = "18")]
     pub waiting: ::prost::alloc::string::String,
     #[prost(uint32, tag = "19")]
     pub workers: u32,
-    /// Attempts given up and played again, which in a timed run favours short games.
+    /// The number of abandoned attempts. In a timed run they bias results towards short games.
     #[prost(uint64, tag = "20")]
     pub abandoned: u64,
     #[prost(sint32, tag = "21")]
     pub priority: i32,
-    /// Bouts in the dataset that do not count.
+    /// The number of bouts in the dataset that do not count.
     #[prost(uint64, tag = "22")]
     pub voided: u64,
-    /// Bouts that were played a second time by another worker, and how many of them differed.
+    /// The number of bouts that a second worker played too, and the number of differences.
     #[prost(uint64, tag = "23")]
     pub checked: u64,
     #[prost(uint64, tag = "24")]
     pub disputed: u64,
-    /// Of a tune, how far it is.
+    /// The progress of a tuning run.
     #[prost(message, optional, tag = "25")]
     pub tune: ::core::option::Option<TuneStatus>,
-    /// Whether it is a probe: its bouts are positions, and it has no games.
+    /// Whether the run is a probe, whose bouts are positions without games.
     #[prost(bool, tag = "26")]
     pub probe: bool,
-    /// Of a sequential test, what it asks.
+    /// The hypotheses of a sequential test.
     #[prost(message, optional, tag = "27")]
     pub hypotheses: ::core::option::Option<Hypotheses>,
     #[prost(enumeration = "PauseReason", tag = "28")]
     pub pause_reason: i32,
 }
-/// What a sequential test asks: by how much the first player is stronger than the second.
+/// The hypotheses of a sequential test about the Elo difference of two players.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Hypotheses {
     #[prost(string, tag = "1")]
     pub player: ::prost::alloc::string::String,
     #[prost(string, tag = "2")]
     pub against: ::prost::alloc::string::String,
-    /// The differences of H0 and H1.
+    /// The differences under H0 and H1.
     #[prost(double, tag = "3")]
     pub low: f64,
     #[prost(double, tag = "4")]
     pub high: f64,
-    /// True where they are in normalised Elo.
+    /// True for normalised Elo.
     #[prost(bool, tag = "5")]
     pub normalised: bool,
 }
-/// How far a tune is.
+/// The progress of a tuning run.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct TuneStatus {
     /// `spsa` or `bayes`.
     #[prost(string, tag = "1")]
     pub method: ::prost::alloc::string::String,
-    /// Iterations or trials that are folded into the path, and how many there will be.
+    /// The number of completed iterations or trials, and of all.
     #[prost(uint64, tag = "2")]
     pub step: u64,
     #[prost(uint64, tag = "3")]
     pub steps: u64,
-    /// Bouts of the tune itself; the validation follows.
+    /// The number of bouts before the validation.
     #[prost(uint64, tag = "4")]
     pub tuning_bouts: u64,
     #[prost(message, repeated, tag = "5")]
     pub parameters: ::prost::alloc::vec::Vec<TunedParameter>,
-    /// The mean score of the candidates in the last steps: of the plus side, or of the trials against their opponents.
+    /// The mean score of the candidates over the most recent bouts: of the plus side, or of the trials against opponents.
     #[prost(double, optional, tag = "6")]
     pub recent_score: ::core::option::Option<f64>,
     #[prost(uint64, tag = "7")]
@@ -549,12 +549,12 @@ pub struct TuneStatus {
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct TunedParameter {
-    /// Its path into the player.
+    /// The path into the player.
     #[prost(string, tag = "1")]
     pub path: ::prost::alloc::string::String,
     #[prost(double, tag = "2")]
     pub start: f64,
-    /// Where it is now; at the end, the answer.
+    /// The current value; at the end, the tuned one.
     #[prost(double, tag = "3")]
     pub value: f64,
 }
@@ -562,7 +562,7 @@ pub struct TunedParameter {
 pub struct Standing {
     #[prost(string, tag = "1")]
     pub player: ::prost::alloc::string::String,
-    /// Absent where there is not enough to say.
+    /// Absent without enough results.
     #[prost(double, optional, tag = "2")]
     pub elo: ::core::option::Option<f64>,
     #[prost(double, optional, tag = "3")]
@@ -577,7 +577,7 @@ pub struct Standing {
     pub draws: u64,
     #[prost(uint64, tag = "8")]
     pub losses: u64,
-    /// The mean share of what could be won, from 0 to 1.
+    /// The mean score, from 0 to 1.
     #[prost(double, tag = "9")]
     pub score: f64,
     #[prost(double, tag = "10")]
@@ -586,7 +586,7 @@ pub struct Standing {
     pub mean_depth: f64,
     #[prost(uint64, tag = "12")]
     pub moves: u64,
-    /// Beyond the limit of time.
+    /// The time beyond the limit.
     #[prost(double, tag = "13")]
     pub mean_overshoot_us: f64,
     #[prost(uint64, tag = "14")]
@@ -605,7 +605,7 @@ pub struct Sprt {
     pub verdict: ::prost::alloc::string::String,
     #[prost(uint64, repeated, tag = "5")]
     pub pairs: ::prost::alloc::vec::Vec<u64>,
-    /// The bouts that the verdict rests on.
+    /// The number of bouts that the verdict uses.
     #[prost(uint64, tag = "6")]
     pub prefix: u64,
 }
@@ -634,26 +634,26 @@ pub struct WorkerStatus {
     pub committed: u64,
     #[prost(uint64, tag = "8")]
     pub refused: u64,
-    /// Empty unless it is in quarantine and given no more bouts: the reason.
+    /// The reason of a quarantine, during which the worker gets no bouts; empty otherwise.
     #[prost(string, tag = "9")]
     pub flag: ::prost::alloc::string::String,
     #[prost(message, repeated, tag = "10")]
     pub progress: ::prost::alloc::vec::Vec<Progress>,
     #[prost(double, tag = "11")]
     pub seconds_since_heartbeat: f64,
-    /// By its last heartbeat.
+    /// As of the last heartbeat.
     #[prost(bool, tag = "12")]
     pub throttled: bool,
-    /// Bouts of it that another worker played again and found to be the same.
+    /// The number of its bouts that another worker replayed with the same result.
     #[prost(uint64, tag = "13")]
     pub confirmed: u64,
-    /// Bouts that it failed at and another played.
+    /// The number of bouts that it failed and another worker played.
     #[prost(uint64, tag = "14")]
     pub crashes: u64,
-    /// Games that ended because a clock ran out.
+    /// The number of games lost on time.
     #[prost(uint64, tag = "15")]
     pub forfeits: u64,
-    /// What its searches took beyond limits of time, on average.
+    /// The mean time of its searches beyond the limit.
     #[prost(double, tag = "16")]
     pub mean_overshoot_us: f64,
 }
@@ -676,18 +676,18 @@ pub struct DrainWorkerRequest {
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct ListAuditRequest {
-    /// Empty for all.
+    /// Only entries of this worker and of this run; empty for all.
     #[prost(string, tag = "1")]
     pub worker: ::prost::alloc::string::String,
     #[prost(string, tag = "2")]
     pub run: ::prost::alloc::string::String,
-    /// The most entries, the newest; 0 for a thousand.
+    /// The number of newest entries; 0 for a thousand.
     #[prost(uint32, tag = "3")]
     pub limit: u32,
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct ListAuditResponse {
-    /// The oldest first.
+    /// In order of time.
     #[prost(message, repeated, tag = "1")]
     pub entries: ::prost::alloc::vec::Vec<AuditEntry>,
 }
@@ -719,7 +719,7 @@ pub enum LimitKind {
     CpuMs = 2,
     Nodes = 3,
     Depth = 4,
-    /// The value is what was left on the clock, in milliseconds.
+    /// The value is the time left on the clock, in milliseconds.
     ClockMs = 5,
 }
 impl LimitKind {
@@ -754,19 +754,19 @@ impl LimitKind {
 #[repr(i32)]
 pub enum Outcome {
     Unspecified = 0,
-    /// It is on disk and counts.
+    /// The bout is durable and counts.
     Committed = 1,
-    /// It was there already, the same.
+    /// The same bout had been committed before.
     Duplicate = 2,
-    /// It was there already, and this one differs: not counted, logged.
+    /// A different result of the bout had been committed before; this one does not count.
     Conflict = 3,
-    /// Of a timed run, and leased to somebody else since: not counted.
+    /// The bout belongs to a timed run and has been leased to another worker since; it does not count.
     Stale = 4,
-    /// It breaks the rules: not counted, the worker is flagged.
+    /// The bout is invalid and does not count; the worker is quarantined.
     Refused = 5,
-    /// A failure was noted.
+    /// The failure was recorded.
     FailureNoted = 6,
-    /// The run is cancelled or decided: not counted.
+    /// The run is cancelled or decided; the bout does not count.
     NotWanted = 7,
 }
 impl Outcome {
@@ -805,10 +805,10 @@ impl Outcome {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
 #[repr(i32)]
 pub enum PauseReason {
-    /// It is not paused.
+    /// The run is not paused.
     Unspecified = 0,
     Operator = 1,
-    /// The run was started by a build that searches differently from the coordinator's.
+    /// The run was started by a build with another search signature.
     BuildChanged = 2,
 }
 impl PauseReason {
@@ -837,14 +837,14 @@ impl PauseReason {
 #[repr(i32)]
 pub enum RunState {
     Unspecified = 0,
-    /// Bouts are granted or wait for workers.
+    /// Bouts are leased or wait for workers.
     Running = 1,
     /// Every bout is committed and exported.
     Done = 2,
-    /// A sequential test has decided; what it did not need is not played.
+    /// A sequential test has decided; the remaining bouts are not played.
     Decided = 3,
     Cancelled = 4,
-    /// Somebody paused it: nothing of it is granted.
+    /// Nothing is leased.
     Paused = 5,
 }
 impl RunState {
@@ -886,7 +886,7 @@ pub mod worker_client {
     )]
     use tonic::codegen::*;
     use tonic::codegen::http::Uri;
-    /// What workers call. The two calls of one worker run on separate connections, so that data never starves heartbeats.
+    /// The service for workers. A worker makes the two calls on separate connections, so that data never delays heartbeats.
     #[derive(Debug, Clone)]
     pub struct WorkerClient<T> {
         inner: tonic::client::Grpc<T>,
@@ -967,7 +967,7 @@ pub mod worker_client {
             self.inner = self.inner.max_encoding_message_size(limit);
             self
         }
-        /// Small messages both ways for as long as the worker is there: hello, grants, heartbeats, drain.
+        /// Small messages in both directions while the worker is connected: hello, grants, heartbeats, drain.
         pub async fn session(
             &mut self,
             request: impl tonic::IntoStreamingRequest<Message = super::WorkerMessage>,
@@ -989,7 +989,7 @@ pub mod worker_client {
             req.extensions_mut().insert(GrpcMethod::new("agon.v1.Worker", "Session"));
             self.inner.streaming(req, path, codec).await
         }
-        /// Bouts as they are played, one acknowledgement each after it is durable.
+        /// Bouts as they are played. Each is acknowledged once it is durable.
         pub async fn submit(
             &mut self,
             request: impl tonic::IntoStreamingRequest<Message = super::Submission>,
@@ -1032,7 +1032,7 @@ pub mod worker_server {
             >
             + std::marker::Send
             + 'static;
-        /// Small messages both ways for as long as the worker is there: hello, grants, heartbeats, drain.
+        /// Small messages in both directions while the worker is connected: hello, grants, heartbeats, drain.
         async fn session(
             &self,
             request: tonic::Request<tonic::Streaming<super::WorkerMessage>>,
@@ -1043,13 +1043,13 @@ pub mod worker_server {
             >
             + std::marker::Send
             + 'static;
-        /// Bouts as they are played, one acknowledgement each after it is durable.
+        /// Bouts as they are played. Each is acknowledged once it is durable.
         async fn submit(
             &self,
             request: tonic::Request<tonic::Streaming<super::Submission>>,
         ) -> std::result::Result<tonic::Response<Self::SubmitStream>, tonic::Status>;
     }
-    /// What workers call. The two calls of one worker run on separate connections, so that data never starves heartbeats.
+    /// The service for workers. A worker makes the two calls on separate connections, so that data never delays heartbeats.
     #[derive(Debug)]
     pub struct WorkerServer<T> {
         inner: Arc<T>,
@@ -1267,7 +1267,7 @@ pub mod operator_client {
     )]
     use tonic::codegen::*;
     use tonic::codegen::http::Uri;
-    /// What people and their programs call.
+    /// The service for operators.
     #[derive(Debug, Clone)]
     pub struct OperatorClient<T> {
         inner: tonic::client::Grpc<T>,
@@ -1410,7 +1410,7 @@ pub mod operator_client {
             req.extensions_mut().insert(GrpcMethod::new("agon.v1.Operator", "ShowRun"));
             self.inner.unary(req, path, codec).await
         }
-        /// The state now, then again whenever something happened, at most a few times a second, until the run is over.
+        /// Streams the status at once and after changes, a few times per second at most, until the run ends.
         pub async fn watch_run(
             &mut self,
             request: impl tonic::IntoRequest<super::WatchRunRequest>,
@@ -1455,7 +1455,7 @@ pub mod operator_client {
                 .insert(GrpcMethod::new("agon.v1.Operator", "CancelRun"));
             self.inner.unary(req, path, codec).await
         }
-        /// Lends nothing more of a run; what is under way is counted.
+        /// Stops leasing bouts of a run; bouts under way still count.
         pub async fn pause_run(
             &mut self,
             request: impl tonic::IntoRequest<super::PauseRunRequest>,
@@ -1518,7 +1518,7 @@ pub mod operator_client {
                 .insert(GrpcMethod::new("agon.v1.Operator", "PrioritiseRun"));
             self.inner.unary(req, path, codec).await
         }
-        /// Bouts that do not count any more: played anew where they are not exported, else listed and left out.
+        /// Voids bouts: those that are not exported are played again, the others are listed and ignored.
         pub async fn void_bouts(
             &mut self,
             request: impl tonic::IntoRequest<super::VoidBoutsRequest>,
@@ -1567,7 +1567,7 @@ pub mod operator_client {
                 .insert(GrpcMethod::new("agon.v1.Operator", "ListWorkers"));
             self.inner.unary(req, path, codec).await
         }
-        /// Gives a worker nothing more until it is trusted again.
+        /// Leases nothing to a worker until it is trusted again.
         pub async fn quarantine_worker(
             &mut self,
             request: impl tonic::IntoRequest<super::QuarantineWorkerRequest>,
@@ -1610,7 +1610,7 @@ pub mod operator_client {
                 .insert(GrpcMethod::new("agon.v1.Operator", "TrustWorker"));
             self.inner.unary(req, path, codec).await
         }
-        /// Asks a worker to finish what it plays, give the rest back and end.
+        /// Asks a worker to finish its current bouts, return the others and exit.
         pub async fn drain_worker(
             &mut self,
             request: impl tonic::IntoRequest<super::DrainWorkerRequest>,
@@ -1632,7 +1632,7 @@ pub mod operator_client {
                 .insert(GrpcMethod::new("agon.v1.Operator", "DrainWorker"));
             self.inner.unary(req, path, codec).await
         }
-        /// What was written down for people to read later.
+        /// Lists entries of the audit log.
         pub async fn list_audit(
             &mut self,
             request: impl tonic::IntoRequest<super::ListAuditRequest>,
@@ -1693,7 +1693,7 @@ pub mod operator_server {
             >
             + std::marker::Send
             + 'static;
-        /// The state now, then again whenever something happened, at most a few times a second, until the run is over.
+        /// Streams the status at once and after changes, a few times per second at most, until the run ends.
         async fn watch_run(
             &self,
             request: tonic::Request<super::WatchRunRequest>,
@@ -1702,7 +1702,7 @@ pub mod operator_server {
             &self,
             request: tonic::Request<super::CancelRunRequest>,
         ) -> std::result::Result<tonic::Response<super::RunStatus>, tonic::Status>;
-        /// Lends nothing more of a run; what is under way is counted.
+        /// Stops leasing bouts of a run; bouts under way still count.
         async fn pause_run(
             &self,
             request: tonic::Request<super::PauseRunRequest>,
@@ -1715,7 +1715,7 @@ pub mod operator_server {
             &self,
             request: tonic::Request<super::PrioritiseRunRequest>,
         ) -> std::result::Result<tonic::Response<super::RunStatus>, tonic::Status>;
-        /// Bouts that do not count any more: played anew where they are not exported, else listed and left out.
+        /// Voids bouts: those that are not exported are played again, the others are listed and ignored.
         async fn void_bouts(
             &self,
             request: tonic::Request<super::VoidBoutsRequest>,
@@ -1730,7 +1730,7 @@ pub mod operator_server {
             tonic::Response<super::ListWorkersResponse>,
             tonic::Status,
         >;
-        /// Gives a worker nothing more until it is trusted again.
+        /// Leases nothing to a worker until it is trusted again.
         async fn quarantine_worker(
             &self,
             request: tonic::Request<super::QuarantineWorkerRequest>,
@@ -1739,12 +1739,12 @@ pub mod operator_server {
             &self,
             request: tonic::Request<super::TrustWorkerRequest>,
         ) -> std::result::Result<tonic::Response<super::WorkerStatus>, tonic::Status>;
-        /// Asks a worker to finish what it plays, give the rest back and end.
+        /// Asks a worker to finish its current bouts, return the others and exit.
         async fn drain_worker(
             &self,
             request: tonic::Request<super::DrainWorkerRequest>,
         ) -> std::result::Result<tonic::Response<super::WorkerStatus>, tonic::Status>;
-        /// What was written down for people to read later.
+        /// Lists entries of the audit log.
         async fn list_audit(
             &self,
             request: tonic::Request<super::ListAuditRequest>,
@@ -1753,7 +1753,7 @@ pub mod operator_server {
             tonic::Status,
         >;
     }
-    /// What people and their programs call.
+    /// The service for operators.
     #[derive(Debug)]
     pub struct OperatorServer<T> {
         inner: Arc<T>,

@@ -1,8 +1,8 @@
-//! The receiving end of a submission: messages of one bout, checked one by one, become its columns.
+//! The receiving end of a submission: checks the messages of one bout and collects them into columns.
 //!
-//! A machine with few states: the head, then each game's plies and its end in turn (or the searches of a probe), then
-//! the end of the bout with its digests. Whatever comes in another order, for another lease or beyond a limit is refused,
-//! and nothing less than a whole bout comes out.
+//! The order is fixed: the head, then the plies and the end of each game (or the searches of a probe), then the end of the
+//! bout with its digests. A message in another order, for another lease or beyond a limit is rejected, and only a complete
+//! bout is returned.
 
 use std::sync::Arc;
 
@@ -26,58 +26,58 @@ use crate::plies;
 use crate::v1;
 use crate::v1::submission::Kind;
 
-/// What a submission comes to.
+/// The outcome of a submission.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Assembled {
-    /// All of it arrived as it was sent.
-    Whole(Box<WholeBout>),
-    /// The worker could not play it.
+    /// The bout arrived completely.
+    Complete(Box<CompleteBout>),
+    /// The worker could not play the bout.
     Failed {
-        /// Why, in the worker's words.
+        /// The worker's reason.
         reason: String,
     },
 }
 
-/// A bout that arrived as a whole.
+/// A completely received bout.
 #[derive(Clone, PartialEq, Debug)]
-pub struct WholeBout {
-    /// What it holds.
+pub struct CompleteBout {
+    /// Its games, plies and probes.
     pub bout: BoutColumns,
-    /// Of what makes two datasets equal.
+    /// The digest of its content.
     pub content_digest: [u8; 32],
-    /// Of the messages.
+    /// The digest of its messages.
     pub bytes_digest: [u8; 32],
 }
 
-/// Collects the messages of one bout. After an error it is spent: the bout must come again from its head.
+/// Collects the messages of one bout. After an error the bout must be sent again from its head.
 pub struct Assembler {
     spec: Arc<Spec>,
     bout: Bout,
-    /// The players by seat of each game; of a probe there is none.
+    /// The players by seat of each game; a probe has no games.
     seatings: Vec<Vec<usize>>,
     state: State,
     columns: BoutColumns,
-    /// Plies of the game that is under way.
+    /// The number of plies of the current game.
     plies: usize,
     worker: String,
     build: String,
-    /// The messages as they are encoded; the last when it was found right.
+    /// The encoded messages; the last is added once its digests match.
     encoded: Vec<u8>,
 }
 
-/// What must come next.
+/// The expected messages.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum State {
     Head,
     Play,
-    /// Nothing: it is whole, failed or refused.
+    /// None: the bout is complete, failed or rejected.
     Over,
 }
 
 impl Assembler {
-    /// Waits for the head of a bout of this spec.
+    /// Creates an assembler that expects the head of a bout.
     pub fn new(spec: Arc<Spec>, bout: Bout) -> Result<Assembler, WireError> {
-        bout.fits(&spec)?;
+        bout.check(&spec)?;
         let seatings = match spec.plan {
             Plan::Tournament(_) | Plan::Tune(_) => rotations(&bout.players).collect(),
             Plan::Probe(_) => Vec::new(),
@@ -95,41 +95,41 @@ impl Assembler {
         })
     }
 
-    /// The bout.
+    /// Returns the bout.
     pub fn bout(&self) -> &Bout {
         &self.bout
     }
 
-    /// The spec.
+    /// Returns the spec.
     pub fn spec(&self) -> &Arc<Spec> {
         &self.spec
     }
 
-    /// The worker and its build as the head named them; empty before it.
+    /// Returns the worker and the build of the head; empty before it.
     pub fn played_by(&self) -> (&str, &str) {
         (&self.worker, &self.build)
     }
 
-    /// A bout from its [encoded](Assembler::into_encoded) messages, through the same checks as when they came.
+    /// Decodes a bout from its [encoded](Assembler::into_encoded) messages, with all checks.
     pub fn read(spec: Arc<Spec>, bout: Bout, mut encoded: &[u8]) -> Result<BoutColumns, WireError> {
         let mut assembler = Assembler::new(spec, bout)?;
         while !encoded.is_empty() {
             let message = v1::Submission::decode_length_delimited(&mut encoded);
             let message = message.map_err(|_| WireError::Digest { what: "messages" })?;
-            if let Some(Assembled::Whole(whole)) = assembler.accept(message)? {
-                return Ok(whole.bout);
+            if let Some(Assembled::Complete(complete)) = assembler.accept(message)? {
+                return Ok(complete.bout);
             }
         }
-        let (found, expected) = ("nothing more".to_string(), assembler.expected());
+        let (found, expected) = ("no more messages".to_string(), assembler.expected());
         Err(WireError::OutOfOrder { found, expected })
     }
 
-    /// All messages so far, each in the order of its fields after its length as a varint.
+    /// Returns all messages so far, each encoded after its length as a varint.
     pub fn into_encoded(self) -> Vec<u8> {
         self.encoded
     }
 
-    /// Takes the next message. The outcome is there after the last.
+    /// Takes the next message. Returns the outcome after the last.
     pub fn accept(&mut self, submission: v1::Submission) -> Result<Option<Assembled>, WireError> {
         let before = std::mem::replace(&mut self.state, State::Over);
         let outcome = self.step(before, submission)?;
@@ -139,20 +139,20 @@ impl Assembler {
         Ok(outcome)
     }
 
-    /// The digests of what came so far, for the end of the bout.
+    /// Returns the digests of the content and of the messages so far.
     pub(crate) fn digests(&self) -> ([u8; 32], [u8; 32]) {
         (self.columns.content_digest(), *blake3::hash(&self.encoded).as_bytes())
     }
 
     fn step(&mut self, state: State, submission: v1::Submission) -> Result<Option<Assembled>, WireError> {
-        self.measure(&submission)?;
+        self.append(&submission)?;
         let lease = Lease::required(submission.lease)?;
         if lease != self.bout.lease {
             let (found, expected) = (lease.to_string(), self.bout.lease.to_string());
             return Err(WireError::AnotherLease { found, expected });
         }
         match (state, check::required("kind", submission.kind)?) {
-            (State::Over, kind) => Err(self.out_of_order(&kind, "nothing more")),
+            (State::Over, kind) => Err(self.out_of_order(&kind, "no more messages")),
             (_, Kind::Failure(failure)) => {
                 let reason = check::text("reason", failure.reason, MAX_REASON)?;
                 Ok(Some(Assembled::Failed { reason }))
@@ -171,8 +171,8 @@ impl Assembler {
         }
     }
 
-    /// Counts the bytes of a message and keeps all but the last.
-    fn measure(&mut self, submission: &v1::Submission) -> Result<(), WireError> {
+    /// Checks the size of a message and keeps it, except the last.
+    fn append(&mut self, submission: &v1::Submission) -> Result<(), WireError> {
         let found = submission.encoded_len();
         if found > MAX_SUBMISSION_BYTES {
             return Err(WireError::TooLong { field: "submission", found, most: MAX_SUBMISSION_BYTES });
@@ -189,14 +189,14 @@ impl Assembler {
 
     fn moves(&mut self, batch: &[u8]) -> Result<(), WireError> {
         let mut moves = std::mem::take(&mut self.columns.moves);
-        let place = |game| Ok((self.bout.lease.bout, self.current_game("plies", game)?, self.plies));
+        let locate = |game| Ok((self.bout.lease.bout, self.current_game("plies", game)?, self.plies));
         let games = self.seatings.len();
-        self.plies += plies::from_wire(batch, place, games, &self.spec.players, &mut moves)?;
+        self.plies += plies::from_wire(batch, locate, games, &self.spec.players, &mut moves)?;
         self.columns.moves = moves;
         Ok(())
     }
 
-    /// Adds plies of the game under way, and returns the message of them.
+    /// Adds plies of the current game and returns their message.
     pub(crate) fn write_moves(&mut self, game: u16, rows: &[MoveRow]) -> Result<v1::Submission, WireError> {
         let first = self.plies;
         let game = self.current_game("plies", game.into())?;
@@ -205,7 +205,7 @@ impl Assembler {
         let moves = &mut self.columns.moves;
         let (row, search) = (moves.len(), moves.searches.player.len());
         rows.iter().for_each(|row| moves.push(row));
-        // The receiver numbers them in the same way.
+        // The numbers that the receiver will assign.
         moves.bout[row..].fill(self.bout.lease.bout);
         moves.game[row..].fill(game);
         for (number, ply) in (first as u64..).zip(&mut moves.ply[row..]) {
@@ -213,10 +213,10 @@ impl Assembler {
         }
         self.plies += rows.len();
         let batch = plies::to_wire(&self.columns.moves, row, search, game, &self.spec.players)?;
-        self.written(Kind::Moves(batch.into()))
+        self.submission(Kind::Moves(batch.into()))
     }
 
-    /// Adds searches of a probe, and returns the message of them.
+    /// Adds searches of a probe and returns their message.
     pub(crate) fn write_probes<'a>(
         &mut self,
         rows: impl IntoIterator<Item = &'a ProbeRow>,
@@ -224,15 +224,15 @@ impl Assembler {
         let searches: Plies = rows.into_iter().map(|row| &row.decision).collect();
         let batch = plies::to_wire(&searches, 0, 0, 0, &self.spec.players)?;
         self.add_probes(&searches)?;
-        self.written(Kind::Probes(batch.into()))
+        self.submission(Kind::Probes(batch.into()))
     }
 
-    fn written(&mut self, kind: Kind) -> Result<v1::Submission, WireError> {
+    fn submission(&mut self, kind: Kind) -> Result<v1::Submission, WireError> {
         if self.state != State::Play {
             return Err(self.out_of_order(&kind, "the head"));
         }
         let submission = v1::Submission { lease: Some((&self.bout.lease).into()), kind: Some(kind) };
-        self.measure(&submission)?;
+        self.append(&submission)?;
         Ok(submission)
     }
 
@@ -271,8 +271,8 @@ impl Assembler {
             return Err(self.out_of_order(&Kind::Probes(batch.clone()), &self.expected()));
         }
         let mut searches = Plies::default();
-        let place = |_| Ok((self.bout.lease.bout, 0, 0));
-        plies::from_wire(batch, place, 1, &self.spec.players, &mut searches)?;
+        let locate = |_| Ok((self.bout.lease.bout, 0, 0));
+        plies::from_wire(batch, locate, 1, &self.spec.players, &mut searches)?;
         self.add_probes(&searches)
     }
 
@@ -307,13 +307,13 @@ impl Assembler {
     }
 
     fn end(&mut self, end: &v1::BoutEnd) -> Result<Assembled, WireError> {
-        let whole = match self.spec.plan {
+        let is_complete = match self.spec.plan {
             Plan::Tournament(_) | Plan::Tune(_) => {
                 self.columns.games.len() == self.seatings.len() && self.plies == 0
             }
             Plan::Probe(_) => self.columns.probes.len() == self.bout.players.len(),
         };
-        if !whole {
+        if !is_complete {
             return Err(self.out_of_order(&Kind::End(end.clone()), &self.expected()));
         }
         let (content_digest, bytes_digest) = self.digests();
@@ -327,10 +327,10 @@ impl Assembler {
         let (lease, kind) = (Some((&self.bout.lease).into()), Some(Kind::End(end.clone())));
         let last = v1::Submission { lease, kind };
         last.encode_length_delimited(&mut self.encoded).expect("a vector grows as needed");
-        Ok(Assembled::Whole(Box::new(WholeBout { bout, content_digest, bytes_digest })))
+        Ok(Assembled::Complete(Box::new(CompleteBout { bout, content_digest, bytes_digest })))
     }
 
-    /// The number of the game under way, which must be the one that a message is about.
+    /// Returns the number of the current game, which must be that of the message.
     fn current_game(&self, what: &str, game: u64) -> Result<u16, WireError> {
         let current = self.columns.games.len();
         if current < self.seatings.len() && game == current as u64 {
@@ -340,7 +340,7 @@ impl Assembler {
         Err(WireError::OutOfOrder { found, expected: self.expected() })
     }
 
-    /// What may come, in words.
+    /// Describes the expected message.
     fn expected(&self) -> String {
         match self.spec.plan {
             Plan::Tournament(_) | Plan::Tune(_) if self.columns.games.len() < self.seatings.len() => {

@@ -1,4 +1,4 @@
-//! What is lent: specs, openings and grants, checked.
+//! Specs, openings and leased bouts, checked.
 
 use std::collections::BTreeMap;
 
@@ -53,16 +53,16 @@ impl TryFrom<v1::Opening> for Opening {
     }
 }
 
-/// A bout that is lent, or a position of a probe.
+/// A leased bout, or a position of a probe.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Bout {
     /// The lease.
     pub lease: Lease,
-    /// The players of the first game by seat; of a probe, those who search. By their numbers in the spec.
+    /// The players of the first game by seat, as numbers of the spec; in a probe, the players that search.
     pub players: Vec<usize>,
-    /// Where its games start; of a probe, the position.
+    /// The opening of its games; in a probe, the position.
     pub opening: Opening,
-    /// In a tune, the values of players that have others than the spec says.
+    /// In a tuning run, the players whose values differ from the spec.
     pub values: Vec<(usize, Values)>,
 }
 
@@ -107,9 +107,8 @@ impl TryFrom<v1::Grant> for Bout {
 }
 
 impl Bout {
-    /// Checks the bout against its spec: as many players as seats, none that the spec does not have, and values that its
-    /// tune allows.
-    pub fn fits(&self, spec: &Spec) -> Result<(), WireError> {
+    /// Checks the bout against its spec: one known player per seat, and values within the bounds of the tuning.
+    pub fn check(&self, spec: &Spec) -> Result<(), WireError> {
         if let Plan::Tournament(_) | Plan::Tune(_) = spec.plan {
             let seats = spec.game.parameters().seats();
             check::count("players", self.players.len(), seats..=seats)?;
@@ -124,7 +123,7 @@ impl Bout {
         if self.values.iter().all(allowed) { Ok(()) } else { Err(WireError::Values) }
     }
 
-    /// The bout as the arena plays it. Precondition: it [fits](Bout::fits) the spec.
+    /// Returns the request to the arena. Precondition: the bout [matches](Bout::check) the spec.
     pub fn request(&self, spec: &Spec) -> BoutRequest {
         BoutRequest {
             opening: self.opening.clone(),

@@ -1,26 +1,26 @@
-//! The checks that conversions are made of: each names the field and the bound that it breaks.
+//! Checks of single fields. Each error names the field and the violated bound.
 
 use std::ops::RangeInclusive;
 
 use crate::error::WireError;
 
-/// A message that must be there.
+/// Requires a field.
 pub(crate) fn required<T>(field: &'static str, value: Option<T>) -> Result<T, WireError> {
     value.ok_or(WireError::Missing { field })
 }
 
-/// A text that is not too long. It may be empty and have several lines.
+/// Checks the length of a text, which may be empty and have several lines.
 pub(crate) fn text(field: &'static str, text: String, most: usize) -> Result<String, WireError> {
     length(field, text.len(), most)?;
     Ok(text)
 }
 
-/// The bytes of a text.
+/// Checks a length in bytes.
 pub(crate) fn length(field: &'static str, found: usize, most: usize) -> Result<(), WireError> {
     if found > most { Err(WireError::TooLong { field, found, most }) } else { Ok(()) }
 }
 
-/// A text of one line without control characters. It may be empty.
+/// Checks a text of one line without control characters, which may be empty.
 pub(crate) fn line(field: &'static str, line: String, most: usize) -> Result<String, WireError> {
     let line = text(field, line, most)?;
     if line.contains('\n') {
@@ -30,18 +30,18 @@ pub(crate) fn line(field: &'static str, line: String, most: usize) -> Result<Str
     Ok(line)
 }
 
-/// A text of any number of lines without other control characters.
+/// Rejects control characters other than line breaks.
 pub(crate) fn lines(field: &'static str, lines: &str) -> Result<(), WireError> {
-    // Most texts are ASCII, which is looked through many bytes at once.
-    let prints = if lines.is_ascii() {
+    // ASCII texts, the most frequent, are scanned many bytes at a time.
+    let is_printable = if lines.is_ascii() {
         lines.bytes().all(|byte| !byte.is_ascii_control() || byte == b'\n')
     } else {
         lines.chars().all(|c| !c.is_control() || c == '\n')
     };
-    if prints { Ok(()) } else { Err(WireError::ControlCharacter { field }) }
+    if is_printable { Ok(()) } else { Err(WireError::ControlCharacter { field }) }
 }
 
-/// A line that is not empty.
+/// Checks a line that must not be empty.
 pub(crate) fn name(field: &'static str, name: String, most: usize) -> Result<String, WireError> {
     if name.is_empty() {
         return Err(WireError::Missing { field });
@@ -49,7 +49,7 @@ pub(crate) fn name(field: &'static str, name: String, most: usize) -> Result<Str
     line(field, name, most)
 }
 
-/// A number of entries within bounds.
+/// Checks a number of entries.
 pub(crate) fn count(
     field: &'static str,
     found: usize,
@@ -63,7 +63,7 @@ pub(crate) fn count(
     }
 }
 
-/// A number within bounds, as the type that holds them.
+/// Checks a number and converts it to the type of its bounds.
 pub(crate) fn number<T, N>(field: &'static str, found: N, bounds: RangeInclusive<T>) -> Result<T, WireError>
 where
     T: Copy + Into<i128> + TryFrom<i128>,
@@ -79,12 +79,12 @@ where
     T::try_from(found).map_err(|_| wrong())
 }
 
-/// A finite number.
+/// Checks that a number is finite.
 pub(crate) fn finite(field: &'static str, found: f64) -> Result<f64, WireError> {
     if found.is_finite() { Ok(found) } else { Err(WireError::NotFinite { field, found: found.to_string() }) }
 }
 
-/// A finite number that is not negative.
+/// Checks that a number is finite and not negative.
 pub(crate) fn not_negative(field: &'static str, found: f64) -> Result<f64, WireError> {
     if finite(field, found)? < 0.0 {
         let (found, least, most) = ((found as i128).into(), 0.into(), i128::MAX.into());

@@ -1,12 +1,12 @@
-//! Why something that came over the wire is refused.
+//! The errors of messages.
 
 use std::fmt;
 
-/// What is wrong with a message, in a sentence that names the field.
+/// Why a message is rejected. The text names the field.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum WireError {
-    /// Something that must be there is not.
+    /// A required field is missing.
     #[error("`{field}` is missing")]
     Missing {
         /// The field.
@@ -17,17 +17,17 @@ pub enum WireError {
     TooLong {
         /// The field.
         field: &'static str,
-        /// Its bytes.
+        /// Its length in bytes.
         found: usize,
         /// The bound.
         most: usize,
     },
-    /// A list has too many entries or too few.
+    /// A list has too many or too few entries.
     #[error("`{field}` has {found} entries, and it must have {least} to {most}")]
     WrongCount {
         /// The field.
         field: &'static str,
-        /// Its entries.
+        /// Its number of entries.
         found: usize,
         /// The lower bound.
         least: usize,
@@ -40,11 +40,11 @@ pub enum WireError {
         /// The field.
         field: &'static str,
         /// The number.
-        found: Whole,
+        found: WireInteger,
         /// The lower bound.
-        least: Whole,
+        least: WireInteger,
         /// The upper bound.
-        most: Whole,
+        most: WireInteger,
     },
     /// A number is infinite or not a number.
     #[error("`{field}` is {found}, and it must be a finite number")]
@@ -54,29 +54,29 @@ pub enum WireError {
         /// The number.
         found: String,
     },
-    /// A message within a message does not decode.
+    /// An embedded message cannot be decoded.
     #[error("`{field}` cannot be decoded: {reason}")]
-    Garbled {
+    Undecodable {
         /// The field.
         field: &'static str,
-        /// Why.
+        /// The reason.
         reason: &'static str,
     },
-    /// A text has characters that do not print.
+    /// A text has control characters.
     #[error("`{field}` has a control character; leave it out")]
     ControlCharacter {
         /// The field.
         field: &'static str,
     },
-    /// A word of a list of words is not known.
+    /// An enum has an unknown value.
     #[error("`{field}` has the value {found}, which this build does not know")]
     UnknownValue {
         /// The field.
         field: &'static str,
-        /// The number of the word.
+        /// The value.
         found: i32,
     },
-    /// A message is of another bout.
+    /// A message belongs to another lease.
     #[error("the message belongs to {found}, not to {expected}")]
     AnotherLease {
         /// The lease of the message.
@@ -84,21 +84,21 @@ pub enum WireError {
         /// The lease of the bout.
         expected: String,
     },
-    /// A message comes when another one must come.
-    #[error("{found} came where {expected} must come")]
+    /// A message arrived in the wrong order.
+    #[error("received {found}, expected {expected}")]
     OutOfOrder {
-        /// What came.
+        /// The message that arrived.
         found: String,
-        /// What must come.
+        /// The expected message.
         expected: String,
     },
-    /// Values that the run does not tune.
-    #[error("the values are not such as the tune of the run allows")]
+    /// The values are not allowed by the run's tuning.
+    #[error("the values are outside the bounds of the run's tuning, or the run has none")]
     Values,
-    /// What arrived is not what was sent.
-    #[error("the digest of the bout's {what} does not fit what arrived; send the bout again from its head")]
+    /// The received bout differs from the sent one.
+    #[error("the digest of the bout's {what} does not match; send the bout again from its head")]
     Digest {
-        /// Of what.
+        /// The digested data.
         what: &'static str,
     },
 }
@@ -109,22 +109,21 @@ impl From<WireError> for tonic::Status {
     }
 }
 
-/// A whole number of any width that the wire has, kept as its sign and size: an error must stay small, and needs no more than
-/// the alignment of a word.
+/// An integer of any type on the wire as sign and magnitude, which keeps errors small.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Whole {
+pub struct WireInteger {
     negative: bool,
     size: u64,
 }
 
-impl From<i128> for Whole {
-    /// What is beyond 64 bits is as large as they can say.
-    fn from(number: i128) -> Whole {
-        Whole { negative: number < 0, size: u64::try_from(number.unsigned_abs()).unwrap_or(u64::MAX) }
+impl From<i128> for WireInteger {
+    /// Saturates at 64 bits.
+    fn from(number: i128) -> WireInteger {
+        WireInteger { negative: number < 0, size: u64::try_from(number.unsigned_abs()).unwrap_or(u64::MAX) }
     }
 }
 
-impl fmt::Display for Whole {
+impl fmt::Display for WireInteger {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(out, "{}{}", if self.negative { "-" } else { "" }, self.size)
     }

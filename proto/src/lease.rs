@@ -1,4 +1,4 @@
-//! A lease: a bout, and the right to play it.
+//! Leases: the right of a worker to play a bout.
 
 use std::fmt;
 
@@ -7,16 +7,16 @@ use crate::error::WireError;
 use crate::limits::{MAX_LEASES, MAX_RUN_ID};
 use crate::v1;
 
-/// The loan of one bout to one worker. Two loans of the same bout differ in their numbers.
+/// The lease of one bout to one worker. Two leases of the same bout have different numbers.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Lease {
     /// The run.
     pub run: String,
-    /// The number of the bout in it.
+    /// The number of the bout in the run.
     pub bout: u64,
-    /// The epoch of the coordinator that gave it.
+    /// The epoch of the coordinator that granted it.
     pub epoch: u64,
-    /// A number that was given once in that epoch.
+    /// The number of the lease, unique in its epoch.
     pub sequence: u64,
 }
 
@@ -51,19 +51,19 @@ impl TryFrom<v1::LeaseRef> for Lease {
 }
 
 impl Lease {
-    /// The lease that a message must name.
+    /// Converts the required lease of a message.
     pub fn required(lease: Option<v1::LeaseRef>) -> Result<Lease, WireError> {
         check::required("lease", lease)?.try_into()
     }
 
-    /// The leases of a message.
-    pub fn list(leases: Vec<v1::LeaseRef>) -> Result<Vec<Lease>, WireError> {
+    /// Converts the leases of a message.
+    pub fn from_messages(leases: Vec<v1::LeaseRef>) -> Result<Vec<Lease>, WireError> {
         check::count("leases", leases.len(), 0..=MAX_LEASES)?;
         leases.into_iter().map(Lease::try_from).collect()
     }
 
-    /// Leases for a message.
-    pub fn references<'a>(leases: impl IntoIterator<Item = &'a Lease>) -> Vec<v1::LeaseRef> {
+    /// Converts leases for a message.
+    pub fn to_messages<'a>(leases: impl IntoIterator<Item = &'a Lease>) -> Vec<v1::LeaseRef> {
         leases.into_iter().map(v1::LeaseRef::from).collect()
     }
 }

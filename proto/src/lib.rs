@@ -1,8 +1,8 @@
 //! agon.v1: the messages and services of the wire, and their conversions to and from domain types.
 //!
-//! Nothing that came over the wire is used before it went through a conversion here that checks it: [`limits`] has every
-//! bound, [`session`] the small messages, [`bout`] what is lent, [`write`](mod@write) and [`assemble`] the two ends of a
-//! submission. `generated/` is made of agon.proto by the test `generated`. Deliberately not here: connections, and whether a game was played by the rules, which is the referee's.
+//! The conversions check every message from the wire before it is used. [`limits`] has the bounds, [`session`] the small
+//! messages, [`bout`] the leased bouts, [`write`](mod@write) and [`assemble`] the two ends of a submission. The package
+//! `agon-proto-codegen` generates `generated/`. Connections are elsewhere, and so are the rules of the games.
 
 pub mod assemble;
 pub mod bout;
@@ -15,9 +15,9 @@ mod plies;
 pub mod session;
 pub mod write;
 
-pub use assemble::{Assembled, Assembler, WholeBout};
+pub use assemble::{Assembled, Assembler, CompleteBout};
 pub use bout::Bout;
-pub use error::{Whole, WireError};
+pub use error::{WireError, WireInteger};
 pub use lease::Lease;
 pub use session::{Heartbeat, Hello, Progress, Returned, Welcome};
 pub use write::BoutWriter;
@@ -29,8 +29,8 @@ pub mod v1 {
     include!("../generated/agon.v1.rs");
 }
 
-/// The descriptors of agon.v1, for reflection.
+/// The encoded descriptors of agon.v1, for reflection.
 pub const DESCRIPTORS: &[u8] = include_bytes!("../generated/agon.v1.descriptors");
 
-/// The versions of the protocol that this build speaks.
+/// The protocol versions that this build supports.
 pub const PROTOCOLS: std::ops::RangeInclusive<u32> = 2..=2;

@@ -1,39 +1,39 @@
-//! Every bound of the wire in one place. What is longer, more or larger is refused with a sentence that names the bound.
+//! The bounds of all messages. An error names the bound that a message exceeds.
 
-/// The largest message there is: a spec with its files, from an operator or to a worker.
+/// The bytes of the largest message: a spec with its files.
 pub const MAX_MESSAGE_BYTES: usize = MAX_SPEC_BYTES + (1 << 20);
 
-/// The largest message of a worker's session: all leases that there can be.
+/// The bytes of the largest message of a worker's session: one with [`MAX_LEASES`] leases.
 pub const MAX_SESSION_BYTES: usize = 8 << 20;
 
-/// The largest message of an operator, but for a spec.
+/// The bytes of the largest message of an operator that has no spec.
 pub const MAX_REQUEST_BYTES: usize = 64 << 10;
 
-/// The largest question whether the coordinator lives.
+/// The bytes of the largest request for health.
 pub const MAX_HEALTH_BYTES: usize = 1 << 10;
 
-/// The text of a spec and of its files together.
+/// The bytes of a spec and its files together.
 pub const MAX_SPEC_BYTES: usize = 16 << 20;
 
-/// Files that a spec names.
+/// The most files of a spec.
 pub const MAX_SPEC_FILES: usize = 16;
 
-/// The name of a file.
+/// The bytes of a file's name.
 pub const MAX_FILE_NAME: usize = 1024;
 
-/// The largest message of a submission.
+/// The bytes of the largest message of a submission.
 pub const MAX_SUBMISSION_BYTES: usize = 2 << 20;
 
-/// All messages of one bout together.
+/// The bytes of all messages of a bout together.
 pub const MAX_BOUT_BYTES: usize = 256 << 20;
 
 /// The most plies in one message.
 pub const MAX_BATCH_MOVES: usize = 256;
 
-/// Plies after which a worker sends what it has; a search of theirs with the longest line fits a message many times.
+/// The plies that a worker collects into one message. Even with the longest lines they fit.
 pub const BATCH_MOVES: usize = 32;
 
-/// The most plies of a game: their numbers fit the column.
+/// The most plies of a game: their numbers fit into 16 bits.
 pub const MAX_PLIES: usize = 1 << 16;
 
 /// The most seats of a game.
@@ -45,34 +45,34 @@ pub const MAX_PLAYERS: usize = 1000;
 /// The most parameters of a tune.
 pub const MAX_PARAMETERS: usize = 64;
 
-/// The id of a run.
+/// The bytes of a run id.
 pub const MAX_RUN_ID: usize = 128;
 
-/// The name of a worker.
+/// The bytes of a worker's name.
 pub const MAX_WORKER_NAME: usize = 128;
 
-/// A build's version and a signature.
+/// The bytes of a build's version and of a signature.
 pub const MAX_BUILD: usize = 128;
 
-/// How a game ended.
+/// The bytes of an ending.
 pub const MAX_ENDING: usize = 128;
 
-/// A move in words.
+/// The bytes of a move's text.
 pub const MAX_MOVE: usize = 512;
 
-/// A principal variation in words, and the position and the moves of an opening.
+/// The bytes of a principal variation, and of the position and the moves of an opening.
 pub const MAX_LINE: usize = 32 << 10;
 
-/// The largest count of a search: what a float still holds exactly, and far from where sums overflow.
+/// The largest counter of a search: exact as a float, and safe in sums.
 pub const MAX_COUNT: u64 = 1 << 53;
 
 /// The most completed depths of a search.
 pub const MAX_DEPTHS: usize = 1024;
 
-/// The largest payoff, gained or lost.
+/// The largest absolute payoff.
 pub const MAX_PAYOFF: i32 = 1_000_000;
 
-/// A sentence of a person or of an error.
+/// The bytes of a reason.
 pub const MAX_REASON: usize = 4 << 10;
 
 /// The most leases in one message.

@@ -1,9 +1,9 @@
-//! Plies on the wire and as columns of the dataset. Players are numbers of the spec on the wire and names in the dataset.
+//! Conversion of plies between the wire and columns. Players are numbers of the spec on the wire and names in columns.
 
 use std::ops::RangeInclusive;
 
 use agon_arena::spec::SpecPlayer;
-use agon_records::columns::{Lists, Texts};
+use agon_records::columns::{ListColumn, TextColumn};
 use agon_records::{LimitKind, Plies, Searches};
 use agon_search::Counters;
 
@@ -38,14 +38,14 @@ mod field {
     pub(super) const OVERSHOOT_US: usize = 28;
     pub(super) const LIMIT_KIND: usize = 29;
     pub(super) const LIMIT_VALUE: usize = 30;
-    /// All counters that were added later, one behind the other in the order of the list.
+    /// The columns of all counters that were added later, concatenated in the order of the list.
     pub(super) const LATER_COUNTERS: usize = 31;
     /// One more than the highest number.
     pub(super) const END: usize = LATER_COUNTERS + 1;
 }
 
-/// Encodes the plies from `row` on, and their searches from `search` on, as a `MoveBatch` of the game of this number. The
-/// receiver's bounds are checked here too.
+/// Encodes the plies from `row` on, and their searches from `search` on, as a `MoveBatch` of a game. Checks the same bounds
+/// as the receiver.
 pub(crate) fn to_wire(
     plies: &Plies,
     row: usize,
@@ -60,7 +60,8 @@ pub(crate) fn to_wire(
     };
     let numbers = searches.names.iter().map(number).collect::<Result<Vec<u64>, WireError>>()?;
     let all = search..searches.player.len();
-    let lists = |lists: &Lists| all.clone().flat_map(|index| lists.get(index)).copied().collect::<Vec<u64>>();
+    let lists =
+        |lists: &ListColumn| all.clone().flat_map(|index| lists.get(index)).copied().collect::<Vec<u64>>();
     let mut depths = Vec::with_capacity(all.len());
     for index in all.clone() {
         let length = searches.depth_nodes.get(index).len();
@@ -109,18 +110,18 @@ pub(crate) fn to_wire(
     Ok(batch.finish())
 }
 
-/// Adds encoded plies to those of a bout: of one of its games, which `place` finds for the number that they give it, with
-/// the number of its next ply. `games` that are yet to come are expected to be as long. Returns how many were added.
+/// Decodes a `MoveBatch` and adds its plies to a bout. `locate` maps the game of the message to the bout, the game and the
+/// number of its next ply. `games` is the expected number of games, for reserving memory. Returns the number of plies.
 pub(crate) fn from_wire(
     batch: &[u8],
-    place: impl FnOnce(u64) -> Result<(u64, u16, usize), WireError>,
+    locate: impl FnOnce(u64) -> Result<(u64, u16, usize), WireError>,
     games: usize,
     players: &[SpecPlayer],
     plies: &mut Plies,
 ) -> Result<usize, WireError> {
     let fields = Fields::<{ field::END }>::read("moves", batch)?;
-    let (bout, game, first) = place(fields.number(field::GAME))?;
-    // 1. The moves say how many plies there are.
+    let (bout, game, first) = locate(fields.number(field::GAME))?;
+    // 1. The number of plies is that of the moves.
     let before = plies.mv.len();
     add_lines("text", fields.text(field::TEXT)?, &mut plies.mv, 1..=MAX_MOVE)?;
     let count = plies.mv.len() - before;
@@ -142,7 +143,7 @@ pub(crate) fn from_wire(
     seats.at_most(Some(largest), MAX_SEATS as u64)?;
     fields.column(field::LEGAL, "legal").add_small(count, &mut plies.legal)?;
     fields.column(field::SEARCHED, "searched").each(count, |searched| plies.searched.push(searched != 0))?;
-    // 2. Those that were searched say how many searches there are.
+    // 2. The number of searches is that of the searched plies.
     let count = plies.searched[before..].iter().filter(|&&searched| searched).count();
     let searches = &mut plies.searches;
     add_players(fields.column(field::PLAYER, "player"), count, players, searches)?;
@@ -195,7 +196,7 @@ fn add_players(
     players: &[SpecPlayer],
     to: &mut Searches,
 ) -> Result<(), WireError> {
-    // Two or a few players take turns: each is looked up once.
+    // Few players take turns: each is looked up once.
     let mut known: Vec<(u64, u16)> = Vec::new();
     let mut largest = 0;
     column.each(count, |player| {
@@ -204,7 +205,7 @@ fn add_players(
             Some(&(_, number)) => number,
             None => {
                 let name = usize::try_from(player).ok().and_then(|player| players.get(player));
-                let number = name.map_or(0, |player| to.number(&player.name));
+                let number = name.map_or(0, |player| to.player_index(&player.name));
                 known.push((player, number));
                 number
             }
@@ -214,17 +215,17 @@ fn add_players(
     column.at_most(Some(largest), players.len().saturating_sub(1) as u64)
 }
 
-fn add_lists(column: Column<'_>, lengths: &[u64], most: u64, to: &mut Lists) -> Result<(), WireError> {
+fn add_lists(column: Column<'_>, lengths: &[u64], most: u64, to: &mut ListColumn) -> Result<(), WireError> {
     let mut values = Vec::new();
     column.add(lengths.iter().sum::<u64>() as usize, most, &mut values)?;
     to.extend(&values, lengths.iter().map(|&length| length as usize));
     Ok(())
 }
 
-/// Returns the texts from `first` on, a line each, if each is within these bounds.
+/// Joins the texts from `first` on by line breaks, if each is within the bounds.
 fn lines(
     field: &'static str,
-    texts: &Texts,
+    texts: &TextColumn,
     first: usize,
     bounds: RangeInclusive<usize>,
 ) -> Result<String, WireError> {
@@ -251,11 +252,11 @@ fn check_text(field: &'static str, text: &str, bounds: &RangeInclusive<usize>) -
     check::length(field, text.len(), *bounds.end())
 }
 
-/// Adds the texts of lines, each within these bounds.
+/// Adds the texts of lines, each within the bounds.
 fn add_lines(
     field: &'static str,
     lines: &str,
-    to: &mut Texts,
+    to: &mut TextColumn,
     bounds: RangeInclusive<usize>,
 ) -> Result<(), WireError> {
     check::lines(field, lines)?;

@@ -1,4 +1,4 @@
-//! The small messages of a session, checked: hello and welcome, heartbeats, and what is given back.
+//! The small messages of a session, checked: hello and welcome, heartbeats, returned and revoked leases.
 
 use std::ops::RangeInclusive;
 use std::time::Duration;
@@ -12,21 +12,21 @@ use crate::v1;
 /// The first message of a session.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Hello {
-    /// The versions of the protocol that the worker speaks.
+    /// The protocol versions that the worker supports.
     pub protocols: RangeInclusive<u32>,
-    /// Its name.
+    /// The name of the worker.
     pub worker: String,
-    /// The version of its program.
+    /// The version of the program.
     pub build: String,
-    /// How many bouts it plays at once.
+    /// The number of bouts that it plays at once.
     pub slots: usize,
-    /// The signature of its known answers.
+    /// The search signature.
     pub signature: String,
-    /// Nodes a second of a fixed search on one slot.
+    /// Nodes per second of a fixed search on one slot.
     pub speed: f64,
-    /// What it holds from an earlier session.
+    /// The leases from an earlier session.
     pub held: Vec<Lease>,
-    /// The runs whose specs it has.
+    /// The runs whose specs the worker has.
     pub specs: Vec<String>,
 }
 
@@ -40,7 +40,7 @@ impl From<&Hello> for v1::Hello {
             slots: u32::try_from(hello.slots).unwrap_or(u32::MAX),
             signature: hello.signature.clone(),
             speed: hello.speed,
-            held: Lease::references(&hello.held),
+            held: Lease::to_messages(&hello.held),
             specs: hello.specs.clone(),
         }
     }
@@ -60,7 +60,7 @@ impl TryFrom<v1::Hello> for Hello {
             slots: check::number("slots", hello.slots, 1..=MAX_SLOTS as u32)? as usize,
             signature: check::name("signature", hello.signature, MAX_BUILD)?,
             speed: check::not_negative("speed", hello.speed)?,
-            held: Lease::list(hello.held)?,
+            held: Lease::from_messages(hello.held)?,
             specs: hello.specs.into_iter().map(run).collect::<Result<_, _>>()?,
         })
     }
@@ -69,17 +69,17 @@ impl TryFrom<v1::Hello> for Hello {
 /// The answer to a hello.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Welcome {
-    /// The version of the protocol that both speak.
+    /// The protocol version of the session.
     pub protocol: u32,
     /// The epoch of the coordinator.
     pub epoch: u64,
-    /// How often heartbeats are wanted.
+    /// The interval of heartbeats.
     pub heartbeat: Duration,
-    /// How long a lease lasts without one.
+    /// The duration of a lease without a heartbeat.
     pub lease: Duration,
-    /// Unacknowledged bytes beyond which nothing is granted.
+    /// The unacknowledged bytes above which nothing is granted.
     pub window_bytes: u64,
-    /// What the worker may go on with.
+    /// The earlier leases that remain valid.
     pub adopted: Vec<Lease>,
 }
 
@@ -92,7 +92,7 @@ impl From<&Welcome> for v1::Welcome {
             heartbeat_ms: milliseconds(welcome.heartbeat),
             lease_ms: milliseconds(welcome.lease),
             window_bytes: welcome.window_bytes,
-            adopted: Lease::references(&welcome.adopted),
+            adopted: Lease::to_messages(&welcome.adopted),
         }
     }
 }
@@ -110,40 +110,40 @@ impl TryFrom<v1::Welcome> for Welcome {
             heartbeat: time("heartbeat_ms", welcome.heartbeat_ms)?,
             lease: time("lease_ms", welcome.lease_ms)?,
             window_bytes: welcome.window_bytes,
-            adopted: Lease::list(welcome.adopted)?,
+            adopted: Lease::from_messages(welcome.adopted)?,
         })
     }
 }
 
-/// What a worker says at every interval.
+/// The regular message of a worker.
 #[derive(Clone, PartialEq, Default, Debug)]
 pub struct Heartbeat {
-    /// How many more bouts it would take.
+    /// The number of further bouts that the worker accepts.
     pub room: usize,
-    /// The bouts that it plays or will play.
+    /// The progress of all leased bouts.
     pub progress: Vec<Progress>,
-    /// Bytes that are not yet acknowledged.
+    /// The number of bytes that are not acknowledged yet.
     pub unacknowledged_bytes: u64,
-    /// Grants of this session that arrived.
+    /// The number of grants received in this session.
     pub grants_received: u64,
-    /// Whether the system kept the worker from running since the last interval.
+    /// Whether the system throttled the worker since the last interval.
     pub throttled: bool,
-    /// Nodes a second of a fixed search on each slot while all are busy; 0 where it was not measured anew.
+    /// Nodes per second of a fixed search on each slot while all are busy; 0 without a new measurement.
     pub speed: f64,
 }
 
-/// How far a bout is.
+/// The progress of a bout.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Progress {
     /// The bout.
     pub lease: Lease,
-    /// Whether it has a slot.
+    /// Whether the bout has a slot.
     pub started: bool,
-    /// The game that is played, or the search of a probe.
+    /// The current game, or the current search of a probe.
     pub game: u32,
-    /// The plies of it.
+    /// The number of plies played in the game.
     pub ply: u32,
-    /// Grows while a search is running.
+    /// A number that grows while a search runs.
     pub pulse: u64,
 }
 
@@ -202,25 +202,28 @@ impl TryFrom<v1::Progress> for Progress {
     }
 }
 
-/// Leases with a sentence: those that a worker gives back, or those that a coordinator takes back.
+/// Leases that a worker returns or a coordinator revokes, with the reason.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Returned {
     /// The leases.
     pub leases: Vec<Lease>,
-    /// Why; empty where a worker drains.
+    /// The reason; empty when a worker drains.
     pub reason: String,
 }
 
 impl Returned {
     fn read(leases: Vec<v1::LeaseRef>, reason: String) -> Result<Returned, WireError> {
-        Ok(Returned { leases: Lease::list(leases)?, reason: check::text("reason", reason, MAX_REASON)? })
+        Ok(Returned {
+            leases: Lease::from_messages(leases)?,
+            reason: check::text("reason", reason, MAX_REASON)?,
+        })
     }
 }
 
 impl From<&Returned> for v1::Return {
     fn from(returned: &Returned) -> v1::Return {
-        let reason = shortened(&returned.reason);
-        v1::Return { leases: Lease::references(&returned.leases), reason }
+        let reason = truncate_reason(&returned.reason);
+        v1::Return { leases: Lease::to_messages(&returned.leases), reason }
     }
 }
 
@@ -234,8 +237,8 @@ impl TryFrom<v1::Return> for Returned {
 
 impl From<&Returned> for v1::Revoke {
     fn from(returned: &Returned) -> v1::Revoke {
-        let reason = shortened(&returned.reason);
-        v1::Revoke { leases: Lease::references(&returned.leases), reason }
+        let reason = truncate_reason(&returned.reason);
+        v1::Revoke { leases: Lease::to_messages(&returned.leases), reason }
     }
 }
 
@@ -247,8 +250,8 @@ impl TryFrom<v1::Revoke> for Returned {
     }
 }
 
-/// A reason cut to what the wire allows, at a character.
-pub fn shortened(reason: &str) -> String {
+/// Cuts a reason to [`MAX_REASON`] bytes, at a character boundary.
+pub fn truncate_reason(reason: &str) -> String {
     let mut end = reason.len().min(MAX_REASON);
     while !reason.is_char_boundary(end) {
         end -= 1;

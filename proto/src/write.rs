@@ -1,7 +1,7 @@
-//! The sending end of a submission: rows of one bout become its messages.
+//! The sending end of a submission: encodes the rows of a bout as messages.
 //!
-//! An [`Assembler`] keeps the rows on this side too, with the same bounds: what the other end would refuse is never sent, and
-//! both ends compute the digests of the same columns. Plies are encoded from those columns and never decoded again here.
+//! The sender runs the receiver's [`Assembler`], so it never sends what the receiver would reject, and both compute the
+//! digests from the same columns. Plies are encoded from these columns and not decoded again.
 
 use std::sync::Arc;
 
@@ -12,32 +12,32 @@ use crate::assemble::Assembler;
 use crate::bout::Bout;
 use crate::error::WireError;
 use crate::lease::Lease;
-use crate::session::shortened;
+use crate::session::truncate_reason;
 use crate::v1;
 use crate::v1::submission::Kind;
 
-/// Writes the messages of one bout, in their order.
+/// Encodes the messages of one bout, in order.
 pub struct BoutWriter {
     assembler: Assembler,
 }
 
 impl BoutWriter {
-    /// Begins with a bout of this spec.
+    /// Begins the messages of a bout.
     pub fn new(spec: Arc<Spec>, bout: Bout) -> Result<BoutWriter, WireError> {
         Ok(BoutWriter { assembler: Assembler::new(spec, bout)? })
     }
 
-    /// The first message.
+    /// Returns the first message.
     pub fn head(&mut self, worker: &str, build: &str) -> Result<v1::Submission, WireError> {
         self.write(Kind::Head(v1::BoutHead { worker: worker.to_string(), build: build.to_string() }))
     }
 
-    /// Plies of the game under way, in their order; at most [`crate::limits::MAX_BATCH_MOVES`].
+    /// Encodes the next plies of the current game, at most [`crate::limits::MAX_BATCH_MOVES`].
     pub fn moves(&mut self, game: u16, moves: &[MoveRow]) -> Result<v1::Submission, WireError> {
         self.assembler.write_moves(game, moves)
     }
 
-    /// The end of the game under way. What the spec and the grant say of it is not sent.
+    /// Ends the current game. Leaves out the columns that follow from the spec and the grant.
     pub fn game_end(&mut self, row: &GameRow) -> Result<v1::Submission, WireError> {
         self.write(Kind::GameEnd(v1::GameEnd {
             game: u32::from(row.game),
@@ -50,7 +50,7 @@ impl BoutWriter {
         }))
     }
 
-    /// Searches of a probe, in the order of its players.
+    /// Encodes searches of a probe, in the order of its players.
     pub fn probes<'a>(
         &mut self,
         probes: impl IntoIterator<Item = &'a ProbeRow>,
@@ -58,7 +58,7 @@ impl BoutWriter {
         self.assembler.write_probes(probes)
     }
 
-    /// The last message, with the digests of all before.
+    /// Returns the last message, with the digests of all earlier ones.
     pub fn end(&mut self) -> Result<v1::Submission, WireError> {
         let (content, bytes) = self.assembler.digests();
         self.write(Kind::End(v1::BoutEnd { content_digest: content.to_vec(), bytes_digest: bytes.to_vec() }))
@@ -72,8 +72,8 @@ impl BoutWriter {
     }
 }
 
-/// The last message of a bout that cannot be played, whatever came before.
+/// Returns the message that ends a bout which cannot be played.
 pub fn failure(lease: &Lease, reason: &str) -> v1::Submission {
-    let reason = shortened(reason);
+    let reason = truncate_reason(reason);
     v1::Submission { lease: Some(lease.into()), kind: Some(Kind::Failure(v1::BoutFailure { reason })) }
 }

@@ -1,102 +1,33 @@
-//! Laws of a submission: rows become messages and the same rows again, and whatever happens to the messages on the way
-//! is refused with a sentence.
+//! A submission arrives as it was sent; changed, missing and reordered messages are rejected with an error.
 
 #![allow(clippy::unwrap_used, reason = "in a test a panic is the report")]
 
 use std::sync::Arc;
 
 use agon_arena::spec::Values;
-use agon_arena::{Arena, Environment, Opening, PlayerConfig, Spec, SpecSource};
+use agon_arena::{Opening, Spec};
 use agon_games::random::{Random, below, mix, seeded};
 use agon_proto::limits::{MAX_BATCH_MOVES, MAX_COUNT, MAX_LINE, MAX_PLIES};
 use agon_proto::v1::submission::Kind;
 use agon_proto::v1::{self, Submission};
-use agon_proto::{Assembled, Assembler, Bout, BoutWriter, Lease, WholeBout, WireError};
-use agon_records::{BoutRows, GameHead, LimitKind, MoveRow, ProbeRow, SearchRow, content_digest};
+use agon_proto::{Assembled, Assembler, Bout, BoutWriter, CompleteBout, Lease, WireError};
+use agon_records::{BoutRows, LimitKind, MoveRow, ProbeRow, SearchRow, content_digest};
 use agon_search::Counters;
+use agon_testing::bouts::play;
+use agon_testing::specs::{KALAH, OTHELLO_PROBE, parse};
 use prost::Message;
-
-const TOURNAMENT: &str = r#"
-name = "wire"
-game = "kalah"
-seed = 7
-limit = { nodes = 300 }
-[tournament]
-format = "round-robin"
-bouts = 1
-[[player]]
-name = "größer"
-search = { algorithm = "pvs" }
-[[player]]
-name = "uct"
-limit = { nodes = 20 }
-search = { algorithm = "uct" }
-"#;
-
-const PROBE: &str = r#"
-name = "wire"
-game = "othello"
-seed = 7
-limit = { depth = 2 }
-[probe]
-positions = { random = 3, plies = [4, 8] }
-[[player]]
-name = "a"
-search = { algorithm = "alpha-beta" }
-[[player]]
-name = "b"
-search = { algorithm = "pvs" }
-"#;
-
-fn spec(text: &str) -> Arc<Spec> {
-    Arc::new(Spec::parse(&SpecSource { text: text.to_string(), ..SpecSource::default() }).unwrap())
-}
 
 fn bout(opening: Opening) -> Bout {
     let lease = Lease { run: "wire-0123abcd".to_string(), bout: 5, epoch: 3, sequence: 11 };
     Bout { lease, players: vec![1, 0], opening, values: Vec::new() }
 }
 
-/// The rows of a bout that the arena plays, made by the dataset's own constructors.
 fn played(spec: &Spec, bout: &Bout) -> BoutRows {
-    let configs: Vec<PlayerConfig> = spec.players.iter().map(|player| player.config.clone()).collect();
-    let names: Vec<String> = spec.players.iter().map(|player| player.name.clone()).collect();
-    let mut arena = Arena::new(&spec.game, &configs, Environment::system()).unwrap();
-    let mut rows = BoutRows::default();
-    for (index, request) in bout.request(spec).games().enumerate() {
-        let record = arena.play(&request, &mut |_| ()).unwrap();
-        let head = GameHead {
-            game: &spec.game,
-            names: &names,
-            opening: &bout.opening,
-            bout: bout.lease.bout,
-            index: index as u16,
-            worker: "worker",
-            build: "build",
-            started: 1_700_000_000_000_000 + index as i64,
-            speed_factor: 1.0,
-            settings: &[],
-        };
-        rows.add_game(&head, &record).unwrap();
-    }
-    rows
+    play(spec, bout, "worker", "build")
 }
 
 fn messages(spec: &Arc<Spec>, bout: &Bout, rows: &BoutRows, batch: usize) -> Vec<Submission> {
-    let mut writer = BoutWriter::new(Arc::clone(spec), bout.clone()).unwrap();
-    let mut messages = vec![writer.head("worker", "build").unwrap()];
-    for game in &rows.games {
-        let moves: Vec<MoveRow> = rows.moves.iter().filter(|row| row.game == game.game).cloned().collect();
-        for batch in moves.chunks(batch) {
-            messages.push(writer.moves(game.game, batch).unwrap());
-        }
-        messages.push(writer.game_end(game).unwrap());
-    }
-    for probe in &rows.probes {
-        messages.push(writer.probes([probe]).unwrap());
-    }
-    messages.push(writer.end().unwrap());
-    messages
+    agon_testing::bouts::messages(spec, bout, rows, batch, ["worker", "build"]).unwrap()
 }
 
 fn assemble(spec: &Arc<Spec>, bout: &Bout, messages: &[Submission]) -> Result<Option<Assembled>, WireError> {
@@ -108,14 +39,14 @@ fn assemble(spec: &Arc<Spec>, bout: &Bout, messages: &[Submission]) -> Result<Op
     Ok(outcome)
 }
 
-fn whole(outcome: Option<Assembled>) -> WholeBout {
+fn complete(outcome: Option<Assembled>) -> CompleteBout {
     match outcome {
-        Some(Assembled::Whole(whole)) => *whole,
-        other => panic!("not whole: {other:?}"),
+        Some(Assembled::Complete(bout)) => *bout,
+        other => panic!("not complete: {other:?}"),
     }
 }
 
-/// Numbers of every size, the largest among them.
+/// Returns a number of random magnitude.
 fn any(random: &mut Random) -> u64 {
     let draw = mix(below(random, 1 << 30) as u64, 1);
     if below(random, 8) == 0 { u64::MAX } else { draw >> below(random, 64) }
@@ -143,15 +74,15 @@ fn random_search(random: &mut Random, spec: &Spec) -> SearchRow {
 }
 
 #[test]
-fn rows_become_messages_and_the_same_rows_again() {
-    let spec = spec(TOURNAMENT);
+fn submission_preserves_rows_and_digest() {
+    let spec = parse(KALAH);
     let bout = bout(Opening { position: None, moves: "1 2".to_string() });
     let played = played(&spec, &bout);
     assert_eq!(played.games.len(), 2);
     let mut random = seeded(1);
     for round in 0..60 {
         let mut rows = played.clone();
-        // The first round as it was played, the others with every column drawn anew.
+        // The first round has the played rows, the others random ones.
         if round > 0 {
             for row in &mut rows.moves {
                 row.legal = any(&mut random) as u16;
@@ -173,16 +104,16 @@ fn rows_become_messages_and_the_same_rows_again() {
                 assert_eq!(decoded.encode_to_vec(), batch[..], "the encoding is that of agon.proto");
             }
         }
-        let whole = whole(assemble(&spec, &bout, &messages).unwrap());
-        assert_eq!(BoutRows::from(&whole.bout), rows, "round {round}");
-        // The digest sees a negative zero, which rows take for a zero.
-        assert_eq!(whole.content_digest, content_digest(&rows), "round {round}");
+        let complete = complete(assemble(&spec, &bout, &messages).unwrap());
+        assert_eq!(BoutRows::from(&complete.bout), rows, "round {round}");
+        // Only the digest distinguishes a negative zero.
+        assert_eq!(complete.content_digest, content_digest(&rows), "round {round}");
     }
 }
 
 #[test]
-fn probes_too() {
-    let spec = spec(PROBE);
+fn submission_preserves_probes_and_rejects_another_order() {
+    let spec = parse(OTHELLO_PROBE);
     let bout = bout(Opening { position: None, moves: "d3 c3 c4".to_string() });
     let mut random = seeded(2);
     let mut rows = BoutRows::default();
@@ -204,16 +135,16 @@ fn probes_too() {
         });
     }
     let messages = messages(&spec, &bout, &rows, 1);
-    assert_eq!(BoutRows::from(&whole(assemble(&spec, &bout, &messages).unwrap()).bout), rows);
+    assert_eq!(BoutRows::from(&complete(assemble(&spec, &bout, &messages).unwrap()).bout), rows);
     let mut swapped = messages.clone();
     swapped.swap(1, 2);
     let error = assemble(&spec, &bout, &swapped).unwrap_err().to_string();
-    assert_eq!(error, "a search of `a` came where one of `b` must come");
+    assert_eq!(error, "received a search of `a`, expected one of `b`");
 }
 
 #[test]
-fn a_part_of_a_bout_is_no_bout() {
-    let spec = spec(TOURNAMENT);
+fn rejects_incomplete_bouts() {
+    let spec = parse(KALAH);
     let bout = bout(Opening::default());
     let messages = messages(&spec, &bout, &played(&spec, &bout), 8);
     for length in 0..messages.len() {
@@ -228,8 +159,8 @@ fn a_part_of_a_bout_is_no_bout() {
 }
 
 #[test]
-fn another_order_is_refused() {
-    let spec = spec(TOURNAMENT);
+fn rejects_reordered_and_repeated_messages() {
+    let spec = parse(KALAH);
     let bout = bout(Opening::default());
     let messages = messages(&spec, &bout, &played(&spec, &bout), 8);
     for first in 0..messages.len() {
@@ -244,10 +175,9 @@ fn another_order_is_refused() {
     }
 }
 
-/// Every single flipped bit either breaks the encoding, or is refused; none gives other rows and none panics.
 #[test]
-fn a_flipped_bit_is_refused() {
-    let spec = spec(TOURNAMENT);
+fn rejects_every_flipped_bit() {
+    let spec = parse(KALAH);
     let bout = bout(Opening::default());
     let messages = messages(&spec, &bout, &played(&spec, &bout), 32);
     let mut random = seeded(3);
@@ -260,7 +190,7 @@ fn a_flipped_bit_is_refused() {
         bytes[bit / 8] ^= 1 << (bit % 8);
         let Ok(message) = Submission::decode(&bytes[..]) else { continue };
         decoded += 1;
-        // A field number that nobody knows is dropped: then something is missing.
+        // Decoding drops an unknown field, so that a field is missing.
         messages[victim] = message;
         let outcome = assemble(&spec, &bout, &messages);
         let Err(error) = outcome else { panic!("bit {bit} of message {victim}: {outcome:?}") };
@@ -269,7 +199,7 @@ fn a_flipped_bit_is_refused() {
     assert!(decoded > 1000, "only {decoded} could be decoded at all");
 }
 
-/// The first message of a kind, changed.
+/// Changes the first message that `change` applies to.
 fn changed(messages: &[Submission], change: impl Fn(&mut Kind) -> bool) -> Vec<Submission> {
     let mut messages = messages.to_vec();
     let hit = messages.iter_mut().any(|message| message.kind.as_mut().is_some_and(&change));
@@ -278,8 +208,8 @@ fn changed(messages: &[Submission], change: impl Fn(&mut Kind) -> bool) -> Vec<S
 }
 
 #[test]
-fn every_limit_has_its_sentence() {
-    let spec = spec(TOURNAMENT);
+fn every_limit_has_its_error() {
+    let spec = parse(KALAH);
     let bout = bout(Opening::default());
     let good = messages(&spec, &bout, &played(&spec, &bout), 32);
     let batch = |change: fn(&mut v1::MoveBatch)| {
@@ -314,8 +244,8 @@ fn every_limit_has_its_sentence() {
     };
     let mut foreign = good.clone();
     foreign[1].lease.as_mut().unwrap().sequence += 1;
-    let mut nobody = good.clone();
-    nobody[1].lease = None;
+    let mut without_lease = good.clone();
+    without_lease[1].lease = None;
     let cases = [
         (batch(|b| b.score[0] = f64::NAN), "`score` is NaN, and it must be a finite number"),
         (batch(|b| b.score[0] = f64::INFINITY), "`score` is inf"),
@@ -328,7 +258,7 @@ fn every_limit_has_its_sentence() {
         (batch(|b| b.depths[0] += 1), "`depth_nodes` has"),
         (batch(|b| b.depths[0] = u32::MAX), "`depths` is 4294967295, and it must be from 0 to 1024"),
         (batch(|b| b.nodes[0] = MAX_COUNT + 1), "`nodes` is 9007199254740993, and it must be from 0 to"),
-        (batch(|b| b.later_counters.push(1)), "`later_counters` has 1 entries, and it must have"),
+        (batch(|b| b.later_counters = vec![1]), "`later_counters` has 1 entries, and it must have"),
         (batch(|b| b.nodes.push(1)), "`nodes` has 30 entries, and it must have 29 to 29"),
         (batch(|b| b.searched[3] = false), "`player` has 29 entries, and it must have 28 to 28"),
         (
@@ -343,35 +273,35 @@ fn every_limit_has_its_sentence() {
         (batch(|b| b.text = vec!["a"; MAX_BATCH_MOVES + 1].join("\n")), "`moves` has 257 entries, and it"),
         (batch(|b| b.legal[0] = u32::MAX), "`legal` is 4294967295"),
         (batch(|b| b.seat[0] = 65), "`seat` is 65"),
-        (batch(|b| b.game = 1), "plies of game 1 came where plies or the end of game 0 must come"),
+        (batch(|b| b.game = 1), "received plies of game 1, expected plies or the end of game 0"),
         (bytes(|b| b[..b.len() - 1].to_vec()), "`moves` cannot be decoded: a field is longer than"),
-        (bytes(|b| [b, &[8, 0, 8, 0]].concat()), "`moves` cannot be decoded: a field is there twice"),
+        (bytes(|b| [b, &[8, 0, 8, 0]].concat()), "`moves` cannot be decoded: a field occurs twice"),
         (end(|e| e.payoffs.push(0)), "`payoffs` has 3 entries, and it must have 2 to 2"),
         (end(|e| e.payoffs[0] = i32::MIN), "`payoffs` is -2147483648"),
         (end(|e| e.ending = "x".repeat(200)), "`ending` has 200 bytes"),
         (end(|e| e.started_us = -1), "`started_us` is -1"),
         (end(|e| e.duration_us = u64::MAX), "`duration_us` is 18446744073709551615"),
-        (end(|e| e.game = 1), "the end of game 1 came where plies or the end of game 0 must come"),
+        (end(|e| e.game = 1), "received the end of game 1, expected plies or the end of game 0"),
         (head(|h| h.worker = String::new()), "`worker` is missing"),
         (head(|h| h.build = "b".repeat(1000)), "`build` has 1000 bytes"),
         (foreign, "the message belongs to bout 5 of wire-0123abcd (lease 3.12), not to bout 5"),
-        (nobody, "`lease` is missing"),
-        // What is within every limit but is not what was sent.
-        (batch(|b| b.nodes[0] += 1), "the digest of the bout's messages does not fit"),
-        // A field that a later version may have is left out, and what came is not what was sent.
-        (bytes(|b| [b, &[0xa2, 6, 1, 0]].concat()), "the digest of the bout's messages does not fit"),
+        (without_lease, "`lease` is missing"),
+        // Within every limit, but not what was sent.
+        (batch(|b| b.nodes[0] += 1), "the digest of the bout's messages does not match"),
+        // An unknown field is ignored, and the digest does not match.
+        (bytes(|b| [b, &[0xa2, 6, 1, 0]].concat()), "the digest of the bout's messages does not match"),
     ];
-    for (messages, said) in cases {
+    for (messages, expected) in cases {
         let error = assemble(&spec, &bout, &messages).unwrap_err();
-        assert!(error.to_string().contains(said), "{said}: {error}");
+        assert!(error.to_string().contains(expected), "{expected}: {error}");
         let status = tonic::Status::from(error);
         assert_eq!(status.code(), tonic::Code::InvalidArgument);
     }
 }
 
 #[test]
-fn a_game_has_no_more_plies_than_its_column_can_number() {
-    let spec = spec(TOURNAMENT);
+fn rejects_more_plies_than_the_column_can_number() {
+    let spec = parse(KALAH);
     let bout = bout(Opening::default());
     let mut writer = BoutWriter::new(Arc::clone(&spec), bout.clone()).unwrap();
     writer.head("worker", "build").unwrap();
@@ -386,8 +316,8 @@ fn a_game_has_no_more_plies_than_its_column_can_number() {
 }
 
 #[test]
-fn a_failure_ends_a_bout_at_any_time() {
-    let spec = spec(TOURNAMENT);
+fn a_failure_ends_a_bout_after_any_message() {
+    let spec = parse(KALAH);
     let bout = bout(Opening::default());
     let messages = messages(&spec, &bout, &played(&spec, &bout), 32);
     let failure = agon_proto::write::failure(&bout.lease, &"ü".repeat(10_000));
@@ -396,44 +326,44 @@ fn a_failure_ends_a_bout_at_any_time() {
         messages.push(failure.clone());
         let outcome = assemble(&spec, &bout, &messages).unwrap();
         let Some(Assembled::Failed { reason }) = outcome else { panic!("{outcome:?}") };
-        assert_eq!(reason.len(), 4096, "cut to what is allowed");
+        assert_eq!(reason.len(), 4096, "the reason is truncated");
         messages.push(failure.clone());
         let error = assemble(&spec, &bout, &messages).unwrap_err().to_string();
-        assert_eq!(error, "a failure came where nothing more must come");
+        assert_eq!(error, "received a failure, expected no more messages");
     }
 }
 
 #[test]
-fn bouts_that_do_not_fit_their_spec_are_refused() {
-    let spec = spec(TOURNAMENT);
-    for (players, said) in [
+fn rejects_bouts_that_contradict_their_spec() {
+    let spec = parse(KALAH);
+    for (players, expected) in [
         (vec![0], "`players` has 1 entries, and it must have 2 to 2"),
         (vec![0, 1, 0], "`players` has 3 entries"),
         (vec![0, 2], "`players` is 2, and it must be from 0 to 1"),
     ] {
         let bout = Bout { players, ..bout(Opening::default()) };
         let error = Assembler::new(Arc::clone(&spec), bout).err().unwrap().to_string();
-        assert!(error.contains(said), "{error}");
+        assert!(error.contains(expected), "{error}");
     }
-    // Values belong to a tune, to a player of the bout, and within the bounds of the tune.
-    let tune = TOURNAMENT.split("[tournament]").next().unwrap().to_string()
+    // Values need a tuning run, a player of the bout, and must lie within the bounds.
+    let tune = KALAH.split("[tournament]").next().unwrap().to_string()
         + "openings = { random_plies = 2 }\n[tune]\nplayer = \"a\"\nmethod = \"bayes\"\nbouts = 16\nvalidation = { bouts = 1 }\n"
         + "[[tune.parameter]]\npath = \"search.c\"\nstart = 1\nmin = 0.5\nmax = 2\n"
         + "[[player]]\nname = \"a\"\nsearch = { algorithm = \"uct\" }\n";
-    let tune = self::spec(&tune);
+    let tune = parse(&tune);
     let with = |players: [usize; 2], values: Vec<(usize, Values)>| Bout {
         players: players.to_vec(),
         values,
         ..bout(Opening::default())
     };
     let value = |player, value: i64| vec![(player, Values(vec![value]))];
-    assert!(with([1, 0], value(1, 700_000)).fits(&tune).is_ok());
+    assert!(with([1, 0], value(1, 700_000)).check(&tune).is_ok());
     for wrong in [
         with([1, 0], value(1, 400_000)),
         with([1, 0], value(2, 700_000)),
         with([1, 0], vec![(1, Values(vec![700_000; 2]))]),
     ] {
-        assert_eq!(wrong.fits(&tune), Err(WireError::Values));
+        assert_eq!(wrong.check(&tune), Err(WireError::Values));
     }
-    assert_eq!(with([1, 0], value(1, 700_000)).fits(&spec), Err(WireError::Values));
+    assert_eq!(with([1, 0], value(1, 700_000)).check(&spec), Err(WireError::Values));
 }

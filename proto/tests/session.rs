@@ -1,4 +1,4 @@
-//! The small messages: what is sent is what is read, and what is out of bounds is refused with the field's name.
+//! The small messages survive the wire, and values out of bounds are rejected with the name of the field.
 
 #![allow(clippy::unwrap_used, reason = "in a test a panic is the report")]
 
@@ -27,7 +27,7 @@ fn hello() -> Hello {
 }
 
 #[test]
-fn what_is_sent_is_what_is_read() {
+fn messages_survive_conversion() {
     assert_eq!(Hello::try_from(v1::Hello::from(&hello())), Ok(hello()));
     let welcome = Welcome {
         protocol: *agon_proto::PROTOCOLS.end(),
@@ -64,30 +64,30 @@ fn what_is_sent_is_what_is_read() {
 }
 
 #[test]
-fn what_is_out_of_bounds_is_refused() {
-    let refused = |change: fn(&mut v1::Hello), said: &str| {
+fn rejects_hello_out_of_bounds() {
+    let rejects = |change: fn(&mut v1::Hello), expected: &str| {
         let mut message = v1::Hello::from(&hello());
         change(&mut message);
         let error = Hello::try_from(message).unwrap_err().to_string();
-        assert!(error.contains(said), "{said}: {error}");
+        assert!(error.contains(expected), "{expected}: {error}");
     };
-    refused(|hello| hello.worker = String::new(), "`worker` is missing");
-    refused(|hello| hello.worker = "a\u{7}".to_string(), "`worker` has a control character");
-    refused(|hello| hello.build = "b".repeat(200), "`build` has 200 bytes, and at most 128");
-    refused(|hello| hello.slots = 0, "`slots` is 0, and it must be from 1 to 4096");
-    refused(|hello| hello.slots = u32::MAX, "`slots` is 4294967295");
-    refused(|hello| hello.speed = f64::NAN, "`speed` is NaN");
-    refused(|hello| hello.speed = -1.0, "`speed` is -1");
-    refused(|hello| hello.protocol_min = 0, "`protocol_min` is 0");
-    refused(|hello| hello.protocol_max = 0, "`protocol_max` is 0, and it must be from 1");
-    refused(|hello| hello.held[0].run = String::new(), "`run` is missing");
-    refused(|hello| hello.held[0].run = "r".repeat(129), "`run` has 129 bytes");
+    rejects(|hello| hello.worker = String::new(), "`worker` is missing");
+    rejects(|hello| hello.worker = "a\u{7}".to_string(), "`worker` has a control character");
+    rejects(|hello| hello.build = "b".repeat(200), "`build` has 200 bytes, and at most 128");
+    rejects(|hello| hello.slots = 0, "`slots` is 0, and it must be from 1 to 4096");
+    rejects(|hello| hello.slots = u32::MAX, "`slots` is 4294967295");
+    rejects(|hello| hello.speed = f64::NAN, "`speed` is NaN");
+    rejects(|hello| hello.speed = -1.0, "`speed` is -1");
+    rejects(|hello| hello.protocol_min = 0, "`protocol_min` is 0");
+    rejects(|hello| hello.protocol_max = 0, "`protocol_max` is 0, and it must be from 1");
+    rejects(|hello| hello.held[0].run = String::new(), "`run` is missing");
+    rejects(|hello| hello.held[0].run = "r".repeat(129), "`run` has 129 bytes");
     let held: fn(&mut v1::Hello) = |hello| hello.held = vec![hello.held[0].clone(); MAX_LEASES + 1];
-    refused(held, "`leases` has 100001 entries, and it must have 0 to 100000");
+    rejects(held, "`leases` has 100001 entries, and it must have 0 to 100000");
 }
 
 #[test]
-fn specs_and_grants_have_bounds() {
+fn rejects_specs_and_grants_out_of_bounds() {
     let files = (0..=MAX_SPEC_FILES).map(|file| (file.to_string(), String::new())).collect();
     let error = SpecSource::try_from(v1::Spec { text: String::new(), files }).unwrap_err();
     assert_eq!(error.to_string(), "`files` has 17 entries, and it must have 0 to 16");
@@ -101,7 +101,7 @@ fn specs_and_grants_have_bounds() {
         values: Vec::new(),
     };
     let values = |count| vec![v1::PlayerValues { player: 0, millionths: vec![1; count] }];
-    for (message, said) in [
+    for (message, expected) in [
         (v1::Grant { values: values(0), ..grant(vec![0]) }, "`millionths` has 0 entries"),
         (v1::Grant { values: values(65), ..grant(vec![0]) }, "`millionths` has 65 entries"),
         (v1::Grant { values: [values(1), values(1)].concat(), ..grant(vec![0]) }, "`values` has 2 entries"),
@@ -111,6 +111,6 @@ fn specs_and_grants_have_bounds() {
         (v1::Grant { opening: None, ..grant(vec![0]) }, "`opening` is missing"),
     ] {
         let error = Bout::try_from(message).unwrap_err().to_string();
-        assert!(error.contains(said), "{said}: {error}");
+        assert!(error.contains(expected), "{expected}: {error}");
     }
 }

@@ -1,7 +1,7 @@
-//! Plies as Arrow arrays: columns of bouts, one behind the other, with nulls where nothing was searched.
+//! Converts plies to Arrow arrays, with nulls in the search columns of plies without a search.
 //!
-//! Plies come in any division and leave in batches of one size: where the pages of a part end depends on the batches, and
-//! the bytes of a part may depend on its rows alone.
+//! Batches have a fixed size, however the plies are divided: the ends of pages depend on the batches, and the bytes of a
+//! part must depend on its rows alone.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -11,10 +11,10 @@ use arrow::array::{ArrayRef, ListArray, PrimitiveArray, StringArray, UInt16Array
 use arrow::buffer::{Buffer, NullBuffer, OffsetBuffer};
 use arrow::datatypes::{ArrowPrimitiveType, Float64Type, UInt16Type, UInt64Type};
 
-use crate::columns::{Lists, Plies, Searches};
-use crate::schema::Kind;
+use crate::columns::{ListColumn, Plies, Searches};
+use crate::schema::ColumnType;
 
-/// Some plies, and the searches among them.
+/// A range of plies with their searches.
 pub(crate) struct Span<'a> {
     plies: &'a Plies,
     rows: Range<usize>,
@@ -22,7 +22,7 @@ pub(crate) struct Span<'a> {
 }
 
 impl<'a> Span<'a> {
-    /// All of them.
+    /// Returns the range of all plies.
     pub(crate) fn whole(plies: &'a Plies) -> Span<'a> {
         Span { plies, rows: 0..plies.len(), searches: 0..plies.searches.player.len() }
     }
@@ -35,7 +35,7 @@ impl<'a> Span<'a> {
         Span { plies: self.plies, rows: row..row + rows, searches: search..search + searched }
     }
 
-    /// For each ply the number of its search, where it has one.
+    /// Returns the index of each ply's search, if it has one.
     fn searches(&self) -> impl Iterator<Item = Option<usize>> + use<'a> {
         let mut numbers = self.searches.clone();
         let searched = &self.plies.searched[self.rows.clone()];
@@ -43,7 +43,7 @@ impl<'a> Span<'a> {
     }
 }
 
-/// Passes plies on in batches of `size`; the last may be smaller.
+/// Calls `write` with batches of `size` plies; the last may be smaller.
 pub(crate) fn batches<'a, E>(
     parts: impl IntoIterator<Item = &'a Plies>,
     size: usize,
@@ -65,7 +65,7 @@ pub(crate) fn batches<'a, E>(
     if batch.is_empty() { Ok(()) } else { write(&batch) }
 }
 
-/// The arrays of plies, in the order of the columns of their table.
+/// Returns the arrays of plies in the order of the columns of `moves`.
 pub(crate) fn ply_arrays(spans: &[Span<'_>]) -> Vec<ArrayRef> {
     let batch = Batch::new(spans);
     let number = |of: fn(&Searches) -> &[u64]| batch.searched::<UInt64Type>(of);
@@ -98,11 +98,11 @@ pub(crate) fn ply_arrays(spans: &[Span<'_>]) -> Vec<ArrayRef> {
     arrays
 }
 
-/// Plies that become arrays.
+/// The plies of one batch of arrays.
 struct Batch<'a> {
     spans: &'a [Span<'a>],
     rows: usize,
-    /// Where nothing was searched; all columns of searches share it.
+    /// The nulls of all columns of searches.
     nulls: Option<NullBuffer>,
 }
 
@@ -114,7 +114,7 @@ impl<'a> Batch<'a> {
         Batch { spans, rows, nulls: Some(nulls).filter(|nulls| nulls.null_count() > 0) }
     }
 
-    /// A column of every ply.
+    /// Returns a column of plies.
     fn each<T: ArrowPrimitiveType>(&self, of: fn(&Plies) -> &[T::Native]) -> ArrayRef {
         let mut values = Vec::with_capacity(self.rows);
         for span in self.spans {
@@ -136,7 +136,7 @@ impl<'a> Batch<'a> {
         texts.finish(None)
     }
 
-    /// A column of numbers of searches.
+    /// Returns a numeric column of searches.
     fn searched<T: ArrowPrimitiveType>(&self, of: impl Fn(&Searches) -> &[T::Native]) -> ArrayRef {
         let mut values = Vec::with_capacity(self.rows);
         for span in self.spans {
@@ -148,7 +148,7 @@ impl<'a> Batch<'a> {
         Arc::new(PrimitiveArray::<T>::new(values.into(), self.nulls.clone()))
     }
 
-    /// A column of texts of searches.
+    /// Returns a text column of searches.
     fn texts(&self, of: impl Fn(&'a Searches, usize) -> &'a str) -> ArrayRef {
         let mut texts = TextValues::new(self.rows, 8);
         for span in self.spans {
@@ -158,8 +158,8 @@ impl<'a> Batch<'a> {
         texts.finish(self.nulls.clone())
     }
 
-    /// A column of lists of searches.
-    fn lists(&self, of: fn(&Searches) -> &Lists) -> ArrayRef {
+    /// Returns a list column of searches.
+    fn lists(&self, of: fn(&Searches) -> &ListColumn) -> ArrayRef {
         let mut values = Vec::with_capacity(4 * self.rows);
         let mut lengths = Vec::with_capacity(self.rows);
         for span in self.spans {
@@ -171,11 +171,11 @@ impl<'a> Batch<'a> {
             }
         }
         let (offsets, values) = (OffsetBuffer::from_lengths(lengths), UInt64Array::from(values));
-        Arc::new(ListArray::new(Kind::Wholes.element(), offsets, Arc::new(values), self.nulls.clone()))
+        Arc::new(ListArray::new(ColumnType::U64List.element(), offsets, Arc::new(values), self.nulls.clone()))
     }
 }
 
-/// The texts of an array that is being made.
+/// The texts of an array under construction.
 struct TextValues {
     lengths: Vec<usize>,
     bytes: Vec<u8>,

@@ -1,64 +1,63 @@
-//! Rows as named cells: what JSON, the comparison of two datasets and the digest of games and probes read.
+//! Rows as named cells, for JSON, for comparing datasets and for the digest of games and probes.
 //!
-//! A row is taken apart field by field, so that a new column does not compile until it is in this list.
+//! Each row is destructured completely, so that a new field without a cell does not compile.
 
 use std::fmt;
 
-use agon_games::exchange::Moment;
+use agon_games::exchange::UtcDateTime;
 use agon_search::Counters;
 use serde::{Serialize, Serializer};
 
 use crate::rows::{GameRow, MoveRow, ProbeRow, SearchRow};
 use crate::schema::Table;
 
-/// The value of one column in one row.
+/// The value of a column in a row.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 #[serde(untagged)]
 pub enum Cell<'a> {
     /// No value.
     Null,
-    /// A whole number.
-    Whole(u64),
-    /// A decimal.
-    Decimal(f64),
+    /// An unsigned integer.
+    Unsigned(u64),
+    /// A float.
+    Float(f64),
     /// A text.
     Text(&'a str),
     /// Microseconds since 1970, UTC.
-    Moment(#[serde(serialize_with = "moment_text")] i64),
-    /// Texts, by seat.
-    Texts(&'a [String]),
-    /// Numbers with a sign, by seat.
-    Integers(&'a [i32]),
-    /// Whole numbers, by depth.
-    Wholes(&'a [u64]),
+    Timestamp(#[serde(serialize_with = "moment_text")] i64),
+    /// A text for each seat.
+    TextList(&'a [String]),
+    /// A signed integer for each seat.
+    I32List(&'a [i32]),
+    /// An unsigned integer for each depth.
+    U64List(&'a [u64]),
 }
 
-/// The cells of a row with the names of their columns, in the order of the table.
+/// The cells of a row with the names of their columns, in the order of the schema.
 pub type Cells<'a> = Vec<(&'static str, Cell<'a>)>;
 
 fn moment_text<S: Serializer>(microseconds: &i64, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.collect_str(&Moment::from_unix_microseconds(*microseconds))
+    serializer.collect_str(&UtcDateTime::from_unix_microseconds(*microseconds))
 }
 
-/// Texts are quoted, so that none reads as a number or as null; a decimal is the shortest text that reads back as the same
-/// bits.
+/// Quotes texts, so that none reads as a number or as null. Writes the shortest text of a float that parses to the same bits.
 impl fmt::Display for Cell<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Cell::Null => f.write_str("null"),
-            Cell::Whole(number) => write!(f, "{number}"),
-            Cell::Decimal(number) => write!(f, "{number:?}"),
+            Cell::Unsigned(number) => write!(f, "{number}"),
+            Cell::Float(number) => write!(f, "{number:?}"),
             Cell::Text(text) => write!(f, "{text:?}"),
-            Cell::Moment(microseconds) => write!(f, "{microseconds}"),
-            Cell::Texts(texts) => write!(f, "{texts:?}"),
-            Cell::Integers(numbers) => write!(f, "{numbers:?}"),
-            Cell::Wholes(numbers) => write!(f, "{numbers:?}"),
+            Cell::Timestamp(microseconds) => write!(f, "{microseconds}"),
+            Cell::TextList(texts) => write!(f, "{texts:?}"),
+            Cell::I32List(numbers) => write!(f, "{numbers:?}"),
+            Cell::U64List(numbers) => write!(f, "{numbers:?}"),
         }
     }
 }
 
 fn small<'a>(number: u16) -> Cell<'a> {
-    Cell::Whole(u64::from(number))
+    Cell::Unsigned(u64::from(number))
 }
 
 impl GameRow {
@@ -83,32 +82,32 @@ impl GameRow {
             settings,
         } = self;
         vec![
-            ("bout", Cell::Whole(*bout)),
+            ("bout", Cell::Unsigned(*bout)),
             ("game", small(*game)),
             ("rules", Cell::Text(rules)),
             ("variant", Cell::Text(variant)),
             ("opening", Cell::Text(opening)),
-            ("players", Cell::Texts(players)),
-            ("payoffs", Cell::Integers(payoffs)),
-            ("plies", Cell::Whole(u64::from(*plies))),
+            ("players", Cell::TextList(players)),
+            ("payoffs", Cell::I32List(payoffs)),
+            ("plies", Cell::Unsigned(u64::from(*plies))),
             ("ending", Cell::Text(ending)),
-            ("seed", Cell::Whole(*seed)),
+            ("seed", Cell::Unsigned(*seed)),
             ("worker", Cell::Text(worker)),
             ("build", Cell::Text(build)),
-            ("started", Cell::Moment(*started)),
-            ("duration_us", Cell::Whole(*duration_us)),
-            ("speed_factor", Cell::Decimal(*speed_factor)),
-            ("settings", Cell::Texts(settings)),
+            ("started", Cell::Timestamp(*started)),
+            ("duration_us", Cell::Unsigned(*duration_us)),
+            ("speed_factor", Cell::Float(*speed_factor)),
+            ("settings", Cell::TextList(settings)),
         ]
     }
 }
 
 impl MoveRow {
-    /// Returns the cells of the row. Without a search, everything from the player on is null.
+    /// Returns the cells of the row. Without a search, the cells from the player on are null.
     pub fn cells(&self) -> Cells<'_> {
         let MoveRow { bout, game, ply, seat, mv, legal, search } = self;
         let mut cells = vec![
-            ("bout", Cell::Whole(*bout)),
+            ("bout", Cell::Unsigned(*bout)),
             ("game", small(*game)),
             ("ply", small(*ply)),
             ("seat", seat.map_or(Cell::Null, small)),
@@ -148,16 +147,16 @@ impl SearchRow {
             ("selective_depth", small(*selective_depth)),
         ]);
         let names = Counters::LIST.iter().map(|counter| counter.name);
-        cells.extend(names.zip(counters.values().map(Cell::Whole)));
+        cells.extend(names.zip(counters.values().map(Cell::Unsigned)));
         cells.extend([
-            ("depth_nodes", Cell::Wholes(depth_nodes)),
-            ("depth_time_us", Cell::Wholes(depth_time_us)),
-            ("score", Cell::Decimal(*score)),
+            ("depth_nodes", Cell::U64List(depth_nodes)),
+            ("depth_time_us", Cell::U64List(depth_time_us)),
+            ("score", Cell::Float(*score)),
             ("pv", Cell::Text(pv)),
-            ("time_us", Cell::Whole(*time_us)),
-            ("overshoot_us", Cell::Whole(*overshoot_us)),
+            ("time_us", Cell::Unsigned(*time_us)),
+            ("overshoot_us", Cell::Unsigned(*overshoot_us)),
             ("limit_kind", Cell::Text(limit_kind.name())),
-            ("limit_value", Cell::Whole(*limit_value)),
+            ("limit_value", Cell::Unsigned(*limit_value)),
         ]);
     }
 }
@@ -181,27 +180,27 @@ impl Serialize for GameRow {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::samples::Source;
+    use crate::samples::RandomRows;
 
     fn names(cells: Cells<'_>) -> Vec<&'static str> {
         cells.into_iter().map(|(name, _)| name).collect()
     }
 
     #[test]
-    fn cells_are_the_columns_of_the_table() {
+    fn cells_match_the_columns_of_the_table() {
         let columns = |table: Table| table.columns().map(|column| column.name).collect::<Vec<_>>();
-        let mut source = Source::new(8);
-        let mut probe = source.probe();
-        for search in [None, Some(source.search())] {
+        let mut random = RandomRows::new(8);
+        let mut probe = random.probe();
+        for search in [None, Some(random.search())] {
             probe.decision.search = search;
             assert_eq!(names(probe.cells()), columns(Table::Probes));
             assert_eq!(names(probe.decision.cells()), columns(Table::Moves));
         }
-        assert_eq!(names(source.game().cells()), columns(Table::Games));
+        assert_eq!(names(random.game().cells()), columns(Table::Games));
     }
 
     #[test]
-    fn zeros_with_different_signs_differ() {
-        assert_ne!(Cell::Decimal(0.0).to_string(), Cell::Decimal(-0.0).to_string());
+    fn displays_the_sign_of_zero() {
+        assert_ne!(Cell::Float(0.0).to_string(), Cell::Float(-0.0).to_string());
     }
 }

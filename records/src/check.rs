@@ -1,7 +1,7 @@
-//! Whether rows say what was asked for: the game, its players, limits and moves, by the rules and without searching.
+//! Checks rows against their request: the game, its players, limits and moves, by the rules and without searching.
 //!
-//! The coordinator asks this of every bout that arrives and the analysis of every bout that it reads. What a search found
-//! is not checked here: only playing it again can.
+//! The coordinator checks every received bout and the analysis every bout that it reads. The results of searches are not
+//! checked here; that needs a replay.
 
 use agon_arena::limit::{FACTORS, scaled};
 use agon_arena::{Arena, Claim, GameRequest, Opening, PlyClaim, SearchClaim, Spec};
@@ -10,17 +10,17 @@ use crate::columns::{BoutColumns, Plies, Searches};
 use crate::rows::{GameRow, LimitKind, ProbeRow, opening_text};
 use crate::schema::Table;
 
-/// What is wrong with a game, and the table whose row has it.
+/// A fault in the rows of a game.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("{reason}")]
 pub struct RowFault {
-    /// The table.
+    /// The table of the row.
     pub table: Table,
-    /// What is wrong.
+    /// The reason.
     pub reason: String,
 }
 
-/// Checks all of a bout whose games are those that `requests` asks for, in their order.
+/// Checks the games of a bout against their requests, in order.
 pub fn check_bout(
     spec: &Spec,
     referee: &Arena,
@@ -34,7 +34,7 @@ pub fn check_bout(
     Ok(())
 }
 
-/// Checks a game against what was asked for, and then by the rules. `indices` are those of its [plies](Plies::indices).
+/// Checks a game against its request and by the rules. `indices` are those of its [plies](Plies::indices).
 pub fn check_game(
     spec: &Spec,
     referee: &Arena,
@@ -43,32 +43,32 @@ pub fn check_game(
     moves: &Plies,
     indices: impl ExactSizeIterator<Item = (usize, Option<usize>)>,
 ) -> Result<(), RowFault> {
-    let is = |same: bool, column: &str, told: &dyn Fn() -> [String; 2]| {
-        let reason = || told().join(", not ");
+    let check = |same: bool, column: &str, values: &dyn Fn() -> [String; 2]| {
+        let reason = || values().join(", not ");
         let fault = || RowFault { table: Table::Games, reason: format!("`{column}` is {}", reason()) };
         if same { Ok(()) } else { Err(fault()) }
     };
     let text = |column, found: &str, expected: &str| {
-        is(found == expected, column, &|| [found.to_string(), expected.to_string()])
+        check(found == expected, column, &|| [found.to_string(), expected.to_string()])
     };
     text("rules", &row.rules, spec.game.name())?;
     text("variant", &row.variant, &spec.game.parameters().to_string())?;
     text("opening", &row.opening, &opening_text(&request.opening))?;
     let seated = || request.seats.iter().map(|&player| spec.players[player].name.as_str());
-    is(row.players.iter().eq(seated()), "players", &|| {
+    check(row.players.iter().eq(seated()), "players", &|| {
         [format!("{:?}", row.players), format!("{:?}", seated().collect::<Vec<_>>())]
     })?;
     let plies = indices.len();
-    is(row.plies as usize == plies, "plies", &|| [row.plies.to_string(), plies.to_string()])?;
+    check(row.plies as usize == plies, "plies", &|| [row.plies.to_string(), plies.to_string()])?;
     if row.speed_factor != 1.0 && !(spec.normalise && FACTORS.contains(&row.speed_factor)) {
-        let reason = format!("`speed_factor` is {}, and limits may not be scaled so", row.speed_factor);
+        let reason = format!("`speed_factor` is {}, and the spec does not allow it", row.speed_factor);
         return Err(RowFault { table: Table::Games, reason });
     }
     let mut plies = Vec::with_capacity(indices.len());
     for (ply, (index, search)) in indices.enumerate() {
         let wrong = |reason: String| RowFault { table: Table::Moves, reason };
         if usize::from(moves.ply[index]) != ply {
-            return Err(wrong(format!("ply {ply} is missing or another is there twice")));
+            return Err(wrong(format!("ply {ply} is missing or another one occurs twice")));
         }
         let search = search.map(|search| {
             let player = check_search(spec, &request.seats, &moves.searches, search, row.speed_factor)?;
@@ -92,8 +92,8 @@ pub fn check_game(
     })
 }
 
-/// Checks what a search says of its player, its limit and itself; the answer is the player's number. It is looked for
-/// among those who are `seated` first.
+/// Checks the player, limit and numbers of a search. Returns the number of the player, which is looked up among the `seated`
+/// first.
 fn check_search(
     spec: &Spec,
     seated: &[usize],
@@ -107,7 +107,7 @@ fn check_search(
     let number = number.ok_or_else(|| format!("the run has no player `{name}`"))?;
     let (kind, value) = LimitKind::of(scaled(spec.players[number].limit, factor));
     let (found_kind, found_value) = (searches.limit_kind[index], searches.limit_value[index]);
-    // What is left on a clock changes from move to move.
+    // The time left on a clock differs from move to move.
     if found_kind != kind || (kind != LimitKind::ClockMs && found_value != value) {
         let found = format!("{} {found_value}", found_kind.name());
         return Err(format!("the limit is {found}, not {} {value}", kind.name()));
@@ -122,7 +122,7 @@ fn check_search(
     Ok(number)
 }
 
-/// Checks the search of a probe against what was asked for, and then by the rules.
+/// Checks the search of a probe against its request and by the rules.
 pub fn check_probe(
     spec: &Spec,
     referee: &Arena,
@@ -132,16 +132,16 @@ pub fn check_probe(
 ) -> Result<(), String> {
     let ProbeRow { position, moves, decision: found } = row;
     if *position != opening.position.clone().unwrap_or_default() || *moves != opening.moves {
-        return Err("the position is not the one that the spec asks for".to_string());
+        return Err("the position is not that of the spec".to_string());
     }
     if usize::from(found.ply) != moves.split_ascii_whitespace().count() {
-        return Err(format!("`ply` is {}, and the position has another number of moves", found.ply));
+        return Err(format!("`ply` is {}, and the position has a different number of moves", found.ply));
     }
-    let search = found.search.as_ref().ok_or("there is no search")?;
+    let search = found.search.as_ref().ok_or("the search is missing")?;
     let plies: Plies = [found].into_iter().collect();
     let number = check_search(spec, players, &plies.searches, 0, 1.0)?;
     if players.get(usize::from(found.game)) != Some(&number) {
-        return Err(format!("it is not the turn of `{}` to search", search.player));
+        return Err(format!("`{}` searched out of turn", search.player));
     }
     let rules = referee.decision(opening).map_err(|error| error.to_string())?;
     if found.seat.map(usize::from) != Some(rules.seat) || u64::from(found.legal) != rules.legal {

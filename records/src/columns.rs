@@ -1,180 +1,178 @@
-//! Plies column by column: what a bout is on its way from the wire to the dataset.
+//! The plies of a bout as columns, on their way from the wire to the dataset.
 //!
-//! [Rows](crate::rows) own their texts and lists, which is convenient and costs more for each ply than everything else
-//! that is done with it on that way. Here the plies of a bout lie in a few vectors, as the wire brings them and as
-//! Parquet takes them. Columns of searches have an entry for each ply that was searched and none for the others, so that
-//! no ply has half a search.
+//! [Rows](crate::rows) own their texts and lists, whose allocation would dominate the ingest path. Columns match the layout
+//! of the wire and of Parquet. The columns of searches have one entry for each searched ply, so that a search is complete
+//! or absent.
 
 use agon_search::Counters;
 
 use crate::rows::{BoutRows, GameRow, LimitKind, MoveRow, ProbeRow, SearchRow};
 
-/// A bout whose plies are columns. Probes are few and stay rows.
+/// A bout with its plies as columns. Probes are few and stay rows.
 #[derive(Clone, PartialEq, Default, Debug)]
 pub struct BoutColumns {
-    /// One row a game.
+    /// The games.
     pub games: Vec<GameRow>,
     /// The plies of all games.
     pub moves: Plies,
-    /// One row a search of the position.
+    /// The searches of a probe's position.
     pub probes: Vec<ProbeRow>,
 }
 
-/// Plies in the order of their keys. Every column has as many entries as there are plies.
+/// Plies in the order of their keys. Every column but `searches` has one entry per ply.
 #[derive(Clone, PartialEq, Default, Debug)]
 pub struct Plies {
-    /// The bouts that they belong to.
+    /// The bouts.
     pub bout: Vec<u64>,
     /// The games within their bouts.
     pub game: Vec<u16>,
-    /// How many plies came before.
+    /// The numbers of the plies in their games.
     pub ply: Vec<u16>,
     /// The seats that moved; none for chance.
     pub seat: Vec<Option<u16>>,
-    /// The moves in words.
-    pub mv: Texts,
-    /// How many moves were legal.
+    /// The texts of the moves.
+    pub mv: TextColumn,
+    /// The numbers of legal moves.
     pub legal: Vec<u16>,
-    /// Whether there was a search: none for chance and in the opening.
+    /// Whether each ply was searched: false for chance and in the opening.
     pub searched: Vec<bool>,
-    /// The searches, one for each ply that was searched.
+    /// The searches of the searched plies.
     pub searches: Searches,
 }
 
-/// What searches leave behind. Every column has as many entries as there are searches; they are those of
-/// [`SearchRow`].
+/// Searches. Every column but `names` has one entry per search.
 #[derive(Clone, PartialEq, Default, Debug)]
-#[allow(missing_docs, reason = "each is the column of the field of the same name, which says what it is")]
+#[allow(missing_docs, reason = "the fields of SearchRow have the same names and are documented")]
 pub struct Searches {
-    /// The names that players are numbers of, in the order in which they first searched.
+    /// The names of the players, in the order of their first searches.
     pub names: Vec<String>,
-    /// The players by their numbers here.
+    /// The players as indices of `names`.
     pub player: Vec<u16>,
     pub depth: Vec<u16>,
     pub selective_depth: Vec<u16>,
     /// A column for each counter, in the order of [`Counters::LIST`].
     pub counters: [Vec<u64>; Counters::COUNT],
-    pub depth_nodes: Lists,
-    pub depth_time_us: Lists,
+    pub depth_nodes: ListColumn,
+    pub depth_time_us: ListColumn,
     pub score: Vec<f64>,
-    pub pv: Texts,
+    pub pv: TextColumn,
     pub time_us: Vec<u64>,
     pub overshoot_us: Vec<u64>,
     pub limit_kind: Vec<LimitKind>,
     pub limit_value: Vec<u64>,
 }
 
-/// Texts behind each other.
+/// Concatenated texts.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
-pub struct Texts {
-    /// Where each ends.
+pub struct TextColumn {
+    /// The end of each entry.
     ends: Vec<u32>,
     text: String,
 }
 
-/// Lists of numbers behind each other.
+/// Concatenated lists of numbers.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
-pub struct Lists {
-    /// Where each ends.
+pub struct ListColumn {
+    /// The end of each entry.
     ends: Vec<u32>,
     values: Vec<u64>,
 }
 
-fn end(length: usize) -> u32 {
-    u32::try_from(length).expect("columns are written long before they have four gigabytes")
+fn offset(length: usize) -> u32 {
+    u32::try_from(length).expect("a bout is far smaller than four gigabytes")
 }
 
-impl Texts {
-    /// How many there are.
+impl TextColumn {
+    /// Returns the number of entries.
     pub fn len(&self) -> usize {
         self.ends.len()
     }
 
-    /// Whether there is none.
+    /// Returns whether there are no entries.
     pub fn is_empty(&self) -> bool {
         self.ends.is_empty()
     }
 
-    /// Adds one.
+    /// Adds a text.
     pub fn push(&mut self, text: &str) {
         self.text.push_str(text);
-        self.ends.push(end(self.text.len()));
+        self.ends.push(offset(self.text.len()));
     }
 
-    /// The text of this number, which must be there.
+    /// Returns the text with an index that must exist.
     pub fn get(&self, index: usize) -> &str {
         let first = if index == 0 { 0 } else { self.ends[index - 1] };
         &self.text[first as usize..self.ends[index] as usize]
     }
 
-    /// All of them, one behind the other, and where each ends.
+    /// Returns the concatenated texts and the end of each.
     pub(crate) fn parts(&self) -> (&str, &[u32]) {
         (&self.text, &self.ends)
     }
 }
 
-impl Lists {
-    /// How many there are.
+impl ListColumn {
+    /// Returns the number of entries.
     pub fn len(&self) -> usize {
         self.ends.len()
     }
 
-    /// Whether there is none.
+    /// Returns whether there are no entries.
     pub fn is_empty(&self) -> bool {
         self.ends.is_empty()
     }
 
-    /// Adds one.
+    /// Adds a list.
     pub fn push(&mut self, list: &[u64]) {
         self.values.extend_from_slice(list);
-        self.ends.push(end(self.values.len()));
+        self.ends.push(offset(self.values.len()));
     }
 
-    /// The list of this number, which must be there.
+    /// Returns the list with an index that must exist.
     pub fn get(&self, index: usize) -> &[u64] {
         let first = if index == 0 { 0 } else { self.ends[index - 1] };
         &self.values[first as usize..self.ends[index] as usize]
     }
 
-    /// How long each is.
+    /// Returns the length of each list.
     pub fn lengths(&self) -> impl Iterator<Item = usize> + '_ {
         (0..self.len()).map(|index| self.get(index).len())
     }
 
-    /// The values of all of them, one behind the other.
+    /// Returns the concatenated values.
     pub fn values(&self) -> &[u64] {
         &self.values
     }
 
-    /// All of them, one behind the other, and where each ends.
+    /// Returns the concatenated values and the end of each list.
     pub(crate) fn parts(&self) -> (&[u64], &[u32]) {
         (&self.values, &self.ends)
     }
 
-    /// Adds lists of these lengths, whose values lie one behind the other.
+    /// Adds lists of these lengths with these concatenated values.
     pub fn extend(&mut self, values: &[u64], lengths: impl Iterator<Item = usize>) {
         let mut last = self.values.len();
         self.values.extend_from_slice(values);
         self.ends.extend(lengths.map(|length| {
             last += length;
-            end(last)
+            offset(last)
         }));
         debug_assert_eq!(last, self.values.len(), "the lengths are those of the values");
     }
 }
 
 impl Plies {
-    /// How many there are.
+    /// Returns the number of plies.
     pub fn len(&self) -> usize {
         self.searched.len()
     }
 
-    /// Whether there is none.
+    /// Returns whether there are no plies.
     pub fn is_empty(&self) -> bool {
         self.searched.is_empty()
     }
 
-    /// Reserves room for more plies.
+    /// Reserves memory for more plies.
     pub fn reserve(&mut self, plies: usize) {
         let Plies { bout, game, ply, seat, mv, legal, searched, searches } = self;
         bout.reserve(plies);
@@ -202,21 +200,21 @@ impl Plies {
         }
     }
 
-    /// The plies as rows.
+    /// Returns the plies as rows.
     pub fn rows(&self) -> Vec<MoveRow> {
-        let row = |(place, search): (usize, Option<usize>)| MoveRow {
-            bout: self.bout[place],
-            game: self.game[place],
-            ply: self.ply[place],
-            seat: self.seat[place],
-            mv: self.mv.get(place).to_string(),
-            legal: self.legal[place],
+        let row = |(index, search): (usize, Option<usize>)| MoveRow {
+            bout: self.bout[index],
+            game: self.game[index],
+            ply: self.ply[index],
+            seat: self.seat[index],
+            mv: self.mv.get(index).to_string(),
+            legal: self.legal[index],
             search: search.map(|index| self.searches.row(index)),
         };
         self.indices().map(row).collect()
     }
 
-    /// Returns the index of each ply, and that of its search where it has one.
+    /// Returns the index of each ply, with that of its search if it has one.
     pub fn indices(&self) -> impl ExactSizeIterator<Item = (usize, Option<usize>)> + '_ {
         let mut searches = 0..;
         let search = move |&searched: &bool| if searched { searches.next() } else { None };
@@ -233,8 +231,8 @@ impl<'a> FromIterator<&'a MoveRow> for Plies {
 }
 
 impl Searches {
-    /// The number of a name here, which is given one where it has none.
-    pub fn number(&mut self, name: &str) -> u16 {
+    /// Returns the index of a player's name, which is added if it is new.
+    pub fn player_index(&mut self, name: &str) -> u16 {
         let known = self.names.iter().position(|known| known == name);
         let number = known.unwrap_or_else(|| {
             self.names.push(name.to_string());
@@ -273,7 +271,7 @@ impl Searches {
             limit_kind,
             limit_value,
         } = search;
-        let player = self.number(player);
+        let player = self.player_index(player);
         self.player.push(player);
         self.depth.push(*depth);
         self.selective_depth.push(*selective_depth);
@@ -307,12 +305,12 @@ impl Searches {
         }
     }
 
-    /// Returns what a search counted.
+    /// Returns the counters of a search.
     pub fn counters(&self, index: usize) -> Counters {
         Counters::from_values(self.counters.each_ref().map(|column| column[index]))
     }
 
-    /// Returns the name of the player who searched.
+    /// Returns the name of a search's player.
     pub fn player(&self, index: usize) -> &str {
         &self.names[usize::from(self.player[index])]
     }

@@ -1,34 +1,34 @@
-//! The content digest: whether two bouts are the same in every column that makes two datasets equal.
+//! The content digest of a bout, over all columns except those of [`NOT_IN_DIGEST`].
 //!
-//! The digest is a promise between builds; its text is fixed by a test, and another order of fields or another framing
-//! needs another domain.
+//! Builds compare digests with each other and with stored ones, so a test pins their values. A change of the encoded bytes
+//! needs a new [`DOMAIN`].
 
 use agon_search::Counters;
 
 use crate::cells::{Cell, Cells};
-use crate::columns::{BoutColumns, Lists, Plies, Searches, Texts};
+use crate::columns::{BoutColumns, ListColumn, Plies, Searches, TextColumn};
 use crate::rows::{BoutRows, GameRow, ProbeRow};
-use crate::schema::UNCOUNTED;
+use crate::schema::NOT_IN_DIGEST;
 
-/// What separates this digest from any other use of BLAKE3, and one version of it from the next.
+/// The context string of BLAKE3, with the version of the encoding. Raise the version whenever digests of existing rows change.
 const DOMAIN: &str = "agon bout content, version 3";
 
-/// BLAKE3 of the columns that count; [`BoutColumns::content_digest`] of the rows.
+/// Computes [`BoutColumns::content_digest`] of rows.
 pub fn content_digest(bout: &BoutRows) -> [u8; 32] {
     BoutColumns::from(bout).content_digest()
 }
 
 impl BoutColumns {
-    /// BLAKE3 of the columns that count.
+    /// Computes the BLAKE3 digest of the content.
     ///
-    /// Games and probes go in row by row: every number takes eight bytes, little endian; a text or a list follows its
-    /// length; what may be missing follows a 0 or a 1. Plies go in column by column, each in the width of its numbers
-    /// behind a 1, or as a 0 where all of them are 0; their lengths follow from how many plies and searches there are.
-    /// Last come the counters that were added later, each as its name and its column, and only where one is not 0. So two
-    /// different bouts never feed the same bytes, and a counter that no search used changes no digest.
+    /// Games and probes are encoded by row: a number as eight bytes, little endian; a text or a list after its length; an
+    /// optional value after a 0 or a 1. Plies are encoded by column: a 1 and the numbers in their own width, or a 0 if all
+    /// are 0; the lengths follow from the numbers of plies and searches. Counters that were added later are last, each as
+    /// its name and its column, and only if one is not 0. The encoding is injective, and a counter that no search used
+    /// changes no digest.
     pub fn content_digest(&self) -> [u8; 32] {
         let BoutColumns { games, moves, probes } = self;
-        // One piece is hashed many times faster than its fields one by one.
+        // Hashing one buffer is many times faster than hashing field by field.
         let mut content = Content(Vec::with_capacity(256 * (1 + moves.len() + 2 * probes.len())));
         content.rows(games, |row: &GameRow, content| content.cells(row.cells()));
         content.plies(moves);
@@ -38,7 +38,7 @@ impl BoutColumns {
     }
 }
 
-/// What has been fed so far.
+/// The encoded content.
 struct Content(Vec<u8>);
 
 impl Content {
@@ -58,14 +58,14 @@ impl Content {
         }
     }
 
-    /// The columns of plies that count.
+    /// Encodes the columns of plies.
     fn plies(&mut self, plies: &Plies) {
         let Plies { bout, game, ply, seat, mv, legal, searched, searches } = plies;
         self.word(plies.len() as u64);
         self.column(bout.iter().map(|number| number.to_le_bytes()));
         self.column(game.iter().map(|number| number.to_le_bytes()));
         self.column(ply.iter().map(|number| number.to_le_bytes()));
-        // Chance is 0 and the seats are counted from 1, wider than a seat so that all of them fit.
+        // Chance is 0 and seats count from 1, in a wider type so that all fit.
         self.column(seat.iter().map(|seat| seat.map_or(0, |seat| u32::from(seat) + 1).to_le_bytes()));
         self.texts(mv);
         self.column(legal.iter().map(|number| number.to_le_bytes()));
@@ -89,7 +89,7 @@ impl Content {
             limit_kind,
             limit_value,
         } = searches;
-        // Names stand in the order in which they first searched, so that the numbers are the same in every build.
+        // Names are in the order of their first searches, so that the indices are the same in every build.
         self.rows(names, |name, content| content.bytes(name));
         for column in [player, depth, selective_depth] {
             self.column(column.iter().map(|number| number.to_le_bytes()));
@@ -103,16 +103,16 @@ impl Content {
         self.column(limit_kind.iter().map(|kind| [kind.number()]));
     }
 
-    /// A column of numbers.
+    /// Encodes a column of numbers.
     fn column<const BYTES: usize>(&mut self, numbers: impl ExactSizeIterator<Item = [u8; BYTES]>) {
         let marker = self.0.len();
         self.0.push(1);
         let first = self.0.len();
         self.0.resize(first + BYTES * numbers.len(), 0);
-        let (places, _) = self.0[first..].as_chunks_mut::<BYTES>();
+        let (chunks, _) = self.0[first..].as_chunks_mut::<BYTES>();
         let mut any = 0;
-        for (place, number) in places.iter_mut().zip(numbers) {
-            *place = number;
+        for (chunk, number) in chunks.iter_mut().zip(numbers) {
+            *chunk = number;
             any |= number.iter().fold(0, |all, byte| all | byte);
         }
         if any == 0 {
@@ -121,23 +121,23 @@ impl Content {
         }
     }
 
-    fn texts(&mut self, texts: &Texts) {
+    fn texts(&mut self, texts: &TextColumn) {
         let (text, ends) = texts.parts();
         self.column(ends.iter().map(|end| end.to_le_bytes()));
         self.0.extend_from_slice(text.as_bytes());
     }
 
-    fn lists(&mut self, lists: &Lists) {
+    fn lists(&mut self, lists: &ListColumn) {
         let (values, ends) = lists.parts();
         self.column(ends.iter().map(|end| end.to_le_bytes()));
         self.column(values.iter().map(|value| value.to_le_bytes()));
     }
 
-    /// The cells of a row that count. Without a search, everything behind the player is left out.
+    /// Encodes the cells of a row. Without a search, leaves out all cells after the player.
     fn cells(&mut self, cells: Cells<'_>) {
         let later = &Counters::LIST[Counters::ORIGINAL..];
         for (name, cell) in cells {
-            if UNCOUNTED.contains(&name) || later.iter().any(|counter| counter.name == name) {
+            if NOT_IN_DIGEST.contains(&name) || later.iter().any(|counter| counter.name == name) {
                 continue;
             }
             if matches!(name, "seat" | "player") {
@@ -145,20 +145,20 @@ impl Content {
             }
             match cell {
                 Cell::Null => {}
-                Cell::Whole(number) => self.word(number),
-                Cell::Decimal(number) => self.word(number.to_bits()),
+                Cell::Unsigned(number) => self.word(number),
+                Cell::Float(number) => self.word(number.to_bits()),
                 Cell::Text(text) => self.bytes(text),
-                Cell::Moment(microseconds) => self.word(microseconds.cast_unsigned()),
-                Cell::Texts(texts) => self.rows(texts, |text, content| content.bytes(text)),
-                Cell::Integers(numbers) => {
+                Cell::Timestamp(microseconds) => self.word(microseconds.cast_unsigned()),
+                Cell::TextList(texts) => self.rows(texts, |text, content| content.bytes(text)),
+                Cell::I32List(numbers) => {
                     self.rows(numbers, |number, content| content.word(i64::from(*number).cast_unsigned()));
                 }
-                Cell::Wholes(numbers) => self.rows(numbers, |number, content| content.word(*number)),
+                Cell::U64List(numbers) => self.rows(numbers, |number, content| content.word(*number)),
             }
         }
     }
 
-    /// The counters that were added later, of plies and then of probes.
+    /// Encodes the counters that were added later, of plies and then of probes.
     fn later_counters(&mut self, bout: &BoutColumns) {
         for (index, counter) in Counters::LIST.iter().enumerate().skip(Counters::ORIGINAL) {
             let probes = bout.probes.iter().filter_map(|row| row.decision.search.as_ref());

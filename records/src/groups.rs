@@ -1,9 +1,8 @@
-//! Some columns of a part, a row group at a time and as slices: for questions over very many rows.
+//! Slices of some columns of a part, one row group at a time, for scans over very many rows.
 //!
-//! A row group is what one thread reads: only the pages of the columns that are asked for, and only those of one group
-//! are in memory. Names are read as numbers into a short list, so that grouping by them compares no texts.
-//! Deliberately not here: rows as values, which [`crate::read`] makes, and the comparison of the pages with their seal,
-//! which would need all of them.
+//! A scan loads only the pages of the selected columns of one row group, so that threads can read groups in parallel. Texts
+//! are read as dictionaries, so that grouping by them compares no texts. The pages are not compared with the seal, which
+//! would need all of them; [`crate::read`] does that.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -26,17 +25,17 @@ use parquet::file::reader::{ChunkReader, Length};
 use crate::read::{ReadError, column, open, required, typed};
 use crate::schema::Table;
 
-/// Rows of a batch: few enough that a batch of a dozen columns stays in the processor's cache.
+/// The rows of a batch: a batch of a dozen columns stays in the processor's cache.
 const BATCH_ROWS: usize = 8_192;
 
-/// A part opened for some of its columns, row group after row group.
+/// A part opened for reading some columns by row group.
 pub struct Groups {
     part: ArrowReaderMetadata,
     mask: ProjectionMask,
 }
 
 impl Groups {
-    /// Opens a part of a table for some of its columns.
+    /// Opens some columns of a part.
     pub fn open(source: &impl ChunkReader, table: Table, columns: &[&str]) -> Result<Groups, ReadError> {
         let (part, _) = open(source, table)?;
         for &column in columns {
@@ -44,34 +43,34 @@ impl Groups {
                 return Err(ReadError::MissingColumn { column: column.to_string() });
             }
         }
-        // Texts are asked for as numbers into the list of those that occur.
-        let names = DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8));
-        let numbered = |field: &Arc<Field>| match field.data_type() {
-            DataType::Utf8 => Arc::new(field.as_ref().clone().with_data_type(names.clone())),
+        // Texts are read as dictionaries.
+        let dictionary = DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8));
+        let encoded = |field: &Arc<Field>| match field.data_type() {
+            DataType::Utf8 => Arc::new(field.as_ref().clone().with_data_type(dictionary.clone())),
             _ => Arc::clone(field),
         };
-        let fields: Vec<Arc<Field>> = part.schema().fields().iter().map(numbered).collect();
+        let fields: Vec<Arc<Field>> = part.schema().fields().iter().map(encoded).collect();
         let options = ArrowReaderOptions::new().with_schema(Arc::new(Schema::new(fields)));
         let part = ArrowReaderMetadata::try_new(Arc::clone(part.metadata()), options)?;
         let mask = ProjectionMask::columns(part.parquet_schema(), columns.iter().copied());
         Ok(Groups { part, mask })
     }
 
-    /// How many row groups it has.
+    /// Returns the number of row groups.
     pub fn count(&self) -> usize {
         self.part.metadata().num_row_groups()
     }
 
-    /// The rows of a row group. `source` is the one that was opened.
+    /// Reads a row group from the source that was opened.
     pub fn read(&self, source: &impl ChunkReader, group: usize) -> Result<Batches, ReadError> {
         let length = source.len();
         let mut pieces = Vec::new();
         for (index, chunk) in self.part.metadata().row_group(group).columns().iter().enumerate() {
             if self.mask.leaf_included(index) {
                 let (start, size) = chunk.byte_range();
-                // Nothing is made room for that the file cannot have.
+                // Checked before memory is reserved.
                 if start.checked_add(size).is_none_or(|end| end > length) {
-                    return Err(ReadError::DamagedDirectory);
+                    return Err(ReadError::DamagedFooter);
                 }
                 pieces.push((start, source.get_bytes(start, size as usize)?));
             }
@@ -85,19 +84,19 @@ impl Groups {
     }
 }
 
-/// The pages of some columns of one row group, where they stand in their file.
+/// The pages of some columns of one row group, with their positions in the file.
 struct Pages {
     length: u64,
     pieces: Vec<(u64, Bytes)>,
 }
 
 impl Pages {
-    /// What is left of a piece from a place on.
+    /// Returns the rest of a piece from a position on.
     fn from(&self, start: u64) -> Result<Bytes, ParquetError> {
         let within = |(first, bytes): &&(u64, Bytes)| {
             start.checked_sub(*first).is_some_and(|offset| offset <= bytes.len() as u64)
         };
-        // Where one piece ends and the next begins, the place is the next one's.
+        // A position at the end of one piece and the start of the next belongs to the next.
         let piece = self.pieces.iter().filter(within).max_by_key(|(first, _)| *first);
         let (first, bytes) =
             piece.ok_or_else(|| ParquetError::EOF(format!("no page of the columns is at byte {start}")))?;
@@ -129,7 +128,7 @@ impl ChunkReader for Pages {
     }
 }
 
-/// The rows of a row group, batch after batch.
+/// The batches of a row group.
 pub struct Batches(ParquetRecordBatchReader);
 
 impl Iterator for Batches {
@@ -140,29 +139,29 @@ impl Iterator for Batches {
     }
 }
 
-/// Some columns of some rows.
+/// Some columns of consecutive rows.
 pub struct Batch(RecordBatch);
 
-/// Texts of a column: for each row a number into the list of those that occur.
-pub struct Names<'a> {
+/// A text column as a key for each row into a dictionary.
+pub struct DictionaryColumn<'a> {
     keys: &'a [i32],
     nulls: Option<&'a NullBuffer>,
     values: &'a StringArray,
 }
 
-/// Lists of a column.
-pub struct Lists<'a> {
+/// A list column.
+pub struct ListSlices<'a> {
     offsets: &'a [i32],
     elements: &'a [u64],
 }
 
 impl Batch {
-    /// How many rows it has.
+    /// Returns the number of rows.
     pub fn rows(&self) -> usize {
         self.0.num_rows()
     }
 
-    /// The rows of all other bouts. Needs the column `bout`.
+    /// Removes the rows of some bouts. Needs the column `bout`.
     pub fn without(self, bouts: &BTreeSet<u64>) -> Result<Batch, ReadError> {
         let column = self.numbers("bout")?;
         if !column.iter().any(|bout| bouts.contains(bout)) {
@@ -172,18 +171,18 @@ impl Batch {
         Ok(Batch(filter_record_batch(&self.0, &kept)?))
     }
 
-    /// A column of large numbers that every row has.
+    /// Returns a `u64` column without nulls.
     pub fn numbers(&self, name: &str) -> Result<&[u64], ReadError> {
         Ok(required::<UInt64Array>(&self.0, name, "u64")?.values())
     }
 
-    /// A column of small numbers that every row has.
+    /// Returns a `u16` column without nulls.
     pub fn smalls(&self, name: &str) -> Result<&[u16], ReadError> {
         Ok(required::<UInt16Array>(&self.0, name, "u16")?.values())
     }
 
-    /// A column of texts.
-    pub fn names(&self, name: &str) -> Result<Names<'_>, ReadError> {
+    /// Returns a text column.
+    pub fn names(&self, name: &str) -> Result<DictionaryColumn<'_>, ReadError> {
         let array = column::<DictionaryArray<Int32Type>>(&self.0, name, "string")?;
         let values = array.values().as_string_opt::<i32>();
         let values = values.ok_or_else(|| ReadError::WrongType {
@@ -191,35 +190,39 @@ impl Batch {
             found: array.data_type().to_string(),
             expected: "string",
         })?;
-        Ok(Names { keys: array.keys().values(), nulls: array.nulls(), values })
+        Ok(DictionaryColumn { keys: array.keys().values(), nulls: array.nulls(), values })
     }
 
-    /// A column of large numbers that the rows with a search have; in the others stands anything.
-    pub fn searched_numbers(&self, name: &str, players: &Names<'_>) -> Result<&[u64], ReadError> {
+    /// Returns a `u64` column of searches. Its values in rows without a search are undefined.
+    pub fn searched_numbers(&self, name: &str, players: &DictionaryColumn<'_>) -> Result<&[u64], ReadError> {
         Ok(self.searched::<UInt64Array>(name, "u64", players)?.values())
     }
 
-    /// A column of small numbers that the rows with a search have; in the others stands anything.
-    pub fn searched_smalls(&self, name: &str, players: &Names<'_>) -> Result<&[u16], ReadError> {
+    /// Returns a `u16` column of searches. Its values in rows without a search are undefined.
+    pub fn searched_smalls(&self, name: &str, players: &DictionaryColumn<'_>) -> Result<&[u16], ReadError> {
         Ok(self.searched::<UInt16Array>(name, "u16", players)?.values())
     }
 
-    /// A column of lists that the rows with a search have; in the others stands anything.
-    pub fn searched_lists(&self, name: &str, players: &Names<'_>) -> Result<Lists<'_>, ReadError> {
+    /// Returns a list column of searches. Its values in rows without a search are undefined.
+    pub fn searched_lists(
+        &self,
+        name: &str,
+        players: &DictionaryColumn<'_>,
+    ) -> Result<ListSlices<'_>, ReadError> {
         let lists = self.searched::<ListArray>(name, "a list", players)?;
         let elements = typed::<UInt64Array>(lists.values(), name, "u64")?;
         if elements.null_count() > 0 {
             return Err(ReadError::Null { column: name.to_string(), null: true });
         }
-        Ok(Lists { offsets: lists.value_offsets(), elements: elements.values() })
+        Ok(ListSlices { offsets: lists.value_offsets(), elements: elements.values() })
     }
 
-    /// A column that is null exactly where the player is.
+    /// Returns a column that is null exactly where the player is.
     fn searched<A: Array + 'static>(
         &self,
         name: &str,
         expected: &'static str,
-        players: &Names<'_>,
+        players: &DictionaryColumn<'_>,
     ) -> Result<&A, ReadError> {
         let array = column::<A>(&self.0, name, expected)?;
         let null = |row| array.is_null(row);
@@ -234,24 +237,24 @@ impl Batch {
     }
 }
 
-impl<'a> Names<'a> {
-    /// The texts that occur, and perhaps others, by their numbers.
+impl<'a> DictionaryColumn<'a> {
+    /// Returns the texts of the dictionary by key; some may not occur.
     pub fn values(&self) -> impl Iterator<Item = &'a str> {
         let values = self.values;
         (0..values.len()).map(move |key| if values.is_null(key) { "" } else { values.value(key) })
     }
 
-    /// The text in a row; empty where it is null.
+    /// Returns the text of a row; empty where it is null.
     pub fn text(&self, row: usize) -> &'a str {
         self.key(row).map_or("", |key| self.values.value(key))
     }
 
-    /// The number of the text in a row; none where it is null.
+    /// Returns the key of a row; none where it is null.
     pub fn key(&self, row: usize) -> Option<usize> {
         self.nulls.is_none_or(|nulls| nulls.is_valid(row)).then(|| self.keys[row] as usize)
     }
 
-    /// Every row that has a text, with its number.
+    /// Visits every row that is not null, with its key.
     pub fn each(&self, mut visit: impl FnMut(usize, usize)) {
         match self.nulls {
             None => self.keys.iter().enumerate().for_each(|(row, &key)| visit(row, key as usize)),
@@ -260,8 +263,8 @@ impl<'a> Names<'a> {
     }
 }
 
-impl<'a> Lists<'a> {
-    /// The elements of a row.
+impl<'a> ListSlices<'a> {
+    /// Returns the elements of a row.
     pub fn of(&self, row: usize) -> &'a [u64] {
         &self.elements[self.offsets[row] as usize..self.offsets[row + 1] as usize]
     }

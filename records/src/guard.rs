@@ -1,6 +1,7 @@
-//! Reading bytes that may be damaged. The Parquet reader panics over some of what it finds in pages that were changed, where
-//! some columns are read and not compared with the seal; here that is an error like any other, and nothing is printed about
-//! it.
+//! Converts panics of the Parquet reader into errors.
+//!
+//! The reader panics on some damaged pages. This can happen where only some columns are read, whose pages are not compared
+//! with the seal.
 
 use std::any::Any;
 use std::cell::Cell;
@@ -13,24 +14,24 @@ use crate::read::ReadError;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PartError {
-    /// The reader says why.
+    /// The reader returned an error.
     #[error(transparent)]
     Read(#[from] ReadError),
-    /// The reader fell over them.
+    /// The reader panicked.
     #[error("the file is damaged ({0}); fetch or export it again")]
     Damaged(String),
 }
 
 thread_local! {
-    /// Whether this thread is reading bytes that may be damaged.
+    /// Whether this thread is inside [`catch_panics`].
     static READING: Cell<bool> = const { Cell::new(false) };
 }
 
 static QUIET: Once = Once::new();
 
-/// Reads a part, or some of it.
-pub fn attempt<T>(read: impl FnOnce() -> Result<T, ReadError>) -> Result<T, PartError> {
-    // Panics of all other work are reported as they were before.
+/// Runs a reader and returns its panic as an error, without a message on standard error.
+pub fn catch_panics<T>(read: impl FnOnce() -> Result<T, ReadError>) -> Result<T, PartError> {
+    // All other panics are reported as before.
     QUIET.call_once(|| {
         let before = panic::take_hook();
         panic::set_hook(Box::new(move |panic| {
@@ -40,7 +41,7 @@ pub fn attempt<T>(read: impl FnOnce() -> Result<T, ReadError>) -> Result<T, Part
         }));
     });
     READING.set(true);
-    // What was read so far is dropped with the panic: nothing half-made is seen afterwards.
+    // Unwind safety: the panic drops everything that was read.
     let outcome = panic::catch_unwind(AssertUnwindSafe(read));
     READING.set(false);
     match outcome {
@@ -51,7 +52,7 @@ pub fn attempt<T>(read: impl FnOnce() -> Result<T, ReadError>) -> Result<T, Part
 
 fn message(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<String>().map(String::as_str);
-    text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("its reader cannot go on").to_string()
+    text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("the reader panicked").to_string()
 }
 
 #[cfg(test)]
@@ -59,14 +60,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_reader_that_falls_over_is_an_error() {
-        let error = attempt(|| -> Result<(), ReadError> { panic!("at byte {}", 3) });
+    fn returns_panics_as_errors() {
+        let error = catch_panics(|| -> Result<(), ReadError> { panic!("at byte {}", 3) });
         assert_eq!(
             error.unwrap_err().to_string(),
             "the file is damaged (at byte 3); fetch or export it again"
         );
-        let error = attempt(|| crate::read_games(bytes::Bytes::new()).map(|_| ()));
+        let error = catch_panics(|| crate::read_games(bytes::Bytes::new()).map(|_| ()));
         assert!(matches!(error, Err(PartError::Read(_))));
-        assert!(attempt(|| Ok(())).is_ok());
+        assert!(catch_panics(|| Ok(())).is_ok());
     }
 }

@@ -1,4 +1,4 @@
-//! What must hold of rows, bytes and digests together.
+//! Properties of rows, Parquet files and digests together.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -14,26 +14,26 @@ use parquet::file::properties::WriterProperties;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::file::statistics::Statistics;
 
-use crate::samples::{Source, played};
-use crate::schema::{TABLE_KEY, UNCOUNTED, VERSION_KEY};
+use crate::samples::{RandomRows, played};
+use crate::schema::{NOT_IN_DIGEST, TABLE_KEY, VERSION_KEY};
 use crate::{
-    BoutRows, GameRow, Groups, LimitKind, MoveRow, ReadError, SCHEMA_VERSION, SearchRow, Table, Wanted,
+    BoutRows, GameRow, Groups, LimitKind, MoveRow, ReadError, RowRange, SCHEMA_VERSION, SearchRow, Table,
     content_digest, read_batches, read_games, read_moves, read_probes, sealed, stream_games, stream_results,
     write_games, write_moves, write_probes,
 };
 
-/// What is compared of rows that hold decimals: the text tells -0 from 0.
-fn shown(rows: impl std::fmt::Debug) -> String {
+/// Formats rows for comparison: the text distinguishes -0 from 0.
+fn debug_text(rows: impl std::fmt::Debug) -> String {
     format!("{rows:?}")
 }
 
 #[test]
-fn rows_come_back_as_they_were() {
-    let mut source = Source::new(1);
+fn rows_survive_parquet() {
+    let mut random = RandomRows::new(1);
     for size in [0, 1, 2, 7, 100, 1000] {
-        let mut games: Vec<_> = (0..size).map(|_| source.game()).collect();
-        let mut moves: Vec<_> = (0..size).map(|_| source.ply()).collect();
-        let mut probes: Vec<_> = (0..size).map(|_| source.probe()).collect();
+        let mut games: Vec<_> = (0..size).map(|_| random.game()).collect();
+        let mut moves: Vec<_> = (0..size).map(|_| random.ply()).collect();
+        let mut probes: Vec<_> = (0..size).map(|_| random.probe()).collect();
         let bytes = [write_games(&games), write_moves(&moves), write_probes(&probes)];
         let [games_bytes, moves_bytes, probes_bytes] = bytes.map(|bytes| Bytes::from(bytes.unwrap()));
         games.sort_by_key(|row| (row.bout, row.game));
@@ -44,7 +44,7 @@ fn rows_come_back_as_they_were() {
             let batch = batch.unwrap();
             results.extend((0..batch.len()).map(|row| {
                 let players: Vec<String> = batch.players(row).map(str::to_string).collect();
-                (batch.place(row), players, batch.payoffs(row).to_vec())
+                (batch.key(row), players, batch.payoffs(row).to_vec())
             }));
         }
         let expected: Vec<_> = games
@@ -52,16 +52,16 @@ fn rows_come_back_as_they_were() {
             .map(|row| ((row.bout, row.game), row.players.clone(), row.payoffs.clone()))
             .collect();
         assert_eq!(results, expected);
-        assert_eq!(shown(read_games(games_bytes).unwrap()), shown(games));
-        assert_eq!(shown(read_moves(moves_bytes).unwrap()), shown(moves));
-        assert_eq!(shown(read_probes(probes_bytes).unwrap()), shown(probes));
+        assert_eq!(debug_text(read_games(games_bytes).unwrap()), debug_text(games));
+        assert_eq!(debug_text(read_moves(moves_bytes).unwrap()), debug_text(moves));
+        assert_eq!(debug_text(read_probes(probes_bytes).unwrap()), debug_text(probes));
     }
 }
 
 #[test]
-fn the_same_rows_are_the_same_bytes_in_whatever_order_they_come() {
-    let mut source = Source::new(2);
-    let mut rows: Vec<MoveRow> = (0..500).map(|_| source.ply()).collect();
+fn bytes_do_not_depend_on_the_order_of_rows() {
+    let mut random = RandomRows::new(2);
+    let mut rows: Vec<MoveRow> = (0..500).map(|_| random.ply()).collect();
     for (index, row) in rows.iter_mut().enumerate() {
         row.bout = index as u64;
     }
@@ -70,12 +70,13 @@ fn the_same_rows_are_the_same_bytes_in_whatever_order_they_come() {
     assert_eq!(write_moves(rows.iter().rev()).unwrap(), bytes);
 }
 
-/// Known bytes: whatever changes them makes a part that is written again after a crash another one.
+/// A part that is written again after a crash must have the same bytes. A new column changes them; renew with
+/// `UPDATE_EXPECT=1`.
 #[test]
-fn the_bytes_of_a_part_are_pinned() {
-    let mut source = Source::new(3);
-    let games: Vec<_> = (0..50).map(|_| source.game()).collect();
-    let moves: Vec<_> = (0..50).map(|_| source.ply()).collect();
+fn bytes_of_a_part_are_pinned() {
+    let mut random = RandomRows::new(3);
+    let games: Vec<_> = (0..50).map(|_| random.game()).collect();
+    let moves: Vec<_> = (0..50).map(|_| random.ply()).collect();
     let digest = |bytes: Vec<u8>| blake3::hash(&bytes).to_hex().to_string();
     let digests = [digest(write_games(&games).unwrap()), digest(write_moves(&moves).unwrap())].join("\n");
     expect![[r#"
@@ -85,8 +86,8 @@ fn the_bytes_of_a_part_are_pinned() {
 }
 
 #[test]
-fn a_part_is_made_of_row_groups_that_are_ranges_of_bouts() {
-    let row = Source::new(4).ply();
+fn row_groups_are_ranges_of_bouts() {
+    let row = RandomRows::new(4).ply();
     let rows: Vec<MoveRow> = (0..130_000).map(|bout| MoveRow { bout, ..row.clone() }).collect();
     let bytes = Bytes::from(write_moves(&rows).unwrap());
     let reader = SerializedFileReader::new(bytes.clone()).unwrap();
@@ -111,16 +112,16 @@ fn a_part_is_made_of_row_groups_that_are_ranges_of_bouts() {
     assert_eq!(count, rows.len());
 }
 
-/// The columns of a file, to be changed.
+/// The columns of a file.
 type Columns = Vec<(Field, ArrayRef)>;
 
-/// A file of a table with other metadata, one column more, or one less.
+/// Writes one row of a table with changed columns and metadata.
 fn variant_of(table: Table, version: Option<&str>, name: &str, change: impl Fn(&mut Columns)) -> Bytes {
-    let mut source = Source::new(5);
+    let mut random = RandomRows::new(5);
     let bytes = match table {
-        Table::Games => write_games(&[source.game()]),
-        Table::Moves => write_moves(&[source.ply()]),
-        Table::Probes => write_probes(&[source.probe()]),
+        Table::Games => write_games(&[random.game()]),
+        Table::Moves => write_moves(&[random.ply()]),
+        Table::Probes => write_probes(&[random.probe()]),
     };
     let batch = read_batches(Bytes::from(bytes.unwrap()), table, &[]).unwrap().next().unwrap().unwrap();
     let fields = batch.schema().fields().iter().map(|field| field.as_ref().clone()).collect::<Vec<_>>();
@@ -137,16 +138,16 @@ fn variant_of(table: Table, version: Option<&str>, name: &str, change: impl Fn(&
 }
 
 #[test]
-fn more_columns_and_another_order_are_no_matter() {
+fn reader_ignores_unknown_columns_and_order() {
     let bytes = variant_of(Table::Games, Some("1"), "games", |columns| {
         let array: ArrayRef = Arc::new(StringArray::from(vec!["?"]));
-        columns.insert(0, (Field::new("novelty", array.data_type().clone(), true), array));
+        columns.insert(0, (Field::new("added", array.data_type().clone(), true), array));
         columns.reverse();
     });
-    assert_eq!(read_games(bytes).unwrap(), [Source::new(5).game()]);
+    assert_eq!(read_games(bytes).unwrap(), [RandomRows::new(5).game()]);
 }
 
-/// The bouts of two parts of the build before counters became a list. The files never change: every later build reads them.
+/// Reads the bouts of two parts of the build before counters became a list. The files never change.
 fn earlier_bouts() -> Vec<BoutRows> {
     let part = |name: &str| {
         Bytes::from(std::fs::read(format!("{}/tests/{name}", env!("CARGO_MANIFEST_DIR"))).unwrap())
@@ -157,9 +158,9 @@ fn earlier_bouts() -> Vec<BoutRows> {
 }
 
 #[test]
-fn parts_of_an_earlier_build_keep_their_digests() {
+fn digests_of_earlier_builds_are_unchanged() {
     let hex = |bout: &BoutRows| content_digest(bout).map(|byte| format!("{byte:02x}")).concat();
-    // See `the_digest_is_pinned`.
+    // See `digest_is_pinned`.
     expect![[r#"
         3e7c8f8b41cdf23ca85294938897af99dbcc9dc6e474f69aeab0181de2dc4d9d
         3d3e71d8c14013633f8d12fe84ba0686ae8b2999250845271cdbce73c4c4136b"#]]
@@ -167,33 +168,33 @@ fn parts_of_an_earlier_build_keep_their_digests() {
 }
 
 #[test]
-fn a_part_without_a_later_column_has_its_default() {
+fn a_missing_later_column_reads_as_its_default() {
     let bytes = variant_of(Table::Games, Some("1"), "games", |columns| {
         columns.retain(|(field, _)| field.name() != "settings");
     });
-    let expected = GameRow { settings: Vec::new(), ..Source::new(5).game() };
-    let streamed = stream_games(bytes.clone(), &Wanted::default()).unwrap().next().unwrap().unwrap();
+    let expected = GameRow { settings: Vec::new(), ..RandomRows::new(5).game() };
+    let streamed = stream_games(bytes.clone(), &RowRange::default()).unwrap().next().unwrap().unwrap();
     assert_eq!(streamed, read_games(bytes).unwrap());
     assert_eq!(streamed, [expected]);
 }
 
 #[test]
-fn what_cannot_be_read_is_named() {
-    let said = |bytes: Bytes| read_moves(bytes).unwrap_err().to_string();
+fn read_errors_name_the_cause() {
+    let error_text = |bytes: Bytes| read_moves(bytes).unwrap_err().to_string();
     let same = |_: &mut Columns| ();
     let newer = (SCHEMA_VERSION + 1).to_string();
     let file = |version, name, change: &dyn Fn(&mut Columns)| variant_of(Table::Moves, version, name, change);
     let find = |columns: &[(Field, ArrayRef)], name: &str| {
         columns.iter().position(|(field, _)| field.name() == name).unwrap()
     };
-    let cases: [(Bytes, &str); 9] = [
+    let cases = [
         (Bytes::from_static(b"PAR1 and nothing else"), "it has no seal of agon"),
         (Bytes::new(), "it has no seal of agon"),
-        (file(None, "moves", &same), "is no part of a dataset of agon"),
-        (file(Some("one"), "moves", &same), "is no part of a dataset of agon"),
+        (file(None, "moves", &same), "is not a part of an agon dataset"),
+        (file(Some("one"), "moves", &same), "is not a part of an agon dataset"),
         (
             file(Some(&newer), "moves", &same),
-            "the file has version 2 of the columns, and this program knows up to 1",
+            "the file has schema version 2, and this program supports up to 1",
         ),
         (file(Some("1"), "games", &same), "this is a part of `games`, not of `moves`"),
         (
@@ -216,18 +217,18 @@ fn what_cannot_be_read_is_named() {
                 let array: ArrayRef = Arc::new(StringArray::new_null(1));
                 columns[index] = (Field::new("move", array.data_type().clone(), true), array);
             }),
-            "the column `move` is null in a row where that cannot be",
+            "the column `move` is null in a row that does not allow it",
         ),
     ];
     for (bytes, expected) in cases {
-        let error = said(bytes);
+        let error = error_text(bytes);
         assert!(error.contains(expected), "{error}");
     }
 }
 
-/// A search that is there by its player must be there in every column.
+/// A search is complete or absent.
 #[test]
-fn half_a_search_is_refused() {
+fn rejects_incomplete_searches() {
     let bytes = variant_of(Table::Moves, Some("1"), "moves", |columns| {
         for (field, array) in columns {
             if field.name() == "player" {
@@ -241,21 +242,21 @@ fn half_a_search_is_refused() {
 }
 
 #[test]
-fn a_flipped_bit_anywhere_is_found() {
-    let mut source = Source::new(6);
-    let rows: Vec<MoveRow> = (0..60).map(|_| source.ply()).collect();
+fn detects_every_flipped_bit() {
+    let mut random = RandomRows::new(6);
+    let rows: Vec<MoveRow> = (0..60).map(|_| random.ply()).collect();
     let bytes = write_moves(&rows).unwrap();
     let seal = bytes.windows(16).position(|window| window == b"agon part seal 1").unwrap();
     for place in 0..bytes.len() {
         let mut damaged = bytes.clone();
-        damaged[place] ^= 1 << source.below(8);
+        damaged[place] ^= 1 << random.below(8);
         let error = read_moves(Bytes::from(damaged)).unwrap_err();
-        // What is before the seal, the seal with its two digests, the directory, its length and the mark at the end.
+        // The pages, the mark of the seal, its two digests, the footer, its length and the mark at the end.
         let fits = match place {
             _ if place < seal => matches!(error, ReadError::DamagedPages),
             _ if place < seal + 16 => matches!(error, ReadError::NoSeal),
             _ if place < seal + 48 => matches!(error, ReadError::DamagedPages),
-            _ if place < bytes.len() - 8 => matches!(error, ReadError::DamagedDirectory),
+            _ if place < bytes.len() - 8 => matches!(error, ReadError::DamagedFooter),
             _ => matches!(error, ReadError::NoSeal),
         };
         assert!(fits, "byte {place}: {error}");
@@ -263,9 +264,9 @@ fn a_flipped_bit_anywhere_is_found() {
 }
 
 #[test]
-fn a_part_that_is_cut_short_is_refused() {
-    let mut source = Source::new(6);
-    let rows: Vec<MoveRow> = (0..20).map(|_| source.ply()).collect();
+fn rejects_truncated_parts() {
+    let mut random = RandomRows::new(6);
+    let rows: Vec<MoveRow> = (0..20).map(|_| random.ply()).collect();
     let bytes = write_moves(&rows).unwrap();
     for length in 0..bytes.len() {
         let cut = Bytes::copy_from_slice(&bytes[..length]);
@@ -273,10 +274,9 @@ fn a_part_that_is_cut_short_is_refused() {
     }
 }
 
-/// Behind a directory that leads astray, Parquet's reader skips lists of two thousand million elements that take no bytes.
-/// Found by fuzzing.
+/// With this damaged footer, Parquet's reader would skip lists of two billion empty elements. Found by fuzzing.
 #[test]
-fn a_directory_that_leads_astray_is_not_followed() {
+fn rejects_damaged_footer_before_parsing() {
     let part = Bytes::from_static(include_bytes!("../tests/astray.parquet"));
     for table in Table::ALL {
         let refused = match table {
@@ -291,13 +291,13 @@ fn a_directory_that_leads_astray_is_not_followed() {
 
 // ------------------------------------------------------------------------------------------------------ digests
 
-/// The smallest bout with a value in every column.
+/// Returns a small bout with a value in every column.
 fn bout() -> BoutRows {
-    let mut source = Source::new(7);
-    let ply = MoveRow { seat: Some(1), search: Some(source.search()), ..source.ply() };
-    let mut probe = source.probe();
+    let mut random = RandomRows::new(7);
+    let ply = MoveRow { seat: Some(1), search: Some(random.search()), ..random.ply() };
+    let mut probe = random.probe();
     probe.decision = ply.clone();
-    BoutRows { games: vec![source.game()], moves: vec![ply], probes: vec![probe] }
+    BoutRows { games: vec![random.game()], moves: vec![ply], probes: vec![probe] }
 }
 
 fn change_game(row: &mut GameRow, column: &str) {
@@ -318,7 +318,7 @@ fn change_game(row: &mut GameRow, column: &str) {
         "duration_us" => row.duration_us ^= 1,
         "speed_factor" => row.speed_factor += 1.0,
         "settings" => row.settings.push(String::new()),
-        unknown => panic!("nobody changes the column `{unknown}`"),
+        unknown => panic!("the test does not change the column `{unknown}`"),
     }
 }
 
@@ -348,14 +348,14 @@ fn change_move(row: &mut MoveRow, column: &str) {
         name => {
             let index = Counters::LIST.iter().position(|counter| counter.name == name);
             let mut counts = search.counters.values();
-            counts[index.unwrap_or_else(|| panic!("nobody changes the column `{name}`"))] ^= 1;
+            counts[index.unwrap_or_else(|| panic!("the test does not change the column `{name}`"))] ^= 1;
             search.counters = Counters::from_values(counts);
         }
     }
 }
 
 #[test]
-fn the_digest_sees_every_column_that_counts_and_no_other() {
+fn digest_covers_exactly_the_compared_columns() {
     let original = bout();
     let mut seen = BTreeSet::from([content_digest(&original)]);
     for table in Table::ALL {
@@ -369,7 +369,7 @@ fn the_digest_sees_every_column_that_counts_and_no_other() {
                 (Table::Probes, name) => change_move(&mut changed.probes[0].decision, name),
             }
             assert_ne!(changed, original, "{} of {table:?}", column.name);
-            let counts = !UNCOUNTED.contains(&column.name);
+            let counts = !NOT_IN_DIGEST.contains(&column.name);
             let new = seen.insert(content_digest(&changed));
             assert_eq!(new, counts, "{} of {table:?}", column.name);
         }
@@ -379,16 +379,16 @@ fn the_digest_sees_every_column_that_counts_and_no_other() {
     assert!(seen.insert(content_digest(&without)));
 }
 
-/// What stands beside each other cannot move from one field, list or table to the next.
+/// Content cannot move between adjacent fields, lists or tables without a change of the digest.
 #[test]
-fn the_digest_sees_where_a_field_ends() {
+fn digest_covers_the_ends_of_fields() {
     let digest = |change: &dyn Fn(&mut BoutRows)| {
         let mut bout = bout();
         change(&mut bout);
         content_digest(&bout)
     };
     let search =
-        |bout: &mut BoutRows, of: &dyn Fn(&mut SearchRow)| of(bout.moves[0].search.as_mut().unwrap());
+        |bout: &mut BoutRows, change: &dyn Fn(&mut SearchRow)| change(bout.moves[0].search.as_mut().unwrap());
     let texts = |rules: &str, variant: &str| {
         digest(&|bout| {
             bout.games[0].rules = rules.to_string();
@@ -407,11 +407,11 @@ fn the_digest_sees_where_a_field_ends() {
     assert_ne!(digest(&twice), digest(&|_| ()));
 }
 
-/// Datasets, states and workers of other builds hold these digests. Another digest needs a new `DOMAIN` in digest.rs and new
-/// values here; never renew them with `UPDATE_EXPECT` alone.
+/// Datasets, states and workers of other builds hold these digests. A change needs a new `DOMAIN` in digest.rs and new values
+/// here; never renew them with `UPDATE_EXPECT=1` alone.
 #[test]
-fn the_digest_is_pinned() {
-    // Counters that were added later are 0, as in rows of builds that did not have them.
+fn digest_is_pinned() {
+    // Counters that were added later are 0, as in rows of earlier builds.
     let bout = || {
         let mut bout = bout();
         let searches = bout.moves.iter_mut().chain(bout.probes.iter_mut().map(|row| &mut row.decision));
@@ -428,7 +428,7 @@ fn the_digest_is_pinned() {
         bout.games[0].settings = settings.iter().copied().map(String::from).collect();
         bout
     };
-    // The first two are those of builds that knew no settings.
+    // The first two come from builds without settings.
     expect![[r#"
         c75482192cb5a267e8ac9c9326630a046e587bfc846dd267102dd619c6d7835a
         a6cf532bebb85ac5757d06dce4ae4311aa87dfd22970e5e6f8168d662ca3317e
@@ -437,7 +437,7 @@ fn the_digest_is_pinned() {
 }
 
 #[test]
-fn bouts_that_were_played_keep_their_digests_through_parquet() {
+fn digests_of_played_bouts_survive_parquet() {
     let bouts = played("tic-tac-toe", ["alpha-beta", "uct"], "nodes=60", 12);
     let games = Bytes::from(write_games(bouts.iter().flat_map(|bout| &bout.games)).unwrap());
     let moves = Bytes::from(write_moves(bouts.iter().flat_map(|bout| &bout.moves)).unwrap());
@@ -450,8 +450,8 @@ fn bouts_that_were_played_keep_their_digests_through_parquet() {
 
 // ---------------------------------------------------------------------------------------------- documentation
 
-/// The table of a table's columns as it stands in the documentation.
-fn documented(table: Table) -> String {
+/// Returns the list of a table's columns for the documentation.
+fn documentation(table: Table) -> String {
     let mut text =
         String::from("| column | type | null | unit | meaning |\n| --- | --- | --- | --- | --- |\n");
     for column in table.columns() {
@@ -459,7 +459,7 @@ fn documented(table: Table) -> String {
         let row = format!(
             "| `{}` | {} | {null} | {} | {} |\n",
             column.name,
-            column.kind.name(),
+            column.column_type.name(),
             column.unit,
             column.description
         );
@@ -468,27 +468,27 @@ fn documented(table: Table) -> String {
     text
 }
 
-/// `UPDATE_EXPECT=1` writes the tables anew.
+/// `UPDATE_EXPECT=1` renews the lists.
 #[test]
-fn the_documentation_lists_exactly_the_columns() {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/dataset.md");
+fn documentation_lists_the_columns() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/reference/dataset.md");
     let text = std::fs::read_to_string(path).unwrap();
     let mut renewed = text.clone();
     for table in Table::ALL {
         let begin = format!("<!-- columns of {} -->\n", table.name());
-        let start = renewed.find(&begin).expect("the page has a place for each table") + begin.len();
+        let start = renewed.find(&begin).expect("the page has a list for each table") + begin.len();
         let end = start + renewed[start..].find("<!-- end -->").unwrap();
-        renewed.replace_range(start..end, &documented(table));
+        renewed.replace_range(start..end, &documentation(table));
     }
     if std::env::var_os("UPDATE_EXPECT").is_some() {
         std::fs::write(path, renewed).unwrap();
     } else {
-        assert_eq!(text, renewed, "run the tests with UPDATE_EXPECT=1");
+        assert!(text == renewed, "{path} is outdated; run the tests with UPDATE_EXPECT=1");
     }
 }
 
 #[test]
-fn the_schema_says_what_the_documentation_says() {
+fn arrow_schema_matches_the_columns() {
     for table in Table::ALL {
         let schema = table.schema();
         assert_eq!(schema.metadata()[VERSION_KEY], SCHEMA_VERSION.to_string());
@@ -497,7 +497,7 @@ fn the_schema_says_what_the_documentation_says() {
             assert_eq!(field.metadata().get("unit").map_or("", String::as_str), column.unit);
             assert_eq!(field.is_nullable(), column.nullable);
         }
-        // Names are there once, keys are columns, and every type comes back from a file as it went in.
+        // Names are unique, keys are columns, and types survive a file.
         let names: BTreeSet<_> = table.columns().map(|column| column.name).collect();
         assert_eq!(names.len(), table.columns().count());
         assert!(table.key().iter().all(|key| names.contains(key)));
@@ -516,7 +516,7 @@ fn the_schema_says_what_the_documentation_says() {
         };
         assert_eq!(types(&reader.schema()), types(&schema));
     }
-    let uncounted: BTreeSet<_> = UNCOUNTED.iter().copied().collect();
+    let uncounted: BTreeSet<_> = NOT_IN_DIGEST.iter().copied().collect();
     let all: BTreeSet<_> =
         Table::ALL.into_iter().flat_map(Table::columns).map(|column| column.name).collect();
     assert!(uncounted.is_subset(&all));

@@ -1,11 +1,9 @@
-//! The dataset: one row a game, a move, a probe; how they become Parquet, and how two datasets are compared.
+//! The dataset: rows of games, moves and probes, their Parquet files, and their digests.
 //!
-//! [`rows`] are plain values made from what the arena recorded, [`columns`] the same on their way into the dataset,
-//! [`schema`] names their columns, [`mod@write`] and [`read`] are the ways to bytes and back, [`seal`] shows whether bytes
-//! are those that were written, [`source`] says where they come from, [`guard`] reads what may be damaged, [`groups`] is the
-//! way of few columns and many rows, [`digest`] says whether two bouts are the same and [`check`] whether one is what was
-//! asked for. Everything is a function from values to values. Deliberately not here: where files lie and what they are called, when a part is written, and what the numbers
-//! mean for a player's strength.
+//! [`rows`] and [`columns`] hold the records of the arena, [`schema`] names the columns, [`mod@write`] and [`read`] convert
+//! to and from Parquet, and [`groups`] reads a few columns of many rows. [`seal`] and [`guard`] detect damaged files.
+//! [`digest`] identifies the content of a bout, and [`check`] compares it with its request. Locations and names of files
+//! are in `agon-storage`.
 
 mod arrays;
 pub mod cells;
@@ -30,10 +28,10 @@ pub use cells::{Cell, Cells};
 pub use check::{RowFault, check_bout, check_game, check_probe};
 pub use columns::{BoutColumns, Plies, Searches};
 pub use digest::content_digest;
-pub use groups::{Batch, Groups, Lists, Names};
-pub use guard::{PartError, attempt};
+pub use groups::{Batch, DictionaryColumn, Groups, ListSlices};
+pub use guard::{PartError, catch_panics};
 pub use read::{
-    ReadError, ResultBatch, Results, Rows, Wanted, read_batches, read_games, read_moves, read_probes,
+    ReadError, ResultBatch, Results, RowRange, Rows, read_batches, read_games, read_moves, read_probes,
     stream_games, stream_moves, stream_results,
 };
 pub use rows::{BoutRows, GameHead, GameRow, LimitKind, MoveRow, ProbeRow, RowError, SearchRow};

@@ -1,9 +1,8 @@
-//! Parquet files become rows again, or batches of some of their columns.
+//! Reads Parquet files as rows, or as batches of some of their columns.
 //!
-//! A column is found by its name and read by its type, wherever it stands and whatever else is there; a file of a newer
-//! version is refused, since its numbers might mean something else. A part's directory is compared with its seal before it
-//! is parsed, and its pages before they are decoded; only batches of some columns, which do not read all pages, are not. A
-//! source is a `bytes::Bytes` or a file.
+//! Columns are found by name, in any order; unknown columns are ignored, and columns that were added later may be absent. A
+//! file of a newer schema version is rejected. The footer of a part is compared with its seal before it is parsed, and the
+//! pages before they are decoded, except in batches of some columns. A source is a `bytes::Bytes` or a file.
 
 mod results;
 
@@ -25,7 +24,7 @@ use parquet::file::statistics::Statistics;
 
 use crate::rows::{GameRow, LimitKind, MoveRow, ProbeRow, SearchRow};
 use crate::schema::{Column, SCHEMA_VERSION, TABLE_KEY, Table, VERSION_KEY};
-use crate::seal::{Seal, check_directory};
+use crate::seal::{Seal, check_footer};
 
 pub use results::{ResultBatch, Results, stream_results};
 
@@ -33,43 +32,43 @@ pub use results::{ResultBatch, Results, stream_results};
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReadError {
-    /// It has no seal where one should be.
+    /// The file has no seal.
     #[error(
-        "this is no part of a dataset of agon, or it was cut short, damaged or written anew by another program: it has no \
+        "this is not a part of an agon dataset, or it was truncated, damaged or rewritten by another program: it has no \
          seal of agon; fetch or export it again"
     )]
     NoSeal,
-    /// It cannot be read, or it is damaged.
+    /// The file cannot be read, or it is damaged.
     #[error("the file cannot be read, or it is damaged ({0}); fetch or export it again")]
     Parquet(#[from] parquet::errors::ParquetError),
-    /// It is damaged where batches are made of it.
+    /// The file is damaged, and no batches can be decoded.
     #[error("the file is damaged ({0}); fetch or export it again")]
     Arrow(#[from] arrow::error::ArrowError),
-    /// Its pages are not those that were written.
-    #[error("the file is damaged: its pages are not those that were written; fetch or export it again")]
+    /// The pages do not match the seal.
+    #[error("the file is damaged: its pages do not match its seal; fetch or export it again")]
     DamagedPages,
-    /// What says where its pages are is not what was written.
-    #[error("the file is damaged: its directory is not the one that was written; fetch or export it again")]
-    DamagedDirectory,
-    /// Nothing says that it is a part of a dataset.
+    /// The footer does not match the seal.
+    #[error("the file is damaged: its footer does not match its seal; fetch or export it again")]
+    DamagedFooter,
+    /// The metadata does not identify a part of a dataset.
     #[error(
-        "this Parquet file is no part of a dataset of agon: its metadata has no number under `{VERSION_KEY}`"
+        "this Parquet file is not a part of an agon dataset: its metadata has no number under `{VERSION_KEY}`"
     )]
     NotAPart,
-    /// It was written by a newer program.
+    /// A newer program wrote the file.
     #[error(
-        "the file has version {found} of the columns, and this program knows up to {SCHEMA_VERSION}; use a newer one"
+        "the file has schema version {found}, and this program supports up to {SCHEMA_VERSION}; use a newer program"
     )]
     NewerSchema {
         /// The version of the file.
         found: u32,
     },
-    /// It is another table.
+    /// The part belongs to another table.
     #[error("this is a part of `{found}`, not of `{}`", .expected.name())]
     WrongTable {
-        /// What was asked for.
+        /// The requested table.
         expected: Table,
-        /// What it is.
+        /// The table of the part.
         found: String,
     },
     /// A column is missing.
@@ -85,42 +84,42 @@ pub enum ReadError {
         column: String,
         /// Its type.
         found: String,
-        /// The type that it should have.
+        /// The expected type.
         expected: &'static str,
     },
     /// A column is null where it must not be, or the reverse.
-    #[error("the column `{column}` is {} in a row where that cannot be", if *.null { "null" } else { "not null" })]
+    #[error("the column `{column}` is {} in a row that does not allow it", if *.null { "null" } else { "not null" })]
     Null {
         /// The column.
         column: String,
         /// Whether it is null.
         null: bool,
     },
-    /// A limit of a kind that is not known.
-    #[error("the column `limit_kind` has `{found}`, which is no kind of limit")]
+    /// A limit has an unknown kind.
+    #[error("the column `limit_kind` has the unknown value `{found}`")]
     UnknownLimit {
-        /// What stands there.
+        /// The value.
         found: String,
     },
 }
 
-/// The rows of a part of `games`.
+/// Reads the rows of a part of `games`.
 pub fn read_games(source: impl ChunkReader + 'static) -> Result<Vec<GameRow>, ReadError> {
     read(source, Table::Games, game_rows)
 }
 
-/// The rows of a part of `moves`.
+/// Reads the rows of a part of `moves`.
 pub fn read_moves(source: impl ChunkReader + 'static) -> Result<Vec<MoveRow>, ReadError> {
     read(source, Table::Moves, move_rows)
 }
 
-/// The rows of a part of `probes`.
+/// Reads the rows of a part of `probes`.
 pub fn read_probes(source: impl ChunkReader + 'static) -> Result<Vec<ProbeRow>, ReadError> {
     read(source, Table::Probes, probe_rows)
 }
 
-/// Some columns of a part, batch after batch; all that are there where no names are given. Columns come in the order of
-/// the file. Damage of its pages is not always recognised.
+/// Reads batches of some columns of a part, in the order of the file; all columns if none are named. Does not detect all
+/// damage of the pages.
 pub fn read_batches(
     source: impl ChunkReader + 'static,
     table: Table,
@@ -130,24 +129,24 @@ pub fn read_batches(
     batches(source, part, columns)
 }
 
-/// What rows must have to be wanted.
+/// The rows to read.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Wanted {
+pub struct RowRange {
     /// The bouts.
     pub bouts: RangeInclusive<u64>,
-    /// The plies of a game; nothing is asked of the plies of moves.
+    /// The numbers of plies of a game; ignored for moves.
     pub plies: RangeInclusive<u32>,
 }
 
-impl Default for Wanted {
-    fn default() -> Wanted {
-        Wanted { bouts: 0..=u64::MAX, plies: 0..=u32::MAX }
+impl Default for RowRange {
+    fn default() -> RowRange {
+        RowRange { bouts: 0..=u64::MAX, plies: 0..=u32::MAX }
     }
 }
 
-/// Rows of a part, batch after batch in the order of their keys.
+/// Batches of the rows of a part, in the order of their keys.
 pub struct Rows<T> {
-    /// None where no rows can be wanted.
+    /// None if no row group can contain wanted rows.
     batches: Option<ParquetRecordBatchReader>,
     rows: fn(&RecordBatch) -> Result<Vec<T>, ReadError>,
 }
@@ -161,21 +160,27 @@ impl<T> Iterator for Rows<T> {
     }
 }
 
-/// The wanted rows of a part of `games`. Its directory tells which stretches of it have none, and those are not decoded;
-/// where none has any, its pages are not read.
-pub fn stream_games(source: impl ChunkReader + 'static, wanted: &Wanted) -> Result<Rows<GameRow>, ReadError> {
+/// Reads the rows of a part of `games` within a range. Skips row groups whose statistics exclude the range; if all do, reads
+/// no pages.
+pub fn stream_games(
+    source: impl ChunkReader + 'static,
+    wanted: &RowRange,
+) -> Result<Rows<GameRow>, ReadError> {
     stream(source, Table::Games, wanted, game_rows)
 }
 
-/// The rows of the wanted bouts of a part of `moves`, read in the same way.
-pub fn stream_moves(source: impl ChunkReader + 'static, wanted: &Wanted) -> Result<Rows<MoveRow>, ReadError> {
+/// Reads the rows of a part of `moves` within a range of bouts, like [`stream_games`].
+pub fn stream_moves(
+    source: impl ChunkReader + 'static,
+    wanted: &RowRange,
+) -> Result<Rows<MoveRow>, ReadError> {
     stream(source, Table::Moves, wanted, move_rows)
 }
 
 fn stream<T>(
     source: impl ChunkReader + 'static,
     table: Table,
-    wanted: &Wanted,
+    wanted: &RowRange,
     rows: fn(&RecordBatch) -> Result<Vec<T>, ReadError>,
 ) -> Result<Rows<T>, ReadError> {
     let (part, seal) = open(&source, table)?;
@@ -209,8 +214,7 @@ fn stream<T>(
     Ok(Rows { batches: Some(builder.build()?), rows })
 }
 
-/// Whether a row group may have a value of the range in a column of numbers without a sign. One without that column, or
-/// without statistics of it, may.
+/// Returns whether a row group may have a value within the range in an unsigned column. Without statistics it may.
 fn may_have(group: &RowGroupMetaData, column: &str, range: &RangeInclusive<u64>) -> bool {
     let found = group.columns().iter().find(|chunk| chunk.column_path().string() == column);
     let (least, most) = match found.and_then(|chunk| chunk.statistics()) {
@@ -241,13 +245,13 @@ fn read<T>(
     Ok(all)
 }
 
-/// Opens a part of a table, if it is one.
+/// Opens a part of a table and checks its footer and its metadata.
 pub(crate) fn open(
     source: &impl ChunkReader,
     table: Table,
 ) -> Result<(ArrowReaderMetadata, Seal), ReadError> {
-    let seal = check_directory(source)?;
-    // What another writer may say about Arrow types does not matter: those of Parquet decide.
+    let seal = check_footer(source)?;
+    // The types of Parquet decide, whatever Arrow schema another writer may have added.
     let options = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
     let part = ArrowReaderMetadata::load(source, options)?;
     let metadata = part.metadata().file_metadata();
@@ -263,7 +267,7 @@ pub(crate) fn open(
     Ok((part, seal))
 }
 
-/// The value of a key of a file's metadata.
+/// Returns the value of a key of the metadata.
 fn value<'a>(metadata: &'a FileMetaData, key: &str) -> Option<&'a str> {
     let pairs = metadata.key_value_metadata().into_iter().flatten();
     pairs.filter(|pair| pair.key == key).find_map(|pair| pair.value.as_deref())
@@ -277,7 +281,7 @@ fn batches(
     Ok(select(source, part, columns)?.build()?)
 }
 
-/// Returns the names of the columns that a part has. One that was added later may be missing.
+/// Returns the names of the columns that a part has. Columns that were added later may be missing.
 fn present<'a>(
     part: &ArrowReaderMetadata,
     columns: impl Iterator<Item = &'a Column>,
@@ -293,7 +297,7 @@ fn present<'a>(
     Ok(names)
 }
 
-/// A reader of some columns of a part, before it is decided which rows it reads.
+/// Begins a reader of some columns of a part; all columns if none are named.
 fn select<S: ChunkReader + 'static>(
     source: S,
     part: ArrowReaderMetadata,
@@ -318,8 +322,8 @@ fn game_rows(batch: &RecordBatch) -> Result<Vec<GameRow>, ReadError> {
     let rules = required::<StringArray>(batch, "rules", "string")?;
     let variant = required::<StringArray>(batch, "variant", "string")?;
     let opening = required::<StringArray>(batch, "opening", "string")?;
-    let players = Lists::<StringArray>::new(required(batch, "players", "a list")?, "players", "string")?;
-    let payoffs = Lists::<Int32Array>::new(required(batch, "payoffs", "a list")?, "payoffs", "i32")?;
+    let players = TypedLists::<StringArray>::new(required(batch, "players", "a list")?, "players", "string")?;
+    let payoffs = TypedLists::<Int32Array>::new(required(batch, "payoffs", "a list")?, "payoffs", "i32")?;
     let plies = required::<UInt32Array>(batch, "plies", "u32")?;
     let ending = required::<StringArray>(batch, "ending", "string")?;
     let seed = required::<UInt64Array>(batch, "seed", "u64")?;
@@ -328,11 +332,13 @@ fn game_rows(batch: &RecordBatch) -> Result<Vec<GameRow>, ReadError> {
     let started = required::<TimestampMicrosecondArray>(batch, "started", "timestamp in microseconds")?;
     let duration_us = required::<UInt64Array>(batch, "duration_us", "u64")?;
     let speed_factor = required::<Float64Array>(batch, "speed_factor", "f64")?;
-    // A part from before there were tunes has none.
+    // Added later.
     let settings = match batch.column_by_name("settings") {
-        Some(_) => {
-            Some(Lists::<StringArray>::new(required(batch, "settings", "a list")?, "settings", "string")?)
-        }
+        Some(_) => Some(TypedLists::<StringArray>::new(
+            required(batch, "settings", "a list")?,
+            "settings",
+            "string",
+        )?),
         None => None,
     };
     let settings_of = |index| match &settings {
@@ -367,14 +373,14 @@ fn move_rows(batch: &RecordBatch) -> Result<Vec<MoveRow>, ReadError> {
     let seat = column::<UInt16Array>(batch, "seat", "u16")?;
     let mv = required::<StringArray>(batch, "move", "string")?;
     let legal = required::<UInt16Array>(batch, "legal", "u16")?;
-    // Whether there was a search is what the player's name says; every other column of a search must agree.
+    // The player tells whether a ply was searched; every other column of the search must agree.
     let player = column::<StringArray>(batch, "player", "string")?;
     let text = |name| searched::<StringArray>(batch, name, "string", player);
     let small = |name| searched::<UInt16Array>(batch, name, "u16", player);
     let number = |name| searched::<UInt64Array>(batch, name, "u64", player);
-    let list = |name| Lists::<UInt64Array>::new(searched(batch, name, "a list", player)?, name, "u64");
+    let list = |name| TypedLists::<UInt64Array>::new(searched(batch, name, "a list", player)?, name, "u64");
     let (depth, selective_depth) = (small("depth")?, small("selective_depth")?);
-    // A part from before a counter was added does not have it.
+    // A counter may have been added later.
     let counters = Counters::LIST.iter().map(|counter| match batch.column_by_name(counter.name) {
         Some(_) => number(counter.name).map(Some),
         None => Ok(None),
@@ -430,7 +436,7 @@ fn probe_rows(batch: &RecordBatch) -> Result<Vec<ProbeRow>, ReadError> {
     Ok(move_rows(batch)?.into_iter().enumerate().map(row).collect())
 }
 
-/// A column of a batch by its name and type.
+/// Returns a column of a batch by name and type.
 pub(crate) fn column<'a, A: Array + 'static>(
     batch: &'a RecordBatch,
     name: &str,
@@ -441,7 +447,7 @@ pub(crate) fn column<'a, A: Array + 'static>(
     typed(array, name, expected)
 }
 
-/// A column that is never null.
+/// Returns a column without nulls.
 pub(crate) fn required<'a, A: Array + 'static>(
     batch: &'a RecordBatch,
     name: &str,
@@ -454,7 +460,7 @@ pub(crate) fn required<'a, A: Array + 'static>(
     Ok(array)
 }
 
-/// A column that is null exactly where the player is.
+/// Returns a column that is null exactly where the player is.
 fn searched<'a, A: Array + 'static>(
     batch: &'a RecordBatch,
     name: &str,
@@ -468,7 +474,7 @@ fn searched<'a, A: Array + 'static>(
     }
 }
 
-/// An array as one of the type that is expected.
+/// Casts an array to the expected type.
 pub(crate) fn typed<'a, A: Array + 'static>(
     array: &'a ArrayRef,
     name: &str,
@@ -481,22 +487,22 @@ pub(crate) fn typed<'a, A: Array + 'static>(
     })
 }
 
-/// A column of lists.
-struct Lists<'a, A> {
+/// A list column with typed elements.
+struct TypedLists<'a, A> {
     lists: &'a ListArray,
     elements: &'a A,
 }
 
-impl<'a, A: Array + 'static> Lists<'a, A> {
-    fn new(lists: &'a ListArray, name: &str, expected: &'static str) -> Result<Lists<'a, A>, ReadError> {
+impl<'a, A: Array + 'static> TypedLists<'a, A> {
+    fn new(lists: &'a ListArray, name: &str, expected: &'static str) -> Result<TypedLists<'a, A>, ReadError> {
         let elements = typed::<A>(lists.values(), name, expected)?;
         if elements.null_count() > 0 {
             return Err(ReadError::Null { column: name.to_string(), null: true });
         }
-        Ok(Lists { lists, elements })
+        Ok(TypedLists { lists, elements })
     }
 
-    /// Where the elements of a row stand.
+    /// Returns the range of a row's elements.
     fn range(&self, row: usize) -> std::ops::Range<usize> {
         let offsets = self.lists.value_offsets();
         offsets[row] as usize..offsets[row + 1] as usize
@@ -509,22 +515,20 @@ mod tests {
 
     use super::*;
 
-    /// A reader of a later build, which has one column more.
     #[test]
-    fn a_part_of_an_earlier_build_may_lack_a_column() {
+    fn parts_may_lack_columns_that_were_added_later() {
         let source = Bytes::from_static(include_bytes!("../tests/earlier-moves.parquet"));
         let (part, _) = open(&source, Table::Moves).unwrap();
         let legal = Table::Moves.columns().find(|column| column.name == "legal").unwrap();
         let with = |later| {
-            let novelty = Column { name: "novelty", later, ..*legal };
-            let columns: Vec<Column> = Table::Moves.columns().copied().chain([novelty]).collect();
+            let added = Column { name: "added", later, ..*legal };
+            let columns: Vec<Column> = Table::Moves.columns().copied().chain([added]).collect();
             present(&part, columns.iter()).map(|names| names.len())
         };
-        // Columns that were added since the part was written are not in it either.
         let known = Table::Moves.columns().filter(|column| !column.later).count();
         assert_eq!(with(true).unwrap(), known);
         let error = with(false).unwrap_err().to_string();
-        assert_eq!(error, "the column `novelty` is missing");
+        assert_eq!(error, "the column `added` is missing");
         assert!(!read_moves(source).unwrap().is_empty());
     }
 }

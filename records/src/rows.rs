@@ -1,8 +1,7 @@
-//! The rows of the dataset as plain values, and how they are made of what the arena recorded.
+//! The rows of the dataset as plain values, made from the records of the arena.
 //!
-//! A field has the name and the unit of its column; only `move`, which Rust reserves, is `mv` here. What a search leaves
-//! behind is present as a whole or not at all, so that no row has half a search. Deliberately not here: checks by the
-//! rules, which are the referee's.
+//! A field has the name and the unit of its column; only `move`, a keyword of Rust, is `mv`. A search is present completely
+//! or not at all. Checks by the rules are the referee's.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -11,85 +10,85 @@ use agon_arena::{Decision, GameRecord, MoveRecord, Opening, SearchRecord};
 use agon_games::GameSpec;
 use agon_search::{Counters, Limit, Value};
 
-/// The rows of one committed bout: its games with their moves, or, of a probe, one position searched by every player.
+/// The rows of a bout: its games with their moves, or the searches of one position of a probe.
 ///
-/// Rows stand in the order of their keys: games by `game`, moves by `(game, ply)`, probes by `game`.
+/// Rows are in the order of their keys: games by `game`, moves by `(game, ply)`, probes by `game`.
 #[derive(Clone, PartialEq, Default, Debug)]
 pub struct BoutRows {
-    /// One row a game.
+    /// The games.
     pub games: Vec<GameRow>,
-    /// One row a ply.
+    /// The plies.
     pub moves: Vec<MoveRow>,
-    /// One row a search of the position.
+    /// The searches of a probe's position.
     pub probes: Vec<ProbeRow>,
 }
 
 /// A game.
 #[derive(Clone, PartialEq, Debug)]
 pub struct GameRow {
-    /// The bout that it belongs to.
+    /// The bout.
     pub bout: u64,
-    /// Its number within the bout.
+    /// The number of the game in the bout.
     pub game: u16,
-    /// The name of the game that is played.
+    /// The name of the game.
     pub rules: String,
-    /// The parameters of the game, `key=value` separated by commas; empty where it has none.
+    /// The parameters of the game: `key=value` separated by commas, or empty.
     pub variant: String,
-    /// The moves that were given, separated by spaces, after the position in brackets where it is not the game's first.
+    /// The given moves, separated by spaces, after the start position in brackets if there is one.
     pub opening: String,
     /// The names of the players by seat.
     pub players: Vec<String>,
     /// The payoffs by seat.
     pub payoffs: Vec<i32>,
-    /// How many plies were recorded, opening and chance included.
+    /// The number of plies, opening and chance included.
     pub plies: u32,
-    /// How it ended, in words.
+    /// How the game ended.
     pub ending: String,
-    /// The seed that its searches and its chance are drawn from.
+    /// The seed of its searches and of chance.
     pub seed: u64,
-    /// Who played it.
+    /// The name of the worker.
     pub worker: String,
-    /// The version of the program that played it.
+    /// The version of the worker's program.
     pub build: String,
-    /// When it was started: microseconds since 1970, UTC, by the worker's clock.
+    /// The start: microseconds since 1970, UTC, by the worker's clock.
     pub started: i64,
-    /// How long it took, in microseconds.
+    /// The duration in microseconds.
     pub duration_us: u64,
-    /// What limits of time were multiplied by.
+    /// The factor of time limits.
     pub speed_factor: f64,
-    /// In a tune the values that each player had, by seat; else none.
+    /// In a tuning run, the values of each player by seat; otherwise empty.
     pub settings: Vec<String>,
 }
 
 /// One ply of a game, or the search of a probe.
 #[derive(Clone, PartialEq, Debug)]
 pub struct MoveRow {
-    /// The bout that it belongs to.
+    /// The bout.
     pub bout: u64,
-    /// The game within the bout; in a probe, the number of the search within the bout.
+    /// The number of the game in the bout; in a probe, that of the search.
     pub game: u16,
-    /// How many plies came before it.
+    /// The number of earlier plies.
     pub ply: u16,
     /// The seat that moved; none for chance.
     pub seat: Option<u16>,
-    /// The move in words.
+    /// The text of the move.
     pub mv: String,
-    /// How many moves were legal.
+    /// The number of legal moves.
     pub legal: u16,
     /// The search; none for chance and in the opening.
     pub search: Option<SearchRow>,
 }
 
-/// What a search leaves behind.
+/// A search.
 #[derive(Clone, PartialEq, Debug)]
 pub struct SearchRow {
-    /// The name of the player who searched.
+    /// The name of the player.
     pub player: String,
     /// The last completed depth.
     pub depth: u16,
     /// The greatest distance from the root.
     pub selective_depth: u16,
-    /// What it counted.
+    /// The counters.
     pub counters: Counters,
     /// Nodes of each completed depth alone, from depth 1.
     pub depth_nodes: Vec<u64>,
@@ -101,9 +100,9 @@ pub struct SearchRow {
     pub pv: String,
     /// The time taken, in microseconds.
     pub time_us: u64,
-    /// The part of it beyond the limit, in microseconds.
+    /// The time beyond the limit, in microseconds.
     pub overshoot_us: u64,
-    /// What was limited.
+    /// The kind of limit.
     pub limit_kind: LimitKind,
     /// The limit, in the unit of its kind.
     pub limit_value: u64,
@@ -112,15 +111,15 @@ pub struct SearchRow {
 /// The search of one position of a probe by one player.
 #[derive(Clone, PartialEq, Debug)]
 pub struct ProbeRow {
-    /// The position that the moves start from; empty for the game's first.
+    /// The start position of the moves; empty for the game's first.
     pub position: String,
-    /// Moves from there to the position that is searched, separated by spaces.
+    /// The moves from there to the searched position, separated by spaces.
     pub moves: String,
-    /// What was found there. Its game is the number of the search within the bout, its ply the number of the moves.
+    /// The search. Its `game` is the number of the search in the bout, its `ply` the number of the moves.
     pub decision: MoveRow,
 }
 
-/// What limits a search.
+/// The kind of a limit.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum LimitKind {
     /// Milliseconds of wall time.
@@ -140,7 +139,7 @@ impl LimitKind {
     pub const ALL: [LimitKind; 5] =
         [LimitKind::Ms, LimitKind::CpuMs, LimitKind::Nodes, LimitKind::Depth, LimitKind::ClockMs];
 
-    /// The kind in the word of its column, which is that of a spec.
+    /// Returns the name of the kind, in the dataset and in specs.
     pub fn name(self) -> &'static str {
         match self {
             LimitKind::Ms => "ms",
@@ -151,7 +150,7 @@ impl LimitKind {
         }
     }
 
-    /// The kind as the digest has it.
+    /// Returns the number of the kind in digests.
     pub(crate) fn number(self) -> u8 {
         match self {
             LimitKind::Ms => 1,
@@ -162,12 +161,12 @@ impl LimitKind {
         }
     }
 
-    /// The kind of this name.
+    /// Returns the kind with this name.
     pub fn from_name(name: &str) -> Option<LimitKind> {
         LimitKind::ALL.into_iter().find(|kind| kind.name() == name)
     }
 
-    /// A limit as its two columns: whole milliseconds, nodes or plies. The increment of a clock is in neither.
+    /// Returns the kind and the value of a limit in whole milliseconds, nodes or plies. Drops the increment of a clock.
     pub fn of(limit: Limit) -> (LimitKind, u64) {
         let milliseconds = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
         match limit {
@@ -180,7 +179,7 @@ impl LimitKind {
     }
 }
 
-/// Why a record does not fit into rows.
+/// Why a record cannot be converted to rows.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RowError {
@@ -189,59 +188,59 @@ pub enum RowError {
     TooLarge {
         /// The column.
         column: &'static str,
-        /// The number.
+        /// The value.
         value: u64,
     },
-    /// A player has a number that nobody has.
+    /// No player has this number.
     #[error("there is no player number {number}: the run has {players}, counted from 0")]
     NoSuchPlayer {
         /// The number.
         number: usize,
-        /// How many there are.
+        /// The number of players.
         players: usize,
     },
     /// A ply has a player without a search, or a search without a player.
     #[error("ply {ply} must have both a player and a search, or neither")]
-    HalfASearch {
+    IncompleteSearch {
         /// The ply.
         ply: u32,
     },
 }
 
-/// What a game's rows need beside its record.
+/// The columns of a game that its record does not contain.
 #[derive(Clone, Copy, Debug)]
 pub struct GameHead<'a> {
-    /// The game that is played.
+    /// The game.
     pub game: &'a GameSpec,
-    /// The names of all players of the run, by their numbers.
+    /// The names of all players of the run, by number.
     pub names: &'a [String],
-    /// Where the game starts.
+    /// The opening.
     pub opening: &'a Opening,
     /// The bout.
     pub bout: u64,
-    /// The number of the game within the bout.
+    /// The number of the game in the bout.
     pub index: u16,
-    /// Who played it.
+    /// The name of the worker.
     pub worker: &'a str,
-    /// The version of the program that played it.
+    /// The version of the worker's program.
     pub build: &'a str,
-    /// When it was started: microseconds since 1970, UTC.
+    /// The start: microseconds since 1970, UTC.
     pub started: i64,
-    /// What limits of time were multiplied by.
+    /// The factor of time limits.
     pub speed_factor: f64,
-    /// In a tune the values that each player has in this game, by seat; else none.
+    /// In a tuning run, the values of each player by seat; otherwise empty.
     pub settings: &'a [String],
 }
 
 impl BoutRows {
-    /// The rows of one game; a bout of several takes them with [`BoutRows::add_game`].
+    /// Creates the rows of a bout with one game.
     pub fn game(head: &GameHead<'_>, record: &GameRecord) -> Result<BoutRows, RowError> {
         let mut bout = BoutRows::default();
         bout.add_game(head, record)?;
         Ok(bout)
     }
 
-    /// Adds the rows of the next game of the bout. Where they do not fit, nothing is added.
+    /// Adds the rows of the next game. Adds nothing on an error.
     pub fn add_game(&mut self, head: &GameHead<'_>, record: &GameRecord) -> Result<(), RowError> {
         let row = GameRow::new(head, record)?;
         let moves = record
@@ -254,7 +253,7 @@ impl BoutRows {
         Ok(())
     }
 
-    /// Rows of many bouts by the bout that they belong to, in the order of their keys.
+    /// Groups rows by bout and sorts them by key.
     pub fn by_bout(
         games: impl IntoIterator<Item = GameRow>,
         moves: impl IntoIterator<Item = MoveRow>,
@@ -280,9 +279,9 @@ impl BoutRows {
 }
 
 impl GameRow {
-    /// The row of a game.
+    /// Creates the row of a game.
     pub fn new(head: &GameHead<'_>, record: &GameRecord) -> Result<GameRow, RowError> {
-        let players = record.players.iter().map(|&number| name(head.names, number));
+        let players = record.players.iter().map(|&number| player_name(head.names, number));
         Ok(GameRow {
             bout: head.bout,
             game: head.index,
@@ -305,33 +304,33 @@ impl GameRow {
 }
 
 impl MoveRow {
-    /// The row of a ply; `names` are those of all players of the run, by their numbers.
+    /// Creates the row of a ply; `names` are those of all players of the run, by number.
     pub fn new(bout: u64, game: u16, record: &MoveRecord, names: &[String]) -> Result<MoveRow, RowError> {
         let search = match (record.player, &record.search) {
-            (Some(player), Some(search)) => Some(SearchRow::new(name(names, player)?, search)?),
+            (Some(player), Some(search)) => Some(SearchRow::new(player_name(names, player)?, search)?),
             (None, None) => None,
-            _ => return Err(RowError::HalfASearch { ply: record.ply }),
+            _ => return Err(RowError::IncompleteSearch { ply: record.ply }),
         };
         Ok(MoveRow {
             bout,
             game,
-            ply: small("ply", u64::from(record.ply))?,
-            seat: record.seat.map(|seat| small("seat", seat as u64)).transpose()?,
+            ply: column_u16("ply", u64::from(record.ply))?,
+            seat: record.seat.map(|seat| column_u16("seat", seat as u64)).transpose()?,
             mv: record.mv.clone(),
-            legal: small("legal", u64::from(record.legal))?,
+            legal: column_u16("legal", u64::from(record.legal))?,
             search,
         })
     }
 }
 
 impl SearchRow {
-    /// The columns of a search by the player of this name.
+    /// Creates the columns of a player's search.
     pub fn new(player: String, record: &SearchRecord) -> Result<SearchRow, RowError> {
         let (limit_kind, limit_value) = LimitKind::of(record.limit);
         Ok(SearchRow {
             player,
-            depth: small("depth", u64::from(record.depth))?,
-            selective_depth: small("selective_depth", u64::from(record.selective_depth))?,
+            depth: column_u16("depth", u64::from(record.depth))?,
+            selective_depth: column_u16("selective_depth", u64::from(record.selective_depth))?,
             counters: record.counters,
             depth_nodes: record.iterations.iter().map(|iteration| iteration.nodes).collect(),
             depth_time_us: record.iterations.iter().map(|iteration| microseconds(iteration.time)).collect(),
@@ -343,18 +342,15 @@ impl SearchRow {
             limit_value,
         })
     }
-}
 
-impl SearchRow {
-    /// The value with what it proves. A search that samples has a mean payoff, which proves nothing.
+    /// Returns the value with its proof, which the mean payoff of a sampling search never has.
     pub fn value(&self) -> Value {
         Value::from_number(self.score)
     }
 }
 
 impl ProbeRow {
-    /// The row of a search of the position behind an opening, which is this decision. `index` is the number of the search
-    /// within its bout.
+    /// Creates the row of a search of the position after an opening. `index` is the number of the search in its bout.
     pub fn new(
         bout: u64,
         index: u16,
@@ -369,17 +365,17 @@ impl ProbeRow {
             decision: MoveRow {
                 bout,
                 game: index,
-                ply: small("ply", opening.moves.split_ascii_whitespace().count() as u64)?,
-                seat: Some(small("seat", decision.seat as u64)?),
+                ply: column_u16("ply", opening.moves.split_ascii_whitespace().count() as u64)?,
+                seat: Some(column_u16("seat", decision.seat as u64)?),
                 mv: record.mv.clone(),
-                legal: small("legal", decision.legal)?,
+                legal: column_u16("legal", decision.legal)?,
                 search: Some(SearchRow::new(player, record)?),
             },
         })
     }
 }
 
-/// An opening as it stands in its column: the moves, after the position in brackets where there is one.
+/// Formats an opening for its column: the moves, after the start position in brackets if there is one.
 pub fn opening_text(opening: &Opening) -> String {
     match &opening.position {
         None => opening.moves.clone(),
@@ -388,11 +384,11 @@ pub fn opening_text(opening: &Opening) -> String {
     }
 }
 
-fn name(names: &[String], number: usize) -> Result<String, RowError> {
+fn player_name(names: &[String], number: usize) -> Result<String, RowError> {
     names.get(number).cloned().ok_or(RowError::NoSuchPlayer { number, players: names.len() })
 }
 
-fn small(column: &'static str, value: u64) -> Result<u16, RowError> {
+fn column_u16(column: &'static str, value: u64) -> Result<u16, RowError> {
     u16::try_from(value).map_err(|_| RowError::TooLarge { column, value })
 }
 

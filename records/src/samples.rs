@@ -1,4 +1,4 @@
-//! Rows for tests: random ones with extremes in every column, and those of games that were really played.
+//! Rows for tests: random rows with extreme values in every column, and rows of played games.
 
 use agon_arena::{Arena, BoutRequest, Environment, Opening, PlayerConfig, parse_limit};
 use agon_games::GameSpec;
@@ -7,15 +7,15 @@ use agon_search::Counters;
 
 use crate::rows::{BoutRows, GameHead, GameRow, LimitKind, MoveRow, ProbeRow, SearchRow};
 
-/// Random values, a function of the seed.
-pub struct Source {
+/// A generator of random rows, determined by its seed.
+pub struct RandomRows {
     seed: u64,
     drawn: u64,
 }
 
-impl Source {
-    pub fn new(seed: u64) -> Source {
-        Source { seed, drawn: 0 }
+impl RandomRows {
+    pub fn new(seed: u64) -> RandomRows {
+        RandomRows { seed, drawn: 0 }
     }
 
     pub fn below(&mut self, bound: u64) -> u64 {
@@ -43,8 +43,8 @@ impl Source {
         text.repeat(1 + self.below(3) as usize)
     }
 
-    fn list<T>(&mut self, mut of: impl FnMut(&mut Source) -> T) -> Vec<T> {
-        (0..self.below(4)).map(|_| of(self)).collect()
+    fn list<T>(&mut self, mut draw: impl FnMut(&mut RandomRows) -> T) -> Vec<T> {
+        (0..self.below(4)).map(|_| draw(self)).collect()
     }
 
     pub fn game(&mut self) -> GameRow {
@@ -54,8 +54,8 @@ impl Source {
             rules: self.text(),
             variant: self.text(),
             opening: self.text(),
-            players: self.list(Source::text),
-            payoffs: self.list(|source| [0, i32::MIN, i32::MAX, -1][source.below(4) as usize]),
+            players: self.list(RandomRows::text),
+            payoffs: self.list(|random| [0, i32::MIN, i32::MAX, -1][random.below(4) as usize]),
             plies: [0, u32::MAX, 1 << 31, 60][self.below(4) as usize],
             ending: self.text(),
             seed: self.number(),
@@ -64,7 +64,7 @@ impl Source {
             started: [0, i64::MIN, i64::MAX, 1_794_000_000_000_000][self.below(4) as usize],
             duration_us: self.number(),
             speed_factor: [1.0, 0.5, 1.75][self.below(3) as usize],
-            settings: self.list(Source::text),
+            settings: self.list(RandomRows::text),
         }
     }
 
@@ -87,20 +87,20 @@ impl Source {
             depth: self.small(),
             selective_depth: self.small(),
             counters: self.counters(),
-            depth_nodes: self.list(Source::number),
-            depth_time_us: self.list(Source::number),
+            depth_nodes: self.list(RandomRows::number),
+            depth_time_us: self.list(RandomRows::number),
             score: scores[self.below(6) as usize],
             pv: self.text(),
             time_us: self.number(),
             overshoot_us: self.number(),
-            limit_kind: LimitKind::ALL[self.below(5) as usize],
+            limit_kind: LimitKind::ALL[self.below(LimitKind::ALL.len() as u64) as usize],
             limit_value: self.number(),
         }
     }
 
-    /// Counters that were added later do not move what is drawn behind them.
+    /// Draws counters. Later additions to the list do not change the numbers drawn after them.
     fn counters(&mut self) -> Counters {
-        let mut later = Source::new(mix(self.seed, self.drawn));
+        let mut later = RandomRows::new(mix(self.seed, self.drawn));
         Counters::from_values(std::array::from_fn(|index| {
             if index < Counters::ORIGINAL { self.number() } else { later.number() }
         }))
@@ -111,7 +111,7 @@ impl Source {
     }
 }
 
-/// The rows of bouts of two players over random openings, one `BoutRows` a bout.
+/// Plays bouts of two algorithms over random openings.
 pub fn played(game: &str, players: [&str; 2], limit: &str, bouts: u64) -> Vec<BoutRows> {
     let game = GameSpec::parse(game).unwrap();
     let configs = players.map(|player| {

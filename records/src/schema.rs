@@ -1,8 +1,7 @@
-//! The columns of the dataset: one list a table, from which the Arrow schemas, the encodings on disk and the documentation
-//! come.
+//! The columns of the dataset: one list per table defines the Arrow schema, the encodings on disk and the documentation.
 //!
-//! The name of the run is no column: it is the folder's. Columns are added, never renamed, and a reader ignores those it
-//! does not know; whatever would make an older reader misunderstand a file raises [`SCHEMA_VERSION`].
+//! The run is not a column but part of the folder's name. Columns are added, never renamed, and readers ignore unknown ones.
+//! A change that an older reader would misunderstand raises [`SCHEMA_VERSION`].
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,18 +9,17 @@ use std::sync::Arc;
 use agon_search::{CounterInfo, Counters};
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef, TimeUnit};
 
-/// The version of the columns' meaning, which every file states.
+/// The version of the schema, stored in every file.
 pub const SCHEMA_VERSION: u32 = 1;
 
-/// The key of the version in a file's metadata.
+/// The metadata key of the version.
 pub const VERSION_KEY: &str = "agon.schema";
 
-/// The key of the table's name in a file's metadata.
+/// The metadata key of the table's name.
 pub const TABLE_KEY: &str = "agon.table";
 
-/// The columns that say where and when a bout was played, and how fast the machine was: two datasets are equal when all
-/// others are.
-pub const UNCOUNTED: &[&str] = &[
+/// The columns that differ when a bout is replayed: place, time and speed. Two datasets are equal if all others are.
+pub const NOT_IN_DIGEST: &[&str] = &[
     "worker",
     "build",
     "started",
@@ -35,234 +33,208 @@ pub const UNCOUNTED: &[&str] = &[
 /// A table of the dataset.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Table {
-    /// One row a game.
+    /// One row per game.
     Games,
-    /// One row a ply.
+    /// One row per ply.
     Moves,
-    /// One row a position and player.
+    /// One row per position and player.
     Probes,
 }
 
-/// What a column holds.
+/// The type of a column.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Kind {
+pub enum ColumnType {
     /// UTF-8.
     Text,
-    /// A small whole number.
+    /// 16-bit unsigned integers.
     U16,
-    /// A whole number.
+    /// 32-bit unsigned integers.
     U32,
-    /// A large whole number.
+    /// 64-bit unsigned integers.
     U64,
-    /// A decimal.
+    /// 64-bit floats.
     F64,
-    /// A moment.
+    /// Microseconds since 1970, UTC.
     Timestamp,
-    /// Texts, by seat.
-    Texts,
-    /// Whole numbers with a sign, by seat.
-    Integers,
-    /// Large whole numbers, by depth.
-    Wholes,
+    /// Lists of texts, by seat.
+    TextList,
+    /// Lists of 32-bit signed integers, by seat.
+    I32List,
+    /// Lists of 64-bit unsigned integers, by depth.
+    U64List,
 }
 
-/// How a column's values lie on disk before they are compressed.
+/// The encoding of a column before compression.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Layout {
-    /// Few different values: each once, then references.
+    /// Indices into a dictionary, for few different values.
     Dictionary,
-    /// Values that grow steadily: differences in as few bits as they need.
+    /// Packed differences, for values that grow steadily.
     Delta,
-    /// Many different values: as they are, for the compression to find what they have in common.
+    /// The values themselves, for many different ones.
     Plain,
 }
 
 /// A column.
 #[derive(Clone, Copy, Debug)]
 pub struct Column {
-    /// Its name.
+    /// The name.
     pub name: &'static str,
-    /// What it holds.
-    pub kind: Kind,
-    /// Whether it may be null.
+    /// The type.
+    pub column_type: ColumnType,
+    /// Whether values may be null.
     pub nullable: bool,
     /// The unit; empty for texts and plain numbers.
     pub unit: &'static str,
-    /// What it means.
+    /// The meaning.
     pub description: &'static str,
-    /// Whether it was added later: a part without it is read as if every row had the default.
+    /// Whether the column was added later: a part without it has the default in every row.
     pub later: bool,
     pub(crate) layout: Layout,
 }
 
-/// A column that every row has.
-const fn always(
+/// Returns a column that every row has.
+const fn column(
     name: &'static str,
-    kind: Kind,
+    column_type: ColumnType,
     layout: Layout,
     unit: &'static str,
     description: &'static str,
 ) -> Column {
-    Column { name, kind, nullable: false, unit, description, later: false, layout }
+    Column { name, column_type, nullable: false, unit, description, later: false, layout }
 }
 
-/// A column that is null where there was no search.
-const fn searched(
-    name: &'static str,
-    kind: Kind,
-    layout: Layout,
-    unit: &'static str,
-    description: &'static str,
-) -> Column {
-    Column { name, kind, nullable: true, unit, description, later: false, layout }
+impl Column {
+    const fn nullable(mut self) -> Column {
+        self.nullable = true;
+        self
+    }
+
+    const fn later(mut self, later: bool) -> Column {
+        self.later = later;
+        self
+    }
 }
 
-use Kind::{F64, Integers, Text, Texts, Timestamp, U16, U32, U64, Wholes};
+use ColumnType::{F64, I32List, Text, TextList, Timestamp, U16, U32, U64, U64List};
 use Layout::{Delta, Dictionary, Plain};
 
 const GAMES: &[Column] = &[
-    always("bout", U64, Delta, "", "the bout: one opening, played once in each rotation of the seats"),
-    always("game", U16, Dictionary, "", "the game within the bout, from 0"),
-    always("rules", Text, Dictionary, "", "the name of the game that is played"),
-    always(
-        "variant",
-        Text,
-        Dictionary,
-        "",
-        "its parameters, `key=value` separated by commas; empty where it has none",
-    ),
-    always(
-        "opening",
-        Text,
-        Dictionary,
-        "",
-        "the moves that were given, after the position in brackets where it is not the game's first",
-    ),
-    always("players", Texts, Dictionary, "", "the names of the players, by seat"),
-    always("payoffs", Integers, Dictionary, "", "what each seat got, by seat"),
-    always("plies", U32, Dictionary, "plies", "rows of the game in moves, opening and chance included"),
-    always("ending", Text, Dictionary, "", "how it ended, in words"),
-    always("seed", U64, Plain, "", "what its searches and its chance are drawn from"),
-    always("worker", Text, Dictionary, "", "who played it"),
-    always("build", Text, Dictionary, "", "the version of the program that played it"),
-    always("started", Timestamp, Delta, "UTC", "when it was started, by the worker's clock"),
-    always("duration_us", U64, Plain, "microseconds", "how long it took"),
-    always(
+    column("bout", U64, Delta, "", "the bout: one opening, played once in each rotation of the seats"),
+    column("game", U16, Dictionary, "", "the number of the game in the bout, from 0"),
+    column("rules", Text, Dictionary, "", "the name of the game"),
+    column("variant", Text, Dictionary, "", "the parameters of the game: `key=value` separated by commas, or empty"),
+    column("opening", Text, Dictionary, "", "the given moves, after the start position in brackets if there is one"),
+    column("players", TextList, Dictionary, "", "the names of the players by seat"),
+    column("payoffs", I32List, Dictionary, "", "the payoffs by seat"),
+    column("plies", U32, Dictionary, "plies", "the number of rows in moves, opening and chance included"),
+    column("ending", Text, Dictionary, "", "how the game ended"),
+    column("seed", U64, Plain, "", "the seed of its searches and of chance"),
+    column("worker", Text, Dictionary, "", "the name of the worker"),
+    column("build", Text, Dictionary, "", "the version of the worker's program"),
+    column("started", Timestamp, Delta, "UTC", "the start, by the worker's clock"),
+    column("duration_us", U64, Plain, "microseconds", "the duration"),
+    column(
         "speed_factor",
         F64,
         Dictionary,
         "",
-        "what limits of time were multiplied by because the worker is slower or faster than the reference; else 1",
+        "the factor of time limits, which adjusts for the speed of the worker; otherwise 1",
     ),
-    Column {
-        name: "settings",
-        kind: Texts,
-        nullable: false,
-        unit: "",
-        description: "in a tune, the values that each player had, by seat: `path=value` separated by spaces, empty for one \
-                      that is as the spec says; in other runs an empty list",
-        later: true,
-        layout: Dictionary,
-    },
+    column(
+        "settings",
+        TextList,
+        Dictionary,
+        "",
+        "in a tuning run, the values of each player by seat: `path=value` separated by spaces, empty for those of the \
+         spec; in other runs an empty list",
+    )
+    .later(true),
 ];
 
-/// What a move has before the counters of its search.
+/// The columns of a move before the counters of its search.
 const MOVES: &[Column] = &[
-    always("bout", U64, Delta, "", "the bout; in a probe, the position"),
-    always(
+    column("bout", U64, Delta, "", "the bout; in a probe, the position"),
+    column(
         "game",
         U16,
         Dictionary,
         "",
-        "the game within the bout, from 0; in a probe, the number of the search",
+        "the number of the game in the bout, from 0; in a probe, that of the search",
     ),
-    always("ply", U16, Delta, "plies", "how many plies came before"),
-    Column {
-        name: "seat",
-        kind: U16,
-        nullable: true,
-        unit: "",
-        description: "the seat that moved, 0 moves first; null for chance",
-        later: false,
-        layout: Dictionary,
-    },
-    always("move", Text, Dictionary, "", "the move, or the outcome of chance"),
-    always("legal", U16, Dictionary, "moves", "how many moves were legal"),
-    searched("player", Text, Dictionary, "", "the name of the player who searched"),
-    searched(
-        "depth",
-        U16,
-        Dictionary,
-        "plies",
-        "the last completed depth; 0 for a search without iterations",
-    ),
-    searched("selective_depth", U16, Dictionary, "plies", "the greatest distance from the root"),
+    column("ply", U16, Delta, "plies", "the number of earlier plies"),
+    column("seat", U16, Dictionary, "", "the seat that moved, from 0; null for chance").nullable(),
+    column("move", Text, Dictionary, "", "the move, or the outcome of chance"),
+    column("legal", U16, Dictionary, "moves", "the number of legal moves"),
+    column("player", Text, Dictionary, "", "the name of the player that searched").nullable(),
+    column("depth", U16, Dictionary, "plies", "the last completed depth; 0 for a search without iterations")
+        .nullable(),
+    column("selective_depth", U16, Dictionary, "plies", "the greatest distance from the root").nullable(),
 ];
 
 /// The counters of a search.
 const COUNTERS: [Column; Counters::COUNT] = {
-    let mut columns = [searched("", U64, Plain, "", ""); Counters::COUNT];
+    let mut columns = [column("", U64, Plain, "", "").nullable(); Counters::COUNT];
     let mut index = 0;
     while index < Counters::COUNT {
         let CounterInfo { name, unit, description } = Counters::LIST[index];
-        columns[index] = searched(name, U64, Plain, unit, description);
-        columns[index].later = index >= Counters::ORIGINAL;
+        columns[index] =
+            column(name, U64, Plain, unit, description).nullable().later(index >= Counters::ORIGINAL);
         index += 1;
     }
     columns
 };
 
-/// What a search has behind its counters.
+/// The columns of a search after its counters.
 const SEARCH: &[Column] = &[
-    searched("depth_nodes", Wholes, Plain, "nodes", "nodes of each completed depth alone, from depth 1"),
-    searched(
+    column("depth_nodes", U64List, Plain, "nodes", "nodes of each completed depth alone, from depth 1")
+        .nullable(),
+    column(
         "depth_time_us",
-        Wholes,
+        U64List,
         Plain,
         "microseconds",
         "time of each completed depth alone, from depth 1",
-    ),
-    searched(
+    )
+    .nullable(),
+    column(
         "score",
         F64,
         Plain,
         "the game's evaluation",
-        "the value for the seat that moves; of a sampling search, the mean payoff",
-    ),
-    searched("pv", Text, Plain, "", "the principal variation: moves separated by spaces"),
-    searched("time_us", U64, Plain, "microseconds", "the time taken"),
-    searched("overshoot_us", U64, Plain, "microseconds", "the part of it beyond the limit"),
-    searched(
+        "the value for the seat that moves; in a sampling search, the mean payoff",
+    )
+    .nullable(),
+    column("pv", Text, Plain, "", "the principal variation: moves separated by spaces").nullable(),
+    column("time_us", U64, Plain, "microseconds", "the time taken").nullable(),
+    column("overshoot_us", U64, Plain, "microseconds", "the time beyond the limit").nullable(),
+    column(
         "limit_kind",
         Text,
         Dictionary,
         "",
-        "what was limited: `ms`, `cpu_ms`, `nodes`, `depth` or `clock_ms`",
-    ),
-    searched(
+        "the kind of limit: `ms`, `cpu_ms`, `nodes`, `depth` or `clock_ms`",
+    )
+    .nullable(),
+    column(
         "limit_value",
         U64,
         Dictionary,
         "that of the kind",
-        "the limit; of a clock, what was left before the move",
-    ),
+        "the limit; for a clock, the time left before the move",
+    )
+    .nullable(),
 ];
 
-/// What a probe has before the columns of a move.
+/// The columns of a probe before those of a move.
 const POSITION: &[Column] = &[
-    always(
-        "position",
-        Text,
-        Dictionary,
-        "",
-        "the position that the moves start from; empty for the game's first",
-    ),
-    always(
+    column("position", Text, Dictionary, "", "the start position of the moves; empty for the game's first"),
+    column(
         "moves",
         Text,
         Dictionary,
         "",
-        "moves from there to the position that is searched, separated by spaces",
+        "the moves from there to the searched position, separated by spaces",
     ),
 ];
 
@@ -270,7 +242,7 @@ impl Table {
     /// Every table.
     pub const ALL: [Table; 3] = [Table::Games, Table::Moves, Table::Probes];
 
-    /// The table's name, which is also that of its folder.
+    /// Returns the name of the table and of its folder.
     pub fn name(self) -> &'static str {
         match self {
             Table::Games => "games",
@@ -279,7 +251,7 @@ impl Table {
         }
     }
 
-    /// The columns in their order.
+    /// Returns the columns in order.
     pub fn columns(self) -> impl Iterator<Item = &'static Column> {
         let parts: &[&'static [Column]] = match self {
             Table::Games => &[GAMES],
@@ -289,7 +261,7 @@ impl Table {
         parts.iter().copied().flatten()
     }
 
-    /// The columns that rows are sorted by.
+    /// Returns the columns that rows are sorted by.
     pub fn key(self) -> &'static [&'static str] {
         match self {
             Table::Moves => &["bout", "game", "ply"],
@@ -297,7 +269,7 @@ impl Table {
         }
     }
 
-    /// The Arrow schema: the columns with their descriptions, and the version.
+    /// Returns the Arrow schema, with the descriptions of the columns and the version.
     pub fn schema(self) -> SchemaRef {
         let fields: Vec<Field> = self.columns().map(Column::field).collect();
         let metadata = [(VERSION_KEY, SCHEMA_VERSION.to_string()), (TABLE_KEY, self.name().to_string())];
@@ -308,59 +280,61 @@ impl Table {
 
 impl Column {
     fn field(&self) -> Field {
-        let words = [("description", self.description), ("unit", self.unit)];
-        let words: HashMap<String, String> = words
+        let metadata = [("description", self.description), ("unit", self.unit)];
+        let metadata: HashMap<String, String> = metadata
             .into_iter()
             .filter(|(_, text)| !text.is_empty())
             .map(|(key, text)| (key.to_string(), text.to_string()))
             .collect();
-        Field::new(self.name, self.kind.data_type(), self.nullable).with_metadata(words)
+        Field::new(self.name, self.column_type.data_type(), self.nullable).with_metadata(metadata)
     }
 }
 
-impl Kind {
-    /// The Arrow type.
+impl ColumnType {
+    /// Returns the Arrow type.
     pub fn data_type(self) -> DataType {
         match self {
-            Kind::Text => DataType::Utf8,
-            Kind::U16 => DataType::UInt16,
-            Kind::U32 => DataType::UInt32,
-            Kind::U64 => DataType::UInt64,
-            Kind::F64 => DataType::Float64,
-            Kind::Timestamp => DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into())),
-            Kind::Texts | Kind::Integers | Kind::Wholes => DataType::List(self.element()),
+            ColumnType::Text => DataType::Utf8,
+            ColumnType::U16 => DataType::UInt16,
+            ColumnType::U32 => DataType::UInt32,
+            ColumnType::U64 => DataType::UInt64,
+            ColumnType::F64 => DataType::Float64,
+            ColumnType::Timestamp => DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into())),
+            ColumnType::TextList | ColumnType::I32List | ColumnType::U64List => {
+                DataType::List(self.element())
+            }
         }
     }
 
-    /// The element of a list, by the name that the Parquet format gives it.
+    /// Returns the element field of a list, with the name that the Parquet format prescribes.
     pub(crate) fn element(self) -> Arc<Field> {
         let data_type = match self {
-            Kind::Texts => DataType::Utf8,
-            Kind::Integers => DataType::Int32,
+            ColumnType::TextList => DataType::Utf8,
+            ColumnType::I32List => DataType::Int32,
             _ => DataType::UInt64,
         };
         Arc::new(Field::new("element", data_type, false))
     }
 
-    /// The type in the words of the documentation.
+    /// Returns the name of the type in the documentation.
     pub fn name(self) -> &'static str {
         match self {
-            Kind::Text => "string",
-            Kind::U16 => "u16",
-            Kind::U32 => "u32",
-            Kind::U64 => "u64",
-            Kind::F64 => "f64",
-            Kind::Timestamp => "timestamp",
-            Kind::Texts => "list of string",
-            Kind::Integers => "list of i32",
-            Kind::Wholes => "list of u64",
+            ColumnType::Text => "string",
+            ColumnType::U16 => "u16",
+            ColumnType::U32 => "u32",
+            ColumnType::U64 => "u64",
+            ColumnType::F64 => "f64",
+            ColumnType::Timestamp => "timestamp",
+            ColumnType::TextList => "list of string",
+            ColumnType::I32List => "list of i32",
+            ColumnType::U64List => "list of u64",
         }
     }
 
-    /// The path of the column's values within a file.
+    /// Returns the path of the column's values in a file.
     pub(crate) fn path(self, name: &str) -> Vec<String> {
         let mut path = vec![name.to_string()];
-        if matches!(self, Kind::Texts | Kind::Integers | Kind::Wholes) {
+        if matches!(self, ColumnType::TextList | ColumnType::I32List | ColumnType::U64List) {
             path.extend(["list".to_string(), "element".to_string()]);
         }
         path

@@ -10,9 +10,9 @@ use parquet::file::reader::{ChunkReader, Length};
 /// The bytes of a part.
 #[derive(Debug)]
 pub enum Source {
-    /// A file on this machine.
+    /// An open file.
     File(File),
-    /// All of them.
+    /// Bytes in memory.
     Bytes(Bytes),
 }
 

@@ -1,8 +1,8 @@
-//! Rows become the bytes of a Parquet file, always the same bytes for the same rows.
+//! Writes rows as Parquet files: the same rows always give the same bytes.
 //!
-//! Nothing of the surroundings goes in: no time of writing, no version of a library. Rows are sorted by their keys, so
-//! that row groups and pages are ranges of bouts which a reader can skip. Deliberately not there: the Arrow schema in the
-//! file's metadata, since the types of Parquet say it all and descriptions would outweigh small parts.
+//! Files contain no time of writing and no library version. Rows are sorted by key, so that row groups and pages are ranges
+//! of bouts that a reader can skip. The Arrow schema is left out of the metadata: it is redundant, and its descriptions would
+//! outweigh small parts.
 
 use std::sync::Arc;
 
@@ -22,20 +22,20 @@ use parquet::schema::types::ColumnPath;
 use crate::arrays::{Span, batches, ply_arrays};
 use crate::columns::Plies;
 use crate::rows::{GameRow, MoveRow, ProbeRow};
-use crate::schema::{Kind, Layout, SCHEMA_VERSION, TABLE_KEY, Table, VERSION_KEY};
+use crate::schema::{ColumnType, Layout, SCHEMA_VERSION, TABLE_KEY, Table, VERSION_KEY};
 use crate::seal::sealed;
 
-/// Rows of a row group: as many as DuckDB gives to one thread, and few enough to skip most of a large part.
+/// The rows of a row group: DuckDB's unit of parallelism, and few enough to skip most of a large part.
 const ROW_GROUP_ROWS: usize = 122_880;
 
-/// Rows of a page: what a reader that looks for one game has to read.
+/// The rows of a page: the least that a reader of one game has to read.
 const PAGE_ROWS: usize = 8_192;
 
-/// Rows that become arrays at once, in every way of writing: where pages end depends on it. Arrays of so few stay in the
+/// The rows of a batch of arrays. All writers use the same, since the ends of pages depend on it. Such arrays stay in the
 /// processor's cache.
 const BATCH_ROWS: usize = PAGE_ROWS;
 
-/// The compression level: beyond it time grows faster than files shrink; the first makes them a fifth larger.
+/// The compression level: higher ones cost more time than they save space; level 1 makes files a fifth larger.
 const ZSTD_LEVEL: i32 = 3;
 
 /// Why rows cannot be written.
@@ -44,24 +44,24 @@ const ZSTD_LEVEL: i32 = 3;
 pub struct WriteError {
     /// The table.
     pub table: Table,
-    /// What the writer says.
+    /// The error of the writer.
     pub source: ParquetError,
 }
 
-/// The bytes of a part of `games`.
+/// Writes a part of `games`.
 pub fn write_games<'a>(rows: impl IntoIterator<Item = &'a GameRow>) -> Result<Vec<u8>, WriteError> {
     let mut rows: Vec<&GameRow> = rows.into_iter().collect();
     rows.sort_by_key(|row| (row.bout, row.game));
     write(Table::Games, &rows, game_arrays, properties(Table::Games))
 }
 
-/// The bytes of a part of `moves`.
+/// Writes a part of `moves`.
 pub fn write_moves<'a>(rows: impl IntoIterator<Item = &'a MoveRow>) -> Result<Vec<u8>, WriteError> {
     write_moves_with(rows, properties(Table::Moves))
 }
 
-/// The bytes of a part of `moves` whose plies are handed over in the order of their keys, however they are divided: the
-/// same as of their rows.
+/// Writes a part of `moves` from plies in the order of their keys. The bytes are those of [`write_moves`], however the plies
+/// are divided.
 pub fn write_plies<'a>(parts: impl IntoIterator<Item = &'a Plies>) -> Result<Vec<u8>, WriteError> {
     let attempt = || {
         let mut part = PartWriter::new(Table::Moves, properties(Table::Moves))?;
@@ -71,8 +71,8 @@ pub fn write_plies<'a>(parts: impl IntoIterator<Item = &'a Plies>) -> Result<Vec
     attempt().map_err(|source| WriteError { table: Table::Moves, source })
 }
 
-/// The bytes of a part of `moves` whose rows are handed over group after group, in the order of their keys: not all of
-/// them are in memory at once. A group becomes a row group, or several where it is larger than one.
+/// Writes a part of `moves` from groups of rows in the order of their keys, without holding all in memory. Each group starts
+/// a new row group.
 pub fn write_moves_in_groups(
     rows: impl FnOnce(&mut dyn FnMut(&[MoveRow]) -> Result<(), WriteError>) -> Result<(), WriteError>,
 ) -> Result<Vec<u8>, WriteError> {
@@ -88,14 +88,14 @@ pub fn write_moves_in_groups(
     part.finish().map_err(failed)
 }
 
-/// The bytes of a part of `probes`.
+/// Writes a part of `probes`.
 pub fn write_probes<'a>(rows: impl IntoIterator<Item = &'a ProbeRow>) -> Result<Vec<u8>, WriteError> {
     let mut rows: Vec<&ProbeRow> = rows.into_iter().collect();
     rows.sort_by_key(|row| (row.decision.bout, row.decision.game));
     write(Table::Probes, &rows, probe_arrays, properties(Table::Probes))
 }
 
-/// Moves with other properties, which tests compare with ours.
+/// Writes a part of `moves` with given properties, for comparison in tests.
 pub(crate) fn write_moves_with<'a>(
     rows: impl IntoIterator<Item = &'a MoveRow>,
     properties: WriterProperties,
@@ -121,7 +121,7 @@ fn write<T>(
     attempt().map_err(|source| WriteError { table, source })
 }
 
-/// A part that is being written.
+/// A part under construction.
 struct PartWriter {
     schema: SchemaRef,
     writer: ArrowWriter<Vec<u8>>,
@@ -140,26 +140,26 @@ impl PartWriter {
     }
 
     fn finish(self) -> Result<Vec<u8>, ParquetError> {
-        Ok(sealed(self.writer.into_inner()?).expect("what was written is a Parquet file"))
+        Ok(sealed(self.writer.into_inner()?).expect("the writer makes Parquet files"))
     }
 }
 
-/// How a table is laid out on disk.
+/// Returns the properties of a table's files.
 fn properties(table: Table) -> WriterProperties {
-    let level = ZstdLevel::try_new(ZSTD_LEVEL).expect("the level is one that zstd has");
+    let level = ZstdLevel::try_new(ZSTD_LEVEL).expect("zstd has this level");
     let metadata = [(VERSION_KEY, SCHEMA_VERSION.to_string()), (TABLE_KEY, table.name().to_string())];
     let metadata = metadata.into_iter().map(|(key, value)| KeyValue::new(key.to_string(), value));
-    let place = |name: &str| {
+    let column_index = |name: &str| {
         let index = table.columns().position(|column| column.name == name);
         index.expect("the columns of a key are columns of its table") as i32
     };
     let sorting = table.key().iter().map(|name| SortingColumn {
-        column_idx: place(name),
+        column_idx: column_index(name),
         descending: false,
         nulls_first: false,
     });
     let mut builder = WriterProperties::builder()
-        // Pages of version 2 leave uncompressed where the nulls are, which costs more than it saves.
+        // Pages of version 2 leave the positions of nulls uncompressed, which costs more than it saves.
         .set_writer_version(WriterVersion::PARQUET_1_0)
         .set_created_by("agon".to_string())
         .set_key_value_metadata(Some(metadata.collect()))
@@ -169,8 +169,8 @@ fn properties(table: Table) -> WriterProperties {
         .set_data_page_row_count_limit(PAGE_ROWS)
         .set_statistics_enabled(EnabledStatistics::Chunk);
     for column in table.columns() {
-        let path = ColumnPath::new(column.kind.path(column.name));
-        // Only keys are looked for within a row group.
+        let path = ColumnPath::new(column.column_type.path(column.name));
+        // Readers search only for keys within a row group.
         if table.key().contains(&column.name) {
             builder = builder.set_column_statistics_enabled(path.clone(), EnabledStatistics::Page);
         }
@@ -185,7 +185,7 @@ fn properties(table: Table) -> WriterProperties {
     builder.build()
 }
 
-// Arrays of a table stand in the order of its columns; the schema checks their number and types.
+// The arrays of a table are in the order of its columns; the schema checks their number and types.
 
 fn game_arrays(rows: &[&GameRow]) -> Vec<ArrayRef> {
     let text = |of: fn(&GameRow) -> &str| -> ArrayRef {
@@ -194,9 +194,9 @@ fn game_arrays(rows: &[&GameRow]) -> Vec<ArrayRef> {
     let number = |of: fn(&GameRow) -> u64| -> ArrayRef {
         Arc::new(UInt64Array::from_iter_values(rows.iter().map(|row| of(row))))
     };
-    let mut players = ListBuilder::new(StringBuilder::new()).with_field(Kind::Texts.element());
-    let mut payoffs = ListBuilder::new(Int32Builder::new()).with_field(Kind::Integers.element());
-    let mut settings = ListBuilder::new(StringBuilder::new()).with_field(Kind::Texts.element());
+    let mut players = ListBuilder::new(StringBuilder::new()).with_field(ColumnType::TextList.element());
+    let mut payoffs = ListBuilder::new(Int32Builder::new()).with_field(ColumnType::I32List.element());
+    let mut settings = ListBuilder::new(StringBuilder::new()).with_field(ColumnType::TextList.element());
     for row in rows {
         settings.append_value(row.settings.iter().map(Some));
         players.append_value(row.players.iter().map(Some));
@@ -244,20 +244,20 @@ mod tests {
     use crate::samples::played;
 
     #[test]
-    fn groups_are_the_rows_of_one_part() {
+    fn writing_in_groups_keeps_all_rows() {
         let bouts = played("connect-four", ["pvs", "uct"], "nodes=50", 6);
         let moves: Vec<MoveRow> = bouts.iter().flat_map(|bout| bout.moves.clone()).collect();
         let (first, second) = moves.split_at(moves.len() / 3);
         let bytes = write_moves_in_groups(|write| [first, second].into_iter().try_for_each(write)).unwrap();
         assert_eq!(crate::read_moves(bytes::Bytes::from(bytes)).unwrap(), moves);
-        // One group is what is written at once.
+        // A single group gives the same bytes as `write_moves`.
         let bytes = write_moves_in_groups(|write| write(&moves)).unwrap();
         assert_eq!(bytes, write_moves(&moves).unwrap());
     }
 
-    /// Three pages and a bit, in bouts of every length: neither their ends nor those of the batches show in the bytes.
+    /// Three pages and a bit, divided in several ways.
     #[test]
-    fn columns_are_the_rows_of_one_part() {
+    fn bytes_do_not_depend_on_the_division_of_plies() {
         let bouts = played("connect-four", ["pvs", "uct"], "nodes=20", 6);
         let mut moves: Vec<MoveRow> = bouts.into_iter().flat_map(|bout| bout.moves).collect();
         while moves.len() < 3 * PAGE_ROWS + 100 {
@@ -270,15 +270,15 @@ mod tests {
         let expected = write_moves(&moves).unwrap();
         for length in [1, 53, 8000, PAGE_ROWS, moves.len()] {
             let parts: Vec<Plies> = moves.chunks(length).map(|rows| rows.iter().collect()).collect();
-            assert!(write_plies(&parts).unwrap() == expected, "in bouts of {length} plies");
+            assert!(write_plies(&parts).unwrap() == expected, "divisions of {length} plies");
             let back: Vec<MoveRow> = parts.iter().flat_map(Plies::rows).collect();
-            assert!(back == moves, "rows become columns of {length} and rows again");
+            assert!(back == moves, "{length} plies as columns and as rows again");
         }
     }
 
-    /// Bytes a move of ours, of the library's defaults, and of those with the same compression.
+    /// Compares bytes per move with the library's defaults, without and with compression.
     #[test]
-    fn the_layout_is_smaller_than_the_defaults() {
+    fn files_are_smaller_than_with_default_properties() {
         for (game, players, limit, bouts) in [
             ("othello", ["pvs", "uct"], "nodes=400", 40),
             ("chess", ["alpha-beta", "pvs"], "nodes=1000", 10),

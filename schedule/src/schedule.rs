@@ -1,7 +1,7 @@
-//! The schedule: from a spec and a number to a bout. Pure: the same number is the same bout on any day, in any order.
+//! The schedule: maps a spec and a number to a bout. The same number always gives the same bout, in any order of calls.
 //!
-//! Openings are drawn without replacement, told apart by the keys of their positions, and each pairing plays the same
-//! ones. Where players would only repeat themselves, no opening is used twice.
+//! Openings are drawn without replacement, compared by position key, and every pairing plays the same ones. Where players
+//! would only repeat themselves, no opening is used twice.
 
 use std::collections::HashSet;
 
@@ -16,54 +16,54 @@ use crate::tuning::{Score, Tuning, TuningBout, TuningError};
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ScheduleError {
-    /// Who meets whom cannot be said.
+    /// The roster is invalid.
     #[error(transparent)]
     Roster(#[from] RosterError),
-    /// A position cannot be had.
+    /// A position cannot be reached.
     #[error(transparent)]
     Play(#[from] PlayError),
-    /// The same games would be counted as fresh evidence.
+    /// Deterministic players would repeat games, which would count as new evidence.
     #[error(
         "{wanted} bouts a pairing are more than the {found} different openings there are, and `{player}` and its \
          opponents would play the same games again; ask for at most {found} bouts, or give openings more random plies"
     )]
     TooFewOpenings {
-        /// Bouts a pairing.
+        /// The requested bouts per pairing.
         wanted: u64,
-        /// Different openings.
+        /// The number of different openings.
         found: u64,
-        /// A player that repeats itself.
+        /// A deterministic player.
         player: String,
     },
-    /// The same position would be searched twice.
+    /// A probe would search the same position twice.
     #[error("only {found} different positions were found, not {wanted}; ask for fewer or give more plies")]
     TooFewPositions {
-        /// How many were asked for.
+        /// The requested number of positions.
         wanted: u64,
-        /// How many there are.
+        /// The number of different positions.
         found: u64,
     },
-    /// The validation of a tune would be over openings that the tune used.
+    /// The validation of a tuning run would reuse openings of the tuning.
     #[error(
         "the validation needs {validation} openings that the tune does not use, and there are only {found} different \
          ones; ask for at most {} bouts of validation, or give openings more random plies", .found.saturating_sub(1)
     )]
     TooFewToValidate {
-        /// Bouts of the validation.
+        /// The number of bouts of the validation.
         validation: u64,
-        /// Different openings.
+        /// The number of different openings.
         found: u64,
     },
-    /// The settings of a tune do not go together.
+    /// The settings of a tuning run contradict each other.
     #[error(transparent)]
     Tuning(#[from] TuningError),
-    /// What the bout plays follows from bouts that are not known.
-    #[error("what bout {0} of the tune plays follows from bouts that are not played yet")]
+    /// The bout depends on results that are still missing.
+    #[error("bout {0} of the tuning run depends on earlier bouts that have no result yet")]
     NotYet(u64),
-    /// The numbers of a sequential test do not go together.
+    /// The settings of a sequential test contradict each other.
     #[error(transparent)]
     Sprt(#[from] agon_stats::sprt::BoundsError),
-    /// There are more bouts than can be numbered.
+    /// The run has too many bouts.
     #[error("{0} bouts are too many for one run; ask for fewer")]
     TooMany(u64),
 }
@@ -71,22 +71,22 @@ pub enum ScheduleError {
 /// One bout of a schedule, or one position of a probe.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Bout {
-    /// Its number.
+    /// The number in the run.
     pub index: u64,
-    /// Who meets whom: the same number for all bouts of a pairing.
+    /// The number of the pairing.
     pub pairing: u64,
-    /// The players of the first game by seat; of a probe, all players.
+    /// The players of the first game by seat; in a probe, all players.
     pub players: Vec<usize>,
-    /// Where it starts.
+    /// The opening.
     pub opening: Opening,
-    /// In a tune, the values of players that have others than the spec says.
+    /// In a tuning run, the players whose values differ from the spec.
     pub values: Vec<(usize, Values)>,
 }
 
-/// The draws in a row without a new opening after which drawing ends.
-const FRUITLESS: u64 = 1000;
-/// No run has more bouts than this.
-const MOST_BOUTS: u128 = 1 << 48;
+/// The consecutive draws without a new opening after which drawing ends.
+const MAX_REPEATED_DRAWS: u64 = 1000;
+/// The most bouts of a run.
+const MAX_BOUTS: u128 = 1 << 48;
 
 /// All bouts of a run.
 pub struct Schedule {
@@ -94,10 +94,10 @@ pub struct Schedule {
     referee: Arena,
     order: Order,
     bouts: u64,
-    book: Book,
+    openings: DrawnOpenings,
 }
 
-/// Where the players of a bout come from.
+/// The source of the players of a bout.
 enum Order {
     Roster(Roster),
     Probe,
@@ -106,23 +106,23 @@ enum Order {
 
 /// The openings drawn so far.
 #[derive(Default)]
-struct Book {
+struct DrawnOpenings {
     lines: Vec<Opening>,
     keys: HashSet<u64>,
-    /// Draws made.
+    /// The number of draws.
     draws: u64,
     exhausted: bool,
 }
 
 impl Schedule {
-    /// The schedule of a spec, refused where it would count the same thing twice.
+    /// Creates the schedule of a spec and rejects it where it would count the same evidence twice.
     pub fn new(spec: Spec) -> Result<Schedule, ScheduleError> {
         let mut schedule = Schedule::resume(spec)?;
         schedule.check()?;
         Ok(schedule)
     }
 
-    /// The schedule of a spec that was found sound before. Openings are drawn when they are needed.
+    /// Creates the schedule of a spec that [`Schedule::new`] accepted before. Draws openings on demand.
     pub fn resume(spec: Spec) -> Result<Schedule, ScheduleError> {
         let referee = Arena::new(&spec.game, &[], Environment::system()).map_err(PlayError::from)?;
         let seats = referee.seats();
@@ -147,17 +147,17 @@ impl Schedule {
         };
         let pairings = if let Order::Roster(roster) = &order { roster.pairings() } else { 1 };
         let total = u128::from(pairings) * u128::from(rounds);
-        if total > MOST_BOUTS {
+        if total > MAX_BOUTS {
             return Err(ScheduleError::TooMany(u64::try_from(total).unwrap_or(u64::MAX)));
         }
-        Ok(Schedule { spec, referee, order, bouts: total as u64, book: Book::default() })
+        Ok(Schedule { spec, referee, order, bouts: total as u64, openings: DrawnOpenings::default() })
     }
 
-    /// Refuses what would count the same thing twice.
+    /// Rejects a schedule that would count the same evidence twice.
     fn check(&mut self) -> Result<(), ScheduleError> {
         let found = |schedule: &mut Schedule, wanted: u64| -> Result<u64, ScheduleError> {
             schedule.draw(wanted)?;
-            Ok(schedule.book.lines.len() as u64)
+            Ok(schedule.openings.lines.len() as u64)
         };
         match &self.order {
             Order::Probe => {
@@ -175,7 +175,7 @@ impl Schedule {
             }
             Order::Roster(roster) => {
                 let wanted = self.bouts / roster.pairings().max(1);
-                if let Some(player) = self.repeats() {
+                if let Some(player) = self.deterministic_player() {
                     let found = found(self, wanted)?.max(1);
                     if found < wanted {
                         return Err(ScheduleError::TooFewOpenings { wanted, found, player });
@@ -183,72 +183,72 @@ impl Schedule {
                 }
             }
         }
-        // Whatever the number, the first opening must exist.
+        // Every schedule needs its first opening.
         self.opening(0).map(|_| ())
     }
 
-    /// A player of a pairing that would play the same game whenever it starts from the same opening.
-    fn repeats(&self) -> Option<String> {
+    /// Returns a player of a pairing that always plays the same game from the same opening.
+    fn deterministic_player(&self) -> Option<String> {
         let chance = GAMES.iter().any(|info| info.name == self.spec.game.name() && info.chance);
-        let mut same = self.spec.players.iter().filter(|player| player.is_deterministic());
+        let mut deterministic = self.spec.players.iter().filter(|player| player.is_deterministic());
         let needed = self.referee.seats().min(self.spec.players.len());
         let hero_draws = match &self.spec.plan {
             Plan::Tournament(Format::Gauntlet { hero, .. }) => !self.spec.players[*hero].is_deterministic(),
             _ => false,
         };
-        let enough = same.clone().count() >= needed && !chance && !hero_draws;
-        same.next().filter(|_| enough).map(|player| player.name.clone())
+        let repeats = deterministic.clone().count() >= needed && !chance && !hero_draws;
+        deterministic.next().filter(|_| repeats).map(|player| player.name.clone())
     }
 
-    /// The spec.
+    /// Returns the spec.
     pub fn spec(&self) -> &Spec {
         &self.spec
     }
 
-    /// The referee of the game.
+    /// Returns the referee of the game.
     pub fn referee(&self) -> &Arena {
         &self.referee
     }
 
-    /// How many bouts there are.
+    /// Returns the number of bouts.
     pub fn bouts(&self) -> u64 {
         self.bouts
     }
 
-    /// How many pairings meet over each opening; none in a probe.
+    /// Returns the number of pairings per opening; only a tournament has one.
     pub fn pairings(&self) -> Option<u64> {
         if let Order::Roster(roster) = &self.order { Some(roster.pairings()) } else { None }
     }
 
-    /// The tuning of a tune.
+    /// Returns the state of a tuning run.
     pub fn tuning(&self) -> Option<&Tuning> {
         if let Order::Tuning(tuning) = &self.order { Some(tuning) } else { None }
     }
 
-    /// The tuning of a tune, to be told what came out.
+    /// Returns the state of a tuning run for recording results.
     pub fn tuning_mut(&mut self) -> Option<&mut Tuning> {
         if let Order::Tuning(tuning) = &mut self.order { Some(tuning) } else { None }
     }
 
-    /// Notes what a bout came to, where later bouts follow from it.
-    pub fn learn(&mut self, bout: u64, score: Score) {
+    /// Records the score of a bout, on which later bouts of a tuning run depend.
+    pub fn record(&mut self, bout: u64, score: Score) {
         if let Some(tuning) = self.tuning_mut() {
             tuning.record(bout, score);
         }
     }
 
-    /// Every bout below can be made: all of them but in a tune, where they follow from each other.
-    pub fn known(&self) -> u64 {
-        self.tuning().map_or(self.bouts, Tuning::known)
+    /// Returns the number of bouts that are determined: all, except in a tuning run that still misses results.
+    pub fn known_bouts(&self) -> u64 {
+        self.tuning().map_or(self.bouts, Tuning::known_bouts)
     }
 
-    /// The bout with this number, below [`Schedule::bouts`].
+    /// Returns the bout with this number, which is below [`Schedule::bouts`].
     pub fn bout(&mut self, index: u64) -> Result<Bout, ScheduleError> {
         let (pairing, players, opening, values) = match &self.order {
             Order::Probe => (0, (0..self.spec.players.len()).collect(), index, Vec::new()),
             Order::Roster(roster) => {
-                let table = roster.table(index);
-                (table.pairing, table.circle, table.opening, Vec::new())
+                let bout = roster.bout(index);
+                (bout.pairing, bout.circle, bout.opening, Vec::new())
             }
             Order::Tuning(tuning) => {
                 let TuningBout { players, values, opening } =
@@ -259,7 +259,7 @@ impl Schedule {
         Ok(Bout { index, pairing, players, opening: self.opening(opening)?, values })
     }
 
-    /// What a worker is asked to play for a bout of a tournament.
+    /// Returns the games that a bout of a tournament consists of, as a request to the arena.
     pub fn request(&self, bout: &Bout) -> BoutRequest {
         BoutRequest {
             opening: bout.opening.clone(),
@@ -270,43 +270,44 @@ impl Schedule {
         }
     }
 
-    /// Returns the opening of this number; beyond the last one they repeat.
+    /// Returns the opening with this number. Beyond the last one, openings repeat.
     fn opening(&mut self, number: u64) -> Result<Opening, ScheduleError> {
         self.draw(number + 1)?;
-        let lines = &self.book.lines;
+        let lines = &self.openings.lines;
         if lines.is_empty() {
             return Ok(Opening::default());
         }
-        // The first openings of a tune are those of its validation, and never come again.
+        // The first openings of a tuning run belong to its validation and never repeat.
         let once = self.tuning().map_or(0, |tuning| tuning.tune().validation).min(lines.len() as u64 - 1);
         let line =
             number.checked_sub(once).map_or(number, |later| once + later % (lines.len() as u64 - once));
         Ok(lines[line as usize].clone())
     }
 
-    /// Draws until there are this many different openings, or no more.
+    /// Draws until there are `wanted` different openings, or no more exist.
     fn draw(&mut self, wanted: u64) -> Result<(), ScheduleError> {
-        let mut fruitless = 0;
-        // The turns of a game stay together, also where another game has one of them: they count as one piece of evidence.
-        let whole_games = matches!(&self.spec.plan, Plan::Probe(positions) if positions.together() > 1);
-        while (self.book.lines.len() as u64) < wanted && !self.book.exhausted {
-            let Some(opening) = self.candidate(self.book.draws)? else {
-                self.book.exhausted = true;
+        let mut repeated = 0;
+        // The turns of one game count as one piece of evidence, so they stay together even if another game shares one.
+        let whole_games =
+            matches!(&self.spec.plan, Plan::Probe(positions) if positions.positions_per_game() > 1);
+        while (self.openings.lines.len() as u64) < wanted && !self.openings.exhausted {
+            let Some(opening) = self.candidate(self.openings.draws)? else {
+                self.openings.exhausted = true;
                 break;
             };
-            self.book.draws += 1;
-            if self.book.keys.insert(self.referee.decision_key(&opening)?) || whole_games {
-                self.book.lines.push(opening);
-                fruitless = 0;
+            self.openings.draws += 1;
+            if self.openings.keys.insert(self.referee.decision_key(&opening)?) || whole_games {
+                self.openings.lines.push(opening);
+                repeated = 0;
             } else {
-                fruitless += 1;
-                self.book.exhausted = fruitless >= FRUITLESS;
+                repeated += 1;
+                self.openings.exhausted = repeated >= MAX_REPEATED_DRAWS;
             }
         }
         Ok(())
     }
 
-    /// The opening of one draw; none after the last of a finite list.
+    /// Returns the opening of one draw; none after the last of a finite list.
     fn candidate(&self, draw: u64) -> Result<Option<Opening>, ScheduleError> {
         let seed_path = SeedPath { run: self.spec.seed, bout: draw, game: 0 };
         let line = |moves: String| Some(Opening { position: None, moves });
@@ -330,7 +331,7 @@ impl Schedule {
     }
 }
 
-/// Tells the draw of a probe's number of plies from the draw of its line.
+/// Separates the draw of a probe's number of plies from the draw of its line.
 const PROBE_PLIES: u64 = 3;
 
 fn probe_size(positions: &Positions) -> u64 {
@@ -341,7 +342,7 @@ fn probe_size(positions: &Positions) -> u64 {
     }
 }
 
-/// The bounds of a sequential test.
+/// Returns the bounds of a sequential test.
 pub fn sprt_bounds(
     settings: &agon_arena::spec::SprtSettings,
 ) -> Result<agon_stats::sprt::Bounds, agon_stats::sprt::BoundsError> {
@@ -377,7 +378,7 @@ mod tests {
     const UCT: &str = "algorithm = \"uct\"";
 
     #[test]
-    fn a_bout_is_a_function_of_its_number() {
+    fn bouts_do_not_depend_on_the_order_of_calls() {
         let text = tournament("othello", 6, 40, &[PVS, UCT, "algorithm = \"random\""]);
         let mut forwards = schedule(&text).unwrap();
         let mut backwards = schedule(&text).unwrap();
@@ -385,7 +386,7 @@ mod tests {
         for index in (0..backwards.bouts()).rev() {
             assert_eq!(backwards.bout(index).unwrap(), bouts[index as usize]);
         }
-        // Three pairings over forty openings, no two openings alike, each met by every pairing.
+        // Three pairings over forty different openings; every pairing plays every opening.
         assert_eq!(bouts.len(), 120);
         let lines: HashSet<&str> = bouts.iter().map(|bout| bout.opening.moves.as_str()).collect();
         assert_eq!(lines.len(), 40);
@@ -396,21 +397,20 @@ mod tests {
     }
 
     #[test]
-    fn games_are_not_counted_twice() {
-        // Nine first moves of tic-tac-toe are three positions of nine, told apart by keys: all nine differ.
+    fn rejects_more_bouts_than_openings_for_deterministic_players() {
+        // Position keys do not identify symmetric positions: all nine first moves differ.
         assert_eq!(schedule(&tournament("tic-tac-toe", 1, 9, &[PVS, PVS])).unwrap().bouts(), 9);
         let error = schedule(&tournament("tic-tac-toe", 1, 10, &[PVS, PVS])).err().unwrap();
         assert!(error.to_string().contains("the 9 different openings"), "{error}");
-        // Who draws may meet over the same opening again, and so may all where chance plays.
+        // Players that draw random numbers may repeat an opening, and so may all players of a game of chance.
         assert_eq!(schedule(&tournament("tic-tac-toe", 1, 10, &[PVS, UCT])).unwrap().bouts(), 10);
         let expectiminimax = "algorithm = \"expectiminimax\"";
         let pig = tournament("pig", 1, 10_000, &[expectiminimax, expectiminimax]);
         assert_eq!(schedule(&pig).unwrap().bouts(), 10_000);
     }
 
-    /// Every game of a probe has all its turns, one after the other, also where games begin alike.
     #[test]
-    fn the_turns_of_a_game_stay_together() {
+    fn a_probe_keeps_the_turns_of_a_game_together() {
         let text = "name = \"p\"\ngame = \"tic-tac-toe\"\nlimit = { depth = 1 }\n[probe]\n\
                     positions = { play = \"random\", turns = 2, games = 30 }\n\
                     [[player]]\nname = \"a\"\nsearch = { algorithm = \"pvs\" }\n";
@@ -424,7 +424,7 @@ mod tests {
     }
 
     #[test]
-    fn probes_have_different_positions() {
+    fn probes_search_distinct_positions() {
         let text = "name = \"p\"\ngame = \"connect-four\"\nlimit = { depth = 3 }\n[probe]\n\
                     positions = { random = 50, plies = [2, 9] }\n[[player]]\nname = \"a\"\n\
                     search = { algorithm = \"alpha-beta\" }\n";

@@ -77,9 +77,9 @@ impl Summary {
             .fold((0, 0), |(sum, moves), effort| (sum + effort.overshoot_us, moves + effort.moves))
     }
 
-    /// Returns a key of the pairing, and whether its first player won the bout (0), lost it (1) or neither (2). Workers are
-    /// compared by these. A probe has none.
-    pub fn cell(&self) -> Option<(u64, usize)> {
+    /// Returns a key of the pairing, and whether its first player won the bout (0), lost it (1) or neither (2). The
+    /// comparison of workers counts these. A probe has none.
+    pub fn pairing_outcome(&self) -> Option<(u64, usize)> {
         let roster = self.games.first()?.players.iter().collect::<std::collections::BTreeSet<_>>();
         let first = **roster.first()?;
         let pairing = roster

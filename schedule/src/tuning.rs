@@ -1,12 +1,12 @@
-//! The tuning of a tune: what each of its bouts plays, by what came out before. Pure.
+//! The schedule of a tuning run, whose bouts depend on earlier results.
 //!
-//! A step, which is an iteration of SPSA or a trial of a Gaussian process, plays a fixed number of bouts. What step `k`
-//! plays follows from the spec and from the results of a prefix of the schedule, so that the path is the same for any
-//! number of workers and any order of arrival; a bout whose values do not follow yet cannot be made. Behind the last step
-//! the tuned player meets the one that it started from, over openings that no step plays.
+//! A step is an iteration of SPSA or a trial of a Gaussian process and plays a fixed number of bouts. The values of a step
+//! depend on the spec and on the results of a prefix of the schedule, so the path is the same for any number of workers and
+//! any order of results. After the last step a validation plays the tuned player against its start, over openings that no
+//! step uses.
 //!
-//! Gaussian processes take a while and may round otherwise on another processor. So they are asked outside, as [`ProposalRequest`],
-//! and what they say is handed in and kept; everything else is computed anew wherever it is needed.
+//! A Gaussian process is slow, and its rounding may differ between processors. The caller therefore runs each
+//! [`ProposalRequest`] once and stores the answer; everything else is recomputed where it is needed.
 
 use std::collections::BTreeMap;
 
@@ -18,81 +18,81 @@ use agon_stats::spsa;
 
 use crate::run::TuneManifest;
 
-/// The bouts whose mean score is shown while a tune goes on.
-const RECENT: u64 = 64;
+/// The number of bouts in the recent mean score.
+const RECENT_BOUTS: u64 = 64;
 
-/// What a bout of a tune came to for its first player: half points of its two games, or nothing where it failed.
+/// The half points of a bout's first player over its two games; none if the bout failed.
 pub type Score = Option<u8>;
 
-/// Why a tune cannot be scheduled.
+/// Why a tuning run cannot be scheduled.
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TuningError {
-    /// Of SPSA.
+    /// The settings of SPSA are invalid.
     #[error(transparent)]
     Spsa(#[from] spsa::SettingsError),
-    /// Of a Gaussian process.
+    /// The space of a Gaussian process is invalid.
     #[error(transparent)]
     Space(#[from] SpaceError),
 }
 
-/// Who plays a bout of a tune, with which values, over which opening.
+/// The players, values and opening of a bout of a tuning run.
 #[derive(Clone, PartialEq, Debug)]
 pub struct TuningBout {
     /// The players of the first game by seat.
     pub players: Vec<usize>,
-    /// The values of those that have others than the spec says.
+    /// The players whose values differ from the spec.
     pub values: Vec<(usize, Values)>,
-    /// The opening: those of the validation come first.
+    /// The number of the opening; those of the validation are the first.
     pub opening: u64,
 }
 
-/// One step that has been played.
+/// A completed step.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Step {
-    /// What its candidates had: plus and minus, or the trial alone.
+    /// The values of the candidates: plus and minus, or the trial alone.
     pub candidates: Vec<Values>,
-    /// The mean score of its bouts for plus or for the trial; none where all failed.
+    /// The mean score of plus or of the trial; none if all bouts failed.
     pub score: Option<f64>,
-    /// Where the tune is after it; of a trial nothing is known before the end.
+    /// The values after the step; a trial has none.
     pub after: Option<Vec<f64>>,
 }
 
-/// A tune under way.
+/// The state of a tuning run.
 #[derive(Clone, Debug)]
 pub struct Tuning {
     tune: Tune,
     seed: u64,
-    method: Search,
-    /// The results of the first bouts, without a hole.
+    method: MethodState,
+    /// The results of the first bouts, without gaps.
     results: Vec<Score>,
-    /// Results beyond.
+    /// Results after the first gap.
     waiting: BTreeMap<u64, Score>,
 }
 
 #[derive(Clone, Debug)]
-enum Search {
+enum MethodState {
     Spsa(Box<spsa::Tune>),
-    /// The values of the trials so far, and behind the last the answer.
+    /// The values of the trials so far; after the last trial, the answer.
     Bayes {
         space: Space,
         proposals: Vec<Values>,
     },
 }
 
-/// A question to a Gaussian process.
+/// A computation that a tuning run with a Gaussian process waits for.
 #[derive(Clone, Debug)]
 pub struct ProposalRequest {
     tune: Tune,
     space: Space,
     trials: Vec<Trial>,
-    /// How many trials to suggest; none where the answer is wanted.
+    /// The number of trials to suggest; none asks for the answer.
     count: Option<usize>,
     seed: u64,
 }
 
 impl ProposalRequest {
-    /// Asks. Where there is nothing to learn from, because everything failed, the tune stays where it starts.
+    /// Computes the proposals. If every trial failed, they are the start values.
     pub fn run(self) -> Vec<Values> {
         let found = match self.count {
             Some(count) => self.space.suggest(&self.trials, count, self.seed),
@@ -110,7 +110,7 @@ fn scale(parameter: &Parameter) -> Scale {
 }
 
 impl Tuning {
-    /// A tune at its start.
+    /// Creates a tuning run at its start.
     pub fn new(tune: &Tune, seed: u64) -> Result<Tuning, TuningError> {
         let bounds = |parameter: &Parameter| parameter.bounds.map(number);
         let method = match tune.method {
@@ -135,7 +135,7 @@ impl Tuning {
                     in_flight: window,
                     seed,
                 };
-                Search::Spsa(Box::new(spsa::Tune::new(settings)?))
+                MethodState::Spsa(Box::new(spsa::Tune::new(settings)?))
             }
             Method::Bayes { .. } => {
                 let dimension = |parameter: &Parameter| {
@@ -144,44 +144,44 @@ impl Tuning {
                     Dimension { name, minimum, maximum, whole: parameter.whole, scale }
                 };
                 let space = Space::new(tune.parameters.iter().map(dimension).collect())?;
-                Search::Bayes { space, proposals: Vec::new() }
+                MethodState::Bayes { space, proposals: Vec::new() }
             }
         };
         Ok(Tuning { tune: tune.clone(), seed, method, results: Vec::new(), waiting: BTreeMap::new() })
     }
 
-    /// What is tuned, and how.
+    /// Returns the settings.
     pub fn tune(&self) -> &Tune {
         &self.tune
     }
 
-    /// All bouts, the validation's included.
+    /// Returns the number of bouts, validation included.
     pub fn bouts(&self) -> u64 {
         self.tune.bouts + self.tune.validation
     }
 
-    /// How many steps there are.
+    /// Returns the number of steps.
     pub fn steps(&self) -> u64 {
         self.tune.bouts / self.tune.step_bouts()
     }
 
-    /// How many steps are whole, without a hole before them.
-    pub fn folded(&self) -> u64 {
+    /// Returns the number of completed steps before the first missing result.
+    pub fn completed_steps(&self) -> u64 {
         self.results.len() as u64 / self.tune.step_bouts()
     }
 
-    /// Every bout below can be made.
-    pub fn known(&self) -> u64 {
+    /// Returns the number of bouts that are determined by the results so far.
+    pub fn known_bouts(&self) -> u64 {
         let (steps, answered) = match &self.method {
-            Search::Spsa(tune) => (tune.prefix() + tune.settings().in_flight, tune.finished()),
-            Search::Bayes { proposals, .. } => {
+            MethodState::Spsa(tune) => (tune.prefix() + tune.settings().in_flight, tune.finished()),
+            MethodState::Bayes { proposals, .. } => {
                 (proposals.len() as u64, proposals.len() as u64 > self.steps())
             }
         };
         if answered { self.bouts() } else { steps.min(self.steps()) * self.tune.step_bouts() }
     }
 
-    /// What a bout plays, if that follows from what is known.
+    /// Returns a bout, if the results so far determine it.
     pub fn bout(&self, bout: u64) -> Option<TuningBout> {
         let Tune { roles, opponents, validation, .. } = &self.tune;
         if bout >= self.tune.bouts {
@@ -195,7 +195,7 @@ impl Tuning {
         }
         let (step, place) = (bout / self.tune.step_bouts(), bout % self.tune.step_bouts());
         let candidates = self.candidates(step)?;
-        // Of an iteration against others, plus and minus meet the same opponent over the same opening.
+        // In an iteration against opponents, plus and minus meet the same opponent over the same opening.
         let sides = if opponents.is_empty() { 1 } else { candidates.len() as u64 };
         let number = step * self.tune.pairs + place / sides;
         let opening = validation + number;
@@ -213,29 +213,31 @@ impl Tuning {
         Some(TuningBout { players, values, opening })
     }
 
-    /// The values of a step's candidates: plus and minus, or the trial.
+    /// Returns the values of a step's candidates: plus and minus, or the trial.
     fn candidates(&self, step: u64) -> Option<Vec<Values>> {
         match &self.method {
-            Search::Spsa(tune) => {
+            MethodState::Spsa(tune) => {
                 let proposal = tune.propose(step)?;
                 Some([proposal.plus, proposal.minus].map(|side| self.tune.playable(&side)).to_vec())
             }
-            Search::Bayes { proposals, .. } => {
+            MethodState::Bayes { proposals, .. } => {
                 let trial = proposals.get(usize::try_from(step).ok()?)?;
                 (step < self.steps()).then(|| vec![trial.clone()])
             }
         }
     }
 
-    /// The tuned values, when all steps are folded.
+    /// Returns the tuned values once all steps are complete.
     pub fn answer(&self) -> Option<Values> {
         match &self.method {
-            Search::Spsa(tune) => tune.finished().then(|| self.tune.playable(tune.values())),
-            Search::Bayes { proposals, .. } => proposals.get(usize::try_from(self.steps()).ok()?).cloned(),
+            MethodState::Spsa(tune) => tune.finished().then(|| self.tune.playable(tune.values())),
+            MethodState::Bayes { proposals, .. } => {
+                proposals.get(usize::try_from(self.steps()).ok()?).cloned()
+            }
         }
     }
 
-    /// Notes what a bout came to. Those of the validation decide nothing here, and the first result of a bout stays.
+    /// Records the score of a bout. Ignores bouts of the validation and repeated results.
     pub fn record(&mut self, bout: u64, score: Score) {
         if bout >= self.tune.bouts || bout < self.results.len() as u64 {
             return;
@@ -244,23 +246,23 @@ impl Tuning {
         while let Some(score) = self.waiting.remove(&(self.results.len() as u64)) {
             self.results.push(score);
             if (self.results.len() as u64).is_multiple_of(self.tune.step_bouts()) {
-                self.fold();
+                self.complete_step();
             }
         }
     }
 
-    /// Folds the step that has just become whole.
-    fn fold(&mut self) {
-        let iteration = self.folded() - 1;
+    /// Applies the step whose last result has just arrived.
+    fn complete_step(&mut self) {
+        let iteration = self.completed_steps() - 1;
         let result: i64 = self.scores(iteration).map(|(sign, half)| sign * (i64::from(half) - 2)).sum();
-        if let Search::Spsa(tune) = &mut self.method {
-            // The iterations come in their order, and each once.
+        if let MethodState::Spsa(tune) = &mut self.method {
+            // Iterations complete in order, each once.
             let recorded = tune.record(iteration, result as f64);
             debug_assert_eq!(recorded, Ok(()));
         }
     }
 
-    /// The half points of a step's bouts that did not fail, each with the sign of its candidate.
+    /// Returns the half points of a step's bouts that did not fail, each with the sign of its candidate.
     fn scores(&self, step: u64) -> impl Iterator<Item = (i64, u8)> + '_ {
         let count = self.tune.step_bouts() as usize;
         let both = count as u64 > self.tune.pairs;
@@ -269,11 +271,11 @@ impl Tuning {
         bouts.filter_map(move |(place, half)| Some((if both && place % 2 == 1 { -1 } else { 1 }, (*half)?)))
     }
 
-    /// The question that must be answered before the tune goes on.
-    pub fn due(&self) -> Option<ProposalRequest> {
-        let Search::Bayes { space, proposals } = &self.method else { return None };
+    /// Returns the computation that the run waits for.
+    pub fn pending_proposal(&self) -> Option<ProposalRequest> {
+        let MethodState::Bayes { space, proposals } = &self.method else { return None };
         let (known, steps) = (proposals.len() as u64, self.steps());
-        if known > steps || self.folded() < known {
+        if known > steps || self.completed_steps() < known {
             return None;
         }
         let Method::Bayes { batch } = self.tune.method else { return None };
@@ -282,16 +284,16 @@ impl Tuning {
         Some(ProposalRequest { tune, space, trials: self.trials(), count, seed })
     }
 
-    /// Takes the answer of such a question: the next trials, or the tuned values.
-    pub fn settle(&mut self, found: Vec<Values>) {
-        if let Search::Bayes { proposals, .. } = &mut self.method {
+    /// Adds the result of a [`ProposalRequest`]: the next trials, or the tuned values.
+    pub fn add_proposals(&mut self, found: Vec<Values>) {
+        if let MethodState::Bayes { proposals, .. } = &mut self.method {
             proposals.extend(found);
         }
     }
 
-    /// The trials that are played, as a Gaussian process sees them.
+    /// Returns the completed trials as input of a Gaussian process.
     fn trials(&self) -> Vec<Trial> {
-        let Search::Bayes { proposals, .. } = &self.method else { return Vec::new() };
+        let MethodState::Bayes { proposals, .. } = &self.method else { return Vec::new() };
         let trial = |(step, values): (u64, &Values)| {
             let scores: Vec<f64> = self.scores(step).map(|(_, half)| f64::from(half) / 4.0).collect();
             let bouts = scores.len() as f64;
@@ -299,70 +301,67 @@ impl Tuning {
                 return None;
             }
             let score = scores.iter().sum::<f64>() / bouts;
-            // Two bouts of games without draws are believed beside those that were played, so that a clean score is not
-            // certain.
+            // Two imagined bouts, one won and one lost, keep a perfect score from looking certain.
             let smoothed = (score * bouts + 1.0) / (bouts + 2.0);
             let squares: f64 = scores.iter().map(|one| (one - score) * (one - score)).sum();
             let variance = (squares + smoothed * (1.0 - smoothed)) / (bouts + 1.0) / bouts;
             Some(Trial { values: values.numbers(), score, variance })
         };
-        (0..self.folded()).zip(proposals).filter_map(trial).collect()
+        (0..self.completed_steps()).zip(proposals).filter_map(trial).collect()
     }
 
-    /// The expected score of the answer against the opponents with its interval, of a tune by a Gaussian process.
+    /// Returns the expected score of a Gaussian process's answer against the opponents, with its interval.
     pub fn recommendation(&self) -> Option<Recommendation> {
-        let Search::Bayes { space, .. } = &self.method else { return None };
+        let MethodState::Bayes { space, .. } = &self.method else { return None };
         space.recommend(&self.trials(), self.seed).ok()
     }
 
-    /// The trials of a Gaussian process and the space that it searches.
-    pub fn process(&self) -> Option<(&Space, Vec<Trial>, u64)> {
+    /// Returns the space, the trials and the seed of a Gaussian process.
+    pub fn gaussian_process(&self) -> Option<(&Space, Vec<Trial>, u64)> {
         match &self.method {
-            Search::Spsa(_) => None,
-            Search::Bayes { space, .. } => Some((space, self.trials(), self.seed)),
+            MethodState::Spsa(_) => None,
+            MethodState::Bayes { space, .. } => Some((space, self.trials(), self.seed)),
         }
     }
 
-    /// Every step that is folded, in order.
+    /// Returns the completed steps in order.
     pub fn path(&self) -> impl Iterator<Item = Step> + '_ {
-        (0..self.folded()).map(|step| {
+        (0..self.completed_steps()).map(|step| {
             let (mut points, mut bouts) = (0.0, 0);
             for (sign, half) in self.scores(step) {
                 points += if sign > 0 { f64::from(half) / 4.0 } else { 1.0 - f64::from(half) / 4.0 };
                 bouts += 1;
             }
             let after = match &self.method {
-                Search::Spsa(tune) => tune.path().get(step as usize + 1).cloned(),
-                Search::Bayes { .. } => None,
+                MethodState::Spsa(tune) => tune.path().get(step as usize + 1).cloned(),
+                MethodState::Bayes { .. } => None,
             };
             let candidates = self.candidates(step).unwrap_or_default();
             Step { candidates, score: (bouts > 0).then(|| points / f64::from(bouts)), after }
         })
     }
 
-    /// Where the tune is now: the values after the last folded step, of a Gaussian process the last
-    /// that it suggested; at the end, the answer.
+    /// Returns the answer if it is known, else the values after the last completed step or the last suggested trial.
     pub fn values(&self) -> Vec<f64> {
         match (&self.method, self.answer()) {
             (_, Some(answer)) => answer.numbers(),
-            (Search::Spsa(tune), None) => tune.values().to_vec(),
-            // Where it looks now: nothing else is known before the end.
-            (Search::Bayes { proposals, .. }, None) => {
+            (MethodState::Spsa(tune), None) => tune.values().to_vec(),
+            (MethodState::Bayes { proposals, .. }, None) => {
                 proposals.last().map_or_else(|| self.tune.start().numbers(), Values::numbers)
             }
         }
     }
 
-    /// The mean score of the first players of the last bouts, and how many those are.
-    pub fn recent(&self) -> Option<(f64, u64)> {
-        let from = self.results.len().saturating_sub(RECENT as usize);
+    /// Returns the mean score of the first player over the most recent bouts, and the number of these bouts.
+    pub fn recent_score(&self) -> Option<(f64, u64)> {
+        let from = self.results.len().saturating_sub(RECENT_BOUTS as usize);
         let scores: Vec<f64> =
             self.results[from..].iter().flatten().map(|half| f64::from(*half) / 4.0).collect();
         let bouts = scores.len() as u64;
         (bouts > 0).then(|| (scores.iter().sum::<f64>() / bouts as f64, bouts))
     }
 
-    /// Returns what the run's manifest says.
+    /// Returns the part of the run's manifest.
     pub fn manifest(&self) -> TuneManifest {
         TuneManifest {
             method: self.tune.method.name().to_string(),
@@ -372,11 +371,11 @@ impl Tuning {
         }
     }
 
-    /// What must be kept of a Gaussian process.
+    /// Returns the proposals of a Gaussian process, which must be stored.
     pub fn proposals(&self) -> &[Values] {
         match &self.method {
-            Search::Spsa(_) => &[],
-            Search::Bayes { proposals, .. } => proposals,
+            MethodState::Spsa(_) => &[],
+            MethodState::Bayes { proposals, .. } => proposals,
         }
     }
 }
@@ -405,87 +404,86 @@ mod tests {
     const BAYES: &str = "method = \"bayes\"\nbouts = 60\npairs = 3\nbatch = 5\n\
         [[tune.parameter]]\npath = \"search.c\"\nstart = 2\nmin = 0.1\nmax = 5\nscale = \"log\"\n[tune.x]";
 
-    /// The keys of `[tune]` behind its parameters would be the parameters', so that they are put before.
+    /// Parses a tune whose further keys stand before its parameters, as TOML needs.
     fn tune(method: &str, opponents: &str) -> Tune {
         let (keys, parameters) = method.split_once("[[tune.parameter]]").unwrap();
         let parameters = parameters.trim_end_matches("[tune.x]");
         spec(&format!("{keys}{opponents}"), &format!("[[tune.parameter]]{parameters}"))
     }
 
-    /// What a bout comes to depends on what it plays and on its number alone.
-    fn score(cast: &TuningBout, bout: u64) -> Score {
-        let value = cast.values.first().map_or(0, |(_, values)| values.0[0]);
+    /// Returns a score that depends only on the bout's values and its number.
+    fn score(tuning_bout: &TuningBout, bout: u64) -> Score {
+        let value = tuning_bout.values.first().map_or(0, |(_, values)| values.0[0]);
         let draw = mix(value as u64, bout);
         if draw.is_multiple_of(17) { None } else { Some((draw % 5) as u8) }
     }
 
-    fn settle(tuning: &mut Tuning) {
-        while let Some(work) = tuning.due() {
-            tuning.settle(work.run());
+    fn run_proposals(tuning: &mut Tuning) {
+        while let Some(request) = tuning.pending_proposal() {
+            tuning.add_proposals(request.run());
         }
     }
 
-    /// Plays in order, one bout after another.
-    fn in_order(tune: &Tune) -> (Tuning, Vec<TuningBout>) {
+    /// Plays all bouts in order.
+    fn play_in_order(tune: &Tune) -> (Tuning, Vec<TuningBout>) {
         let mut tuning = Tuning::new(tune, 7).unwrap();
         let mut bouts = Vec::new();
         for bout in 0..tuning.bouts() {
-            settle(&mut tuning);
-            assert!(tuning.known() > bout);
-            let cast = tuning.bout(bout).unwrap();
-            tuning.record(bout, score(&cast, bout));
-            bouts.push(cast);
+            run_proposals(&mut tuning);
+            assert!(tuning.known_bouts() > bout);
+            let played = tuning.bout(bout).unwrap();
+            tuning.record(bout, score(&played, bout));
+            bouts.push(played);
         }
         (tuning, bouts)
     }
 
     #[test]
-    fn the_path_does_not_depend_on_the_order_of_arrival() {
+    fn path_does_not_depend_on_the_order_of_results() {
         for (method, opponents) in [(SPSA, ""), (SPSA, "opponents = [\"uct\"]\n"), (BAYES, "")] {
             let tune = tune(method, opponents);
-            let (calm, bouts) = in_order(&tune);
-            assert_eq!(calm.folded(), calm.steps());
+            let (expected, bouts) = play_in_order(&tune);
+            assert_eq!(expected.completed_steps(), expected.steps());
             for seed in 0..20 {
                 let mut random = seeded(seed);
                 let mut tuning = Tuning::new(&tune, 7).unwrap();
                 let mut open: Vec<u64> = Vec::new();
                 let mut next = 0;
-                while tuning.folded() < tuning.steps() {
-                    settle(&mut tuning);
-                    // Everything that can be lent is, and comes back in any order; some of it twice.
-                    open.extend(next..tuning.known());
-                    next = tuning.known().max(next);
+                while tuning.completed_steps() < tuning.steps() {
+                    run_proposals(&mut tuning);
+                    // All determined bouts are leased; results arrive in random order, each bout's twice.
+                    open.extend(next..tuning.known_bouts());
+                    next = tuning.known_bouts().max(next);
                     let bout = open.swap_remove(below(&mut random, open.len()));
-                    let cast = tuning.bout(bout).unwrap();
-                    assert_eq!(cast, bouts[bout as usize]);
-                    tuning.record(bout, score(&cast, bout));
+                    let played = tuning.bout(bout).unwrap();
+                    assert_eq!(played, bouts[bout as usize]);
+                    tuning.record(bout, score(&played, bout));
                     tuning.record(bout, Some(0));
                 }
-                settle(&mut tuning);
-                assert_eq!(tuning.answer(), calm.answer());
-                assert_eq!(tuning.path().collect::<Vec<_>>(), calm.path().collect::<Vec<_>>());
+                run_proposals(&mut tuning);
+                assert_eq!(tuning.answer(), expected.answer());
+                assert_eq!(tuning.path().collect::<Vec<_>>(), expected.path().collect::<Vec<_>>());
             }
         }
     }
 
-    /// The laws of who plays what.
     #[test]
-    fn casts_are_as_the_spec_says() {
+    fn bouts_have_the_players_values_and_openings_of_the_spec() {
         for (method, opponents, sides) in
             [(SPSA, "", 1), (SPSA, "opponents = [\"uct\"]\n", 2), (BAYES, "", 1)]
         {
             let tune = tune(method, opponents);
-            let (tuning, bouts) = in_order(&tune);
+            let (tuning, bouts) = play_in_order(&tune);
             let roles = tune.roles;
-            for (bout, cast) in bouts.iter().enumerate() {
-                assert!(cast.values.iter().all(|(_, values)| tune.allows(values)), "{cast:?}");
+            for (bout, tuning_bout) in bouts.iter().enumerate() {
+                assert!(tuning_bout.values.iter().all(|(_, values)| tune.allows(values)), "{tuning_bout:?}");
                 if bout < tune.bouts as usize {
-                    // No opening of the validation, and both sides of an iteration over the same.
-                    assert_eq!(cast.opening, 3 + bout as u64 / sides);
+                    // Not an opening of the validation; both sides of an iteration share one.
+                    assert_eq!(tuning_bout.opening, 3 + bout as u64 / sides);
                 } else {
-                    assert_eq!(cast.opening, (bout as u64) - tune.bouts);
-                    assert_eq!(cast.players, [roles.tuned, tune.player]);
-                    assert_eq!(cast.values, [(roles.tuned, tuning.answer().unwrap())]);
+                    assert_eq!(tuning_bout.opening, (bout as u64) - tune.bouts);
+                    assert_eq!(tuning_bout.players, [roles.tuned, tune.player]);
+                    assert_eq!(tuning_bout.values, [(roles.tuned, tuning.answer().unwrap())]);
                 }
             }
             let first = &bouts[0];
@@ -496,28 +494,27 @@ mod tests {
         }
     }
 
-    /// Nothing is known before what it follows from, and exactly then.
     #[test]
-    fn the_window_opens_with_the_prefix() {
+    fn bouts_are_determined_as_soon_as_the_prefix_is_complete() {
         let mut tuning = Tuning::new(&tune(SPSA, ""), 7).unwrap();
-        assert_eq!(tuning.known(), 12);
+        assert_eq!(tuning.known_bouts(), 12);
         assert_eq!(tuning.bout(12), None);
         for bout in [1, 2, 3, 4, 5] {
             tuning.record(bout, Some(4));
         }
-        assert_eq!(tuning.known(), 12);
+        assert_eq!(tuning.known_bouts(), 12);
         tuning.record(0, Some(4));
-        assert_eq!(tuning.known(), 18);
+        assert_eq!(tuning.known_bouts(), 18);
         assert!(tuning.bout(17).is_some() && tuning.bout(18).is_none() && tuning.bout(120).is_none());
         let mut tuning = Tuning::new(&tune(BAYES, ""), 7).unwrap();
-        assert_eq!((tuning.known(), tuning.bout(0)), (0, None));
-        settle(&mut tuning);
-        assert_eq!(tuning.known(), 15);
+        assert_eq!((tuning.known_bouts(), tuning.bout(0)), (0, None));
+        run_proposals(&mut tuning);
+        assert_eq!(tuning.known_bouts(), 15);
     }
 
-    /// An iteration against others adds what plus gains over minus.
+    /// An iteration against opponents moves by the gain of plus over minus.
     #[test]
-    fn sides_count_with_their_signs() {
+    fn scores_of_minus_count_negatively() {
         let tune = tune(SPSA, "opponents = [\"uct\"]\n");
         let path = |halves: [u8; 6]| {
             let mut tuning = Tuning::new(&tune, 7).unwrap();

@@ -1,4 +1,4 @@
-//! The baselines: a random player and a greedy one that looks one ply ahead.
+//! Baselines: a random player, and a greedy one that looks one ply ahead.
 
 use agon_games::random::seeded;
 use agon_games::{Game, Seat, Turn};
@@ -7,11 +7,11 @@ use crate::budget::Budget;
 use crate::counters::Counters;
 use crate::effort::Effort;
 use crate::evaluate::Evaluate;
-use crate::report::{Answer, Iteration};
+use crate::report::{Iteration, SearchResult};
 use crate::searcher::Searcher;
 use crate::value::{Score, Value, shared_end_score};
 
-/// Plays any legal move, each as likely as the other.
+/// Plays a uniformly random legal move.
 #[derive(Clone, Copy, Debug)]
 pub struct RandomPlayer;
 
@@ -24,19 +24,10 @@ impl<G: Game> Searcher<G> for RandomPlayer {
         budget: Budget,
         seed: u64,
         _report: &mut dyn FnMut(&Iteration<G::Move>),
-    ) -> Answer<G::Move> {
+    ) -> SearchResult<G::Move> {
         let best = root.sample(&mut seeded(seed), &mut Vec::new());
-        Answer {
-            best,
-            value: Value { number: 0.0, proof: None },
-            depth: 0,
-            selective_depth: 0,
-            counters: Counters { nodes: 1, ..Counters::default() },
-            line: vec![best],
-            iterations: Vec::new(),
-            time: budget.elapsed(),
-            overshoot: budget.overshoot(),
-        }
+        let counters = Counters { nodes: 1, ..Counters::default() };
+        SearchResult::without_iterations(best, Value { number: 0.0, proof: None }, counters, &budget)
     }
 }
 
@@ -47,7 +38,7 @@ pub struct Greedy<E> {
 }
 
 impl<E> Greedy<E> {
-    /// A greedy player with this evaluation.
+    /// Creates a greedy player with this evaluation.
     pub fn new(evaluator: E) -> Greedy<E> {
         Greedy { evaluator }
     }
@@ -72,14 +63,14 @@ impl<G: Game, E: Evaluate<G>> Searcher<G> for Greedy<E> {
         budget: Budget,
         _seed: u64,
         report: &mut dyn FnMut(&Iteration<G::Move>),
-    ) -> Answer<G::Move> {
+    ) -> SearchResult<G::Move> {
         let Turn::Player(seat) = root.turn() else { unreachable!("a search starts where a player moves") };
         let mut effort = Effort::new(budget);
         let mut position = root.clone();
         let mut moves = Vec::new();
         position.moves(&mut moves);
         let mut best: Option<(G::Move, Score)> = None;
-        // The root, then each child, as far as the budget goes.
+        // Search the root, then each child, until the budget is exhausted.
         let mut finished = effort.enter().is_ok();
         for &mv in &moves {
             finished = finished && effort.enter().is_ok();
@@ -93,28 +84,15 @@ impl<G: Game, E: Evaluate<G>> Searcher<G> for Greedy<E> {
             }
         }
         let (best, score) = best.unwrap_or((moves[0], 0));
-        let (value, line, time) = (Value::from(score), vec![best], effort.budget.elapsed());
-        let mut iterations = Vec::new();
+        let mut answer =
+            SearchResult::without_iterations(best, Value::from(score), effort.counters, &effort.budget);
+        answer.selective_depth = effort.selective_depth;
         if finished {
-            iterations.push(Iteration {
-                depth: 1,
-                nodes: effort.counters.nodes,
-                time,
-                line: line.clone(),
-                value,
-            });
-            iterations.iter().for_each(report);
+            answer.depth = 1;
+            let (nodes, time, line) = (effort.counters.nodes, answer.time, answer.line.clone());
+            answer.iterations.push(Iteration { depth: 1, nodes, time, line, value: answer.value });
+            answer.iterations.iter().for_each(report);
         }
-        Answer {
-            best,
-            value,
-            depth: u32::from(finished),
-            selective_depth: effort.selective_depth,
-            counters: effort.counters,
-            line,
-            iterations,
-            time,
-            overshoot: effort.budget.overshoot(),
-        }
+        answer
     }
 }

@@ -1,7 +1,7 @@
-//! What a search may spend, and when it must stop.
+//! Search budgets: what a search may spend, and when it must stop.
 //!
-//! Every node asks the budget, which reads the clock about ten thousand times a second; a limit of nodes is exact. The caller
-//! provides the clock. Time spent beyond the limit is recorded.
+//! A search asks the budget at every node. A node limit is exact; the clock, which the caller provides, is read about
+//! ten thousand times a second, and time spent beyond the limit is recorded.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -17,24 +17,24 @@ pub enum Limit {
     Wall(Duration),
     /// Processor time of the thread.
     Cpu(Duration),
-    /// Positions entered; for sampling searches, simulations.
+    /// Positions entered; in sampling searches, simulations.
     Nodes(u64),
     /// Plies searched to the full width.
     Depth(u32),
-    /// A game clock: what is left on it and what is added after the move.
+    /// A game clock.
     Clock {
-        /// What is left before the move.
+        /// The time left before the move.
         remaining: Duration,
-        /// What is added after it.
+        /// The time added after the move.
         increment: Duration,
     },
 }
 
 impl Limit {
-    /// The time that a move may take, if the limit is one of time.
+    /// Returns the time that a move may take, if time is limited.
     ///
-    /// The time manager of a game clock: a thirtieth of what is left and four fifths of the increment, and never more
-    /// than half of what is left.
+    /// On a game clock: a thirtieth of the remaining time plus four fifths of the increment, at most half of the
+    /// remaining time.
     pub fn time(self) -> Option<Duration> {
         match self {
             Limit::Wall(time) | Limit::Cpu(time) => Some(time),
@@ -46,7 +46,7 @@ impl Limit {
     }
 }
 
-/// The budget is spent: the search unwinds with this and its last answer stands.
+/// The error with which a search unwinds when its budget is exhausted; its last result stands.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct BudgetExhausted;
 
@@ -58,28 +58,28 @@ pub struct SearchControl {
 }
 
 impl SearchControl {
-    /// Ends the search, and those after it, as soon as they look.
+    /// Ends the current search, and later ones, at their next clock reading.
     pub fn interrupt(&self) {
         self.interrupt.store(true, Ordering::Relaxed);
     }
 
-    /// Lets searches run again.
+    /// Allows searches to run again.
     pub fn resume(&self) {
         self.interrupt.store(false, Ordering::Relaxed);
     }
 
-    /// Whether searches are to end.
+    /// Returns whether searches must end.
     pub fn is_interrupted(&self) -> bool {
         self.interrupt.load(Ordering::Relaxed)
     }
 
-    /// A number that grows while a search is running.
+    /// Returns a counter that increases while a search is running.
     pub fn pulse(&self) -> u64 {
         self.pulse.load(Ordering::Relaxed)
     }
 }
 
-/// What is left to spend in one search.
+/// The remaining budget of one search.
 pub struct Budget {
     clock: Arc<dyn Clock>,
     control: Option<Arc<SearchControl>>,
@@ -88,19 +88,18 @@ pub struct Budget {
     deadline: Option<Duration>,
     last_node: u64,
     next_look: u64,
-    /// Nodes until the look after the next one.
+    /// Nodes between the next two clock readings.
     stride: u64,
     last_look: Duration,
 }
 
-/// The time between two readings of the clock. The number of nodes between them adapts: few in a game whose nodes are slow,
-/// many where they are fast.
+/// The target time between two clock readings. The number of nodes between them adapts to the game's speed.
 const BETWEEN_LOOKS: Duration = Duration::from_micros(100);
 const LEAST_STRIDE: u64 = 8;
 const GREATEST_STRIDE: u64 = 4096;
 
 impl Budget {
-    /// A budget that starts now. For [`Limit::Cpu`] the clock must be a thread's.
+    /// Starts a budget. [`Limit::Cpu`] requires the clock of a thread.
     pub fn start(limit: Limit, clock: Arc<dyn Clock>) -> Budget {
         let start = clock.now();
         let last_node = if let Limit::Nodes(nodes) = limit { nodes } else { u64::MAX };
@@ -118,19 +117,19 @@ impl Budget {
         }
     }
 
-    /// The same budget, which also ends when it is interrupted, and shows that it is spent.
+    /// Returns the budget with a control, which can interrupt it and sees its progress.
     pub fn controlled_by(self, control: Arc<SearchControl>) -> Budget {
         Budget { control: Some(control), ..self }
     }
 
-    /// Whether one more node may be entered after `nodes` of them.
+    /// Returns whether another node may be entered after `nodes`.
     #[inline]
     pub fn spend(&mut self, nodes: u64) -> Result<(), BudgetExhausted> {
         if nodes < self.next_look { Ok(()) } else { self.look(nodes) }
     }
 
-    /// How many of `wanted` nodes may be entered after `nodes` of them before the budget must be asked again: at least
-    /// one. Precondition: `wanted` is not 0.
+    /// Returns how many of `wanted` nodes may be entered after `nodes` before the next call: at least one.
+    /// Precondition: `wanted` is not 0.
     #[inline]
     pub fn grant(&mut self, nodes: u64, wanted: u64) -> Result<u64, BudgetExhausted> {
         if nodes + wanted > self.next_look {
@@ -139,8 +138,8 @@ impl Budget {
         Ok(wanted.min(self.next_look - nodes))
     }
 
-    /// Returns whether one more simulation may start after `simulations`, which entered `positions`. A limit of nodes
-    /// counts simulations here; a limit of depth means nothing and allows none.
+    /// Returns whether another simulation may start after `simulations`, which entered `positions`. A node limit
+    /// counts simulations here; a depth limit does not apply and allows none.
     #[inline]
     pub fn simulate(&mut self, simulations: u64, positions: u64) -> Result<(), BudgetExhausted> {
         if simulations >= self.last_node || matches!(self.limit, Limit::Depth(_)) {
@@ -171,7 +170,7 @@ impl Budget {
             control.is_interrupted()
         });
         if late || interrupted || nodes >= self.last_node {
-            // The next call ends here too.
+            // Make the next call fail too.
             self.next_look = 0;
             return Err(BudgetExhausted);
         }
@@ -180,22 +179,22 @@ impl Budget {
         Ok(())
     }
 
-    /// The deepest iteration that the limit allows.
+    /// Returns the greatest depth that the limit allows.
     pub fn depth(&self) -> u32 {
         if let Limit::Depth(depth) = self.limit { depth.min(MAX_PLY as u32) } else { MAX_PLY as u32 }
     }
 
-    /// The limit.
+    /// Returns the limit.
     pub fn limit(&self) -> Limit {
         self.limit
     }
 
-    /// The time since the start.
+    /// Returns the elapsed time.
     pub fn elapsed(&self) -> Duration {
         self.clock.now().saturating_sub(self.start)
     }
 
-    /// The time beyond the limit, if the limit is one of time.
+    /// Returns the time spent beyond the limit, if time is limited.
     pub fn overshoot(&self) -> Duration {
         self.limit.time().map_or(Duration::ZERO, |time| self.elapsed().saturating_sub(time))
     }
@@ -207,7 +206,7 @@ mod tests {
 
     use super::*;
 
-    /// A clock that shows the time that was set.
+    /// A clock set by hand.
     struct Held(Mutex<Duration>);
 
     impl Held {
@@ -227,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn a_limit_of_nodes_is_exact() {
+    fn node_limit_is_exact() {
         let clock = Held::at(Duration::ZERO);
         for limit in [0, 1, 1023, 1024, 1025, 5000] {
             let mut budget = Budget::start(Limit::Nodes(limit), clock.clone());
@@ -246,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn a_limit_of_time_is_seen_within_so_many_nodes() {
+    fn time_limit_stops_within_few_nodes() {
         let clock = Held::at(Duration::from_secs(7));
         let mut budget = Budget::start(Limit::Wall(Duration::from_millis(50)), clock.clone());
         let mut nodes = 0;
@@ -254,13 +253,13 @@ mod tests {
             nodes += 1;
             clock.set(Duration::from_secs(7) + Duration::from_micros(nodes));
         }
-        // A node a microsecond: the looks are some hundred nodes apart.
+        // At one node per microsecond the clock is read about every hundred nodes.
         assert!((50_000..=50_200).contains(&nodes), "{nodes}");
         assert_eq!(budget.overshoot(), Duration::from_micros(nodes - 50_000));
     }
 
     #[test]
-    fn an_interrupt_is_seen() {
+    fn interrupt_stops_search() {
         let clock = Held::at(Duration::ZERO);
         let control = Arc::new(SearchControl::default());
         let mut budget = Budget::start(Limit::Depth(9), clock).controlled_by(Arc::clone(&control));
@@ -270,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn the_time_manager_never_spends_more_than_half() {
+    fn time_manager_spends_at_most_half() {
         for remaining in [0, 1, 10, 1000, 60_000] {
             for increment in [0, 5, 100, 10_000] {
                 let [remaining, increment] = [remaining, increment].map(Duration::from_millis);

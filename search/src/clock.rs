@@ -1,19 +1,19 @@
-//! Clocks: a search asks one how much time has passed, and a test can hold it.
+//! Clocks for budgets; tests provide their own.
 
 use std::time::{Duration, Instant};
 
-/// Something that knows how much time has passed since some moment of its own.
+/// A monotonic clock with an arbitrary origin.
 pub trait Clock: Send + Sync {
-    /// The time since that moment; never goes back.
+    /// Returns the time since the clock's origin; never decreases.
     fn now(&self) -> Duration;
 }
 
-/// The time that passes for everybody.
+/// Wall time.
 #[derive(Clone, Copy, Debug)]
 pub struct WallClock(Instant);
 
 impl WallClock {
-    /// A clock that starts now.
+    /// Starts a clock at zero.
     pub fn start() -> WallClock {
         WallClock(Instant::now())
     }
@@ -25,7 +25,7 @@ impl Clock for WallClock {
     }
 }
 
-/// The processor time of the thread that asks: fair on machines that others share.
+/// Processor time of the calling thread: fair on shared machines.
 #[derive(Clone, Copy, Debug)]
 pub struct ThreadClock;
 
@@ -36,7 +36,7 @@ impl Clock for ThreadClock {
     }
 }
 
-/// A clock that stands still.
+/// A clock that always shows zero.
 #[derive(Clone, Copy, Debug)]
 pub struct StoppedClock;
 
@@ -51,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn thread_time_passes_only_while_the_thread_works() {
+    fn thread_time_ignores_sleep() {
         let before = ThreadClock.now();
         std::thread::sleep(Duration::from_millis(30));
         assert!(ThreadClock.now() - before < Duration::from_millis(25));

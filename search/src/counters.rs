@@ -1,41 +1,41 @@
-//! The counters of a search: the one list that rows, the wire, digests, Parquet columns and JSON follow.
+//! The counters of a search: one list that rows, the wire, digests, Parquet columns and JSON follow.
 //!
-//! A new counter is one line at the end of the list and the place that counts it. The order is part of the dataset, of the
-//! wire and of the digests: counters are appended, never moved or removed.
+//! To add a counter, append it to the list and increment it where it is counted. The order is part of the dataset,
+//! the wire and the digests: counters are appended, never moved or removed.
 
 use serde::Serialize;
 
 /// The name and the meaning of a counter.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct CounterInfo {
-    /// Its name, which is also that of its column.
+    /// The name, also of the dataset column.
     pub name: &'static str,
     /// The unit; empty for events.
     pub unit: &'static str,
-    /// What it counts.
+    /// The description.
     pub description: &'static str,
 }
 
 macro_rules! counters {
     ($($name:ident, $unit:literal, $description:literal;)*) => {
-        /// What a search counted, summed over its iterations.
+        /// The counters of a search, summed over its iterations.
         #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize)]
         pub struct Counters {
             $(#[doc = $description] pub $name: u64,)*
         }
 
         impl Counters {
-            /// Every counter, in the order of the list.
+            /// All counters, in order.
             pub const LIST: &'static [CounterInfo] = &[
                 $(CounterInfo { name: stringify!($name), unit: $unit, description: $description },)*
             ];
 
-            /// Returns the values, in the order of the list.
+            /// Returns the values in order.
             pub fn values(&self) -> [u64; Counters::COUNT] {
                 [$(self.$name,)*]
             }
 
-            /// Returns counters of these values, in the order of the list.
+            /// Creates counters from values in order.
             pub fn from_values([$($name,)*]: [u64; Counters::COUNT]) -> Counters {
                 Counters { $($name,)* }
             }
@@ -62,8 +62,8 @@ impl Counters {
     /// The number of counters.
     pub const COUNT: usize = Counters::LIST.len();
 
-    /// The number of counters that every dataset and every build has. Those behind them in the list were added later: a
-    /// dataset without them reads as 0, and a value of 0 leaves digests and signatures as they were.
+    /// The number of counters that every dataset and build has. Later counters read as 0 in older datasets, and a
+    /// value of 0 leaves digests and signatures unchanged.
     pub const ORIGINAL: usize = 12;
 }
 
@@ -72,7 +72,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn values_keep_the_order_of_the_list() {
+    fn values_keep_list_order() {
         let values = std::array::from_fn(|index| index as u64 + 1);
         let counters = Counters::from_values(values);
         assert_eq!(counters.values(), values);

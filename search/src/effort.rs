@@ -1,4 +1,4 @@
-//! The budget and the counters of a search under way.
+//! The budget and the counters of a running search.
 
 use std::sync::Arc;
 
@@ -8,29 +8,29 @@ use crate::counters::Counters;
 
 /// The budget and the counters of one search.
 pub struct Effort {
-    /// What may be spent.
+    /// The remaining budget.
     pub budget: Budget,
-    /// What was done.
+    /// The counters.
     pub counters: Counters,
     /// The greatest distance from the root.
     pub selective_depth: u32,
-    /// Whether a value of this iteration rests on a static evaluation or on the table, and not on ends alone. A
-    /// deepening search that never met its horizon has seen the whole tree.
-    pub horizon: bool,
+    /// Whether a value of this iteration depends on a static evaluation or a table entry. If not, the iteration has
+    /// searched the whole tree.
+    pub hit_horizon: bool,
 }
 
 impl Effort {
-    /// A search that begins with this budget.
+    /// Starts counting against a budget.
     pub fn new(budget: Budget) -> Effort {
-        Effort { budget, counters: Counters::default(), selective_depth: 0, horizon: false }
+        Effort { budget, counters: Counters::default(), selective_depth: 0, hit_horizon: false }
     }
 
-    /// No search: nothing may be spent.
+    /// Returns a placeholder with an empty budget, for a search that has not started.
     pub fn idle() -> Effort {
         Effort::new(Budget::start(Limit::Nodes(0), Arc::new(StoppedClock)))
     }
 
-    /// Enters a position, or stops.
+    /// Enters a position unless the budget is exhausted.
     #[inline]
     pub fn enter(&mut self) -> Result<(), BudgetExhausted> {
         self.budget.spend(self.counters.nodes)?;
@@ -38,14 +38,14 @@ impl Effort {
         Ok(())
     }
 
-    /// Returns how many of `wanted` leaves may be entered before the next call: at least one. They are counted by
+    /// Returns how many of `wanted` leaves may be entered before the next call: at least one. Count them with
     /// [`Effort::leaves`].
     #[inline]
     pub fn grant(&mut self, wanted: usize) -> Result<usize, BudgetExhausted> {
         Ok(self.budget.grant(self.counters.nodes, wanted as u64)? as usize)
     }
 
-    /// Counts leaves that were granted and entered, at this distance from the root.
+    /// Counts granted leaves that were entered at this distance from the root.
     #[inline]
     pub fn leaves(&mut self, count: usize, ply: usize) {
         self.counters.nodes += count as u64;
@@ -57,7 +57,7 @@ impl Effort {
     #[inline]
     pub fn leaf(&mut self, ply: usize) {
         self.counters.leaves += 1;
-        // Seldom true, so that a branch is cheaper than writing the maximum back every time.
+        // Rarely true: a branch is cheaper than writing the maximum back every time.
         if ply as u32 > self.selective_depth {
             self.selective_depth = ply as u32;
         }

@@ -1,19 +1,20 @@
-//! The linear evaluation: a weighted sum of a game's named features, in whole numbers.
+//! The linear evaluation: a weighted sum of a game's features, in integers.
 
 use agon_games::{FeatureSet, Features, Seat};
 
 use crate::value::{MAX_EVALUATION, Score, UNIT};
 
-/// One unit of a weight; the smallest weight that counts is one of these parts.
+/// The resolution of weights: parts of a unit.
 pub const WEIGHT_UNIT: i64 = 1_000_000;
 
 /// A static evaluation.
 pub trait Evaluate<G>: Send {
-    /// The value of the position for `seat`, within plus or minus [`MAX_EVALUATION`]. Precondition: it is not over.
+    /// Returns the value of a position for `seat`, within plus or minus [`MAX_EVALUATION`]. Precondition: the game is
+    /// not over.
     fn evaluate(&mut self, position: &G, seat: Seat) -> Score;
 }
 
-/// `e(s) = sum of weight * feature`, the weights in millionths, so that results are the same everywhere.
+/// A weighted sum of features. Weights are integers in millionths, so that results are the same on every machine.
 #[derive(Clone, Debug)]
 pub struct Linear {
     weights: Vec<i64>,
@@ -22,7 +23,7 @@ pub struct Linear {
 }
 
 impl Linear {
-    /// A weight for each feature of the game, in the order of [`Features::FEATURES`].
+    /// Creates an evaluation with one weight per feature, in the order of [`Features::FEATURES`].
     pub fn new(weights: &[f64]) -> Linear {
         let weights: Vec<i64> =
             weights.iter().map(|weight| (weight * WEIGHT_UNIT as f64).round() as i64).collect();
@@ -31,7 +32,7 @@ impl Linear {
         Linear { values: vec![0; weights.len()], weights, wanted }
     }
 
-    /// The default weights of a game.
+    /// Creates an evaluation with the game's default weights.
     pub fn default_of<G: Features>() -> Linear {
         let weights: Vec<f64> = G::FEATURES.iter().map(|feature| feature.weight).collect();
         Linear::new(&weights)
@@ -61,10 +62,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_weight_of_one_is_one_unit() {
+    fn weight_of_one_is_one_unit() {
         let mut position = TicTacToe::initial(&Parameters::defaults(&[])).unwrap();
         follow(&mut position, "b2 b1").unwrap();
-        // Two open lines more for the crosses, whichever side moves.
+        // The crosses have two more open lines, whichever side moves.
         for (weights, units) in
             [([1.0, 0.0, 0.0], 2.0), ([-0.5, 0.0, 0.0], -1.0), ([0.000_1, 9.0, 9.0], 0.000_2)]
         {

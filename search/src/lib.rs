@@ -1,4 +1,4 @@
-//! The algorithms: one file each, generic in the game, counted, limited and reproducible.
+//! Search algorithms, generic in the game, with node counts, budgets and reproducible results.
 //!
 //! Deliberately not here: the rules of any game, configuration files, threads, unseeded randomness.
 
@@ -11,9 +11,9 @@ pub mod deepening;
 pub mod duel;
 pub mod effort;
 pub mod evaluate;
-pub mod line;
 pub mod many;
 pub mod ordering;
+pub mod pv;
 pub mod report;
 pub mod sampling;
 pub mod searcher;
@@ -22,6 +22,6 @@ pub mod value;
 
 pub use budget::{Budget, BudgetExhausted, Limit, SearchControl};
 pub use counters::{CounterInfo, Counters};
-pub use report::{Answer, Iteration};
+pub use report::{Iteration, SearchResult};
 pub use searcher::Searcher;
 pub use value::{Proof, Score, Value};

@@ -1,8 +1,7 @@
-//! Move ordering in stages. Each stage can be switched off, so that its worth can be measured.
+//! Move ordering in stages, each of which can be switched off to measure its worth.
 //!
-//! The stages that are on are consulted in the order of the configuration: where an earlier stage tells two moves
-//! apart, later ones have no say. Each stage fills its own bits of a key, and moves are picked by their keys, the
-//! greatest first, equal ones in the game's own order.
+//! Stages apply in the configured order: a later stage only separates moves that are equal so far. Each stage fills
+//! its own bits of a move's key; moves are picked by decreasing key, equal ones in the game's order.
 
 use std::collections::HashMap;
 
@@ -13,17 +12,17 @@ use crate::value::{MAX_PLY, Score};
 /// A stage of move ordering.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Stage {
-    /// The best move that the table knows.
+    /// The best move of the table.
     Table,
-    /// The principal variation of the iteration before.
+    /// The principal variation of the previous iteration.
     Pv,
-    /// At the root and below it: the values of the iteration before.
+    /// The previous iteration's values, at the root and one ply below.
     Values,
-    /// Two moves a ply that cut off elsewhere at the same distance from the root.
+    /// Two moves per ply that caused cutoffs at the same distance from the root.
     Killers,
-    /// How often a move has cut off, growing with the square of the depth (Schaeffer 1989).
+    /// The number of cutoffs by a move, weighted by the square of the depth (Schaeffer 1989).
     History,
-    /// The game's own rules of thumb.
+    /// The game's own move ordering.
     Static,
 }
 
@@ -37,7 +36,7 @@ agon_games::choices!(Stage {
 });
 
 impl Stage {
-    /// How many bits of the key it fills; together at most 64.
+    /// Returns the number of key bits it fills; the sum is at most 64.
     const fn bits(self) -> u32 {
         match self {
             Stage::Table | Stage::Pv => 1,
@@ -49,17 +48,17 @@ impl Stage {
     }
 }
 
-/// Which stages are on, and where their bits lie.
+/// The enabled stages and the positions of their bits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Order {
     shifts: [Option<u32>; 6],
 }
 
 impl Order {
-    /// No stage: moves in the game's own order.
+    /// No stage: moves in the game's order.
     pub const NONE: Order = Order { shifts: [None; 6] };
 
-    /// The stages in order of precedence.
+    /// Creates an order from stages by precedence.
     pub fn new(stages: &[Stage]) -> Order {
         let mut order = Order::NONE;
         let mut shift = 64;
@@ -72,37 +71,37 @@ impl Order {
         order
     }
 
-    /// Whether the stage is on.
+    /// Returns whether the stage is enabled.
     #[inline]
     pub fn has(&self, stage: Stage) -> bool {
         self.shifts[stage as usize].is_some()
     }
 
-    /// Whether the stage is on and comes before every other.
+    /// Returns whether the stage has the highest precedence.
     #[inline]
     fn leads(&self, stage: Stage) -> bool {
         self.shifts[stage as usize] == Some(64 - stage.bits())
     }
 }
 
-/// Plies from the root down to which values of the iteration before are kept.
+/// The number of plies from the root for which the previous iteration's values are kept.
 pub const VALUE_PLIES: usize = 2;
 
-/// What a search has learnt about good moves.
+/// What a search has learnt for move ordering.
 pub struct Ordering<G: Ordered> {
     order: Order,
-    /// Whether any stage is on.
+    /// Whether any stage is enabled.
     active: bool,
     killers: Vec<[Option<G::Move>; 2]>,
     history: Vec<u32>,
     values: HashMap<u64, Score>,
-    /// The positions of the principal variation by their keys, and the move in each.
+    /// The keys of the principal variation's positions, each with its move.
     line: Vec<(u64, G::Move)>,
     keys: Vec<u64>,
 }
 
 impl<G: Ordered> Ordering<G> {
-    /// An ordering that has learnt nothing.
+    /// Creates an ordering without knowledge.
     pub fn new(order: Order) -> Ordering<G> {
         let history = if order.has(Stage::History) { G::SLOTS * G::SEATS } else { 0 };
         Ordering {
@@ -116,7 +115,7 @@ impl<G: Ordered> Ordering<G> {
         }
     }
 
-    /// Forgets what earlier searches learnt.
+    /// Discards what earlier searches learnt.
     pub fn clear(&mut self) {
         self.killers.fill([None; 2]);
         self.history.fill(0);
@@ -125,19 +124,19 @@ impl<G: Ordered> Ordering<G> {
         self.keys.clear();
     }
 
-    /// Whether the stage is on.
+    /// Returns whether the stage is enabled.
     #[inline]
     pub fn has(&self, stage: Stage) -> bool {
         self.order.has(stage)
     }
 
-    /// Whether any stage is on.
+    /// Returns whether any stage is enabled.
     #[inline]
     pub fn is_active(&self) -> bool {
         self.active
     }
 
-    /// Whether the value of a child of a node at this ply should be noted.
+    /// Returns whether values of children at this ply are noted.
     #[inline]
     pub fn notes_values(&self, ply: usize) -> bool {
         ply < VALUE_PLIES && self.has(Stage::Values)
@@ -148,7 +147,7 @@ impl<G: Ordered> Ordering<G> {
         self.values.insert(key, value);
     }
 
-    /// Notes a move that cut off.
+    /// Notes a move that caused a cutoff.
     #[inline]
     pub fn note_cutoff(&mut self, position: &G, seat: Seat, mv: G::Move, depth: u32, ply: usize) {
         if self.has(Stage::Killers) {
@@ -169,8 +168,8 @@ impl<G: Ordered> Ordering<G> {
 }
 
 impl<G: Ordered> Ordering<G> {
-    /// Brings the table's move to the front, the others keeping their order, if its stage comes before every other:
-    /// then it can be tried before the others are ranked. Whether it was there.
+    /// Moves the table's move to the front if its stage leads, so that it can be tried before the others are ranked.
+    /// Returns whether it was found.
     #[inline]
     pub fn lead(&self, moves: &mut [G::Move], table: Option<G::Move>) -> bool {
         let Some(best) = table.filter(|_| self.order.leads(Stage::Table)) else { return false };
@@ -181,7 +180,7 @@ impl<G: Ordered> Ordering<G> {
 }
 
 impl<G: Ordered + Keyed> Ordering<G> {
-    /// Takes the principal variation of a completed iteration from `root`.
+    /// Stores the principal variation of a completed iteration from `root`.
     pub fn follow(&mut self, root: &G, line: &[G::Move]) {
         self.line.clear();
         if self.has(Stage::Pv) {
@@ -193,7 +192,7 @@ impl<G: Ordered + Keyed> Ordering<G> {
         }
     }
 
-    /// Gives each move of `moves[start..]` its key, stage by stage. `table` is the move that the table favours.
+    /// Computes the keys of `moves[start..]`. `table` is the table's best move.
     #[inline]
     pub fn rank(
         &mut self,
@@ -218,7 +217,7 @@ impl<G: Ordered + Keyed> Ordering<G> {
         start: usize,
         table: Option<G::Move>,
     ) {
-        // Moves below `start` may have been listed without ranking them.
+        // Moves below `start` may not have been ranked.
         self.keys.resize(start, 0);
         self.keys.resize(moves.len(), 0);
         let (moves, keys) = (&moves[start..], &mut self.keys[start..]);
@@ -246,7 +245,7 @@ impl<G: Ordered + Keyed> Ordering<G> {
             favour(shift, second, 1);
         }
 
-        // 2. Stages that tell all moves apart.
+        // 2. Stages that score all moves.
         if let Some(shift) = shift(Stage::History) {
             let history = &self.history[seat.index() * G::SLOTS..][..G::SLOTS];
             for (key, &mv) in keys.iter_mut().zip(moves) {
@@ -265,13 +264,14 @@ impl<G: Ordered + Keyed> Ordering<G> {
         }
     }
 
-    /// Gives each noisy move of `moves[start..]` its key: the game's rules of thumb alone, whatever stages are on.
+    /// Computes the keys of the noisy moves `moves[start..]` from the game's own ordering, whatever stages are
+    /// enabled.
     pub fn rank_noisy(&mut self, position: &G, moves: &[G::Move], start: usize) {
         self.keys.resize(start, 0);
         position.promises(&moves[start..], |_, promise| self.keys.push(promise_bits(promise)));
     }
 
-    /// Brings the best of `moves[index..]` to `index`, keeping the others in their order.
+    /// Brings the best of `moves[index..]` to `index`, keeping the order of the others.
     #[inline]
     pub fn pick(&mut self, moves: &mut [G::Move], index: usize) {
         if self.active {
@@ -279,7 +279,7 @@ impl<G: Ordered + Keyed> Ordering<G> {
         }
     }
 
-    /// The same of moves that were ranked whatever stages are on.
+    /// Does the same whatever stages are enabled.
     pub fn pick_best(&mut self, moves: &mut [G::Move], index: usize) {
         let keys = &mut self.keys[..moves.len()];
         let (mut best, mut most) = (index, keys[index]);
@@ -288,7 +288,7 @@ impl<G: Ordered + Keyed> Ordering<G> {
                 (best, most) = (other, key);
             }
         }
-        // Most often the best is near: moving the few before it one by one beats a general rotation.
+        // The best is usually near: a few swaps beat a general rotation.
         for place in (index..best).rev() {
             keys.swap(place, place + 1);
             moves.swap(place, place + 1);
@@ -296,14 +296,14 @@ impl<G: Ordered + Keyed> Ordering<G> {
     }
 }
 
-/// The game's rules of thumb as bits that order as they do.
+/// Returns the game's ordering score as key bits.
 #[inline]
 fn promise_bits(promise: i32) -> u64 {
     let middle = 1 << (Stage::Static.bits() - 1);
     (promise.clamp(-middle, middle - 1) + middle) as u64
 }
 
-/// The places of moves by their values in the iteration before, the best the highest, the unknown 0.
+/// Returns the ranks of moves by their values in the previous iteration: the best has the highest, an unknown one 0.
 fn value_ranks<G: Ordered + Keyed>(
     values: &HashMap<u64, Score>,
     position: &mut G,

@@ -1,44 +1,67 @@
-//! What a search reports: its iterations and its answer.
+//! Results of a search and of its iterations.
 
 use std::time::Duration;
 
+use crate::budget::Budget;
 use crate::counters::Counters;
 use crate::value::Value;
 
 /// A completed iteration of deepening. Nodes and time are those of this iteration alone.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Iteration<M> {
-    /// Its depth.
+    /// The depth.
     pub depth: u32,
     /// Nodes entered.
     pub nodes: u64,
     /// Time taken.
     pub time: Duration,
-    /// The principal variation: the best move and what is expected to follow it.
+    /// The principal variation.
     pub line: Vec<M>,
     /// The value.
     pub value: Value,
 }
 
-/// The answer of a search.
+/// The result of a search.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Answer<M> {
+pub struct SearchResult<M> {
     /// The move to play.
     pub best: M,
-    /// The value of the position for the seat that moves.
+    /// The value of the position for the seat to move.
     pub value: Value,
-    /// The last completed depth; 0 where there is none.
+    /// The last completed depth; 0 if no iteration was completed.
     pub depth: u32,
     /// The greatest distance from the root.
     pub selective_depth: u32,
-    /// What was counted.
+    /// The counters.
     pub counters: Counters,
-    /// The principal variation, from the root; it begins with `best`.
+    /// The principal variation; begins with `best`.
     pub line: Vec<M>,
     /// The completed iterations.
     pub iterations: Vec<Iteration<M>>,
-    /// The time taken.
+    /// Time taken.
     pub time: Duration,
-    /// The part of it beyond the limit.
+    /// The time beyond the limit.
     pub overshoot: Duration,
+}
+
+impl<M: Copy> SearchResult<M> {
+    /// Creates a result without iterations, timed by `budget`.
+    pub(crate) fn without_iterations(
+        best: M,
+        value: Value,
+        counters: Counters,
+        budget: &Budget,
+    ) -> SearchResult<M> {
+        SearchResult {
+            best,
+            value,
+            depth: 0,
+            selective_depth: 0,
+            counters,
+            line: vec![best],
+            iterations: Vec::new(),
+            time: budget.elapsed(),
+            overshoot: budget.overshoot(),
+        }
+    }
 }

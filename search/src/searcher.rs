@@ -1,38 +1,38 @@
-//! The boundary of a move: whatever the algorithm, a position and a budget go in and an answer comes out.
+//! The interface of all searches: a position and a budget in, a result out.
 //!
-//! This is the one place where a search may be behind `dyn`: once a move, never once a node.
+//! Only this interface may be used as `dyn`: it is called once per move, never per node.
 
 use agon_games::Game;
 
 use crate::budget::Budget;
-use crate::deepening::{Iterate, deepen};
-use crate::report::{Answer, Iteration};
+use crate::deepening::{FixedDepthSearch, deepen};
+use crate::report::{Iteration, SearchResult};
 
-/// A search of one game, with what it keeps from move to move.
+/// A search of one game, with the state it keeps from move to move.
 pub trait Searcher<G: Game>: Send {
-    /// A new game begins: everything learnt in earlier ones is forgotten.
+    /// Discards everything learnt in earlier games.
     fn new_game(&mut self);
 
-    /// A move, anybody's, was played in the game; what is kept from move to move may follow it.
+    /// Follows a move played in the game by any seat.
     fn observe(&mut self, _mv: G::Move) {}
 
-    /// Chooses a move. `seed` is the only source of randomness; `report` sees each completed iteration.
-    /// Precondition: the turn is a player's.
+    /// Chooses a move. `seed` is the only source of randomness; `report` receives each completed iteration.
+    /// Precondition: a player is to move.
     fn search(
         &mut self,
         root: &G,
         budget: Budget,
         seed: u64,
         report: &mut dyn FnMut(&Iteration<G::Move>),
-    ) -> Answer<G::Move>;
+    ) -> SearchResult<G::Move>;
 }
 
-/// Whatever can search to a fixed depth answers by deepening.
+/// A fixed-depth search that answers by iterative deepening.
 pub struct Deepening<S>(pub S);
 
-impl<G: Game, S: Iterate<G> + Send> Searcher<G> for Deepening<S> {
+impl<G: Game, S: FixedDepthSearch<G> + Send> Searcher<G> for Deepening<S> {
     fn new_game(&mut self) {
-        self.0.forget();
+        self.0.new_game();
     }
 
     fn search(
@@ -41,7 +41,7 @@ impl<G: Game, S: Iterate<G> + Send> Searcher<G> for Deepening<S> {
         budget: Budget,
         _seed: u64,
         report: &mut dyn FnMut(&Iteration<G::Move>),
-    ) -> Answer<G::Move> {
+    ) -> SearchResult<G::Move> {
         deepen(&mut self.0, root, budget, report)
     }
 }

@@ -1,21 +1,22 @@
 //! The transposition table: one allocation, aged, with both bounds of a value at one depth.
 //!
-//! Entries are found by their whole 64-bit key. A move from the table is only ever used to reorder generated moves, so
-//! that a colliding key can never put an illegal move on the board. Each game starts with an empty table: entries of
-//! earlier games are told by their epoch and count as empty, which costs nothing to begin anew.
+//! Entries are matched by the whole 64-bit key. A move from the table only reorders generated moves, so that a key
+//! collision cannot produce an illegal move. Entries of earlier games have an older epoch and count as empty, so that
+//! starting a game costs nothing.
 //!
-//! Both bounds are kept, as the memory-enhanced test drivers need (Plaat, Schaeffer, Pijls and de Bruin 1996).
+//! Both bounds are kept because the memory-enhanced test drivers need them (Plaat, Schaeffer, Pijls and de Bruin
+//! 1996).
 
 use crate::value::{INFINITY, Score, to_node, to_root};
 
-/// What the table knows of a position, scores as seen from the root of the asking search.
+/// A table entry, with scores from the root's view.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Known<M> {
-    /// The depth below the position that the bounds hold for.
+    /// The search depth for which the bounds hold.
     pub depth: u32,
-    /// The value is at least this.
+    /// The lower bound of the value.
     pub lower: Score,
-    /// The value is at most this.
+    /// The upper bound of the value.
     pub upper: Score,
     /// The best move, if one was found.
     pub best: Option<M>,
@@ -32,37 +33,37 @@ struct Entry<M> {
     age: u8,
 }
 
-/// Entries that share an index.
+/// The number of entries per bucket.
 const WAYS: usize = 2;
 
-/// A table of a fixed size.
-pub struct Table<M> {
+/// A transposition table of a fixed size.
+pub struct TranspositionTable<M> {
     buckets: Vec<[Entry<M>; WAYS]>,
     epoch: u16,
     age: u8,
 }
 
-impl<M: Copy + Eq> Table<M> {
+impl<M: Copy + Eq> TranspositionTable<M> {
     /// Creates an empty table of at most `megabytes` MiB.
-    pub fn new(megabytes: usize) -> Table<M> {
+    pub fn new(megabytes: usize) -> TranspositionTable<M> {
         let buckets = ((megabytes << 20) / size_of::<[Entry<M>; WAYS]>()).max(1);
         let empty = Entry { key: 0, lower: 0, upper: 0, best: None, epoch: 0, depth: 0, age: 0 };
-        Table { buckets: vec![[empty; WAYS]; buckets], epoch: 1, age: 0 }
+        TranspositionTable { buckets: vec![[empty; WAYS]; buckets], epoch: 1, age: 0 }
     }
 
-    /// Forgets everything.
+    /// Empties the table.
     pub fn clear(&mut self) {
         self.age = 0;
         self.epoch = self.epoch.wrapping_add(1);
         if self.epoch == 0 {
-            // Once in 65,536 games the epochs run out and the table is really wiped.
+            // After 65,536 games the epochs wrap around and the table is wiped.
             let entries = self.buckets.iter_mut().flatten();
             entries.for_each(|entry| entry.epoch = 0);
             self.epoch = 1;
         }
     }
 
-    /// Tells the table that a new search begins: what earlier ones stored gives way first.
+    /// Starts a new search: entries of earlier searches are replaced first.
     pub fn grow_older(&mut self) {
         self.age = self.age.wrapping_add(1);
     }
@@ -72,7 +73,7 @@ impl<M: Copy + Eq> Table<M> {
         ((u128::from(key) * self.buckets.len() as u128) >> 64) as usize
     }
 
-    /// What is known of the position with this key, `ply` plies from the root.
+    /// Returns the entry of a position `ply` plies from the root.
     #[inline]
     pub fn probe(&self, key: u64, ply: usize) -> Option<Known<M>> {
         let bucket = &self.buckets[self.bucket(key)];
@@ -85,8 +86,8 @@ impl<M: Copy + Eq> Table<M> {
         })
     }
 
-    /// Stores that the value of a position at this depth lies within bounds. Bounds already known for the same depth
-    /// are narrowed; the best move is kept where the new search has none.
+    /// Stores bounds of a position's value. Known bounds at the same depth are narrowed, and a known best move is
+    /// kept if the new entry has none.
     #[inline]
     pub fn store(&mut self, key: u64, ply: usize, known: Known<M>) {
         let index = self.bucket(key);
@@ -96,7 +97,7 @@ impl<M: Copy + Eq> Table<M> {
         let bucket = &mut self.buckets[index];
         let same = bucket.iter().position(|entry| entry.key == key && entry.epoch == epoch);
         let slot = same.unwrap_or_else(|| {
-            // The entry that is worth least: one of another game, else the shallowest, an age costing four plies.
+            // Replace an entry of another game, else the shallowest, each search of age costing four plies.
             let worth = |entry: &Entry<M>| {
                 if entry.epoch != epoch {
                     return i32::MIN;
@@ -113,7 +114,7 @@ impl<M: Copy + Eq> Table<M> {
                 lower = lower.max(old.lower);
                 upper = upper.min(old.upper);
                 if lower > upper {
-                    // Only where values depend on the path can old and new contradict each other: the new ones count.
+                    // Bounds can contradict each other only where values depend on the path: the new ones win.
                     (lower, upper) = (to_node(known.lower, ply), to_node(known.upper, ply));
                 }
             }
@@ -123,7 +124,7 @@ impl<M: Copy + Eq> Table<M> {
 }
 
 impl<M> Known<M> {
-    /// What a search with the window `(alpha, beta)` learnt from the value `value` (fail-soft).
+    /// Creates the entry that a fail-soft search with the window `(alpha, beta)` and this value implies.
     #[inline]
     pub fn learnt(depth: u32, value: Score, alpha: Score, beta: Score, best: Option<M>) -> Known<M> {
         Known {
@@ -145,8 +146,8 @@ mod tests {
     }
 
     #[test]
-    fn bounds_of_one_depth_are_narrowed_and_others_replaced() {
-        let mut table = Table::new(1);
+    fn narrows_bounds_of_equal_depth() {
+        let mut table = TranspositionTable::new(1);
         table.store(5, 0, known(3, -INFINITY, 10, None));
         table.store(5, 0, known(3, 4, INFINITY, Some(7)));
         assert_eq!(table.probe(5, 0), Some(known(3, 4, 10, Some(7))));
@@ -156,16 +157,16 @@ mod tests {
     }
 
     #[test]
-    fn ends_are_seen_from_the_node() {
-        let mut table: Table<u8> = Table::new(1);
+    fn ends_are_stored_relative_to_node() {
+        let mut table: TranspositionTable<u8> = TranspositionTable::new(1);
         let win = end_score(1, 9);
         table.store(5, 6, known(3, win, win, None));
         assert_eq!(table.probe(5, 2).map(|known| known.lower), Some(WIN - 5));
     }
 
     #[test]
-    fn a_cleared_table_is_empty_even_after_all_epochs() {
-        let mut table: Table<u8> = Table::new(1);
+    fn cleared_table_is_empty_after_all_epochs() {
+        let mut table: TranspositionTable<u8> = TranspositionTable::new(1);
         for _ in 0..70_000 {
             assert_eq!(table.probe(5, 0), None);
             table.store(5, 0, known(1, 1, 1, None));
@@ -174,8 +175,9 @@ mod tests {
     }
 
     #[test]
-    fn deep_entries_outlive_shallow_ones_of_the_same_age() {
-        let mut table: Table<u8> = Table { buckets: vec![[EMPTY; WAYS]], epoch: 1, age: 0 };
+    fn replaces_shallow_and_old_entries() {
+        let mut table: TranspositionTable<u8> =
+            TranspositionTable { buckets: vec![[EMPTY; WAYS]], epoch: 1, age: 0 };
         for (key, depth) in [(1, 9), (2, 3), (3, 4), (4, 1)] {
             table.store(key, 0, known(depth, 0, 0, None));
         }

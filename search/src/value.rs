@@ -1,7 +1,7 @@
-//! Values of positions: whole numbers inside, decimals and proofs outside.
+//! Values of positions: integers inside a search, decimals and proofs outside.
 //!
-//! A score is a linear evaluation in ten-thousandths of the game's unit, from the view of a seat. Ends of the game lie
-//! beyond every evaluation and know their distance, so that a shorter win is better and a longer loss is.
+//! A score is a linear evaluation in ten-thousandths of the game's unit, from a seat's view. Ends of the game lie
+//! beyond all evaluations and include their distance, so that shorter wins and longer losses are better.
 
 use agon_games::Payoffs;
 
@@ -14,7 +14,7 @@ pub const UNIT: Score = 10_000;
 /// The most seats a game can have.
 pub const MAX_SEATS: usize = 8;
 
-/// A win on the spot. A win in `n` plies is `WIN - n`.
+/// An immediate win. A win in `n` plies is `WIN - n`.
 pub const WIN: Score = 1_000_000_000;
 
 /// Larger than every score; a window from `-INFINITY` to `INFINITY` is open.
@@ -23,17 +23,17 @@ pub const INFINITY: Score = WIN + 1;
 /// The largest evaluation. Scores beyond it are proven wins or losses.
 pub const MAX_EVALUATION: Score = 900_000_000;
 
-/// The longest line a search follows, quiescence included.
+/// The longest line of a search, including quiescence.
 pub const MAX_PLY: usize = 250;
 
-/// The score of an end for a seat with this payoff, `ply` plies from the root.
+/// Returns the score of an end for a seat with this payoff, `ply` plies from the root.
 #[inline]
 pub fn end_score(payoff: i32, ply: usize) -> Score {
     payoff.signum() * (WIN - ply as Score)
 }
 
-/// The score of an end of a game of many seats, `ply` plies from the root: the best payoff is a win, the worst a loss, and
-/// a shared one lies between, within one unit of nothing.
+/// Returns the score of an end with many seats, `ply` plies from the root: the best payoff is a win, the worst a
+/// loss, and a shared one lies between, within one unit of 0.
 #[inline]
 pub fn shared_end_score(payoffs: Payoffs, payoff: i32, ply: usize) -> Score {
     let (above, below) = (payoff - payoffs.min, payoffs.max - payoff);
@@ -44,7 +44,7 @@ pub fn shared_end_score(payoffs: Payoffs, payoff: i32, ply: usize) -> Score {
     }
 }
 
-/// A score as seen from the root made one as seen from a node `ply` plies below, for the table.
+/// Converts a score from the root's view to that of a node `ply` plies below.
 #[inline]
 pub fn to_node(score: Score, ply: usize) -> Score {
     match score {
@@ -54,7 +54,7 @@ pub fn to_node(score: Score, ply: usize) -> Score {
     }
 }
 
-/// The reverse of [`to_node`].
+/// Converts a score from a node's view to the root's: the inverse of [`to_node`].
 #[inline]
 pub fn to_root(score: Score, ply: usize) -> Score {
     match score {
@@ -64,7 +64,7 @@ pub fn to_root(score: Score, ply: usize) -> Score {
     }
 }
 
-/// A result that holds whatever the opponents do.
+/// A result that holds against any play.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Proof {
     /// The seat wins in this many plies.
@@ -73,7 +73,7 @@ pub enum Proof {
     Loss(u32),
 }
 
-/// The proof that a score states, if it states one.
+/// Returns the proof that a score implies, if any.
 pub fn proof(score: Score) -> Option<Proof> {
     if score > MAX_EVALUATION {
         Some(Proof::Win((WIN - score) as u32))
@@ -84,18 +84,18 @@ pub fn proof(score: Score) -> Option<Proof> {
     }
 }
 
-/// A value as it is reported: a number in the game's evaluation units (for sampling searches the mean payoff), with
-/// the proof beside it where there is one.
+/// A reported value: a number in evaluation units (in sampling searches the mean payoff), with a proof if there is
+/// one.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Value {
     /// The number, from the view of the seat that searched.
     pub number: f64,
-    /// What is proven.
+    /// The proof, if any.
     pub proof: Option<Proof>,
 }
 
 impl Value {
-    /// The value that is reported as this number, with what it proves. Precondition: it is a number that some value has.
+    /// Returns the value with this number and the proof it implies. Precondition: some value has this number.
     pub fn from_number(number: f64) -> Value {
         Value { number, proof: proof((number * f64::from(UNIT)).round() as Score) }
     }
@@ -112,14 +112,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_number_tells_its_proof() {
+    fn proof_follows_from_number() {
         for score in [0, 1, -UNIT, MAX_EVALUATION, WIN, WIN - 3, 4 - WIN, WIN - MAX_PLY as Score] {
             assert_eq!(Value::from_number(Value::from(score).number), Value::from(score));
         }
     }
 
     #[test]
-    fn ends_know_their_distance() {
+    fn ends_include_distance() {
         assert!(end_score(1, 3) > end_score(1, 5) && end_score(-1, 5) > end_score(-1, 3));
         assert_eq!(end_score(0, 3), 0);
         assert_eq!(proof(end_score(1, 3)), Some(Proof::Win(3)));
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn a_shared_win_lies_between() {
+    fn shared_win_lies_between_win_and_loss() {
         let score = |payoff| shared_end_score(Payoffs::SHARED, payoff, 3);
         assert_eq!((score(60), score(0), score(30), score(15)), (WIN - 3, 3 - WIN, 0, -UNIT / 2));
         for payoff in -1..=1 {
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn a_score_in_the_table_is_seen_from_its_node() {
+    fn table_scores_round_trip_between_views() {
         for score in [end_score(1, 9), end_score(-1, 9), 17, -17, 0] {
             assert_eq!(to_root(to_node(score, 4), 4), score);
         }

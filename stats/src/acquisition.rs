@@ -1,7 +1,7 @@
-//! Bayesian optimisation: where to play next, and what to recommend in the end.
+//! Bayesian optimisation: which values to try next, and which to recommend.
 //!
-//! Suggestions come in batches, since a cluster plays many at once. What is suggested is meant to be recorded, not to be
-//! computed again elsewhere: linear algebra may round differently on another processor.
+//! Suggestions come in batches, because a cluster plays many bouts at once. Record suggestions instead of recomputing
+//! them: linear algebra may round differently on another processor.
 
 use rand::RngExt as _;
 use thiserror::Error;
@@ -11,55 +11,55 @@ use crate::gaussian_process::{GaussianProcess, GaussianProcessError, Observation
 use crate::replicas::Measure;
 use crate::scale::Scale;
 
-/// The most dimensions: with more, a Gaussian process needs more games than gradient steps do.
+/// The maximum number of dimensions: with more, a Gaussian process needs more games than gradient steps.
 pub const MOST_DIMENSIONS: usize = 6;
 
-/// One dimension that is searched.
+/// A dimension of the search space.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Dimension {
-    /// Its name, for errors.
+    /// The name, for errors.
     pub name: String,
     /// The least value.
     pub minimum: f64,
     /// The greatest value.
     pub maximum: f64,
-    /// Whether only whole numbers are played.
+    /// Whether only integers are played.
     pub whole: bool,
-    /// The scale on which it is searched.
+    /// The scale of the search.
     pub scale: Scale,
 }
 
-/// What was seen at some values: the mean score of a number of bouts and the variance of that mean.
+/// The mean score of a number of bouts at some values, with the variance of that mean.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Trial {
     /// The value of each dimension.
     pub values: Vec<f64>,
-    /// The score; more is better.
+    /// The score; greater is better.
     pub score: f64,
-    /// The known variance of the score, 0 where nothing is known.
+    /// The known variance of the score; 0 if unknown.
     pub variance: f64,
 }
 
-/// The answer of an optimisation.
+/// The result of an optimisation.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Recommendation {
-    /// The values of the greatest expected score.
+    /// The values with the greatest expected score.
     pub values: Vec<f64>,
-    /// The expected score there with its 95 % interval, given the fitted hyperparameters. A validation match decides.
+    /// The expected score with its 95 % interval, given the fitted hyperparameters. A validation match decides.
     pub score: Measure,
 }
 
-/// Why a space cannot be searched.
+/// An invalid search space, or a failed regression.
 #[derive(Clone, Debug, PartialEq, Error)]
 #[non_exhaustive]
 pub enum SpaceError {
     /// Too few or too many dimensions.
     #[error("search 1 to {MOST_DIMENSIONS} dimensions, not {dimensions}; tune more with SPSA")]
     Dimensions {
-        /// How many were asked for.
+        /// The number of dimensions.
         dimensions: usize,
     },
-    /// Bounds that leave no room.
+    /// Bounds without room between them.
     #[error(
         "{dimension}: the minimum {minimum} must be a finite number less than the maximum {maximum}, and above 0 on a \
          logarithmic scale"
@@ -72,12 +72,12 @@ pub enum SpaceError {
         /// The maximum as given.
         maximum: f64,
     },
-    /// A bound of a whole dimension that is not whole.
+    /// A bound of an integer dimension that is not an integer.
     #[error("{dimension}: a whole dimension needs whole bounds, not {bound}")]
     WholeBound {
         /// The dimension's name.
         dimension: String,
-        /// The bound that is not whole.
+        /// The bound.
         bound: f64,
     },
     /// The regression failed.
@@ -92,7 +92,7 @@ pub struct Space {
 }
 
 impl Space {
-    /// A space, if its dimensions make sense.
+    /// Creates a space, or rejects invalid dimensions.
     pub fn new(dimensions: Vec<Dimension>) -> Result<Self, SpaceError> {
         if !(1..=MOST_DIMENSIONS).contains(&dimensions.len()) {
             return Err(SpaceError::Dimensions { dimensions: dimensions.len() });
@@ -112,19 +112,19 @@ impl Space {
         Ok(Space { dimensions })
     }
 
-    /// How many trials are spread evenly before a regression says where to go on.
+    /// Returns the number of evenly spread trials before the regression takes over.
     pub fn initial_trials(&self) -> usize {
         4 + 4 * self.dimensions.len()
     }
 
-    /// The next `count` values to try, given all trials so far.
+    /// Returns the next `count` values to try, given all trials so far.
     ///
-    /// The first trials are spread evenly. Later ones have the greatest expected improvement over the best expected
-    /// score of what was tried (Jones, Schonlau and Welch, 1998, with the posterior mean in place of the best score,
-    /// which noise flatters); within a batch each suggestion is believed to come out as expected ("kriging believer",
-    /// Ginsbourger, Le Riche and Carraro, 2010), with the noise of a usual trial, so that the next one looks elsewhere.
+    /// The first trials are spread evenly. Later ones maximise the expected improvement over the best expected score
+    /// so far (Jones, Schonlau and Welch, 1998, with the posterior mean in place of the best score, which noise
+    /// inflates). Within a batch each suggestion counts as a trial with its expected score and typical noise
+    /// ("kriging believer", Ginsbourger, Le Riche and Carraro, 2010), so that the next one differs.
     pub fn suggest(&self, trials: &[Trial], count: usize, seed: u64) -> Result<Vec<Vec<f64>>, SpaceError> {
-        // With less than two trials there is no regression even for the end of a long batch.
+        // Fewer than two trials allow no regression, even for the end of a long batch.
         let missing = self.initial_trials().saturating_sub(trials.len()).min(count);
         let spread = if trials.len() < 2 { count } else { missing };
         let mut suggestions: Vec<Vec<f64>> =
@@ -155,18 +155,15 @@ impl Space {
         Ok(suggestions)
     }
 
-    /// The values of the greatest expected score.
+    /// Returns the values with the greatest expected score.
     pub fn recommend(&self, trials: &[Trial], seed: u64) -> Result<Recommendation, SpaceError> {
         let seen = self.observations(trials)?;
         let process = GaussianProcess::fit(&seen, seed)?;
         let point = self.maximise(&seen, &mut seeded(seed, 0), |point| process.predict(point).mean);
-        let Prediction { mean, variance } = process.predict(&point);
-        let half = Z95 * variance.sqrt();
-        let score = Measure { value: mean, low: mean - half, high: mean + half };
-        Ok(Recommendation { values: self.values(&point), score })
+        Ok(Recommendation { values: self.values(&point), score: interval(process.predict(&point)) })
     }
 
-    /// The expected score at some values with its 95 % interval, given the fitted hyperparameters.
+    /// Returns the expected scores at some values with their 95 % intervals, given the fitted hyperparameters.
     pub fn posterior(
         &self,
         trials: &[Trial],
@@ -174,16 +171,11 @@ impl Space {
         seed: u64,
     ) -> Result<Vec<Measure>, SpaceError> {
         let process = GaussianProcess::fit(&self.observations(trials)?, seed)?;
-        let at = |values: &Vec<f64>| {
-            let Prediction { mean, variance } = process.predict(&self.point(values));
-            let half = Z95 * variance.sqrt();
-            Measure { value: mean, low: mean - half, high: mean + half }
-        };
-        Ok(values.iter().map(at).collect())
+        Ok(values.iter().map(|values| interval(process.predict(&self.point(values)))).collect())
     }
 
-    /// A point of an evenly spread sequence: multiples of powers of the root of x^(d+1) = x + 1 (Roberts' R sequence,
-    /// 2018), from an origin drawn by the seed.
+    /// Returns a point of a low-discrepancy sequence: multiples of powers of the root of x^(d+1) = x + 1 (Roberts' R
+    /// sequence, 2018), from a seeded random origin.
     fn spread_point(&self, index: usize, seed: u64) -> Vec<f64> {
         let count = self.dimensions.len();
         let mut root = 2.0_f64;
@@ -198,8 +190,8 @@ impl Space {
         self.snap(&point)
     }
 
-    /// The point of the unit cube where `score` is greatest, nearly: the best of many random points and of what was
-    /// tried, improved by steps along the axes that shrink when none improves.
+    /// Returns the point of the unit cube that approximately maximises `score`: the best of many random points and of
+    /// all trials, improved by axis steps that shrink when none improves.
     fn maximise(&self, seen: &[Observation], random: &mut Random, score: impl Fn(&[f64]) -> f64) -> Vec<f64> {
         let count = self.dimensions.len();
         let drawn = (0..200 * count).map(|_| (0..count).map(|_| random.random()).collect::<Vec<f64>>());
@@ -243,7 +235,7 @@ impl Space {
         Ok(trials.iter().map(observe).collect())
     }
 
-    /// The point of the unit cube that stands for some values.
+    /// Returns the point of the unit cube for some values.
     fn point(&self, values: &[f64]) -> Vec<f64> {
         let each = self.dimensions.iter().zip(values);
         each.map(|(side, value)| {
@@ -254,7 +246,7 @@ impl Space {
         .collect()
     }
 
-    /// The values that a point of the unit cube stands for.
+    /// Returns the values at a point of the unit cube.
     fn values(&self, point: &[f64]) -> Vec<f64> {
         let each = self.dimensions.iter().zip(point).map(|(side, coordinate)| {
             let [low, high] = [side.minimum, side.maximum].map(|bound| side.scale.coordinate(bound));
@@ -265,7 +257,7 @@ impl Space {
         each.collect()
     }
 
-    /// The nearest point that can be played.
+    /// Returns the nearest playable point.
     fn snap(&self, point: &[f64]) -> Vec<f64> {
         if self.dimensions.iter().any(|side| side.whole) {
             self.point(&self.values(point))
@@ -275,7 +267,13 @@ impl Space {
     }
 }
 
-/// The expectation of max(f - best, 0) where f is normal (Jones, Schonlau and Welch, 1998, equation 15).
+/// Returns the 95 % interval of a prediction.
+fn interval(Prediction { mean, variance }: Prediction) -> Measure {
+    let half = Z95 * variance.sqrt();
+    Measure { value: mean, low: mean - half, high: mean + half }
+}
+
+/// Returns the expectation of max(f - best, 0) for a normal f (Jones, Schonlau and Welch, 1998, equation 15).
 pub fn expected_improvement(prediction: Prediction, best: f64) -> f64 {
     let deviation = prediction.variance.sqrt();
     let ahead = prediction.mean - best;
@@ -297,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn expected_improvement_is_that_of_draws() {
+    fn expected_improvement_matches_simulation() {
         let mut random = seeded(8, 0);
         let draws: Vec<f64> = (0..200_000).map(|_| standard_normal(&mut random)).collect();
         for (mean, variance, best) in [(0.0_f64, 1.0_f64, 0.0_f64), (1.0, 0.25, 2.0), (3.0, 4.0, 2.0)] {
@@ -310,10 +308,10 @@ mod tests {
     }
 
     #[test]
-    fn spread_points_fill_the_space() {
+    fn spread_points_fill_space() {
         let space = Space::new(vec![side(0.0, 1.0, false), side(10.0, 20.0, false)]).unwrap();
         let values = space.suggest(&[], 64, 3).unwrap();
-        // One cell in sixteen, four points each on average: none is empty.
+        // Four points per cell on average: none of the sixteen is empty.
         for cell in 0..16 {
             let (column, row) = (f64::from(cell % 4) / 4.0, 10.0 + f64::from(cell / 4) * 2.5);
             let inside =
@@ -323,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn a_batch_is_spread_and_playable() {
+    fn batch_is_diverse_and_playable() {
         let space = Space::new(vec![side(0.0, 2.0, false), side(1.0, 9.0, true)]).unwrap();
         let trials: Vec<Trial> = space
             .suggest(&[], space.initial_trials(), 5)
@@ -349,7 +347,7 @@ mod tests {
     }
 
     #[test]
-    fn a_batch_that_ends_the_spread_goes_on_by_regression() {
+    fn batch_continues_from_spread_to_regression() {
         let space = Space::new(vec![side(0.0, 1.0, false)]).unwrap();
         let trial = |x: f64| Trial { values: vec![x], score: x, variance: 0.01 };
         let trials: Vec<Trial> = [0.1, 0.5, 0.3, 0.7, 0.2].map(trial).to_vec();
@@ -363,7 +361,7 @@ mod tests {
     }
 
     #[test]
-    fn spaces_are_checked() {
+    fn rejects_invalid_spaces() {
         for (dimensions, message) in [
             (vec![], "not 0"),
             (vec![side(0.0, 1.0, false); 7], "not 7; tune more with SPSA"),

@@ -1,19 +1,19 @@
-//! How fast a search tree grows: effective branching factor, growth by depth, the minimal tree, paired node ratios.
+//! Growth of search trees: effective branching factor, growth by depth, minimal tree, paired node ratios.
 //!
-//! Only formulas and their intervals; which nodes are counted, and at which positions, is the caller's affair. Ratios
-//! between players are paired by position, because positions differ far more than players do.
+//! Only formulas and intervals; the caller chooses nodes and positions. Ratios between players are paired by
+//! position, because positions differ far more than players do.
 
 use crate::replicas::{Measure, ratio_of_sums};
 
-/// The effective branching factor b*: the root of N = 1 + b + ... + b^d, the width of a uniform tree of depth `depth`
-/// with `nodes` nodes (Nilsson, "Problem-solving methods in artificial intelligence", 1971; Russell and Norvig,
-/// section 3.6.1). `None` for depth zero or less than one node, where there is no such tree.
+/// Returns the effective branching factor b*: the root of N = 1 + b + ... + b^d, the width of a uniform tree of depth
+/// `depth` with `nodes` nodes (Nilsson, "Problem-solving methods in artificial intelligence", 1971; Russell and
+/// Norvig, section 3.6.1). `None` for depth zero or less than one node.
 pub fn effective_branching_factor(nodes: f64, depth: u32) -> Option<f64> {
     if depth == 0 || !nodes.is_finite() || nodes < 1.0 {
         return None;
     }
-    // The polynomial is increasing and convex for b >= 0, and at N^(1/d) its last term alone is N: Newton's steps from
-    // there fall to the root without passing it, and stop falling only by rounding.
+    // The polynomial is increasing and convex for b >= 0, and its last term alone is N at N^(1/d): Newton's steps
+    // from there decrease towards the root and stop decreasing only by rounding.
     let mut branching = nodes.powf(1.0 / f64::from(depth));
     loop {
         let (mut value, mut slope) = (1.0, 0.0);
@@ -30,18 +30,18 @@ pub fn effective_branching_factor(nodes: f64, depth: u32) -> Option<f64> {
     }
 }
 
-/// The branching factor b whose uniform trees, 1 + b + ... + b^d nodes, come nearest to the nodes of several depths: least
-/// squares of logarithms, each `(depth, nodes, weight)`. `None` where no depth has a node and a weight.
+/// Returns the branching factor b whose uniform trees of 1 + b + ... + b^d nodes fit several depths best: least
+/// squares of logarithms, each depth given as `(depth, nodes, weight)`. `None` if no depth has nodes and a weight.
 pub fn fitted_branching_factor(depths: &[(u32, f64, f64)]) -> Option<f64> {
     let usable = |&&(depth, nodes, weight): &&(u32, f64, f64)| {
         depth > 0 && nodes >= 1.0 && nodes.is_finite() && weight > 0.0 && weight.is_finite()
     };
     let depths: Vec<(u32, f64, f64)> = depths.iter().filter(usable).copied().collect();
     let alone = |&(depth, nodes, _): &(u32, f64, f64)| effective_branching_factor(nodes, depth);
-    // The sum of squares falls below the least of the depths' own factors and rises above the greatest.
+    // The minimum lies between the least and the greatest of the depths' own factors.
     let own: Vec<f64> = depths.iter().filter_map(alone).collect();
     let (mut low, mut high) = (own.iter().copied().reduce(f64::min)?, own.iter().copied().reduce(f64::max)?);
-    // Half the slope of the sum of squares: it is bisected for a change of sign.
+    // Half the slope of the sum of squares, whose sign change is bisected.
     let slope = |branching: f64| -> f64 {
         let term = |&(depth, nodes, weight): &(u32, f64, f64)| {
             let (mut tree, mut grown) = (1.0_f64, 0.0);
@@ -60,8 +60,8 @@ pub fn fitted_branching_factor(depths: &[(u32, f64, f64)]) -> Option<f64> {
     Some(f64::midpoint(low, high))
 }
 
-/// The geometric mean of nodes(d) / nodes(d - 1) over consecutive depths. `None` with fewer than two depths or where
-/// one of them has no nodes.
+/// Returns the geometric mean of nodes(d) / nodes(d - 1) over consecutive depths. `None` with fewer than two depths
+/// or a depth without nodes.
 pub fn growth(nodes_by_depth: &[u64]) -> Option<f64> {
     let (first, last) = (*nodes_by_depth.first()?, *nodes_by_depth.last()?);
     if nodes_by_depth.len() < 2 || nodes_by_depth.contains(&0) {
@@ -72,23 +72,23 @@ pub fn growth(nodes_by_depth: &[u64]) -> Option<f64> {
     Some((last as f64 / first as f64).powf(1.0 / steps))
 }
 
-/// The leaves of the minimal tree, b^ceil(d/2) + b^floor(d/2) - 1: the fewest that prove the value of a uniform tree
-/// (Knuth and Moore, "An analysis of alpha-beta pruning", 1975, corollary of theorem 1).
+/// Returns the number of leaves of the minimal tree, b^ceil(d/2) + b^floor(d/2) - 1: the fewest that prove the value
+/// of a uniform tree (Knuth and Moore, "An analysis of alpha-beta pruning", 1975, corollary of theorem 1).
 pub fn minimal_leaves(branching: f64, depth: u32) -> f64 {
     let (longer, shorter) = (depth.div_ceil(2), depth / 2);
     branching.powf(f64::from(longer)) + branching.powf(f64::from(shorter)) - 1.0
 }
 
-/// The geometric mean of values by position, with a bootstrap interval over positions. `None` with fewer than two
-/// positions or a value that is not positive.
+/// Returns the geometric mean of values by position, with a bootstrap interval over positions. `None` with fewer than
+/// two positions or a value that is not positive.
 pub fn geometric_mean(by_position: &[f64], seed: u64, replicas: usize) -> Option<Measure> {
-    // The logarithm of a value that is not positive is not finite, which the mean refuses.
+    // A value that is not positive has no finite logarithm, which `ratio_of_sums` rejects.
     let logarithms: Vec<(f64, f64)> = by_position.iter().map(|value| (value.ln(), 1.0)).collect();
     Some(ratio_of_sums(&logarithms, seed, replicas)?.map(f64::exp))
 }
 
-/// The ratio of the geometric means of two players' nodes (or times) on the same positions, `(first, second)` by
-/// position, with a bootstrap interval over positions. `None` as for [`geometric_mean`].
+/// Returns the ratio of the geometric means of two players' nodes (or times) on the same positions, `(first, second)`
+/// by position, with a bootstrap interval over positions. `None` as for [`geometric_mean`].
 pub fn paired_ratio(by_position: &[(f64, f64)], seed: u64, replicas: usize) -> Option<Measure> {
     let ratios: Vec<f64> = by_position.iter().map(|(first, second)| first / second).collect();
     geometric_mean(&ratios, seed, replicas)
@@ -110,7 +110,7 @@ mod tests {
             for branching in [0.0, 0.01, 0.5, 0.999, 1.0, 1.001, 1.5, 2.0, 6.0, 35.0, 400.0] {
                 let nodes = nodes_of_uniform_tree(branching, depth);
                 let found = effective_branching_factor(nodes, depth).unwrap();
-                // Where b is tiny, N is one to the last bit and cannot be inverted any better.
+                // For a tiny b the rounding of N limits the precision.
                 assert!((found - branching).abs() < 1e-9 * branching + 1e-15, "{branching}^{depth}: {found}");
             }
         }
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn fitted_branching_factor_is_that_of_the_trees() {
+    fn fitted_branching_factor_minimises_squares() {
         for branching in [1.0, 1.5, 3.0, 35.0] {
             let tree = |depth: u32| (depth, nodes_of_uniform_tree(branching, depth), f64::from(depth));
             let found = fitted_branching_factor(&[1, 2, 3, 6].map(tree)).unwrap();
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn growth_is_the_geometric_mean_of_the_ratios() {
+    fn growth_is_geometric_mean_of_ratios() {
         assert_eq!(growth(&[1, 3, 9, 27]), Some(3.0));
         let (unequal, product) = (growth(&[2, 10, 20, 90]).unwrap(), 5.0_f64 * 2.0 * 4.5);
         assert!((unequal - product.powf(1.0 / 3.0)).abs() < 1e-12);
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn minimal_tree_of_knuth_and_moore() {
+    fn minimal_leaves_match_knuth_and_moore() {
         for (branching, depth, leaves) in
             [(3.0, 0, 1.0), (3.0, 1, 3.0), (3.0, 2, 5.0), (3.0, 3, 11.0), (24.0, 4, 1151.0)]
         {
@@ -170,7 +170,7 @@ mod tests {
         }
     }
 
-    /// Pairing: the ratio is known far better than the positions' sizes, and the interval covers it.
+    /// Pairing removes the variance between positions, and the interval covers the ratio.
     #[test]
     fn paired_ratio_covers_the_truth() {
         let (simulations, mut covered) = (400, 0);
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_positive_has_no_geometric_mean() {
+    fn geometric_mean_rejects_nonpositive_values() {
         assert_eq!(geometric_mean(&[1.0, 0.0], 1, 100), None);
         assert_eq!(geometric_mean(&[1.0, -1.0], 1, 100), None);
         assert_eq!(geometric_mean(&[2.0], 1, 100), None);

@@ -1,13 +1,13 @@
-//! The few distributions the other files need, under the names they use.
+//! Distributions and seeded random numbers.
 
 use rand::SeedableRng as _;
 use statrs::distribution::{ChiSquared, ContinuousCDF as _, Normal};
 
-/// The seeded generator of everything here that draws: xoshiro256++, the same on every machine.
+/// The seeded random number generator: xoshiro256++, the same on every machine.
 pub type Random = rand::rngs::Xoshiro256PlusPlus;
 
-/// A generator for one `stream` of a `seed`: replicas drawn in parallel have a stream each, so that what they draw does
-/// not depend on which thread draws it.
+/// Creates the generator for one `stream` of a `seed`. Parallel replicas use a stream each, so that results do not
+/// depend on the number of threads.
 pub fn seeded(seed: u64, stream: u64) -> Random {
     Random::seed_from_u64(seed.rotate_left(32) ^ stream.wrapping_mul(0x9e37_79b9_7f4a_7c15))
 }
@@ -15,17 +15,17 @@ pub fn seeded(seed: u64, stream: u64) -> Random {
 /// The two-sided 95 % point of the standard normal.
 pub const Z95: f64 = 1.959_963_984_540_054;
 
-/// The standard normal's distribution function, Phi.
+/// Returns the standard normal distribution function, Phi.
 pub fn normal_cdf(x: f64) -> f64 {
     Normal::standard().cdf(x)
 }
 
-/// The inverse of Phi. Precondition: `0 < p < 1`.
+/// Returns the inverse of Phi. Precondition: `0 < p < 1`.
 pub fn normal_quantile(p: f64) -> f64 {
     Normal::standard().inverse_cdf(p)
 }
 
-/// The probability that chi-square with `degrees` of freedom exceeds `x`; one where there is no freedom.
+/// Returns the probability that chi-square with `degrees` of freedom exceeds `x`; 1 without degrees of freedom.
 pub fn chi_square_tail(x: f64, degrees: f64) -> f64 {
     match ChiSquared::new(degrees) {
         Ok(distribution) if x > 0.0 => distribution.sf(x),
@@ -37,9 +37,9 @@ pub fn chi_square_tail(x: f64, degrees: f64) -> f64 {
 mod tests {
     use super::*;
 
-    /// Tables of the standard normal and of chi-square.
+    /// Values from published tables.
     #[test]
-    fn table_values() {
+    fn matches_published_tables() {
         for (got, expected) in [
             (normal_cdf(Z95), 0.975),
             (normal_cdf(0.0), 0.5),

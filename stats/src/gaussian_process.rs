@@ -1,9 +1,9 @@
-//! Regression by a Gaussian process: a noisy function of a few parameters, with how well it is known everywhere.
+//! Gaussian process regression: a noisy function of a few parameters, with its uncertainty everywhere.
 //!
-//! Constant mean, Matern 5/2 kernel with a length for each dimension, noise that is known for each observation plus
-//! noise that is fitted (Rasmussen and Williams, "Gaussian processes for machine learning", 2006: RW below). On nalgebra,
-//! because of the maintained crates `friedrich` has one noise for all observations and `egobox-gp` brings a second
-//! linear algebra with it. Where to look next is in `acquisition.rs`.
+//! Constant mean, Matern 5/2 kernel with a length per dimension, known noise per observation plus fitted noise
+//! (Rasmussen and Williams, "Gaussian processes for machine learning", 2006: RW below). Own code on nalgebra, because
+//! of the maintained crates `friedrich` has one noise for all observations and `egobox-gp` adds a second linear
+//! algebra library. The choice of the next point is in `acquisition.rs`.
 
 use nalgebra::{Cholesky, DMatrix, DVector, Dyn};
 use rand::RngExt as _;
@@ -11,63 +11,63 @@ use thiserror::Error;
 
 use crate::distribution::seeded;
 
-/// What was seen at a point of the unit cube.
+/// An observation at a point of the unit cube.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Observation {
-    /// Where, each coordinate from 0 to 1.
+    /// The point, each coordinate from 0 to 1.
     pub point: Vec<f64>,
-    /// What.
+    /// The observed value.
     pub value: f64,
-    /// The known variance of the value: that of the mean of its bouts. May be 0; the fitted noise is added.
+    /// The known variance of the value, that of the mean of its bouts; may be 0. The fitted noise is added.
     pub variance: f64,
 }
 
-/// Why there is no regression.
+/// Invalid observations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum GaussianProcessError {
     /// Too few observations.
     #[error("a Gaussian process needs at least two observations")]
     TooFew,
-    /// Points of unlike dimension.
+    /// Points of different dimensions.
     #[error("all points must have the same number of coordinates, at least one")]
     Dimensions,
-    /// Numbers that are none.
+    /// Invalid numbers.
     #[error("points and values must be finite, and variances finite and not negative")]
     NotFinite,
-    /// A covariance that cannot be factored.
+    /// A singular covariance.
     #[error(
         "the covariance of the observations cannot be factored: raise the fitted noise or spread the points"
     )]
     Singular,
 }
 
-/// The shape of the process, in units of the standardised values and of the unit cube.
+/// The shape of the process, in units of the standardised values and the unit cube.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Hyperparameters {
-    /// Over which distance the function changes, by dimension.
+    /// The length scale of each dimension.
     pub lengths: Vec<f64>,
     /// The variance of the function.
     pub signal: f64,
-    /// The variance of the noise beyond what is known.
+    /// The variance of the noise beyond the known one.
     pub noise: f64,
 }
 
-/// Bounds of lengths, signal and noise. A function shorter than a twentieth of its domain is not learnt from the few
-/// observations that bouts pay for; the least noise keeps the covariance well conditioned.
+/// Bounds of lengths, signal and noise. A few bouts cannot resolve a function that varies within a twentieth of its
+/// domain; the least noise keeps the covariance well conditioned.
 const LENGTHS: (f64, f64) = (0.05, 10.0);
 const SIGNAL: (f64, f64) = (1e-4, 20.0);
 const NOISE: (f64, f64) = (1e-6, 4.0);
 
-/// Starts of the search for hyperparameters: a fixed one, and this many drawn.
+/// The number of random starts of the hyperparameter search, after a fixed one.
 const DRAWN_STARTS: usize = 3;
 
-/// What a process says about one point.
+/// The posterior at one point.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Prediction {
-    /// The expected value of the function there, without noise.
+    /// The expected value of the function, without noise.
     pub mean: f64,
-    /// The variance of the function there, given the hyperparameters.
+    /// The variance of the function, given the hyperparameters.
     pub variance: f64,
 }
 
@@ -91,7 +91,7 @@ pub struct GaussianProcess {
 }
 
 impl GaussianProcess {
-    /// Fits the hyperparameters too, by maximal marginal likelihood from several starts drawn by `seed`.
+    /// Fits a process with hyperparameters of maximum marginal likelihood, from several starts drawn by `seed`.
     pub fn fit(observations: &[Observation], seed: u64) -> Result<Self, GaussianProcessError> {
         let dimensions = validate(observations)?;
         let mut random = seeded(seed, 0);
@@ -118,7 +118,7 @@ impl GaussianProcess {
         Self::with(observations, from_logarithms(&logarithms))
     }
 
-    /// The process with these hyperparameters.
+    /// Creates the process with given hyperparameters.
     pub fn with(
         observations: &[Observation],
         hyperparameters: Hyperparameters,
@@ -161,23 +161,24 @@ impl GaussianProcess {
         })
     }
 
-    /// The hyperparameters.
+    /// Returns the hyperparameters.
     pub fn hyperparameters(&self) -> &Hyperparameters {
         &self.hyperparameters
     }
 
-    /// The logarithm of the marginal likelihood of the standardised values, at the fitted constant mean.
+    /// Returns the log marginal likelihood of the standardised values, at the fitted constant mean.
     pub fn log_marginal_likelihood(&self) -> f64 {
         self.log_marginal_likelihood
     }
 
-    /// The function's mean and variance at a point of the unit cube. Precondition: as many coordinates as were fitted.
+    /// Returns the function's mean and variance at a point of the unit cube. Precondition: the dimension of the
+    /// observations.
     pub fn predict(&self, point: &[f64]) -> Prediction {
         let n = self.points.len();
         let kernels = self.points.iter().map(|seen| self.hyperparameters.kernel(seen, point));
         let covariances = DVector::from_iterator(n, kernels);
         let mean = self.constant + covariances.dot(&self.residual);
-        // RW equations 2.26 and 2.42: what is not explained, plus what the unknown constant adds.
+        // RW equations 2.26 and 2.42: the unexplained variance plus that of the unknown constant.
         let mut whitened = covariances.clone();
         self.factor.l_dirty().solve_lower_triangular_mut(&mut whitened);
         let unexplained = self.hyperparameters.signal - whitened.norm_squared();
@@ -186,15 +187,15 @@ impl GaussianProcess {
         Prediction { mean: self.offset + self.scale * mean, variance: self.scale * self.scale * variance }
     }
 
-    /// The gradient of the log marginal likelihood in the logarithms of the hyperparameters (RW equation 5.9). At the
-    /// fitted constant its own derivative is zero and adds nothing.
+    /// Returns the gradient of the log marginal likelihood in the logarithms of the hyperparameters (RW equation
+    /// 5.9). The derivative by the fitted constant is 0 and adds nothing.
     fn gradient(&self, observations: &[Observation]) -> Vec<f64> {
         let dimensions = self.hyperparameters.lengths.len();
         let (n, inverse) = (observations.len(), self.factor.inverse());
         let mut gradient = vec![0.0; dimensions + 2];
         for i in 0..n {
             for j in 0..=i {
-                // The matrix is symmetric: what lies off the diagonal counts twice.
+                // The matrix is symmetric: off-diagonal terms count twice.
                 let twice = if i == j { 0.5 } else { 1.0 };
                 let weight = twice * (self.residual[i] * self.residual[j] - inverse[(i, j)]);
                 let (first, second) = (&observations[i].point, &observations[j].point);
@@ -211,13 +212,13 @@ impl GaussianProcess {
 }
 
 impl Hyperparameters {
-    /// sqrt(5) times the distance of two points in units of the lengths.
+    /// Returns sqrt(5) times the distance of two points in units of the lengths.
     fn distance(&self, first: &[f64], second: &[f64]) -> f64 {
         let part = |((a, b), length): ((&f64, &f64), &f64)| ((a - b) / length) * ((a - b) / length);
         (5.0 * first.iter().zip(second).zip(&self.lengths).map(part).sum::<f64>()).sqrt()
     }
 
-    /// The Matern covariance with smoothness 5/2 (RW equation 4.17).
+    /// Returns the Matern covariance with smoothness 5/2 (RW equation 4.17).
     fn kernel(&self, first: &[f64], second: &[f64]) -> f64 {
         let distance = self.distance(first, second);
         self.signal * (1.0 + distance + distance * distance / 3.0) * (-distance).exp()
@@ -250,7 +251,7 @@ fn validate(observations: &[Observation]) -> Result<usize, GaussianProcessError>
     Ok(dimensions)
 }
 
-/// The mean and the standard deviation of the values; the latter one where all values are equal.
+/// Returns the mean and the standard deviation of the values; the deviation is 1 if all values are equal.
 fn standardisation(observations: &[Observation]) -> (f64, f64) {
     let n = observations.len() as f64;
     let mean = observations.iter().map(|seen| seen.value).sum::<f64>() / n;
@@ -260,8 +261,8 @@ fn standardisation(observations: &[Observation]) -> (f64, f64) {
 
 fn from_logarithms(logarithms: &[f64]) -> Hyperparameters {
     let mut values: Vec<f64> = logarithms.iter().map(|logarithm| logarithm.exp()).collect();
-    let noise = values.pop().expect("signal and noise stand behind the lengths");
-    let signal = values.pop().expect("signal and noise stand behind the lengths");
+    let noise = values.pop().expect("signal and noise follow the lengths");
+    let signal = values.pop().expect("signal and noise follow the lengths");
     Hyperparameters { lengths: values, signal, noise }
 }
 
@@ -271,9 +272,9 @@ fn bounds(dimensions: usize) -> Vec<(f64, f64)> {
     bounds.into_iter().map(|(low, high): (f64, f64)| (low.ln(), high.ln())).collect()
 }
 
-/// A local maximum within bounds by resilient propagation: steps of their own size in each coordinate, which grow while
-/// the slope keeps its sign (Blum and Riedmiller, "Optimization of Gaussian process hyperparameters using Rprop",
-/// 2013). `None` if the start has no value.
+/// Returns a local maximum within bounds by resilient propagation: each coordinate has its own step, which grows
+/// while the slope keeps its sign (Blum and Riedmiller, "Optimization of Gaussian process hyperparameters using
+/// Rprop", 2013). `None` if the start has no value.
 fn climb(
     start: Vec<f64>,
     bounds: &[(f64, f64)],
@@ -329,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn gradient_is_that_of_finite_differences() {
+    fn gradient_matches_finite_differences() {
         for dimensions in 1..=4 {
             let mut seen = observations(12, dimensions, 1.0, 3);
             seen.iter_mut().enumerate().for_each(|(i, one)| one.variance = 0.3 * i as f64);
@@ -349,10 +350,10 @@ mod tests {
         }
     }
 
-    /// Against the textbook form by explicit inverses, with the constant's uncertainty as the limit of a vague prior:
-    /// a constant of huge variance is a kernel that adds the same to every covariance.
+    /// Compares with the textbook form by explicit inverses. A vague prior on the constant is a kernel that adds the
+    /// same large variance to every covariance.
     #[test]
-    fn prediction_is_that_of_a_vague_constant() {
+    fn prediction_matches_vague_constant_prior() {
         let mut seen = observations(9, 2, 1.0, 5);
         seen.iter_mut().enumerate().for_each(|(i, one)| one.variance = 0.2 * i as f64);
         let hyperparameters = shape(2);
@@ -378,7 +379,7 @@ mod tests {
     }
 
     #[test]
-    fn a_smooth_function_is_learnt() {
+    fn learns_smooth_function() {
         let seen = observations(40, 2, 0.0, 7);
         let process = GaussianProcess::fit(&seen, 1).unwrap();
         for point in [[0.3, 0.4], [0.7, 0.6], [0.5, 0.1]] {
@@ -388,9 +389,9 @@ mod tests {
         }
     }
 
-    /// Noise that is known and noise that is not are told from the function, and its intervals cover it.
+    /// Fitted noise is separated from the function, and intervals cover the function.
     #[test]
-    fn noise_is_found_and_intervals_cover_the_function() {
+    fn estimates_noise_and_covers_function() {
         let (mut covered, mut asked) = (0, 0);
         let mut noises = Vec::new();
         for seed in 0..12 {
@@ -406,12 +407,12 @@ mod tests {
         }
         let noise = noises.iter().sum::<f64>() / noises.len() as f64;
         assert!((2.4..3.4).contains(&noise), "{noise}");
-        // Given the hyperparameters, so somewhat too narrow: 90 % is asked of a nominal 95 %.
+        // Intervals are somewhat narrow, because the hyperparameters count as known: require 90 % instead of 95 %.
         assert!(covered as f64 >= 0.9 * f64::from(asked), "{covered} of {asked}");
     }
 
     #[test]
-    fn an_uncertain_observation_moves_little() {
+    fn uncertain_observation_has_little_weight() {
         let at = |x: f64, value: f64, variance: f64| Observation { point: vec![x], value, variance };
         let seen = |variance| [at(0.0, 0.0, 0.1), at(0.5, 9.0, variance), at(1.0, 0.0, 0.1)];
         let shape = Hyperparameters { lengths: vec![0.5], signal: 1.0, noise: 1e-3 };
@@ -421,7 +422,7 @@ mod tests {
     }
 
     #[test]
-    fn data_are_checked() {
+    fn rejects_invalid_observations() {
         let at = |point: Vec<f64>, value: f64, variance: f64| Observation { point, value, variance };
         let fit = |seen: &[Observation]| GaussianProcess::fit(seen, 1).map(|_| ()).unwrap_err();
         assert_eq!(fit(&[]), GaussianProcessError::TooFew);

@@ -1,7 +1,7 @@
-//! The mathematics every answer rests on: ratings, sequential tests, pruning measures, tuning steps.
+//! Statistics: ratings, sequential tests, pruning measures, tuning steps.
 //!
-//! Pure: no I/O, no clock, no hidden randomness; whatever draws takes a seed. Every formula names its source. The unit
-//! of evidence is the **bout** (all seatings of one opening), never the single game, wherever bouts are known.
+//! Pure: no I/O, no clock; random draws take a seed. Every formula names its source. Wherever bouts are known, the
+//! unit of evidence is the **bout** (all seatings of one opening), never the single game.
 
 pub mod acquisition;
 pub mod branching;
@@ -13,13 +13,12 @@ pub mod logistic;
 pub mod multinomial;
 pub mod outcome;
 pub mod pairs;
-mod parallel;
+pub mod parallel;
 pub mod plackett_luce;
 pub mod pool;
+mod reachability;
 pub mod replicas;
 pub mod scale;
-pub mod simulate;
-pub mod simulate_tuning;
 pub mod sprt;
 pub mod spsa;
 pub mod tournament;

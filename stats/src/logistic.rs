@@ -1,21 +1,21 @@
-//! Logistic regression: how much each of a few numbers says about who wins.
+//! Logistic regression: how features predict the winner.
 //!
-//! The chance of a win is the logistic of an intercept and a weighted sum of features (Cox, "The regression analysis of
-//! binary sequences", 1958); a draw counts as half of each. Newton's method with halved steps on the penalised
-//! log-likelihood. The sums run in the order of the observations and the exponentials are `libm`'s, so that the same
-//! data gives the same weights.
+//! The probability of a win is the logistic of an intercept and a weighted sum of features (Cox, "The regression
+//! analysis of binary sequences", 1958); a draw is half a win. Newton's method with halved steps on the penalised
+//! log-likelihood. Sums run in the order of the observations and use `libm`, so that the same data give the same
+//! weights.
 
 use nalgebra::{DMatrix, DVector};
 use thiserror::Error;
 
-/// The penalty on a coefficient of a feature of unit size, as strong as one observation of weight one: it keeps finite what
-/// the data would send to infinity.
+/// The ridge penalty, as strong as one observation of weight one for a feature of unit size. It keeps coefficients of
+/// separable data finite.
 const RIDGE: f64 = 1.0;
-/// Newton's method has converged long before.
+/// An iteration limit far beyond convergence.
 const MOST_ITERATIONS: usize = 100;
 const TOLERANCE: f64 = 1e-10;
 
-/// Observations: features, what came out, and how much each counts.
+/// Observations: features, outcomes and weights.
 #[derive(Clone, PartialEq, Default, Debug)]
 pub struct Data {
     features: usize,
@@ -24,34 +24,34 @@ pub struct Data {
     weights: Vec<f64>,
 }
 
-/// Why there is no fit.
+/// Data that cannot be fitted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
 #[non_exhaustive]
 pub enum LogisticError {
-    /// Nothing was seen.
-    #[error("there is nothing to fit to")]
+    /// No observations.
+    #[error("there are no observations to fit")]
     Empty,
-    /// The curvature cannot be inverted.
-    #[error("the features cannot be told apart; leave some of them out")]
+    /// A singular Hessian.
+    #[error("the features are linearly dependent; leave some of them out")]
     Singular,
 }
 
-/// What was fitted.
+/// Fitted coefficients.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Fit {
-    /// The logarithm of the odds where all features are 0.
+    /// The log-odds at features of 0.
     pub intercept: f64,
-    /// By how much the logarithm of the odds grows with each feature.
+    /// The change of the log-odds per unit of each feature.
     pub coefficients: Vec<f64>,
 }
 
 impl Data {
-    /// No observations of so many features.
+    /// Creates an empty data set with `features` features.
     pub fn new(features: usize) -> Data {
         Data { features, ..Data::default() }
     }
 
-    /// Adds one: its features, its outcome from 0 to 1, and its weight.
+    /// Adds an observation: its features, its outcome from 0 to 1, and its weight.
     pub fn add(&mut self, values: impl IntoIterator<Item = f64>, outcome: f64, weight: f64) {
         let before = self.values.len();
         self.values.extend(values);
@@ -60,17 +60,17 @@ impl Data {
         self.weights.push(weight);
     }
 
-    /// How many there are.
+    /// Returns the number of observations.
     pub fn len(&self) -> usize {
         self.outcomes.len()
     }
 
-    /// Whether there are none.
+    /// Returns whether there are no observations.
     pub fn is_empty(&self) -> bool {
         self.outcomes.is_empty()
     }
 
-    /// The weight of all of them.
+    /// Returns the total weight.
     pub fn weight(&self) -> f64 {
         self.weights.iter().sum()
     }
@@ -83,13 +83,13 @@ impl Data {
             .map(|(row, (&outcome, &weight))| (row, outcome, weight))
     }
 
-    /// The mean of minus the logarithm of the chance that a fit gave to what came out.
+    /// Returns the mean negative log-likelihood of a fit.
     pub fn loss(&self, fit: &Fit) -> f64 {
         let sum: f64 = self.rows().map(|(row, outcome, weight)| weight * loss(fit.odds(row), outcome)).sum();
         sum / self.weight()
     }
 
-    /// The root of the mean square of each feature: its size.
+    /// Returns the root mean square of each feature.
     fn sizes(&self) -> Vec<f64> {
         let mut squares = vec![0.0; self.features];
         for (row, _, weight) in self.rows() {
@@ -100,7 +100,7 @@ impl Data {
         squares.iter().map(|square| (square / self.weight()).sqrt()).collect()
     }
 
-    /// Fits all coefficients. A feature that is always 0 says nothing and gets 0.
+    /// Fits all coefficients. A feature that is always 0 gets 0.
     pub fn fit(&self) -> Result<Fit, LogisticError> {
         if self.is_empty() || self.weight() <= 0.0 {
             return Err(LogisticError::Empty);
@@ -132,7 +132,7 @@ impl Data {
         Ok(Fit { intercept: theta[0], coefficients: sizes.iter().enumerate().map(coefficient).collect() })
     }
 
-    /// One factor for all of some coefficients, beside an intercept: what they are worth in odds.
+    /// Fits one factor for all `coefficients` and an intercept, which converts the coefficients to log-odds.
     pub fn fit_scale(&self, coefficients: &[f64]) -> Result<Fit, LogisticError> {
         let mut one = Data::new(1);
         for (row, outcome, weight) in self.rows() {
@@ -144,7 +144,7 @@ impl Data {
         Ok(Fit { intercept: fit.intercept, coefficients: scaled })
     }
 
-    /// A row in units of its features' sizes, behind a 1 for the intercept.
+    /// Returns a row in units of its features' sizes, after a 1 for the intercept.
     fn scaled<'a>(row: &'a [f64], sizes: &'a [f64]) -> impl Iterator<Item = f64> + 'a {
         let scaled = row.iter().zip(sizes).map(|(value, size)| if *size > 0.0 { value / size } else { 0.0 });
         std::iter::once(1.0).chain(scaled)
@@ -198,7 +198,7 @@ fn chance(odds: f64) -> f64 {
     1.0 / (1.0 + libm::exp(-odds))
 }
 
-/// Minus the logarithm of the chance of an outcome, without overflow: ln(1 + e^x) - y x.
+/// Returns the negative log-likelihood of an outcome, ln(1 + e^x) - y x, without overflow.
 fn loss(odds: f64, outcome: f64) -> f64 {
     let softplus = odds.max(0.0) + libm::log1p(libm::exp(-odds.abs()));
     softplus - outcome * odds
@@ -211,7 +211,7 @@ mod tests {
     use super::*;
     use crate::distribution::seeded;
 
-    /// A world whose truth is known: three features that count, one that does not, one that is never there.
+    /// Draws data from a known truth: three relevant features, one irrelevant, one always 0.
     fn world(games: usize, seed: u64) -> Data {
         let mut random = seeded(seed, 0);
         let mut data = Data::new(5);
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn the_truth_is_found() {
+    fn recovers_known_coefficients() {
         for seed in 0..5 {
             let fit = world(20_000, seed).fit().unwrap();
             let truth = [0.5, -0.3, 0.05, 0.0, 0.0];
@@ -237,9 +237,9 @@ mod tests {
         }
     }
 
-    /// No other coefficients are better, penalty and all, and what is held out likes the fit better than nothing.
+    /// No other coefficients have a smaller penalised loss, and the fit predicts held-out data better than no model.
     #[test]
-    fn the_fit_is_a_minimum() {
+    fn fit_minimises_penalised_loss() {
         let data = world(3000, 9);
         let fit = data.fit().unwrap();
         let sizes = data.sizes();
@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clean_score_is_not_certain() {
+    fn separable_data_gives_finite_coefficients() {
         let mut data = Data::new(1);
         assert_eq!(data.fit(), Err(LogisticError::Empty));
         for _ in 0..50 {

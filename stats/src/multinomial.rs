@@ -1,16 +1,16 @@
-//! How many of a number of draws fall on each of a few kinds, without drawing one by one.
+//! Multinomial counts by one binomial draw per category.
 
 use rand_distr::{Binomial, Distribution as _};
 
 use crate::distribution::Random;
 
-/// Draws `count` times from kinds with these weights, and returns how often each came: one binomial draw for each kind,
-/// of what the kinds before it left. Precondition: weights are not negative, and one is positive unless `count` is zero.
+/// Returns how often each category occurs in `count` draws with these weights, by one binomial draw per category.
+/// Precondition: weights are not negative, and one is positive unless `count` is zero.
 pub fn multinomial<const K: usize>(random: &mut Random, count: u64, weights: &[f64; K]) -> [u64; K] {
     let mut drawn = [0; K];
     let mut left = count;
     let mut weight_left: f64 = weights.iter().sum();
-    // Rounding may leave a crumb of weight after the last kind that has any: that kind takes the rest.
+    // Rounding may leave a little weight after the last category: it takes the rest.
     let last = weights.iter().rposition(|&weight| weight > 0.0).unwrap_or(0);
     for (kind, &weight) in weights.iter().enumerate() {
         if left == 0 {

@@ -1,12 +1,11 @@
-//! How a game ended for one of its two players.
+//! The outcome of a game for one of its two players.
 
-/// The result of a game of two seats from one player's view. Only who won counts: payoffs that say by how much are
-/// reduced to their order.
+/// The outcome of a game of two seats from one player's view. Payoffs are reduced to their order.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Outcome {
     /// The player lost.
     Loss,
-    /// Nobody won.
+    /// The game was drawn.
     Draw,
     /// The player won.
     Win,
@@ -16,7 +15,7 @@ impl Outcome {
     /// All outcomes, the worst first.
     pub const ALL: [Outcome; 3] = [Outcome::Loss, Outcome::Draw, Outcome::Win];
 
-    /// The outcome for a player with payoff `own` against one with payoff `other`.
+    /// Returns the outcome for a player with payoff `own` against one with payoff `other`.
     pub fn of_payoffs(own: i32, other: i32) -> Self {
         match own.cmp(&other) {
             std::cmp::Ordering::Less => Outcome::Loss,
@@ -25,7 +24,7 @@ impl Outcome {
         }
     }
 
-    /// The same game from the other player's view.
+    /// Returns the outcome from the other player's view.
     pub fn reversed(self) -> Self {
         match self {
             Outcome::Loss => Outcome::Win,
@@ -34,12 +33,12 @@ impl Outcome {
         }
     }
 
-    /// Half points: 0, 1 or 2.
+    /// Returns the half points: 0, 1 or 2.
     pub fn half_points(self) -> usize {
         self as usize
     }
 
-    /// The score: 0, 1/2 or 1.
+    /// Returns the score: 0, 1/2 or 1.
     pub fn score(self) -> f64 {
         self.half_points() as f64 / 2.0
     }
@@ -50,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn both_views_share_one_point() {
+    fn outcomes_of_both_views_sum_to_one() {
         for outcome in Outcome::ALL {
             assert_eq!(outcome.score() + outcome.reversed().score(), 1.0);
         }

@@ -1,19 +1,19 @@
-//! What two players' results say about their difference, from a fixed number of bouts.
+//! Differences of two players from a fixed number of bouts.
 //!
-//! A bout of two seats is a pair of games, one from each seat, and its score is one of five. Pairs, not games, are
-//! independent: both games share their opening. Single games, for results that were played without pairs, are the same
-//! with three scores. When to stop is not decided here; see the sequential test.
+//! A bout of two seats is a pair of games, one from each seat, with one of five scores. Pairs, not games, are
+//! independent, because both games share their opening. Results without pairs are single games with three scores.
+//! When to stop is decided by the sequential test.
 
 use crate::distribution::{Z95, normal_cdf};
 use crate::elo::{self, LEAST_SCORE, NORMALISED_UNIT};
 use crate::outcome::Outcome;
 
-/// How many pairs ended with which score of the first player: 0, 1/4, 1/2, 3/4 and 1 of the two points, in this order.
+/// The number of pairs by the first player's score: 0, 1/4, 1/2, 3/4 and 1 of the two points.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Pairs(pub [u64; 5]);
 
 impl Pairs {
-    /// Counts one more pair.
+    /// Counts one pair.
     pub fn add(&mut self, pair: PairScore) {
         self.0[usize::from(pair.0)] += 1;
     }
@@ -24,17 +24,17 @@ impl Pairs {
 pub struct PairScore(u8);
 
 impl PairScore {
-    /// Of the two games' outcomes for the same player.
+    /// Creates the score from the outcomes of both games for the same player.
     pub fn of(one: Outcome, other: Outcome) -> Self {
         PairScore((one.half_points() + other.half_points()) as u8)
     }
 
-    /// Of half points, if they are at most four.
+    /// Creates the score from half points, at most four.
     pub fn from_half_points(points: u8) -> Option<Self> {
         (points <= 4).then_some(PairScore(points))
     }
 
-    /// In half points, 0 to 4.
+    /// Returns the half points, 0 to 4.
     pub fn half_points(self) -> u8 {
         self.0
     }
@@ -51,8 +51,7 @@ pub struct Games {
     pub losses: u64,
 }
 
-/// Counts of units of evidence by their score, which runs in equal steps from 0 to 1. All that is asked of [`Pairs`] and
-/// of [`Games`] is asked here.
+/// The number of units by score, in equal steps from 0 to 1: the common form of [`Pairs`] and [`Games`].
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Scores {
     counts: [u64; 5],
@@ -83,28 +82,27 @@ pub struct Estimate {
     pub low: f64,
     /// The interval's upper end.
     pub high: f64,
-    /// Whether the score, or an end of its interval, lies beyond [`LEAST_SCORE`] and was clamped: then the true
-    /// interval is wider than told.
+    /// Whether the score or an end of its interval was clamped to [`LEAST_SCORE`]: then the true interval is wider.
     pub clamped: bool,
 }
 
 impl Scores {
-    /// The counts, by score from 0 to 1.
+    /// Returns the counts, by score from 0 to 1.
     pub fn counts(&self) -> &[u64] {
         &self.counts[..self.kinds]
     }
 
-    /// Games in a unit: 2 in a pair, 1 in a game.
+    /// Returns the number of games per unit: 2 in a pair, 1 in a game.
     pub fn games_per_unit(&self) -> f64 {
         self.games
     }
 
-    /// Units counted, N.
+    /// Returns the number of units, N.
     pub fn units(&self) -> u64 {
         self.counts.iter().sum()
     }
 
-    /// The mean score, or nothing without data.
+    /// Returns the mean score; `None` without data.
     pub fn mean(&self) -> Option<f64> {
         let units = self.units();
         (units > 0).then(|| {
@@ -113,7 +111,7 @@ impl Scores {
         })
     }
 
-    /// The variance of one unit's score about the mean, or nothing without data. Zero where all units scored the same.
+    /// Returns the variance of one unit's score about the mean; `None` without data, 0 if all units scored the same.
     pub fn variance(&self) -> Option<f64> {
         let mean = self.mean()?;
         let step = 1.0 / (self.kinds - 1) as f64;
@@ -125,8 +123,8 @@ impl Scores {
         Some(squares.sum::<f64>() / self.units() as f64)
     }
 
-    /// The Elo difference at the mean score, E(mu), with error (E(mu + e) - E(mu - e)) / 2 where e = z sqrt(v / N).
-    /// Nothing without data. Where all units scored the same the error is zero: such data cannot tell it.
+    /// Returns the Elo difference at the mean score, E(mu), with error (E(mu + e) - E(mu - e)) / 2 where e = z sqrt(v
+    /// / N). `None` without data. If all units scored the same, the error is 0, because it cannot be estimated.
     pub fn elo(&self) -> Option<Estimate> {
         let mean = self.mean()?;
         let error = Z95 * (self.variance()? / self.units() as f64).sqrt();
@@ -140,12 +138,12 @@ impl Scores {
         })
     }
 
-    /// Normalised Elo: how many standard deviations of one *game's* score the mean is from 1/2, in units of
-    /// [`NORMALISED_UNIT`] (Van den Bergh, "Normalized Elo").
+    /// Returns normalised Elo: the distance of the mean from 1/2 in standard deviations of one *game's* score, in
+    /// units of [`NORMALISED_UNIT`] (Van den Bergh, "Normalized Elo").
     ///
     /// A pair's score is the mean of two games', so that the deviation of a game is sqrt(2 v), as if the two were
     /// independent; of a single game it is sqrt(v). The error is that of the mean alone, z / sqrt(games) in units.
-    /// Nothing without data, and where all units scored the same, for then there is no deviation to measure by.
+    /// `None` without data, and if all units scored the same, because there is no deviation.
     pub fn normalised_elo(&self) -> Option<Estimate> {
         let mean = self.mean()?;
         let deviation = (self.games * self.variance()?).sqrt();
@@ -157,8 +155,8 @@ impl Scores {
         Some(Estimate { value, error, low: value - error, high: value + error, clamped: false })
     }
 
-    /// The likelihood of superiority, Phi((mu - 1/2) / sqrt(v / N)): how sure the sign of the difference is. Nothing
-    /// without data. Where all units scored the same it is the limit: 0, 1/2 or 1.
+    /// Returns the likelihood of superiority, Phi((mu - 1/2) / sqrt(v / N)). `None` without data. If all units scored
+    /// the same it is the limit: 0, 1/2 or 1.
     pub fn superiority(&self) -> Option<f64> {
         let excess = self.mean()? - 0.5;
         let deviation = (self.variance()? / self.units() as f64).sqrt();
@@ -182,9 +180,9 @@ mod tests {
         Pairs(pairs).into()
     }
 
-    /// Published values: fastchess's and fishtest's own outputs.
+    /// Published values: output of fastchess and fishtest.
     #[test]
-    fn pentanomial_table() {
+    fn matches_published_pentanomials() {
         let data = scores([13, 37, 50, 25, 3]);
         near(data.normalised_elo().map(|e| e.value), -63.97, 0.01);
         near(data.elo().map(|e| e.value), -43.658, 0.001);
@@ -212,10 +210,10 @@ mod tests {
         near(data.normalised_elo().map(|e| e.value), 0.25 / 0.1125f64.sqrt() * NORMALISED_UNIT, 1e-9);
     }
 
-    /// Pairs made of independent games say what the games say: the same mean and, for many games, the same normalised Elo
-    /// with the same error. This is where the factor 2 comes from.
+    /// Pairs of independent games give the same mean and, for many games, the same normalised Elo and error as single
+    /// games. This is the reason for the factor 2.
     #[test]
-    fn independent_games_in_pairs() {
+    fn independent_pairs_match_single_games() {
         let (win, draw, loss) = (0.5, 0.3, 0.2);
         let games = 2_000_000.0;
         let pairs =
@@ -232,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn degenerate_data_is_finite_or_nothing() {
+    fn degenerate_scores_are_finite_or_none() {
         let empty = scores([0; 5]);
         assert_eq!((empty.mean(), empty.variance(), empty.superiority()), (None, None, None));
         assert_eq!((empty.elo(), empty.normalised_elo()), (None, None));
@@ -253,7 +251,7 @@ mod tests {
         assert!(!scores([5, 17, 20, 9, 2]).elo().unwrap().clamped);
     }
 
-    /// The other player's view has the opposite signs.
+    /// The two players' views have opposite signs.
     #[test]
     fn views_are_opposite() {
         let data = [5u64, 17, 20, 9, 2];

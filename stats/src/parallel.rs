@@ -1,10 +1,10 @@
-//! Independent pieces of work over a few threads, with a result that does not depend on how many.
+//! Parallel map with results that do not depend on the number of threads.
 
 use std::num::NonZeroUsize;
 
-/// The results of `work` for 0, 1, ... up to `count`, in this order.
-pub(crate) fn map<T: Send>(count: u64, threads: NonZeroUsize, work: impl Fn(u64) -> T + Sync) -> Vec<T> {
-    // Every thread takes each n-th piece, so that pieces which grow or shrink are shared fairly.
+/// Returns the results of `work` for 0 to `count - 1`, in order.
+pub fn map<T: Send>(count: u64, threads: NonZeroUsize, work: impl Fn(u64) -> T + Sync) -> Vec<T> {
+    // Each thread takes every n-th piece, which balances pieces of growing or shrinking size.
     let stride = threads.get();
     let mut shares: Vec<_> = std::thread::scope(|scope| {
         let work = &work;

@@ -1,8 +1,9 @@
-//! Ratings of a pool of players of games of two seats.
+//! Ratings of a pool of players in games of two seats.
 //!
-//! Every game's expected score is logistic in the difference of two ratings and the first seat's advantage, and draws are
-//! split off at that score by Davidson's relation; everything is fitted together by maximum likelihood. Bouts are the
-//! units of all errors, because the games of a bout share their opening. More seats are not here: see Plackett and Luce.
+//! A game's expected score is logistic in the difference of two ratings and the first seat's advantage; draws are
+//! split off by Davidson's relation; everything is fitted together by maximum likelihood. Errors treat bouts as
+//! units, because the games of a bout share their opening. Games of more seats are in
+//! [`plackett_luce`](crate::plackett_luce).
 
 mod bootstrap;
 mod fit;
@@ -19,6 +20,7 @@ pub use bootstrap::DEFAULT_REPLICAS;
 pub use fit::{Bound, Fit, Options, RatingError};
 pub use results::{Player, Results, ResultsError};
 pub use table::{Meeting, Residual, Standing};
+pub(crate) use table::{compare_ranks, interval_ends};
 pub use transitivity::Transitivity;
 pub use uncertainty::Uncertainty;
 pub(crate) use uncertainty::with_spread;

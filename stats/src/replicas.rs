@@ -1,7 +1,7 @@
-//! Bootstrap replicas in parallel, the intervals read off them, and the bootstrap of a ratio of sums.
+//! Bootstrap replicas in parallel, their intervals, and the bootstrap of a ratio of sums.
 //!
-//! A replica draws from its own stream of the seed, so the answer does not depend on the number of threads. What is
-//! resampled is the cluster (a bout, a position), never the single observation within it.
+//! Each replica draws from its own stream of the seed, so results do not depend on the number of threads. The
+//! resampled unit is the cluster (a bout, a position), never a single observation within it.
 
 use std::num::NonZero;
 use std::thread;
@@ -12,13 +12,13 @@ use statrs::distribution::{ContinuousCDF as _, StudentsT};
 use crate::distribution::{Random, normal_cdf, seeded};
 use crate::parallel;
 
-/// How many replicas are drawn where nobody asks for another number.
+/// The default number of replicas.
 pub const REPLICAS: usize = 1000;
 
 /// A value with the ends of its 95 % interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Measure {
-    /// The value of the data themselves.
+    /// The value of the data.
     pub value: f64,
     /// The lower end.
     pub low: f64,
@@ -27,27 +27,27 @@ pub struct Measure {
 }
 
 impl Measure {
-    /// The same measure seen through an increasing function, such as the exponential of a mean of logarithms.
+    /// Returns the measure under an increasing function, such as the exponential of a mean of logarithms.
     #[must_use]
     pub fn map(self, increasing: impl Fn(f64) -> f64) -> Self {
         Measure { value: increasing(self.value), low: increasing(self.low), high: increasing(self.high) }
     }
 }
 
-/// Draws `replicas` values, the `i`-th by `draw` with stream `i` of `seed`, on all cores; in the order of the streams.
+/// Draws `replicas` values on all cores, the `i`-th from stream `i` of `seed`, and returns them in order.
 pub fn replicate<T: Send>(seed: u64, replicas: usize, draw: impl Fn(&mut Random) -> T + Sync) -> Vec<T> {
     let threads = thread::available_parallelism().unwrap_or(NonZero::<usize>::MIN);
     parallel::map(replicas as u64, threads, |stream| draw(&mut seeded(seed, stream)))
 }
 
-/// The 95 % percentile interval of replicas of a statistic of `clusters` clusters that were drawn within `strata`
-/// strata, widened for small samples.
+/// Returns the 95 % percentile interval of a statistic of `clusters` clusters resampled within `strata` strata,
+/// widened for small samples.
 ///
-/// The percentile interval of few clusters is too narrow: a replica's variance lacks the factor n / (n - s) of n clusters
-/// in s strata, and the normal stands where Student's t with n - s degrees belongs. The expanded percentile interval
-/// (Hesterberg, "What teachers should know about the bootstrap", 2015, section 4.3, for one stratum) reads the replicas
-/// at Phi(-sqrt(n / (n - s)) t) instead of 2.5 %, and unlike a normal interval it stays within the range of what can be
-/// observed. `None` without replicas or without more clusters than strata.
+/// The percentile interval of few clusters is too narrow: a replica's variance lacks the factor n / (n - s) for n
+/// clusters in s strata, and Student's t with n - s degrees should replace the normal. The expanded percentile
+/// interval (Hesterberg, "What teachers should know about the bootstrap", 2015, section 4.3, for one stratum) uses
+/// the quantile Phi(-sqrt(n / (n - s)) t) instead of 2.5 % and, unlike a normal interval, stays within the observable
+/// range. `None` without replicas or without more clusters than strata.
 pub fn percentile_interval(
     value: f64,
     mut replicas: Vec<f64>,
@@ -64,18 +64,18 @@ pub fn percentile_interval(
     Some(Measure { value, low: quantile(&replicas, tail), high: quantile(&replicas, 1.0 - tail) })
 }
 
-/// The quantile of sorted values: the i-th of n, counted from 1, is that of i / (n + 1), and between neighbours it is
-/// linear (Davison and Hinkley, "Bootstrap methods and their application", 1997, equation 5.6).
-fn quantile(sorted: &[f64], share: f64) -> f64 {
+/// Returns a quantile of sorted values: the i-th of n values, counted from 1, is the quantile i / (n + 1), with
+/// linear interpolation (Davison and Hinkley, "Bootstrap methods and their application", 1997, equation 5.6).
+pub(crate) fn quantile(sorted: &[f64], share: f64) -> f64 {
     let place = (share * (sorted.len() + 1) as f64 - 1.0).clamp(0.0, (sorted.len() - 1) as f64);
     let (below, above) = (sorted[place.floor() as usize], sorted[place.ceil() as usize]);
     below + (above - below) * place.fract()
 }
 
-/// The sum of numerators over the sum of denominators, with a bootstrap interval that resamples the clusters.
+/// Returns the sum of numerators over the sum of denominators, with a bootstrap interval that resamples clusters.
 ///
-/// With (nodes, seconds) by bout it is nodes per second; with (sum, count) by bout it is a mean. `None` with fewer than
-/// two clusters or where the denominators do not have a positive sum.
+/// With (nodes, seconds) by bout it is nodes per second; with (sum, count) by bout it is a mean. `None` with fewer
+/// than two clusters or without a positive sum of denominators.
 pub fn ratio_of_sums(clusters: &[(f64, f64)], seed: u64, replicas: usize) -> Option<Measure> {
     let ratio = |(numerator, denominator): (f64, f64)| numerator / denominator;
     let sum = |total: (f64, f64), cluster: (f64, f64)| (total.0 + cluster.0, total.1 + cluster.1);
@@ -88,13 +88,13 @@ pub fn ratio_of_sums(clusters: &[(f64, f64)], seed: u64, replicas: usize) -> Opt
         let chosen = (0..clusters.len()).map(|_| clusters[random.random_range(0..clusters.len())]);
         ratio(chosen.fold((0.0, 0.0), sum))
     });
-    // Clusters without any denominator may fill a whole replica, which then says nothing.
+    // A replica of clusters without denominators has no ratio.
     let drawn = drawn.into_iter().filter(|value| value.is_finite()).collect();
     percentile_interval(ratio(total), drawn, clusters.len(), 1)
 }
 
-/// The sums over as many clusters as there are, drawn with replacement, once a replica: what every measure that is made of
-/// sums needs, so that several measures of the same clusters are drawn together.
+/// Returns each replica's sums over clusters resampled with replacement, so that several measures share the same
+/// replicas.
 pub fn resampled_sums<const N: usize>(clusters: &[[f64; N]], seed: u64, replicas: usize) -> Vec<[f64; N]> {
     let replicas = if clusters.is_empty() { 0 } else { replicas };
     replicate(seed, replicas, |random| {
@@ -107,11 +107,11 @@ pub fn resampled_sums<const N: usize>(clusters: &[[f64; N]], seed: u64, replicas
     })
 }
 
-/// A standard normal draw, by inversion.
+/// Returns a standard normal draw, by inversion.
 #[cfg(test)]
 pub(crate) fn standard_normal(random: &mut Random) -> f64 {
     let uniform: f64 = random.random();
-    // The middle of the 2^53 cells that the uniform can fall into is never 0 or 1.
+    // The middle of the 2^53 cells of the uniform is never 0 or 1.
     crate::distribution::normal_quantile((uniform + f64::EPSILON / 4.0).min(1.0 - f64::EPSILON / 2.0))
 }
 
@@ -120,7 +120,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_replica_has_a_stream_of_its_own() {
+    fn each_replica_has_its_own_stream() {
         let draw = |random: &mut Random| random.random::<u64>();
         let one_by_one: Vec<u64> = (0..101).map(|stream| draw(&mut seeded(7, stream))).collect();
         assert_eq!(replicate(7, 101, draw), one_by_one);
@@ -135,6 +135,11 @@ mod tests {
         {
             assert_eq!(quantile(&sorted, share), expected);
         }
+        let values: Vec<f64> = (1..=39).map(f64::from).collect();
+        assert_eq!((quantile(&values, 0.025), quantile(&values, 0.975)), (1.0, 39.0));
+        assert_eq!(quantile(&values, 0.5), 20.0);
+        assert_eq!(quantile(&values[..2], 0.5), 1.5);
+        assert_eq!(quantile(&values[..1], 0.025), 1.0);
     }
 
     #[test]
@@ -147,9 +152,9 @@ mod tests {
         assert_eq!(all_alike, Measure { value: 3.0, low: 3.0, high: 3.0 });
     }
 
-    /// Sums that are drawn together are those that each measure would draw alone.
+    /// Sums resampled together equal those resampled separately.
     #[test]
-    fn sums_are_resampled_together() {
+    fn joint_sums_match_separate_resampling() {
         let clusters: Vec<(f64, f64)> = (1..30).map(|n| (f64::from(n * n % 17), f64::from(n))).collect();
         let alone = ratio_of_sums(&clusters, 3, 200).unwrap();
         let arrays: Vec<[f64; 2]> = clusters.iter().map(|&(above, below)| [above, below]).collect();
@@ -159,8 +164,8 @@ mod tests {
         assert!(resampled_sums::<2>(&[], 3, 200).is_empty());
     }
 
-    /// Coverage of the 95 % interval for nodes per second of bouts of unlike length: within three standard errors of
-    /// the simulation below 95 % from 20 clusters on; the looser number for 8 clusters is what was measured.
+    /// Coverage of the 95 % interval for nodes per second over bouts of different length: within three standard
+    /// errors of 95 % from 20 clusters on; the bound for 8 clusters is the measured value.
     #[test]
     fn intervals_cover_the_truth() {
         for (clusters, least) in [(8, 0.90), (20, 0.92), (50, 0.93)] {

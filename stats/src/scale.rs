@@ -1,17 +1,17 @@
-//! The scale on which a parameter is looked for: by differences, or by ratios.
+//! The scale on which a parameter is searched: linear or logarithmic.
 
 /// A scale.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum Scale {
-    /// A step is a difference.
+    /// Steps are differences.
     #[default]
     Linear,
-    /// A step is a ratio: from 1 to 2 is as far as from 2 to 4. Values are above 0.
+    /// Steps are ratios: from 1 to 2 is as far as from 2 to 4. Values are positive.
     Log,
 }
 
 impl Scale {
-    /// Where a value lies on the scale. The logarithm is `libm`'s, so that it is the same on every machine.
+    /// Returns the coordinate of a value. The logarithm is `libm`'s, so that it is the same on every machine.
     pub fn coordinate(self, value: f64) -> f64 {
         match self {
             Scale::Linear => value,
@@ -19,7 +19,7 @@ impl Scale {
         }
     }
 
-    /// The value that lies there.
+    /// Returns the value at a coordinate.
     pub fn value(self, coordinate: f64) -> f64 {
         match self {
             Scale::Linear => coordinate,

@@ -1,41 +1,41 @@
-//! The generalised sequential probability ratio test: is the first player stronger by `elo1` rather than by `elo0`?
+//! The generalised sequential probability ratio test: is the first player stronger by `elo1` rather than `elo0`?
 //!
-//! The ratio is that of the largest likelihoods under both hypotheses (`likelihood`), not its quadratic approximation,
-//! which fails on one-sided data. *When* the test may look is the other half of being right: short games end first, so
-//! a test over results in their order of arrival is biased. `fold` looks at prefixes of the schedule only.
+//! The ratio compares the maximum likelihoods under both hypotheses (`likelihood`), not their quadratic
+//! approximation, which fails on one-sided data. Short games end first, so a test over results in order of arrival
+//! would be biased: `schedule` only tests prefixes of the schedule.
 
-mod fold;
 mod likelihood;
+mod schedule;
 
-pub use fold::{BoutResult, Decision, Fold, FoldError};
+pub use schedule::{BoutResult, Decision, ScheduleError, SequentialTest};
 
 use thiserror::Error;
 
 use crate::pairs::Scores;
 
-/// What a difference of the bounds is measured in.
+/// The unit of the hypotheses' differences.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Model {
     /// Elo: the hypotheses are expected scores.
     Logistic,
-    /// Normalised Elo: the hypotheses are expected scores in deviations of a game's score, so that the expected length of
-    /// the test does not depend on the draw rate or the openings.
+    /// Normalised Elo: the hypotheses are expected scores in deviations of a game's score, so that the test's
+    /// expected length depends neither on the draw rate nor on the openings.
     Normalised,
 }
 
 impl Model {
-    /// The largest size of a bound: beyond it a dozen bouts tell more than a test.
+    /// Returns the largest bound: above it a dozen bouts suffice without a test.
     pub fn largest_bound(self) -> f64 {
         match self {
             Model::Logistic => 1000.0,
-            // The approach to the most likely distribution starts at the uniform one, whose scores are within
-            // sqrt(2) deviations of their mean: 231 points is what it can start for.
+            // The iteration starts at the uniform distribution, whose scores are within sqrt(2) deviations of their
+            // mean: it converges for at most 231 points.
             Model::Normalised => 200.0,
         }
     }
 }
 
-/// The hypotheses and error rates of a test, checked.
+/// Validated hypotheses and error rates of a test.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Bounds {
     elo0: f64,
@@ -45,16 +45,16 @@ pub struct Bounds {
     beta: f64,
 }
 
-/// Why bounds are refused.
+/// Invalid bounds.
 #[derive(Clone, Copy, PartialEq, Debug, Error)]
 #[non_exhaustive]
 pub enum BoundsError {
-    /// A bound is no number, or too large.
+    /// A bound that is not a number, or too large.
     #[error("the bound {value} is not a number between -{largest} and {largest}")]
     OutOfRange {
-        /// What was given.
+        /// The value as given.
         value: f64,
-        /// The largest allowed in this model.
+        /// The largest bound of this model.
         largest: f64,
     },
     /// Both hypotheses are the same.
@@ -63,30 +63,30 @@ pub enum BoundsError {
     /// The null hypothesis is the larger one.
     #[error("the bounds {0} and {1} are reversed: the smaller comes first")]
     Reversed(f64, f64),
-    /// An error rate is none.
+    /// An error rate out of range.
     #[error("{name} is {value}; an error rate lies between 0 and 0.5, both excluded, such as 0.05")]
     ErrorRate {
         /// `alpha` or `beta`.
         name: &'static str,
-        /// What was given.
+        /// The value as given.
         value: f64,
     },
 }
 
-/// What the data say so far.
+/// The current result of a test.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Verdict {
     /// The difference is `elo0` rather than `elo1`.
     H0,
     /// The difference is `elo1` rather than `elo0`.
     H1,
-    /// Neither yet.
+    /// Undecided.
     Continue,
 }
 
 impl Bounds {
-    /// Checks hypotheses and error rates. `alpha` is the probability to accept `elo1` where `elo0` is true, `beta` that
-    /// to accept `elo0` where `elo1` is.
+    /// Validates hypotheses and error rates. `alpha` is the probability of accepting `elo1` if `elo0` is true, `beta`
+    /// that of accepting `elo0` if `elo1` is true.
     pub fn new(elo0: f64, elo1: f64, model: Model, alpha: f64, beta: f64) -> Result<Self, BoundsError> {
         let largest = model.largest_bound();
         for value in [elo0, elo1] {
@@ -108,47 +108,47 @@ impl Bounds {
         Ok(Bounds { elo0, elo1, model, alpha, beta })
     }
 
-    /// The difference of the null hypothesis.
+    /// Returns the difference under the null hypothesis.
     pub fn elo0(&self) -> f64 {
         self.elo0
     }
 
-    /// The difference of the alternative.
+    /// Returns the difference under the alternative.
     pub fn elo1(&self) -> f64 {
         self.elo1
     }
 
-    /// What the differences are measured in.
+    /// Returns the unit of the differences.
     pub fn model(&self) -> Model {
         self.model
     }
 
-    /// The probability to accept the alternative wrongly.
+    /// Returns the probability of wrongly accepting the alternative.
     pub fn alpha(&self) -> f64 {
         self.alpha
     }
 
-    /// The probability to accept the null hypothesis wrongly.
+    /// Returns the probability of wrongly accepting the null hypothesis.
     pub fn beta(&self) -> f64 {
         self.beta
     }
 
-    /// The log-likelihood ratio at which the null hypothesis is accepted: ln(beta / (1 - alpha)) (Wald 1945).
+    /// Returns the log-likelihood ratio that accepts the null hypothesis: ln(beta / (1 - alpha)) (Wald 1945).
     pub fn lower(&self) -> f64 {
         (self.beta / (1.0 - self.alpha)).ln()
     }
 
-    /// The log-likelihood ratio at which the alternative is accepted: ln((1 - beta) / alpha).
+    /// Returns the log-likelihood ratio that accepts the alternative: ln((1 - beta) / alpha).
     pub fn upper(&self) -> f64 {
         ((1.0 - self.beta) / self.alpha).ln()
     }
 
-    /// The log-likelihood ratio of the alternative against the null hypothesis; zero without data.
+    /// Returns the log-likelihood ratio of the alternative against the null hypothesis; zero without data.
     pub fn llr(&self, scores: impl Into<Scores>) -> f64 {
         likelihood::ratio(self, &scores.into())
     }
 
-    /// What a log-likelihood ratio says.
+    /// Returns the verdict for a log-likelihood ratio.
     pub fn verdict(&self, llr: f64) -> Verdict {
         if llr >= self.upper() {
             Verdict::H1
@@ -165,7 +165,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn thresholds() {
+    fn wald_thresholds() {
         let bounds = Bounds::new(0.0, 5.0, Model::Logistic, 0.05, 0.05).unwrap();
         assert!((bounds.upper() - 2.94444).abs() < 5e-6);
         assert!((bounds.lower() + 2.94444).abs() < 5e-6);
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn wrong_bounds_are_refused() {
+    fn rejects_invalid_bounds() {
         let refused = |elo0, elo1, alpha, beta| {
             Bounds::new(elo0, elo1, Model::Normalised, alpha, beta).expect_err("wrong").to_string()
         };

@@ -1,10 +1,10 @@
-//! Simultaneous perturbation stochastic approximation: tuning many parameters at once by playing them against each
-//! other (Spall, "Multivariate stochastic approximation using a simultaneous perturbation gradient approximation",
-//! 1992; gains after Spall, "Implementation of the SPSA algorithm", 1998, with the two ends that engine tuners state).
+//! Simultaneous perturbation stochastic approximation: tuning many parameters at once by self-play (Spall,
+//! "Multivariate stochastic approximation using a simultaneous perturbation gradient approximation", 1992; gains
+//! after Spall, "Implementation of the SPSA algorithm", 1998, with the two final values that engine tuners state).
 //!
-//! A tune is a function of its settings and of the results by index: what iteration `i` plays follows from the seed,
-//! `i` and the results of the iterations before a fixed prefix of it, so that many iterations can be in flight and no
-//! order of arrival changes the path. Nothing is played here.
+//! A tune is a function of its settings and of the results by index: iteration `i` depends on the seed, `i` and the
+//! results of a fixed prefix of iterations, so that many can be in flight and the path does not depend on the order
+//! of arrival. Games are played elsewhere.
 
 use std::collections::BTreeMap;
 
@@ -19,61 +19,61 @@ pub const ALPHA: f64 = 0.602;
 /// The decay of the perturbation.
 pub const GAMMA: f64 = 0.101;
 
-/// One parameter to be tuned.
+/// A parameter to tune.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Parameter {
-    /// Its name, for errors.
+    /// The name, for errors.
     pub name: String,
-    /// Where the tune starts.
+    /// The starting value.
     pub start: f64,
-    /// The least value that is ever played.
+    /// The least value that is played.
     pub minimum: f64,
-    /// The greatest value that is ever played.
+    /// The greatest value that is played.
     pub maximum: f64,
-    /// The scale on which it is perturbed and moved.
+    /// The scale on which the parameter is perturbed and moved.
     pub scale: Scale,
-    /// The perturbation in the last iteration, in units of the scale: of a logarithmic one, the logarithm of a ratio.
+    /// The perturbation in the last iteration, in units of the scale: on a logarithmic one, the logarithm of a ratio.
     pub final_perturbation: f64,
     /// The learning rate in the last iteration.
     pub final_rate: f64,
-    /// Whether only whole numbers are played. The tuned value between them moves freely.
+    /// Whether only integers are played. The tuned value moves freely between them.
     pub whole: bool,
 }
 
-/// The settings of a tune, as they are asked for.
+/// The settings of a tune.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
-    /// What is tuned.
+    /// The parameters to tune.
     pub parameters: Vec<Parameter>,
-    /// How many iterations there are, K.
+    /// The number of iterations, K.
     pub iterations: u64,
-    /// How many iterations may be in flight at once, at least one. Part of the settings because it decides from which
-    /// prefix an iteration is proposed.
+    /// The number of iterations in flight, at least one. It is a setting because it determines the prefix on which a
+    /// proposal depends.
     pub in_flight: u64,
     /// The seed of all perturbations and roundings.
     pub seed: u64,
 }
 
-/// Why a tune cannot start.
+/// Invalid settings of a tune.
 #[derive(Clone, Debug, PartialEq, Error)]
 #[non_exhaustive]
 pub enum SettingsError {
-    /// Nothing to tune.
+    /// No parameters.
     #[error("name at least one parameter to tune")]
     NoParameters,
     /// No iterations.
     #[error("ask for at least one iteration")]
     NoIterations,
-    /// Nothing may be in flight.
+    /// No iterations in flight.
     #[error("allow at least one iteration in flight")]
     NothingInFlight,
-    /// A number that is none.
+    /// A number that is not finite.
     #[error("{parameter}: every number must be finite")]
     NotFinite {
         /// The parameter's name.
         parameter: String,
     },
-    /// Bounds that leave no room.
+    /// Bounds without room between them.
     #[error("{parameter}: the minimum {minimum} must be less than the maximum {maximum}")]
     Bounds {
         /// The parameter's name.
@@ -83,7 +83,7 @@ pub enum SettingsError {
         /// The maximum as given.
         maximum: f64,
     },
-    /// A ratio to nothing.
+    /// A logarithmic scale with values that are not positive.
     #[error("{parameter}: a logarithmic scale needs a minimum above 0, not {minimum}")]
     Scale {
         /// The parameter's name.
@@ -91,7 +91,7 @@ pub enum SettingsError {
         /// The minimum as given.
         minimum: f64,
     },
-    /// A start out of bounds.
+    /// A start outside the bounds.
     #[error("{parameter}: start at a value from {minimum} to {maximum}, not at {start}")]
     Start {
         /// The parameter's name.
@@ -103,15 +103,15 @@ pub enum SettingsError {
         /// The maximum.
         maximum: f64,
     },
-    /// A bound of a whole parameter that is not whole.
+    /// A bound of an integer parameter that is not an integer.
     #[error("{parameter}: a whole parameter needs whole bounds, not {bound}")]
     WholeBound {
         /// The parameter's name.
         parameter: String,
-        /// The bound that is not whole.
+        /// The bound.
         bound: f64,
     },
-    /// A gain that does nothing or walks away from the better side.
+    /// A gain that is not positive.
     #[error("{parameter}: the final perturbation {perturbation} and the final rate {rate} must be positive")]
     Gains {
         /// The parameter's name.
@@ -123,7 +123,7 @@ pub enum SettingsError {
     },
 }
 
-/// Why a result is refused.
+/// A rejected result.
 #[derive(Clone, Debug, PartialEq, Error)]
 #[non_exhaustive]
 pub enum ResultError {
@@ -132,20 +132,20 @@ pub enum ResultError {
     Unplanned {
         /// The index as given.
         index: u64,
-        /// How many iterations there are.
+        /// The number of iterations.
         iterations: u64,
     },
-    /// Two unlike results of one iteration.
+    /// Two different results of one iteration.
     #[error("iteration {index} already has the result {recorded}, which {offered} contradicts")]
     Contradiction {
         /// The iteration.
         index: u64,
-        /// The result that stands.
+        /// The recorded result.
         recorded: f64,
-        /// The result that was refused.
+        /// The rejected result.
         offered: f64,
     },
-    /// A result that is no number.
+    /// A result that is not finite.
     #[error("the result of iteration {index} must be a finite number of wins less losses")]
     NotFinite {
         /// The iteration.
@@ -156,27 +156,27 @@ pub enum ResultError {
 /// The gains of one parameter in one iteration.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Gains {
-    /// By how much the parameter is perturbed, c_k.
+    /// The perturbation of the parameter, c_k.
     pub perturbation: f64,
-    /// How far a result moves it, R_k, in units of the perturbation.
+    /// The rate R_k at which a result moves the parameter, in units of the perturbation.
     pub rate: f64,
 }
 
-/// c_k = c / (k + 1)^gamma and R_k = a / (A + k + 1)^alpha / c_k^2.
+/// Returns the gains c_k = c / (k + 1)^gamma and R_k = a / (A + k + 1)^alpha / c_k^2.
 ///
-/// The powers are `libm`'s, so that a tune is the same on every machine.
+/// Powers are `libm`'s, so that a tune is the same on every machine.
 pub fn gains(a: f64, c: f64, stability: f64, iteration: u64) -> Gains {
     let k = iteration as f64;
     let perturbation = c / libm::pow(k + 1.0, GAMMA);
     Gains { perturbation, rate: a / libm::pow(stability + k + 1.0, ALPHA) / (perturbation * perturbation) }
 }
 
-/// A value after the result of one iteration, before it is clipped: theta + R c (wins - losses) delta.
+/// Returns the value after one iteration's result, before clipping: theta + R c (wins - losses) delta.
 pub fn step(value: f64, gains: Gains, direction: f64, wins_less_losses: f64) -> f64 {
     value + gains.rate * gains.perturbation * wins_less_losses * direction
 }
 
-/// What one iteration plays: `plus` against `minus`, a value for each parameter.
+/// The two sides of one iteration, a value for each parameter.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Proposal {
     /// The parameters of the side whose wins count.
@@ -185,20 +185,20 @@ pub struct Proposal {
     pub minus: Vec<f64>,
 }
 
-/// A tune under way.
+/// A tune in progress.
 #[derive(Clone, Debug)]
 pub struct Tune {
     settings: Settings,
-    /// The parameters after each folded prefix, the start first.
+    /// The parameters after each applied prefix, the start first.
     path: Vec<Vec<f64>>,
-    /// The results of the folded prefix.
+    /// The results of the applied prefix.
     folded: Vec<f64>,
-    /// Results beyond the folded prefix.
+    /// Results beyond the applied prefix.
     waiting: BTreeMap<u64, f64>,
 }
 
 impl Tune {
-    /// A tune at its start, if its settings make sense.
+    /// Creates a tune at its start, or rejects invalid settings.
     pub fn new(settings: Settings) -> Result<Self, SettingsError> {
         if settings.parameters.is_empty() {
             return Err(SettingsError::NoParameters);
@@ -214,50 +214,50 @@ impl Tune {
         Ok(Tune { settings, path: vec![start], folded: Vec::new(), waiting: BTreeMap::new() })
     }
 
-    /// The settings.
+    /// Returns the settings.
     pub fn settings(&self) -> &Settings {
         &self.settings
     }
 
-    /// How many iterations are folded: all before this index have a result.
+    /// Returns the number of applied iterations: all before this index have a result.
     pub fn prefix(&self) -> u64 {
         self.folded.len() as u64
     }
 
-    /// Whether every iteration is folded.
+    /// Returns whether all iterations are applied.
     pub fn finished(&self) -> bool {
         self.prefix() == self.settings.iterations
     }
 
-    /// The parameters after the folded prefix; at the end, the answer.
+    /// Returns the parameters after the applied prefix; at the end, the tuned values.
     pub fn values(&self) -> &[f64] {
         self.path.last().expect("the path begins with the start")
     }
 
-    /// The parameters after each folded prefix, the start first.
+    /// Returns the parameters after each applied prefix, the start first.
     pub fn path(&self) -> &[Vec<f64>] {
         &self.path
     }
 
-    /// The answer as it can be played: whole parameters rounded to the nearest.
+    /// Returns the values as they can be played: integer parameters are rounded.
     pub fn playable(&self) -> Vec<f64> {
         let round =
             |(value, parameter): (&f64, &Parameter)| if parameter.whole { value.round() } else { *value };
         self.values().iter().zip(&self.settings.parameters).map(round).collect()
     }
 
-    /// The prefix from which iteration `index` is proposed: all but the last `in_flight - 1` iterations before it.
+    /// Returns the prefix on which iteration `index` depends: all but the last `in_flight - 1` iterations before it.
     pub fn prefix_for(&self, index: u64) -> u64 {
         index.saturating_sub(self.settings.in_flight - 1)
     }
 
-    /// What iteration `index` plays. `None` while results are missing from the prefix it is proposed from, or beyond
-    /// the end.
+    /// Returns the proposal of iteration `index`. `None` while results of its prefix are missing, or beyond the end.
     pub fn propose(&self, index: u64) -> Option<Proposal> {
         self.propose_from(index, self.prefix_for(index))
     }
 
-    /// What iteration `index` would play, given the results before `prefix` alone. `None` if those are not all folded.
+    /// Returns the proposal of iteration `index` from the results before `prefix`. `None` if these are not all
+    /// applied.
     pub fn propose_from(&self, index: u64, prefix: u64) -> Option<Proposal> {
         if index >= self.settings.iterations {
             return None;
@@ -270,7 +270,7 @@ impl Tune {
                 let perturbation = self.gains_of(parameter, index).perturbation;
                 let moved = parameter.scale.coordinate(value) + sign * draw.direction * perturbation;
                 let clipped = parameter.scale.value(moved).clamp(parameter.minimum, parameter.maximum);
-                // Whole bounds keep the rounded value between them.
+                // Integer bounds keep the rounded value between them.
                 if parameter.whole { (clipped + draw.rounding).floor() } else { clipped }
             })
             .collect()
@@ -278,8 +278,8 @@ impl Tune {
         Some(Proposal { plus: side(1.0), minus: side(-1.0) })
     }
 
-    /// Records the wins less the losses of iteration `index`'s plus side, in any order of iterations; an iteration that
-    /// was lost for good has the result 0. The same result may come again.
+    /// Records iteration `index`'s wins less losses of the plus side, in any order of iterations; an iteration that
+    /// failed has the result 0. Recording the same result again is allowed.
     pub fn record(&mut self, index: u64, wins_less_losses: f64) -> Result<(), ResultError> {
         if index >= self.settings.iterations {
             return Err(ResultError::Unplanned { index, iterations: self.settings.iterations });
@@ -314,7 +314,8 @@ impl Tune {
         self.folded.push(wins_less_losses);
     }
 
-    /// The gains of a parameter whose ends are stated: c = c_end K^gamma, a = r_end c_end^2 (A + K)^alpha, A = K / 10.
+    /// Returns the gains of a parameter from its final values: c = c_end K^gamma, a = r_end c_end^2 (A + K)^alpha, A
+    /// = K / 10.
     fn gains_of(&self, parameter: &Parameter, iteration: u64) -> Gains {
         let last = self.settings.iterations as f64;
         let stability = 0.1 * last;
@@ -333,11 +334,11 @@ impl Tune {
     }
 }
 
-/// What an iteration draws for one parameter.
+/// The random numbers of an iteration for one parameter.
 struct Draw {
-    /// Which side gets the greater value: 1 or -1.
+    /// The side with the greater value: 1 or -1.
     direction: f64,
-    /// Added before rounding down. One draw for both sides: each is unbiased, and their distance varies least.
+    /// Added before rounding down. Both sides share it: each is unbiased, and their distance varies least.
     rounding: f64,
 }
 
@@ -390,7 +391,7 @@ mod tests {
     }
 
     #[test]
-    fn published_rows() {
+    fn gains_match_published_rows() {
         let at_two = gains(0.2, 1.6, 25.0, 2);
         assert!((at_two.perturbation - 1.43196).abs() < 5e-6, "{at_two:?}");
         assert!((at_two.rate - 0.013_121_4).abs() < 5e-8, "{at_two:?}");
@@ -398,7 +399,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_iteration_has_the_stated_ends() {
+    fn last_iteration_has_final_gains() {
         let tune = Tune::new(settings()).unwrap();
         let last = tune.gains_of(&tune.settings.parameters[0], 39);
         assert!((last.perturbation - 1.3).abs() < 1e-12);
@@ -406,9 +407,9 @@ mod tests {
         assert!((last.rate - 0.02).abs() < 1e-12);
     }
 
-    /// Played in waves with results in any order, the path and all proposals are the same.
+    /// The path and all proposals do not depend on the order in which results arrive.
     #[test]
-    fn any_order_of_arrival_gives_the_same_path() {
+    fn path_is_independent_of_arrival_order() {
         let result = |proposal: &Proposal, index: u64| {
             let sum: f64 = proposal.plus.iter().sum::<f64>() - proposal.minus.iter().sum::<f64>();
             (2.0 * (sum * 3.0 + index as f64 * 0.7).sin()).round()
@@ -436,7 +437,7 @@ mod tests {
     }
 
     #[test]
-    fn proposals_stay_in_bounds_and_round_without_bias() {
+    fn proposals_are_bounded_and_unbiased() {
         let mut wide = settings();
         wide.iterations = 20_000;
         wide.parameters[1].start = 3.3;
@@ -460,7 +461,7 @@ mod tests {
     }
 
     #[test]
-    fn results_are_checked() {
+    fn rejects_invalid_results() {
         let mut tune = Tune::new(settings()).unwrap();
         tune.record(2, 1.0).unwrap();
         tune.record(2, 1.0).unwrap();
@@ -479,7 +480,7 @@ mod tests {
     }
 
     #[test]
-    fn settings_are_checked() {
+    fn rejects_invalid_settings() {
         type Change = fn(&mut Settings);
         let changes: [(Change, &str); 10] = [
             (|s| s.parameters.clear(), "name at least one"),

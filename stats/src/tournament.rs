@@ -1,13 +1,13 @@
-//! From the bouts of a tournament to everything that is asked of them: the one way, live and from a dataset.
+//! Ratings of tournaments with any number of seats, the same live and from a dataset.
 //!
-//! A [`Tally`] counts bouts that are alike, an [`Answer`] rates them: two seats by [`pool`](crate::pool), more by
-//! [`plackett_luce`](crate::plackett_luce). Whoever has results without bouts asks [`Answer::of_duels`]. Nothing here
-//! knows where bouts come from, and players are names and numbers.
+//! [`BoutCounts`] counts equal bouts and [`TournamentRatings`] rates them: two seats by [`pool`](crate::pool), more
+//! by [`plackett_luce`](crate::plackett_luce). For results without bouts use [`TournamentRatings::of_duels`]. The
+//! source of the bouts does not matter here; players are names and numbers.
 
-mod answer;
-mod tally;
+mod bout_counts;
+mod ratings;
 
-pub use answer::{Answer, AnswerError, Effect, Errors, Options};
-pub use tally::{Record, Tally, TallyError, pair_of, pair_score};
+pub use bout_counts::{BoutCounts, BoutCountsError, Record, pair_of, pair_score};
+pub use ratings::{Effect, IntervalMethod, Options, TournamentError, TournamentRatings};
 
 pub use crate::plackett_luce::Game;

@@ -1,13 +1,13 @@
-//! The two models of pools, that of two seats and that of rankings, are one where both apply: two seats, no draws.
+//! The two rating models agree where both apply: two seats, no draws.
 
+use agon_simulation::world::World;
 use agon_stats::distribution::seeded;
 use agon_stats::outcome::Outcome;
 use agon_stats::plackett_luce::{Anchor, Game, LowestPlaces, Pool};
 use agon_stats::pool::{Fit, Options, Results};
-use agon_stats::simulate::World;
 use rand::RngExt as _;
 
-/// Single games of a world without draws, read by both models.
+/// Fits single games of a world without draws with both models.
 fn both(world: &World, games: usize, seed: u64) -> (Fit, agon_stats::plackett_luce::Fit) {
     let players = world.ratings.len();
     let mut random = seeded(seed, 0);
@@ -28,7 +28,7 @@ fn both(world: &World, games: usize, seed: u64) -> (Fit, agon_stats::plackett_lu
 }
 
 #[test]
-fn two_seats_without_draws_are_rated_alike() {
+fn both_models_agree_on_two_seats_without_draws() {
     for (players, games, seed) in [(2, 60, 1), (3, 90, 2), (6, 400, 3), (12, 3000, 4)] {
         let world = World { draw_rate: 0.0, ..World::ladder(players, 70.0) };
         let (pool, rankings) = both(&world, games, seed);

@@ -1,13 +1,13 @@
-//! Ratings of pools: known values, laws, and a slow second way to the same numbers.
+//! Ratings of pools: known values, laws, and a slow second implementation.
 
 use std::num::NonZeroUsize;
 
+use agon_simulation::world::World;
 use agon_stats::distribution::{Z95, chi_square_tail, seeded};
 use agon_stats::elo::{self, Split, expected_score};
 use agon_stats::outcome::Outcome::{self, Draw, Loss, Win};
 use agon_stats::pairs::Scores;
 use agon_stats::pool::{Bound, Fit, Options, Results};
-use agon_stats::simulate::World;
 use rand::RngExt as _;
 
 const ONE_THREAD: NonZeroUsize = NonZeroUsize::MIN;
@@ -16,7 +16,7 @@ fn replicas(count: usize) -> NonZeroUsize {
     NonZeroUsize::new(count).expect("positive")
 }
 
-/// Single games: who sat first, who second, and how many the first lost, drew and won.
+/// Creates results of single games from the first player, the second, and the first's losses, draws and wins.
 fn games(rows: &[(&str, &str, [u64; 3])]) -> Results {
     let mut results = Results::default();
     for &(first, second, counts) in rows {
@@ -39,13 +39,13 @@ fn near(got: f64, expected: f64, tolerance: f64) {
 
 /// Sixty wins, thirty draws and ten losses are a score of .75, whatever the seats, if they are even.
 #[test]
-fn a_score_of_three_quarters() {
+fn three_quarter_score_is_191_elo() {
     let one_seat = fit(&games(&[("a", "b", [10, 30, 60])]));
     let both_seats = fit(&games(&[("a", "b", [5, 15, 30]), ("b", "a", [30, 15, 5])]));
     for fit in [&one_seat, &both_seats] {
         near(fit.ratings()[0] - fit.ratings()[1], 190.85, 0.005);
         near(fit.ratings()[0] + fit.ratings()[1], 0.0, 1e-9);
-        // The draw rate at equality, at which thirty of a hundred are drawn at .75.
+        // The draw rate at equality at which thirty of a hundred are drawn at .75.
         near(Split::at(0.75, fit.draw_rate()).draw, 0.3, 1e-9);
     }
     assert_eq!(one_seat.seat_advantage(), None);
@@ -53,7 +53,7 @@ fn a_score_of_three_quarters() {
 }
 
 #[test]
-fn a_prior_of_one_win_and_one_loss() {
+fn prior_of_one_win_and_one_loss() {
     let results = games(&[("a", "b", [100, 0, 200])]);
     let fit = Fit::new(&results, &Options { prior: 1.0, ..Options::default() }).unwrap();
     near(fit.ratings()[0], 59.983, 0.0005);
@@ -62,9 +62,9 @@ fn a_prior_of_one_win_and_one_loss() {
     near(plain.ratings()[0] - plain.ratings()[1], elo::difference(2.0 / 3.0), 1e-9);
 }
 
-/// A first seat's advantage that explains everything leaves the players equal.
+/// A first seat's advantage that explains all results leaves the players equal.
 #[test]
-fn advantage_and_strength_are_told_apart() {
+fn separates_advantage_from_strength() {
     let results = games(&[("a", "b", [30, 0, 70]), ("b", "a", [30, 0, 70])]);
     let fit = fit(&results);
     near(fit.ratings()[0], 0.0, 1e-9);
@@ -73,7 +73,7 @@ fn advantage_and_strength_are_told_apart() {
     assert_eq!(without.seat_advantage(), None);
 }
 
-/// The likelihood by its definition.
+/// Returns the log-likelihood by definition.
 fn log_likelihood(rows: &[(usize, usize, [u64; 3])], ratings: &[f64], advantage: f64, draw_rate: f64) -> f64 {
     rows.iter()
         .map(|&(first, second, counts)| {
@@ -86,7 +86,7 @@ fn log_likelihood(rows: &[(usize, usize, [u64; 3])], ratings: &[f64], advantage:
         .sum()
 }
 
-/// The slow way: one parameter after the other is moved by shrinking steps while the likelihood rises.
+/// Maximises the likelihood slowly, moving one parameter at a time by shrinking steps.
 fn climb(rows: &[(usize, usize, [u64; 3])], players: usize) -> (Vec<f64>, f64, f64) {
     let mut at = vec![0.0; players + 2];
     let value = |at: &[f64]| {
@@ -119,7 +119,7 @@ fn climb(rows: &[(usize, usize, [u64; 3])], players: usize) -> (Vec<f64>, f64, f
 }
 
 #[test]
-fn newton_finds_what_climbing_finds() {
+fn newton_matches_coordinate_ascent() {
     let rows = [
         (0, 1, [12, 20, 31]),
         (1, 0, [14, 17, 22]),
@@ -143,9 +143,9 @@ fn newton_finds_what_climbing_finds() {
     assert!(found >= log_likelihood(&rows, &ratings, advantage, draw_rate) - 1e-9);
 }
 
-/// Strengths of a world without lopsided openings come back exactly from endless results.
+/// The strengths of a world with balanced openings are recovered exactly from infinitely many results.
 #[test]
-fn known_ratings_are_recovered() {
+fn recovers_known_ratings() {
     let world = World {
         ratings: vec![-310.0, -40.0, 0.0, 55.0, 295.0],
         seat_advantage: 35.0,
@@ -168,7 +168,7 @@ fn known_ratings_are_recovered() {
 }
 
 #[test]
-fn the_anchor_is_at_zero_and_differences_stay() {
+fn anchor_is_zero_and_keeps_differences() {
     let results = World::ladder(4, 80.0).tournament(100, &mut seeded(2, 0));
     let free = fit(&results);
     let anchored =
@@ -181,7 +181,7 @@ fn the_anchor_is_at_zero_and_differences_stay() {
     for a in 0..4 {
         near(anchored.ratings()[a] - anchored.ratings()[0], free.ratings()[a] - free.ratings()[0], 1e-9);
         for b in 0..4 {
-            // The likelihood of superiority is about differences only.
+            // The likelihood of superiority depends only on differences.
             let (one, other) = (one.superiority(&free, a, b), other.superiority(&anchored, a, b));
             near(one.unwrap(), other.unwrap(), 1e-9);
         }
@@ -193,9 +193,9 @@ fn the_anchor_is_at_zero_and_differences_stay() {
     }
 }
 
-/// The same results, told in another order, are the same to the last bit; also over any number of threads.
+/// Results in another order, and any number of threads, give the same bits.
 #[test]
-fn the_order_of_results_and_threads_does_not_matter() {
+fn ratings_are_independent_of_order_and_threads() {
     let rows = [("b", "a", [3, 4, 5]), ("c", "a", [2, 0, 7]), ("c", "b", [6, 3, 4]), ("a", "c", [4, 4, 1])];
     let mut reversed = rows;
     reversed.reverse();
@@ -210,9 +210,10 @@ fn the_order_of_results_and_threads_does_not_matter() {
     assert!(two.deviation(0) > 0.0, "replicas are drawn apart");
 }
 
-/// Who won everything has a bound at which that has a probability of 5 %; the others are rated as if it were not there.
+/// A player who won everything has a bound, at which that has a probability of 5 %; the others are rated as without
+/// that player.
 #[test]
-fn winners_and_losers_of_everything_have_bounds() {
+fn clean_records_have_bounds() {
     let inner = [("b", "c", [4, 0, 6]), ("c", "b", [5, 0, 5])];
     let all = [
         inner[0],
@@ -231,7 +232,7 @@ fn winners_and_losers_of_everything_have_bounds() {
     let all_won =
         expected_score(r[0] - r[1] + advantage).powi(7) * expected_score(r[0] - r[2] - advantage).powi(7);
     near(all_won, 0.05, 1e-9);
-    // That a beat d too says nothing: a bound from below bounds nobody from above.
+    // That a also beat d adds nothing: a lower bound bounds no other player from above.
     near(expected_score(r[2] - r[3] + advantage).powi(3), 0.05, 1e-9);
 
     let standings = outside.standings(&outside.bootstrap(replicas(100), 1, ONE_THREAD));
@@ -249,7 +250,7 @@ fn winners_and_losers_of_everything_have_bounds() {
 }
 
 #[test]
-fn separate_pools_are_rated_apart() {
+fn disconnected_pools_are_rated_separately() {
     let first = [("a", "b", [10, 5, 20]), ("b", "a", [12, 5, 9])];
     let second = [("x", "y", [3, 5, 30]), ("y", "x", [30, 5, 9])];
     let both = fit(&games(&[first[0], first[1], second[0], second[1]]));
@@ -263,7 +264,7 @@ fn separate_pools_are_rated_apart() {
     assert_eq!(standings.iter().map(|row| row.rank).collect::<Vec<_>>(), [1, 2, 1, 2]);
 }
 
-/// Whatever is played, all that is told is a number.
+/// All reported values are finite.
 #[test]
 fn degenerate_pools_are_finite() {
     let nothing = Results::default();
@@ -317,10 +318,10 @@ fn degenerate_pools_are_finite() {
     assert!(fit.ratings().iter().all(|rating| rating.abs() < 1e-6));
 }
 
-/// Small pools at random, most of them degenerate in some way: all is finite, and no estimated rating can be moved without
-/// making the games among the estimated less likely.
+/// Small random pools, most of them degenerate: all values are finite, and moving an estimated rating does not
+/// increase the likelihood of the estimated games.
 #[test]
-fn every_fit_is_a_summit() {
+fn every_fit_is_a_local_maximum() {
     let mut random = seeded(21, 0);
     let (mut estimated, mut bounded, mut separate) = (0, 0, 0);
     for _ in 0..2000 {
@@ -367,9 +368,9 @@ fn every_fit_is_a_summit() {
     assert!(estimated > 1000 && bounded > 300 && separate > 100, "{estimated} {bounded} {separate}");
 }
 
-/// The table's sums, its symmetry, and residuals that sum to nothing for everybody where nothing is drawn.
+/// Sums and symmetry of the tables; residuals of each player sum to zero without draws.
 #[test]
-fn tables_agree_with_the_results() {
+fn tables_match_results() {
     let world = World { draw_rate: 0.0, ..World::ladder(5, 60.0) };
     let fit = fit(&world.tournament(40, &mut seeded(5, 0)));
     let table = fit.crosstable();
@@ -395,9 +396,10 @@ fn tables_agree_with_the_results() {
     assert_eq!(los[2][2], None);
 }
 
-/// A cycle is found; a ladder is not mistaken for one more often than the test says, although its openings are lopsided.
+/// A cycle is detected; a ladder is rejected no more often than the level of the test, although its openings are
+/// unbalanced.
 #[test]
-fn cycles_are_found() {
+fn detects_cycles() {
     let cycle = games(&[
         ("rock", "scissors", [20, 0, 80]),
         ("scissors", "paper", [20, 0, 80]),
@@ -407,16 +409,16 @@ fn cycles_are_found() {
     let test = Fit::new(&cycle, &no_seats).unwrap().transitivity();
     assert_eq!(test.degrees, 1);
     assert!(test.p_value.unwrap() < 1e-6);
-    // All three are equal: by hand, the free pairings gain ln(.8 / .5) for each win and ln(.2 / .5) for each loss.
+    // All three are equal: the free pairings gain ln(.8 / .5) for each win and ln(.2 / .5) for each loss.
     let by_hand = 2.0 * 3.0 * (80.0 * (0.8f64 / 0.5).ln() + 20.0 * (0.2f64 / 0.5).ln());
     near(test.likelihood_ratio, by_hand, 1e-6);
-    // Everybody who won had the first seat: its advantage explains the same, and nothing is left to test.
+    // All winners had the first seat: its advantage explains the same, and no degree of freedom is left.
     let test = fit(&cycle).transitivity();
     assert_eq!((test.degrees, test.p_value), (0, None));
-    // With nine games a pairing nothing is told; with ten it is.
+    // With nine games per pairing there is no p-value; with ten there is.
     let few = |wins: u64| [("a", "b", [2, 0, wins]), ("b", "c", [2, 0, wins]), ("c", "a", [2, 0, wins])];
-    let told = |wins: u64| Fit::new(&games(&few(wins)), &no_seats).unwrap().transitivity().p_value;
-    assert!(told(7).is_none() && told(8).is_some());
+    let p_value = |wins: u64| Fit::new(&games(&few(wins)), &no_seats).unwrap().transitivity().p_value;
+    assert!(p_value(7).is_none() && p_value(8).is_some());
 
     let world = World::ladder(5, 40.0);
     let (mut rejected, mut overdispersion) = (0, 0.0);
@@ -433,9 +435,9 @@ fn cycles_are_found() {
     assert!(overdispersion < 0.9, "shared openings make bouts vary less: {overdispersion}");
 }
 
-/// For two players the pool's errors, both ways, are those of their pairs.
+/// For two players the pool's errors, by both methods, equal those of their pairs.
 #[test]
-fn two_players_have_the_errors_of_their_pairs() {
+fn two_player_errors_match_pairs() {
     let world = World::ladder(2, -70.0);
     let pairs = world.pairs(0, 1, 1000, &mut seeded(9, 0));
     let results = world.tournament(1000, &mut seeded(9, 0));

@@ -1,18 +1,18 @@
-//! Which bouts were seen and in which part: ranges, since a part has its bouts in a row.
+//! The bouts that were found and the part of each, as ranges: the bouts of a part are mostly consecutive.
 
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
-/// Bouts by the number of the part that has them.
+/// Bouts with the index of their part.
 #[derive(Default)]
 pub struct BoutRanges {
-    /// From the first bout of a range to its last and the part.
+    /// The first bout of each range, with the last bout and the part.
     ranges: BTreeMap<u64, (u64, usize)>,
     bouts: u64,
 }
 
 impl BoutRanges {
-    /// Notes that a part has a bout; where one has it already, that part is the answer and nothing changes.
+    /// Adds a bout of a part. Returns the part that already has the bout, in which case nothing changes.
     pub fn add(&mut self, bout: u64, part: usize) -> Option<usize> {
         if let Some((_, (last, owner))) = self.ranges.range_mut(..=bout).next_back() {
             if bout <= *last {
@@ -29,8 +29,7 @@ impl BoutRanges {
         None
     }
 
-    /// Notes that a part has all bouts of a range; where a part has one of them already, that part is the answer and nothing
-    /// changes.
+    /// Adds a range of bouts of a part. Returns a part that already has one of them, in which case nothing changes.
     pub fn add_range(&mut self, bouts: RangeInclusive<u64>, part: usize) -> Option<usize> {
         let (first, last) = bouts.into_inner();
         if let Some((_, (known, owner))) = self.ranges.range(..=last).next_back()
@@ -43,12 +42,12 @@ impl BoutRanges {
         None
     }
 
-    /// How many bouts there are.
+    /// Returns the number of bouts.
     pub fn bouts(&self) -> u64 {
         self.bouts
     }
 
-    /// The ranges of bouts below `end` that nobody has.
+    /// Returns the ranges of missing bouts below `end`.
     pub fn holes(&self, end: u64) -> Vec<RangeInclusive<u64>> {
         let mut holes = Vec::new();
         let mut next = 0;
@@ -98,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn spans_agree_with_a_set() {
+    fn single_bouts_agree_with_a_set() {
         let mut random = seeded(1);
         for _ in 0..200 {
             let mut ranges = BoutRanges::default();

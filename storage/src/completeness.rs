@@ -1,4 +1,4 @@
-//! Whether all bouts of a run are there that its file says are exported.
+//! Compares the bouts of a run in a dataset with the counts in its manifest.
 
 use std::ops::RangeInclusive;
 
@@ -6,11 +6,11 @@ use agon_schedule::{RunManifest, RunState};
 
 use crate::bout_ranges::BoutRanges;
 
-/// What is missing, in words. Holes are where bouts failed, or were not played when the run ended. `scheduled` is how many
-/// bouts its spec has, `last_part` the first bout of the last part.
+/// Describes missing bouts. Failed bouts leave gaps, and so do bouts that were not played when the run ended. `scheduled` is
+/// the number of bouts of the spec, `last_part` the first bout of the last part.
 pub fn missing(run: &RunManifest, scheduled: u64, seen: &BoutRanges, last_part: u64) -> Option<String> {
     let RunManifest { state, failed, committed, .. } = run;
-    // What is void is there and not counted.
+    // Voided bouts are present but not counted.
     let voided = run.voided.len() as u64;
     let found = seen.bouts();
     match state {
@@ -19,7 +19,7 @@ pub fn missing(run: &RunManifest, scheduled: u64, seen: &BoutRanges, last_part: 
                 "there are {found} bouts, and the run's file counts {committed}, including {failed} failed"
             )
         }),
-        // Parts may be newer than the run's file, but only the last of them.
+        // Only the last part may be newer than the manifest.
         RunState::Running | RunState::Paused | RunState::Done => {
             let done = *state == RunState::Done;
             let holes = seen.holes(if done { scheduled } else { last_part });
@@ -30,7 +30,7 @@ pub fn missing(run: &RunManifest, scheduled: u64, seen: &BoutRanges, last_part: 
     }
 }
 
-/// The first few holes, in brackets.
+/// Lists the first few gaps in brackets.
 pub fn list(holes: &[RangeInclusive<u64>]) -> String {
     const SHOWN: usize = 8;
     let text = |hole: &RangeInclusive<u64>| match (hole.start(), hole.end()) {

@@ -1,8 +1,7 @@
-//! Where a dataset lies: a folder, or a prefix of an object store.
+//! The location of a dataset: a folder, or a prefix of an object store such as `s3://bucket/prefix`.
 //!
-//! `s3://bucket/prefix` is the way to write the second. Credentials, region and endpoint come from the variables that
-//! every program for that store reads, through the store's own library. Which stores there are is a matter of how the
-//! program was built: the feature `cloud` brings them, and without it their names are understood and refused.
+//! The store's library reads credentials, region and endpoint from its usual environment variables. The feature `cloud`
+//! adds the stores; without it their addresses parse and are rejected.
 
 use std::convert::Infallible;
 use std::fmt;
@@ -12,7 +11,7 @@ use std::sync::Arc;
 
 use object_store::ObjectStore;
 
-/// A place for a dataset.
+/// The location of a dataset.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Location {
     /// A folder on this machine.
@@ -28,27 +27,27 @@ pub struct Address {
     pub scheme: String,
     /// The bucket.
     pub bucket: String,
-    /// What all names begin with, without slashes at its ends; may be empty.
+    /// The prefix of all names, without slashes at its ends; may be empty.
     pub prefix: String,
 }
 
-/// The kinds of stores, and the builder's variables for each.
+/// The supported schemes.
 #[cfg(feature = "cloud")]
 const SCHEMES: [&str; 3] = ["s3", "gs", "az"];
 
-/// Why a place cannot be used.
+/// Why a location cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LocationError {
-    /// The feature is missing.
+    /// The program was built without object stores.
     #[error("{0} needs object stores, and this agon was built without them: build with --features cloud")]
     NotBuilt(Address),
-    /// The address makes no sense.
-    #[error("{location} is no place for a dataset: {reason}")]
-    Wrong {
+    /// The address is invalid.
+    #[error("{location} is not a valid location for a dataset: {reason}")]
+    Invalid {
         /// The address.
         location: Address,
-        /// Why.
+        /// The reason.
         reason: String,
     },
 }
@@ -83,8 +82,8 @@ impl From<&PathBuf> for Location {
 }
 
 impl From<&Location> for Location {
-    fn from(place: &Location) -> Location {
-        place.clone()
+    fn from(location: &Location) -> Location {
+        location.clone()
     }
 }
 
@@ -113,26 +112,26 @@ impl fmt::Display for Address {
 }
 
 impl Address {
-    /// The store behind the address. Nothing is asked of it yet.
+    /// Opens the store without contacting it.
     #[cfg(feature = "cloud")]
     pub fn open(&self) -> Result<Arc<dyn ObjectStore>, LocationError> {
-        let wrong = |reason: String| LocationError::Wrong { location: self.clone(), reason };
+        let wrong = |reason: String| LocationError::Invalid { location: self.clone(), reason };
         if self.bucket.is_empty() {
             return Err(wrong("it has no bucket; write scheme://bucket/prefix".to_string()));
         }
         let prefix =
             object_store::path::Path::parse(&self.prefix).map_err(|error| wrong(error.to_string()))?;
         let store = self.build().map_err(|error| wrong(error.to_string()))?.ok_or_else(|| {
-            wrong(format!("`{}` is no kind of store; there are {}", self.scheme, SCHEMES.join(", ")))
+            wrong(format!("`{}` is not a supported store; use one of {}", self.scheme, SCHEMES.join(", ")))
         })?;
         Ok(Arc::new(object_store::prefix::PrefixStore::new(store, prefix)))
     }
 
-    /// The store of the address's kind, if there is such a kind.
+    /// Builds the store, if the scheme is supported.
     #[cfg(feature = "cloud")]
     fn build(&self) -> object_store::Result<Option<Arc<dyn ObjectStore>>> {
         use object_store::{RetryConfig, aws, azure, gcp};
-        // A store that does not answer is reported soon; the caller decides whether to retry.
+        // Gives up soon on a store that does not answer; the caller decides whether to retry.
         let retry = RetryConfig {
             max_retries: 4,
             retry_timeout: std::time::Duration::from_secs(30),
@@ -158,15 +157,15 @@ impl Address {
         })
     }
 
-    /// The store behind the address, which this program cannot talk to.
+    /// Rejects the address: this build has no object stores.
     #[cfg(not(feature = "cloud"))]
     pub fn open(&self) -> Result<Arc<dyn ObjectStore>, LocationError> {
         Err(LocationError::NotBuilt(self.clone()))
     }
 }
 
-/// What a store says, in a line: its own sentence where it has one, and not the whole of its answer.
-pub fn in_a_line(error: &object_store::Error) -> String {
+/// Formats an error of a store in one line: the message and code of its XML answer, or the shortened text.
+pub fn one_line(error: &object_store::Error) -> String {
     let text = error.to_string();
     let between = |open: &str, close: &str| {
         let rest = text.split_once(open)?.1;
@@ -175,34 +174,34 @@ pub fn in_a_line(error: &object_store::Error) -> String {
     match (between("<Message>", "</Message>"), between("<Code>", "</Code>")) {
         (Some(message), Some(code)) => format!("{message} ({code})"),
         (Some(message), None) => message,
-        _ => text.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(LONGEST).collect(),
+        _ => text.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(MAX_ANSWER_CHARS).collect(),
     }
 }
 
-/// How much of an answer that is no sentence is shown.
-const LONGEST: usize = 300;
+/// The most characters of an answer that is not XML.
+const MAX_ANSWER_CHARS: usize = 300;
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn the_answer_of_a_store_is_told_in_a_line() {
-        let told = |text: &str| {
-            in_a_line(&object_store::Error::Generic { store: "S3", source: text.to_string().into() })
+    fn formats_store_errors_in_one_line() {
+        let line = |text: &str| {
+            one_line(&object_store::Error::Generic { store: "S3", source: text.to_string().into() })
         };
         let answer = "404:\n<Error><Code>NoSuchBucket</Code><Message>There is none</Message></Error>";
-        assert_eq!(told(answer), "There is none (NoSuchBucket)");
-        assert_eq!(told("no\n route"), "Generic S3 error: no route");
-        assert_eq!(told(&"x".repeat(1000)).chars().count(), LONGEST);
+        assert_eq!(line(answer), "There is none (NoSuchBucket)");
+        assert_eq!(line("no\n route"), "Generic S3 error: no route");
+        assert_eq!(line(&"x".repeat(1000)).chars().count(), MAX_ANSWER_CHARS);
     }
 
     #[test]
-    fn a_text_is_a_folder_or_an_address() {
+    fn parses_folders_and_addresses() {
         for folder in ["agon-data", "/var/agon", "a:b/c", "s3:/x"] {
-            let place: Location = folder.parse().unwrap();
-            assert_eq!(place, Location::Folder(PathBuf::from(folder)));
-            assert_eq!(place.to_string(), folder);
+            let location: Location = folder.parse().unwrap();
+            assert_eq!(location, Location::Folder(PathBuf::from(folder)));
+            assert_eq!(location.to_string(), folder);
         }
         for (text, bucket, prefix, shown) in [
             ("s3://b/p/q", "b", "p/q", "s3://b/p/q"),
@@ -211,28 +210,28 @@ mod tests {
             ("s3://b/", "b", "", "s3://b"),
             ("s3:///p", "", "p", "s3:///p"),
         ] {
-            let place: Location = text.parse().unwrap();
-            let Location::Store(address) = &place else { panic!("{text} is an address") };
+            let location: Location = text.parse().unwrap();
+            let Location::Store(address) = &location else { panic!("{text} is an address") };
             assert_eq!(
                 (address.scheme.as_str(), address.bucket.as_str(), address.prefix.as_str()),
                 ("s3", bucket, prefix)
             );
-            assert_eq!(place.to_string(), shown);
+            assert_eq!(location.to_string(), shown);
         }
     }
 
     #[test]
-    fn addresses_that_lead_nowhere_are_refused_with_the_remedy() {
-        let told = |text: &str| match text.parse().unwrap() {
+    fn rejects_unusable_addresses_with_a_remedy() {
+        let error = |text: &str| match text.parse().unwrap() {
             Location::Store(address) => address.open().unwrap_err().to_string(),
             Location::Folder(_) => panic!("{text} is an address"),
         };
         if cfg!(feature = "cloud") {
-            assert!(told("s3:///prefix").contains("it has no bucket"));
-            assert!(told("ftp://host/x").contains("`ftp` is no kind of store; there are s3, gs, az"));
-            assert!(told("s3://b/a//b").contains("is no place for a dataset"));
+            assert!(error("s3:///prefix").contains("it has no bucket"));
+            assert!(error("ftp://host/x").contains("`ftp` is not a supported store; use one of s3, gs, az"));
+            assert!(error("s3://b/a//b").contains("is not a valid location for a dataset"));
         } else {
-            assert!(told("s3://b/p").contains("build with --features cloud"));
+            assert!(error("s3://b/p").contains("build with --features cloud"));
         }
     }
 }

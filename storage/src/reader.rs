@@ -1,97 +1,97 @@
-//! Where a dataset is read from: names in a folder and the bytes behind them, on this machine or far away.
+//! Synchronous reading of a dataset from a folder or an object store.
 //!
-//! Readers here do not wait for several things at once, so that what is far away is fetched whole and one object at a
-//! time: a part is made to be read whole. Deliberately not here: what the names and bytes mean.
+//! Objects are fetched whole, one at a time: parts are small enough for that. The meaning of names and bytes is not
+//! decided here.
 
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::location::{Address, Location, LocationError, in_a_line};
+use crate::location::{Address, Location, LocationError, one_line};
 use agon_records::Source;
 use bytes::Bytes;
 use object_store::path::Path as Key;
 use object_store::{ObjectStore, ObjectStoreExt as _};
 use tokio::runtime::Runtime;
 
-/// A place to read from.
+/// A source of files.
 #[derive(Clone, Debug)]
 pub enum Reader {
     /// A folder on this machine.
     Folder(PathBuf),
     /// A prefix of an object store.
-    Store(Arc<Far>),
+    Store(Arc<RemoteStore>),
 }
 
-/// A prefix of an object store, and what talks to it.
+/// A prefix of an object store, with its client and the runtime for it.
 #[derive(Debug)]
-pub struct Far {
+pub struct RemoteStore {
     address: Address,
     store: Arc<dyn ObjectStore>,
     runtime: Runtime,
 }
 
 impl Reader {
-    /// The place, which may have nothing.
-    pub fn new(place: Location) -> Result<Reader, LocationError> {
-        match place {
+    /// Opens a location, which may be empty.
+    pub fn new(location: Location) -> Result<Reader, LocationError> {
+        match location {
             Location::Folder(folder) => Ok(Reader::Folder(folder)),
             Location::Store(address) => {
                 let store = address.open()?;
                 let runtime =
                     tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
-                let runtime = runtime.map_err(|error| LocationError::Wrong {
+                let runtime = runtime.map_err(|error| LocationError::Invalid {
                     location: address.clone(),
-                    reason: format!("no thread to talk to it can be had: {error}"),
+                    reason: format!("cannot start a thread for requests: {error}"),
                 })?;
-                Ok(Reader::Store(Arc::new(Far { address, store, runtime })))
+                Ok(Reader::Store(Arc::new(RemoteStore { address, store, runtime })))
             }
         }
     }
 
-    /// Where something is, for people: the path of a file, or the address of an object.
+    /// Returns the path of a file or the address of an object, for messages.
     pub fn locate(&self, name: &str) -> PathBuf {
         self.location().join(name)
     }
 
-    /// The place itself, for people.
+    /// Returns the path or the address of the location, for messages.
     pub fn location(&self) -> PathBuf {
         match self {
             Reader::Folder(folder) => folder.clone(),
-            Reader::Store(far) => PathBuf::from(far.address.to_string()),
+            Reader::Store(remote) => PathBuf::from(remote.address.to_string()),
         }
     }
 
-    /// The names in a folder; a folder that is not there has none.
+    /// Lists the names in a folder; a missing folder has none.
     pub fn names(&self, folder: &str) -> io::Result<Vec<String>> {
         match self {
             Reader::Folder(above) => local_names(&above.join(folder)),
-            Reader::Store(far) => {
+            Reader::Store(remote) => {
                 let folder = Key::from(folder);
-                let listed = far
+                let listed = remote
                     .runtime
-                    .block_on(far.store.list_with_delimiter(Some(&folder)))
-                    .map_err(|error| told(&error))?;
+                    .block_on(remote.store.list_with_delimiter(Some(&folder)))
+                    .map_err(|error| io_error(&error))?;
                 let objects = listed.objects.iter().map(|object| &object.location);
-                let names = objects.chain(&listed.common_prefixes).filter_map(|place| place.filename());
+                let names = objects.chain(&listed.common_prefixes).filter_map(|path| path.filename());
                 Ok(names.map(str::to_string).collect())
             }
         }
     }
 
-    /// All bytes of a file.
+    /// Reads a file.
     pub fn bytes(&self, name: &str) -> io::Result<Bytes> {
         match self {
             Reader::Folder(folder) => fs::read(folder.join(name)).map(Bytes::from),
-            Reader::Store(far) => {
-                let fetch = async { far.store.get(&Key::from(name)).await?.bytes().await };
-                far.runtime.block_on(fetch).map_err(|error| told(&error))
+            Reader::Store(remote) => {
+                let fetch = async { remote.store.get(&Key::from(name)).await?.bytes().await };
+                remote.runtime.block_on(fetch).map_err(|error| io_error(&error))
             }
         }
     }
 
-    /// A file, open.
+    /// Opens a file.
     pub fn open(&self, name: &str) -> io::Result<Source> {
         match self {
             Reader::Folder(folder) => fs::File::open(folder.join(name)).map(Source::File),
@@ -99,28 +99,29 @@ impl Reader {
         }
     }
 
-    /// How many bytes a file has.
+    /// Returns the size of a file in bytes.
     pub fn size(&self, name: &str) -> io::Result<u64> {
         match self {
             Reader::Folder(folder) => fs::metadata(folder.join(name)).map(|file| file.len()),
-            Reader::Store(far) => {
+            Reader::Store(remote) => {
                 let name = Key::from(name);
-                far.runtime
-                    .block_on(far.store.head(&name))
+                remote
+                    .runtime
+                    .block_on(remote.store.head(&name))
                     .map(|object| object.size)
-                    .map_err(|error| told(&error))
+                    .map_err(|error| io_error(&error))
             }
         }
     }
 }
 
-/// What a store says, as a disk would say it.
-fn told(error: &object_store::Error) -> io::Error {
+/// Converts an error of a store to an I/O error.
+fn io_error(error: &object_store::Error) -> io::Error {
     let kind = match error {
         object_store::Error::NotFound { .. } => io::ErrorKind::NotFound,
         _ => io::ErrorKind::Other,
     };
-    io::Error::new(kind, in_a_line(error))
+    io::Error::new(kind, one_line(error))
 }
 
 fn local_names(folder: &Path) -> io::Result<Vec<String>> {
@@ -131,7 +132,7 @@ fn local_names(folder: &Path) -> io::Result<Vec<String>> {
     };
     let mut names = Vec::new();
     for entry in entries {
-        // No file of ours has a name that is not UTF-8.
+        // All files of a dataset have UTF-8 names.
         names.extend(entry?.file_name().into_string());
     }
     Ok(names)

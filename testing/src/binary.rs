@@ -1,4 +1,4 @@
-//! The binary, called as a person or a program calls it.
+//! Calls of the `agon` binary.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -6,23 +6,23 @@ use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
-/// The outcome of a call.
+use crate::sample::SampleDataset;
+
+/// The result of a call.
 pub struct Answer {
-    /// The exit code.
     pub code: i32,
-    /// Standard output.
     pub out: String,
-    /// Standard error.
     pub err: String,
 }
 
-/// Returns the path of the binary, which Cargo builds beside the folder of the test that runs.
+/// Returns the path of the binary, which is in the folder of this program or, for a test, in the folder above.
 pub fn path() -> PathBuf {
-    let test = std::env::current_exe().unwrap();
-    test.parent()
-        .and_then(std::path::Path::parent)
-        .unwrap()
-        .join(format!("agon{}", std::env::consts::EXE_SUFFIX))
+    let program = std::env::current_exe().unwrap();
+    let folder = program.parent().unwrap();
+    let folder = if folder.ends_with("deps") { folder.parent().unwrap() } else { folder };
+    let binary = folder.join(format!("agon{}", std::env::consts::EXE_SUFFIX));
+    assert!(binary.exists(), "{} does not exist; run `cargo build --release -p agon`", binary.display());
+    binary
 }
 
 /// Calls the binary with standard input.
@@ -30,8 +30,12 @@ pub fn agon_with_input(arguments: &[&str], input: &[u8]) -> Answer {
     call(arguments, &[], input)
 }
 
-/// Calls the binary with environment variables and standard input.
-pub fn call(arguments: &[&str], variables: &[(String, String)], input: &[u8]) -> Answer {
+/// Calls the binary with environment variables.
+pub fn agon_with(arguments: &[&str], variables: &[(String, String)]) -> Answer {
+    call(arguments, variables, b"")
+}
+
+fn call(arguments: &[&str], variables: &[(String, String)], input: &[u8]) -> Answer {
     let mut child = Command::new(path())
         .args(arguments)
         .envs(variables.iter().cloned())
@@ -52,7 +56,7 @@ pub fn call(arguments: &[&str], variables: &[(String, String)], input: &[u8]) ->
     }
 }
 
-/// Calls the binary.
+/// Calls the binary without standard input.
 pub fn agon(arguments: &[&str]) -> Answer {
     agon_with_input(arguments, b"")
 }
@@ -64,14 +68,24 @@ pub fn json(arguments: &[&str]) -> Value {
     serde_json::from_str(&answer.out).unwrap()
 }
 
-/// Checks that a wrong call exits with 2, prints nothing to standard output, and one error without a panic.
-pub fn refused(arguments: &[&str], sentence: &str) {
+/// Asserts that a call is a usage error: exit code 2, empty standard output, and this message without a panic.
+#[track_caller]
+pub fn assert_refused(arguments: &[&str], message: &str) {
     let answer = agon(arguments);
     assert_eq!(answer.code, 2, "{arguments:?}: {}", answer.err);
     assert_eq!(answer.out, "", "{arguments:?}");
     assert!(!answer.err.contains("panicked") && !answer.err.contains("RUST_BACKTRACE"), "{}", answer.err);
-    // The name of the latest run may stand before the error.
+    // The name of the latest run may precede the error.
     let note = answer.err.split_once(" (latest)\n").filter(|(note, _)| note.starts_with("run: "));
     let err = note.map_or(answer.err.as_str(), |(_, err)| err);
-    assert!(err.starts_with("error: ") && err.contains(sentence), "{arguments:?}: {err}");
+    assert!(err.starts_with("error: ") && err.contains(message), "{arguments:?}: {err}");
+}
+
+/// Calls the binary on a sample dataset and returns its exit code, standard output and standard error, the latter
+/// without the name of the latest run.
+pub fn agon_on(sample: &SampleDataset, arguments: &[&str]) -> (i32, String, String) {
+    let data = sample.folder().to_str().unwrap();
+    let Answer { code, out, err } = agon(&[arguments, &["--data", data]].concat());
+    let note = format!("run: {} (latest)\n", sample.id);
+    (code, out, err.strip_prefix(&note).unwrap_or(&err).to_string())
 }

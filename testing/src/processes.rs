@@ -1,5 +1,5 @@
-//! A cluster of real processes on one machine: a coordinator that restarts on the same port and folder, workers, and the
-//! dataset they write.
+//! A cluster of real processes on one machine: a coordinator that can restart on the same port and folder, workers, and
+//! checks of the dataset that they write.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -11,10 +11,11 @@ use agon_analysis::dataset::Dataset;
 use agon_records::{BoutRows, Table, content_digest};
 use serde_json::Value;
 
-use crate::binary::{Answer, agon, call, json, path};
+use crate::binary::{Answer, agon, json, path};
+use crate::folder::Folder;
 
-/// The time after which a waiting test fails.
-pub const PATIENCE: Duration = Duration::from_secs(300);
+/// The time after which [`wait_until`] fails.
+pub const TIMEOUT: Duration = Duration::from_secs(300);
 
 /// A process that is killed when the test ends.
 pub struct Process {
@@ -33,7 +34,7 @@ impl Process {
         Process::start_with(arguments, &[], log)
     }
 
-    /// Does the same with environment variables.
+    /// Starts the binary with environment variables and keeps its standard error in a file.
     pub fn start_with(arguments: &[&str], variables: &[(String, String)], log: PathBuf) -> Process {
         let file = File::create(&log).unwrap();
         Process::spawn(arguments, variables, file.into(), Some(log))
@@ -51,24 +52,29 @@ impl Process {
         Process { child: child.unwrap(), log }
     }
 
+    /// Returns the process id.
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Sends a signal by its name.
     pub fn signal(&self, name: &str) {
-        let sent = Command::new("kill").args([&format!("-{name}"), &self.child.id().to_string()]).status();
+        let sent = Command::new("kill").args([&format!("-{name}"), &self.id().to_string()]).status();
         assert!(sent.unwrap().success());
     }
 
     /// Returns the exit code if the process has ended.
-    pub fn ended(&mut self) -> Option<i32> {
+    pub fn try_exit_code(&mut self) -> Option<i32> {
         self.child.try_wait().unwrap().map(|status| status.code().unwrap_or(-1))
     }
 
     /// Waits for the process to end.
-    pub fn exit_code(&mut self) -> i32 {
-        until("the process ends", || self.ended())
+    pub fn wait(&mut self) -> i32 {
+        wait_until("the process ends", || self.try_exit_code())
     }
 
-    /// Returns its standard error so far.
-    pub fn said(&self) -> String {
+    /// Returns the standard error written so far.
+    pub fn log(&self) -> String {
         self.log.as_ref().map(|log| std::fs::read_to_string(log).unwrap()).unwrap_or_default()
     }
 }
@@ -81,19 +87,15 @@ impl Drop for Process {
     }
 }
 
-/// Calls the binary with environment variables.
-pub fn agon_with(arguments: &[&str], variables: &[(String, String)]) -> Answer {
-    call(arguments, variables, b"")
-}
-
-/// Polls until `look` finds something; fails after [`PATIENCE`].
-pub fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+/// Polls until `look` returns something; fails after [`TIMEOUT`].
+#[track_caller]
+pub fn wait_until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     let started = Instant::now();
     loop {
         if let Some(found) = look() {
             return found;
         }
-        assert!(started.elapsed() < PATIENCE, "timed out waiting: {what}");
+        assert!(started.elapsed() < TIMEOUT, "timed out waiting until {what}");
         std::thread::sleep(Duration::from_millis(20));
     }
 }
@@ -105,16 +107,15 @@ pub fn free_port() -> u16 {
 
 /// A coordinator's port and folder, and its process while it runs.
 pub struct Cluster {
-    folder: tempfile::TempDir,
+    folder: Folder,
     port: u16,
     data: String,
     timing: [String; 2],
     part_bouts: String,
-    /// More arguments and variables of the coordinator.
-    pub more: Vec<String>,
+    /// Additional flags for the coordinator.
+    pub flags: Vec<String>,
     variables: Vec<(String, String)>,
-    /// Additional flags for the coordinator and for its clients.
-    flags: Vec<String>,
+    /// Additional flags for workers and operators.
     client: Vec<String>,
     /// The coordinator process; none while it is stopped.
     pub coordinator: Option<Process>,
@@ -123,23 +124,22 @@ pub struct Cluster {
 impl Cluster {
     /// Starts a coordinator with the given lease duration and nine heartbeats per lease.
     pub fn start(lease: Duration) -> Cluster {
-        let mut cluster = Cluster::prepare(lease);
+        let mut cluster = Cluster::new(lease);
         cluster.restart();
         cluster
     }
 
-    /// Prepares a cluster whose coordinator has not started yet.
-    pub fn prepare(lease: Duration) -> Cluster {
-        let folder = tempfile::tempdir().unwrap();
+    /// Makes a cluster whose coordinator has not started yet.
+    pub fn new(lease: Duration) -> Cluster {
+        let folder = Folder::new();
         Cluster {
             port: free_port(),
-            data: folder.path().join("data").to_str().unwrap().to_string(),
+            data: folder.path("data"),
             folder,
             timing: timing(lease),
             part_bouts: "16".to_string(),
-            more: Vec::new(),
-            variables: Vec::new(),
             flags: Vec::new(),
+            variables: Vec::new(),
             client: Vec::new(),
             coordinator: None,
         }
@@ -160,15 +160,15 @@ impl Cluster {
         Cluster { data: data.to_str().unwrap().to_string(), ..self }
     }
 
-    /// Puts the dataset into an object store, in parts of four bouts, and the state into the test's folder.
-    pub fn with_store(self, address: &str, variables: Vec<(String, String)>) -> Cluster {
-        let more = vec!["--state".to_string(), self.path("state")];
-        Cluster { data: address.to_string(), more, variables, part_bouts: "4".to_string(), ..self }
+    /// Puts the dataset into an object store, with four bouts per part, and the state into the test's folder.
+    pub fn with_object_store(self, address: &str, variables: Vec<(String, String)>) -> Cluster {
+        let flags = vec!["--state".to_string(), self.path("state")];
+        Cluster { data: address.to_string(), flags, variables, part_bouts: "4".to_string(), ..self }
     }
 
     /// Returns a path in the test's folder.
     pub fn path(&self, name: &str) -> String {
-        self.folder.path().join(name).to_str().unwrap().to_string()
+        self.folder.path(name)
     }
 
     /// Returns the data folder.
@@ -187,8 +187,8 @@ impl Cluster {
         self.coordinator = None;
     }
 
-    /// Kills the coordinator if it runs, and starts one on the same folder and port without waiting for it.
-    pub fn start_again(&mut self) {
+    /// Kills the coordinator if it runs, and starts one on the same folder and port without waiting until it answers.
+    pub fn spawn_coordinator(&mut self) {
         self.kill();
         let listen = format!("127.0.0.1:{}", self.port);
         let [lease, heartbeat] = &self.timing;
@@ -205,30 +205,29 @@ impl Cluster {
             "--part-bouts",
             &self.part_bouts,
         ];
-        arguments.extend(self.more.iter().map(String::as_str));
         arguments.extend(self.flags.iter().map(String::as_str));
-        let log = self.folder.path().join("coordinator.log");
+        let log = self.path("coordinator.log").into();
         self.coordinator = Some(Process::start_with(&arguments, &self.variables, log));
     }
 
-    /// Does the same and waits until the coordinator answers.
+    /// Kills the coordinator if it runs, starts one on the same folder and port, and waits until it answers.
     pub fn restart(&mut self) {
-        self.start_again();
-        let code = until("the coordinator answers or ends", || {
-            let ended = self.coordinator.as_mut().and_then(Process::ended);
-            ended.map(Some).or_else(|| (self.ask(&["list"]).code == 0).then_some(None))
+        self.spawn_coordinator();
+        let code = wait_until("the coordinator answers or exits", || {
+            let code = self.coordinator.as_mut().and_then(Process::try_exit_code);
+            code.map(Some).or_else(|| (self.agon(&["list"]).code == 0).then_some(None))
         });
-        assert_eq!(code, None, "{}", self.said());
+        assert_eq!(code, None, "{}", self.log());
     }
 
     /// Returns the coordinator's standard error.
-    pub fn said(&self) -> String {
-        self.coordinator.as_ref().map(Process::said).unwrap_or_default()
+    pub fn log(&self) -> String {
+        self.coordinator.as_ref().map(Process::log).unwrap_or_default()
     }
 
     /// Starts a worker with one slot.
     pub fn worker(&self, name: &str) -> Process {
-        let log = self.folder.path().join(format!("{name}.log"));
+        let log = self.path(&format!("{name}.log")).into();
         let arguments =
             ["worker", "--coordinator", &self.address(), "--name", name, "--slots", "1", "--grace", "5"];
         let arguments = [&arguments[..], &self.client()].concat();
@@ -236,7 +235,7 @@ impl Cluster {
     }
 
     /// Calls the binary with the address of this coordinator.
-    pub fn ask(&self, arguments: &[&str]) -> Answer {
+    pub fn agon(&self, arguments: &[&str]) -> Answer {
         agon(&[arguments, &["--coordinator", &self.address()], &self.client()[..]].concat())
     }
 
@@ -246,67 +245,66 @@ impl Cluster {
 
     /// Submits a spec and returns the id of its run.
     pub fn submit(&self, spec: &str) -> String {
-        let file = self.path("spec.toml");
-        std::fs::write(&file, spec).unwrap();
-        let answer = self.ask(&["submit", &file, "--json"]);
+        let file = self.folder.write("spec.toml", spec);
+        let answer = self.agon(&["submit", &file, "--json"]);
         assert_eq!(answer.code, 0, "{}", answer.err);
         serde_json::from_str::<Value>(&answer.out).unwrap()["run"].as_str().unwrap().to_string()
     }
 
     /// Returns the status of a run.
-    pub fn run_of(&self, id: &str) -> Value {
-        let told = self.json(&["list"]);
-        told["runs"].as_array().unwrap().iter().find(|run| run["run"] == id).unwrap().clone()
+    pub fn run_status(&self, id: &str) -> Value {
+        let status = self.json(&["list"]);
+        status["runs"].as_array().unwrap().iter().find(|run| run["run"] == id).unwrap().clone()
     }
 
-    /// Returns the JSON of a command for this coordinator.
+    /// Returns the JSON that a command for this coordinator prints.
     pub fn json(&self, arguments: &[&str]) -> Value {
         json(&[arguments, &["--json", "--coordinator", &self.address()], &self.client()[..]].concat())
     }
 
     /// Returns the status of the last run.
-    pub fn run(&self) -> Value {
-        let told = self.json(&["list"]);
-        told["runs"].as_array().unwrap().last().unwrap().clone()
+    pub fn last_run(&self) -> Value {
+        let status = self.json(&["list"]);
+        status["runs"].as_array().unwrap().last().unwrap().clone()
     }
 
-    /// Waits until the status of the last run satisfies `so`.
-    pub fn until_run(&self, what: &str, so: impl Fn(&Value) -> bool) -> Value {
-        until(what, || Some(self.run()).filter(&so))
+    /// Waits until the status of the last run satisfies a condition.
+    #[track_caller]
+    pub fn wait_for_run(&self, what: &str, condition: impl Fn(&Value) -> bool) -> Value {
+        wait_until(what, || Some(self.last_run()).filter(&condition))
     }
 
     /// Returns a worker as `agon workers list` shows it.
     pub fn worker_status(&self, name: &str) -> Value {
-        let told = self.json(&["workers"]);
-        let workers = told["workers"].as_array().unwrap().clone();
+        let status = self.json(&["workers"]);
+        let workers = status["workers"].as_array().unwrap().clone();
         workers.into_iter().find(|worker| worker["worker"] == name).unwrap_or_default()
     }
 
-    /// Waits until the last run is done, kills the coordinator and checks the dataset: every bout once, legal, and with
-    /// the content of an undisturbed run.
-    pub fn finishes_like_an_undisturbed_run(&mut self, spec: &str) {
-        self.until_run("the run is done", |run| run["state"] == "done");
+    /// Waits until the last run is done, kills the coordinator and asserts that the dataset has every bout once, legal and
+    /// with the content of an undisturbed run.
+    pub fn assert_finishes_undisturbed(&mut self, spec: &str) {
+        self.wait_for_run("the run is done", |run| run["state"] == "done");
         self.kill();
-        self.equals_an_undisturbed_run(spec);
+        self.assert_undisturbed(spec);
     }
 
-    /// Checks the dataset of a stopped coordinator against an undisturbed run.
-    pub fn equals_an_undisturbed_run(&self, spec: &str) {
-        self.verifies();
-        let file = self.path("calm.toml");
-        std::fs::write(&file, spec).unwrap();
-        let calm = self.path("calm");
-        let told = json(&["run", &file, "--data", &calm, "--json"]);
-        let calm = digests(Path::new(&calm));
+    /// Asserts that the dataset of a stopped coordinator equals that of an undisturbed run.
+    pub fn assert_undisturbed(&self, spec: &str) {
+        self.assert_verifies();
+        let file = self.folder.write("undisturbed.toml", spec);
+        let data = self.path("undisturbed");
+        let status = json(&["run", &file, "--data", &data, "--json"]);
+        let undisturbed = digests(Path::new(&data));
         assert_eq!(
-            calm.keys().copied().collect::<Vec<_>>(),
-            (0..told["total"].as_u64().unwrap()).collect::<Vec<_>>()
+            undisturbed.keys().copied().collect::<Vec<_>>(),
+            (0..status["total"].as_u64().unwrap()).collect::<Vec<_>>()
         );
-        assert_eq!(digests(self.data()), calm);
+        assert_eq!(digests(self.data()), undisturbed);
     }
 
     /// Checks that `agon verify` finds no error.
-    pub fn verifies(&self) {
+    pub fn assert_verifies(&self) {
         let answer = agon(&["verify", "--data", &self.data]);
         assert_eq!(answer.code, 0, "{} {}", answer.out, answer.err);
     }

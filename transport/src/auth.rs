@@ -1,5 +1,4 @@
-//! The guard before the services: asks every call who makes it, by one table of rules, and ends what a token opened
-//! when that token is revoked.
+//! Authentication of calls. Open calls end when their token is revoked.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -17,16 +16,16 @@ use tonic::body::Body;
 use tower_service::Service;
 
 use crate::caller::Caller;
+use crate::connections::{ConnectionInfo, OpenCall};
 use crate::listener::{Listener, Rejection};
 use crate::permissions::{Permission, is_client_stream, required_permission};
-use crate::stream::{ConnectionInfo, OpenCall};
 
-/// How long a call may take to say what it asks, unless it is a stream.
+/// The time limit for receiving a request that is not a client stream.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
-/// How long whoever is refused too often waits for the answer.
+/// The delay of a rejection for callers that are rejected too often.
 const PENALTY_DELAY: Duration = Duration::from_secs(1);
 
-/// A service that strangers do not reach.
+/// A service that passes only authorized calls to the inner one.
 #[derive(Clone)]
 pub struct AuthService<S> {
     listener: Arc<Listener>,
@@ -40,68 +39,63 @@ impl<S> AuthService<S> {
 }
 
 impl Listener {
-    /// Who makes a call, or why it is not made.
-    fn identify(
+    /// Returns the authorized caller of a request, or the rejection.
+    fn authenticate_request(
         &self,
         request: &Request<Body>,
         info: Option<&ConnectionInfo>,
     ) -> Result<Caller, (Rejection, Status)> {
         let path = request.uri().path();
-        let need = required_permission(path);
+        let permission = required_permission(path);
         let certificate = info.and_then(ConnectionInfo::certificate);
         let caller = match &self.tokens {
-            _ if need == Permission::Public => Caller::anonymous(),
+            _ if permission == Permission::Public => Caller::anonymous(),
             None => certificate.cloned().unwrap_or_else(Caller::anonymous),
             Some(tokens) => {
-                let Some(shown) = request.headers().get(AUTHORIZATION) else {
-                    let sentence = "this coordinator asks for a token; give --token-file, a file with what \
-                                    `agon token create` printed";
-                    return Err((Rejection::NoToken, Status::unauthenticated(sentence)));
+                let Some(header) = request.headers().get(AUTHORIZATION) else {
+                    let message = "the coordinator requires a token; set --token-file to the output file of \
+                                   `agon token create`";
+                    return Err((Rejection::NoToken, Status::unauthenticated(message)));
                 };
-                let secret =
-                    shown.to_str().ok().and_then(|text| text.strip_prefix("Bearer ")).unwrap_or_default();
-                let Some((role, caller)) = tokens.find(secret) else {
-                    let sentence = "this token is not known here, or it was revoked; ask for another one \
-                                    (`agon token create`)";
-                    return Err((Rejection::UnknownToken, Status::unauthenticated(sentence)));
+                let secret = header.to_str().ok().and_then(|text| text.strip_prefix("Bearer "));
+                let Some((role, caller)) = tokens.find(secret.unwrap_or_default()) else {
+                    let message = "unknown or revoked token; create another one with `agon token create`";
+                    return Err((Rejection::UnknownToken, Status::unauthenticated(message)));
                 };
-                if !need.allows(role) {
-                    let sentence = format!(
-                        "{caller} has the role {}, and {} needs {}; make a token for it with `agon token create \
-                         --role {}`",
-                        role.name(),
+                if !permission.allows(role) {
+                    let (role, required) = (role.name(), permission.role().name());
+                    let message = format!(
+                        "{caller} has role {role}, but {} requires {required}; create a token with `agon token \
+                         create --role {required}`",
                         path.trim_start_matches('/'),
-                        need.role().name(),
-                        need.role().name()
                     );
-                    return Err((Rejection::Role, Status::permission_denied(sentence)));
+                    return Err((Rejection::Role, Status::permission_denied(message)));
                 }
                 caller
             }
         };
-        // Workers call when they connect, all of them at once if need be; what they send is held back otherwise.
-        if need != Permission::Worker {
-            let who = if caller.is_authenticated() { caller.to_string() } else { address(info) };
-            if !self.rates.check(&who) {
-                let sentence = "more calls than this coordinator takes from one caller; wait a second, or follow runs \
-                                with `agon watch`";
-                return Err((Rejection::Rate, Status::resource_exhausted(sentence)));
+        // All workers may connect at once; the rate of their submissions is limited by back-pressure.
+        if permission != Permission::Worker {
+            let key = if caller.is_authenticated() { caller.to_string() } else { address(info) };
+            if !self.call_rates.check(&key) {
+                let message =
+                    "too many calls from one caller; wait a second, or follow runs with `agon watch`";
+                return Err((Rejection::Rate, Status::resource_exhausted(message)));
             }
         }
-        if let Some(info) = info.filter(|_| need != Permission::Public)
+        if let Some(info) = info.filter(|_| permission != Permission::Public)
             && !self.authorize(info, &caller)
         {
-            let sentence = format!(
-                "{caller} has half of all connections that this coordinator takes, and one caller may have no more; \
-                 close some, or raise --max-connections"
+            let message = format!(
+                "{caller} already holds half of the coordinator's connections; close some, or raise --max-connections"
             );
-            return Err((Rejection::Crowded, Status::resource_exhausted(sentence)));
+            return Err((Rejection::Crowded, Status::resource_exhausted(message)));
         }
         Ok(caller)
     }
 }
 
-/// Whoever is not known goes by where it comes from.
+/// Returns the rate-limit key of an anonymous caller.
 fn address(info: Option<&ConnectionInfo>) -> String {
     info.map(|info| info.peer().ip().to_string()).unwrap_or_default()
 }
@@ -124,31 +118,30 @@ where
 
     fn call(&mut self, mut request: Request<Body>) -> Self::Future {
         let info = request.extensions().get::<ConnectionInfo>().cloned();
-        let caller = match self.listener.identify(&request, info.as_ref()) {
+        let caller = match self.listener.authenticate_request(&request, info.as_ref()) {
             Ok(caller) => caller,
-            Err((refusal, status)) => {
-                // What it sends is not read, and whoever is refused too often has to be patient.
-                let may = self.listener.rates.check(&address(info.as_ref()));
-                self.listener.refuse(refusal, info.map(|info| info.peer()), status.message());
+            Err((rejection, status)) => {
+                let within_limit = self.listener.call_rates.check(&address(info.as_ref()));
+                self.listener.reject(rejection, info.map(|info| info.peer()), status.message());
                 return Box::pin(async move {
-                    if !may {
+                    if !within_limit {
                         sleep(PENALTY_DELAY).await;
                     }
                     Ok(status.into_http())
                 });
             }
         };
-        let call = info.as_ref().map(ConnectionInfo::call);
-        let watched = caller.is_authenticated();
-        let [asking, answering] = [(); 2].map(|()| watched.then(|| caller.until_revoked()));
+        let call = info.as_ref().map(ConnectionInfo::begin_call);
+        let until_revoked = || caller.is_authenticated().then(|| caller.until_revoked());
+        let (request_revoked, response_revoked) = (until_revoked(), until_revoked());
         request.extensions_mut().insert(caller);
         let deadline = (!is_client_stream(request.uri().path())).then(|| Box::pin(sleep(REQUEST_TIMEOUT)));
-        let request = request.map(|body| Body::new(RequestBody { body, revoked: asking, deadline }));
-        let answer = self.service.call(request);
+        let request = request.map(|body| Body::new(RequestBody { body, revoked: request_revoked, deadline }));
+        let response = self.service.call(request);
         Box::pin(async move {
-            let answer = answer.await?;
-            Ok(answer
-                .map(|body| Body::new(ResponseBody { body, revoked: answering, ended: false, _call: call })))
+            Ok(response.await?.map(|body| {
+                Body::new(ResponseBody { body, revoked: response_revoked, ended: false, _call: call })
+            }))
         })
     }
 }
@@ -160,12 +153,14 @@ fn is_revoked(revoked: &mut Revoked, cx: &mut Context<'_>) -> bool {
 }
 
 fn revocation() -> Status {
-    Status::unauthenticated("the token of this call was revoked; ask for another one (`agon token create`)")
+    Status::unauthenticated(
+        "the token was revoked during the call; create another one with `agon token create`",
+    )
 }
 
 type Polled = Poll<Option<Result<Frame<Bytes>, Status>>>;
 
-/// What a caller sends, for as long as its token counts and there is deadline for it.
+/// A request body that fails at its deadline or when the token is revoked.
 struct RequestBody {
     body: Body,
     revoked: Revoked,
@@ -189,9 +184,9 @@ impl http_body::Body for RequestBody {
             return self.end(revocation());
         }
         if self.deadline.as_mut().is_some_and(|deadline| deadline.as_mut().poll(cx).is_ready()) {
-            let sentence =
-                format!("the call was not whole after {REQUEST_TIMEOUT:?}; ask again over a better network");
-            return self.end(Status::deadline_exceeded(sentence));
+            let message =
+                format!("the request was incomplete after {REQUEST_TIMEOUT:?}; check the network and retry");
+            return self.end(Status::deadline_exceeded(message));
         }
         Pin::new(&mut self.body).poll_frame(cx)
     }
@@ -205,7 +200,7 @@ impl http_body::Body for RequestBody {
     }
 }
 
-/// What is answered, for as long as the caller's token counts. The call is over when this is dropped.
+/// A response body that ends when the token is revoked. Dropping it ends the call.
 struct ResponseBody {
     body: Body,
     revoked: Revoked,
@@ -251,7 +246,7 @@ mod tests {
     use crate::limits::Limits;
     use crate::tokens::TokenFile;
 
-    /// What somebody sends who never comes to an end.
+    /// A body that never ends.
     struct Endless;
 
     impl http_body::Body for Endless {
@@ -264,18 +259,18 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_call_that_is_never_whole_ends() {
+    async fn incomplete_request_times_out() {
         let deadline = Some(Box::pin(sleep(Duration::from_millis(10))));
-        let mut asking = RequestBody { body: Body::new(Endless), revoked: None, deadline };
-        let frame = std::future::poll_fn(|cx| Pin::new(&mut asking).poll_frame(cx)).await;
+        let mut request = RequestBody { body: Body::new(Endless), revoked: None, deadline };
+        let frame = std::future::poll_fn(|cx| Pin::new(&mut request).poll_frame(cx)).await;
         assert_eq!(frame.unwrap().unwrap_err().code(), tonic::Code::DeadlineExceeded);
-        assert!(asking.is_end_stream(), "nothing of it is kept");
+        assert!(request.is_end_stream(), "the rest is dropped");
     }
 
     #[derive(Clone)]
-    struct Answers;
+    struct EmptyService;
 
-    impl Service<Request<Body>> for Answers {
+    impl Service<Request<Body>> for EmptyService {
         type Response = Response<Body>;
         type Error = std::convert::Infallible;
         type Future = std::future::Ready<Result<Response<Body>, Self::Error>>;
@@ -290,27 +285,27 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn whoever_is_refused_too_often_waits_for_the_answer_and_others_do_not() {
+    async fn delays_repeated_rejections() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("tokens.toml");
-        let secret = TokenFile::change(&path, |file| file.create("v", crate::Role::Viewer, "")).unwrap();
+        let secret = TokenFile::update(&path, |file| file.create("v", crate::Role::Viewer, "")).unwrap();
         let limits = Limits { calls_per_second: 2, ..Limits::default() };
         let listener = Listener::new(None, Some(&path), limits, Arc::new(|_| ())).unwrap();
-        let mut service = listener.authenticate(Answers);
+        let mut service = listener.authenticate(EmptyService);
         let mut call = |method: &str, token: Option<&str>| {
             let mut request = Request::builder().uri(format!("http://x/{method}"));
             if let Some(token) = token {
                 request = request.header(AUTHORIZATION, format!("Bearer {token}"));
             }
-            let mut answer = service.call(request.body(Body::empty()).unwrap());
-            let polled = answer.as_mut().poll(&mut Context::from_waker(Waker::noop()));
-            polled.map(|answer| answer.unwrap().headers().get("grpc-status").is_none())
+            let mut response = service.call(request.body(Body::empty()).unwrap());
+            let polled = response.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+            polled.map(|response| response.unwrap().headers().get("grpc-status").is_none())
         };
         let list = "agon.v1.Operator/ListRuns";
-        let told: Vec<_> = (0..6).map(|_| call(list, None)).collect();
-        let (refused, waits) = (Poll::Ready(false), Poll::Pending);
-        assert_eq!(told, [refused, refused, refused, refused, waits, waits]);
-        assert_eq!(call("grpc.health.v1.Health/Check", None), waits, "what needs nothing is counted too");
-        assert_eq!(call(list, Some(&secret)), Poll::Ready(true), "who is known has calls of its own");
+        let outcomes: Vec<_> = (0..6).map(|_| call(list, None)).collect();
+        let (rejected, delayed) = (Poll::Ready(false), Poll::Pending);
+        assert_eq!(outcomes, [rejected, rejected, rejected, rejected, delayed, delayed]);
+        assert_eq!(call("grpc.health.v1.Health/Check", None), delayed, "public methods are limited too");
+        assert_eq!(call(list, Some(&secret)), Poll::Ready(true), "an authenticated caller has its own limit");
     }
 }

@@ -1,4 +1,4 @@
-//! The certificates of a private cluster: an authority of its own, and what it signs.
+//! The certificate authority of a private cluster.
 
 use std::path::Path;
 use std::time::{Duration, SystemTime};
@@ -15,33 +15,33 @@ use crate::error_text::host_of_name;
 use crate::files::{read_secret, write_atomic};
 use crate::tls::certificates;
 
-/// How long an authority lasts: longer than what it signs.
+/// The lifetime of an authority: longer than that of its certificates.
 const AUTHORITY_LIFETIME: Duration = Duration::from_secs(10 * 366 * 86_400);
 
-/// Clocks may differ by so much.
+/// The tolerated difference between clocks.
 const CLOCK_SKEW: Duration = Duration::from_secs(3600);
 
-/// A certificate and its key, in the form of PEM.
-pub struct Pair {
+/// A certificate and its private key, in PEM.
+pub struct CertifiedKey {
     /// The certificate.
     pub certificate: String,
-    /// The key.
+    /// The private key.
     pub key: String,
 }
 
-impl Pair {
+impl CertifiedKey {
     /// Writes `name.pem` and `name.key`.
     pub fn write(&self, folder: &Path, name: &str) -> Result<(), CredentialError> {
         for (ending, text, mode) in [("key", &self.key, 0o600), ("pem", &self.certificate, 0o644)] {
             let path = folder.join(format!("{name}.{ending}"));
             write_atomic(&path, text, mode)
-                .map_err(|error| CredentialError(format!("{} cannot be written: {error}", path.display())))?;
+                .map_err(|error| CredentialError(format!("cannot write {}: {error}", path.display())))?;
         }
         Ok(())
     }
 }
 
-/// From when to when a certificate is valid.
+/// The validity period of a certificate.
 #[derive(Clone, Copy)]
 pub struct Validity {
     from: SystemTime,
@@ -49,45 +49,44 @@ pub struct Validity {
 }
 
 impl Validity {
-    /// From now on, for so long.
-    pub fn of(length: Duration) -> Validity {
+    /// Starts now and lasts for `length`.
+    pub fn lasting(length: Duration) -> Validity {
         let now = SystemTime::now();
         Validity { from: now - CLOCK_SKEW, until: now + length }
     }
 
-    /// Over since a minute.
+    /// Ended a minute ago.
     pub fn expired() -> Validity {
         let now = SystemTime::now();
         Validity { from: now - CLOCK_SKEW, until: now - Duration::from_secs(60) }
     }
 }
 
-/// An authority that signs certificates. Its name follows from its key, so that two of them are never taken for one.
+/// A certificate authority. Its name is derived from its key, so that different authorities have different names.
 pub struct Authority {
     issuer: Issuer<'static, KeyPair>,
 }
 
 impl Authority {
-    /// A new authority with its certificate.
-    pub fn create() -> Result<(Authority, Pair), CredentialError> {
+    /// Creates an authority and its certificate.
+    pub fn create() -> Result<(Authority, CertifiedKey), CredentialError> {
         let key = KeyPair::generate().map_err(|error| failed(&error))?;
         let parameters = parameters(&key);
         let certificate = parameters.self_signed(&key).map_err(|error| failed(&error))?.pem();
-        let pair = Pair { certificate, key: key.serialize_pem() };
+        let pair = CertifiedKey { certificate, key: key.serialize_pem() };
         Ok((Authority { issuer: Issuer::new(parameters, key) }, pair))
     }
 
-    /// An authority that was created before, from its certificate and its key.
+    /// Opens an existing authority.
     pub fn open(certificate: &Path, key: &Path) -> Result<Authority, CredentialError> {
-        let text = read_secret(key, "the authority's key")?;
-        let pair = KeyPair::from_pem(&text).map_err(|error| {
-            CredentialError(format!("{} is no key of an authority: {error}", key.display()))
-        })?;
-        if parsed(certificate, |parsed| parsed.subject_public_key_info().to_vec())?
+        let text = read_secret(key, "authority key")?;
+        let pair = KeyPair::from_pem(&text)
+            .map_err(|error| CredentialError(format!("{} is not a private key: {error}", key.display())))?;
+        if with_certificate(certificate, |parsed| parsed.subject_public_key_info().to_vec())?
             != pair.subject_public_key_info()
         {
             return Err(CredentialError(format!(
-                "{} is not the key of {}; bring back the one that belongs to it, or choose an empty folder",
+                "{} is not the key of {}; restore the matching key, or choose an empty folder",
                 key.display(),
                 certificate.display()
             )));
@@ -95,16 +94,20 @@ impl Authority {
         Ok(Authority { issuer: Issuer::new(parameters(&pair), pair) })
     }
 
-    /// A certificate for a coordinator that is called by any of these names and addresses.
-    pub fn coordinator(&self, hosts: &[String], validity: Validity) -> Result<Pair, CredentialError> {
+    /// Issues a server certificate for host names and addresses.
+    pub fn issue_server(
+        &self,
+        hosts: &[String],
+        validity: Validity,
+    ) -> Result<CertifiedKey, CredentialError> {
         let parameters = CertificateParams::new(hosts).map_err(|error| {
-            CredentialError(format!("these are no names of hosts: {} ({error})", hosts.join(", ")))
+            CredentialError(format!("invalid host names: {} ({error})", hosts.join(", ")))
         })?;
         self.sign(parameters, "agon coordinator", ExtendedKeyUsagePurpose::ServerAuth, validity)
     }
 
-    /// A certificate for whoever calls a coordinator.
-    pub fn client(&self, name: &str, validity: Validity) -> Result<Pair, CredentialError> {
+    /// Issues a client certificate.
+    pub fn issue_client(&self, name: &str, validity: Validity) -> Result<CertifiedKey, CredentialError> {
         self.sign(CertificateParams::default(), name, ExtendedKeyUsagePurpose::ClientAuth, validity)
     }
 
@@ -114,7 +117,7 @@ impl Authority {
         name: &str,
         purpose: ExtendedKeyUsagePurpose,
         validity: Validity,
-    ) -> Result<Pair, CredentialError> {
+    ) -> Result<CertifiedKey, CredentialError> {
         let key = KeyPair::generate().map_err(|error| failed(&error))?;
         parameters.distinguished_name = rcgen::DistinguishedName::new();
         parameters.distinguished_name.push(DnType::CommonName, name);
@@ -124,15 +127,15 @@ impl Authority {
         parameters.extended_key_usages = vec![purpose];
         parameters.use_authority_key_identifier_extension = true;
         let certificate = parameters.signed_by(&key, &self.issuer).map_err(|error| failed(&error))?.pem();
-        Ok(Pair { certificate, key: key.serialize_pem() })
+        Ok(CertifiedKey { certificate, key: key.serialize_pem() })
     }
 }
 
-/// The names and addresses that a coordinator's certificate is for.
-pub fn hosts(certificate: &Path) -> Result<Vec<String>, CredentialError> {
-    // Whoever asks for a name that it cannot have is told those that it has.
-    let nobody = ServerName::try_from("nobody.invalid").expect("it is a name");
-    parsed(certificate, |parsed| match parsed.verify_is_valid_for_subject_name(&nobody) {
+/// Returns the host names and addresses of a server certificate.
+pub fn certificate_hosts(certificate: &Path) -> Result<Vec<String>, CredentialError> {
+    // webpki lists the names of a certificate only in the error for a name that does not match.
+    let mismatch = ServerName::try_from("mismatch.invalid").expect("a valid name");
+    with_certificate(certificate, |parsed| match parsed.verify_is_valid_for_subject_name(&mismatch) {
         Err(webpki::Error::CertNotValidForName(names)) => {
             names.presented.iter().map(|name| host_of_name(name)).collect()
         }
@@ -140,31 +143,33 @@ pub fn hosts(certificate: &Path) -> Result<Vec<String>, CredentialError> {
     })
 }
 
-/// Whether a coordinator can be called so: a name, one with `*.` before it, or an address.
-pub fn check_host(host: &str) -> Result<(), CredentialError> {
+/// Rejects texts that are not a host name, a wildcard `*.` name or an IP address.
+pub fn validate_host(host: &str) -> Result<(), CredentialError> {
     match ServerName::try_from(host.strip_prefix("*.").unwrap_or(host)) {
         Ok(_) => Ok(()),
         Err(_) => Err(CredentialError(format!(
-            "`{host}` is no name of a host and no address; give it without https:// and without a port, as \
-             agon.example or 10.0.0.7"
+            "`{host}` is not a host name or IP address; omit https:// and the port, as in agon.example or 10.0.0.7"
         ))),
     }
 }
 
-fn parsed<T>(path: &Path, look: impl FnOnce(&webpki::EndEntityCert<'_>) -> T) -> Result<T, CredentialError> {
+fn with_certificate<T>(
+    path: &Path,
+    read: impl FnOnce(&webpki::EndEntityCert<'_>) -> T,
+) -> Result<T, CredentialError> {
     let chain = certificates(path)?;
     let parsed = webpki::EndEntityCert::try_from(&chain[0])
-        .map_err(|error| CredentialError(format!("{} is no certificate: {error}", path.display())))?;
-    Ok(look(&parsed))
+        .map_err(|error| CredentialError(format!("{} is not a certificate: {error}", path.display())))?;
+    Ok(read(&parsed))
 }
 
-/// What an authority's certificate says, for one key always the same but for its dates.
+/// Returns the parameters of an authority's certificate; apart from the dates they depend on the key only.
 fn parameters(key: &KeyPair) -> CertificateParams {
     let mut parameters = CertificateParams::default();
     let digest = blake3::hash(key.public_key_raw()).to_hex();
     parameters.distinguished_name = rcgen::DistinguishedName::new();
     parameters.distinguished_name.push(DnType::CommonName, format!("agon authority {}", &digest[..8]));
-    let validity = Validity::of(AUTHORITY_LIFETIME);
+    let validity = Validity::lasting(AUTHORITY_LIFETIME);
     parameters.not_before = OffsetDateTime::from(validity.from);
     parameters.not_after = OffsetDateTime::from(validity.until);
     parameters.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
@@ -173,7 +178,7 @@ fn parameters(key: &KeyPair) -> CertificateParams {
 }
 
 fn failed(error: &rcgen::Error) -> CredentialError {
-    CredentialError(format!("no certificate can be made: {error}"))
+    CredentialError(format!("cannot create a certificate: {error}"))
 }
 
 #[cfg(test)]
@@ -182,17 +187,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_certificate_says_what_it_is_for_and_a_foreign_key_is_noticed() {
+    fn lists_hosts_and_rejects_a_foreign_key() {
         let folder = tempfile::tempdir().unwrap();
         let path = |name: &str| folder.path().join(name);
         let (authority, pair) = Authority::create().unwrap();
         pair.write(folder.path(), "ca").unwrap();
-        let called = ["localhost", "127.0.0.1", "::1", "agon.example", "*.agon.example", "10.0.0.7"];
-        let called = called.map(str::to_string);
-        let valid = Validity::of(Duration::from_secs(60));
-        authority.coordinator(&called, valid).unwrap().write(folder.path(), "coordinator").unwrap();
-        assert_eq!(hosts(&path("coordinator.pem")).unwrap(), called);
-        assert!(hosts(&path("ca.pem")).unwrap().is_empty());
+        let expected = ["localhost", "127.0.0.1", "::1", "agon.example", "*.agon.example", "10.0.0.7"];
+        let expected = expected.map(str::to_string);
+        let valid = Validity::lasting(Duration::from_secs(60));
+        authority.issue_server(&expected, valid).unwrap().write(folder.path(), "coordinator").unwrap();
+        assert_eq!(certificate_hosts(&path("coordinator.pem")).unwrap(), expected);
+        assert!(certificate_hosts(&path("ca.pem")).unwrap().is_empty());
         assert!(Authority::open(&path("ca.pem"), &path("ca.key")).is_ok());
         Authority::create().unwrap().1.write(folder.path(), "other").unwrap();
         let error = Authority::open(&path("ca.pem"), &path("other.key")).map(|_| ()).unwrap_err();
@@ -200,12 +205,12 @@ mod tests {
     }
 
     #[test]
-    fn what_no_coordinator_can_be_called_is_refused() {
+    fn validates_host_names() {
         for host in ["agon.example", "agon", "10.0.0.7", "fe80::1", "*.agon.example"] {
-            assert!(check_host(host).is_ok(), "{host}");
+            assert!(validate_host(host).is_ok(), "{host}");
         }
         for host in ["", "bad host", "https://agon.example", "agon.example:7400", "[::1]", "a/b", "*"] {
-            assert!(check_host(host).is_err(), "{host}");
+            assert!(validate_host(host).is_err(), "{host}");
         }
     }
 }

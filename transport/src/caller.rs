@@ -1,28 +1,29 @@
-//! Who calls, as far as the door could tell.
+//! The identity of a caller, by its credential.
 
 use std::future::Future;
+use std::hash::{Hash, Hasher};
 use std::pin::Pin;
 use std::sync::Arc;
 
 use tokio::sync::watch;
 
-/// What a token allows.
+/// The role of a token.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
-    /// To take bouts and bring them back.
+    /// Plays bouts.
     Worker,
-    /// Everything that operators do.
+    /// Reads and changes everything.
     Operator,
-    /// To look.
+    /// Reads only.
     Viewer,
 }
 
 impl Role {
-    /// All of them.
+    /// All roles.
     pub const ALL: [Role; 3] = [Role::Worker, Role::Operator, Role::Viewer];
 
-    /// Its name in files and calls.
+    /// Returns the name used in files and flags.
     pub fn name(self) -> &'static str {
         match self {
             Role::Worker => "worker",
@@ -32,19 +33,16 @@ impl Role {
     }
 }
 
-/// What somebody showed.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 enum Credential {
-    /// Nothing, since nothing is asked for.
-    Nothing,
-    /// A certificate, by its subject: one that was renewed is the same.
+    None,
+    /// A certificate, by its subject, so that a renewed one is the same credential.
     Certificate(String),
     /// A token, by its name.
     Token(String),
 }
 
-/// Who makes a call. Two calls with the same credential are of the same caller. It is in the extensions of every
-/// request that came through a door.
+/// The caller of a request, compared by credential. Every authenticated request has one in its extensions.
 #[derive(Clone, Debug)]
 pub struct Caller {
     credential: Credential,
@@ -59,8 +57,8 @@ impl PartialEq for Caller {
 
 impl Eq for Caller {}
 
-impl std::hash::Hash for Caller {
-    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+impl Hash for Caller {
+    fn hash<H: Hasher>(&self, state: &mut H) {
         self.credential.hash(state);
     }
 }
@@ -70,50 +68,47 @@ impl Caller {
         Caller { credential, revoked: Arc::new(watch::Sender::new(false)) }
     }
 
-    /// Somebody who showed nothing.
+    /// Returns a caller without a credential.
     pub fn anonymous() -> Caller {
-        Caller::new(Credential::Nothing)
+        Caller::new(Credential::None)
     }
 
-    /// Whoever has this certificate.
     pub(crate) fn certificate(subject: String) -> Caller {
         Caller::new(Credential::Certificate(subject))
     }
 
-    /// Whoever has this token.
     pub(crate) fn token(name: &str) -> Caller {
         Caller::new(Credential::Token(name.to_string()))
     }
 
-    /// Who made a request; whoever did not come through a door showed nothing.
+    /// Returns the caller of a request; anonymous if the request bypassed the listener.
     pub fn of<T>(request: &tonic::Request<T>) -> Caller {
         request.extensions().get::<Caller>().cloned().unwrap_or_else(Caller::anonymous)
     }
 
-    /// Whether anything was shown.
+    /// Returns whether the caller presented a credential.
     pub fn is_authenticated(&self) -> bool {
-        self.credential != Credential::Nothing
+        self.credential != Credential::None
     }
 
-    /// Whether what was shown still counts.
+    /// Returns whether the credential has not been revoked.
     pub fn is_valid(&self) -> bool {
         !*self.revoked.borrow()
     }
 
-    /// Whether this is the same credential, and not another one of the same name.
+    /// Returns whether both are the same credential, not a revoked one and its successor with the same name.
     pub(crate) fn is_same_credential(&self, other: &Caller) -> bool {
         self == other && (!self.is_authenticated() || Arc::ptr_eq(&self.revoked, &other.revoked))
     }
 
-    /// What was shown counts no more.
     pub(crate) fn revoke(&self) {
         self.revoked.send_replace(true);
     }
 
-    /// Ready when what was shown counts no more.
+    /// Completes when the credential is revoked.
     pub(crate) fn until_revoked(&self) -> Pin<Box<dyn Future<Output = ()> + Send>> {
         let mut revoked = self.revoked.subscribe();
-        // The sender lives in this clone for as long as somebody waits.
+        // `wait_for` fails once all senders are dropped.
         let sender = Arc::clone(&self.revoked);
         Box::pin(async move {
             let _ = revoked.wait_for(|revoked| *revoked).await;
@@ -125,9 +120,9 @@ impl Caller {
 impl std::fmt::Display for Caller {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match &self.credential {
-            Credential::Nothing => f.write_str("nobody in particular"),
-            Credential::Certificate(subject) => write!(f, "the certificate of `{subject}`"),
-            Credential::Token(name) => write!(f, "the token `{name}`"),
+            Credential::None => f.write_str("an unauthenticated caller"),
+            Credential::Certificate(subject) => write!(f, "certificate `{subject}`"),
+            Credential::Token(name) => write!(f, "token `{name}`"),
         }
     }
 }

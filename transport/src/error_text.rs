@@ -1,12 +1,12 @@
-//! What went wrong between two sides, as a sentence with its remedy.
+//! Error messages for failed connections and calls, each with its remedy.
 
 use std::error::Error;
 use std::io;
 
-use tokio_rustls::rustls::{AlertDescription, CertificateError, Error as TlsError};
+use tokio_rustls::rustls::{AlertDescription as Alert, CertificateError, Error as TlsError};
 use tonic::Status;
 
-/// The last cause of an error: what really happened, without what it led to.
+/// Returns the message of the innermost source.
 pub fn root_cause(error: &(dyn Error + 'static)) -> String {
     let mut last = error;
     while let Some(source) = last.source() {
@@ -15,110 +15,97 @@ pub fn root_cause(error: &(dyn Error + 'static)) -> String {
     last.to_string()
 }
 
-/// What a call got, in a sentence: that of the coordinator, or what became of the connection.
+/// Returns the message of a failed call: the coordinator's, or that of the failed connection.
 pub fn status_text(status: &Status) -> String {
     status.source().map_or_else(|| status.message().to_string(), root_cause)
 }
 
-fn tls(error: &io::Error) -> Option<&TlsError> {
+fn tls_error(error: &io::Error) -> Option<&TlsError> {
     error.get_ref()?.downcast_ref()
 }
 
-/// What a client is told when its connection fails; `None` where TLS has no part in it.
+/// Returns the client's message for a TLS error, or `None` for any other error.
 pub(crate) fn client_error_text(error: &io::Error) -> Option<String> {
-    use AlertDescription as Alert;
-    let sentence = match tls(error)? {
-        TlsError::InvalidCertificate(wrong) => certificate_error_text(wrong, "the coordinator's certificate"),
-        TlsError::InvalidMessage(_) => "whoever answers does not speak TLS; say http:// and not https://, or give the \
-             coordinator --tls-cert and --tls-key"
-            .to_string(),
+    let text = match tls_error(error)? {
+        TlsError::InvalidCertificate(error) => {
+            return Some(certificate_error_text(error, "the coordinator's certificate"));
+        }
+        TlsError::InvalidMessage(_) => {
+            "the server does not speak TLS; use http://, or start the coordinator with --tls-cert and --tls-key"
+        }
         TlsError::AlertReceived(Alert::CertificateRequired | Alert::NoCertificate) => {
-            "the coordinator asks for a client certificate and there was none; give --tls-cert and --tls-key, \
-             client.pem and client.key of `agon certs`"
-                .to_string()
+            "the coordinator requires a client certificate; set --tls-cert and --tls-key to client.pem and \
+             client.key of `agon certs`"
         }
         TlsError::AlertReceived(Alert::CertificateExpired) => {
-            "the coordinator says that our certificate has expired or is not yet valid; renew it with `agon certs`, \
-             and look at the clocks of both machines"
-                .to_string()
+            "the client certificate has expired or is not yet valid; renew it with `agon certs`, and check the \
+             clocks of both machines"
         }
         TlsError::AlertReceived(Alert::UnknownCA | Alert::DecryptError | Alert::CertificateUnknown) => {
-            "the coordinator does not know the authority that signed our certificate; give one of the \
-             same `agon certs` as its --tls-client-ca"
-                .to_string()
+            "the coordinator does not trust the authority of the client certificate; use one that was issued by \
+             the coordinator's --tls-client-ca"
         }
         TlsError::AlertReceived(Alert::BadCertificate | Alert::UnsupportedCertificate) => {
-            "the coordinator does not take our certificate, which is not one for clients; give client.pem and \
+            "the coordinator rejected the certificate, which is not a client certificate; use client.pem and \
              client.key of `agon certs`"
-                .to_string()
         }
-        other => format!("TLS failed: {other}"),
+        other => return Some(format!("TLS failed: {other}")),
     };
-    Some(sentence)
+    Some(text.to_string())
 }
 
-/// What the coordinator's log says of a handshake that failed.
+/// Returns the coordinator's log text for a failed handshake.
 pub(crate) fn server_error_text(error: &io::Error) -> String {
-    match tls(error) {
-        Some(TlsError::NoCertificatesPresented) => "it showed no certificate".to_string(),
-        Some(TlsError::InvalidCertificate(wrong)) => certificate_error_text(wrong, "its certificate"),
-        Some(TlsError::InvalidMessage(_)) => {
-            "it does not speak TLS; clients say https:// to this coordinator".to_string()
+    let text = match tls_error(error) {
+        Some(TlsError::NoCertificatesPresented) => "the client presented no certificate",
+        Some(TlsError::InvalidCertificate(error)) => {
+            return certificate_error_text(error, "the client's certificate");
         }
-        Some(TlsError::AlertReceived(AlertDescription::UnknownCA | AlertDescription::DecryptError)) => {
-            "it does not know the authority that signed our certificate; clients need its ca.pem as --tls-ca"
-                .to_string()
+        Some(TlsError::InvalidMessage(_)) => "the client does not speak TLS; it must connect with https://",
+        Some(TlsError::AlertReceived(Alert::UnknownCA | Alert::DecryptError)) => {
+            "the client does not trust the authority of the server certificate; it needs ca.pem as --tls-ca"
         }
-        Some(TlsError::AlertReceived(AlertDescription::CertificateExpired)) => {
-            "it says that our certificate has expired or is not yet valid; renew it with `agon certs`"
-                .to_string()
+        Some(TlsError::AlertReceived(Alert::CertificateExpired)) => {
+            "the server certificate has expired or is not yet valid; renew it with `agon certs`"
         }
-        Some(TlsError::AlertReceived(AlertDescription::BadCertificate)) => {
-            "our certificate is not for the name that it called us by; make one with `agon certs --host`"
-                .to_string()
+        Some(TlsError::AlertReceived(Alert::BadCertificate)) => {
+            "the server certificate is not valid for the name that the client used; issue one with `agon certs --host`"
         }
-        Some(other) => other.to_string(),
-        None => error.to_string(),
-    }
+        Some(other) => return other.to_string(),
+        None => return error.to_string(),
+    };
+    text.to_string()
 }
 
-fn certificate_error_text(wrong: &CertificateError, whose: &str) -> String {
-    match wrong {
+fn certificate_error_text(error: &CertificateError, subject: &str) -> String {
+    let problem = match error {
         CertificateError::Expired | CertificateError::ExpiredContext { .. } => {
-            format!(
-                "{whose} has expired; renew it with `agon certs`, and look at the clocks of both machines"
-            )
+            "has expired; renew it with `agon certs`, and check the clocks of both machines"
         }
         CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => {
-            format!("{whose} is not yet valid; look at the clocks of both machines")
+            "is not yet valid; check the clocks of both machines"
         }
         CertificateError::UnknownIssuer | CertificateError::BadSignature => {
-            format!(
-                "{whose} was signed by an authority that is not known here; both sides need the ca.pem of the \
-                 same `agon certs`"
-            )
+            "was issued by an unknown authority; both sides need the ca.pem of the same `agon certs`"
         }
-        CertificateError::NotValidForName => {
-            format!("{whose} is for other names; make one with `agon certs --host NAME`")
-        }
+        CertificateError::NotValidForName => "is for other names; issue one with `agon certs --host NAME`",
         CertificateError::NotValidForNameContext { expected, presented } => {
             let expected = expected.to_str();
             let presented = presented.iter().map(|name| host_of_name(name)).collect::<Vec<_>>().join(", ");
-            format!(
-                "{whose} is for {presented} and not for {expected}; call it by one of these, or make one with \
+            return format!(
+                "{subject} is valid for {presented}, not for {expected}; use one of these names, or issue one with \
                  `agon certs --host {expected}`"
-            )
+            );
         }
         CertificateError::InvalidPurpose | CertificateError::InvalidPurposeContext { .. } => {
-            format!(
-                "{whose} is for another purpose; coordinator.pem is for coordinators, client.pem for clients"
-            )
+            "has the wrong purpose; coordinator.pem is for coordinators, client.pem for clients"
         }
-        other => format!("{whose} is not valid: {other}"),
-    }
+        other => return format!("{subject} is invalid: {other}"),
+    };
+    format!("{subject} {problem}")
 }
 
-/// A name of a certificate as people write it: `DnsName("host")` is host.
+/// Returns the host in webpki's debug text of a subject name, such as `DnsName("host")`.
 pub(crate) fn host_of_name(name: &str) -> String {
     let inner = name.split_once('(').and_then(|(_, rest)| rest.strip_suffix(')')).unwrap_or(name);
     let inner = inner.trim_matches('"');

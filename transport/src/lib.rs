@@ -8,6 +8,7 @@
 mod auth;
 pub mod authority;
 mod caller;
+mod connections;
 mod connector;
 mod error_text;
 mod files;
@@ -19,15 +20,23 @@ mod stream;
 pub mod tls;
 pub mod tokens;
 
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
 pub use auth::AuthService;
 pub use caller::{Caller, Role};
+pub use connections::ConnectionInfo;
 pub use connector::{ClientCredentials, ConnectError, Connection, Connector};
 pub use error_text::status_text;
 pub use files::{warn_operator, write_secret};
 pub use limits::Limits;
 pub use listener::{ConnectionEvent, EventHandler, Incoming, Listener, Rejection};
 pub use rate_limit::RateLimiter;
-pub use stream::{ConnectionInfo, ServerStream};
+pub use stream::ServerStream;
+
+/// Locks a mutex. Poisoning is ignored: no invariant spans a panic.
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// A certificate, key or token that cannot be read, parsed or created; the message includes the remedy.
 #[derive(Debug, thiserror::Error)]

@@ -1,20 +1,20 @@
-//! How much anybody may ask of a door.
+//! Connection and rate limits.
 
 use std::time::Duration;
 
-/// The limits of one coordinator. How long messages may be is the wire's business.
+/// The limits of one coordinator. Message sizes are limited by the services.
 #[derive(Clone, Debug)]
 pub struct Limits {
-    /// Connections at once. Past it whoever has shown nothing yet makes room, the one that came first; if all have, the
-    /// newcomer is turned away.
+    /// Concurrent connections. At the limit the oldest unauthenticated connection is closed; if there is none, the new
+    /// one is rejected.
     pub connections: usize,
-    /// Calls at once on one connection.
+    /// Concurrent calls per connection.
     pub streams: u32,
-    /// Calls of operators a second, by caller; twice as many may come at once after a pause.
+    /// Operator calls per second and caller; the burst is twice as large.
     pub calls_per_second: u32,
-    /// How long a connection may take to its first call, handshakes included.
+    /// The deadline of a connection's first call, including the handshake.
     pub first_call: Duration,
-    /// How long a connection may be there without a call.
+    /// How long a connection may stay open without a call.
     pub idle: Duration,
     /// How long to drain a connection whose handshake failed, so that the client receives the TLS alert.
     pub close_timeout: Duration,

@@ -1,65 +1,63 @@
-//! The door itself: takes connections in the order in which they come, makes handshakes beside each other, and keeps
-//! count of who is connections.
-//!
-//! A connection that says nothing costs a slot for a while and holds nobody up. When slots run out, whoever has not
-//! been let through with a call yet makes room, first come, first gone: a flood of strangers only pushes itself out, and
-//! whoever has a credential needs a moment to show it. Nobody can take more than half of the slots with one credential.
+//! The listener: accepts connections in order of arrival, performs handshakes concurrently and reloads credentials.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::net::SocketAddr;
+use std::path::Path;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::ServerConfig;
 use tokio_stream::Stream;
-use tracing::{debug, info, warn};
+use tracing::{info, warn};
 
-use crate::CredentialError;
 use crate::auth::AuthService;
-use crate::caller::Caller;
+use crate::connections::{ConnectionSlot, Connections};
 use crate::error_text::server_error_text;
 use crate::limits::Limits;
 use crate::rate_limit::RateLimiter;
-use crate::stream::{ConnectionInfo, ConnectionSlot, ServerStream};
+use crate::stream::ServerStream;
 use crate::tls::{self, ServerTls, TlsFiles};
 use crate::tokens::Tokens;
+use crate::{CredentialError, lock};
 
-/// How often files are looked at and silent connections are counted.
+/// How often files are checked for changes and idle connections are closed.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
-/// Files that take longer to be read are complained about.
+/// The minimum time between two log lines for the same kind of rejection.
+const LOG_INTERVAL: Duration = Duration::from_secs(1);
+/// How long a reload may take before it is reported.
 const SLOW_RELOAD: Duration = Duration::from_secs(5);
-/// How long nothing is accepted after the system could not.
+/// The pause after a failed `accept`.
 const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(100);
 
-/// Why somebody was not let in.
+/// The reason why a connection or a call was rejected.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Rejection {
-    /// The handshake of TLS failed: no certificate, or one that does not count.
+    /// The TLS handshake failed.
     Handshake,
-    /// It status_text nothing in time.
+    /// No call arrived in time.
     Silent,
     /// There were too many connections.
     Crowded,
-    /// It showed no token.
+    /// No token was presented.
     NoToken,
-    /// Its token is not known, or not any more.
+    /// The token is unknown or revoked.
     UnknownToken,
-    /// Its token is for something else.
+    /// The token has another role.
     Role,
-    /// It called too often.
+    /// The caller exceeded its rate limit.
     Rate,
 }
 
 impl Rejection {
-    /// All of them.
+    /// All reasons.
     pub const ALL: [Rejection; 7] = [
         Rejection::Handshake,
         Rejection::Silent,
@@ -70,7 +68,7 @@ impl Rejection {
         Rejection::Rate,
     ];
 
-    /// In a word.
+    /// Returns the name used in logs and metrics.
     pub fn name(self) -> &'static str {
         match self {
             Rejection::Handshake => "handshake",
@@ -84,78 +82,49 @@ impl Rejection {
     }
 }
 
-/// What happens at the door.
+/// An event of the listener.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ConnectionEvent {
     /// A connection was accepted.
     Opened,
-    /// It is gone.
+    /// A connection was closed.
     Closed,
-    /// A connection or a call was refused.
-    Refused(Rejection),
+    /// A connection or a call was rejected.
+    Rejected(Rejection),
 }
 
-/// Told of everything that happens at the door.
+/// The callback for connection events.
 pub type EventHandler = Arc<dyn Fn(ConnectionEvent) + Send + Sync>;
 
 /// The listener of one coordinator.
 pub struct Listener {
     tls: Option<ServerTls>,
     pub(crate) tokens: Option<Tokens>,
-    limits: Limits,
-    on_event: EventHandler,
-    connections: Mutex<Connections>,
-    pub(crate) rates: RateLimiter<String>,
+    pub(crate) limits: Limits,
+    pub(crate) on_event: EventHandler,
+    pub(crate) connections: Mutex<Connections>,
+    pub(crate) call_rates: RateLimiter<String>,
     log_throttles: Mutex<HashMap<Rejection, LogThrottle>>,
 }
 
-/// Who is connections, by the order in which they came.
-#[derive(Default)]
-struct Connections {
-    next: u64,
-    slots: BTreeMap<u64, (ConnectionInfo, oneshot::Sender<()>)>,
-    /// How many of them each credential has.
-    callers: HashMap<Caller, usize>,
-}
-
-impl Connections {
-    /// Takes a slot away. Whoever has it goes, unless it is gone already.
-    fn remove(&mut self, number: u64) -> Option<(ConnectionInfo, oneshot::Sender<()>)> {
-        let (info, close) = self.slots.remove(&number)?;
-        if let Some(caller) = info.caller() {
-            self.release_caller(&caller);
-        }
-        Some((info, close))
-    }
-
-    fn release_caller(&mut self, caller: &Caller) {
-        if let Some(count) = self.callers.get_mut(caller) {
-            *count -= 1;
-            if *count == 0 {
-                self.callers.remove(caller);
-            }
-        }
-    }
-}
-
-/// When a refusal was last written to the log, and how many were not since.
+/// The time of the last log line for a kind of rejection, and the number of rejections since.
 struct LogThrottle {
-    at: Instant,
-    silent: u64,
+    logged: Instant,
+    suppressed: u64,
 }
 
 impl Listener {
-    /// Listener that ask for what they are told to.
+    /// Creates a listener with optional TLS and an optional token file.
     pub fn new(
         tls: Option<TlsFiles>,
-        tokens: Option<&std::path::Path>,
+        tokens: Option<&Path>,
         limits: Limits,
         on_event: EventHandler,
     ) -> Result<Arc<Listener>, CredentialError> {
         Ok(Arc::new(Listener {
             tls: tls.map(ServerTls::open).transpose()?,
             tokens: tokens.map(Tokens::open).transpose()?,
-            rates: RateLimiter::new(limits.calls_per_second, limits.calls_per_second.saturating_mul(2)),
+            call_rates: RateLimiter::new(limits.calls_per_second, limits.calls_per_second.saturating_mul(2)),
             limits,
             on_event,
             connections: Mutex::default(),
@@ -163,124 +132,65 @@ impl Listener {
         }))
     }
 
-    /// What the listener ask for, for the log.
+    /// Returns the authentication methods, for the log.
     pub fn describe(&self) -> String {
-        let tokens = self.tokens.as_ref().map(|tokens| format!("one of {} tokens", tokens.count()));
-        let certificate = self.tls.as_ref().filter(|tls| tls.asks_for_certificates());
-        let asked: Vec<String> =
-            certificate.map(|_| "a certificate".to_string()).into_iter().chain(tokens).collect();
-        let over = if self.tls.is_some() { "TLS" } else { "no TLS" };
-        let asked = if asked.is_empty() { "nothing".to_string() } else { asked.join(" and ") };
-        format!("{over}, and whoever comes is asked for {asked}")
+        let tls = match &self.tls {
+            None => "no TLS",
+            Some(tls) if tls.requires_client_certificates() => "mutual TLS",
+            Some(_) => "TLS",
+        };
+        match &self.tokens {
+            None => format!("{tls}, no tokens"),
+            Some(tokens) => format!("{tls}, {} tokens", tokens.count()),
+        }
     }
 
-    /// Puts a guard before a service.
+    /// Wraps a service so that it receives only authenticated calls.
     pub fn authenticate<S>(self: &Arc<Listener>, service: S) -> AuthService<S> {
         AuthService::new(Arc::clone(self), service)
     }
 
-    /// Opens the listener: the connections that are let in, until this is dropped.
+    /// Starts accepting connections; stops when the result is dropped.
     pub fn incoming(self: &Arc<Listener>, tcp: TcpListener) -> Incoming {
         let (out, accepted) = mpsc::unbounded_channel();
-        let accepting = tokio::spawn(Arc::clone(self).accept(tcp, out));
-        let reading = tokio::spawn(Arc::clone(self).reload_loop());
-        let sending = tokio::spawn(Arc::clone(self).close_idle_loop());
-        Incoming { accepted, tasks: [accepting, reading, sending] }
+        let tasks = [
+            tokio::spawn(Arc::clone(self).accept_loop(tcp, out)),
+            tokio::spawn(Arc::clone(self).reload_loop()),
+            tokio::spawn(Arc::clone(self).close_idle_loop()),
+        ];
+        Incoming { accepted, tasks }
     }
 
-    fn connections(&self) -> MutexGuard<'_, Connections> {
-        self.connections.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    async fn accept(self: Arc<Listener>, listener: TcpListener, out: mpsc::UnboundedSender<ServerStream>) {
+    async fn accept_loop(self: Arc<Listener>, tcp: TcpListener, out: mpsc::UnboundedSender<ServerStream>) {
         loop {
-            let (stream, peer) = match listener.accept().await {
+            let (stream, peer) = match tcp.accept().await {
                 Ok(accepted) => accepted,
                 Err(error) => {
-                    // Mostly too many open files: some are closed in a while.
-                    self.refuse(Rejection::Crowded, None, &error.to_string());
+                    // Usually too many open files: retry after connections have closed.
+                    self.reject(Rejection::Crowded, None, &error.to_string());
                     sleep(ACCEPT_RETRY_DELAY).await;
                     continue;
                 }
             };
             let Some(slot) = self.admit(peer) else { continue };
-            // Messages are small and somebody waits for each.
+            // Messages are small and latency matters.
             let _ = stream.set_nodelay(true);
             match &self.tls {
-                None => drop(out.send(ServerStream::plain(stream, slot))),
+                None => drop(out.send(ServerStream::new(stream, slot))),
                 Some(tls) => drop(tokio::spawn(handshake(tls.current(), stream, slot, out.clone()))),
             }
         }
     }
 
-    /// Finds a slot for a connection, if need be that of another.
-    fn admit(self: &Arc<Listener>, peer: SocketAddr) -> Option<ConnectionSlot> {
-        let mut connections = self.connections();
-        if connections.slots.len() >= self.limits.connections {
-            let stranger = connections.slots.iter().find(|(_, (info, _))| !info.is_authorized());
-            let number = stranger.map(|(number, _)| *number);
-            let Some((info, close)) = number.and_then(|number| connections.remove(number)) else {
-                drop(connections);
-                self.refuse(Rejection::Crowded, Some(peer), "every slot is taken by somebody who was let in");
-                return None;
-            };
-            let _ = close.send(());
-            (self.on_event)(ConnectionEvent::Closed);
-            self.refuse(
-                Rejection::Crowded,
-                Some(info.peer()),
-                "it makes room for the next: it has shown no credential that counts",
-            );
-        }
-        let number = connections.next;
-        connections.next += 1;
-        let (close, closing) = oneshot::channel();
-        let info = ConnectionInfo::new(peer, number);
-        connections.slots.insert(number, (info.clone(), close));
-        drop(connections);
-        (self.on_event)(ConnectionEvent::Opened);
-        Some(ConnectionSlot { listener: Arc::clone(self), number, info, closing: Some(closing) })
-    }
-
-    /// Somebody connections shows a credential that counts. Whether it may stay: nobody has more than half of the slots.
-    pub(crate) fn authorize(&self, info: &ConnectionInfo, caller: &Caller) -> bool {
-        if info.caller().is_some_and(|known| known.is_same_credential(caller)) {
-            return true;
-        }
-        let mut connections = self.connections();
-        if !connections.slots.contains_key(&info.number()) {
-            return false;
-        }
-        let own = usize::from(info.caller().is_some_and(|known| known == *caller));
-        let others = connections.callers.get(caller).map_or(0, |count| count - own);
-        if caller.is_authenticated() && others >= self.limits.connections.div_ceil(2) {
-            return false;
-        }
-        *connections.callers.entry(caller.clone()).or_default() += 1;
-        if let Some(before) = info.set_caller(caller) {
-            connections.release_caller(&before);
-        }
-        true
-    }
-
-    /// A connection is gone.
-    pub(crate) fn release(&self, number: u64) {
-        if self.connections().remove(number).is_some() {
-            (self.on_event)(ConnectionEvent::Closed);
-        }
-    }
-
-    /// Reads files that have changed. They may lie on a disk that takes its time: nobody else waits for it.
+    /// Reloads changed files. They may be on a slow disk, so that no other task waits for them.
     async fn reload_loop(self: Arc<Listener>) {
         loop {
             sleep(POLL_INTERVAL).await;
             let listener = Arc::clone(&self);
-            let mut reading = tokio::task::spawn_blocking(move || listener.refresh());
-            if timeout(SLOW_RELOAD, &mut reading).await.is_err() {
-                warn!(
-                    "certificates and tokens are not read within {SLOW_RELOAD:?}; until they are, those from before count"
-                );
-                let _ = reading.await;
+            let mut reload = tokio::task::spawn_blocking(move || listener.reload());
+            if timeout(SLOW_RELOAD, &mut reload).await.is_err() {
+                warn!(timeout = ?SLOW_RELOAD, "credential reload is slow; the previous credentials stay in use");
+                let _ = reload.await;
             }
         }
     }
@@ -292,60 +202,35 @@ impl Listener {
         }
     }
 
-    fn refresh(&self) {
-        let told = |what: &str, read: Result<bool, CredentialError>| match read {
-            Ok(true) => info!("{what} have changed and were read again"),
-            Ok(false) => {}
-            Err(error) => warn!("{what} have changed and cannot be read; those from before stay: {error}"),
-        };
-        if let Some(tls) = &self.tls {
-            told("certificates", tls.refresh());
-        }
-        if let Some(tokens) = &self.tokens {
-            told("tokens", tokens.refresh());
-        }
-    }
-
-    fn close_idle(&self) {
-        let mut connections = self.connections();
-        let is_silent = |info: &ConnectionInfo| {
-            let deadline = if info.has_called() { self.limits.idle } else { self.limits.first_call };
-            info.idle_time().is_some_and(|quiet| quiet >= deadline)
-        };
-        let numbers: Vec<u64> = connections
-            .slots
-            .iter()
-            .filter(|(_, (info, _))| is_silent(info))
-            .map(|(number, _)| *number)
-            .collect();
-        let silent: Vec<_> = numbers.into_iter().filter_map(|number| connections.remove(number)).collect();
-        drop(connections);
-        for (info, close) in silent {
-            let _ = close.send(());
-            (self.on_event)(ConnectionEvent::Closed);
-            if info.has_called() {
-                debug!(peer = %info.peer(), "a connection without calls is closed");
-            } else {
-                self.refuse(Rejection::Silent, Some(info.peer()), "it made no call in time");
+    fn reload(&self) {
+        let certificates = self.tls.as_ref().map(|tls| ("certificates", tls.refresh()));
+        let tokens = self.tokens.as_ref().map(|tokens| ("tokens", tokens.refresh()));
+        for (files, result) in certificates.into_iter().chain(tokens) {
+            match result {
+                Ok(true) => info!(files, "credentials reloaded"),
+                Ok(false) => {}
+                Err(error) => {
+                    warn!(files, %error, "credential reload failed; the previous credentials stay in use");
+                }
             }
         }
     }
 
-    /// Somebody is not let in. A flood of them does not flood the log.
-    pub(crate) fn refuse(&self, refusal: Rejection, peer: Option<SocketAddr>, reason: &str) {
-        (self.on_event)(ConnectionEvent::Refused(refusal));
-        let mut log_throttles = self.log_throttles.lock().unwrap_or_else(PoisonError::into_inner);
-        let before = match log_throttles.get_mut(&refusal) {
-            Some(throttle) if throttle.at.elapsed() < POLL_INTERVAL => {
-                throttle.silent += 1;
+    /// Reports a rejection, and logs it at most once per interval and kind.
+    pub(crate) fn reject(&self, rejection: Rejection, peer: Option<SocketAddr>, reason: &str) {
+        (self.on_event)(ConnectionEvent::Rejected(rejection));
+        let mut throttles = lock(&self.log_throttles);
+        let suppressed = match throttles.get_mut(&rejection) {
+            Some(throttle) if throttle.logged.elapsed() < LOG_INTERVAL => {
+                throttle.suppressed += 1;
                 return;
             }
-            known => known.map_or(0, |throttle| throttle.silent),
+            known => known.map_or(0, |throttle| throttle.suppressed),
         };
-        log_throttles.insert(refusal, LogThrottle { at: Instant::now(), silent: 0 });
-        drop(log_throttles);
+        throttles.insert(rejection, LogThrottle { logged: Instant::now(), suppressed: 0 });
+        drop(throttles);
         let peer = peer.map(|peer| peer.to_string()).unwrap_or_default();
-        warn!(peer, why = refusal.name(), others = before, "not let in: {reason}");
+        warn!(peer, why = rejection.name(), suppressed, "connection rejected: {reason}");
     }
 }
 
@@ -355,37 +240,36 @@ async fn handshake(
     mut slot: ConnectionSlot,
     out: mpsc::UnboundedSender<ServerStream>,
 ) {
-    let shaken = TlsAcceptor::from(config).accept(stream).into_fallible();
-    let shaken = tokio::select! {
+    let accepted = tokio::select! {
         () = slot.closed() => return,
-        shaken = shaken => shaken,
+        accepted = TlsAcceptor::from(config).accept(stream).into_fallible() => accepted,
     };
-    match shaken {
+    match accepted {
         Ok(stream) => {
-            let shown = stream.get_ref().1.peer_certificates().and_then(|chain| chain.first());
-            if let Some(certificate) = shown {
+            let certificates = stream.get_ref().1.peer_certificates();
+            if let Some(certificate) = certificates.and_then(|chain| chain.first()) {
                 slot.info.set_certificate(tls::caller(certificate));
             }
-            let _ = out.send(ServerStream::secure(stream, slot));
+            let _ = out.send(ServerStream::new(stream, slot));
         }
         Err((error, mut stream)) => {
-            slot.listener.refuse(Rejection::Handshake, Some(slot.info.peer()), &server_error_text(&error));
+            slot.listener.reject(Rejection::Handshake, Some(slot.info.peer()), &server_error_text(&error));
             let close_timeout = slot.listener.limits.close_timeout;
-            // What it still sends is read: a connection that is closed over unread bytes takes our last words along.
+            // Closing a socket with unread bytes resets it, and the client would not receive the TLS alert.
             let mut rest = [0; 512];
-            let read_out = async {
+            let drain = async {
                 let _ = stream.shutdown().await;
                 while stream.read(&mut rest).await.is_ok_and(|count| count > 0) {}
             };
             tokio::select! {
                 () = slot.closed() => {}
-                _ = timeout(close_timeout, read_out) => {}
+                _ = timeout(close_timeout, drain) => {}
             }
         }
     }
 }
 
-/// The connections that are let in.
+/// The stream of accepted connections.
 pub struct Incoming {
     accepted: mpsc::UnboundedReceiver<ServerStream>,
     tasks: [JoinHandle<()>; 3],
@@ -408,150 +292,57 @@ impl Drop for Incoming {
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a test may panic")]
 mod tests {
-    use std::sync::atomic::{AtomicU64, Ordering};
-
     use tokio_stream::StreamExt as _;
 
     use super::*;
     use crate::authority::{Authority, Validity};
+    use crate::connections::tests::{listener, ports};
 
-    fn listener(limits: Limits) -> (Arc<Listener>, Arc<AtomicU64>) {
-        let crowded = Arc::new(AtomicU64::new(0));
-        let counted = Arc::clone(&crowded);
-        let on_event: EventHandler = Arc::new(move |event| {
-            counted.fetch_add(
-                u64::from(event == ConnectionEvent::Refused(Rejection::Crowded)),
-                Ordering::Relaxed,
-            );
-        });
-        (Listener::new(None, None, limits, on_event).unwrap(), crowded)
-    }
-
-    fn ports(listener: &Listener) -> Vec<u16> {
-        listener.connections().slots.values().map(|(info, _)| info.peer().port()).collect()
-    }
-
-    fn peer(port: u16) -> SocketAddr {
-        SocketAddr::from(([127, 0, 0, 1], port))
-    }
-
-    fn has_gone(slot: &mut ConnectionSlot) -> bool {
-        slot.is_closing(&mut Context::from_waker(std::task::Waker::noop()))
-    }
-
-    #[test]
-    fn strangers_make_room_in_the_order_in_which_they_came_and_who_is_let_in_stays() {
-        let (listener, crowded) = listener(Limits { connections: 3, ..Limits::default() });
-        let anybody = Caller::anonymous();
-        let mut slots: Vec<ConnectionSlot> = [1, 2, 3].map(|port| listener.admit(peer(port)).unwrap()).into();
-        assert!(listener.authorize(&slots[0].info, &anybody));
-        slots.push(listener.admit(peer(4)).unwrap());
-        assert_eq!(ports(&listener), [1, 3, 4]);
-        assert!(has_gone(&mut slots[1]) && !has_gone(&mut slots[2]));
-        assert!(!listener.authorize(&slots[1].info, &anybody), "it is too late for it");
-        slots.push(listener.admit(peer(5)).unwrap());
-        assert_eq!(ports(&listener), [1, 4, 5]);
-        for slot in &slots[3..] {
-            assert!(listener.authorize(&slot.info, &anybody));
-        }
-        assert!(listener.admit(peer(6)).is_none(), "nobody makes room who was let in");
-        assert_eq!(crowded.load(Ordering::Relaxed), 3);
-        drop(slots.remove(1));
-        assert_eq!(ports(&listener), [1, 4, 5], "a slot that was taken is not given up twice");
-        slots.clear();
-        assert!(ports(&listener).is_empty());
-    }
-
-    #[test]
-    fn a_credential_has_half_of_the_places_and_none_when_it_counts_no_more() {
-        let (listener, _) = listener(Limits { connections: 4, ..Limits::default() });
-        let (greedy, other) = (Caller::token("greedy"), Caller::token("other"));
-        let mut slots: Vec<ConnectionSlot> = [1, 2, 3].map(|port| listener.admit(peer(port)).unwrap()).into();
-        let trusted = slots.iter().filter(|slot| listener.authorize(&slot.info, &greedy)).count();
-        assert_eq!(trusted, 2);
-        assert!(listener.authorize(&slots[0].info, &greedy), "whoever is in may call again");
-        assert!(listener.authorize(&slots[2].info, &other), "there is room for others");
-        assert!(listener.authorize(&slots[0].info, &other) && listener.authorize(&slots[0].info, &greedy));
-        let again = Caller::token("greedy");
-        assert!(listener.authorize(&slots[0].info, &again), "the same name is the same caller");
-        slots.push(listener.admit(peer(4)).unwrap());
-        assert!(!listener.authorize(&slots[3].info, &greedy));
-        drop(slots.remove(1));
-        assert!(listener.authorize(&slots[2].info, &greedy), "a slot that is left is free");
-
-        // What was revoked keeps nobody out.
-        slots.push(listener.admit(peer(5)).unwrap());
-        assert!(listener.authorize(&slots[3].info, &other));
-        assert!(listener.admit(peer(6)).is_none());
-        again.revoke();
-        slots.push(listener.admit(peer(7)).unwrap());
-        assert_eq!(ports(&listener), [3, 4, 5, 7]);
-        slots.clear();
-        assert!(listener.connections().callers.is_empty());
-    }
-
-    #[test]
-    fn who_says_nothing_is_sent_away_and_who_calls_is_not() {
-        let limits = Limits { first_call: Duration::ZERO, ..Limits::default() };
-        let (listener, _) = listener(limits);
-        let [mut silent, mut busy, mut idle] = [1, 2, 3].map(|port| listener.admit(peer(port)).unwrap());
-        let call = busy.info.call();
-        drop(idle.info.call());
-        listener.close_idle();
-        assert!(has_gone(&mut silent));
-        assert!(!has_gone(&mut busy) && !has_gone(&mut idle));
-        assert_eq!(ports(&listener), [2, 3], "its slot is free at once");
-        drop(call);
-        listener.close_idle();
-        assert!(!has_gone(&mut busy), "it has called, and may be quiet for a while");
-    }
-
-    /// Who fails to shake hands is told why, for as long as nobody needs its slot.
+    /// A connection that is drained after a failed handshake can be evicted.
     #[tokio::test]
-    async fn last_words_make_room_too() {
+    async fn evicts_a_draining_connection() {
         let folder = tempfile::tempdir().unwrap();
         let (authority, _) = Authority::create().unwrap();
         let pair =
-            authority.coordinator(&["localhost".to_string()], Validity::of(SLOW_RELOAD * 100)).unwrap();
+            authority.issue_server(&["localhost".to_string()], Validity::lasting(SLOW_RELOAD * 100)).unwrap();
         pair.write(folder.path(), "c").unwrap();
         let [certificate, key] = ["c.pem", "c.key"].map(|name| folder.path().join(name));
         let tls = TlsFiles { certificate, key, client_authority: None };
-        let (tell, mut told) = mpsc::unbounded_channel();
+        let (sender, mut events) = mpsc::unbounded_channel();
         let on_event: EventHandler = Arc::new(move |event| {
-            let _ = tell.send(event);
+            let _ = sender.send(event);
         });
         let limits = Limits { connections: 1, close_timeout: SLOW_RELOAD * 720, ..Limits::default() };
         let listener = Listener::new(Some(tls), None, limits, on_event).unwrap();
         let tcp = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = tcp.local_addr().unwrap();
         let _incoming = listener.incoming(tcp);
-        let mut garbled = TcpStream::connect(address).await.unwrap();
-        garbled.write_all(b"hello there, this is no TLS\r\n").await.unwrap();
-        while told.recv().await.unwrap() != ConnectionEvent::Refused(Rejection::Handshake) {}
+        let mut invalid = TcpStream::connect(address).await.unwrap();
+        invalid.write_all(b"hello there, this is not TLS\r\n").await.unwrap();
+        while events.recv().await.unwrap() != ConnectionEvent::Rejected(Rejection::Handshake) {}
         let _next = TcpStream::connect(address).await.unwrap();
-        while told.recv().await.unwrap() != ConnectionEvent::Refused(Rejection::Crowded) {}
-        // Once nobody reads there, what is sent there comes back as an error.
+        while events.recv().await.unwrap() != ConnectionEvent::Rejected(Rejection::Crowded) {}
+        // Writes fail once the other end is closed.
         timeout(SLOW_RELOAD * 12, async {
-            while garbled.write_all(b"more").await.is_ok() {
+            while invalid.write_all(b"more").await.is_ok() {
                 sleep(Duration::from_millis(10)).await;
             }
         })
         .await
-        .expect("its connection is closed");
+        .expect("the connection is closed");
     }
 
-    /// However many come at once, they come in one after the other.
     #[tokio::test]
-    async fn a_storm_is_served_in_its_order() {
+    async fn accepts_connections_in_order_of_arrival() {
         let (listener, _) = listener(Limits::default());
         let tcp = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = tcp.local_addr().unwrap();
-        let mut callers = Vec::new();
+        let mut clients = Vec::new();
         for _ in 0..100 {
-            callers.push(TcpStream::connect(address).await.unwrap());
+            clients.push(TcpStream::connect(address).await.unwrap());
         }
-        let came: Vec<u16> = callers.iter().map(|caller| caller.local_addr().unwrap().port()).collect();
-        let _guests: Vec<_> = listener.incoming(tcp).take(callers.len()).collect().await;
-        assert_eq!(ports(&listener), came);
+        let expected: Vec<u16> = clients.iter().map(|client| client.local_addr().unwrap().port()).collect();
+        let _streams: Vec<_> = listener.incoming(tcp).take(clients.len()).collect().await;
+        assert_eq!(ports(&listener), expected);
     }
 }

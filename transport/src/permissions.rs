@@ -1,24 +1,24 @@
-//! What a call needs and how it goes, by its path: one table for every method there is.
+//! The permission that each gRPC method requires.
 
 use crate::caller::Role;
 
-/// Who may make a call.
+/// The callers that may use a method.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Permission {
-    /// Everybody: whether the coordinator lives is no secret.
+    /// Everyone.
     Public,
-    /// Whoever is known, whatever their role.
+    /// Every role.
     Authenticated,
-    /// Workers alone.
+    /// Workers only.
     Worker,
-    /// Whoever may look.
+    /// Viewers and operators.
     Viewer,
-    /// Operators alone.
+    /// Operators only.
     Operator,
 }
 
 impl Permission {
-    /// Whether a role is enough.
+    /// Returns whether a role suffices.
     pub fn allows(self, role: Role) -> bool {
         match self {
             Permission::Public | Permission::Authenticated => true,
@@ -28,7 +28,7 @@ impl Permission {
         }
     }
 
-    /// The role to ask for.
+    /// Returns the least role that suffices, for error messages.
     pub fn role(self) -> Role {
         match self {
             Permission::Worker => Role::Worker,
@@ -38,25 +38,25 @@ impl Permission {
     }
 }
 
-/// The calls of operators that change nothing. Whatever else they call needs an operator.
+/// Operator methods that change nothing. All others require an operator.
 const READ_ONLY: [&str; 5] = ["ListRuns", "ShowRun", "WatchRun", "ListWorkers", "ListAudit"];
 
-/// What the call of a path like `/agon.v1.Operator/ListRuns` needs.
+/// Returns the permission for a path such as `/agon.v1.Operator/ListRuns`.
 pub fn required_permission(path: &str) -> Permission {
-    let mut parts = path.trim_start_matches('/').splitn(2, '/');
-    let (service, method) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
+    let path = path.trim_start_matches('/');
+    let (service, method) = path.split_once('/').unwrap_or((path, ""));
     match service {
-        // To go on watching takes up a slot, and is for whoever is known.
+        // `Watch` occupies a connection and requires authentication.
         "grpc.health.v1.Health" if method == "Check" => Permission::Public,
         "agon.v1.Worker" => Permission::Worker,
         "agon.v1.Operator" if READ_ONLY.contains(&method) => Permission::Viewer,
         "agon.v1.Operator" => Permission::Operator,
-        // Reflection, and what is not there.
+        // Reflection and unknown services.
         _ => Permission::Authenticated,
     }
 }
 
-/// Whether whoever calls sends one message after the other, for as long as they like.
+/// Returns whether the client streams messages, so that its request has no deadline.
 pub fn is_client_stream(path: &str) -> bool {
     path.starts_with("/agon.v1.Worker/") || path.starts_with("/grpc.reflection.")
 }
@@ -66,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_streams_is_known() {
+    fn client_streams_match_the_proto_file() {
         let contract = include_str!("../../proto/agon/v1/agon.proto");
         let mut service = "";
         for line in contract.lines() {
@@ -82,23 +82,22 @@ mod tests {
         }
     }
 
-    /// By their names the calls of operators say whether they look or do.
     #[test]
-    fn what_lists_shows_or_watches_is_for_viewers_and_nothing_else() {
+    fn viewers_may_only_list_show_and_watch() {
         let contract = include_str!("../../proto/agon/v1/agon.proto");
         let operators = contract.split("service Operator").nth(1).and_then(|rest| rest.split("\n}").next());
         let methods = operators.into_iter().flat_map(|text| text.split("rpc ").skip(1));
         let names: Vec<&str> = methods.filter_map(|method| method.split('(').next()).collect();
         assert!(names.len() >= 14 && names.contains(&"SubmitRun"), "{names:?}");
         for name in &names {
-            let looks = ["List", "Show", "Watch"].iter().any(|verb| name.starts_with(verb));
-            assert_eq!(READ_ONLY.contains(name), looks, "{name}");
+            let read_only = ["List", "Show", "Watch"].iter().any(|verb| name.starts_with(verb));
+            assert_eq!(READ_ONLY.contains(name), read_only, "{name}");
         }
-        assert!(READ_ONLY.iter().all(|look| names.contains(look)));
+        assert!(READ_ONLY.iter().all(|name| names.contains(name)));
     }
 
     #[test]
-    fn every_role_may_do_what_it_is_for_and_nothing_else() {
+    fn each_role_has_exactly_its_permissions() {
         let table = [
             ("/agon.v1.Worker/Session", [true, false, false]),
             ("/agon.v1.Worker/Submit", [true, false, false]),
@@ -114,7 +113,7 @@ mod tests {
             assert_eq!(Role::ALL.map(|role| required_permission(path).allows(role)), allowed, "{path}");
             assert!(
                 required_permission(path).allows(required_permission(path).role()),
-                "{path}: what is asked for is enough"
+                "{path}: the reported role suffices"
             );
         }
         assert_eq!(required_permission("/grpc.health.v1.Health/Check"), Permission::Public);

@@ -1,8 +1,8 @@
-//! TLS 1.3 on both sides, from files that are read again when they change. Sessions are never resumed, so that every
-//! connection shows its certificate.
+//! TLS 1.3 for both sides, from files that are reloaded when they change. Sessions are never resumed, so that every
+//! connection presents its certificate.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use tokio_rustls::rustls::crypto::ring::default_provider;
 use tokio_rustls::rustls::pki_types::pem::PemObject as _;
@@ -10,22 +10,22 @@ use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio_rustls::rustls::server::{NoServerSessionStorage, WebPkiClientVerifier};
 use tokio_rustls::rustls::{ClientConfig, ConfigBuilder, RootCertStore, ServerConfig, client};
 
-use crate::CredentialError;
 use crate::caller::Caller;
 use crate::connector::ClientCredentials;
 use crate::files::{WatchedFiles, read, read_secret};
+use crate::{CredentialError, lock};
 
-/// HTTP/2, by its name in a handshake.
+/// The ALPN name of HTTP/2.
 const PROTOCOL: &[u8] = b"h2";
 
-/// What a coordinator shows, and whom it asks for a certificate.
+/// The TLS files of a coordinator.
 #[derive(Clone, Debug)]
 pub struct TlsFiles {
-    /// Its certificate, and those between it and its authority.
+    /// The server certificate and its intermediates.
     pub certificate: PathBuf,
-    /// The key of its certificate.
+    /// The private key.
     pub key: PathBuf,
-    /// The authority of clients' certificates; without it none are asked for.
+    /// The authority of client certificates; if set, clients must present one.
     pub client_authority: Option<PathBuf>,
 }
 
@@ -48,7 +48,7 @@ impl TlsFiles {
         let (chain, key) = identity(&self.certificate, &self.key)?;
         let mut config = builder
             .with_single_cert(chain, key)
-            .map_err(|error| misfit(&self.certificate, &self.key, &error))?;
+            .map_err(|error| mismatch(&self.certificate, &self.key, &error))?;
         config.alpn_protocols = vec![PROTOCOL.to_vec()];
         config.session_storage = Arc::new(NoServerSessionStorage {});
         config.send_tls13_tickets = 0;
@@ -56,49 +56,48 @@ impl TlsFiles {
     }
 }
 
-/// The coordinator's side while it runs.
+/// The TLS configuration of a running coordinator.
 pub(crate) struct ServerTls {
     files: TlsFiles,
-    watched: Mutex<WatchedFiles>,
+    watched: WatchedFiles,
     config: Mutex<Arc<ServerConfig>>,
 }
 
 impl ServerTls {
-    /// Reads the files.
+    /// Loads the files.
     pub(crate) fn open(files: TlsFiles) -> Result<ServerTls, CredentialError> {
         let mut paths = vec![files.certificate.clone(), files.key.clone()];
         paths.extend(files.client_authority.clone());
-        let watched = Mutex::new(WatchedFiles::new(paths));
+        let watched = WatchedFiles::new(paths);
         Ok(ServerTls { config: Mutex::new(files.load()?), watched, files })
     }
 
-    /// Whether clients are asked for certificates.
-    pub(crate) fn asks_for_certificates(&self) -> bool {
+    pub(crate) fn requires_client_certificates(&self) -> bool {
         self.files.client_authority.is_some()
     }
 
-    /// What the next handshake is made with.
+    /// Returns the configuration for the next handshake.
     pub(crate) fn current(&self) -> Arc<ServerConfig> {
-        Arc::clone(&self.config.lock().unwrap_or_else(PoisonError::into_inner))
+        Arc::clone(&lock(&self.config))
     }
 
-    /// Reads the files again if they have changed. Whether they have; files that make no sense, as in the middle of a
-    /// change, leave everything as it was.
+    /// Reloads the files if they changed, and returns whether they did. Invalid files, such as in the middle of an
+    /// update, change nothing.
     pub(crate) fn refresh(&self) -> Result<bool, CredentialError> {
-        if !self.watched.lock().unwrap_or_else(PoisonError::into_inner).changed() {
+        if !self.watched.changed() {
             return Ok(false);
         }
         let config = self.files.load()?;
-        *self.config.lock().unwrap_or_else(PoisonError::into_inner) = config;
+        *lock(&self.config) = config;
         Ok(true)
     }
 }
 
-/// The client's side, as the files are now.
+/// Loads the client's configuration.
 pub(crate) fn client_config(credentials: &ClientCredentials) -> Result<Arc<ClientConfig>, CredentialError> {
     let Some(authority) = &credentials.authority else {
         return Err(CredentialError(
-            "an https:// coordinator needs --tls-ca, the ca.pem of `agon certs`, to know it by".to_string(),
+            "an https:// coordinator requires --tls-ca, the ca.pem of `agon certs`".to_string(),
         ));
     };
     let builder = ClientConfig::builder_with_provider(Arc::new(default_provider()))
@@ -119,14 +118,18 @@ fn with_identity(
         (None, None) => Ok(builder.with_no_client_auth()),
         (Some(certificate), Some(key)) => {
             let (chain, secret) = identity(certificate, key)?;
-            builder.with_client_auth_cert(chain, secret).map_err(|error| misfit(certificate, key, &error))
+            builder.with_client_auth_cert(chain, secret).map_err(|error| mismatch(certificate, key, &error))
         }
         _ => Err(CredentialError("--tls-cert and --tls-key belong together; give both or none".to_string())),
     }
 }
 
-fn misfit(certificate: &Path, key: &Path, error: &tokio_rustls::rustls::Error) -> CredentialError {
-    CredentialError(format!("{} and {} do not go together: {error}", certificate.display(), key.display()))
+fn mismatch(certificate: &Path, key: &Path, error: &tokio_rustls::rustls::Error) -> CredentialError {
+    CredentialError(format!(
+        "certificate {} and key {} do not match: {error}",
+        certificate.display(),
+        key.display()
+    ))
 }
 
 fn identity(
@@ -134,19 +137,19 @@ fn identity(
     key: &Path,
 ) -> Result<(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>), CredentialError> {
     let chain = certificates(certificate)?;
-    let text = read_secret(key, "the key")?;
+    let text = read_secret(key, "key")?;
     let key = PrivateKeyDer::from_pem_slice(text.as_bytes())
-        .map_err(|_| CredentialError(format!("{} has no private key in the form of PEM", key.display())))?;
+        .map_err(|_| CredentialError(format!("{} contains no PEM private key", key.display())))?;
     Ok((chain, key))
 }
 
-/// The certificates of a file, of which there is at least one.
+/// Reads the certificates of a file; at least one.
 pub(crate) fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, CredentialError> {
-    let text = read(path, "the certificate")?;
+    let text = read(path, "certificate")?;
     let list: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(text.as_bytes()).collect();
     let list = list.unwrap_or_default();
     if list.is_empty() {
-        return Err(CredentialError(format!("{} has no certificate in the form of PEM", path.display())));
+        return Err(CredentialError(format!("{} contains no PEM certificate", path.display())));
     }
     Ok(list)
 }
@@ -154,28 +157,28 @@ pub(crate) fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, 
 fn authorities(path: &Path) -> Result<RootCertStore, CredentialError> {
     let mut roots = RootCertStore::empty();
     for certificate in certificates(path)? {
-        roots
-            .add(certificate)
-            .map_err(|error| CredentialError(format!("{} is no authority: {error}", path.display())))?;
+        roots.add(certificate).map_err(|error| {
+            CredentialError(format!("{} is not a certificate authority: {error}", path.display()))
+        })?;
     }
     Ok(roots)
 }
 
-/// Whoever showed this certificate, by its subject.
+/// Returns the caller of a client certificate, identified by its subject.
 pub(crate) fn caller(certificate: &CertificateDer<'_>) -> Caller {
     let subject = webpki::EndEntityCert::try_from(certificate).map(|parsed| parsed.subject().to_vec());
     let subject = subject.unwrap_or_else(|_| certificate.to_vec());
     let digest = blake3::hash(&subject).to_hex();
     let name = common_name(&subject).unwrap_or("unnamed");
-    // Subjects with the same name and something else besides are told apart.
+    // The digest distinguishes subjects that share a common name.
     Caller::certificate(format!("{name} {}", &digest[..8]))
 }
 
-/// The common name in a subject: behind its object identifier, 2.5.4.3, stand a tag, a length and the text.
+/// Returns the common name of a subject: the text after the object identifier 2.5.4.3, a tag and a length.
 fn common_name(subject: &[u8]) -> Option<&str> {
     const COMMON_NAME_OID: [u8; 5] = [0x06, 0x03, 0x55, 0x04, 0x03];
-    let slot = subject.windows(COMMON_NAME_OID.len()).position(|window| window == COMMON_NAME_OID)?;
-    let (&[_tag, length], rest) = subject.get(slot + COMMON_NAME_OID.len()..)?.split_first_chunk()?;
+    let position = subject.windows(COMMON_NAME_OID.len()).position(|window| window == COMMON_NAME_OID)?;
+    let (&[_tag, length], rest) = subject.get(position + COMMON_NAME_OID.len()..)?.split_first_chunk()?;
     let text = rest.get(..usize::from(length)).filter(|_| length < 0x80)?;
     std::str::from_utf8(text).ok().filter(|text| !text.chars().any(char::is_control))
 }

@@ -1,50 +1,49 @@
-//! What a worker is told at its start.
+//! The configuration of a worker.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use agon_transport::Connector;
 
-use crate::event::Watch;
+use crate::event::EventHandler;
 
 /// The settings of a worker.
 #[derive(Clone)]
 pub struct Config {
-    /// Where the coordinator is, and what to show it.
+    /// The coordinator's address and the credentials for it.
     pub connector: Connector,
-    /// A name that is stable through reconnects and unlike any other worker's.
+    /// A unique name that stays the same across reconnects.
     pub name: String,
     /// The version of the program.
     pub build: String,
-    /// How many bouts are played at once, at least one.
+    /// The number of bouts played at once, at least one.
     pub slots: usize,
-    /// How many bouts beyond them are held ready; none to follow how long bouts take.
+    /// The number of bouts held ready beyond them; `None` adapts it to the duration of bouts.
     pub prefetch: Option<usize>,
-    /// How long draining may take.
+    /// The time limit for draining.
     pub grace: Duration,
-    /// Whether each slot stays on a core of its own. Right for one worker that has the machine to itself; wrong for
-    /// several, which would choose the same cores.
+    /// Whether to pin each slot to a core. Suits one worker per machine; several would choose the same cores.
     pub pin: bool,
-    /// Whether bouts by the clock are taken even while the system keeps the worker from running.
+    /// Whether to accept bouts with time limits while the system throttles the worker.
     pub timed_when_throttled: bool,
-    /// Told of everything that happens.
-    pub watch: Watch,
+    /// The callback for events.
+    pub on_event: EventHandler,
 }
 
 impl Config {
-    /// A slot for each core that this process may use, and nobody watching.
+    /// Configures one slot per available core, and ignores events.
     pub fn new(coordinator: impl Into<Connector>, name: impl Into<String>) -> Config {
         Config {
             connector: coordinator.into(),
             name: name.into(),
             build: env!("CARGO_PKG_VERSION").to_string(),
-            // Knows the limits of control groups.
+            // Respects the limits of control groups.
             slots: std::thread::available_parallelism().map_or(1, usize::from),
             prefetch: None,
             grace: Duration::from_secs(20),
             pin: false,
             timed_when_throttled: false,
-            watch: Arc::new(|_| ()),
+            on_event: Arc::new(|_| ()),
         }
     }
 }

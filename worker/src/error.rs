@@ -1,39 +1,39 @@
-//! Why a worker ends before it is told to.
+//! Errors that end a worker.
 
 use tonic::{Code, Status};
 
-/// What a worker cannot mend by trying again.
+/// An error that a retry does not fix.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum WorkerError {
-    /// The coordinator does not want this worker.
-    #[error("the coordinator refused this worker: {reason}")]
-    Refused {
-        /// The kind of refusal.
+    /// The coordinator rejected the worker.
+    #[error("the coordinator rejected this worker: {reason}")]
+    Rejected {
+        /// The status code.
         code: Code,
-        /// The coordinator's sentence.
+        /// The coordinator's message.
         reason: String,
     },
-    /// The coordinator keeps refusing what the worker submits.
+    /// The coordinator repeatedly rejected the worker's submissions.
     #[error(
-        "the coordinator refused the submissions {times} times in a row, last with: {reason}; worker and coordinator \
-         are probably of builds that do not fit"
+        "the coordinator rejected submissions {times} times in a row, most recently: {reason}; run the same build of \
+         worker and coordinator"
     )]
-    SubmissionsRefused {
-        /// How often.
+    SubmissionsRejected {
+        /// The number of rejections.
         times: u32,
-        /// The coordinator's last sentence.
+        /// The coordinator's last message.
         reason: String,
     },
-    /// The threads that play cannot be started.
-    #[error("a thread for a slot cannot be started: {0}; give fewer slots")]
+    /// The thread of a slot could not be started.
+    #[error("cannot start the thread of a slot: {0}; configure fewer slots")]
     Threads(#[from] std::io::Error),
-    /// A setting makes no sense.
+    /// A setting is invalid.
     #[error("{0}")]
     Config(String),
 }
 
-/// Whether a status says that trying again later is of no use.
+/// Returns whether a retry is pointless after this status.
 pub(crate) fn is_final(status: &Status) -> bool {
     matches!(
         status.code(),

@@ -1,4 +1,4 @@
-//! What happens in a worker, for whoever shows it.
+//! The events of a worker, for display and logs, and its summary.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -6,102 +6,103 @@ use std::time::Duration;
 use agon_proto::Lease;
 use agon_proto::v1::Outcome;
 
-/// Something that happened.
+/// An event of a worker.
 #[derive(Clone, PartialEq, Debug)]
 #[non_exhaustive]
 pub enum WorkerEvent {
-    /// The coordinator welcomed the worker.
+    /// The coordinator accepted the worker.
     Connected {
         /// The coordinator's epoch.
         epoch: u64,
-        /// How many bouts the worker goes on with.
+        /// The number of earlier bouts that the worker continues.
         adopted: usize,
     },
-    /// The coordinator cannot be reached.
+    /// The session ended, or the coordinator could not be reached.
     Disconnected {
-        /// Why.
+        /// The cause.
         reason: String,
-        /// When it is tried again.
+        /// The delay before the next attempt.
         retry: Duration,
     },
-    /// A bout was lent.
+    /// A bout was leased.
     Granted {
-        /// Which.
+        /// The lease.
         lease: Lease,
     },
     /// A bout was played to its end.
     Finished {
-        /// Which.
+        /// The lease.
         lease: Lease,
-        /// Games, or searches of a probe.
+        /// The number of games, or of searches for a probe.
         games: u64,
-        /// Plies of all games.
+        /// The plies of all games.
         plies: u64,
-        /// How long it took.
+        /// The playing time.
         time: Duration,
     },
-    /// A bout cannot be played here.
+    /// A bout cannot be played.
     Failed {
-        /// Which.
+        /// The lease.
         lease: Lease,
-        /// Why.
+        /// The cause.
         reason: String,
     },
-    /// The coordinator has a bout, or does not want it.
+    /// The coordinator acknowledged a bout.
     Acknowledged {
-        /// Which.
+        /// The lease.
         lease: Lease,
-        /// What became of it.
+        /// The outcome of the submission.
         outcome: Outcome,
-        /// The coordinator's sentence, where it has one.
+        /// The coordinator's message, possibly empty.
         reason: String,
     },
-    /// A bout was given up: the coordinator does not want it from this worker any more.
+    /// A bout was abandoned because its lease ended.
     Dropped {
-        /// Which.
+        /// The lease.
         lease: Lease,
-        /// Why.
+        /// The cause.
         reason: String,
     },
-    /// Nothing new is started any more.
+    /// The worker accepts no more bouts.
     Draining {
-        /// Why.
+        /// The cause.
         reason: String,
     },
 }
 
-/// Who is told. Called from the worker's tasks: it must not block.
-pub type Watch = Arc<dyn Fn(&WorkerEvent) + Send + Sync>;
+/// The callback for events. The worker's tasks call it, so it must not block.
+pub type EventHandler = Arc<dyn Fn(&WorkerEvent) + Send + Sync>;
 
-/// What a worker did.
-#[derive(Clone, PartialEq, Eq, Debug)]
+/// The totals of a worker that ended.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Summary {
-    /// Why it ended.
+    /// The reason for the end.
     pub ended: Ended,
     /// Bouts played to their end.
     pub finished: u64,
-    /// Games of them, or searches of probes.
+    /// Games of these bouts, or searches for probes.
     pub games: u64,
     /// Bouts that could not be played.
     pub failed: u64,
-    /// Bouts that count.
+    /// Bouts that the coordinator has committed.
     pub committed: u64,
-    /// Bouts given back unstarted.
+    /// Bouts returned before they began.
     pub returned: u64,
-    /// Bouts given up while they were played.
+    /// Bouts interrupted while they were played.
     pub abandoned: u64,
-    /// Bouts played and never acknowledged.
+    /// Bouts played but never acknowledged.
     pub unacknowledged: u64,
 }
 
-/// Why a worker ended.
-#[derive(Clone, PartialEq, Eq, Debug)]
+/// The reason why a worker ended.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub enum Ended {
-    /// Its caller wanted it.
+    /// Its caller stopped it.
+    #[default]
     Shutdown,
-    /// The coordinator wanted it.
+    /// The coordinator drained it.
     Drained {
-        /// The coordinator's sentence.
+        /// The coordinator's message.
         reason: String,
     },
 }

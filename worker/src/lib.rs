@@ -1,14 +1,14 @@
-//! A stateless worker: it takes bouts on loan, plays them on threads of its own and streams every move back.
+//! A stateless worker: it leases bouts, plays them on its own threads and streams every move to the coordinator.
 //!
-//! [`run`] is all of it; [`Config`] says where the coordinator is, and [`WorkerEvent`]s say what happens. A bout is kept
-//! in memory until it is acknowledged and nowhere else: a worker that dies loses nothing but time. Deliberately not here:
-//! printing, signals and files, which are the caller's, and whether a result counts, which is the coordinator's.
+//! [`run`] runs a worker with a [`Config`] and reports [`WorkerEvent`]s. Bouts exist only in memory until they are
+//! acknowledged: a worker that dies loses only time. Not here: printing, signals and files, which are the caller's, and
+//! the decision whether a result counts, which is the coordinator's.
 
 mod backoff;
 mod config;
 mod error;
 mod event;
-mod holdings;
+mod held_bouts;
 mod outbox;
 mod pin;
 mod play;
@@ -16,9 +16,9 @@ mod session;
 mod slot;
 mod speed;
 mod submit;
-mod work;
+mod worker;
 
 pub use config::Config;
 pub use error::WorkerError;
-pub use event::{Ended, Summary, Watch, WorkerEvent};
-pub use work::run;
+pub use event::{Ended, EventHandler, Summary, WorkerEvent};
+pub use worker::run;

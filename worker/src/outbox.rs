@@ -1,4 +1,4 @@
-//! Messages of bouts until they are acknowledged: each is sent once a connection, all of them again after a new one.
+//! Submission messages that are not yet acknowledged. Each is sent once per connection, and again after a reconnect.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -6,21 +6,21 @@ use agon_proto::Lease;
 use agon_proto::v1::Submission;
 use prost::Message;
 
-/// What is not yet acknowledged.
+/// The messages of all unacknowledged bouts.
 #[derive(Default)]
 pub(crate) struct Outbox {
     bouts: BTreeMap<Lease, Vec<Submission>>,
-    /// What this connection has not yet sent: a bout and the number of the message.
+    /// The messages not yet sent on this connection: the bout and the index of the message.
     unsent: VecDeque<(Lease, usize)>,
-    /// Bouts that are not wanted any more and whose slot may still be writing.
-    unwanted: BTreeSet<Lease>,
+    /// Abandoned bouts whose slot may still write messages.
+    abandoned: BTreeSet<Lease>,
     bytes: u64,
 }
 
 impl Outbox {
-    /// Keeps the next message of a bout.
+    /// Adds the next message of a bout; ignored if the bout was abandoned.
     pub(crate) fn push(&mut self, lease: Lease, message: Submission) {
-        if self.unwanted.contains(&lease) {
+        if self.abandoned.contains(&lease) {
             return;
         }
         self.bytes += message.encoded_len() as u64;
@@ -29,19 +29,19 @@ impl Outbox {
         messages.push(message);
     }
 
-    /// Whether there is something to send.
+    /// Returns whether a message is unsent.
     pub(crate) fn has_unsent(&self) -> bool {
         !self.unsent.is_empty()
     }
 
-    /// The next message to send.
+    /// Takes the next message to send.
     pub(crate) fn next(&mut self) -> Option<Submission> {
         let (lease, index) = self.unsent.pop_front()?;
-        let messages = self.bouts.get(&lease).expect("what is forgotten is not unsent");
+        let messages = self.bouts.get(&lease).expect("removing a bout removes its unsent messages");
         Some(messages[index].clone())
     }
 
-    /// A new connection knows nothing: everything is unsent again.
+    /// Marks all messages as unsent, for a new connection.
     pub(crate) fn rewind(&mut self) {
         self.unsent.clear();
         for (lease, messages) in &self.bouts {
@@ -49,26 +49,26 @@ impl Outbox {
         }
     }
 
-    /// A bout is acknowledged or given up. False where it is not here.
-    pub(crate) fn forget(&mut self, lease: &Lease) -> bool {
+    /// Removes an acknowledged or abandoned bout, and returns whether it was present.
+    pub(crate) fn remove(&mut self, lease: &Lease) -> bool {
         let Some(messages) = self.bouts.remove(lease) else { return false };
         self.bytes -= messages.iter().map(|message| message.encoded_len() as u64).sum::<u64>();
         self.unsent.retain(|(other, _)| other != lease);
         true
     }
 
-    /// A bout is given up while its slot may still write more of it.
-    pub(crate) fn forget_ahead(&mut self, lease: Lease) {
-        self.forget(&lease);
-        self.unwanted.insert(lease);
+    /// Removes a bout, and ignores the messages that its slot may still write.
+    pub(crate) fn abandon(&mut self, lease: Lease) {
+        self.remove(&lease);
+        self.abandoned.insert(lease);
     }
 
-    /// The slot of a bout that was given up has stopped: nothing more will come.
-    pub(crate) fn stopped(&mut self, lease: &Lease) {
-        self.unwanted.remove(lease);
+    /// Marks the slot of an abandoned bout as stopped.
+    pub(crate) fn slot_stopped(&mut self, lease: &Lease) {
+        self.abandoned.remove(lease);
     }
 
-    /// The bytes of everything that is kept.
+    /// Returns the size of all messages.
     pub(crate) fn bytes(&self) -> u64 {
         self.bytes
     }
@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_is_sent_once_a_connection_until_it_is_acknowledged() {
+    fn sends_each_message_once_per_connection_until_acknowledged() {
         let mut outbox = Outbox::default();
         let message = |bout, text| failure(&lease(bout), text);
         for (bout, text) in [(1, "a"), (2, "b"), (1, "c")] {
@@ -100,22 +100,22 @@ mod tests {
         outbox.rewind();
         assert_eq!(sent(&mut outbox), [message(1, "a"), message(1, "c"), message(2, "b")]);
         outbox.rewind();
-        assert!(outbox.forget(&lease(1)) && !outbox.forget(&lease(1)));
+        assert!(outbox.remove(&lease(1)) && !outbox.remove(&lease(1)));
         assert_eq!(outbox.bytes(), message(2, "b").encoded_len() as u64);
         assert_eq!(sent(&mut outbox), [message(2, "b")]);
-        assert!(outbox.forget(&lease(2)));
+        assert!(outbox.remove(&lease(2)));
         assert_eq!(outbox.bytes(), 0);
     }
 
     #[test]
-    fn nothing_of_a_bout_that_was_given_up_is_kept() {
+    fn ignores_messages_of_abandoned_bouts_until_the_slot_stops() {
         let mut outbox = Outbox::default();
         outbox.push(lease(1), failure(&lease(1), "a"));
-        outbox.forget_ahead(lease(1));
+        outbox.abandon(lease(1));
         outbox.push(lease(1), failure(&lease(1), "b"));
         assert_eq!((outbox.bytes(), outbox.has_unsent()), (0, false));
-        outbox.stopped(&lease(1));
+        outbox.slot_stopped(&lease(1));
         outbox.push(lease(1), failure(&lease(1), "c"));
-        assert!(outbox.has_unsent(), "the same lease again after a reconnect is a bout like any other");
+        assert!(outbox.has_unsent(), "after a reconnect the same lease is a normal bout");
     }
 }

@@ -1,7 +1,7 @@
-//! Keeping a thread on one core, where the system can.
+//! Thread affinity.
 
-/// Keeps this thread on one of the cores that the process may use, another for each slot. Where there are fewer cores
-/// than slots, or the system cannot do it, nothing happens and false is said.
+/// Pins this thread to the core for a slot, among those the process may use. Returns false if there is no such core or
+/// the system refuses.
 #[cfg(target_os = "linux")]
 pub(crate) fn pin(slot: usize) -> bool {
     use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
@@ -15,7 +15,7 @@ pub(crate) fn pin(slot: usize) -> bool {
     sched_setaffinity(None, &one).is_ok()
 }
 
-/// Other systems choose cores themselves.
+/// Pins nothing: unsupported on this system.
 #[cfg(not(target_os = "linux"))]
 pub(crate) fn pin(_slot: usize) -> bool {
     false

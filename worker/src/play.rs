@@ -1,4 +1,4 @@
-//! One bout: the arena plays it, and its messages go out while it is played.
+//! Plays one bout on the arena and sends its messages while it is played.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,124 +11,124 @@ use agon_proto::v1::Submission;
 use agon_proto::{Bout, BoutWriter, WireError};
 use agon_records::{GameHead, GameRow, MoveRow, ProbeRow, RowError};
 
-/// The longest that a ply waits for others before it is sent.
+/// The time limit for collecting moves into one message.
 const BATCH_TIME: Duration = Duration::from_millis(250);
 
 /// A bout to play.
 pub(crate) struct Job {
-    /// The run.
+    /// The spec of its run.
     pub(crate) spec: Arc<Spec>,
-    /// The bout, which fits the spec.
+    /// The bout, checked against the spec.
     pub(crate) bout: Bout,
 }
 
-/// Who plays, as the rows name it.
+/// The worker's identity in the rows.
 #[derive(Clone)]
 pub(crate) struct Identity {
-    /// The name of the worker.
+    /// The worker's name.
     pub(crate) worker: String,
-    /// The version of the program.
+    /// The version of its program.
     pub(crate) build: String,
 }
 
-/// What was played.
+/// The size of a played bout.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Played {
-    /// Games, or searches of a probe.
+    /// The number of games, or of searches for a probe.
     pub(crate) games: u64,
-    /// Plies of all games.
+    /// The plies of all games.
     pub(crate) plies: u64,
 }
 
-/// Why a bout cannot be played.
+/// The reason why a bout cannot be played.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum PlayFault {
-    /// The arena cannot.
+pub(crate) enum BoutError {
+    /// The arena failed.
     #[error(transparent)]
     Play(#[from] PlayError),
-    /// What was played does not fit into the dataset.
+    /// A row does not fit the dataset.
     #[error(transparent)]
     Row(#[from] RowError),
-    /// What was played does not fit the wire.
+    /// A message does not fit the protocol.
     #[error(transparent)]
     Wire(#[from] WireError),
 }
 
-/// How far a slot is: the game and the plies of it, in one number that another thread may read at any time.
+/// The current game and ply of a slot, in one number that other threads may read at any time.
 #[derive(Default)]
-pub(crate) struct Tally(AtomicU64);
+pub(crate) struct GameProgress(AtomicU64);
 
-impl Tally {
+impl GameProgress {
     fn set(&self, game: u32, ply: u32) {
         self.0.store(u64::from(game) << 32 | u64::from(ply), Ordering::Relaxed);
     }
 
-    /// A new bout begins.
+    /// Restarts for a new bout.
     pub(crate) fn reset(&self) {
         self.set(0, 0);
     }
 
-    /// The game and the plies of it.
+    /// Returns the game and its number of plies.
     pub(crate) fn read(&self) -> (u32, u32) {
         let both = self.0.load(Ordering::Relaxed);
         ((both >> 32) as u32, both as u32)
     }
 }
 
-/// Plays a bout. `send` gets its messages in their order, all but the last, which is returned. The head goes out before
-/// the players are seated, so that even a failure there says whose it is. Limits of time are multiplied by `factor`.
+/// Plays a bout. `send` receives all messages in order but the last, which is returned. The head is sent before `seat`
+/// creates the players, so that a failure there is attributed too. Time limits are multiplied by `factor`.
 pub(crate) fn play(
     job: &Job,
     seat: impl FnOnce() -> Result<Arena, PlayError>,
     identity: &Identity,
     factor: f64,
-    tally: &Tally,
+    progress: &GameProgress,
     send: &mut dyn FnMut(Submission),
-) -> Result<(Played, Submission, Arena), PlayFault> {
+) -> Result<(Played, Submission, Arena), BoutError> {
     let mut writer = BoutWriter::new(Arc::clone(&job.spec), job.bout.clone())?;
     send(writer.head(&identity.worker, &identity.build)?);
     let mut arena = seat()?;
-    for (player, config) in job.spec.configured(&job.bout.values) {
+    for (player, config) in job.spec.configured_players(&job.bout.values) {
         arena.configure(player, config);
     }
     let played = match job.spec.plan {
         Plan::Tournament(_) | Plan::Tune(_) => {
-            games(job, &mut arena, identity, factor, tally, &mut writer, send)?
+            play_games(job, &mut arena, identity, factor, progress, &mut writer, send)?
         }
-        Plan::Probe(_) => searches(job, &mut arena, tally, &mut writer, send)?,
+        Plan::Probe(_) => search_probe(job, &mut arena, progress, &mut writer, send)?,
     };
     Ok((played, writer.end()?, arena))
 }
 
-fn games(
+fn play_games(
     job: &Job,
     arena: &mut Arena,
     identity: &Identity,
     factor: f64,
-    tally: &Tally,
+    progress: &GameProgress,
     writer: &mut BoutWriter,
     send: &mut dyn FnMut(Submission),
-) -> Result<Played, PlayFault> {
+) -> Result<Played, BoutError> {
     let (spec, bout) = (&job.spec, &job.bout);
     let names: Vec<String> = spec.players.iter().map(|player| player.name.clone()).collect();
     let mut played = Played { games: 0, plies: 0 };
     for (index, request) in bout.request(spec).scaled(factor).games().enumerate() {
         let index = u16::try_from(index).expect("a bout has as many games as seats");
-        tally.set(u32::from(index), 0);
-        let started = microseconds_since_1970();
-        let mut sheet = Sheet { writer, send, game: index, moves: Vec::new(), sent: Instant::now() };
-        let mut fault = None;
+        progress.set(u32::from(index), 0);
+        let started = unix_microseconds();
+        let mut batch = MoveBatch { writer, send, game: index, moves: Vec::new(), sent: Instant::now() };
+        let mut error = None;
         let record = arena.play(&request, &mut |mv| {
-            tally.set(u32::from(index), mv.ply + 1);
-            if fault.is_none() {
-                let row = MoveRow::new(bout.lease.bout, index, mv, &names).map_err(PlayFault::from);
-                fault = row.and_then(|row| sheet.add(row)).err();
+            progress.set(u32::from(index), mv.ply + 1);
+            if error.is_none() {
+                let row = MoveRow::new(bout.lease.bout, index, mv, &names).map_err(BoutError::from);
+                error = row.and_then(|row| batch.add(row)).err();
             }
         })?;
-        if let Some(fault) = fault {
-            return Err(fault);
+        if let Some(error) = error {
+            return Err(error);
         }
-        sheet.flush()?;
+        batch.flush()?;
         let settings = spec.settings(&bout.values, &request.seats);
         let head = GameHead {
             game: &spec.game,
@@ -149,8 +149,8 @@ fn games(
     Ok(played)
 }
 
-/// The plies of a game that are not yet sent.
-struct Sheet<'a> {
+/// The moves of a game that are not yet sent.
+struct MoveBatch<'a> {
     writer: &'a mut BoutWriter,
     send: &'a mut dyn FnMut(Submission),
     game: u16,
@@ -158,8 +158,8 @@ struct Sheet<'a> {
     sent: Instant,
 }
 
-impl Sheet<'_> {
-    fn add(&mut self, row: MoveRow) -> Result<(), PlayFault> {
+impl MoveBatch<'_> {
+    fn add(&mut self, row: MoveRow) -> Result<(), BoutError> {
         self.moves.push(row);
         if self.moves.len() >= BATCH_MOVES || self.sent.elapsed() >= BATCH_TIME {
             self.flush()?;
@@ -167,7 +167,7 @@ impl Sheet<'_> {
         Ok(())
     }
 
-    fn flush(&mut self) -> Result<(), PlayFault> {
+    fn flush(&mut self) -> Result<(), BoutError> {
         if !self.moves.is_empty() {
             (self.send)(self.writer.moves(self.game, &self.moves)?);
             self.moves.clear();
@@ -177,14 +177,14 @@ impl Sheet<'_> {
     }
 }
 
-/// A probe: every player of it searches the position, each with the same seed.
-fn searches(
+/// Searches a probe's position with each player, always with the same seed.
+fn search_probe(
     job: &Job,
     arena: &mut Arena,
-    tally: &Tally,
+    progress: &GameProgress,
     writer: &mut BoutWriter,
     send: &mut dyn FnMut(Submission),
-) -> Result<Played, PlayFault> {
+) -> Result<Played, BoutError> {
     let (spec, bout) = (&job.spec, &job.bout);
     let seed = SeedPath { run: spec.seed, bout: bout.lease.bout, game: 0 }.game_seed();
     let decision = arena.decision(&bout.opening)?;
@@ -192,7 +192,7 @@ fn searches(
         let player = &spec.players[number];
         let record = arena.search(number, &bout.opening, player.limit, seed, &mut |_| ())?;
         let index = index as u16;
-        tally.set(u32::from(index) + 1, 0);
+        progress.set(u32::from(index) + 1, 0);
         let name = player.name.clone();
         let row = ProbeRow::new(bout.lease.bout, index, &bout.opening, decision, name, &record)?;
         send(writer.probes([&row])?);
@@ -200,7 +200,7 @@ fn searches(
     Ok(Played { games: bout.players.len() as u64, plies: 0 })
 }
 
-fn microseconds_since_1970() -> i64 {
+fn unix_microseconds() -> i64 {
     let time = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     i64::try_from(time.as_micros()).unwrap_or(i64::MAX)
 }

@@ -1,7 +1,7 @@
 //! A slot: a thread that plays one bout at a time.
 //!
-//! Searches keep a core busy for as long as they like, so they run on threads of their own and never in the tasks that
-//! speak with the coordinator. Whatever goes wrong in a player is the failure of its bout and not of the worker.
+//! Searches occupy a core for long times, so they run on their own threads and not in the tasks that communicate with
+//! the coordinator. Errors and panics of players fail the bout, not the worker.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -18,35 +18,35 @@ use agon_search::SearchControl;
 use tokio::sync::mpsc::UnboundedSender;
 
 use crate::pin::pin;
-use crate::play::{Identity, Job, PlayFault, Played, Tally, play};
-use crate::speed::{MEASURED_FOR, measure};
+use crate::play::{BoutError, GameProgress, Identity, Job, Played, play};
+use crate::speed::{MEASUREMENT_INTERVAL, measure};
 use crate::submit::Command;
 
-/// How the bout of a slot ended.
+/// The end of a slot's bout.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) enum Ending {
-    /// It was played. Its last message comes with the report, so that no acknowledgement overtakes it.
+    /// The bout was played. Its last message is part of the report, so that no acknowledgement precedes the report.
     Finished {
-        /// What was played.
+        /// The size of the bout.
         played: Played,
-        /// How long it took.
+        /// The playing time.
         time: Duration,
         /// The last message.
         end: Box<Submission>,
     },
-    /// It cannot be played here.
+    /// The bout cannot be played.
     Failed(String),
-    /// It was interrupted.
+    /// The bout was interrupted.
     Interrupted,
 }
 
-/// What a slot tells when its bout has ended; all messages of the bout but the last went out before.
+/// A slot's report at the end of a bout. All messages of the bout but the last were sent before.
 pub(crate) struct Report {
     /// The slot.
     pub(crate) slot: usize,
     /// The bout.
     pub(crate) lease: Lease,
-    /// How it ended.
+    /// The end.
     pub(crate) ending: Ending,
 }
 
@@ -54,11 +54,11 @@ pub(crate) struct Report {
 pub(crate) struct Slot {
     jobs: Sender<Job>,
     control: Arc<SearchControl>,
-    tally: Arc<Tally>,
+    progress: Arc<GameProgress>,
     speed: Arc<Speed>,
 }
 
-/// Nodes a second of a slot, for another thread to read.
+/// The nodes per second of a slot, readable from other threads.
 struct Speed(AtomicU64);
 
 impl Speed {
@@ -83,13 +83,13 @@ impl Slot {
     ) -> std::io::Result<Slot> {
         let (jobs, inbox) = channel();
         let control = Arc::new(SearchControl::default());
-        let tally = Arc::new(Tally::default());
+        let progress = Arc::new(GameProgress::default());
         let speed = Arc::new(Speed(AtomicU64::new(speed.to_bits())));
-        let mut player = Player {
+        let mut thread = SlotThread {
             number,
             identity,
             control: Arc::clone(&control),
-            tally: Arc::clone(&tally),
+            progress: Arc::clone(&progress),
             speed: Arc::clone(&speed),
             measured: Instant::now(),
             messages,
@@ -98,32 +98,32 @@ impl Slot {
         };
         std::thread::Builder::new().name(format!("agon-slot-{number}")).spawn(move || {
             if pinned && !pin(number) {
-                tracing::warn!(slot = number, "there is no core of its own for this slot");
+                tracing::warn!(slot = number, "cannot pin the slot to a core");
             }
-            player.work(&inbox);
+            thread.run(&inbox);
         })?;
-        Ok(Slot { jobs, control, tally, speed })
+        Ok(Slot { jobs, control, progress, speed })
     }
 
-    /// Gives a free slot its next bout.
-    pub(crate) fn give(&self, job: Job) {
+    /// Starts a bout on a free slot.
+    pub(crate) fn play(&self, job: Job) {
         self.control.resume();
-        self.tally.reset();
+        self.progress.reset();
         self.jobs.send(job).expect("the thread of a slot lives as long as its handle");
     }
 
-    /// Ends the bout of the slot early; its report follows.
+    /// Interrupts the bout; the slot's report follows.
     pub(crate) fn interrupt(&self) {
         self.control.interrupt();
     }
 
-    /// The game that it plays, the plies of it, and a number that grows while it searches.
+    /// Returns the current game, its number of plies, and a number that grows during a search.
     pub(crate) fn progress(&self) -> (u32, u32, u64) {
-        let (game, ply) = self.tally.read();
+        let (game, ply) = self.progress.read();
         (game, ply, self.control.pulse())
     }
 
-    /// Nodes a second of the fixed searches, when they were last measured.
+    /// Returns the nodes per second of the last measurement.
     pub(crate) fn speed(&self) -> f64 {
         self.speed.get()
     }
@@ -135,48 +135,48 @@ impl Drop for Slot {
     }
 }
 
-/// What the thread of a slot has.
-struct Player {
+/// The state of a slot's thread.
+struct SlotThread {
     number: usize,
     identity: Identity,
     control: Arc<SearchControl>,
-    tally: Arc<Tally>,
+    progress: Arc<GameProgress>,
     speed: Arc<Speed>,
     measured: Instant,
     messages: UnboundedSender<Command>,
     reports: UnboundedSender<Report>,
-    /// The players of the run that was played last: their tables need not be made anew.
+    /// The players of the last run; reused so that their tables are not allocated again.
     arena: Option<(String, Arena)>,
 }
 
-impl Player {
-    fn work(&mut self, inbox: &Receiver<Job>) {
+impl SlotThread {
+    fn run(&mut self, inbox: &Receiver<Job>) {
         while let Ok(job) = inbox.recv() {
             let lease = job.bout.lease.clone();
             let ending = self.play(&job);
-            // Where nobody listens any more the worker has ended, and so does the thread.
+            // Fails after the worker has ended; then the thread ends too.
             let _ = self.reports.send(Report { slot: self.number, lease, ending });
         }
     }
 
     fn play(&mut self, job: &Job) -> Ending {
-        if self.measured.elapsed() >= MEASURED_FOR {
+        if self.measured.elapsed() >= MEASUREMENT_INTERVAL {
             self.speed.set(measure().1);
             self.measured = Instant::now();
         }
         let factor = if job.spec.normalise { speed_factor(self.speed.get()) } else { 1.0 };
         let started = Instant::now();
-        // What a player that panicked leaves behind is thrown away: only what is put back is used again.
-        let kept = self.arena.take().filter(|(run, _)| *run == job.bout.lease.run);
-        let seat = || match kept {
+        // After a panic the arena is not stored again, since its state may be invalid.
+        let reusable = self.arena.take().filter(|(run, _)| *run == job.bout.lease.run);
+        let seat = || match reusable {
             Some((_, arena)) => Ok(arena),
-            None => self.seat(job),
+            None => self.create_arena(job),
         };
         let mut send = |message| {
             let _ = self.messages.send(Command::Message(job.bout.lease.clone(), message));
         };
-        let result = guarded(|| play(job, seat, &self.identity, factor, &self.tally, &mut send));
-        // A search that was interrupted answers early without saying so.
+        let result = catch_panic(|| play(job, seat, &self.identity, factor, &self.progress, &mut send));
+        // An interrupted search returns early without an error.
         if self.control.is_interrupted() {
             return Ending::Interrupted;
         }
@@ -189,7 +189,7 @@ impl Player {
         }
     }
 
-    fn seat(&self, job: &Job) -> Result<Arena, PlayError> {
+    fn create_arena(&self, job: &Job) -> Result<Arena, PlayError> {
         let players: Vec<PlayerConfig> =
             job.spec.players.iter().map(|player| player.config.clone()).collect();
         let environment = Environment { control: Arc::clone(&self.control), ..Environment::system() };
@@ -197,17 +197,17 @@ impl Player {
     }
 }
 
-/// Runs something whose panic is an error like any other.
-fn guarded<T>(run: impl FnOnce() -> Result<T, PlayFault>) -> Result<T, String> {
+/// Runs a closure and turns its panic into an error message.
+fn catch_panic<T>(run: impl FnOnce() -> Result<T, BoutError>) -> Result<T, String> {
     match catch_unwind(AssertUnwindSafe(run)) {
-        Ok(result) => result.map_err(|fault| fault.to_string()),
+        Ok(result) => result.map_err(|error| error.to_string()),
         Err(panic) => Err(format!("a player panicked: {}", panic_text(panic.as_ref()))),
     }
 }
 
 fn panic_text(panic: &(dyn Any + Send)) -> &str {
     let text = panic.downcast_ref::<&str>().copied();
-    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("it did not say why")
+    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("unknown reason")
 }
 
 #[cfg(test)]
@@ -215,11 +215,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_panic_is_a_reason() {
-        let message = guarded::<()>(|| panic!("no move {}", 7)).unwrap_err();
+    fn catches_panics_with_their_message() {
+        let message = catch_panic::<()>(|| panic!("no move {}", 7)).unwrap_err();
         assert_eq!(message, "a player panicked: no move 7");
-        assert_eq!(guarded::<()>(|| panic!("plain")).unwrap_err(), "a player panicked: plain");
-        assert_eq!(guarded::<()>(|| Err(PlayError::Interrupted.into())).unwrap_err(), "interrupted");
-        assert_eq!(guarded(|| Ok(1)), Ok(1));
+        assert_eq!(catch_panic::<()>(|| panic!("plain")).unwrap_err(), "a player panicked: plain");
+        assert_eq!(catch_panic::<()>(|| Err(PlayError::Interrupted.into())).unwrap_err(), "interrupted");
+        assert_eq!(catch_panic(|| Ok(1)), Ok(1));
     }
 }

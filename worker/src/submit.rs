@@ -1,15 +1,14 @@
-//! The connection that carries bouts: a task that keeps every message until its bout is acknowledged.
+//! The submission connection: a task that keeps every message until its bout is acknowledged.
 //!
-//! Whatever breaks, everything that is not acknowledged is sent again from the head on the next connection: at least
-//! once here, exactly once by the coordinator's key.
+//! After a failure everything unacknowledged is sent again on the next connection. Delivery is at least once; the
+//! coordinator deduplicates by lease.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
 
 use agon_proto::Lease;
 use agon_proto::limits::MAX_SUBMISSION_BYTES;
-use agon_proto::session::shortened;
+use agon_proto::session::truncate_reason;
 use agon_proto::v1::worker_client::WorkerClient;
 use agon_proto::v1::{Acknowledgement, Outcome, Submission};
 use agon_transport::{ConnectError, Connector, status_text};
@@ -21,129 +20,132 @@ use tonic::{Status, Streaming};
 use crate::backoff::Backoff;
 use crate::error::is_final;
 use crate::outbox::Outbox;
-use crate::session::with_patience;
+use crate::session::{CONNECT_TIMEOUT, with_timeouts};
 
-/// How long a connection may take to be opened.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// The number of messages queued on the connection before they are sent.
+const SEND_QUEUE: usize = 32;
 
-/// Messages handed to the connection ahead of what it has sent.
-const AHEAD: usize = 32;
+/// The number of consecutive rejected connections without an acknowledgement after which the worker gives up.
+const MAX_REJECTIONS: u32 = 5;
 
-/// After so many connections in a row that were refused without a single acknowledgement, trying on is of no use.
-const MOST_REFUSALS: u32 = 5;
-
-/// What the task is told.
+/// A command for the task.
 pub(crate) enum Command {
-    /// The next message of a bout.
+    /// Adds the next message of a bout.
     Message(Lease, Submission),
-    /// A bout is given up.
-    Forget(Lease),
-    /// A bout is given up while its slot may still write.
-    ForgetAhead(Lease),
-    /// The slot of a bout that was given up has stopped.
-    Stopped(Lease),
+    /// Removes a bout whose slot has stopped.
+    Remove(Lease),
+    /// Abandons a bout whose slot may still write messages.
+    Abandon(Lease),
+    /// Marks the slot of an abandoned bout as stopped.
+    SlotStopped(Lease),
 }
 
-/// What the task tells.
+/// An event of the task.
 pub(crate) enum SubmitEvent {
-    /// A bout is not needed any more.
+    /// The coordinator acknowledged a bout, possibly with a message.
     Acknowledged(Lease, Outcome, String),
-    /// The coordinator keeps refusing. The last event.
-    Refused {
-        /// How often.
+    /// The coordinator repeatedly rejected the connection. The last event.
+    Rejected {
+        /// The number of rejections.
         times: u32,
-        /// Its last sentence.
+        /// The coordinator's last message.
         reason: String,
     },
 }
 
-/// The task's own things.
+/// The state of the task.
 pub(crate) struct Submitter {
-    /// Where to connect.
+    /// The coordinator.
     pub(crate) connector: Connector,
-    /// The waits between connections.
+    /// The delays between connections.
     pub(crate) backoff: Backoff,
-    /// What it is told; it ends with its last sender.
+    /// The commands; the task ends when all senders are dropped.
     pub(crate) commands: mpsc::UnboundedReceiver<Command>,
-    /// What it tells.
+    /// The receiver of events.
     pub(crate) events: mpsc::UnboundedSender<SubmitEvent>,
-    /// Whether there is a session: without one the coordinator does not know the leases.
-    pub(crate) welcome: watch::Receiver<bool>,
-    /// The bytes that are not acknowledged, for heartbeats.
+    /// Whether a session is open; without one the coordinator does not know the leases.
+    pub(crate) in_session: watch::Receiver<bool>,
+    /// The number of unacknowledged bytes, for heartbeats.
     pub(crate) bytes: Arc<AtomicU64>,
 }
 
-/// Nobody tells the task anything any more.
+/// The worker has ended: all command senders are dropped.
 struct Closed;
 
-/// Why a connection ended.
-enum Broken {
+/// The reason why a connection ended.
+enum ConnectionEnd {
     Lost(String),
-    Refused(Status),
+    Rejected(Status),
 }
 
-impl From<Status> for Broken {
-    fn from(status: Status) -> Broken {
-        if is_final(&status) { Broken::Refused(status) } else { Broken::Lost(status_text(&status)) }
+impl From<Status> for ConnectionEnd {
+    fn from(status: Status) -> ConnectionEnd {
+        if is_final(&status) {
+            ConnectionEnd::Rejected(status)
+        } else {
+            ConnectionEnd::Lost(status_text(&status))
+        }
     }
 }
 
 impl Submitter {
-    /// Works until nobody tells it anything any more, or until the coordinator refuses for good.
+    /// Runs until the worker ends or the coordinator has rejected too many connections.
     pub(crate) async fn run(mut self) {
         let mut outbox = Outbox::default();
-        let mut refusals = 0;
-        loop {
-            if self.until_needed(&mut outbox).await.is_err() {
-                return;
-            }
+        let mut rejections = 0;
+        while self.wait_until_needed(&mut outbox).await.is_ok() {
             outbox.rewind();
             let mut acknowledged = false;
-            let broken = match self.carry(&mut outbox, &mut acknowledged).await {
+            let end = match self.run_connection(&mut outbox, &mut acknowledged).await {
                 Ok(Closed) => return,
-                Err(broken) => broken,
+                Err(end) => end,
             };
             if acknowledged {
-                refusals = 0;
+                rejections = 0;
                 self.backoff.reset();
             }
-            let reason = match broken {
-                Broken::Lost(reason) => reason,
-                Broken::Refused(status) => {
-                    refusals += 1;
-                    if refusals >= MOST_REFUSALS {
-                        let reason = status.message().to_string();
-                        let _ = self.events.send(SubmitEvent::Refused { times: refusals, reason });
+            let reason = match end {
+                ConnectionEnd::Lost(reason) => reason,
+                ConnectionEnd::Rejected(status) => {
+                    rejections += 1;
+                    let reason = status.message().to_string();
+                    if rejections >= MAX_REJECTIONS {
+                        let _ = self.events.send(SubmitEvent::Rejected { times: rejections, reason });
                         return;
                     }
-                    status.message().to_string()
+                    reason
                 }
             };
-            let wait = self.backoff.wait();
-            tracing::warn!(reason, ?wait, "the connection for submissions broke; everything is sent again");
-            sleep(wait).await;
+            let delay = self.backoff.next_delay();
+            tracing::warn!(reason, ?delay, "submission connection lost; resending all unacknowledged bouts");
+            sleep(delay).await;
         }
     }
 
-    /// Waits until there is something to send and somebody to send it to.
-    async fn until_needed(&mut self, outbox: &mut Outbox) -> Result<(), Closed> {
+    /// Waits until there is a message to send and a session.
+    async fn wait_until_needed(&mut self, outbox: &mut Outbox) -> Result<(), Closed> {
         loop {
-            let welcome = *self.welcome.borrow_and_update();
-            if welcome && outbox.bytes() > 0 {
+            let in_session = *self.in_session.borrow_and_update();
+            if in_session && outbox.bytes() > 0 {
                 return Ok(());
             }
             tokio::select! {
                 command = self.commands.recv() => self.apply(command.ok_or(Closed)?, outbox),
-                changed = self.welcome.changed() => changed.map_err(|_| Closed)?,
+                changed = self.in_session.changed() => changed.map_err(|_| Closed)?,
             }
         }
     }
 
-    /// Carries messages over one connection until it breaks.
-    async fn carry(&mut self, outbox: &mut Outbox, acknowledged: &mut bool) -> Result<Closed, Broken> {
-        let (sender, messages) = mpsc::channel(AHEAD);
-        let opened = timeout(PATIENCE, open(&self.connector, messages)).await;
-        let mut inbound = opened.map_err(|_| Broken::Lost(format!("no answer within {PATIENCE:?}")))??;
+    /// Sends messages over one connection until it ends.
+    async fn run_connection(
+        &mut self,
+        outbox: &mut Outbox,
+        acknowledged: &mut bool,
+    ) -> Result<Closed, ConnectionEnd> {
+        let (sender, messages) = mpsc::channel(SEND_QUEUE);
+        let timed_out = |_| ConnectionEnd::Lost(format!("no answer within {CONNECT_TIMEOUT:?}"));
+        let mut inbound =
+            timeout(CONNECT_TIMEOUT, connect(&self.connector, messages)).await.map_err(timed_out)??;
         loop {
             tokio::select! {
                 command = self.commands.recv() => match command {
@@ -152,15 +154,15 @@ impl Submitter {
                 },
                 permit = sender.reserve(), if outbox.has_unsent() => match (permit, outbox.next()) {
                     (Ok(permit), Some(message)) => permit.send(message),
-                    // The connection does not take any more: its end says why.
-                    _ => return Err(ending(&mut inbound).await),
+                    // The connection is closed; its last message has the reason.
+                    _ => return Err(read_end(&mut inbound).await),
                 },
                 message = inbound.message() => match message? {
                     Some(acknowledgement) => {
                         *acknowledged = true;
-                        self.settle(acknowledgement, outbox);
+                        self.acknowledge(acknowledgement, outbox);
                     }
-                    None => return Err(Broken::Lost("the coordinator ended it".to_string())),
+                    None => return Err(ConnectionEnd::Lost("the coordinator closed it".to_string())),
                 },
             }
         }
@@ -169,47 +171,52 @@ impl Submitter {
     fn apply(&self, command: Command, outbox: &mut Outbox) {
         match command {
             Command::Message(lease, message) => outbox.push(lease, message),
-            Command::Forget(lease) => drop(outbox.forget(&lease)),
-            Command::ForgetAhead(lease) => outbox.forget_ahead(lease),
-            Command::Stopped(lease) => outbox.stopped(&lease),
+            Command::Remove(lease) => drop(outbox.remove(&lease)),
+            Command::Abandon(lease) => outbox.abandon(lease),
+            Command::SlotStopped(lease) => outbox.slot_stopped(&lease),
         }
         self.bytes.store(outbox.bytes(), Ordering::Relaxed);
     }
 
-    fn settle(&self, acknowledgement: Acknowledgement, outbox: &mut Outbox) {
+    fn acknowledge(&self, acknowledgement: Acknowledgement, outbox: &mut Outbox) {
         let outcome = acknowledgement.outcome();
         let lease = match Lease::required(acknowledgement.lease) {
             Ok(lease) => lease,
             Err(error) => {
-                tracing::warn!(%error, "an acknowledgement of no bout is ignored");
+                tracing::warn!(%error, "ignored an invalid acknowledgement");
                 return;
             }
         };
-        if !outbox.forget(&lease) {
-            tracing::debug!(%lease, "an acknowledgement of a bout that is not held is ignored");
+        if !outbox.remove(&lease) {
+            tracing::debug!(%lease, "ignored the acknowledgement of an unknown bout");
             return;
         }
         self.bytes.store(outbox.bytes(), Ordering::Relaxed);
-        let reason = shortened(&acknowledgement.reason);
+        let reason = truncate_reason(&acknowledgement.reason);
         let _ = self.events.send(SubmitEvent::Acknowledged(lease, outcome, reason));
     }
 }
 
 type Inbound = Streaming<Acknowledgement>;
 
-async fn open(connector: &Connector, messages: mpsc::Receiver<Submission>) -> Result<Inbound, Broken> {
-    let lost = |error: ConnectError| Broken::Lost(error.to_string());
-    let channel = with_patience(connector).connect().await.map_err(lost)?;
+async fn connect(
+    connector: &Connector,
+    messages: mpsc::Receiver<Submission>,
+) -> Result<Inbound, ConnectionEnd> {
+    let lost = |error: ConnectError| ConnectionEnd::Lost(error.to_string());
+    let channel = with_timeouts(connector).connect().await.map_err(lost)?;
     let mut client = WorkerClient::new(channel).max_encoding_message_size(MAX_SUBMISSION_BYTES);
     Ok(client.submit(ReceiverStream::new(messages)).await?.into_inner())
 }
 
-/// What the coordinator said at the end of a connection.
-async fn ending(inbound: &mut Inbound) -> Broken {
+/// Reads the reason for the end of a connection.
+async fn read_end(inbound: &mut Inbound) -> ConnectionEnd {
     loop {
-        match timeout(PATIENCE, inbound.message()).await {
+        match timeout(CONNECT_TIMEOUT, inbound.message()).await {
             Ok(Ok(Some(_))) => {}
-            Ok(Ok(None)) | Err(_) => return Broken::Lost("the connection takes no more".to_string()),
+            Ok(Ok(None)) | Err(_) => {
+                return ConnectionEnd::Lost("the connection accepts no more messages".to_string());
+            }
             Ok(Err(status)) => return status.into(),
         }
     }

@@ -1,11 +1,11 @@
-//! How the players of a run search and prune: one scan over its moves or probes, then measures with intervals.
+//! Search and pruning statistics of a run: one scan over its moves or probes, then measures with bootstrap intervals.
 //!
-//! What each measure means is in docs/statistics.md. Intervals come from resampling bouts, or of a probe positions or whole games,
-//! whose sums `tally.rs` keeps; `full_width.rs` counts whole trees where nobody searched them. Measures that do not apply
-//! to a player are absent, and a note says why where that is not plain. Deliberately not here: who plays better.
+//! docs/reference/statistics.md defines the measures. `accumulator.rs` sums by cluster; `unpruned.rs` counts full trees if no
+//! player searched them. Measures that do not apply to a player are absent, with a note where the reason is not obvious.
+//! Deliberately not here: playing strength.
 
-mod full_width;
-mod tally;
+mod accumulator;
+mod unpruned;
 
 use std::num::NonZeroUsize;
 
@@ -17,277 +17,294 @@ use serde::Serialize;
 
 use crate::dataset::{Dataset, DatasetError, Run};
 use crate::scan::{scan, whole_table};
-use tally::{Frame, Mean, ONE, PlayerSums, Tally, sum};
+use accumulator::{Accumulator, Layout, Mean, ONE, PlayerSums, sum};
 
-/// Why there is no answer.
+/// An error while computing the statistics.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PruningError {
-    /// The dataset.
+    /// From the dataset.
     #[error(transparent)]
     Dataset(#[from] DatasetError),
-    /// The spec of the run.
-    #[error("the spec of the run is not understood: {0}")]
+    /// The spec cannot be parsed.
+    #[error("cannot parse the spec of the run: {0}")]
     Spec(#[from] SpecError),
-    /// A search by somebody who is not in the spec.
-    #[error("the dataset has searches of `{name}`, who is no player of the run; `agon verify` says more")]
-    Stranger {
+    /// A search by a player that is not in the spec.
+    #[error(
+        "the dataset has searches of `{name}`, which is not a player of the run; run `agon verify` for details"
+    )]
+    UnknownPlayer {
         /// The name.
         name: String,
     },
-    /// A position that cannot be searched.
-    #[error("a position of the probe cannot be searched again: {0}")]
+    /// A position cannot be searched.
+    #[error("cannot search a position of the probe: {0}")]
     Play(#[from] PlayError),
     /// The game cannot be set up.
     #[error(transparent)]
     Setup(#[from] SetupError),
 }
 
-/// How an answer is made.
+/// Options of the statistics.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Settings {
-    /// How often clusters are resampled; 0 for no intervals.
+    /// Bootstrap replicas; 0 for no intervals.
     pub replicas: usize,
-    /// Where the resampling draws from.
+    /// Seed of the resampling.
     pub seed: u64,
-    /// How many threads read.
+    /// Number of threads.
     pub threads: NonZeroUsize,
 }
 
-/// A value with the ends of its 95 % interval, where there are two clusters or more and replicas were asked for.
+/// A value with its 95 % interval, if there are replicas and at least two clusters.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 pub struct Interval {
     /// The value.
     pub value: f64,
-    /// The lower end.
+    /// Lower end.
     pub low: Option<f64>,
-    /// The upper end.
+    /// Upper end.
     pub high: Option<f64>,
 }
 
-/// How a player searches.
+impl Interval {
+    /// Returns both ends, if known.
+    pub fn ends(&self) -> Option<(f64, f64)> {
+        self.low.zip(self.high)
+    }
+}
+
+/// Search statistics of a player.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct PlayerPruning {
-    /// Its name.
+    /// Player name.
     pub player: String,
     /// The game.
     pub game: String,
-    /// How many searches of it were read.
+    /// Number of searches.
     pub searches: u64,
-    /// Nodes a second.
+    /// Nodes per second.
     pub nps: Option<Interval>,
-    /// Simulations a second, of a search that samples.
+    /// Simulations per second of a sampling search.
     pub sps: Option<Interval>,
-    /// The mean of the last completed depth.
+    /// Mean of the last completed depth.
     pub mean_depth: Option<Interval>,
-    /// The mean effective branching factor of the last completed depth.
+    /// Mean effective branching factor of the last completed depth.
     pub ebf: Option<Interval>,
-    /// The geometric mean of nodes(d) / nodes(d - 1).
+    /// Geometric mean of nodes(d) / nodes(d - 1).
     pub growth: Option<Interval>,
-    /// The share of cutoffs by the first move.
+    /// Share of cutoffs by the first move.
     pub first_move_share: Option<Interval>,
-    /// The share of looks into the table that found the position.
+    /// Share of table probes that hit.
     pub hit_rate: Option<Interval>,
-    /// Nodes as a ratio to those of a search without pruning at equal depth on the same positions.
+    /// Nodes ÷ nodes of a search without pruning, at equal depth on the same positions.
     pub vs_minimax: Option<Interval>,
-    /// Leaves as a ratio to those of the minimal tree.
+    /// Leaves ÷ minimal-tree leaves.
     pub vs_minimal: Option<Interval>,
 }
 
-/// Nodes of one player as a ratio to another's, to the same depth at the same positions.
+/// Node ratio of two players, to the same depth at the same positions.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Ratio {
     /// The first player.
     pub a: String,
-    /// The second, whose nodes are one.
+    /// The second player.
     pub b: String,
     /// The depth.
     pub depth: usize,
-    /// The geometric mean of the ratios.
+    /// Geometric mean of nodes of the first ÷ nodes of the second.
     pub ratio: f64,
-    /// The lower end of its interval.
+    /// Lower end of the interval.
     pub low: Option<f64>,
-    /// The upper end.
+    /// Upper end of the interval.
     pub high: Option<f64>,
-    /// At how many positions both have completed the depth.
+    /// Number of positions at which both completed the depth.
     pub positions: u64,
 }
 
-/// Nodes of a depth alone.
+impl Ratio {
+    /// Returns the ratio with its interval.
+    pub fn interval(&self) -> Interval {
+        Interval { value: self.ratio, low: self.low, high: self.high }
+    }
+}
+
+/// Nodes of one depth of a player.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct DepthNodes {
     /// The player.
     pub player: String,
     /// The depth.
     pub depth: usize,
-    /// The mean over the searches that completed it.
+    /// Mean over the searches that completed it.
     pub nodes: Interval,
-    /// How many these are.
+    /// Number of those searches.
     pub searches: u64,
 }
 
-/// Something to know about a measure.
+/// A remark on a measure.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Note {
     /// The measure.
     pub measure: &'static str,
-    /// What there is to know.
+    /// The remark.
     pub note: String,
 }
 
-/// How the players of a run search and prune.
+/// Search and pruning statistics of a run.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Pruning {
     /// The run.
     pub run: String,
-    /// Whether nothing will be added to it.
+    /// Whether no more bouts will be added.
     pub complete: bool,
-    /// The bouts, or positions, that were done when the run's file was written.
+    /// Bouts, or positions, exported according to the manifest.
     pub bouts: u64,
-    /// Those of its schedule.
+    /// Scheduled bouts or positions.
     pub scheduled: u64,
-    /// Whether players searched the same positions.
+    /// Whether all players search the same positions.
     pub probe: bool,
-    /// What is resampled for the intervals: bouts, positions or games.
+    /// Unit of the bootstrap: bouts, positions or games.
     pub unit: &'static str,
-    /// The players in the order of the spec.
+    /// The players in spec order.
     pub players: Vec<PlayerPruning>,
-    /// Ratios between players, of a probe.
+    /// Node ratios between the players of a probe.
     pub ratios: Vec<Ratio>,
     /// Nodes by depth.
     pub by_depth: Vec<DepthNodes>,
-    /// What there is to know about the measures.
+    /// Remarks on the measures.
     pub notes: Vec<Note>,
 }
 
-/// Asks how the players of a run search and prune.
+/// Computes the search and pruning statistics of a run.
 pub fn pruning(dataset: &Dataset, run: &Run, settings: Settings) -> Result<Pruning, PruningError> {
     let spec = Spec::parse(&run.source)?;
     let info = GAMES.iter().find(|info| info.name == spec.game.name());
     let info = info.expect("a spec names a listed game");
     let family = Family::of(info, spec.game.parameters().seats());
-    let frame = frame(&spec, family, run.bouts);
+    let layout = layout(&spec, family, run.bouts);
 
-    // 1. Everything goes by once.
-    let parts = whole_table(dataset, run, frame.table())?;
-    let columns = frame.columns();
-    let tallies = scan(run, parts, &columns, settings.threads, || Tally::new(&frame), Tally::add)?;
-    let mut tally = Tally::new(&frame);
-    for other in tallies {
-        tally.merge(other);
+    // 1. Scan all searches.
+    let parts = whole_table(dataset, run, layout.table())?;
+    let columns = layout.columns();
+    let shares =
+        scan(run, parts, &columns, settings.threads, || Accumulator::new(&layout), Accumulator::add)?;
+    let mut accumulator = Accumulator::new(&layout);
+    for share in shares {
+        accumulator.merge(share);
     }
-    tally.finish();
-    if let Some(name) = tally.stranger {
-        return Err(PruningError::Stranger { name });
+    accumulator.finish();
+    if let Some(name) = accumulator.unknown_player {
+        return Err(PruningError::UnknownPlayer { name });
     }
 
-    // 2. Whole trees that nobody searched are counted at some positions.
-    let sampled = std::mem::take(&mut tally.sampled);
+    // 2. Count unpruned trees at the sampled positions.
+    let sampled = std::mem::take(&mut accumulator.sampled);
     let positions: Vec<(Opening, usize)> = sampled.values().map(opening).collect();
-    let counted = full_width::count(&spec, family, &positions, settings.threads)?;
-    for ((&bout, position), full) in sampled.iter().zip(&counted) {
+    let counted = unpruned::count(&spec, family, &positions, settings.threads)?;
+    for ((&bout, position), unpruned) in sampled.iter().zip(&counted) {
         for (player, own) in &position.searches {
-            tally.add_full_width(*player, bout, own, full);
+            accumulator.add_unpruned_ratio(*player, bout, own, unpruned);
         }
     }
     let deepest = counted.iter().map(Vec::len).max().unwrap_or(0);
 
-    // 3. Sums become measures.
-    let answer = |(name, sums): (&String, &PlayerSums)| measures(name, &spec, sums, settings);
-    let players: Vec<PlayerPruning> = frame.names.iter().zip(&tally.players).map(answer).collect();
-    let notes = notes(&frame, family, &players, positions.len(), deepest);
+    // 3. Compute the measures.
+    let statistics = |(name, sums): (&String, &PlayerSums)| player_pruning(name, &spec, sums, settings);
+    let players: Vec<PlayerPruning> = layout.names.iter().zip(&accumulator.players).map(statistics).collect();
+    let notes = notes(&layout, family, &players, positions.len(), deepest);
     Ok(Pruning {
         run: run.id.clone(),
         complete: !run.state.is_open(),
         bouts: run.committed,
         scheduled: run.bouts,
-        probe: frame.probe,
+        probe: layout.probe,
         unit: match &spec.plan {
-            Plan::Probe(positions) if positions.together() > 1 => "games",
+            Plan::Probe(positions) if positions.positions_per_game() > 1 => "games",
             Plan::Probe(_) => "positions",
             _ => "bouts",
         },
-        ratios: ratios(&frame, &tally, settings),
-        by_depth: by_depth(&frame, &tally, settings),
+        ratios: ratios(&layout, &accumulator, settings),
+        by_depth: by_depth(&layout, &accumulator, settings),
         players,
         notes,
     })
 }
 
-fn frame(spec: &Spec, family: Family, bouts: u64) -> Frame {
+fn layout(spec: &Spec, family: Family, bouts: u64) -> Layout {
     let names = spec.players.iter().map(|player| player.name.clone()).collect();
-    let together = match &spec.plan {
-        Plan::Probe(positions) => positions.together(),
+    let bouts_per_cluster = match &spec.plan {
+        Plan::Probe(positions) => positions.positions_per_game(),
         _ => 1,
     };
-    let mut frame = Frame::new(names, bouts, together);
-    frame.duel = family == Family::Duel;
-    frame.probe = matches!(spec.plan, Plan::Probe(_));
-    let full = full_width::algorithm(family);
-    frame.full_width = spec.players.iter().position(|player| player.config.algorithm.name == full);
-    if frame.probe && frame.full_width.is_none() {
-        frame.sampled_step = bouts.div_ceil(full_width::POSITIONS).max(1);
+    let mut layout = Layout::new(names, bouts, bouts_per_cluster);
+    layout.duel = family == Family::Duel;
+    layout.probe = matches!(spec.plan, Plan::Probe(_));
+    let unpruned = unpruned::algorithm(family);
+    layout.unpruned = spec.players.iter().position(|player| player.config.algorithm.name == unpruned);
+    if layout.probe && layout.unpruned.is_none() {
+        layout.sampled_step = bouts.div_ceil(unpruned::POSITIONS).max(1);
     }
-    frame
+    layout
 }
 
-/// A position, and the greatest depth that anybody completed there.
-fn opening(sampled: &tally::Sampled) -> (Opening, usize) {
+/// Returns a sampled position and the greatest depth that a player completed there.
+fn opening(sampled: &accumulator::Sampled) -> (Opening, usize) {
     let position = Some(sampled.position.clone()).filter(|text| !text.is_empty());
     let depth = sampled.searches.iter().map(|(_, by_depth)| by_depth.len()).max().unwrap_or(0);
     (Opening { position, moves: sampled.moves.clone() }, depth)
 }
 
-/// Searches that take less than this on average have no speed: times are kept in whole microseconds, rounded down.
+/// Minimum mean time of searches whose speed is computed; times are rounded down to microseconds.
 const LEAST_TIME_US: f64 = 5.0;
 
-/// A measure that is a function of the ratio of two sums.
+/// A measure defined by the ratio of two sums.
 struct Formula {
-    above: usize,
-    below: usize,
-    /// What the ratio is multiplied by.
+    numerator: usize,
+    denominator: usize,
+    /// Factor of the ratio.
     unit: f64,
-    /// Whether it is a mean of logarithms.
+    /// Whether the ratio is a mean of logarithms.
     logarithm: bool,
 }
 
 impl Formula {
-    /// The value, where it is defined.
-    fn of(&self, sums: &[f64]) -> Option<f64> {
-        let (above, below) = (sums[self.above], sums[self.below]);
-        let ratio = above / below * self.unit;
+    /// Returns the value, if defined.
+    fn value(&self, sums: &[f64]) -> Option<f64> {
+        let (numerator, denominator) = (sums[self.numerator], sums[self.denominator]);
+        let ratio = numerator / denominator * self.unit;
         let value = if self.logarithm { ratio.exp() } else { ratio };
-        (below > 0.0 && value.is_finite()).then_some(value)
+        (denominator > 0.0 && value.is_finite()).then_some(value)
     }
 
-    /// The value of all clusters, and its interval by the replicas.
+    /// Computes the value over all clusters and its interval from the replicas.
     fn measure<const N: usize>(&self, clusters: &[[f64; N]], replicas: &[[f64; N]]) -> Option<Interval> {
         let mut total = [0.0; N];
         for cluster in clusters {
             total.iter_mut().zip(cluster).for_each(|(sum, value)| *sum += value);
         }
-        let value = self.of(&total)?;
-        let informed = clusters.iter().filter(|cluster| cluster[self.below] > 0.0).count();
-        let drawn: Vec<f64> = replicas.iter().filter_map(|sums| self.of(sums)).collect();
+        let value = self.value(&total)?;
+        let informed = clusters.iter().filter(|cluster| cluster[self.denominator] > 0.0).count();
+        let drawn: Vec<f64> = replicas.iter().filter_map(|sums| self.value(sums)).collect();
         let interval = percentile_interval(value, drawn, informed, 1);
         let (low, high) = interval.map(|interval| (interval.low, interval.high)).unzip();
         Some(Interval { value, low, high })
     }
 }
 
-/// Clusters that have something, as numbers that can be resampled.
-fn informed<const N: usize>(clusters: &[[i64; N]], count: usize) -> Vec<[f64; N]> {
+/// Returns the clusters with a nonzero count, as floating-point numbers.
+fn nonempty<const N: usize>(clusters: &[[i64; N]], count: usize) -> Vec<[f64; N]> {
     clusters.iter().filter(|sums| sums[count] > 0).map(|sums| sums.map(|sum| sum as f64)).collect()
 }
 
-fn measures(name: &str, spec: &Spec, sums: &PlayerSums, settings: Settings) -> PlayerPruning {
-    let clusters = informed(&sums.clusters, sum::SEARCHES);
+fn player_pruning(name: &str, spec: &Spec, sums: &PlayerSums, settings: Settings) -> PlayerPruning {
+    let clusters = nonempty(&sums.clusters, sum::SEARCHES);
     let replicas = resampled_sums(&clusters, settings.seed, settings.replicas);
-    let measure = |above, below, unit, logarithm| {
-        Formula { above, below, unit, logarithm }.measure(&clusters, &replicas)
+    let measure = |numerator, denominator, unit, logarithm| {
+        Formula { numerator, denominator, unit, logarithm }.measure(&clusters, &replicas)
     };
     let samples = clusters.iter().any(|sums| sums[sum::SIMULATIONS] > 0.0);
-    let total = |of: usize| clusters.iter().map(|sums| sums[of]).sum::<f64>();
+    let total = |index: usize| clusters.iter().map(|sums| sums[index]).sum::<f64>();
     let measurable = total(sum::TIME_US) >= LEAST_TIME_US * total(sum::SEARCHES);
     PlayerPruning {
         player: name.to_string(),
@@ -305,27 +322,27 @@ fn measures(name: &str, spec: &Spec, sums: &PlayerSums, settings: Settings) -> P
     }
 }
 
-/// The measure of sums and counts by cluster, and how many there are in all.
+/// Returns the mean with its interval from sums and counts by cluster, and the total count.
 fn mean(means: &[Mean], unit: f64, logarithm: bool, settings: Settings) -> Option<(Interval, u64)> {
-    let clusters = informed(means, 1);
+    let clusters = nonempty(means, 1);
     let replicas = resampled_sums(&clusters, settings.seed, settings.replicas);
-    let interval = Formula { above: 0, below: 1, unit, logarithm }.measure(&clusters, &replicas)?;
+    let interval = Formula { numerator: 0, denominator: 1, unit, logarithm }.measure(&clusters, &replicas)?;
     Some((interval, means.iter().map(|mean| mean[1] as u64).sum()))
 }
 
-fn ratios(frame: &Frame, tally: &Tally<'_>, settings: Settings) -> Vec<Ratio> {
-    let pairs = tally.pairs.iter();
+fn ratios(layout: &Layout, accumulator: &Accumulator<'_>, settings: Settings) -> Vec<Ratio> {
+    let pairs = accumulator.pairs.iter();
     let ratio = |(&(first, second, depth), means): (&(usize, usize, usize), &Vec<Mean>)| {
         let (Interval { value, low, high }, positions) = mean(means, 1.0 / ONE, true, settings)?;
-        let (a, b) = (frame.names[first].clone(), frame.names[second].clone());
+        let (a, b) = (layout.names[first].clone(), layout.names[second].clone());
         Some(Ratio { a, b, depth, ratio: value, low, high, positions })
     };
     pairs.filter_map(ratio).collect()
 }
 
-fn by_depth(frame: &Frame, tally: &Tally<'_>, settings: Settings) -> Vec<DepthNodes> {
+fn by_depth(layout: &Layout, accumulator: &Accumulator<'_>, settings: Settings) -> Vec<DepthNodes> {
     let mut all = Vec::new();
-    for (name, sums) in frame.names.iter().zip(&tally.players) {
+    for (name, sums) in layout.names.iter().zip(&accumulator.players) {
         for (index, means) in sums.depths.iter().enumerate() {
             let row = mean(means, 1.0, false, settings).map(|(nodes, searches)| DepthNodes {
                 player: name.clone(),
@@ -340,7 +357,7 @@ fn by_depth(frame: &Frame, tally: &Tally<'_>, settings: Settings) -> Vec<DepthNo
 }
 
 fn notes(
-    frame: &Frame,
+    layout: &Layout,
     family: Family,
     players: &[PlayerPruning],
     counted: usize,
@@ -351,28 +368,28 @@ fn notes(
     if players.iter().all(|player| player.searches == 0) {
         return notes;
     }
-    let full = full_width::algorithm(family);
+    let unpruned = unpruned::algorithm(family);
     let deepens = players.iter().any(|player| player.mean_depth.is_some());
     if !deepens {
         add("mean_depth", "no search of the run completed a depth".to_string());
-    } else if !frame.probe {
+    } else if !layout.probe {
         let note = format!(
-            "no two players search the same positions of a tournament; a probe with {full} among its players measures it"
+            "the players of a tournament search different positions; measure it with a probe that includes {unpruned}"
         );
         add("vs_minimax", note);
-    } else if let Some(player) = frame.full_width {
-        let note = format!("measured: {} searched the same positions", frame.names[player]);
+    } else if let Some(player) = layout.unpruned {
+        let note = format!("measured: {} searched the same positions", layout.names[player]);
         add("vs_minimax", note);
     } else if deepest > 0 {
         let note = format!(
-            "whole trees were counted at {counted} positions, as deep as was affordable: to depth {deepest} at most"
+            "unpruned trees were counted at {counted} positions, at most to depth {deepest} within the budget"
         );
         add("vs_minimax", note);
     } else {
-        add("vs_minimax", "no whole tree could be counted at an affordable cost".to_string());
+        add("vs_minimax", "no unpruned tree could be counted within the budget".to_string());
     }
-    if deepens && !frame.duel {
-        let note = "the minimal tree is that of two seats without chance, which this game is not".to_string();
+    if deepens && !layout.duel {
+        let note = "the minimal tree is defined only for two seats without chance".to_string();
         add("vs_minimal", note);
     }
     notes
@@ -384,22 +401,22 @@ mod tests {
 
     use super::*;
 
-    /// Searches of a bout, and their nodes together: bouts differ in how fast their positions are searched.
+    /// Returns the nodes and searches of a random bout; bouts differ in nodes per search.
     fn bout(random: &mut Random) -> Mean {
         let (searches, speed) = (1 + below(random, 20), 500 + below(random, 1001));
         [(searches * speed) as i64, searches as i64]
     }
 
-    /// How often the interval of 1000 nodes a search has the truth, over runs of so many bouts.
+    /// Returns how often the interval covers the true 1000 nodes per search.
     fn coverage(bouts: u64, runs: u64) -> f64 {
-        let frame = Frame::new(vec!["a".to_string()], bouts, 1);
+        let layout = Layout::new(vec!["a".to_string()], bouts, 1);
         let mut covered = 0;
         for run in 0..runs {
             let mut random = seeded(run);
             let mut means = vec![[0; 2]; bouts.min(1024) as usize];
             for index in 0..bouts {
                 let [sum, count] = bout(&mut random);
-                let mean = &mut means[frame.cluster(index)];
+                let mean = &mut means[layout.cluster(index)];
                 *mean = [mean[0] + sum, mean[1] + count];
             }
             let settings = Settings { replicas: 200, seed: run, threads: NonZeroUsize::MIN };
@@ -409,9 +426,9 @@ mod tests {
         covered as f64 / runs as f64
     }
 
-    /// Within three standard errors of the simulation, for bouts one by one and for groups of them.
+    /// Within three standard errors of the simulation, with single bouts and with hashed groups as clusters.
     #[test]
-    fn intervals_cover_the_truth() {
+    fn intervals_cover_true_value() {
         let runs = 400;
         let error = (0.95 * 0.05 / runs as f64).sqrt();
         for bouts in [20, 50, 3000] {
@@ -422,29 +439,29 @@ mod tests {
     }
 
     #[test]
-    fn bouts_have_clusters_of_their_own_until_there_are_too_many() {
-        let frame = Frame::new(vec![String::new(); 2], 1000, 1);
-        assert!((0..1000).all(|bout| frame.cluster(bout) == bout as usize));
-        let games = Frame::new(vec![String::new(); 2], 1000, 5);
+    fn bouts_are_hashed_into_groups_above_limit() {
+        let layout = Layout::new(vec![String::new(); 2], 1000, 1);
+        assert!((0..1000).all(|bout| layout.cluster(bout) == bout as usize));
+        let games = Layout::new(vec![String::new(); 2], 1000, 5);
         assert!(
             (0..1000).all(|bout| games.cluster(bout) == bout as usize / 5),
-            "turns of a game belong together"
+            "positions of a game share a cluster"
         );
-        let frame = Frame::new(vec![String::new(); 2], 100_000, 1);
+        let layout = Layout::new(vec![String::new(); 2], 100_000, 1);
         let mut sizes = vec![0; 1024];
-        (0..100_000).for_each(|bout| sizes[frame.cluster(bout)] += 1);
-        // A group has some 98 bouts, give or take 10.
+        (0..100_000).for_each(|bout| sizes[layout.cluster(bout)] += 1);
+        // A group has 98 +- 10 bouts.
         assert!(sizes.iter().all(|&size| (50..150).contains(&size)), "{sizes:?}");
-        // Bouts of a pairing stand in a row or at equal distances: they are spread over the groups all the same.
+        // Bouts at equal distances, like those of a pairing, are spread over the groups.
         for step in [6, 1024] {
             let mut hit = vec![false; 1024];
-            (0..100_000).step_by(step).for_each(|bout| hit[frame.cluster(bout)] = true);
+            (0..100_000).step_by(step).for_each(|bout| hit[layout.cluster(bout)] = true);
             assert!(hit.iter().filter(|hit| **hit).count() > 80);
         }
     }
 
     #[test]
-    fn what_has_no_value_has_no_number() {
+    fn mean_without_data_is_absent() {
         let settings = Settings { replicas: 50, seed: 1, threads: NonZeroUsize::MIN };
         assert_eq!(mean(&[], 1.0, false, settings), None);
         assert_eq!(mean(&[[0, 0]; 3], 1.0, true, settings), None);

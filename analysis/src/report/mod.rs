@@ -1,20 +1,20 @@
-//! A run as one page that can be mailed: what was asked, what came out and how sure it is, and how to do it again.
+//! A run as one self-contained HTML page: the answer with its uncertainty, the evidence, and how to reproduce it.
 //!
-//! [`Report::read`] gathers everything that the page says as plain data; [`Report::page`] is a function of that alone.
-//! `standing.rs` has ratings and tests, `tuning.rs` tunes, `survey.rs` and `moments.rs` walk over the games, `words.rs` puts the answer into
-//! sentences, `page.rs`, `sections.rs`, `searches.rs` and `svg.rs` draw. What does not apply to a run is a sentence that
-//! says why. Deliberately not here: new statistics, and where the page is written to.
+//! [`Report::read`] gathers plain data, which is also the JSON document; [`Report::page`] renders it. `ratings.rs`,
+//! `tuning.rs`, `play_statistics.rs` and `turning_points.rs` gather; `summary.rs` words the answer; the rest renders.
+//! Statistics are computed in other modules.
 
-mod markup;
-mod moments;
+mod figures;
+mod html;
 mod page;
+mod play_statistics;
+mod ratings;
 mod searches;
 mod sections;
-mod standing;
-mod survey;
+mod summary;
 mod svg;
 mod tuning;
-mod words;
+mod turning_points;
 
 use std::num::NonZeroUsize;
 
@@ -22,208 +22,208 @@ use agon_arena::spec::{Format, Plan, SpecPlayer};
 use agon_records::{LimitKind, MoveRow};
 use serde::Serialize;
 
-use crate::boards::{BoardsError, boards};
+use crate::board_view::{UnplayableGame, game_boards};
 use crate::dataset::{Dataset, DatasetError, Run};
-use crate::format::worth;
+use crate::format::{signed, value_text};
 use crate::games::{Query, Recordings};
-use crate::pruning::{self, Pruning, PruningError};
+use crate::pruning::{self, Interval, Pruning, PruningError};
 use crate::tune::TuneError;
 
-pub use standing::{Cell, Crosstable, Rated, Ratings, Test, Trace};
-pub use survey::{Effort, GameLine, Lengths};
+pub use play_statistics::{Effort, GameLengths, GameSummary};
+pub use ratings::{Crosstable, PairRecord, RatedPlayer, RatingHistory, Ratings, SequentialTest};
 pub use tuning::{Trajectory, Tuning, Validation};
 
-/// Why there is no report.
+/// An error while gathering a report.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReportError {
-    /// The dataset.
+    /// From the dataset.
     #[error(transparent)]
     Dataset(#[from] DatasetError),
-    /// A game.
+    /// A game cannot be replayed.
     #[error(transparent)]
-    Boards(#[from] BoardsError),
-    /// What is told of searches.
+    Game(#[from] UnplayableGame),
+    /// From the pruning statistics.
     #[error(transparent)]
     Pruning(#[from] PruningError),
-    /// What is told of a tune.
+    /// From the tune.
     #[error(transparent)]
     Tune(#[from] TuneError),
 }
 
-/// How a report is made.
+/// Options of a report.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
-    /// Resampled tournaments behind an interval.
+    /// Bootstrap replicas for each interval.
     pub replicas: NonZeroUsize,
-    /// Where they are drawn from.
+    /// Seed of the resampling.
     pub seed: u64,
-    /// How many are made, and how many parts read, at once.
+    /// Number of threads.
     pub threads: NonZeroUsize,
 }
 
-/// Something that a page says, or why it does not.
+/// A value, or the reason why a run does not have it.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 #[serde(untagged)]
-pub enum Told<T> {
-    /// It is said.
-    There(T),
-    /// A sentence why not.
-    Not {
-        /// The sentence.
+pub enum Availability<T> {
+    /// The value.
+    Available(T),
+    /// No value.
+    Missing {
+        /// The reason, as a sentence.
         why: String,
     },
 }
 
-impl<T> Told<T> {
-    fn not(why: impl Into<String>) -> Told<T> {
-        Told::Not { why: why.into() }
+impl<T> Availability<T> {
+    fn missing(why: impl Into<String>) -> Availability<T> {
+        Availability::Missing { why: why.into() }
     }
 
-    /// What is said, if it is.
+    /// Returns the value, if available.
     pub fn get(&self) -> Option<&T> {
         match self {
-            Told::There(value) => Some(value),
-            Told::Not { .. } => None,
+            Availability::Available(value) => Some(value),
+            Availability::Missing { .. } => None,
         }
     }
 }
 
-/// What a run asks.
+/// The question that a run answers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Question {
-    /// Who is strongest.
+    /// Which player is strongest.
     Tournament,
-    /// Whether one of two is stronger.
+    /// Whether one of two players is stronger.
     Test,
-    /// Who needs fewest nodes.
+    /// Which player needs the fewest nodes.
     Probe,
-    /// Which values are best.
+    /// Which parameter values are best.
     Tune,
 }
 
-/// Everything that a page says of a run.
+/// The content of the page.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Report {
-    /// The run.
+    /// Run id.
     pub run: String,
     /// The game with its parameters.
     pub game: String,
-    /// What it asks.
+    /// The question that the run answers.
     pub question: Question,
-    /// How it stands: `running`, `paused`, `done`, `decided` or `cancelled`.
+    /// `running`, `paused`, `done`, `decided` or `cancelled`.
     pub state: &'static str,
-    /// Whether more may come.
+    /// Whether the run is finished and exported.
     pub complete: bool,
-    /// Bouts, or positions of a probe, that are scheduled.
+    /// Scheduled bouts, or positions of a probe.
     pub bouts: u64,
-    /// Those that are in the dataset and count.
+    /// Those in the dataset that count.
     pub counted: u64,
-    /// Those that failed.
+    /// Failed bouts.
     pub failed: u64,
-    /// Those that are void.
+    /// Voided bouts.
     pub voided: u64,
-    /// When it was submitted: microseconds since 1970, UTC.
+    /// Submission time in microseconds since 1970, UTC.
     pub submitted_us: i64,
-    /// The answer in a sentence.
+    /// The answer in one sentence.
     pub answer: String,
-    /// What is to be said of it.
+    /// Sentences that qualify the answer.
     pub remarks: Vec<String>,
-    /// Who played or searched, in the order of the spec.
+    /// The players in spec order.
     pub players: Vec<Player>,
-    /// Of a tune, how it went.
+    /// Results of a tune.
     pub tuning: Option<Tuning>,
-    /// Of a sequential test, how it stands.
-    pub test: Option<Test>,
+    /// State of a sequential test.
+    pub test: Option<SequentialTest>,
     /// Ratings.
-    pub ratings: Told<Ratings>,
-    /// Who did what against whom.
-    pub crosstable: Told<Crosstable>,
-    /// Ratings after the first bouts.
-    pub convergence: Told<Vec<Trace>>,
-    /// How the players search and prune.
+    pub ratings: Availability<Ratings>,
+    /// Head-to-head results.
+    pub crosstable: Availability<Crosstable>,
+    /// Ratings over growing prefixes of the schedule.
+    pub convergence: Availability<Vec<RatingHistory>>,
+    /// Search and pruning statistics.
     pub pruning: Pruning,
     /// Time and depth by player.
     pub efforts: Vec<Effort>,
-    /// How long games were.
-    pub lengths: Option<Lengths>,
-    /// Where games were decided.
-    pub moments: Vec<Moment>,
-    /// How to do it again.
+    /// Lengths and endings of games.
+    pub lengths: Option<GameLengths>,
+    /// Turning points of lost games.
+    pub moments: Vec<DecisiveMoment>,
+    /// How to reproduce the run.
     pub reproduction: Reproduction,
 }
 
-/// A player in a line.
+/// A player's configuration in brief.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Player {
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// Its algorithm.
+    /// Search algorithm.
     pub algorithm: String,
-    /// What it may spend on a move.
+    /// Limit per move.
     pub limit: String,
 }
 
-/// Where a game was decided.
+/// The turning point of a lost game, with its board.
 #[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct Moment {
+pub struct DecisiveMoment {
     /// The game.
-    pub game: GameLine,
-    /// Who lost it there.
+    pub game: GameSummary,
+    /// The player whose score dropped.
     pub loser: String,
-    /// The fall of the loser's score, in the mean change of its score from one move to its next.
+    /// The drop in units of the player's mean change between consecutive searches.
     pub steps: f64,
-    /// Whether the game has two seats, so that scores say who is ahead.
+    /// Whether the game has two seats, so that the sign of a score shows the leader.
     pub duel: bool,
     /// The board before the loser's move.
     pub board: String,
-    /// The plies from there to the loser's next.
-    pub plies: Vec<Thought>,
+    /// The plies up to the loser's next search.
+    pub plies: Vec<SearchedPly>,
 }
 
-/// A ply and what was thought at it.
+/// A ply with its search result.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
-pub struct Thought {
-    /// The ply.
+pub struct SearchedPly {
+    /// Ply number.
     pub ply: u16,
-    /// Who moved; nobody where it was chance.
+    /// The player to move; `None` for chance.
     pub player: Option<String>,
     /// The move.
     #[serde(rename = "move")]
     pub mv: String,
-    /// What it was worth to who searched it, in words; nothing where nobody did.
+    /// The value found by the search, in words; `None` without a search.
     pub worth: Option<String>,
     /// The last completed depth.
     pub depth: Option<u16>,
-    /// The line that was expected.
+    /// The principal variation.
     pub line: String,
 }
 
-/// What is needed to do it again.
+/// Everything needed to repeat the run.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Reproduction {
     /// The spec.
     pub spec: String,
-    /// The files that it names, with their sizes in bytes.
+    /// Files named by the spec, with their sizes in bytes.
     pub files: Vec<(String, u64)>,
-    /// Of the spec, in hexadecimal.
+    /// Digest of the spec, in hexadecimal.
     pub digest: String,
-    /// The version of the program that coordinated.
+    /// Version of the coordinator.
     pub build: String,
-    /// The versions of those that played, where there are games.
+    /// Versions of the workers, if there are games.
     pub played_by: Vec<String>,
-    /// Whether every player plays the same again on any machine.
+    /// Whether every player plays the same moves again on any machine.
     pub repeatable: bool,
 }
 
 impl Report {
-    /// Gathers everything. `watch` is told what is done, for those who show it.
+    /// Gathers the report; calls `progress` with the current step.
     pub fn read(
         dataset: &Dataset,
         run: &Run,
         settings: &Settings,
-        watch: &dyn Fn(&str),
+        progress: &dyn Fn(&str),
     ) -> Result<Report, ReportError> {
         let spec = run.spec().map_err(DatasetError::from)?;
         let question = match &spec.plan {
@@ -233,26 +233,27 @@ impl Report {
             Plan::Tune(_) => Question::Tune,
         };
         let names: Vec<String> = spec.players.iter().map(|player| player.name.clone()).collect();
-        watch("results");
-        let standing = standing::read(dataset, run, &spec, settings)?;
-        watch("searches");
+        progress("results");
+        let results = ratings::read(dataset, run, &spec, settings)?;
+        progress("searches");
         let Settings { replicas, seed, threads } = *settings;
-        let asked = pruning::Settings { replicas: replicas.get(), seed, threads };
-        let pruning = pruning::pruning(dataset, run, asked)?;
-        let survey = survey::survey(dataset, run, &names, question, &mut |count| {
-            watch(&format!("{count} games or searches"));
+        let pruning_settings = pruning::Settings { replicas: replicas.get(), seed, threads };
+        let pruning = pruning::pruning(dataset, run, pruning_settings)?;
+        let play = play_statistics::read(dataset, run, &names, question, &mut |count| {
+            progress(&format!("{count} games or searches"));
         })?;
-        watch("boards");
+        progress("boards");
         let mut moments = Vec::new();
-        for place in &survey.turning_points {
-            moments.extend(moment(dataset, run, place)?);
+        for point in &play.turning_points {
+            moments.extend(decisive_moment(dataset, run, point)?);
         }
         let counted = match question {
-            Question::Probe => survey.efforts.iter().map(|effort| effort.searches).max().unwrap_or(0),
-            Question::Tournament | Question::Test => standing.bouts,
-            // Only those of the validation rate anybody.
+            Question::Probe => play.efforts.iter().map(|effort| effort.searches).max().unwrap_or(0),
+            Question::Tournament | Question::Test => results.bouts,
+            // Only the bouts of the validation are rated.
             Question::Tune => run.committed.saturating_sub(run.failed),
         };
+        let files = run.source.files.iter();
         let mut report = Report {
             run: run.id.clone(),
             game: spec.game.to_string(),
@@ -268,33 +269,28 @@ impl Report {
             remarks: Vec::new(),
             players: spec.players.iter().map(player).collect(),
             tuning: tuning::read(dataset, run)?,
-            test: standing.test,
-            ratings: standing.ratings,
-            crosstable: standing.crosstable,
-            convergence: standing.convergence,
+            test: results.test,
+            ratings: results.ratings,
+            crosstable: results.crosstable,
+            convergence: results.convergence,
             pruning,
-            efforts: survey.efforts,
-            lengths: survey.lengths,
+            efforts: play.efforts,
+            lengths: play.lengths,
             moments,
             reproduction: Reproduction {
                 spec: run.source.text.clone(),
-                files: run
-                    .source
-                    .files
-                    .iter()
-                    .map(|(name, text)| (name.clone(), text.len() as u64))
-                    .collect(),
+                files: files.map(|(name, text)| (name.clone(), text.len() as u64)).collect(),
                 digest: run.digest.clone(),
                 build: run.build.clone(),
-                played_by: survey.builds,
+                played_by: play.builds,
                 repeatable: spec.is_repeatable(),
             },
         };
-        (report.answer, report.remarks) = words::answer(&report);
+        (report.answer, report.remarks) = summary::summarise(&report);
         Ok(report)
     }
 
-    /// The page: one HTML file that needs nothing else.
+    /// Renders the page as one self-contained HTML file.
     pub fn page(&self) -> String {
         page::page(self)
     }
@@ -309,30 +305,46 @@ fn player(player: &SpecPlayer) -> Player {
     }
 }
 
-/// A turning point with its board, and what was thought around it.
-fn moment(dataset: &Dataset, run: &Run, place: &moments::Place) -> Result<Option<Moment>, ReportError> {
-    let query = Query { bouts: Some(place.bout..=place.bout), game: Some(place.game), ..Query::default() };
+/// Formats an interval, or `-` if its ends are unknown.
+fn interval_text(interval: &Interval, number: impl Fn(f64) -> String) -> String {
+    interval.ends().map_or("-".to_string(), |(low, high)| format!("{} to {}", number(low), number(high)))
+}
+
+/// Formats a value with a sign, followed by its unit and its interval, if known.
+fn estimate_text(interval: &Interval, decimals: usize, unit: &str) -> String {
+    let value = format!("{}{unit}", signed(interval.value, decimals));
+    let number = |end| signed(end, decimals);
+    interval.ends().map_or(value.clone(), |_| format!("{value} (95 %: {})", interval_text(interval, number)))
+}
+
+/// Reads the board and the searches around a turning point.
+fn decisive_moment(
+    dataset: &Dataset,
+    run: &Run,
+    point: &turning_points::TurningPoint,
+) -> Result<Option<DecisiveMoment>, ReportError> {
+    let query = Query { bouts: Some(point.bout..=point.bout), game: Some(point.game), ..Query::default() };
     let Some(recording) = Recordings::new(dataset, run, &query)?.next().transpose()? else { return Ok(None) };
-    let plies = u64::from(place.ply)..=u64::from(place.next);
-    let board = boards(&recording, plies.clone())?.start.board;
+    let plies = u64::from(point.ply)..=u64::from(point.next);
+    let board = game_boards(&recording, plies.clone())?.start.board;
     let players = &recording.game.players;
     let name = |row: &MoveRow| row.seat.and_then(|seat| players.get(usize::from(seat)).cloned());
     let shown = recording.moves.iter().filter(|row| plies.contains(&u64::from(row.ply)));
     let loser = shown.clone().next().and_then(name).unwrap_or_default();
-    let thought = |row: &MoveRow| Thought {
+    let searched = |row: &MoveRow| SearchedPly {
         ply: row.ply,
         player: name(row),
         mv: row.mv.clone(),
-        worth: row.search.as_ref().map(|search| worth(search.value())),
+        worth: row.search.as_ref().map(|search| value_text(search.value())),
         depth: row.search.as_ref().map(|search| search.depth).filter(|depth| *depth > 0),
         line: row.search.as_ref().map(|search| search.pv.clone()).unwrap_or_default(),
     };
-    Ok(Some(Moment {
-        game: GameLine::from(&recording.game),
+    Ok(Some(DecisiveMoment {
+        game: GameSummary::from(&recording.game),
         loser,
-        steps: place.steps,
+        steps: point.steps,
         duel: players.len() == 2,
         board,
-        plies: shown.map(thought).collect(),
+        plies: shown.map(searched).collect(),
     }))
 }

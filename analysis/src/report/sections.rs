@@ -1,102 +1,88 @@
-//! The sections on results and games: who is how strong, who did what against whom, how games went, how to repeat it.
+//! Sections on results and games: ratings, head-to-head results, the games themselves, and how to reproduce the run.
 
 use agon_stats::elo::LARGEST_DIFFERENCE;
 
-use super::markup::{LONG_NAME, escape, heading};
-use super::page::{Column, Section, figure, paragraph, table, told};
-use super::standing::{Crosstable, Rated, Ratings, Trace};
-use super::survey::{GameLine, Lengths};
-use super::svg::{self, Axis, Line, MOST_CELLS, MOST_LINES, MOST_ROWS, Row};
-use super::words::{likelihood, percent};
-use super::{Moment, Question, Report, Thought, Told};
-use crate::format::{fixed, signed};
+use super::figures::{figure, interval_figure, line_figure};
+use super::html::{
+    Column, LONG_NAME, Section, available, columns, escape, heading, paragraph, table, value_table,
+};
+use super::play_statistics::{GameLengths, GameSummary};
+use super::ratings::{Crosstable, PairRecord, RatedPlayer, RatingHistory, Ratings};
+use super::svg::{self, Axis, Line, MOST_CELLS, Row};
+use super::{Availability, DecisiveMoment, Question, Report, SearchedPly, estimate_text, interval_text};
+use crate::format::{fixed, likelihood, percent, signed};
 use crate::pruning::Interval;
 
-const ELO: Axis<'_> = Axis { label: "Elo (the mean of all is 0)", log: false, whole: false, mark: Some(0.0) };
+const ELO: Axis<'_> = Axis { label: "Elo (relative to the mean)", log: false, whole: false, mark: Some(0.0) };
 
-/// What a sequential test has seen.
+/// Number of rows by player in the table of rating histories.
+const HISTORY_ROWS: usize = 6;
+
+/// Renders the state of a sequential test.
 pub(super) fn test(report: &Report) -> Option<Section> {
     let test = report.test.as_ref()?;
-    let pairs = test.pairs;
-    let rows = vec![
-        vec![
-            "hypotheses".to_string(),
-            format!("{} or {} {} Elo", signed(test.bounds[0], 1), signed(test.bounds[1], 1), test.model),
-        ],
-        vec!["error rates".to_string(), format!("alpha {}, beta {}", test.alpha, test.beta)],
-        vec![
-            "log-likelihood ratio".to_string(),
+    let [first, second] = test.bounds.map(|bound| signed(bound, 1));
+    let stronger = format!("{} is stronger", test.player);
+    let rows = [
+        ("hypotheses", format!("{first} or {second} {} Elo", test.model)),
+        ("error rates", format!("alpha {}, beta {}", test.alpha, test.beta)),
+        (
+            "log-likelihood ratio",
             format!(
-                "{} between {} and {}",
+                "{} (thresholds {} and {})",
                 signed(test.llr, 2),
                 signed(test.lower, 2),
                 signed(test.upper, 2)
             ),
-        ],
-        vec!["bouts looked at".to_string(), test.looked_at.to_string()],
-        vec!["bouts by score 0, 1/2, 1, 3/2, 2".to_string(), pairs.map(|count| count.to_string()).join(", ")],
-        vec![
-            "difference".to_string(),
-            test.elo.map_or("not known".to_string(), |elo| {
-                format!("{} Elo{}", signed(elo.value, 1), ends(&elo, 1))
-            }),
-        ],
-        vec![format!("{} is stronger", test.player), test.los.map_or("not known".to_string(), likelihood)],
+        ),
+        ("bouts used", test.looked_at.to_string()),
+        score_counts(test.pairs),
+        ("difference", test.elo.map_or("not estimable".to_string(), |elo| estimate_text(&elo, 1, " Elo"))),
+        (stronger.as_str(), test.los.map_or("not estimable".to_string(), likelihood)),
     ];
-    let columns = [("", Column::Word), ("value", Column::Words)];
-    let caption =
-        "The test looks at the bouts in the order of the schedule and stops at the first that decides";
-    Some(Section { id: "test", title: "The test", full: true, body: table(caption, &columns, &rows) })
+    let caption = "The test uses the bouts in schedule order and stops at the first that decides";
+    let body = value_table(caption, rows);
+    Some(Section { id: "test", title: "Sequential test", full: true, body })
 }
 
-/// Ratings with intervals.
+/// Returns a row with the bouts by score.
+pub(super) fn score_counts(pairs: [u64; 5]) -> (&'static str, String) {
+    ("bouts by score 0, 1/2, 1, 3/2, 2", pairs.map(|count| count.to_string()).join(", "))
+}
+
+/// Renders the ratings with their intervals.
 pub(super) fn ratings(report: &Report) -> Option<Section> {
-    if report.question == Question::Probe {
-        return None;
-    }
-    let body = told(&report.ratings, rated);
-    Some(Section { id: "ratings", title: "Ratings", full: false, body })
+    (report.question != Question::Probe).then(|| Section {
+        id: "ratings",
+        title: "Ratings",
+        full: false,
+        body: available(&report.ratings, rating_figure),
+    })
 }
 
-fn rated(ratings: &Ratings) -> String {
-    let row = |player: &Rated| Row {
-        name: player.name.clone(),
-        value: Some(player.elo),
-        low: player.low.filter(|_| player.bound.is_none()),
-        high: player.high.filter(|_| player.bound.is_none()),
-        extreme: None,
-        text: elo_text(player),
+fn rating_figure(ratings: &Ratings) -> String {
+    let row = |player: &RatedPlayer| {
+        let Interval { value, low, high } = player.interval();
+        Row {
+            name: player.name.clone(),
+            value: Some(value),
+            low,
+            high,
+            extreme: None,
+            text: player.elo_text(),
+        }
     };
-    let shown: Vec<Row> = ratings.players.iter().take(MOST_ROWS).map(row).collect();
-    let alternative: Vec<String> = ratings
-        .players
-        .iter()
-        .take(MOST_ROWS)
-        .map(|player| format!("{} {}", player.name, elo_text(player)))
-        .collect();
-    let alternative = format!("Ratings in Elo with intervals of 95 %: {}", alternative.join("; "));
-    let chart = svg::intervals(&shown, ELO, &alternative);
-    let mut caption =
-        format!("Ratings with intervals of 95 %, from {} resampled tournaments.", ratings.replicas);
+    let rows: Vec<Row> = ratings.players.iter().map(row).collect();
+    let mut caption = format!("Ratings with 95 % intervals from {} bootstrap replicas.", ratings.replicas);
     if ratings.players.iter().any(|player| player.bound.is_some()) {
-        caption.push_str(" Who won or lost every game has only a bound.");
+        caption.push_str(" A player that won or lost every game has only a bound.");
     }
-    caption.push_str(&rest(ratings.players.len(), MOST_ROWS, "players"));
-    let columns = [
-        ("player", Column::Word),
-        ("#", Column::Number),
-        ("Elo", Column::Number),
-        ("95 %", Column::Number),
-        ("games", Column::Number),
-        ("won", Column::Number),
-        ("drawn", Column::Number),
-        ("lost", Column::Number),
-        ("score", Column::Number),
-        ("beats next", Column::Number),
-    ];
-    let rows: Vec<Vec<String>> = ratings.players.iter().map(cells).collect();
-    let numbers = table("Ratings, and how likely each player is stronger than the next", &columns, &rows);
-    let mut body = figure(&chart, &caption, &numbers);
+    let columns =
+        columns(&["player"], &["#", "Elo", "95 %", "games", "won", "drawn", "lost", "score", "beats next"]);
+    let cells: Vec<Vec<String>> = ratings.players.iter().map(rating_cells).collect();
+    let data = table("Ratings, and each player's likelihood of superiority over the next", &columns, &cells);
+    let mut body =
+        interval_figure(&rows, ELO, ("Elo ratings with 95 % intervals", &caption), "players", &data);
     body.push_str("<ul>\n");
     for fact in facts(ratings) {
         body.push_str(&format!("<li>{}</li>\n", escape(&fact)));
@@ -105,16 +91,12 @@ fn rated(ratings: &Ratings) -> String {
     body
 }
 
-fn cells(player: &Rated) -> Vec<String> {
-    let interval = match (player.low, player.high, player.bound) {
-        (Some(low), Some(high), None) => format!("{} to {}", signed(low, 0), signed(high, 0)),
-        _ => "-".to_string(),
-    };
+fn rating_cells(player: &RatedPlayer) -> Vec<String> {
     vec![
         player.name.clone(),
         player.rank.to_string(),
-        elo_text(player),
-        interval,
+        player.elo_text(),
+        interval_text(&player.interval(), |end| signed(end, 0)),
         player.games.to_string(),
         player.wins.to_string(),
         player.draws.to_string(),
@@ -124,91 +106,58 @@ fn cells(player: &Rated) -> Vec<String> {
     ]
 }
 
-fn elo_text(player: &Rated) -> String {
-    let sign = match player.bound {
-        Some("at_most") => "at most ",
-        Some(_) => "at least ",
-        None => "",
-    };
-    format!("{sign}{}", signed(player.elo, 0))
-}
-
-/// What the model found beside the ratings.
+/// Lists the other estimates of the rating model.
 fn facts(ratings: &Ratings) -> Vec<String> {
     let mut facts = Vec::new();
     if let Some(advantage) = &ratings.seat_advantage {
-        let more = if advantage.value.abs() > LARGEST_DIFFERENCE - 1.0 { " or more" } else { "" };
-        facts.push(format!(
-            "To move first is worth {} Elo{more}{}.",
-            signed(advantage.value, 0),
-            ends(advantage, 0)
-        ));
+        let limit = if advantage.value.abs() > LARGEST_DIFFERENCE - 1.0 { " Elo or more" } else { " Elo" };
+        facts.push(format!("Moving first is worth {}.", estimate_text(advantage, 0, limit)));
     }
     if !ratings.seat_effects.is_empty() {
         let effects: Vec<String> = ratings
             .seat_effects
             .iter()
             .enumerate()
-            .map(|(seat, effect)| format!("seat {seat} {}{}", signed(effect.value, 0), ends(effect, 0)))
+            .map(|(seat, effect)| format!("seat {seat} {}", estimate_text(effect, 0, "")))
             .collect();
-        facts.push(format!(
-            "What a seat is worth in Elo against the mean of all seats: {}.",
-            effects.join(", ")
-        ));
+        facts.push(format!("Elo effect of each seat against the mean of all seats: {}.", effects.join(", ")));
     }
     if let Some(rate) = ratings.draw_rate {
-        facts.push(format!("Equal players would draw {} of their games.", percent(rate)));
+        facts.push(format!("Estimated draw rate between equal players: {}.", percent(rate)));
     }
     facts.push(match ratings.transitivity {
         Some(p) if p < 0.01 => {
-            format!("One number a player does not explain all results (p = {}).", fixed(p, 4))
+            format!("A single rating per player does not explain all results (p = {}).", fixed(p, 4))
         }
-        Some(p) => format!("Nothing speaks against one number a player (p = {}).", fixed(p, 2)),
-        None => "Whether one number a player is enough was not tested.".to_string(),
+        Some(p) => format!("Results are consistent with a single rating per player (p = {}).", fixed(p, 2)),
+        None => "Whether a single rating per player explains the results was not tested.".to_string(),
     });
-    facts.push("The unit of evidence is the bout: all seatings of one opening.".to_string());
+    facts.push("The unit of resampling is the bout: all seatings of one opening.".to_string());
     facts
 }
 
-/// The interval behind a number.
-pub(super) fn ends(interval: &Interval, decimals: usize) -> String {
-    match (interval.low, interval.high) {
-        (Some(low), Some(high)) => {
-            format!(" (95 %: {} to {})", signed(low, decimals), signed(high, decimals))
-        }
-        _ => String::new(),
-    }
-}
-
-/// What a caption says where not everything is drawn.
-pub(super) fn rest(count: usize, shown: usize, what: &str) -> String {
-    if count > shown { format!(" The first {shown} of {count} {what} are drawn.") } else { String::new() }
-}
-
-/// Who did what against whom.
+/// Renders the head-to-head results.
 pub(super) fn crosstable(report: &Report) -> Option<Section> {
-    let Told::There(table) = &report.crosstable else { return None };
+    let Availability::Available(table) = &report.crosstable else { return None };
     (table.names.len() > 1).then(|| Section {
         id: "crosstable",
-        title: "Who beats whom",
+        title: "Head-to-head results",
         full: false,
-        body: crossed(table),
+        body: crosstable_figure(table),
     })
 }
 
-fn crossed(crosstable: &Crosstable) -> String {
+fn crosstable_figure(crosstable: &Crosstable) -> String {
     let Crosstable { names, cells } = crosstable;
-    let columns: Vec<String> = (1..=names.len()).map(|number| number.to_string()).collect();
-    let header: Vec<(&str, Column)> = std::iter::once(("player", Column::Word))
-        .chain(columns.iter().map(|number| (number.as_str(), Column::Number)))
-        .collect();
+    let numbers: Vec<String> = (1..=names.len()).map(|number| number.to_string()).collect();
+    let columns = columns(&["player"], &numbers.iter().map(String::as_str).collect::<Vec<_>>());
     let rows: Vec<Vec<String>> = names
         .iter()
         .zip(cells)
         .enumerate()
         .map(|(index, (name, row))| {
-            let cell = |(column, cell): (usize, &Option<super::Cell>)| match cell {
-                _ if column == index => "".to_string(),
+            let cell = |(column, cell): (usize, &Option<PairRecord>)| match cell {
+                _ if column == index => String::new(),
                 Some(cell) => {
                     format!("{} +{} ={} -{}", percent(cell.score()), cell.wins, cell.draws, cell.losses)
                 }
@@ -218,105 +167,99 @@ fn crossed(crosstable: &Crosstable) -> String {
             own.chain(row.iter().enumerate().map(cell)).collect()
         })
         .collect();
-    let numbers =
-        table("Share of the points of the row against the column; games won, drawn, lost", &header, &rows);
+    let data = table(
+        "Share of the points of the row's player against the column's; games won, drawn, lost",
+        &columns,
+        &rows,
+    );
     if names.len() > MOST_CELLS {
-        return numbers;
+        return data;
     }
     let shares: Vec<Vec<Option<f64>>> =
         cells.iter().map(|row| row.iter().map(|cell| cell.map(|cell| cell.score())).collect()).collect();
-    let alternative = "Heat map of the share of the points of each player against each other; the numbers are in the table below";
-    let caption = "Percent of the points that the player of the row made against the player of the column. Blue is more than half, orange less; an empty frame is a pair that never met.";
-    figure(&svg::heat_map(names, &shares, alternative), caption, &numbers)
+    let alternative =
+        "Heat map of each player's share of the points against each other; the data table has the numbers";
+    let caption = "Percentage of the points that the row's player scored against the column's. Blue is more than half, orange less; an empty frame is a pair that never met.";
+    figure(&svg::heat_map(names, &shares, alternative), caption, &data)
 }
 
-/// Ratings after the first bouts.
+/// Renders ratings over growing prefixes of the schedule.
 pub(super) fn convergence(report: &Report) -> Option<Section> {
     if report.question == Question::Probe || report.ratings.get().is_none() {
         return None;
     }
-    let body = told(&report.convergence, |traces| settled(traces));
-    Some(Section { id: "convergence", title: "How the ratings settled", full: false, body })
+    let body = available(&report.convergence, |histories| convergence_figure(histories));
+    Some(Section { id: "convergence", title: "Convergence of the ratings", full: false, body })
 }
 
-fn settled(traces: &[Trace]) -> String {
-    // Ratings from the very first bouts are anywhere: what the later ones need is what is drawn.
-    let last = traces.iter().flat_map(|trace| &trace.points).map(|point| point.0).max().unwrap_or(0);
-    let later = traces.iter().flat_map(|trace| &trace.points).filter(|point| point.0 * 4 >= last);
-    let (low, high) = later
+fn convergence_figure(histories: &[RatingHistory]) -> String {
+    // The first ratings may be far off: the scale fits those from a quarter of the bouts on.
+    let points = || histories.iter().flat_map(|history| &history.points);
+    let last = points().map(|point| point.0).max().unwrap_or(0);
+    let (low, high) = points()
+        .filter(|point| point.0 * 4 >= last)
         .flat_map(|(_, elo)| [Some(elo.value), elo.low, elo.high])
         .flatten()
         .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), elo| (low.min(elo), high.max(elo)));
-    let line = |trace: &Trace| {
-        let drawn = trace.points.iter().skip_while(|(_, elo)| !(low..=high).contains(&elo.value));
-        let drawn = drawn.filter(|(_, elo)| (low..=high).contains(&elo.value));
+    let line = |history: &RatingHistory| {
+        let drawn = history.points.iter().filter(|(_, elo)| (low..=high).contains(&elo.value));
         let band =
             |(bouts, elo): &(u64, Interval)| Some((*bouts as f64, elo.low?.max(low), elo.high?.min(high)));
         Line {
-            name: trace.player.clone(),
+            name: history.player.clone(),
             points: drawn.clone().map(|(bouts, elo)| (*bouts as f64, elo.value)).collect(),
             band: drawn.filter_map(band).collect(),
             ..Line::default()
         }
     };
-    let lines: Vec<Line> = traces.iter().take(MOST_LINES).map(line).collect();
-    let ends: Vec<String> = traces
+    let lines: Vec<Line> = histories.iter().map(line).collect();
+    let ends: Vec<String> = histories
         .iter()
-        .filter_map(|trace| {
-            let (first, last) = (trace.points.first()?, trace.points.last()?);
-            Some(format!("{} from {} to {}", trace.player, signed(first.1.value, 0), signed(last.1.value, 0)))
+        .filter_map(|history| {
+            let [first, last] =
+                [history.points.first()?, history.points.last()?].map(|(_, elo)| signed(elo.value, 0));
+            Some(format!("{} from {first} to {last}", history.player))
         })
         .collect();
-    let alternative = format!("Ratings over the bouts played: {}", ends.join("; "));
-    let bouts = Axis { label: "bouts", log: false, whole: true, mark: None };
-    let elo = Axis { label: "Elo", ..ELO };
-    let chart = svg::lines(&lines, bouts, elo, &alternative);
-    let caption = format!(
-        "Ratings from the first bouts of the schedule alone, with bands of 95 %. Ratings of very few bouts that lie far off are not drawn.{}",
-        rest(traces.len(), MOST_LINES, "players")
-    );
-    let columns = [
-        ("player", Column::Word),
-        ("bouts", Column::Number),
-        ("Elo", Column::Number),
-        ("95 %", Column::Number),
-    ];
     let mut rows = Vec::new();
-    for trace in traces {
-        // A few points tell the way; the chart has the others.
-        let step = trace.points.len().div_ceil(6).max(1);
-        let last = trace.points.len().saturating_sub(1);
-        for (_, (bouts, elo)) in
-            trace.points.iter().enumerate().filter(|(index, _)| index % step == 0 || *index == last)
-        {
-            let interval = match (elo.low, elo.high) {
-                (Some(low), Some(high)) => format!("{} to {}", signed(low, 0), signed(high, 0)),
-                _ => "-".to_string(),
-            };
-            rows.push(vec![trace.player.clone(), bouts.to_string(), signed(elo.value, 0), interval]);
+    for history in histories {
+        let step = history.points.len().div_ceil(HISTORY_ROWS).max(1);
+        for (index, (bouts, elo)) in history.points.iter().enumerate() {
+            if index % step == 0 || index + 1 == history.points.len() {
+                let interval = interval_text(elo, |end| signed(end, 0));
+                rows.push(vec![history.player.clone(), bouts.to_string(), signed(elo.value, 0), interval]);
+            }
         }
     }
-    figure(&chart, &caption, &table("Ratings after the first bouts", &columns, &rows))
+    let bouts = Axis { label: "bouts", log: false, whole: true, mark: None };
+    let elo = Axis { label: "Elo", ..ELO };
+    line_figure(
+        &lines,
+        [bouts, elo],
+        &format!("Ratings over the bouts played: {}", ends.join("; ")),
+        "Ratings from the first bouts of the schedule, with 95 % bands. Early ratings that are far off are not drawn.",
+        &table("Ratings from the first bouts", &columns(&["player"], &["bouts", "Elo", "95 %"]), &rows),
+    )
 }
 
-/// How long games were and how they ended.
+/// Renders the lengths and endings of games.
 pub(super) fn lengths(report: &Report) -> Option<Section> {
     let lengths = report.lengths.as_ref()?;
-    Some(Section { id: "games", title: "The games", full: true, body: described(lengths) })
+    Some(Section { id: "games", title: "Games", full: true, body: length_tables(lengths) })
 }
 
-fn described(lengths: &Lengths) -> String {
+fn length_tables(lengths: &GameLengths) -> String {
     let (longest, shortest) = (lengths.longest.first(), lengths.shortest.first());
-    let shown = longest.map_or(String::new(), place);
-    let even = longest.map(|game| game.plies) == shortest.map(|game| game.plies);
-    let plies = match even {
+    let example = longest.map_or(String::new(), game_number);
+    let equal = longest.map(|game| game.plies) == shortest.map(|game| game.plies);
+    let plies = match equal {
         true => format!("{} plies each", fixed(lengths.mean_plies, 0)),
         false => format!("{} plies on average", fixed(lengths.mean_plies, 1)),
     };
     let mut body = format!(
         "<p>{} games of {plies}. <code>agon games</code> lists them, <code>agon games --show {}</code> shows one ply by ply.</p>\n",
         lengths.games,
-        escape(&shown)
+        escape(&example)
     );
     let columns = [
         ("game", Column::Word),
@@ -324,42 +267,41 @@ fn described(lengths: &Lengths) -> String {
         ("players by seat, with payoffs", Column::Words),
         ("ending", Column::Words),
     ];
-    let row = |game: &GameLine| vec![place(game), game.plies.to_string(), seats(game), game.ending.clone()];
-    let rows = |games: &[GameLine]| games.iter().map(row).collect::<Vec<_>>();
-    if !even {
+    let row = |game: &GameSummary| {
+        vec![game_number(game), game.plies.to_string(), seats(game), game.ending.clone()]
+    };
+    let rows = |games: &[GameSummary]| games.iter().map(row).collect::<Vec<_>>();
+    if !equal {
         body.push_str("<div class=\"pair\">\n");
         body.push_str(&table("The longest games", &columns, &rows(&lengths.longest)));
         body.push_str(&table("The shortest games", &columns, &rows(&lengths.shortest)));
         body.push_str("</div>\n");
     }
     let columns = [("ending", Column::Words), ("games", Column::Number), ("share", Column::Number)];
-    let rows: Vec<Vec<String>> = lengths
-        .endings
-        .iter()
-        .map(|(ending, count)| {
-            vec![ending.clone(), count.to_string(), percent(*count as f64 / lengths.games.max(1) as f64)]
-        })
-        .collect();
+    let row = |(ending, count): &(String, u64)| {
+        vec![ending.clone(), count.to_string(), percent(*count as f64 / lengths.games.max(1) as f64)]
+    };
+    let rows: Vec<Vec<String>> = lengths.endings.iter().map(row).collect();
     body.push_str(&table("How games ended", &columns, &rows));
     body
 }
 
-/// A game's name within its run.
-fn place(game: &GameLine) -> String {
+/// Returns the number of a game within its run, as `agon games` takes it.
+fn game_number(game: &GameSummary) -> String {
     format!("{}.{}", game.bout, game.game)
 }
 
-fn seats(game: &GameLine) -> String {
-    let signs = game.payoffs.iter().any(|payoff| *payoff < 0);
-    let seat = |(name, payoff): (&String, &i32)| match signs {
+fn seats(game: &GameSummary) -> String {
+    let signed = game.payoffs.iter().any(|payoff| *payoff < 0);
+    let seat = |(name, payoff): (&String, &i32)| match signed {
         true => format!("{name} {payoff:+}"),
         false => format!("{name} {payoff}"),
     };
     game.players.iter().zip(&game.payoffs).map(seat).collect::<Vec<_>>().join(", ")
 }
 
-/// Who won, and against whom.
-fn outcome(game: &GameLine) -> String {
+/// Names the winners and the losers of a game.
+fn outcome(game: &GameSummary) -> String {
     let most = game.payoffs.iter().max();
     let seats = game.players.iter().zip(&game.payoffs);
     let names = |won: bool| -> Vec<&str> {
@@ -374,131 +316,124 @@ fn outcome(game: &GameLine) -> String {
     format!("{} {verb} {}", winners.join(" and "), losers.join(", "))
 }
 
-/// Boards of decisive moments.
+/// Renders the boards of decisive moments.
 pub(super) fn moments(report: &Report) -> Option<Section> {
     report.lengths.as_ref()?;
-    let duel = report.moments.first().is_none_or(|moment| moment.duel);
-    let body = match (&report.moments[..], duel) {
-        ([], _) => paragraph("No loser thought itself ahead and then behind, so that no moment stands out."),
-        (moments, duel) => {
-            let intro = match duel {
+    let body = match report.moments.first() {
+        None => {
+            paragraph("No decisive moment: no loser evaluated its position as ahead and later as behind.")
+        }
+        Some(first) => {
+            let intro = match first.duel {
                 true => {
-                    "The last time a loser thought itself ahead, where its score then fell furthest, measured in the player's own usual change between two of its moves."
+                    "The last positions that the loser evaluated as ahead, with the largest drops of its score until its next move. Drops are in units of the player's mean change between its moves."
                 }
                 false => {
-                    "Where the score of a player who did not win fell furthest from one of its moves to its next, measured in the player's own usual change. With more than two seats a score does not say who is ahead."
+                    "The largest drops of the score of a player that did not win, from one of its moves to its next, in units of the player's mean change. With more than two seats, a score does not show who is ahead."
                 }
             };
-            let articles: String = moments.iter().map(moment).collect();
+            let articles: String = report.moments.iter().map(moment).collect();
             format!("{}<div class=\"moments\">\n{articles}</div>\n", paragraph(intro))
         }
     };
     Some(Section { id: "moments", title: "Decisive moments", full: true, body })
 }
 
-fn moment(moment: &Moment) -> String {
-    let Moment { game, loser, steps, board, plies, .. } = moment;
-    let thought =
-        |thought: Option<&Thought>| thought.and_then(|thought| thought.worth.clone()).unwrap_or_default();
+fn moment(moment: &DecisiveMoment) -> String {
+    let DecisiveMoment { game, loser, steps, board, plies, .. } = moment;
+    let value = |ply: Option<&SearchedPly>| ply.and_then(|ply| ply.worth.clone()).unwrap_or_default();
     let (before, after) = (plies.first(), plies.last());
-    let told = format!(
-        "{loser} to move at ply {} thinks: {}. At its next move, ply {}, it thinks: {}. That is {} times its usual change.",
-        before.map_or(0, |thought| thought.ply),
-        thought(before),
-        after.map_or(0, |thought| thought.ply),
-        thought(after),
+    let description = format!(
+        "Ply {}, {loser} to move: {}. Its next move, ply {}: {}. The change is {} times its mean change.",
+        before.map_or(0, |ply| ply.ply),
+        value(before),
+        after.map_or(0, |ply| ply.ply),
+        value(after),
         fixed(*steps, 1)
     );
-    let long = plies.iter().any(|thought| thought.player.as_ref().is_some_and(|name| name.len() > LONG_NAME));
+    let long = plies.iter().any(|ply| ply.player.as_ref().is_some_and(|name| name.len() > LONG_NAME));
     let columns = [
         ("ply", Column::Number),
         ("player", if long { Column::Words } else { Column::Word }),
         ("move", Column::Word),
-        ("thought", Column::Words),
+        ("search", Column::Words),
     ];
-    let row = |thought: &Thought| {
-        let depth = thought.depth.map_or(String::new(), |depth| format!(", depth {depth}"));
-        let line = first_moves(&thought.line);
-        let worth = match &thought.worth {
-            Some(worth) => format!("{worth}{depth}{line}"),
+    let row = |ply: &SearchedPly| {
+        let depth = ply.depth.map_or(String::new(), |depth| format!(", depth {depth}"));
+        let search = match &ply.worth {
+            Some(value) => format!("{value}{depth}{}", line_start(&ply.line)),
             None => "-".to_string(),
         };
-        vec![
-            thought.ply.to_string(),
-            thought.player.clone().unwrap_or("chance".to_string()),
-            thought.mv.clone(),
-            worth,
-        ]
+        vec![ply.ply.to_string(), ply.player.clone().unwrap_or("chance".to_string()), ply.mv.clone(), search]
     };
     let rows: Vec<Vec<String>> = plies.iter().map(row).collect();
     format!(
         "<article>\n<h3>Game {}: {}</h3>\n{}<pre>{}</pre>\n{}</article>\n",
-        escape(&place(game)),
+        escape(&game_number(game)),
         heading(&outcome(game)),
-        paragraph(&told),
+        paragraph(&description),
         escape(board),
-        table("What was played, and what was thought", &columns, &rows)
+        table("Moves and search results", &columns, &rows)
     )
 }
 
-/// The beginning of an expected line.
-fn first_moves(line: &str) -> String {
+/// Formats the first moves of a principal variation.
+fn line_start(line: &str) -> String {
     const SHOWN: usize = 5;
     let moves: Vec<&str> = line.split_whitespace().collect();
     match moves.len() {
         0 | 1 => String::new(),
-        count if count > SHOWN => format!(", expecting {} ..", moves[..SHOWN].join(" ")),
-        _ => format!(", expecting {}", moves.join(" ")),
+        count if count > SHOWN => format!(", line {} ..", moves[..SHOWN].join(" ")),
+        _ => format!(", line {}", moves.join(" ")),
     }
 }
 
-/// How to do it again.
+/// Renders the spec and the commands that reproduce the run.
 pub(super) fn reproduction(report: &Report) -> Section {
-    let again = &report.reproduction;
+    let reproduction = &report.reproduction;
     let players: Vec<Vec<String>> = report
         .players
         .iter()
         .map(|player| vec![player.name.clone(), player.algorithm.clone(), player.limit.clone()])
         .collect();
-    let columns = [("player", Column::Word), ("algorithm", Column::Word), ("limit for a move", Column::Word)];
-    let mut body = table("The players", &columns, &players);
-    let repeats = match again.repeatable {
+    let mut body = table("Players", &columns(&["player", "algorithm", "limit per move"], &[]), &players);
+    let repeatable = match reproduction.repeatable {
         true => {
-            "Every player is limited by nodes or depth: the same spec plays the same games on any machine, and replay compares them bit by bit."
+            "All players are limited by nodes or depth: the same spec plays the same games on any machine, and replay compares them bit by bit."
         }
         false => {
-            "Some players are limited by time: the same spec plays the same openings, but not the same games, and replay repeats only games whose players are limited by nodes or depth."
+            "Some players are limited by time: the same spec plays the same openings but not the same games. Replay needs players limited by nodes or depth."
         }
     };
-    body.push_str(&paragraph(repeats));
-    let run = shell(&report.run);
+    body.push_str(&paragraph(repeatable));
+    let run = shell_word(&report.run);
     body.push_str(&format!(
-        "<pre>agon run spec.toml      # the spec below, saved as spec.toml: the same run, from the start\nagon replay {run}\nagon verify {run}\nagon report {run}</pre>\n",
+        "<pre>agon run spec.toml      # with the spec below saved as spec.toml: repeats the run\nagon replay {run}\nagon verify {run}\nagon report {run}</pre>\n",
         run = escape(&run)
     ));
-    let played = match &again.played_by[..] {
+    let played = match &reproduction.played_by[..] {
         [] => String::new(),
         builds => format!(" Played by agon {}.", builds.join(", ")),
     };
     body.push_str(&paragraph(&format!(
-        "Coordinated by agon {}.{played} The digest of the spec is {}.",
-        again.build, again.digest
+        "Coordinated by agon {}.{played} Spec digest: {}.",
+        reproduction.build, reproduction.digest
     )));
-    if !again.files.is_empty() {
+    if !reproduction.files.is_empty() {
         let files: Vec<String> =
-            again.files.iter().map(|(name, size)| format!("{name} ({size} bytes)")).collect();
+            reproduction.files.iter().map(|(name, size)| format!("{name} ({size} bytes)")).collect();
         body.push_str(&paragraph(&format!(
-            "The spec names files, whose texts are in the dataset's runs/{}.json: {}.",
+            "Files named by the spec, included in the dataset's runs/{}.json: {}.",
             report.run,
             files.join(", ")
         )));
     }
-    body.push_str(&format!("<pre>{}</pre>\n", escape(again.spec.trim_end())));
-    Section { id: "again", title: "The spec, and how to do it again", full: true, body }
+    body.push_str(&format!("<pre>{}</pre>\n", escape(reproduction.spec.trim_end())));
+    Section { id: "reproduction", title: "Spec and reproduction", full: true, body }
 }
 
-/// A word that a shell takes as one.
-fn shell(word: &str) -> String {
+/// Quotes a word for a shell if needed.
+fn shell_word(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./".contains(c);
     if word.chars().all(plain) { word.to_string() } else { format!("'{}'", word.replace('\'', "'\\''")) }
 }

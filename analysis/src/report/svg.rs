@@ -1,35 +1,35 @@
-//! A small kit of charts in plain SVG: dots with intervals, a heat map, lines with bands, marks with fitted curves.
+//! Charts in plain SVG: intervals, heat maps, and lines with bands, marks and fitted curves.
 //!
-//! Charts are narrow, so that their letters stay readable on a phone, and grow with the page. Colours are the page's, by
-//! class; a second dozen of lines would need colours that nobody can tell apart, so from the seventh on they are dashed.
-//! Every text is cut or moved to stay within the frame. Deliberately not here: what is drawn, and any script.
+//! Charts are narrow, so that text stays readable on a phone, and scale with the page. Colours are classes of the page's
+//! style; from the seventh line on they repeat with dashes. Text is cut or moved to stay within the frame. Deliberately not
+//! here: the data, and any script.
 
 use std::fmt::Write as _;
 
-use super::markup::{escape, fitted, text_width};
+use super::html::{escape, fitted, text_width};
 use crate::format::{fixed, rate};
 
-/// The width of every chart.
+/// Width of every chart.
 const WIDTH: f64 = 420.0;
-/// The size of letters: of names and numbers, and of those in small places.
+/// Font sizes of names and of small text.
 const LETTER: f64 = 12.5;
 const SMALL: f64 = 11.0;
-/// The height of a row with a name in it.
+/// Height of a row.
 const ROW: f64 = 25.0;
-/// The most that names may take of the width: beside a heat map, which needs the rest, and beside intervals.
+/// Maximum widths of names beside a heat map and beside intervals.
 const NAMES: f64 = 130.0;
 const ROW_NAMES: f64 = 190.0;
-/// Lines with a colour of their own; the next ones have it dashed.
+/// Number of line colours; further lines repeat them dashed.
 const COLOURS: usize = 6;
 
-/// The most lines or rows that one chart can tell apart.
+/// Maximum number of lines in a chart.
 pub(super) const MOST_LINES: usize = 12;
-/// The most rows of dots.
+/// Maximum number of rows of intervals.
 pub(super) const MOST_ROWS: usize = 24;
-/// The most players of a heat map.
+/// Maximum number of players in a heat map.
 pub(super) const MOST_CELLS: usize = 24;
 
-/// Which end of a text is where it is put.
+/// The point of a text that is at its coordinates.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Anchor {
     Start,
@@ -37,7 +37,7 @@ enum Anchor {
     End,
 }
 
-/// A drawing that grows mark by mark.
+/// An SVG image under construction.
 struct Drawing {
     height: f64,
     body: String,
@@ -80,7 +80,7 @@ impl Drawing {
         );
     }
 
-    /// A line through points, or an area around them where it is closed.
+    /// Draws a line through points, or an area if closed.
     fn path(&mut self, class: &str, points: impl Iterator<Item = (f64, f64)>, closed: bool) {
         let mut path = String::new();
         for (x, y) in points {
@@ -91,7 +91,7 @@ impl Drawing {
         let _ = write!(self.body, "<path class=\"{class}\" d=\"{path}{end}\"/>");
     }
 
-    /// A text with its middle at this height. What would leave the frame is moved into it, what is too long is cut.
+    /// Draws text vertically centred at `y`; moves or cuts it to stay within the frame.
     fn text(&mut self, class: &str, (x, y): (f64, f64), anchor: Anchor, size: f64, text: &str) {
         let text = fitted(text, (WIDTH - 2.0) / size);
         let width = text_width(&text) * size;
@@ -123,32 +123,32 @@ impl Drawing {
     }
 }
 
-/// What an axis measures.
+/// The description of an axis.
 #[derive(Clone, Copy)]
 pub(super) struct Axis<'a> {
-    /// What it says of itself.
+    /// Label.
     pub label: &'a str,
-    /// By factors instead of by differences.
+    /// Whether the scale is logarithmic.
     pub log: bool,
-    /// Whether there are only whole numbers on it.
+    /// Whether all values are whole numbers.
     pub whole: bool,
-    /// A value that is always on it and has a line of its own.
+    /// A value that is always within the scale and marked by a line.
     pub mark: Option<f64>,
 }
 
-/// From values to places.
+/// A mapping from values to coordinates.
 struct Scale {
     low: f64,
     high: f64,
     log: bool,
     whole: bool,
-    /// The places of both ends.
+    /// Coordinates of both ends.
     from: f64,
     to: f64,
 }
 
 impl Scale {
-    /// A scale that has room for all values. Where there are none, it is one that nothing is drawn on.
+    /// Creates a scale that fits all values, or a default one without values.
     fn new(axis: Axis<'_>, values: impl Iterator<Item = f64>, from: f64, to: f64) -> Scale {
         let usable = |value: &f64| value.is_finite() && (!axis.log || *value > 0.0);
         let (mut low, mut high) = values
@@ -159,21 +159,21 @@ impl Scale {
             (low, high) = if axis.log { (1.0, 10.0) } else { (0.0, 1.0) };
         }
         if axis.log {
-            // At least a factor of two, and a little air.
+            // At least a factor of two, plus a margin.
             let (centre, half) = ((low * high).sqrt(), (high / low).sqrt().max(std::f64::consts::SQRT_2));
             let half = half.powf(1.06);
             (low, high) = (centre / half, centre * half);
         } else {
             let least = if axis.whole { 1.0 } else { 1e-9_f64.max(high.abs() * 1e-6) };
-            let air = if axis.whole { 0.0 } else { 0.04 };
+            let margin = if axis.whole { 0.0 } else { 0.04 };
             let width = (high - low).max(least);
-            (low, high) = (low - air * width, low + width * (1.0 + air));
+            (low, high) = (low - margin * width, low + width * (1.0 + margin));
         }
         Scale { low, high, log: axis.log, whole: axis.whole, from, to }
     }
 
-    /// Where a value is; values off the scale are at its ends.
-    fn place(&self, value: f64) -> f64 {
+    /// Returns the coordinate of a value, clamped to the ends.
+    fn position(&self, value: f64) -> f64 {
         let share = if self.log {
             (value.max(f64::MIN_POSITIVE) / self.low).ln() / (self.high / self.low).ln()
         } else {
@@ -182,14 +182,14 @@ impl Scale {
         self.from + (self.to - self.from) * share.clamp(0.0, 1.0)
     }
 
-    /// Values worth a line, with their texts; about as many as are asked for, and never much more.
-    fn ticks(&self, about: usize) -> Vec<(f64, String)> {
-        // Within a few factors even steps are rounder than factors are.
-        if self.log && self.high > 4.0 * self.low { self.log_ticks(about) } else { self.linear_ticks(about) }
+    /// Returns round values with their labels, about `count` of them.
+    fn ticks(&self, count: usize) -> Vec<(f64, String)> {
+        // On a short logarithmic scale equal steps are rounder.
+        if self.log && self.high > 4.0 * self.low { self.log_ticks(count) } else { self.linear_ticks(count) }
     }
 
-    fn linear_ticks(&self, about: usize) -> Vec<(f64, String)> {
-        let rough = (self.high - self.low) / about.max(1) as f64;
+    fn linear_ticks(&self, count: usize) -> Vec<(f64, String)> {
+        let rough = (self.high - self.low) / count.max(1) as f64;
         let power = 10_f64.powf(rough.log10().floor());
         let mut step = [1.0, 2.0, 2.5, 5.0]
             .map(|factor| factor * power)
@@ -199,7 +199,6 @@ impl Scale {
         if self.whole {
             step = step.max(1.0);
         }
-        // As many decimals as the step itself needs.
         let needed = |decimals: &usize| (step * 10_f64.powi(*decimals as i32)).fract() < 1e-6;
         let decimals = (0..9).find(needed).unwrap_or(9);
         let first = (self.low / step).ceil() as i64;
@@ -213,7 +212,7 @@ impl Scale {
             .collect()
     }
 
-    fn log_ticks(&self, about: usize) -> Vec<(f64, String)> {
+    fn log_ticks(&self, count: usize) -> Vec<(f64, String)> {
         let (first, last) = (self.low.log10().floor() as i32, self.high.log10().ceil() as i32);
         let decades = (last - first).max(1) as usize;
         let within = |values: Vec<f64>| -> Vec<(f64, String)> {
@@ -225,19 +224,19 @@ impl Scale {
                 .flat_map(|power| factors.iter().map(move |factor| factor * 10_f64.powi(power)))
                 .collect()
         };
-        // The finest division that does not crowd the axis.
+        // The finest division that fits.
         for factors in [&[1.0, 1.5, 2.0, 3.0, 5.0, 7.0][..], &[1.0, 2.0, 5.0], &[1.0, 3.0], &[1.0]] {
             let ticks = within(powers(factors));
-            if (2..=about + 1).contains(&ticks.len()) {
+            if (2..=count + 1).contains(&ticks.len()) {
                 return ticks;
             }
         }
-        let stride = decades.div_ceil(about.max(1)).max(1);
+        let stride = decades.div_ceil(count.max(1)).max(1);
         within((first..=last).step_by(stride).map(|power| 10_f64.powi(power)).collect())
     }
 }
 
-/// A number in the fewest letters: `0.05`, `3`, `20 k`.
+/// Formats a number with as few characters as possible: `0.05`, `3`, `20 k`.
 fn short(value: f64) -> String {
     if value.abs() >= 1e12 || (value != 0.0 && value.abs() < 1e-4) {
         return format!("{value:.0e}");
@@ -256,20 +255,20 @@ fn short(value: f64) -> String {
 
 /// A row of a chart of intervals.
 pub(super) struct Row {
-    /// Who.
+    /// Label on the left.
     pub name: String,
-    /// The value; a row without one stays empty.
+    /// Value; a row without one stays empty.
     pub value: Option<f64>,
-    /// The ends of its interval. An end that is not there is not known.
+    /// Ends of the interval, if known.
     pub low: Option<f64>,
     pub high: Option<f64>,
-    /// A value beyond the interval that is worth a mark.
+    /// A marked value outside the interval.
     pub extreme: Option<f64>,
-    /// The value in words.
+    /// Label on the right.
     pub text: String,
 }
 
-/// Dots with intervals, a row for each, the names on the left and the values in words on the right.
+/// Draws a dot with its interval in each row, between two labels.
 pub(super) fn intervals(rows: &[Row], axis: Axis<'_>, alternative: &str) -> String {
     let bottom = 6.0 + ROW * rows.len() as f64;
     let mut drawing = Drawing::new(bottom + 40.0);
@@ -277,9 +276,9 @@ pub(super) fn intervals(rows: &[Row], axis: Axis<'_>, alternative: &str) -> Stri
         rows.iter().map(|row| text_width(text(row)) * size).fold(0.0, f64::max)
     };
     let names = widest(|row| &row.name, LETTER).min(ROW_NAMES) + 10.0;
-    let words = widest(|row| &row.text, SMALL).min(120.0) + 10.0;
+    let texts = widest(|row| &row.text, SMALL).min(120.0) + 10.0;
     let values = rows.iter().flat_map(|row| [row.value, row.low, row.high, row.extreme]).flatten();
-    let scale = Scale::new(axis, values, names + 8.0, WIDTH - words - 4.0);
+    let scale = Scale::new(axis, values, names + 8.0, WIDTH - texts - 4.0);
     grid_below(&mut drawing, &scale, axis, 4.0, bottom);
     for (index, row) in rows.iter().enumerate() {
         let y = 6.0 + ROW * (index as f64 + 0.5);
@@ -287,14 +286,14 @@ pub(super) fn intervals(rows: &[Row], axis: Axis<'_>, alternative: &str) -> Stri
         drawing.text("name", (0.0, y), Anchor::Start, LETTER, &name);
         drawing.text("quiet", (WIDTH, y), Anchor::End, SMALL, &row.text);
         let Some(value) = row.value.filter(|value| value.is_finite()) else { continue };
-        let x = scale.place(value);
-        let (low, high) = (row.low.map(|low| scale.place(low)), row.high.map(|high| scale.place(high)));
+        let x = scale.position(value);
+        let (low, high) = (row.low.map(|low| scale.position(low)), row.high.map(|high| scale.position(high)));
         drawing.line("bar", (low.unwrap_or(x), y), (high.unwrap_or(x), y));
         for end in [low, high].into_iter().flatten() {
             drawing.line("bar", (end, y - 4.0), (end, y + 4.0));
         }
         if let Some(extreme) = row.extreme.filter(|extreme| extreme.is_finite()) {
-            let x = scale.place(extreme);
+            let x = scale.position(extreme);
             drawing.line("extreme", (x, y - 5.0), (x, y + 5.0));
         }
         drawing.dot("dot", (x, y), 4.5);
@@ -302,29 +301,29 @@ pub(super) fn intervals(rows: &[Row], axis: Axis<'_>, alternative: &str) -> Stri
     drawing.finish(alternative)
 }
 
-/// Lines across the drawing with numbers below them, and what they mean.
+/// Draws vertical grid lines, their labels and the label of the axis.
 fn grid_below(drawing: &mut Drawing, scale: &Scale, axis: Axis<'_>, top: f64, bottom: f64) {
     let ticks = scale.ticks(5);
-    let mut taken = f64::NEG_INFINITY;
+    let mut previous_end = f64::NEG_INFINITY;
     for (value, text) in &ticks {
-        let x = scale.place(*value);
+        let x = scale.position(*value);
         drawing.line("grid", (x, top), (x, bottom));
         let half = text_width(text) * SMALL / 2.0;
-        // A number that would touch the one before it is left out; its line stays.
-        if x - half > taken + 3.0 && x + half < WIDTH {
+        // A label that would touch the one before it is left out.
+        if x - half > previous_end + 3.0 && x + half < WIDTH {
             drawing.text("quiet", (x, bottom + 11.0), Anchor::Middle, SMALL, text);
-            taken = x + half;
+            previous_end = x + half;
         }
     }
     if let Some(mark) = axis.mark {
-        let x = scale.place(mark);
+        let x = scale.position(mark);
         drawing.line("zero", (x, top), (x, bottom));
     }
     let middle = (scale.from + scale.to) / 2.0;
     drawing.text("quiet", (middle, bottom + 29.0), Anchor::Middle, SMALL, axis.label);
 }
 
-/// Shares from 0 to 1 of rows against columns. Columns have the numbers of the rows, since their names would not fit.
+/// Draws shares from 0 to 1 of rows against columns. Columns are labelled by row number, because names would not fit.
 pub(super) fn heat_map(names: &[String], cells: &[Vec<Option<f64>>], alternative: &str) -> String {
     let count = names.len().max(1) as f64;
     let numbered: Vec<String> =
@@ -332,12 +331,12 @@ pub(super) fn heat_map(names: &[String], cells: &[Vec<Option<f64>>], alternative
     let widest = numbered.iter().map(|name| text_width(name) * LETTER).fold(0.0, f64::max);
     let left = widest.min(NAMES) + 10.0;
     let side = ((WIDTH - left - 2.0) / count).min(60.0);
-    // High enough for a name, however many columns there are.
+    // High enough for a name with any number of columns.
     let height = side.clamp(LETTER * 1.2, 34.0);
     let top = 20.0;
     let mut drawing = Drawing::new(top + height * count + 2.0);
     let letters = side >= 26.0;
-    // Where the widest number does not fit over its column, every second or third column has one.
+    // If the widest number does not fit above its column, only every nth column is labelled.
     let spaced = (text_width(&names.len().to_string()) + 0.5) * SMALL;
     let every = (spaced / side).ceil().max(1.0) as usize;
     for (index, name) in numbered.iter().enumerate() {
@@ -367,22 +366,22 @@ pub(super) fn heat_map(names: &[String], cells: &[Vec<Option<f64>>], alternative
     drawing.finish(alternative)
 }
 
-/// One of several lines.
+/// A line of a chart.
 #[derive(Default)]
 pub(super) struct Line {
-    /// Who.
+    /// Label.
     pub name: String,
-    /// Its points, in the order of x.
+    /// Points sorted by x.
     pub points: Vec<(f64, f64)>,
-    /// Points that stand apart: drawn as rings, on no line.
+    /// Points drawn as rings beside the line.
     pub rare: Vec<(f64, f64)>,
-    /// For some x the ends of an interval.
+    /// Intervals: x and both ends.
     pub band: Vec<(f64, f64, f64)>,
-    /// A curve that was fitted to the points, which are then marks alone.
+    /// A curve fitted to the points, which are then drawn as dots.
     pub fit: Vec<(f64, f64)>,
 }
 
-/// Lines with their names at their right ends, each in its colour.
+/// Draws lines with their names at their right ends.
 pub(super) fn lines(lines: &[Line], x_axis: Axis<'_>, y_axis: Axis<'_>, alternative: &str) -> String {
     let bottom = 230.0_f64.max(16.0 * lines.len() as f64 + 20.0);
     let mut drawing = Drawing::new(bottom + 40.0);
@@ -401,17 +400,17 @@ pub(super) fn lines(lines: &[Line], x_axis: Axis<'_>, y_axis: Axis<'_>, alternat
     let right = WIDTH - names - 20.0;
     let x_scale = Scale::new(x_axis, points.iter().map(|point| point.0), left, right);
     for (value, text) in &ticks {
-        let y = y_scale.place(*value);
+        let y = y_scale.position(*value);
         drawing.line("grid", (left, y), (right, y));
         drawing.text("quiet", (left - 5.0, y), Anchor::End, SMALL, text);
     }
     if let Some(mark) = y_axis.mark {
-        let y = y_scale.place(mark);
+        let y = y_scale.position(mark);
         drawing.line("zero", (left, y), (right, y));
     }
     drawing.text("quiet", (0.0, 8.0), Anchor::Start, SMALL, y_axis.label);
     grid_below(&mut drawing, &x_scale, x_axis, top, bottom);
-    let at = |(x, y): (f64, f64)| (x_scale.place(x), y_scale.place(y));
+    let at = |(x, y): (f64, f64)| (x_scale.position(x), y_scale.position(y));
     let usable =
         |point: &(f64, f64)| point.0.is_finite() && point.1.is_finite() && (!y_axis.log || point.1 > 0.0);
     for (index, line) in lines.iter().enumerate().filter(|(_, line)| line.band.len() > 1) {
@@ -448,7 +447,7 @@ pub(super) fn lines(lines: &[Line], x_axis: Axis<'_>, y_axis: Axis<'_>, alternat
         }
     }
     let wanted: Vec<f64> = ends.iter().map(|(_, end)| end.1).collect();
-    for ((index, end), y) in ends.iter().zip(apart(&wanted, SMALL + 3.0, top, bottom)) {
+    for ((index, end), y) in ends.iter().zip(spread(&wanted, SMALL + 3.0, top, bottom)) {
         let class = series(*index);
         drawing.line(&format!("leader {class}"), *end, (right + 14.0, y));
         let name = fitted(&lines[*index].name, 110.0 / SMALL);
@@ -457,28 +456,28 @@ pub(super) fn lines(lines: &[Line], x_axis: Axis<'_>, y_axis: Axis<'_>, alternat
     drawing.finish(alternative)
 }
 
-/// The class of a line by its number.
-pub(super) fn series(index: usize) -> String {
+/// Returns the style class of a line by its index.
+fn series(index: usize) -> String {
     let dashed = if (index / COLOURS).is_multiple_of(2) { "" } else { " dashed" };
     format!("s{}{dashed}", index % COLOURS)
 }
 
-/// Places near those that are wanted, at least a gap apart and between two ends as long as there is room.
-fn apart(wanted: &[f64], gap: f64, top: f64, bottom: f64) -> Vec<f64> {
+/// Moves coordinates at least `gap` apart and into `top..=bottom`, as far as there is room.
+fn spread(wanted: &[f64], gap: f64, top: f64, bottom: f64) -> Vec<f64> {
     let mut order: Vec<usize> = (0..wanted.len()).collect();
     order.sort_by(|&one, &other| wanted[one].total_cmp(&wanted[other]));
-    let mut places = wanted.to_vec();
+    let mut spread = wanted.to_vec();
     let mut least = top;
     for &index in &order {
-        places[index] = places[index].max(least);
-        least = places[index] + gap;
+        spread[index] = spread[index].max(least);
+        least = spread[index] + gap;
     }
     let mut most = bottom;
     for &index in order.iter().rev() {
-        places[index] = places[index].min(most);
-        most = places[index] - gap;
+        spread[index] = spread[index].min(most);
+        most = spread[index] - gap;
     }
-    places
+    spread
 }
 
 #[cfg(test)]
@@ -489,13 +488,13 @@ mod tests {
     const NODES: Axis<'_> = Axis { label: "nodes", log: true, whole: false, mark: None };
     const BOUTS: Axis<'_> = Axis { label: "bouts", log: false, whole: true, mark: None };
 
-    /// The numbers of an attribute, wherever it stands.
+    /// Returns all values of an attribute.
     fn numbers(svg: &str, attribute: &str) -> Vec<f64> {
         let key = format!(" {attribute}=\"");
         svg.split(&key).skip(1).map(|rest| rest.split('"').next().unwrap().parse().unwrap()).collect()
     }
 
-    /// Nothing is drawn outside the frame, and no two texts touch.
+    /// Checks that everything is within the frame and no two texts touch.
     fn check(svg: &str) {
         let frame = svg.split("viewBox=\"0 0 ").nth(1).unwrap().split('"').next().unwrap();
         let (width, height) = frame.split_once(' ').unwrap();
@@ -550,7 +549,7 @@ mod tests {
     }
 
     #[test]
-    fn charts_keep_to_their_frame() {
+    fn charts_stay_within_frame() {
         for count in [1, 2, 5, 12] {
             let names = names(count);
             for spread in [0.0, 1e-7, 3.0, 400.0, 1e6] {
@@ -586,7 +585,7 @@ mod tests {
     }
 
     #[test]
-    fn a_heat_map_keeps_to_its_frame() {
+    fn heat_map_stays_within_frame() {
         for count in [1, 2, 5, 12, 24] {
             let share = |row: usize, column: usize| {
                 (row != column && !(row + column).is_multiple_of(5))
@@ -599,7 +598,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_number_is_not_drawn() {
+    fn non_finite_values_are_not_drawn() {
         let row = |value| Row {
             name: "a".to_string(),
             value,
@@ -635,12 +634,12 @@ mod tests {
     }
 
     #[test]
-    fn labels_are_kept_apart() {
+    fn labels_are_spread() {
         for count in 0..14 {
             for crowd in [0.0, 1.0, 30.0] {
                 let wanted: Vec<f64> =
                     (0..count).map(|index| 150.0 + crowd * f64::from(index * 7 % 5)).collect();
-                let mut places = apart(&wanted, 14.0, 10.0, 230.0);
+                let mut places = spread(&wanted, 14.0, 10.0, 230.0);
                 places.sort_by(f64::total_cmp);
                 assert!(places.windows(2).all(|pair| pair[1] - pair[0] > 13.99), "{places:?}");
                 assert!(places.iter().all(|place| (10.0..=230.0).contains(place)), "{places:?}");

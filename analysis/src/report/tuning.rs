@@ -1,94 +1,95 @@
-//! How a tune went: the way of each parameter, what a Gaussian process believes around its answer, and the match that
-//! proves it.
-
-use serde::Serialize;
+//! Sections on a tune: parameter trajectories, the Gaussian-process posterior around the answer, and the validation match.
 
 use agon_arena::spec::tune::{Parameter, decimal, number};
+use serde::Serialize;
 
-use super::Report;
-use super::page::{Column, Section, figure, paragraph, table};
+use super::figures::figure;
+use super::html::{Section, columns, escape, paragraph, table, value_table};
+use super::sections::score_counts;
 use super::svg::{self, Axis, Line};
-use super::words::{likelihood, percent};
+use super::{Report, estimate_text, interval_text};
 use crate::dataset::{Dataset, Run};
-use crate::format::{fixed, signed};
+use crate::format::{fixed, likelihood, percent, signed};
 use crate::pruning::Interval;
-use crate::tune::{TuneError, Tuned};
+use crate::tune::{TuneError, TuneResult};
 
-/// The most points of a line, and rows of the table behind it.
+/// Maximum number of points of a line.
 const POINTS: usize = 240;
+/// Maximum number of rows of a data table.
 const ROWS: usize = 24;
-/// Places at which a posterior is asked for.
+/// Number of values at which a posterior is evaluated.
 const GRID: usize = 60;
+/// Maximum number of parameters in the remark.
+const REMARKED: usize = 4;
 
-/// What a tune came to.
+/// The state of a tune.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Tuning {
-    /// The player that is tuned.
+    /// The tuned player.
     pub player: String,
-    /// The name of the method.
+    /// Name of the method.
     pub method: &'static str,
-    /// Iterations or trials that are whole.
+    /// Completed iterations or trials.
     pub folded: u64,
-    /// Those that there will be.
+    /// Scheduled iterations or trials.
     pub steps: u64,
-    /// What is tuned.
+    /// The tuned parameters.
     pub parameters: Vec<Trajectory>,
-    /// The score against the opponents that a Gaussian process expects of its answer.
+    /// The score of the answer against the opponents that the Gaussian process predicts.
     pub expected: Option<Interval>,
-    /// What the validation says, if it has begun.
+    /// Result of the validation, if it has begun.
     pub validation: Option<Validation>,
-    /// The tuned player as a table of a spec.
+    /// The tuned player as a `[[player]]` table.
     pub table: Option<String>,
 }
 
-/// The way of a parameter.
+/// The values of a parameter over the tune.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Trajectory {
-    /// Its path into the player.
+    /// Path of the parameter within the player.
     pub path: String,
-    /// Where it started.
+    /// Start value.
     pub start: f64,
-    /// Where it is; at the end, the answer.
+    /// Current value; the answer once all steps are complete.
     pub value: f64,
-    /// Whether it was looked for by ratios.
+    /// Whether the parameter is searched on a logarithmic scale.
     pub log: bool,
-    /// Its value by iteration; of trials the value that was tried.
+    /// Step and value; for trials, the value tried.
     pub points: Vec<(u64, f64)>,
-    /// Of trials, the value that was tried and the score that it made.
+    /// Value and score of each trial.
     pub trials: Vec<(f64, f64)>,
-    /// What a Gaussian process expects along this parameter, the others being as in the answer: value, score and the ends of
-    /// its interval.
+    /// Posterior along this parameter with the others at the answer: value, score and the ends of its interval.
     pub posterior: Vec<(f64, f64, f64, f64)>,
 }
 
-/// The match between the tuned player and the one that it started from.
+/// The match between the tuned player and its start.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Validation {
-    /// Bouts that were played, and those that there will be.
+    /// Bouts played.
     pub bouts: u64,
-    /// How many were asked for.
+    /// Scheduled bouts.
     pub scheduled: u64,
     /// Bouts by the tuned player's score.
     pub pairs: [u64; 5],
     /// Its mean score.
     pub score: f64,
-    /// The difference in Elo.
+    /// Elo difference.
     pub elo: Interval,
-    /// The likelihood that it is stronger.
+    /// Likelihood that the tuned player is stronger.
     pub los: Option<f64>,
 }
 
-/// Gathers what the page says of a tune; nothing of another run.
+/// Gathers the state of a tune; `None` for another kind of run.
 pub(super) fn read(dataset: &Dataset, run: &Run) -> Result<Option<Tuning>, TuneError> {
-    let tuned = match Tuned::read(dataset, run) {
+    let tuned = match TuneResult::read(dataset, run) {
         Ok(tuned) => tuned,
         Err(TuneError::NoTune { .. }) => return Ok(None),
         Err(error) => return Err(error),
     };
     let parameters = tuned.tune.parameters.iter().enumerate();
-    let proof = tuned.proof();
-    let validation = proof.mean().zip(proof.elo()).map(|(score, elo)| Validation {
-        bouts: proof.units(),
+    let scores = tuned.validation_scores();
+    let validation = scores.mean().zip(scores.elo()).map(|(score, elo)| Validation {
+        bouts: scores.units(),
         scheduled: tuned.tune.validation,
         pairs: tuned.validation.0,
         score,
@@ -97,7 +98,7 @@ pub(super) fn read(dataset: &Dataset, run: &Run) -> Result<Option<Tuning>, TuneE
             low: Some(elo.value - elo.error),
             high: Some(elo.value + elo.error),
         },
-        los: proof.superiority(),
+        los: scores.superiority(),
     });
     let expected = tuned.expected.as_ref().map(|found| &found.score);
     Ok(Some(Tuning {
@@ -116,7 +117,7 @@ pub(super) fn read(dataset: &Dataset, run: &Run) -> Result<Option<Tuning>, TuneE
     }))
 }
 
-fn trajectory(tuned: &Tuned, index: usize, parameter: &Parameter) -> Trajectory {
+fn trajectory(tuned: &TuneResult, index: usize, parameter: &Parameter) -> Trajectory {
     let stride = tuned.path.len().div_ceil(POINTS).max(1);
     let mut points = Vec::new();
     let mut trials = Vec::new();
@@ -145,12 +146,12 @@ fn trajectory(tuned: &Tuned, index: usize, parameter: &Parameter) -> Trajectory 
     }
 }
 
-/// What a Gaussian process expects along one parameter through the answer.
-fn posterior(tuned: &Tuned, index: usize, parameter: &Parameter) -> Vec<(f64, f64, f64, f64)> {
-    let Some((space, trials, seed)) = tuned.tuning.process() else { return Vec::new() };
+/// Evaluates the posterior of the Gaussian process along one parameter through the answer.
+fn posterior(tuned: &TuneResult, index: usize, parameter: &Parameter) -> Vec<(f64, f64, f64, f64)> {
+    let Some((space, trials, seed)) = tuned.tuning.gaussian_process() else { return Vec::new() };
     let [low, high] = parameter.bounds.map(number);
-    let at = |place: usize| {
-        let share = place as f64 / (GRID - 1) as f64;
+    let at = |index_on_grid: usize| {
+        let share = index_on_grid as f64 / (GRID - 1) as f64;
         let value = if parameter.log { low * (high / low).powf(share) } else { low + share * (high - low) };
         let mut values = tuned.values.clone();
         values[index] = value;
@@ -164,163 +165,151 @@ fn posterior(tuned: &Tuned, index: usize, parameter: &Parameter) -> Vec<(f64, f6
     grid.into_iter().zip(found).map(point).collect()
 }
 
-/// The way of each parameter.
+/// Renders the value of each parameter over the steps.
 pub(super) fn trajectories(report: &Report) -> Option<Section> {
     let tuning = report.tuning.as_ref()?;
     let step = if tuning.method == "spsa" { "iteration" } else { "trial" };
     let draw = |parameter: &Trajectory| {
-        let points: Vec<(f64, f64)> =
-            parameter.points.iter().map(|&(step, value)| (step as f64, value)).collect();
         let line = Line {
             name: parameter.path.clone(),
-            points,
-            rare: Vec::new(),
-            band: Vec::new(),
-            fit: Vec::new(),
+            points: parameter.points.iter().map(|&(step, value)| (step as f64, value)).collect(),
+            ..Line::default()
         };
         let x_axis = Axis { label: step, log: false, whole: true, mark: None };
         let y_axis =
             Axis { label: &parameter.path, log: parameter.log, whole: false, mark: Some(parameter.start) };
-        let [start, value] = [parameter.start, parameter.value].map(short);
+        let [start, value] = [parameter.start, parameter.value].map(value_text);
         let caption =
-            format!("{} from {start} to {value}; the line across is where it started.", parameter.path);
-        let stride = parameter.points.len().div_ceil(ROWS).max(1);
+            format!("{} from {start} to {value}; the horizontal line is the start value.", parameter.path);
+        let (last, stride) = (parameter.points.len(), parameter.points.len().div_ceil(ROWS).max(1));
         let shown = parameter.points.iter().enumerate();
-        let shown =
-            shown.filter(|(index, _)| index.is_multiple_of(stride) || index + 1 == parameter.points.len());
+        let shown = shown.filter(|(index, _)| index.is_multiple_of(stride) || index + 1 == last);
         let rows: Vec<Vec<String>> =
-            shown.map(|(_, (step, value))| vec![step.to_string(), short(*value)]).collect();
-        let columns = [(step, Column::Number), (parameter.path.as_str(), Column::Number)];
-        let numbers = table(&format!("Values of {}", parameter.path), &columns, &rows);
-        figure(&svg::lines(&[line], x_axis, y_axis, &caption), &caption, &numbers)
+            shown.map(|(_, (step, value))| vec![step.to_string(), value_text(*value)]).collect();
+        let columns = columns(&[], &[step, &parameter.path]);
+        let data = table(&format!("Values of {}", parameter.path), &columns, &rows);
+        figure(&svg::lines(&[line], x_axis, y_axis, &caption), &caption, &data)
     };
     let body = match tuning.folded {
-        0 => paragraph("No step is whole yet."),
+        0 => paragraph("No step is complete yet."),
         _ => tuning.parameters.iter().map(draw).collect(),
     };
-    Some(Section { id: "trajectories", title: "The way of each parameter", full: false, body })
+    Some(Section { id: "trajectories", title: "Parameter trajectories", full: false, body })
 }
 
-/// What a Gaussian process believes.
+/// Renders the posterior of a Gaussian process along each parameter.
 pub(super) fn posteriors(report: &Report) -> Option<Section> {
     let tuning = report.tuning.as_ref().filter(|tuning| tuning.method != "spsa")?;
     let draw = |parameter: &Trajectory| {
+        let percents = |&(value, score): &(f64, f64)| (value, 100.0 * score);
+        let posterior = parameter.posterior.iter();
         let curve = Line {
             name: "expected".to_string(),
-            points: parameter.posterior.iter().map(|&(value, score, ..)| (value, 100.0 * score)).collect(),
-            rare: parameter.trials.iter().map(|&(value, score)| (value, 100.0 * score)).collect(),
-            band: parameter
-                .posterior
-                .iter()
+            points: posterior.clone().map(|&(value, score, ..)| percents(&(value, score))).collect(),
+            rare: parameter.trials.iter().map(percents).collect(),
+            band: posterior
+                .clone()
                 .map(|&(value, _, low, high)| (value, 100.0 * low, 100.0 * high))
                 .collect(),
-            fit: Vec::new(),
+            ..Line::default()
         };
         let x_axis =
             Axis { label: &parameter.path, log: parameter.log, whole: false, mark: Some(parameter.value) };
         let y_axis = Axis { label: "score in %", log: false, whole: false, mark: Some(50.0) };
         let caption = format!(
-            "What is expected along {}, the others being as in the answer, with a band of 95 %; rings are trials as they \
-             scored, whatever the others were. The line marks the answer, {}.",
+            "Expected score along {} with the other parameters at the answer, and its 95 % band. Rings are the scores of \
+             trials with any values of the others. The vertical line is the answer, {}.",
             parameter.path,
-            short(parameter.value)
+            value_text(parameter.value)
         );
         let stride = parameter.posterior.len().div_ceil(ROWS).max(1);
-        let rows: Vec<Vec<String>> = parameter
-            .posterior
-            .iter()
-            .step_by(stride)
-            .map(|&(value, score, low, high)| {
-                vec![short(value), percent(score), format!("{} to {}", percent(low), percent(high))]
-            })
-            .collect();
-        let columns =
-            [(parameter.path.as_str(), Column::Number), ("score", Column::Number), ("95 %", Column::Number)];
-        let numbers = table("The expected score", &columns, &rows);
-        figure(&svg::lines(&[curve], x_axis, y_axis, &caption), &caption, &numbers)
+        let row = |&(value, score, low, high): &(f64, f64, f64, f64)| {
+            let interval = Interval { value: score, low: Some(low), high: Some(high) };
+            vec![value_text(value), percent(score), interval_text(&interval, percent)]
+        };
+        let rows: Vec<Vec<String>> = posterior.step_by(stride).map(row).collect();
+        let data = table("Expected score", &columns(&[], &[&parameter.path, "score", "95 %"]), &rows);
+        figure(&svg::lines(&[curve], x_axis, y_axis, &caption), &caption, &data)
     };
     let drawn = tuning.parameters.iter().filter(|parameter| !parameter.posterior.is_empty());
     let body: String = drawn.map(draw).collect();
     (!body.is_empty()).then_some(Section {
         id: "posterior",
-        title: "What is believed around the answer",
+        title: "Expected score around the answer",
         full: false,
         body,
     })
 }
 
-/// The proof.
+/// Renders the validation match.
 pub(super) fn validation(report: &Report) -> Option<Section> {
     let tuning = report.tuning.as_ref()?;
     let mut body = match &tuning.validation {
-        None => paragraph("The validation has not begun: what is tuned so far proves nothing."),
-        Some(proof) => {
-            let ends = match (proof.elo.low, proof.elo.high) {
-                (Some(low), Some(high)) => format!(" ({} to {})", signed(low, 1), signed(high, 1)),
-                _ => String::new(),
-            };
-            let rows = vec![
-                vec!["bouts".to_string(), format!("{} of {}", proof.bouts, proof.scheduled)],
-                vec!["score of the tuned player".to_string(), percent(proof.score)],
-                vec!["difference".to_string(), format!("{} Elo{ends}", signed(proof.elo.value, 1))],
-                vec![
-                    "bouts by score 0, 1/2, 1, 3/2, 2".to_string(),
-                    proof.pairs.map(|count| count.to_string()).join(", "),
-                ],
-                vec![
-                    "the tuned player is stronger".to_string(),
-                    proof.los.map_or("not known".to_string(), likelihood),
-                ],
+        None => paragraph("The validation has not begun; nothing is proven so far."),
+        Some(validation) => {
+            let rows = [
+                ("bouts", format!("{} of {}", validation.bouts, validation.scheduled)),
+                ("score of the tuned player", percent(validation.score)),
+                ("difference", estimate_text(&validation.elo, 1, " Elo")),
+                score_counts(validation.pairs),
+                (
+                    "the tuned player is stronger",
+                    validation.los.map_or("not estimable".to_string(), likelihood),
+                ),
             ];
-            let caption =
-                "The tuned player against the one that it started from, on openings that the tune never used";
-            table(caption, &[("", Column::Word), ("value", Column::Words)], &rows)
+            value_table("The tuned player against its start, on openings that the tune did not use", rows)
         }
     };
     if let Some(text) = &tuning.table {
-        body.push_str(&format!("<pre>{}</pre>\n", super::markup::escape(text)));
+        body.push_str(&format!("<pre>{}</pre>\n", escape(text)));
     }
-    Some(Section { id: "validation", title: "The proof", full: true, body })
+    Some(Section { id: "validation", title: "Validation", full: true, body })
 }
 
-/// The answer in words.
-pub(super) fn answer(tuning: &Tuning) -> (String, Vec<String>) {
+/// Summarises a tune in one sentence and its remarks.
+pub(super) fn summarise(tuning: &Tuning) -> (String, Vec<String>) {
     let changes: Vec<String> = tuning
         .parameters
         .iter()
-        .take(4)
+        .take(REMARKED)
         .map(|parameter| {
-            format!("{} from {} to {}", parameter.path, short(parameter.start), short(parameter.value))
+            format!(
+                "{} from {} to {}",
+                parameter.path,
+                value_text(parameter.start),
+                value_text(parameter.value)
+            )
         })
         .collect();
-    let more = if tuning.parameters.len() > 4 { " and more" } else { "" };
-    let remark = format!("{} moved {}{more}.", tuning.player, changes.join(", "));
-    let Some(proof) = &tuning.validation else {
+    let more = if tuning.parameters.len() > REMARKED { " and more" } else { "" };
+    let remark = format!("Changes to {}: {}{more}.", tuning.player, changes.join(", "));
+    let Some(validation) = &tuning.validation else {
         let answer = format!(
-            "{} of {} steps of the tune are whole, and nothing is proved yet.",
+            "{} of {} steps of the tune are complete; nothing is proven yet.",
             tuning.folded, tuning.steps
         );
         return (answer, vec![remark]);
     };
-    let (low, high) = (proof.elo.low.unwrap_or(f64::NEG_INFINITY), proof.elo.high.unwrap_or(f64::INFINITY));
+    let Interval { value, low, high } = validation.elo;
+    let (low, high) = (low.unwrap_or(f64::NEG_INFINITY), high.unwrap_or(f64::INFINITY));
     let verdict = if low > 0.0 {
-        format!("The tuned {} is stronger than the one it started from", tuning.player)
+        format!("The tuned {} is stronger than its start", tuning.player)
     } else if high < 0.0 {
-        format!("The tuned {} is weaker than the one it started from", tuning.player)
+        format!("The tuned {} is weaker than its start", tuning.player)
     } else {
-        format!("It is not shown that the tuned {} is stronger than the one it started from", tuning.player)
+        format!("The tuned {} is not significantly stronger than its start", tuning.player)
     };
     let answer = format!(
-        "{verdict}: {} Elo, 95 % from {} to {}, over {} bouts.",
-        signed(proof.elo.value, 0),
+        "{verdict}: {} Elo (95 %: {} to {}) over {} bouts.",
+        signed(value, 0),
         signed(low, 0),
         signed(high, 0),
-        proof.bouts
+        validation.bouts
     );
     (answer, vec![remark])
 }
 
-/// A value as people read it.
-fn short(value: f64) -> String {
+/// Formats a parameter value.
+fn value_text(value: f64) -> String {
     if value.abs() >= 1000.0 { fixed(value, 1) } else { decimal((value * 1e4).round() as i64 * 100) }
 }

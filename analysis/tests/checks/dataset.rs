@@ -1,13 +1,14 @@
-//! Runs are found by id, by beginning and as the latest; what is not there is named.
+//! Runs are found by id, by prefix and by `latest`; unknown runs are reported.
 
 use std::fs;
 
 use agon_analysis::{Dataset, DatasetError};
 use serde_json::json;
 
-use crate::sample::{SampleDataset, TOURNAMENT, put};
+use agon_testing::sample::{SampleDataset, write_file};
+use agon_testing::specs::TOURNAMENT;
 
-fn refusal(sample: &SampleDataset, asked: &str) -> String {
+fn find_error(sample: &SampleDataset, asked: &str) -> String {
     Dataset::open(sample.folder()).unwrap().find(asked).unwrap_err().to_string()
 }
 
@@ -19,24 +20,25 @@ fn runs_are_found() {
     for asked in [&first, "small", "s", "latest"] {
         assert_eq!(dataset.find(asked).unwrap().id, first, "{asked}");
     }
-    assert_eq!(refusal(&sample, "x"), format!("there is no run `x`; there is only {first}"));
-    assert_eq!(refusal(&sample, ""), format!("there is no run ``; there is only {first}"));
+    assert_eq!(find_error(&sample, "x"), format!("there is no run `x`; there is only {first}"));
+    assert_eq!(find_error(&sample, ""), format!("there is no run ``; there is only {first}"));
 
-    // A second of the same spec, submitted later; the id of the first is the beginning of its.
+    // A second run of the same spec, whose id has the first id as a prefix.
     let second = format!("{first}-2");
     sample.manifest["run"] = json!(second);
     sample.manifest["submitted_us"] = json!(2);
-    put(&sample.folder().join(format!("runs/{second}.json")), sample.manifest.to_string().as_bytes());
+    write_file(&sample.folder().join(format!("runs/{second}.json")), sample.manifest.to_string().as_bytes());
     let dataset = Dataset::open(sample.folder()).unwrap();
     assert_eq!(dataset.ids(), [first.clone(), second.clone()]);
     assert_eq!(dataset.find(&first).unwrap().id, first);
     assert_eq!(dataset.find("latest").unwrap().id, second);
-    let several = format!("`small` is the beginning of several runs; write more of one of {first}, {second}");
-    assert_eq!(refusal(&sample, "small"), several);
+    let several =
+        format!("several runs begin with `small`; give a longer prefix of one of {first}, {second}");
+    assert_eq!(find_error(&sample, "small"), several);
 }
 
 #[test]
-fn what_is_no_dataset_is_named() {
+fn invalid_datasets_are_named() {
     let folder = tempfile::tempdir().unwrap();
     let missing = folder.path().join("nowhere");
     assert!(matches!(Dataset::open(&missing), Err(DatasetError::NoFolder { .. })));
@@ -44,6 +46,6 @@ fn what_is_no_dataset_is_named() {
     let sample = SampleDataset::play(TOURNAMENT);
     let file = sample.folder().join(format!("runs/{}.json", sample.id));
     fs::write(&file, "{\"run\": 3}").unwrap();
-    let error = refusal(&sample, "latest");
-    assert!(error.starts_with(&format!("{} does not describe a run: ", file.display())), "{error}");
+    let error = find_error(&sample, "latest");
+    assert!(error.starts_with(&format!("{} is not a valid run manifest: ", file.display())), "{error}");
 }

@@ -1,8 +1,6 @@
-//! Datasets that are as they should be pass, and each way to spoil one is named.
+//! Intact datasets pass all checks; each kind of damage is reported.
 
-#![allow(clippy::unwrap_used, reason = "in a test a panic is the report")]
-
-use agon_testing::sample;
+#![allow(clippy::unwrap_used, reason = "a failing test panics")]
 
 mod dataset;
 mod pruning;

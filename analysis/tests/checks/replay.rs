@@ -1,29 +1,26 @@
-//! Recorded games come out the same when they are played again, and whatever was changed in them is named.
+//! Replays of recorded games are identical; any changed value is reported.
 
 use std::num::NonZeroUsize;
 
 use agon_analysis::{Dataset, Replay, ReplayError, Selection, replay};
 
-use crate::sample::{PROBE, SampleDataset, TOURNAMENT};
+use agon_testing::sample::SampleDataset;
+use agon_testing::specs::{PROBE, TOURNAMENT};
 
 const SAMPLE: Selection = Selection::Sample { games: 20, seed: 1 };
 
-fn replayed_over(
-    sample: &SampleDataset,
-    selection: Selection,
-    threads: usize,
-) -> Result<Replay, ReplayError> {
+fn replay_on(sample: &SampleDataset, selection: Selection, threads: usize) -> Result<Replay, ReplayError> {
     let dataset = Dataset::open(sample.folder()).unwrap();
     let run = dataset.find("latest").unwrap();
     replay(&dataset, &run, selection, NonZeroUsize::new(threads).unwrap())
 }
 
 fn replayed(sample: &SampleDataset, selection: Selection) -> Result<Replay, ReplayError> {
-    replayed_over(sample, selection, 2)
+    replay_on(sample, selection, 2)
 }
 
 #[test]
-fn what_was_played_is_played_again() {
+fn unchanged_games_are_identical() {
     let sample = SampleDataset::play(TOURNAMENT);
     let moves: usize = sample.bouts.values().map(|bout| bout.moves.len()).sum();
     let all = replayed(&sample, SAMPLE).unwrap();
@@ -31,7 +28,7 @@ fn what_was_played_is_played_again() {
     assert_eq!((all.moves, all.identical_moves), (moves as u64, moves as u64));
     assert_eq!(all.difference, None);
     for threads in [1, 3] {
-        assert_eq!(replayed_over(&sample, SAMPLE, threads).unwrap(), all);
+        assert_eq!(replay_on(&sample, SAMPLE, threads).unwrap(), all);
     }
     assert_eq!(replayed(&sample, Selection::Sample { games: 4, seed: 1 }).unwrap().games, 4);
     let bout = replayed(&sample, Selection::Bout { bout: 1, game: None }).unwrap();
@@ -44,30 +41,30 @@ fn what_was_played_is_played_again() {
 }
 
 #[test]
-fn the_first_difference_is_named() {
+fn first_difference_is_named() {
     let changed =
         |text: &str, change: &dyn Fn(&mut SampleDataset), bout: u64, game: u16, ply, column: &str| {
             let mut sample = SampleDataset::play(text);
             change(&mut sample);
             sample.write();
-            let told = replayed(&sample, SAMPLE).unwrap();
-            assert_eq!(told.identical_games + 1, told.games, "{column}");
-            let found = told.difference.unwrap();
+            let result = replayed(&sample, SAMPLE).unwrap();
+            assert_eq!(result.identical_games + 1, result.games, "{column}");
+            let found = result.difference.unwrap();
             assert_eq!((found.bout, found.game, found.ply, found.column), (bout, game, ply, column));
             assert_ne!(found.recorded, found.replayed);
         };
     let ply = |column: &str, change: &dyn Fn(&mut SampleDataset)| {
         changed(TOURNAMENT, change, 2, 1, Some(3), column);
     };
-    ply("leaves", &|sample| sample.search(2, 1).counters.leaves += 1);
-    ply("tree_nodes", &|sample| sample.search(2, 1).counters.tree_nodes += 1);
+    ply("leaves", &|sample| sample.first_search(2, 1).counters.leaves += 1);
+    ply("tree_nodes", &|sample| sample.first_search(2, 1).counters.tree_nodes += 1);
     ply("score", &|sample| {
-        let search = sample.search(2, 1);
+        let search = sample.first_search(2, 1);
         search.score = f64::from_bits(search.score.to_bits() ^ 1);
     });
-    ply("pv", &|sample| sample.search(2, 1).pv += " a");
-    ply("depth_nodes", &|sample| sample.search(2, 1).depth_nodes.push(1));
-    ply("limit_value", &|sample| sample.search(2, 1).limit_value = 1);
+    ply("pv", &|sample| sample.first_search(2, 1).pv += " a");
+    ply("depth_nodes", &|sample| sample.first_search(2, 1).depth_nodes.push(1));
+    ply("limit_value", &|sample| sample.first_search(2, 1).limit_value = 1);
     let game =
         |column: &str, change: &dyn Fn(&mut SampleDataset)| changed(TOURNAMENT, change, 2, 1, None, column);
     game("payoffs", &|sample| sample.bout(2).games[1].payoffs = vec![0, 0, 0]);
@@ -83,11 +80,11 @@ fn plies(bout: u64) -> u16 {
 }
 
 #[test]
-fn what_does_not_count_is_not_compared() {
+fn times_and_workers_are_not_compared() {
     let mut sample = SampleDataset::play(TOURNAMENT);
     let row = &mut sample.bout(0).games[0];
     (row.worker, row.build, row.started, row.duration_us) = ("other".to_string(), "2".to_string(), 99, 99);
-    let search = sample.search(0, 0);
+    let search = sample.first_search(0, 0);
     (search.time_us, search.overshoot_us) = (9_999, 9_999);
     search.depth_time_us.iter_mut().for_each(|time| *time += 1);
     sample.write();
@@ -95,7 +92,7 @@ fn what_does_not_count_is_not_compared() {
 }
 
 #[test]
-fn what_cannot_be_played_again_is_refused() {
+fn rejects_unreplayable_games() {
     let sample = SampleDataset::play(&TOURNAMENT.replace("nodes = 60", "ms = 1"));
     let error = replayed(&sample, SAMPLE).unwrap_err().to_string();
     assert!(error.contains("`deep` is limited by time (ms)"), "{error}");

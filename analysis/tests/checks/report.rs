@@ -1,15 +1,15 @@
-//! Laws of the page: whatever the run is, it is well-formed, needs nothing else, names everybody and shows no number that is
-//! none.
+//! The report page is well-formed, self-contained, names every player and shows only finite numbers, for any run.
 
 use std::num::NonZeroUsize;
 
 use agon_analysis::Dataset;
-use agon_analysis::report::{Question, Report, Settings, Told};
+use agon_analysis::report::{Availability, Question, Report, Settings};
 use serde_json::json;
 
-use crate::sample::{PROBE, SampleDataset, TOURNAMENT};
+use agon_testing::sample::SampleDataset;
+use agon_testing::specs::{PROBE, TOURNAMENT};
 
-/// Four seats, filled by two players in every way.
+/// A game with four seats and two players.
 const FOUR_SEATS: &str = r#"
 name = "four"
 game = { name = "virus", seats = 4, size = 6 }
@@ -27,7 +27,7 @@ name = "uct"
 search = { algorithm = "uct" }
 "#;
 
-/// A test that ends undecided.
+/// A sequential test that ends undecided.
 const TEST: &str = r#"
 name = "test"
 game = "connect-four"
@@ -50,7 +50,7 @@ limit = { depth = 2 }
 search = { algorithm = "alpha-beta" }
 "#;
 
-/// Nobody searches by depth.
+/// Players that do not search by depth.
 const SAMPLING: &str = r#"
 name = "sampling"
 game = "tic-tac-toe"
@@ -82,14 +82,14 @@ fn read(sample: &SampleDataset) -> Report {
     Report::read(&dataset, &run, &settings, &|_| ()).unwrap()
 }
 
-/// Elements that have no end.
+/// Elements without an end tag.
 const VOID: [&str; 2] = ["meta", "br"];
 
-/// Every element that begins ends, in the right order; attributes are in quotes.
+/// Checks that elements are nested correctly and attributes are quoted.
 fn check_well_formed(page: &str) {
     let mut open: Vec<&str> = Vec::new();
     let body = page.strip_prefix("<!doctype html>\n").unwrap();
-    // Style is no markup.
+    // Style is not markup.
     let (before, rest) = body.split_once("<style>").unwrap();
     let (_, after) = rest.split_once("</style>").unwrap();
     for text in [before, after] {
@@ -99,7 +99,7 @@ fn check_well_formed(page: &str) {
             assert!(!words.contains('>'), "a stray > in {words:?}");
             let quotes = tag.matches('"').count();
             assert!(quotes % 2 == 0, "{tag}");
-            // Every second piece between quotes is a value, and what is between values names the next.
+            // Every second piece is a quoted value; the others are attribute names.
             for name in tag.split('"').step_by(2) {
                 assert!(!name.trim_end_matches('=').contains('='), "{tag}");
             }
@@ -120,7 +120,7 @@ fn check_well_formed(page: &str) {
     }
 }
 
-/// What holds of every page.
+/// Checks the properties of every page and returns its text.
 fn check(report: &Report) -> String {
     let page = report.page();
     check_well_formed(&page);
@@ -128,8 +128,7 @@ fn check(report: &Report) -> String {
         assert!(!page.contains(forbidden), "{forbidden}");
     }
     for link in page.split("href=\"").skip(1) {
-        let name =
-            link.split('"').next().unwrap().strip_prefix('#').expect("only places on the page are linked");
+        let name = link.split('"').next().unwrap().strip_prefix('#').expect("all links are within the page");
         assert_eq!(page.matches(&format!(" id=\"{name}\"")).count(), 1, "{name}");
     }
     let words = words(&page);
@@ -142,22 +141,21 @@ fn check(report: &Report) -> String {
     assert!(words.contains(&report.run) && words.contains(&report.answer));
     for svg in page.split("<svg ").skip(1) {
         let label = svg.split("aria-label=\"").nth(1).unwrap().split('"').next().unwrap();
-        assert!(label.len() > 10, "a chart without words: {label}");
+        assert!(label.len() > 10, "a chart without a text alternative: {label}");
     }
     assert_eq!(page.matches("<table>").count(), page.matches("<caption>").count());
     assert_eq!(
         page.matches("<svg ").count(),
         page.matches("<details>").count(),
-        "numbers behind every chart"
+        "every chart has a data table"
     );
     assert!(page.len() < 500_000, "{} bytes", page.len());
-    // The data alone make the page, and they are JSON.
-    let told = serde_json::to_string(report).unwrap();
-    assert!(!told.contains("NaN"));
+    let json = serde_json::to_string(report).unwrap();
+    assert!(!json.contains("NaN"));
     words
 }
 
-/// The text of a page as a reader sees it.
+/// Returns the visible text of a page.
 fn words(page: &str) -> String {
     let (before, rest) = page.split_once("<style>").unwrap();
     let body = format!("{before}{}", rest.split_once("</style>").unwrap().1);
@@ -171,7 +169,7 @@ fn words(page: &str) -> String {
 }
 
 #[test]
-fn a_tournament_of_two() {
+fn reports_tournament() {
     let report = read(&SampleDataset::play(TOURNAMENT));
     let words = check(&report);
     assert_eq!(
@@ -181,24 +179,24 @@ fn a_tournament_of_two() {
     assert_eq!(report.lengths.as_ref().unwrap().games, 6);
     assert!(words.contains("deep") && words.contains("agon replay small-"), "{words}");
     assert!(words.contains("search = { algorithm = \"uct\" }"), "the spec is whole");
-    // The walk saw every search that the measures of pruning saw.
+    // Efforts and pruning statistics cover the same searches.
     for (effort, measured) in report.efforts.iter().zip(&report.pruning.players) {
         assert_eq!((&effort.player, effort.searches), (&measured.player, measured.searches));
     }
 }
 
 #[test]
-fn four_seats() {
+fn reports_four_seats() {
     let report = read(&SampleDataset::play(FOUR_SEATS));
     let words = check(&report);
-    let Told::There(ratings) = &report.ratings else { panic!("{:?}", report.ratings) };
+    let Availability::Available(ratings) = &report.ratings else { panic!("{:?}", report.ratings) };
     assert_eq!(ratings.seat_effects.len(), 4);
     assert!(words.contains("against the mean of all seats"), "{words}");
     assert!(report.moments.iter().all(|moment| !moment.duel));
 }
 
 #[test]
-fn a_test() {
+fn reports_sequential_test() {
     let report = read(&SampleDataset::play(TEST));
     let words = check(&report);
     assert_eq!(report.question, Question::Test);
@@ -209,35 +207,35 @@ fn a_test() {
 }
 
 #[test]
-fn a_probe() {
+fn reports_probe() {
     let report = read(&SampleDataset::play(PROBE));
     let words = check(&report);
     assert_eq!((report.question, report.counted, report.lengths.is_none()), (Question::Probe, 3, true));
     assert!(report.answer.starts_with("pruned needs the fewest nodes to depth 3"), "{}", report.answer);
     assert!(words.contains("times the nodes of plain"), "{words}");
-    for absent in ["Ratings", "Who beats whom", "Decisive moments", "The longest games"] {
+    for absent in ["Ratings", "Head-to-head results", "Decisive moments", "The longest games"] {
         assert!(!words.contains(absent), "{absent}");
     }
 }
 
 #[test]
-fn a_probe_of_one_player() {
+fn reports_probe_of_one_player() {
     let (alone, _) = PROBE.rsplit_once("[[player]]").unwrap();
     let report = read(&SampleDataset::play(alone));
     check(&report);
-    assert_eq!(report.answer, "plain searched alone: there is nobody to compare it with.");
+    assert_eq!(report.answer, "plain is the only player, so there is no comparison.");
 }
 
 #[test]
-fn nobody_searches_by_depth() {
+fn reports_players_without_depth() {
     let report = read(&SampleDataset::play(SAMPLING));
     let words = check(&report);
     assert!(words.contains("No player searched by depth"), "{words}");
-    assert!(!words.contains("Nodes against depth") && !words.contains("Depth by ply"), "{words}");
+    assert!(!words.contains("Nodes by depth") && !words.contains("Depth by ply"), "{words}");
 }
 
 #[test]
-fn every_game_is_drawn() {
+fn reports_drawn_games() {
     let mut sample = SampleDataset::play(TOURNAMENT);
     for rows in sample.bouts.values_mut() {
         rows.games.iter_mut().for_each(|game| game.payoffs = vec![0, 0]);
@@ -245,13 +243,13 @@ fn every_game_is_drawn() {
     sample.write();
     let report = read(&sample);
     check(&report);
-    assert_eq!(report.answer, "Nothing separates the players: every game was drawn.");
+    assert_eq!(report.answer, "The players are equal: every game was drawn.");
     assert!(report.moments.is_empty());
 }
 
-/// Whichever of the two the scale hangs on.
+/// For both players as the reference of the scale.
 #[test]
-fn one_player_wins_every_game() {
+fn reports_perfect_score() {
     for winner in ["deep", "wide"] {
         let mut sample = SampleDataset::play(TOURNAMENT);
         for rows in sample.bouts.values_mut() {
@@ -265,14 +263,14 @@ fn one_player_wins_every_game() {
         let words = check(&report);
         assert_eq!(report.answer, format!("{winner} is the stronger of two players: it won every game."));
         assert!(words.contains("Elo above") && words.contains("has only a bound"), "{words}");
-        // Nothing is known of the scale itself.
-        assert!(!words.contains("certainty"), "{words}");
+        // The winner has no interval.
+        assert!(!words.contains("relative to the mean ("), "{words}");
     }
 }
 
 /// The line of a fitted tree ends where most searches did.
 #[test]
-fn depths_of_few_searches_stand_apart() {
+fn rare_depths_are_rings() {
     let report = read(&SampleDataset::play(&TOURNAMENT.replace("nodes = 60", "nodes = 150")));
     let by_depth = &report.pruning.by_depth;
     let most = |name: &str| by_depth.iter().filter(|row| row.player == name).map(|row| row.searches).max();
@@ -286,7 +284,7 @@ fn depths_of_few_searches_stand_apart() {
 }
 
 #[test]
-fn what_is_unfinished_says_so() {
+fn reports_unfinished_runs() {
     let mut sample = SampleDataset::play(TOURNAMENT);
     sample.bouts.remove(&2);
     sample.manifest["state"] = json!("running");
@@ -295,7 +293,7 @@ fn what_is_unfinished_says_so() {
     let report = read(&sample);
     let words = check(&report);
     assert!(!report.complete && words.contains("Unfinished (running): 2 of 3 bouts"), "{words}");
-    // Not a bout yet.
+    // No bout yet.
     sample.bouts.clear();
     sample.manifest["committed"] = json!(0);
     sample.write();
@@ -312,19 +310,19 @@ fn what_is_unfinished_says_so() {
 }
 
 #[test]
-fn voided_bouts_are_not_told() {
+fn voided_bouts_are_excluded() {
     let mut sample = SampleDataset::play(TOURNAMENT);
     sample.manifest["voided"] = json!([1]);
-    sample.write_run();
+    sample.write_manifest();
     let report = read(&sample);
     check(&report);
     assert_eq!((report.counted, report.voided, report.lengths.as_ref().unwrap().games), (2, 1, 4));
     assert!(report.moments.iter().all(|moment| moment.game.bout != 1));
 }
 
-/// No spec allows such a name, and no page would be hurt by it.
+/// Specs reject such names, but the page does not rely on it.
 #[test]
-fn names_are_never_markup() {
+fn names_are_escaped() {
     let mut report = read(&SampleDataset::play(TOURNAMENT));
     let hostile = "<b onload=\"x\">&amp;'</b></style></svg>";
     report.run = hostile.to_string();
@@ -335,10 +333,10 @@ fn names_are_never_markup() {
     report.efforts[0].player = hostile.to_string();
     report.pruning.players[0].player = hostile.to_string();
     report.pruning.by_depth.iter_mut().for_each(|row| row.player = hostile.to_string());
-    if let Told::There(ratings) = &mut report.ratings {
+    if let Availability::Available(ratings) = &mut report.ratings {
         ratings.players.iter_mut().for_each(|player| player.name = hostile.to_string());
     }
-    if let Told::There(table) = &mut report.crosstable {
+    if let Availability::Available(table) = &mut report.crosstable {
         table.names[0] = hostile.to_string();
     }
     for moment in &mut report.moments {
@@ -351,9 +349,8 @@ fn names_are_never_markup() {
     assert!(!page.contains("<b ") && page.contains("&lt;b onload"), "{page}");
 }
 
-/// A page has room for a dozen players.
 #[test]
-fn a_dozen_players() {
+fn reports_twelve_players() {
     let head = TOURNAMENT.split("[[player]]").next().unwrap();
     let mut text = head.replace("bouts = 3", "bouts = 1").replace("limit = { nodes = 60 }\n", "");
     for index in 0..12 {
@@ -365,13 +362,12 @@ fn a_dozen_players() {
     }
     let report = read(&SampleDataset::play(&text));
     check(&report);
-    let Told::There(ratings) = &report.ratings else { panic!("{:?}", report.ratings) };
+    let Availability::Available(ratings) = &report.ratings else { panic!("{:?}", report.ratings) };
     assert_eq!(ratings.players.len(), 12);
 }
 
-/// The same data make the same page, whatever the number of threads.
 #[test]
-fn the_page_is_a_function_of_the_dataset() {
+fn page_does_not_depend_on_threads() {
     let sample = SampleDataset::play(TOURNAMENT);
     let dataset = Dataset::open(sample.folder()).unwrap();
     let run = dataset.find("latest").unwrap();
@@ -383,9 +379,9 @@ fn the_page_is_a_function_of_the_dataset() {
 }
 
 #[test]
-fn what_is_damaged_is_named() {
+fn damaged_part_is_named() {
     let sample = SampleDataset::play(TOURNAMENT);
-    let file = sample.file("moves", 0);
+    let file = sample.part_file("moves", 0);
     let mut bytes = std::fs::read(&file).unwrap();
     let middle = bytes.len() / 2;
     bytes[middle..].iter_mut().for_each(|byte| *byte = 0);

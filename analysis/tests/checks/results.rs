@@ -1,4 +1,4 @@
-//! What is counted out of parts is what was played, whoever counts it; what cannot be counted is named.
+//! Results read from parts agree with the rows that were written; damage is reported.
 
 use std::fs;
 use std::num::NonZeroUsize;
@@ -7,29 +7,30 @@ use agon_analysis::results::{fold, prefixes, results};
 use agon_analysis::{Dataset, DatasetError};
 use agon_records::GameRow;
 use agon_stats::pairs::{PairScore, Pairs};
-use agon_stats::sprt::{Bounds, BoutResult, Fold, Model};
-use agon_stats::tournament::{Game, Tally, pair_of};
+use agon_stats::sprt::{Bounds, BoutResult, Model, SequentialTest};
+use agon_stats::tournament::{BoutCounts, Game, pair_of};
 use serde_json::json;
 
-use crate::sample::{PROBE, SampleDataset, THREE_SEATS, TOURNAMENT};
+use agon_testing::sample::SampleDataset;
+use agon_testing::specs::{PROBE, THREE_SEATS, TOURNAMENT};
 
 fn threads(count: usize) -> NonZeroUsize {
     NonZeroUsize::new(count).unwrap()
 }
 
-fn counted(sample: &SampleDataset, count: usize) -> Result<Tally, DatasetError> {
+fn count(sample: &SampleDataset, thread_count: usize) -> Result<BoutCounts, DatasetError> {
     let dataset = Dataset::open(sample.folder()).unwrap();
     let run = dataset.find(&sample.id)?;
-    Ok(results(&dataset, &run, &run.spec()?, threads(count))?.tally)
+    Ok(results(&dataset, &run, &run.spec()?, threads(thread_count))?.tally)
 }
 
-/// The same from the rows themselves.
-fn slowly_counted<'a>(
+/// Counts the rows of the sample directly.
+fn count_rows<'a>(
     sample: &SampleDataset,
     names: &[String],
     bouts: impl Iterator<Item = &'a Vec<GameRow>>,
-) -> Tally {
-    let mut tally = Tally::new(names.to_vec());
+) -> BoutCounts {
+    let mut tally = BoutCounts::new(names.to_vec());
     let number = |name: &String| names.iter().position(|known| known == name).unwrap();
     for games in bouts {
         let game = |row: &GameRow| Game {
@@ -43,28 +44,28 @@ fn slowly_counted<'a>(
 }
 
 #[test]
-fn parts_are_counted_as_they_were_played() {
-    for text in [SampleDataset::of_three_players(), SampleDataset::play(THREE_SEATS)] {
+fn counts_agree_with_rows() {
+    for text in [SampleDataset::three_players(), SampleDataset::play(THREE_SEATS)] {
         let mut sample = text;
         sample.manifest["voided"] = json!([1, 4]);
-        sample.write_run();
-        let tally = counted(&sample, 1).unwrap();
+        sample.write_manifest();
+        let tally = count(&sample, 1).unwrap();
         let rows: Vec<Vec<GameRow>> = sample
             .bouts
             .iter()
             .filter(|(bout, _)| ![1, 4].contains(*bout))
             .map(|(_, rows)| rows.games.clone())
             .collect();
-        assert_eq!(tally, slowly_counted(&sample, tally.names(), rows.iter()));
-        for count in [2, 7] {
-            assert_eq!(counted(&sample, count).unwrap(), tally);
+        assert_eq!(tally, count_rows(&sample, tally.names(), rows.iter()));
+        for threads in [2, 7] {
+            assert_eq!(count(&sample, threads).unwrap(), tally);
         }
     }
 }
 
 #[test]
-fn prefixes_are_counted_in_one_go() {
-    let sample = SampleDataset::of_three_players();
+fn prefixes_agree_with_rows() {
+    let sample = SampleDataset::three_players();
     let dataset = Dataset::open(sample.folder()).unwrap();
     let run = dataset.find("latest").unwrap();
     let lengths = [0, 1, 5, 6, 29, 30, 1000];
@@ -73,24 +74,25 @@ fn prefixes_are_counted_in_one_go() {
     for (length, tally) in lengths.iter().zip(&found) {
         let rows: Vec<Vec<GameRow>> =
             sample.bouts.range(..length).map(|(_, rows)| rows.games.clone()).collect();
-        assert_eq!(*tally, slowly_counted(&sample, tally.names(), rows.iter()), "{length}");
+        assert_eq!(*tally, count_rows(&sample, tally.names(), rows.iter()), "{length}");
     }
 }
 
-/// The test of a run is a fold over its bouts one by one, and ends where a run ended early.
+/// The sequential test of a run equals a fold over its bouts in order, up to the end of the run.
 #[test]
-fn tests_fold_over_the_schedule() {
+fn sequential_test_folds_over_schedule() {
     let mut sample = SampleDataset::play(&TOURNAMENT.replace("bouts = 3", "bouts = 12"));
     sample.manifest["voided"] = json!([3]);
-    sample.write_run();
-    let folded = |sample: &SampleDataset, bounds: [f64; 2]| -> Result<Fold, DatasetError> {
+    sample.write_manifest();
+    let folded = |sample: &SampleDataset, bounds: [f64; 2]| -> Result<SequentialTest, DatasetError> {
         let dataset = Dataset::open(sample.folder()).unwrap();
         let run = dataset.find("latest").unwrap();
         let bounds = Bounds::new(bounds[0], bounds[1], Model::Logistic, 0.05, 0.05).unwrap();
         fold(&dataset, &run, &run.spec().unwrap(), bounds)
     };
-    let slow = |sample: &SampleDataset, bounds: [f64; 2]| {
-        let mut fold = Fold::new(Bounds::new(bounds[0], bounds[1], Model::Logistic, 0.05, 0.05).unwrap());
+    let direct = |sample: &SampleDataset, bounds: [f64; 2]| {
+        let mut fold =
+            SequentialTest::new(Bounds::new(bounds[0], bounds[1], Model::Logistic, 0.05, 0.05).unwrap());
         for (bout, rows) in &sample.bouts {
             let games: Vec<Game> = rows
                 .games
@@ -103,12 +105,12 @@ fn tests_fold_over_the_schedule() {
             let (players, [first, second]) = pair_of(&games).unwrap();
             assert_eq!(players, [0, 1]);
             let pair = BoutResult::Pair(PairScore::of(first, second));
-            fold.put(*bout, if *bout == 3 { BoutResult::Void } else { pair }).unwrap();
+            fold.record(*bout, if *bout == 3 { BoutResult::Void } else { pair }).unwrap();
         }
         fold
     };
     for bounds in [[0.0, 5.0], [0.0, 400.0], [-400.0, 0.0]] {
-        let (found, expected) = (folded(&sample, bounds).unwrap(), slow(&sample, bounds));
+        let (found, expected) = (folded(&sample, bounds).unwrap(), direct(&sample, bounds));
         assert_eq!(
             (found.pairs(), found.llr(), found.decision()),
             (expected.pairs(), expected.llr(), expected.decision())
@@ -118,7 +120,7 @@ fn tests_fold_over_the_schedule() {
     let Pairs(all) = folded(&sample, [0.0, 5.0]).unwrap().pairs();
     assert_eq!(all.iter().sum::<u64>(), 11);
 
-    // A failed bout is a hole that the file tells of; one more is missing.
+    // The manifest explains a hole by a failed bout; any other hole is missing.
     sample.bouts.remove(&5);
     sample.write();
     let error = folded(&sample, [0.0, 5.0]).unwrap_err().to_string();
@@ -126,58 +128,61 @@ fn tests_fold_over_the_schedule() {
     sample.manifest["failed"] = json!(1);
     sample.write();
     assert_eq!(folded(&sample, [0.0, 5.0]).unwrap().prefix(), 12);
-    // Of a run that was cancelled nobody knows whether a hole failed: the prefix ends there.
+    // In a cancelled run a hole may not have failed, so the prefix ends there.
     sample.manifest["state"] = json!("cancelled");
-    sample.write_run();
+    sample.write_manifest();
     assert_eq!(folded(&sample, [0.0, 5.0]).unwrap().prefix(), 5);
 }
 
 #[test]
-fn what_cannot_be_counted_is_named() {
-    let said = |sample: &SampleDataset| counted(sample, 2).unwrap_err().to_string();
-    let mut sample = SampleDataset::of_three_players();
-    // A part that is missing.
-    fs::remove_file(sample.file("games", 4)).unwrap();
-    let error = said(&sample);
+fn uncountable_parts_are_named() {
+    let error_of = |sample: &SampleDataset| count(sample, 2).unwrap_err().to_string();
+    let mut sample = SampleDataset::three_players();
+    // A missing part.
+    fs::remove_file(sample.part_file("games", 4)).unwrap();
+    let error = error_of(&sample);
     assert!(
         error.contains(&sample.id) && error.contains("2 bouts are missing (4-5), and 0 failed"),
         "{error}"
     );
-    // A part that is missing while the run goes on.
+    // A missing part of a running run.
     sample.manifest["state"] = json!("running");
-    sample.write_run();
-    assert!(said(&sample).contains("2 bouts are missing (4-5)"));
-    // The last may be on its way.
+    sample.write_manifest();
+    assert!(error_of(&sample).contains("2 bouts are missing (4-5)"));
+    // The last part of a running run may not be published yet.
     sample.write();
-    fs::remove_file(sample.file("games", 28)).unwrap();
-    assert_eq!(counted(&sample, 2).unwrap().bouts(), 28);
+    fs::remove_file(sample.part_file("games", 28)).unwrap();
+    assert_eq!(count(&sample, 2).unwrap().bouts(), 28);
 
     // A damaged part.
     sample.write();
-    let mut bytes = fs::read(sample.file("games", 6)).unwrap();
+    let mut bytes = fs::read(sample.part_file("games", 6)).unwrap();
     bytes[20] ^= 4;
-    fs::write(sample.file("games", 6), &bytes).unwrap();
-    let error = said(&sample);
-    assert!(error.contains(&sample.name("games", 6)) && error.contains("the file is damaged"), "{error}");
-
-    // The same bouts under two names.
-    sample.write();
-    fs::copy(sample.file("games", 6), sample.file("games", 90)).unwrap();
-    let error = said(&sample);
-    assert!(error.contains("bout 6: it is there a second time; the first is in games/"), "{error}");
-
-    // Somebody whom the spec does not know.
-    sample.bout(8).games[0].players[0] = "nobody".to_string();
-    sample.write();
-    let error = said(&sample);
+    fs::write(sample.part_file("games", 6), &bytes).unwrap();
+    let error = error_of(&sample);
     assert!(
-        error.contains(&sample.name("games", 8)) && error.contains("the spec has no player `nobody`"),
+        error.contains(&sample.part_name("games", 6)) && error.contains("the file is damaged"),
         "{error}"
     );
 
-    let error = counted(&SampleDataset::play(PROBE), 1).unwrap_err();
+    // The same bouts in two parts.
+    sample.write();
+    fs::copy(sample.part_file("games", 6), sample.part_file("games", 90)).unwrap();
+    let error = error_of(&sample);
+    assert!(error.contains("bout 6: duplicate bout; the first is in games/"), "{error}");
+
+    // An unknown player.
+    sample.bout(8).games[0].players[0] = "nobody".to_string();
+    sample.write();
+    let error = error_of(&sample);
     assert!(
-        error.is_wrong_call() && error.to_string().contains("is a probe: it has searches and no games"),
+        error.contains(&sample.part_name("games", 8)) && error.contains("the spec has no player `nobody`"),
+        "{error}"
+    );
+
+    let error = count(&SampleDataset::play(PROBE), 1).unwrap_err();
+    assert!(
+        error.is_usage_error() && error.to_string().contains("is a probe: it has searches and no games"),
         "{error}"
     );
 }

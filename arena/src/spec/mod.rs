@@ -1,7 +1,7 @@
-//! Spec files: one experiment as a user writes it, read in two steps: TOML text, then a validated type.
+//! Specs: experiments written in TOML and read into a validated type.
 //!
-//! No key is silently ignored. An error names the place in the text, what was found and what is allowed. Files that a
-//! spec names are not opened here: whoever has them hands their text in, so that a spec means the same everywhere.
+//! Unknown keys are errors, and errors name the line, the found value and the allowed ones. The caller supplies the text of
+//! files that a spec names, so that a spec means the same everywhere.
 
 mod openings;
 mod read;
@@ -22,7 +22,7 @@ use crate::config::PlayerConfig;
 pub use openings::{LARGEST_BOOK, Openings};
 pub use tune::{Tune, Values};
 
-/// A spec as it is handed around: its text and the texts of the files that it names.
+/// The text of a spec with the texts of the files that it names.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct SpecSource {
     /// The TOML.
@@ -31,21 +31,21 @@ pub struct SpecSource {
     pub files: BTreeMap<String, String>,
 }
 
-/// Every problem of a rejected spec; at least one. Displays as a line for each.
+/// The problems of a rejected spec, at least one. Displays as one line per problem.
 #[derive(Clone, PartialEq, Debug)]
 pub struct SpecError {
-    /// The problems: those of the spec by line, then those of its files.
+    /// The problems of the spec by line, then those of its files.
     pub problems: Vec<SpecProblem>,
 }
 
-/// One reason why a spec is rejected.
+/// A problem of a spec.
 #[derive(Clone, PartialEq, Debug)]
 pub struct SpecProblem {
-    /// The file that it concerns; none for the spec itself.
+    /// The file; none for the spec itself.
     pub file: Option<String>,
-    /// The line, counted from 1, where it is known.
+    /// The line, counted from 1, if known.
     pub line: Option<usize>,
-    /// A sentence with the remedy.
+    /// The problem and its remedy.
     pub reason: String,
 }
 
@@ -70,119 +70,119 @@ impl fmt::Display for SpecError {
 
 impl std::error::Error for SpecError {}
 
-/// An experiment: who plays what, how long, how often.
+/// An experiment: players, game, limits and schedule.
 #[derive(Clone, Debug)]
 pub struct Spec {
-    /// The first part of the run's id.
+    /// The name, which is the first part of run ids.
     pub name: String,
     /// The game.
     pub game: GameSpec,
-    /// Where all randomness comes from.
+    /// The seed of all randomness.
     pub seed: u64,
-    /// Whether limits of time are scaled by the speed of whoever plays.
+    /// Whether time limits are scaled by the speed of the worker.
     pub normalise: bool,
-    /// Where games start.
+    /// The openings of the games.
     pub openings: Openings,
-    /// Who plays: those that are written, and behind them those that a tune adds.
+    /// The players of the spec, followed by those that a tuning run adds.
     pub players: Vec<SpecPlayer>,
-    /// What they do.
+    /// The schedule.
     pub plan: Plan,
 }
 
 /// A player of a spec.
 #[derive(Clone, Debug)]
 pub struct SpecPlayer {
-    /// Its name, unlike any other's.
+    /// The name, which is unique.
     pub name: String,
-    /// What it is.
+    /// The configuration.
     pub config: PlayerConfig,
-    /// What it may spend on a move.
+    /// The limit for each move.
     pub limit: Limit,
 }
 
 impl SpecPlayer {
-    /// Whether it always plays the same in the same game, whatever the seed and the machine.
+    /// Returns whether the player's moves depend on neither the seed nor the machine.
     pub fn is_deterministic(&self) -> bool {
-        !self.config.algorithm.draws && matches!(self.limit, Limit::Nodes(_) | Limit::Depth(_))
+        !self.config.algorithm.draws && self.is_repeatable()
     }
 
-    /// Whether the same seed makes it play the same on any machine: its games can be played again bit by bit.
+    /// Returns whether the same seed gives the same moves on any machine.
     pub fn is_repeatable(&self) -> bool {
         matches!(self.limit, Limit::Nodes(_) | Limit::Depth(_))
     }
 }
 
-/// What the players of a spec do.
+/// The kind of experiment.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Plan {
-    /// They meet in bouts.
+    /// The players play bouts.
     Tournament(Format),
-    /// They search the same positions.
+    /// The players search the same positions.
     Probe(Positions),
-    /// One of them is tuned.
+    /// One player is tuned.
     Tune(Tune),
 }
 
-/// Who meets whom, and how often.
+/// The format of a tournament.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Format {
-    /// Everybody meets everybody.
+    /// Everybody plays everybody.
     RoundRobin {
-        /// Openings for each pairing.
+        /// The number of openings for each pairing.
         bouts: u64,
     },
-    /// One player meets everybody.
+    /// One player plays everybody.
     Gauntlet {
-        /// Its number.
+        /// The number of that player.
         hero: usize,
-        /// Openings for each pairing.
+        /// The number of openings for each pairing.
         bouts: u64,
     },
-    /// Two players meet until a sequential test decides.
+    /// Two players play until a sequential test decides.
     Sprt(SprtSettings),
 }
 
 /// The settings of a sequential test.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct SprtSettings {
-    /// Elo under the first and under the second hypothesis.
+    /// The Elo difference under H0 and under H1.
     pub bounds: [f64; 2],
-    /// Whether these are normalised Elo.
+    /// Whether the differences are in normalised Elo.
     pub normalised: bool,
-    /// How often the first hypothesis may be wrongly refused.
+    /// The probability of wrongly rejecting H0.
     pub alpha: f64,
-    /// How often the second may.
+    /// The probability of wrongly rejecting H1.
     pub beta: f64,
-    /// Bouts after which it ends undecided.
+    /// The number of bouts after which the test ends undecided.
     pub max_bouts: u64,
 }
 
 /// The positions of a probe.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Positions {
-    /// From random games, each after a number of plies within a range.
+    /// Positions from random games.
     Random {
-        /// How many.
+        /// The number of positions.
         count: u64,
-        /// The fewest and the most plies.
+        /// The least and the greatest number of plies before a position.
         plies: [u32; 2],
     },
-    /// Given lines.
+    /// The positions after given lines.
     Lines(Vec<Opening>),
-    /// Each seat's turns in games that are played at random.
+    /// Turns of the first seat in random games.
     Play {
-        /// How many games.
+        /// The number of games.
         games: u64,
-        /// How many turns of the first seat are searched in each.
+        /// The number of searched turns in each game.
         turns: u32,
-        /// How many of its turns come before them.
+        /// The number of earlier turns that are skipped.
         after: u32,
     },
 }
 
 impl Positions {
-    /// How many positions in a row are of one game, and so no evidence apart from each other.
-    pub fn together(&self) -> u64 {
+    /// Returns the number of consecutive positions from one game, which are not independent.
+    pub fn positions_per_game(&self) -> u64 {
         match self {
             Positions::Play { turns, .. } => u64::from(*turns).max(1),
             Positions::Random { .. } | Positions::Lines(_) => 1,
@@ -191,13 +191,13 @@ impl Positions {
 }
 
 impl Spec {
-    /// Reads a spec.
+    /// Parses a spec.
     pub fn parse(source: &SpecSource) -> Result<Spec, SpecError> {
         let table = parse_toml(&source.text)?;
         read::spec(table.get_ref(), source)
     }
 
-    /// The tune, if it is one.
+    /// Returns the settings of a tuning run.
     pub fn tune(&self) -> Option<&Tune> {
         match &self.plan {
             Plan::Tune(tune) => Some(tune),
@@ -205,9 +205,8 @@ impl Spec {
         }
     }
 
-    /// The players that have other values than the spec says, as they are with these. Precondition: the tune of the spec
-    /// allows them.
-    pub fn configured<'a>(
+    /// Returns the configurations of players with tuned values. Precondition: the tuning of the spec allows them.
+    pub fn configured_players<'a>(
         &'a self,
         values: &'a [(usize, Values)],
     ) -> impl Iterator<Item = (usize, PlayerConfig)> + 'a {
@@ -215,7 +214,7 @@ impl Spec {
         tuned.map(|(player, values, tune)| (player, tune.configure(&self.players[player].config, values)))
     }
 
-    /// Such values by seat, as they stand in the row of a game; none where the spec is no tune.
+    /// Formats tuned values by seat for the row of a game. Returns an empty list without tuning.
     pub fn settings(&self, values: &[(usize, Values)], seats: &[usize]) -> Vec<String> {
         let Some(tune) = self.tune() else { return Vec::new() };
         let text = |seat: &usize| {
@@ -225,25 +224,24 @@ impl Spec {
         seats.iter().map(text).collect()
     }
 
-    /// The first bout whose players are the same as in every later one, so that its result says how strong they are: what
-    /// comes before is between candidates of a tune.
+    /// Returns the first bout that counts for ratings: the bouts of a tuning run before its validation do not.
     pub fn first_rated_bout(&self) -> u64 {
         self.tune().map_or(0, |tune| tune.bouts)
     }
 
-    /// Whether all its players are repeatable: then a result that comes late is as good as one that comes in time.
+    /// Returns whether all players are repeatable, so that a late result is as good as a timely one.
     pub fn is_repeatable(&self) -> bool {
         self.players.iter().all(SpecPlayer::is_repeatable)
     }
 
-    /// Whether a player is limited by the clock on the wall, so that a machine that is kept from running is unfair to it.
+    /// Returns whether a player has a limit of wall time, for which a throttled machine is unfair.
     pub fn is_timed(&self) -> bool {
         self.players.iter().any(|player| matches!(player.limit, Limit::Wall(_) | Limit::Clock { .. }))
     }
 }
 
 impl SpecSource {
-    /// The names of the files that the text needs, in any order.
+    /// Returns the names of the files that a spec needs.
     pub fn needed_files(text: &str) -> Result<Vec<String>, SpecError> {
         let table = parse_toml(text)?;
         let mut names = Vec::new();
@@ -251,7 +249,7 @@ impl SpecSource {
         Ok(names)
     }
 
-    /// A text that is the same for specs that say the same, whatever their comments, spaces and order of keys.
+    /// Returns a text that does not depend on comments, spaces and the order of keys.
     pub fn canonical(&self) -> Result<String, SpecError> {
         let table = parse_toml(&self.text)?;
         let mut text = String::new();
@@ -270,7 +268,7 @@ impl SpecProblem {
     }
 }
 
-/// A sentence without the control characters of what it quotes: it is shown in terminals and kept in logs.
+/// Escapes control characters of quoted input: errors are shown in terminals and stored in logs.
 fn printable(reason: &str) -> String {
     let mut text = String::new();
     for c in reason.chars() {
@@ -286,7 +284,7 @@ fn parse_toml(text: &str) -> Result<toml::Spanned<DeTable<'_>>, SpecError> {
     })
 }
 
-/// Every `file = "..."` of a table that may have one.
+/// Collects the value of `file` from every table that may have it.
 fn collect_files(table: &DeTable<'_>, names: &mut Vec<String>) {
     let sources = [table.get("openings"), sub(table, "probe").and_then(|probe| probe.get("positions"))];
     for source in sources.into_iter().flatten() {

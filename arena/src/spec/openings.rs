@@ -1,43 +1,43 @@
-//! Where games start: nowhere in particular, after random plies, or where a file says.
+//! Openings: none, random plies, or the lines of a file.
 //!
-//! The ending of a file's name says how it is written: `.epd` and `.pgn` are what chess programs exchange, everything else
-//! is lines of moves.
+//! The extension of a file determines its format: `.epd` and `.pgn` are the formats of chess programs, everything else is
+//! lines of moves.
 
 use agon_games::exchange::{ReadError, Start, epd, pgn};
 use agon_games::{GameSpec, Setup, chess::Chess};
 
 use crate::arena::Opening;
 
-/// The most openings that a file may have.
+/// The most openings of a file.
 pub const LARGEST_BOOK: usize = 1_000_000;
 
-/// Where the games of a run start.
+/// The openings of a run.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Openings {
-    /// Every game starts in the game's first position.
+    /// Every game begins in the game's first position.
     None,
-    /// After so many random plies, another line for each opening.
+    /// Random plies, drawn for each opening.
     Random {
-        /// How many.
+        /// The number of plies.
         plies: u32,
     },
-    /// Those of a file, in its order.
+    /// The openings of a file, in order.
     Lines(Vec<Opening>),
 }
 
-/// How a file of openings is written.
+/// The format of a file of openings.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Form {
-    /// An opening a line: moves, with a position in brackets before them where they do not start in the game's first.
+    /// One opening per line: moves, after the start position in brackets if there is one.
     Lines,
-    /// A position of chess a line.
+    /// One position of chess per line.
     Epd,
     /// Games of chess.
     Pgn,
 }
 
 impl Form {
-    /// The form of a file of this name.
+    /// Returns the format of a file with this name.
     pub(super) fn of(name: &str) -> Form {
         let ending = name.rsplit_once('.').map_or("", |(_, ending)| ending);
         match ending.to_ascii_lowercase().as_str() {
@@ -47,7 +47,7 @@ impl Form {
         }
     }
 
-    /// The name of a form that only chess has.
+    /// Returns the name of a format that is only for chess.
     pub(super) fn of_chess(self) -> Option<&'static str> {
         match self {
             Form::Lines => None,
@@ -57,12 +57,12 @@ impl Form {
     }
 }
 
-/// Whether a game is one that EPD and PGN are written for.
+/// Returns whether EPD and PGN are for this game.
 pub(super) fn is_chess(game: &GameSpec) -> bool {
     game.name() == Chess::NAME
 }
 
-/// Reads a file of openings; of the games of a PGN file only the first `plies`. Precondition: the game has the form.
+/// Reads a file of openings, with only the first `plies` of games in PGN. Precondition: the format is for this game.
 pub(super) fn read(
     form: Form,
     game: &GameSpec,
@@ -74,7 +74,7 @@ pub(super) fn read(
         Form::Lines => gather(lines(text), "there is no line in it; write one opening a line, as moves"),
         Form::Epd => gather(
             epd::starts(parameters, text),
-            "there is no position in it; write one a line, as in              `rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq -`",
+            "there is no position in it; write one a line, as in `rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq -`",
         ),
         Form::Pgn => {
             gather(pgn::starts(parameters, text, plies), "there is no game in it; give a file with games")
@@ -82,7 +82,7 @@ pub(super) fn read(
     }
 }
 
-/// All places to start from, if there is at least one and there are not too many.
+/// Collects the openings, if there is at least one and at most [`LARGEST_BOOK`].
 fn gather(
     found: impl Iterator<Item = Result<Start, ReadError>>,
     nothing: &str,
@@ -102,7 +102,7 @@ fn gather(
     Ok(starts)
 }
 
-/// Empty lines and those that start with `#` are skipped.
+/// Reads lines of moves. Skips empty lines and those that start with `#`.
 fn lines(text: &str) -> impl Iterator<Item = Result<Start, ReadError>> {
     let lines = text.lines().enumerate().map(|(index, line)| (index + 1, line.trim()));
     lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#')).map(|(line, content)| {
@@ -125,7 +125,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_with_and_without_positions() {
+    fn reads_lines_with_and_without_positions() {
         let read = |text: &str| gather(lines(text), "nothing");
         let starts = read("# two\n\nd3 c5\n [4k3/8/8/8/8/8/8/4K2R w K - 0 1] e1g1 \n[x]\n").unwrap();
         let start = |line: usize, position: Option<&str>, moves: &str| Start {
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn the_ending_says_the_form() {
+    fn extension_determines_the_format() {
         assert_eq!(
             ["a.epd", "a.EPD", "b.c.pgn", "x.txt", "pgn", ".pgn"].map(Form::of),
             [Form::Epd, Form::Epd, Form::Pgn, Form::Lines, Form::Lines, Form::Pgn,]

@@ -20,14 +20,14 @@ use crate::config::PlayerConfig;
 use crate::limit::read_limit;
 use crate::section::{Found, Section, Toml};
 
-const KEYS: [&str; 10] =
-    ["name", "game", "seed", "limit", "normalise", "openings", "tournament", "probe", "tune", "player"];
-pub(super) const LONGEST_NAME: usize = 60;
-const MOST_PLAYERS: usize = 1000;
-pub(super) const MOST_BOUTS: u64 = 1_000_000_000;
-const MOST_PLIES: u64 = 1000;
+const KEYS: &[&str] =
+    &["name", "game", "seed", "limit", "normalise", "openings", "tournament", "probe", "tune", "player"];
+pub(super) const MAX_NAME_LENGTH: usize = 60;
+const MAX_PLAYERS: usize = 1000;
+pub(super) const MAX_BOUTS: u64 = 1_000_000_000;
+const MAX_PLIES: u64 = 1000;
 /// The most openings of a file that are reported as wrong.
-const MOST_REPORTED: usize = 10;
+const MAX_REPORTED: usize = 10;
 
 #[derive(Clone, Copy)]
 enum FormatName {
@@ -60,13 +60,13 @@ pub(super) fn text<'t>(value: &'t DeValue<'_>) -> Option<&'t str> {
 /// Returns whether a text can be part of file names and addresses.
 fn is_name(text: &str) -> bool {
     let known = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
-    (1..=LONGEST_NAME).contains(&text.len()) && text.chars().all(known) && !text.starts_with('-')
+    (1..=MAX_NAME_LENGTH).contains(&text.len()) && text.chars().all(known) && !text.starts_with('-')
 }
 
 /// Returns whether a text can be a player's name: one word without separators of lists and tables.
 fn is_player_name(text: &str) -> bool {
     let known = |c: char| c.is_alphanumeric() || "-_.+=:%@/()".contains(c);
-    (1..=LONGEST_NAME).contains(&text.chars().count()) && text.chars().all(known)
+    (1..=MAX_NAME_LENGTH).contains(&text.chars().count()) && text.chars().all(known)
 }
 
 /// Reads a spec, or returns all its problems.
@@ -89,8 +89,8 @@ fn read_spec(
     source: &SpecSource,
     problems: &RefCell<Vec<SpecProblem>>,
 ) -> Found<Spec> {
-    root.allow(&KEYS);
-    let form = format!("a word of at most {LONGEST_NAME} small letters, digits and hyphens");
+    root.allow(KEYS);
+    let form = format!("a word of at most {MAX_NAME_LENGTH} small letters, digits and hyphens");
     let name = root.need("name", &form, |value| text(value).filter(|name| is_name(name)));
     let seed = root.count_or("seed", 0..=i64::MAX as u64, 0);
     let game = game(root).and_then(|game| match Arena::new(&game, &[], Environment::system()) {
@@ -120,8 +120,8 @@ fn read_spec(
         }
         [None, None, Some(key)] => {
             if openings == Some(Openings::None) {
-                let reason = "a tune needs `openings`, as in openings = { random_plies = 4 }: it is proved on some that \
-                              it never used";
+                let reason = "a tune needs `openings`, as in openings = { random_plies = 4 }: its validation uses \
+                              openings that the tuning does not";
                 root.problems.add(root.span(key), reason);
             }
             let part = root.section(key, "[tune]").flatten();
@@ -234,15 +234,15 @@ fn players<'t>(
 ) -> Found<Vec<PlayerEntry<'t>>> {
     let form = "one [[player]] for each player";
     let list = root.need("player", form, DeValue::as_array)?;
-    if list.len() > MOST_PLAYERS {
-        return root.wrong("player", &format!("at most {MOST_PLAYERS} players"));
+    if list.len() > MAX_PLAYERS {
+        return root.wrong("player", &format!("at most {MAX_PLAYERS} players"));
     }
     let mut players: Vec<PlayerEntry<'t>> = Vec::new();
     let mut own_limits = 0;
     for item in list {
         let DeValue::Table(table) = item.get_ref() else { return root.wrong("player", form) };
         let section = Section { table, name: "a player", start: Some(item.span().start), ..root };
-        let form = format!("a word of at most {LONGEST_NAME} letters, digits and -_.+=:%@/()");
+        let form = format!("a word of at most {MAX_NAME_LENGTH} letters, digits and -_.+=:%@/()");
         let name = section.need("name", &form, |value| text(value).filter(|name| is_player_name(name)));
         if let Some(name) = name
             && players.iter().any(|entry| entry.name == Some(name))
@@ -309,11 +309,11 @@ fn format(
     match name {
         FormatName::RoundRobin => {
             section.allow(&["format", "bouts"]);
-            Some(Format::RoundRobin { bouts: section.count("bouts", 1..=MOST_BOUTS)? })
+            Some(Format::RoundRobin { bouts: section.count("bouts", 1..=MAX_BOUTS)? })
         }
         FormatName::Gauntlet => {
             section.allow(&["format", "bouts", "hero"]);
-            let bouts = section.count("bouts", 1..=MOST_BOUTS);
+            let bouts = section.count("bouts", 1..=MAX_BOUTS);
             let players = players?;
             let form = format!("the name of a player: {}", names(players).join(", "));
             let hero = section.need("hero", &form, |value| named(players, value));
@@ -329,8 +329,8 @@ fn sprt(
     seats: Option<usize>,
 ) -> Found<SprtSettings> {
     if section.has("bouts") {
-        let reason = "a sequential test ends when it has decided and has no `bouts`; say with `max_bouts` how many it may \
-                      take at most";
+        let reason = "a sequential test ends when it has decided and has no `bouts`; give the most that it may play as \
+                      `max_bouts`";
         section.reject::<()>("bouts", reason);
     }
     section.allow(&["format", "bounds", "model", "alpha", "beta", "max_bouts", "bouts"]);
@@ -351,7 +351,7 @@ fn sprt(
         Some(section.maybe(key, form, read)?.unwrap_or(0.05))
     };
     let (alpha, beta) = (share("alpha"), share("beta"));
-    let max_bouts = section.count("max_bouts", 1..=MOST_BOUTS);
+    let max_bouts = section.count("max_bouts", 1..=MAX_BOUTS);
     Some(SprtSettings {
         bounds: bounds?,
         normalised: model? == EloModel::Normalised,
@@ -376,11 +376,11 @@ impl Files<'_> {
         let name = section.need("file", "the name of a file", text)?;
         let form = Form::of(name);
         if form != Form::Pgn && section.has("plies") {
-            let reason = "`plies` goes with a file of PGN, whose games it cuts; leave it out";
+            let reason = "`plies` is only for PGN, whose games it cuts; leave it out";
             return section.reject("plies", reason);
         }
         let plies = match section.has("plies") {
-            true => Some(section.count("plies", 1..=MOST_PLIES)? as usize),
+            true => Some(section.count("plies", 1..=MAX_PLIES)? as usize),
             false => None,
         };
         let (game, referee) = self.game?;
@@ -388,14 +388,14 @@ impl Files<'_> {
             && !is_chess(game)
         {
             let reason = format!(
-                "`{name}` is {of_chess} by its ending, which is chess alone; for {} give lines of moves in a file \
-                 with another ending",
+                "`{name}` has the extension of {of_chess}, a format for chess only; for {} give lines of moves in a file \
+                 with another extension",
                 game.name()
             );
             return section.reject("file", reason);
         }
         let Some(content) = self.source.files.get(name) else {
-            let reason = format!("the file `{name}` is not at hand; it is looked for beside the spec");
+            let reason = format!("the file `{name}` was not found; it must be in the folder of the spec");
             return section.reject("file", reason);
         };
         let report = |line: usize, reason: String| {
@@ -434,7 +434,7 @@ impl Files<'_> {
                     wrong += 1;
                 }
             }
-            if wrong == MOST_REPORTED {
+            if wrong == MAX_REPORTED {
                 break;
             }
         }
@@ -446,7 +446,7 @@ impl Files<'_> {
         match (section.has("random_plies"), section.has("file")) {
             (true, false) => {
                 section.allow(&["random_plies"]);
-                Some(Openings::Random { plies: section.count("random_plies", 1..=MOST_PLIES)? as u32 })
+                Some(Openings::Random { plies: section.count("random_plies", 1..=MAX_PLIES)? as u32 })
             }
             (false, true) => self.book(section).map(Openings::Lines),
             (true, true) | (false, false) => {
@@ -477,9 +477,9 @@ impl Files<'_> {
         if section.has("play") {
             section.allow(&["play", "turns", "after", "games"]);
             let play: Found<PlayedBy> = section.choice("play");
-            let games = section.count("games", 1..=MOST_BOUTS);
-            let turns = section.count("turns", 1..=MOST_PLIES);
-            let after = section.count_or("after", 0..=MOST_PLIES, 0);
+            let games = section.count("games", 1..=MAX_BOUTS);
+            let turns = section.count("turns", 1..=MAX_PLIES);
+            let after = section.count_or("after", 0..=MAX_PLIES, 0);
             let PlayedBy::Random = play?;
             return Some(Positions::Play { games: games?, turns: turns? as u32, after: after? as u32 });
         }
@@ -487,10 +487,10 @@ impl Files<'_> {
         let pair = |value: &DeValue<'_>| {
             let [low, high] = Toml(value).items(' ')?[..] else { return None };
             let (low, high) = (low.integer()?, high.integer()?);
-            (low <= high && high <= MOST_PLIES).then_some([low as u32, high as u32])
+            (low <= high && high <= MAX_PLIES).then_some([low as u32, high as u32])
         };
-        let plies_form = format!("two whole numbers up to {MOST_PLIES}, the smaller first, as in [4, 40]");
-        let count = section.count("random", 1..=MOST_BOUTS);
+        let plies_form = format!("two whole numbers up to {MAX_PLIES}, the smaller first, as in [4, 40]");
+        let count = section.count("random", 1..=MAX_BOUTS);
         let plies = section.need("plies", &plies_form, pair);
         Some(Positions::Random { count: count?, plies: plies? })
     }

@@ -1,23 +1,33 @@
-//! Reads a `[tune]` table: every key with its limits and its error text, and the players that a tune adds.
+//! Reads a `[tune]` table: every key with its limits and its error text, and the players that a tuning run adds.
 
 use agon_games::schema::{Choice, Input};
 use agon_games::{GameSpec, choices};
 use toml::de::{DeTable, DeValue};
 
 use super::SpecPlayer;
-use super::read::{LONGEST_NAME, MOST_BOUTS, PlayerEntry, named, names, text};
+use super::read::{MAX_BOUTS, MAX_NAME_LENGTH, PlayerEntry, named, names, text};
 use super::tune::{MILLION, Method, Parameter, Roles, Tune, decimal, number as number_of};
 use crate::config::Target;
 use crate::section::{Found, Section, Toml};
 
-const KEYS: [&str; 10] =
-    ["player", "method", "bouts", "pairs", "window", "rate", "batch", "opponents", "validation", "parameter"];
-/// The most bouts of a tune, whose results stay in memory until the run ends.
-const MOST_TUNING_BOUTS: u64 = 1_000_000;
-const MOST_PARAMETERS: usize = 64;
+const KEYS: &[&str] = &[
+    "player",
+    "method",
+    "bouts",
+    "pairs",
+    "window",
+    "rate",
+    "batch",
+    "opponents",
+    "validation",
+    "parameter",
+];
+/// The most bouts of a tuning run, which keeps their results in memory.
+const MAX_TUNING_BOUTS: u64 = 1_000_000;
+const MAX_PARAMETERS: usize = 64;
 /// The most trials of a Gaussian process, whose cost grows with the cube of their number.
-const MOST_TRIALS: u64 = 1000;
-const MOST_DIMENSIONS: usize = 6;
+const MAX_TRIALS: u64 = 1000;
+const MAX_DIMENSIONS: usize = 6;
 
 #[derive(Clone, Copy, PartialEq)]
 enum MethodName {
@@ -52,9 +62,9 @@ pub(super) fn tune(
     players: &[PlayerEntry<'_>],
     seats: Option<usize>,
 ) -> Found<(Tune, Vec<SpecPlayer>)> {
-    section.allow(&KEYS);
+    section.allow(KEYS);
     if seats.is_some_and(|seats| seats != 2) {
-        section.problems.add(section.start(), "a tune is of a game with two seats");
+        section.problems.add(section.start(), "a tune needs a game with two seats");
     }
     // 1. The player and its opponents.
     let listed = names(players).join(", ");
@@ -69,7 +79,7 @@ pub(super) fn tune(
     // 2. The method. Without one, what depends on it is not checked.
     let validation = validation(section);
     let name: Found<MethodName> = section.choice("method");
-    let bouts = section.count("bouts", 1..=MOST_TUNING_BOUTS);
+    let bouts = section.count("bouts", 1..=MAX_TUNING_BOUTS);
     let name = name?;
     let (others, method): (&[&str], Found<Method>) = match name {
         MethodName::Spsa => {
@@ -82,11 +92,11 @@ pub(super) fn tune(
         }
     };
     for key in others.iter().filter(|key| section.has(key)) {
-        section.reject::<()>(key, format!("`{key}` is nothing to \"{}\"; leave it out", name.name()));
+        section.reject::<()>(key, format!("`{key}` does not apply to \"{}\"; leave it out", name.name()));
     }
     let opponents = player.zip(given).map(|(player, given)| match (name, given) {
         (_, Some(list)) => list,
-        // The two sides of an SPSA iteration meet each other; a trial meets the start.
+        // The two sides of an SPSA iteration play each other; a trial plays the start.
         (MethodName::Spsa, None) => Vec::new(),
         (MethodName::Bayes, None) => vec![player],
     });
@@ -96,9 +106,8 @@ pub(super) fn tune(
                 && index != player
                 && !opponents.contains(&index)
             {
-                let reason = format!(
-                    "`{other}` has nothing to do in this tune; name it in `opponents` or leave it out"
-                );
+                let reason =
+                    format!("`{other}` plays no part in this tune; name it in `opponents` or leave it out");
                 section.problems.add(section.start(), reason);
             }
         }
@@ -122,9 +131,9 @@ pub(super) fn tune(
     let endings = ["+", "-", "-tuned"].into_iter().filter(|&ending| ending != "-" || minus.is_some());
     let added: Vec<String> = endings.map(|ending| format!("{}{ending}", tuned.name)).collect();
     for name in &added {
-        if name.chars().count() > LONGEST_NAME || players.iter().any(|entry| entry.name == Some(name)) {
+        if name.chars().count() > MAX_NAME_LENGTH || players.iter().any(|entry| entry.name == Some(name)) {
             let reason =
-                format!("a tune calls a player `{name}`; give the tuned one a shorter or another name");
+                format!("the tune adds a player `{name}`; give the tuned one a shorter or another name");
             section.reject::<()>("player", reason);
         }
     }
@@ -146,16 +155,16 @@ pub(super) fn tune(
 }
 
 fn validation(section: Section<'_, '_>) -> Found<u64> {
-    let form = "{ bouts = 200 }: tuned against start, on openings that the tune never used";
+    let form = "{ bouts = 200 }: tuned against start, on openings that the tuning does not use";
     let Some(inner) = section.section("validation", "validation")? else {
         return section.missing("validation", form);
     };
     inner.allow(&["bouts"]);
-    inner.count("bouts", 1..=MOST_BOUTS)
+    inner.count("bouts", 1..=MAX_BOUTS)
 }
 
 fn rate(section: Section<'_, '_>) -> Found<f64> {
-    let form = "a number above 0 and up to 10: how far the last iterations move, in steps a win";
+    let form = "a number above 0 and up to 10: the change in the last iterations, in steps per win";
     let read = |value| Toml(value).number().filter(|rate| *rate > 0.0 && *rate <= 10.0);
     Some(section.maybe("rate", form, read)?.unwrap_or(0.02))
 }
@@ -167,13 +176,13 @@ fn check_bouts(section: Section<'_, '_>, name: MethodName, bouts: u64, pairs: u6
         let what = if step_bouts == pairs { "" } else { ", each against plus and minus" };
         let less = bouts - bouts % step_bouts;
         let reason = format!(
-            "`bouts` must be a multiple of {step_bouts}, which is what one step plays ({pairs} openings{what}); write {}",
+            "`bouts` must be a multiple of {step_bouts}, the bouts of one step ({pairs} openings{what}); write {}",
             if less == 0 { step_bouts } else { less }
         );
         section.reject::<()>("bouts", reason);
-    } else if name == MethodName::Bayes && bouts / pairs > MOST_TRIALS {
+    } else if name == MethodName::Bayes && bouts / pairs > MAX_TRIALS {
         let reason = format!(
-            "{} trials are more than {MOST_TRIALS}, which a Gaussian process can digest; give each more `pairs`",
+            "{} trials are more than {MAX_TRIALS}, the limit of a Gaussian process; give each more `pairs`",
             bouts / pairs
         );
         section.reject::<()>("bouts", reason);
@@ -190,8 +199,8 @@ fn parameters(
     let form = "one [[tune.parameter]] for each number that is tuned";
     let list = section.need("parameter", form, DeValue::as_array)?;
     let (most, more) = match method {
-        MethodName::Spsa => (MOST_PARAMETERS, ""),
-        MethodName::Bayes => (MOST_DIMENSIONS, "; tune more with \"spsa\""),
+        MethodName::Spsa => (MAX_PARAMETERS, ""),
+        MethodName::Bayes => (MAX_DIMENSIONS, "; tune more with \"spsa\""),
     };
     if list.is_empty() || list.len() > most {
         return section.wrong("parameter", &format!("1 to {most} parameters{more}"));
@@ -311,7 +320,7 @@ fn start_value(
         && Toml(other).number() != Some(number_of(start))
     {
         let reason = format!(
-            "player `{}` says another `{key}` than `start` of `{path}`, which is {}; leave one of them out",
+            "player `{}` has a `{key}` that differs from `start` of `{path}`, which is {}; leave one of them out",
             player.name,
             decimal(start)
         );
@@ -321,7 +330,7 @@ fn start_value(
     let start = given.unwrap_or(configured);
     if !(bounds[0]..=bounds[1]).contains(&start) {
         let reason = format!(
-            "`{path}` must start from {} to {}, and not at {}",
+            "the start of `{path}` must be from {} to {}, not {}",
             decimal(bounds[0]),
             decimal(bounds[1]),
             decimal(start)
@@ -345,9 +354,10 @@ fn step(section: Section<'_, '_>, method: MethodName, bounds: [i64; 2], log: boo
     let read = |value| Toml(value).number().filter(|step| *step > least && *step <= most);
     match method {
         MethodName::Spsa => section.need("step", &form, read).map(Some),
-        MethodName::Bayes if section.has("step") => {
-            section.reject("step", "`step` is nothing to \"bayes\", which looks everywhere; leave it out")
-        }
+        MethodName::Bayes if section.has("step") => section.reject(
+            "step",
+            "`step` does not apply to \"bayes\", which searches the whole range; leave it out",
+        ),
         MethodName::Bayes => Some(None),
     }
 }

@@ -1,64 +1,64 @@
-//! A tune: which numbers of a player are looked for, within which bounds, by which method, and how the answer is proved.
+//! The settings of a tuning run: the tuned parameters with their bounds, the method and the validation.
 //!
-//! Values are whole millionths, so that coordinator, worker and dataset mean the same number by the same text. Here is
-//! what a spec says and what values make of a player; which values are played is not decided here.
+//! Values are whole millionths, so that coordinator, worker and dataset agree on every number. The choice of values is in
+//! `agon-schedule`.
 
 use crate::config::{PlayerConfig, Target};
 
-/// One unit of a value.
+/// The millionths of 1.
 pub const MILLION: i64 = 1_000_000;
 
-/// What a spec says of a tune.
+/// The settings of a tuning run.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Tune {
-    /// The player that is tuned, which begins with the values that it starts from.
+    /// The tuned player, configured with the start values.
     pub player: usize,
-    /// What is tuned.
+    /// The tuned parameters.
     pub parameters: Vec<Parameter>,
-    /// How.
+    /// The method.
     pub method: Method,
-    /// Bouts of the tune itself.
+    /// The number of bouts before the validation.
     pub bouts: u64,
-    /// Openings that each iteration or trial plays.
+    /// The number of openings per iteration or trial.
     pub pairs: u64,
-    /// Whom the candidates meet in turn; where there are none, the two sides of an iteration meet each other.
+    /// The opponents of the candidates, in turn; without any, the two sides of an iteration play each other.
     pub opponents: Vec<usize>,
-    /// Bouts between the tuned player and the one that it started from.
+    /// The number of bouts between the tuned player and the start.
     pub validation: u64,
-    /// The numbers of the players that stand for the candidates and for the answer.
+    /// The players that represent the candidates and the answer.
     pub roles: Roles,
 }
 
-/// The players that a tune adds to those that are written in the spec.
+/// The players that a tuning run adds to those of the spec.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Roles {
-    /// The candidate; of two, the one whose wins count.
+    /// The candidate; the first of two.
     pub plus: usize,
-    /// The other candidate.
+    /// The second candidate.
     pub minus: Option<usize>,
     /// The answer.
     pub tuned: usize,
 }
 
-/// How a tune looks for better values.
+/// The method of a tuning run.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Method {
-    /// Steps along the difference of two random perturbations.
+    /// Simultaneous perturbation: steps along the difference of two random perturbations.
     Spsa {
-        /// Iterations in flight.
+        /// The number of iterations in flight.
         window: u64,
         /// The learning rate in the last iteration.
         rate: f64,
     },
-    /// A Gaussian process that is asked where to try next.
+    /// A Gaussian process that suggests trials.
     Bayes {
-        /// Trials that are suggested together.
+        /// The number of trials that are suggested together.
         batch: u64,
     },
 }
 
 impl Method {
-    /// Its name in a spec.
+    /// Returns the name in specs.
     pub fn name(self) -> &'static str {
         match self {
             Method::Spsa { .. } => "spsa",
@@ -67,42 +67,42 @@ impl Method {
     }
 }
 
-/// A number that is tuned.
+/// A tuned parameter.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Parameter {
-    /// Where it stands in the player's table, as in `search.c`.
+    /// The path into the player's table, such as `search.c`.
     pub path: String,
-    /// What it changes.
+    /// The setting of the player.
     pub target: Target,
-    /// Where it starts, in millionths.
+    /// The start value, in millionths.
     pub start: i64,
-    /// The least and the greatest value that is played, in millionths.
+    /// The least and the greatest value, in millionths.
     pub bounds: [i64; 2],
-    /// Whether only whole numbers are played.
+    /// Whether values are whole numbers.
     pub whole: bool,
-    /// Whether steps are ratios.
+    /// Whether the scale is logarithmic, so that steps are ratios.
     pub log: bool,
-    /// The perturbation in the last iteration, in its own units or as a ratio; only of a method that steps.
+    /// The perturbation in the last iteration, as a difference or a ratio; only for SPSA.
     pub step: Option<f64>,
 }
 
-/// A value for each parameter of a tune, in millionths.
+/// A value for each parameter, in millionths.
 #[derive(Clone, PartialEq, Eq, Hash, Default, Debug)]
 pub struct Values(pub Vec<i64>);
 
 impl Values {
-    /// The values as numbers.
+    /// Returns the values as floats.
     pub fn numbers(&self) -> Vec<f64> {
         self.0.iter().map(|&value| number(value)).collect()
     }
 }
 
-/// The number that so many millionths are: what reading the text of it gives.
+/// Converts millionths to a float: the one that parsing [`decimal`] gives.
 pub fn number(millionths: i64) -> f64 {
     millionths as f64 / MILLION as f64
 }
 
-/// Millionths as a decimal without needless digits.
+/// Formats millionths as the shortest decimal.
 pub fn decimal(millionths: i64) -> String {
     let sign = if millionths < 0 { "-" } else { "" };
     let (whole, part) =
@@ -111,7 +111,7 @@ pub fn decimal(millionths: i64) -> String {
     text.trim_end_matches('0').trim_end_matches('.').to_string()
 }
 
-/// The millionths of a decimal that has no more than six digits behind its point.
+/// Parses a decimal with at most six digits after the point.
 pub fn millionths(text: &str) -> Option<i64> {
     let (negative, digits) = match text.strip_prefix('-') {
         Some(rest) => (true, rest),
@@ -129,18 +129,18 @@ pub fn millionths(text: &str) -> Option<i64> {
 }
 
 impl Tune {
-    /// The bouts of one iteration or trial: an iteration against others plays both of its sides.
+    /// Returns the number of bouts of one iteration or trial. An iteration against opponents plays both sides.
     pub fn step_bouts(&self) -> u64 {
         let sides = if self.roles.minus.is_some() && !self.opponents.is_empty() { 2 } else { 1 };
         sides * self.pairs
     }
 
-    /// Where it starts.
+    /// Returns the start values.
     pub fn start(&self) -> Values {
         Values(self.parameters.iter().map(|parameter| parameter.start).collect())
     }
 
-    /// Numbers as they are played: to the millionth, whole where they must be, within their bounds.
+    /// Rounds numbers to millionths or whole numbers and clamps them to the bounds.
     pub fn playable(&self, numbers: &[f64]) -> Values {
         let value = |(parameter, number): (&Parameter, &f64)| {
             let unit = if parameter.whole { MILLION } else { 1 };
@@ -150,7 +150,7 @@ impl Tune {
         Values(self.parameters.iter().zip(numbers).map(value).collect())
     }
 
-    /// Whether values can be those of this tune.
+    /// Returns whether values are within the bounds and whole where required.
     pub fn allows(&self, values: &Values) -> bool {
         let fits = |(parameter, value): (&Parameter, &i64)| {
             (parameter.bounds[0]..=parameter.bounds[1]).contains(value)
@@ -159,7 +159,7 @@ impl Tune {
         values.0.len() == self.parameters.len() && self.parameters.iter().zip(&values.0).all(fits)
     }
 
-    /// A player with these values.
+    /// Returns a player with these values.
     pub fn configure(&self, player: &PlayerConfig, values: &Values) -> PlayerConfig {
         let mut config = player.clone();
         for (parameter, value) in self.parameters.iter().zip(&values.0) {
@@ -168,13 +168,13 @@ impl Tune {
         config
     }
 
-    /// Values as they stand in the dataset: `search.c=1.25 search.first_play=1`.
+    /// Formats values for the dataset, such as `search.c=1.25 search.first_play=1`.
     pub fn text(&self, values: &Values) -> String {
         let pair = |(parameter, value): (&Parameter, &i64)| format!("{}={}", parameter.path, decimal(*value));
         self.parameters.iter().zip(&values.0).map(pair).collect::<Vec<_>>().join(" ")
     }
 
-    /// The values of such a text, if it is one of this tune.
+    /// Parses the format of [`Tune::text`]. Returns none for values of other parameters or out of bounds.
     pub fn read(&self, text: &str) -> Option<Values> {
         let mut words = text.split(' ');
         let read = self.parameters.iter().map(|parameter| {
@@ -191,7 +191,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn decimals_read_back() {
+    fn decimals_survive_parsing() {
         for (value, text) in [
             (0, "0"),
             (1, "0.000001"),
@@ -202,7 +202,7 @@ mod tests {
         ] {
             assert_eq!(decimal(value), text);
             assert_eq!(millionths(text), Some(value));
-            assert_eq!(text.parse::<f64>().ok(), Some(number(value)), "the same number either way");
+            assert_eq!(text.parse::<f64>().ok(), Some(number(value)), "`decimal` and `number` agree");
         }
         assert_eq!(millionths("+1.2500000"), Some(1_250_000));
         for wrong in ["", ".", "-", "1.0000001", "1e3", "a", "1.-2", "99999999999999999999", "--1"] {

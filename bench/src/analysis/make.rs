@@ -1,4 +1,4 @@
-//! The dataset that questions are measured with: real games, repeated under other numbers of bouts.
+//! The dataset for the queries: real games, repeated with other bout numbers.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -7,24 +7,25 @@ use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use agon_arena::{Arena, Environment, PlayerConfig, Spec, SpecSource};
-use agon_records::{BoutRows, GameHead, GameRow, MoveRow, Table, write_games, write_moves_in_groups};
+use agon_arena::{Spec, SpecSource};
+use agon_records::{BoutRows, GameRow, MoveRow, Table, write_games, write_moves_in_groups};
 use agon_schedule::{RunManifest, RunState, Schedule};
 use agon_storage::layout::{manifest_name, part_name};
+use agon_testing::bouts::{self, Origin, play_games};
 use anyhow::Context as _;
 
 use agon::progress::Progress;
 
-/// Files of each table.
+/// The number of files per table.
 const FILES: u64 = 20;
 
-/// Rows of moves that are played, which become a row group.
+/// The number of played rows of moves, the size of a row group.
 const PLAYED: usize = 122_000;
 
 /// The run's id.
 const RUN: &str = "bench-00000000";
 
-/// The tournament, with so many bouts for each of its six pairings.
+/// Returns the spec of the tournament with this many bouts for each of its six pairings.
 fn spec(bouts: u64) -> String {
     let player = |depth: u32| {
         format!(
@@ -38,21 +39,21 @@ fn spec(bouts: u64) -> String {
     )
 }
 
-/// The bouts that are repeated.
+/// The repeated bouts.
 struct Played {
     games: Vec<GameRow>,
     moves: Vec<MoveRow>,
     bouts: u64,
 }
 
-/// Makes a dataset of about so many rows of moves.
+/// Writes a dataset with about this many rows of moves.
 pub(super) fn dataset(
     folder: &Path,
     rows: u64,
     threads: NonZeroUsize,
     progress: &Progress,
 ) -> anyhow::Result<()> {
-    // What an earlier call has left half done.
+    // Removes an incomplete dataset of an earlier call.
     for table in ["moves", "games"] {
         match fs::remove_dir_all(folder.join(table).join(format!("run={RUN}"))) {
             Err(error) if error.kind() != ErrorKind::NotFound => return Err(error.into()),
@@ -95,16 +96,16 @@ pub(super) fn dataset(
         state: RunState::Done,
         ..RunManifest::default()
     };
-    put(&folder.join(manifest_name(RUN)), &serde_json::to_vec(&manifest)?)
+    write_file(&folder.join(manifest_name(RUN)), &serde_json::to_vec(&manifest)?)
 }
 
-fn put(file: &Path, bytes: &[u8]) -> anyhow::Result<()> {
+fn write_file(file: &Path, bytes: &[u8]) -> anyhow::Result<()> {
     let parent = file.parent().expect("every file of a dataset is in a folder");
     let write = || fs::create_dir_all(parent).and_then(|()| fs::write(file, bytes));
-    write().with_context(|| format!("{} cannot be written", file.display()))
+    write().with_context(|| format!("cannot write {}", file.display()))
 }
 
-/// A part with some of the repetitions.
+/// Writes a part with some of the repetitions.
 fn write_part(folder: &Path, played: &Played, repeats: std::ops::Range<u64>) -> anyhow::Result<()> {
     let (first, end) = (repeats.start * played.bouts, repeats.end * played.bouts);
     let file = |table| folder.join(part_name(table, RUN, first, end - 1));
@@ -118,44 +119,28 @@ fn write_part(folder: &Path, played: &Played, repeats: std::ops::Range<u64>) -> 
         }
         Ok(())
     })?;
-    put(&file(Table::Moves), &bytes)?;
+    write_file(&file(Table::Moves), &bytes)?;
     let games = repeats.flat_map(|repeat| {
         let again = move |game: &GameRow| GameRow { bout: game.bout + repeat * played.bouts, ..game.clone() };
         played.games.iter().map(again)
     });
     let games: Vec<GameRow> = games.collect();
-    put(&file(Table::Games), &write_games(&games)?)
+    write_file(&file(Table::Games), &write_games(&games)?)
 }
 
-/// Plays bouts until there are rows for a row group.
+/// Plays bouts until they fill a row group.
 fn play() -> anyhow::Result<Played> {
     let source = SpecSource { text: spec(1000), ..SpecSource::default() };
     let mut schedule = Schedule::new(Spec::parse(&source)?)?;
     let spec = schedule.spec().clone();
-    let names: Vec<String> = spec.players.iter().map(|player| player.name.clone()).collect();
-    let configs: Vec<PlayerConfig> = spec.players.iter().map(|player| player.config.clone()).collect();
-    let mut arena = Arena::new(&spec.game, &configs, Environment::system())?;
+    let mut arena = bouts::arena(&spec);
     let mut played = BoutRows::default();
     let mut bouts = 0;
     while bouts < schedule.bouts() {
         let bout = schedule.bout(bouts)?;
-        let mut rows = BoutRows::default();
-        for (index, request) in schedule.request(&bout).games().enumerate() {
-            let record = arena.play(&request, &mut |_| ())?;
-            let head = GameHead {
-                game: &spec.game,
-                names: &names,
-                opening: &bout.opening,
-                bout: bout.index,
-                index: index as u16,
-                worker: "bench",
-                build: env!("CARGO_PKG_VERSION"),
-                started: 0,
-                speed_factor: 1.0,
-                settings: &[],
-            };
-            rows.add_game(&head, &record)?;
-        }
+        let build = env!("CARGO_PKG_VERSION");
+        let origin = Origin { bout: bout.index, opening: &bout.opening, worker: "bench", build };
+        let mut rows = play_games(&spec, &mut arena, &schedule.request(&bout), &origin, |_| 0);
         if played.moves.len() + rows.moves.len() > PLAYED {
             break;
         }

@@ -1,79 +1,84 @@
-//! Fleet: thousands of sessions with heartbeats and bouts, what they cost the coordinator, and a storm of reconnects.
+//! Fleet: the cost of thousands of sessions with heartbeats and bouts, and a simultaneous reconnect of all of them.
 
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
-use std::sync::Arc;
+use std::collections::{BTreeMap, BinaryHeap, HashMap};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use agon_arena::{Spec, known_answers};
 use agon_proto::v1::Acknowledgement;
-use tokio::sync::mpsc;
+use agon_testing::bouts;
+use agon_testing::folder::Folder;
+use agon_testing::scripted_worker::BUILD;
+use tokio::sync::{mpsc, watch};
 use tonic::transport::Endpoint;
 
-use super::process::{Coordinator, Folder};
-use super::puppet::{Carrier, Counts, Lent, Puppet, Recorder, messages};
+use super::coordinator::Coordinator;
+use super::simulated_worker::{Counters, Grant, SimulatedWorker, SubmitStream, messages, name};
 use super::{Report, recorded};
 
-/// How long a bout of a simulated worker takes.
-const BOUT: Duration = Duration::from_secs(30);
-/// Connections that carry the bouts of all simulated workers.
-const CARRIERS: usize = 16;
+/// The mean duration of a simulated bout.
+const BOUT_TIME: Duration = Duration::from_secs(30);
+/// The number of connections that submit the bouts of all simulated workers.
+const SUBMIT_STREAMS: usize = 16;
 
-/// Watches so many sessions for so many seconds.
+/// Measures the coordinator with this many sessions for this many seconds.
 pub(super) async fn measure(sessions: u32, seconds: u32) -> anyhow::Result<Report> {
     let source = recorded(60_000);
     let spec = Arc::new(Spec::parse(&source)?);
-    let folder = Folder::new("fleet")?;
-    let arguments = ["--heartbeat-ms", "5000", "--lease-ms", "30000"];
-    let (coordinator, _) = Coordinator::start(&folder.0, &arguments).await?;
+    let folder = Folder::new();
+    let flags = ["--heartbeat-ms", "5000", "--lease-ms", "30000"];
+    let (coordinator, _) = Coordinator::start(&folder, &flags).await?;
     coordinator.submit(&source).await?;
-    let counts = Arc::new(Counts::default());
-    let fleet = Fleet::start(sessions as usize, &coordinator.endpoint, &spec, &counts).await?;
+    let counters = Arc::new(Counters::default());
+    let fleet = Fleet::start(sessions as usize, &coordinator.endpoint, &spec, &counters).await?;
 
-    // 1. Everybody comes.
-    let came = Instant::now();
-    wait_for(&counts.welcomed, u64::from(sessions)).await?;
-    let came = came.elapsed();
+    // 1. All workers connect.
+    let connecting = Instant::now();
+    wait_for(&counters.welcomed, u64::from(sessions)).await?;
+    let connected = connecting.elapsed();
 
-    // 2. The everyday.
+    // 2. Steady state.
     tokio::time::sleep(Duration::from_secs(5)).await;
-    fleet.waits.lock().expect("nobody panics with it").clear();
+    lock(&fleet.latencies).clear();
     let (cpu, granted, done) = (
-        coordinator.cpu()?,
-        counts.granted.load(Ordering::Relaxed),
-        counts.acknowledged.load(Ordering::Relaxed),
+        coordinator.processor_seconds()?,
+        counters.granted.load(Ordering::Relaxed),
+        counters.acknowledged.load(Ordering::Relaxed),
     );
     let started = Instant::now();
     tokio::time::sleep(Duration::from_secs(seconds.into())).await;
     let wall = started.elapsed().as_secs_f64();
-    let cpu = (coordinator.cpu()? - cpu) / wall;
-    let mut waits = std::mem::take(&mut *fleet.waits.lock().expect("nobody panics with it"));
-    waits.sort_unstable();
-    let at = |share: f64| waits.get((share * waits.len() as f64) as usize).map_or(0.0, Duration::as_secs_f64);
-    let grants = (counts.granted.load(Ordering::Relaxed) - granted) as f64 / wall;
-    let bouts = (counts.acknowledged.load(Ordering::Relaxed) - done) as f64 / wall;
-    let (revoked, memory) = (counts.revoked.load(Ordering::Relaxed), coordinator.memory()?);
+    let cpu = (coordinator.processor_seconds()? - cpu) / wall;
+    let mut latencies = std::mem::take(&mut *lock(&fleet.latencies));
+    latencies.sort_unstable();
+    let quantile = |share: f64| {
+        latencies.get((share * latencies.len() as f64) as usize).map_or(0.0, Duration::as_secs_f64)
+    };
+    let grants = (counters.granted.load(Ordering::Relaxed) - granted) as f64 / wall;
+    let bouts = (counters.acknowledged.load(Ordering::Relaxed) - done) as f64 / wall;
+    let (revoked, memory) = (counters.revoked.load(Ordering::Relaxed), coordinator.memory()?);
 
-    // 3. The storm: every connection breaks at the same moment.
-    counts.welcomed.store(0, Ordering::Relaxed);
-    fleet.storm.send_modify(|number| *number += 1);
-    let storm = Instant::now();
-    wait_for(&counts.welcomed, u64::from(sessions)).await?;
-    let storm = storm.elapsed();
+    // 3. All connections break at once.
+    counters.welcomed.store(0, Ordering::Relaxed);
+    fleet.disconnect.send_modify(|number| *number += 1);
+    let reconnecting = Instant::now();
+    wait_for(&counters.welcomed, u64::from(sessions)).await?;
+    let reconnected = reconnecting.elapsed();
 
     let mut report = Report::default();
     report.add("sessions", f64::from(sessions), "");
-    report.add("until all were welcomed", came.as_secs_f64(), "s");
-    report.add("bouts a second, about 53 moves each", bouts, "");
-    report.add("grants a second", grants, "");
-    report.add("grant latency, median", 1e3 * at(0.5), "ms");
-    report.add("grant latency, 99 of 100", 1e3 * at(0.99), "ms");
-    report.add("processor time of the coordinator", 100.0 * cpu, "% of a core");
-    report.add("memory of the coordinator", memory / 1e6, "MB");
-    report.add("leases that expired", revoked as f64, "");
-    report.add("storm: all reconnect, until all were welcomed", storm.as_secs_f64(), "s");
-    report.add("sessions lost otherwise", counts.lost.load(Ordering::Relaxed) as f64, "");
+    report.add("time until all are connected", connected.as_secs_f64(), "s");
+    report.add("bouts per second, about 53 moves each", bouts, "");
+    report.add("grants per second", grants, "");
+    report.add("grant latency, median", 1e3 * quantile(0.5), "ms");
+    report.add("grant latency, 99th percentile", 1e3 * quantile(0.99), "ms");
+    report.add("coordinator processor time", 100.0 * cpu, "% of a core");
+    report.add("coordinator memory", memory / 1e6, "MB");
+    report.add("expired leases", revoked as f64, "");
+    report.add("time until all are reconnected", reconnected.as_secs_f64(), "s");
+    report.add("other lost sessions", counters.lost.load(Ordering::Relaxed) as f64, "");
     Ok(report)
 }
 
@@ -81,17 +86,27 @@ async fn wait_for(count: &AtomicU64, wanted: u64) -> anyhow::Result<()> {
     let started = Instant::now();
     while count.load(Ordering::Relaxed) < wanted {
         let found = count.load(Ordering::Relaxed);
-        anyhow::ensure!(started.elapsed() < Duration::from_secs(300), "only {found} of {wanted} came");
+        anyhow::ensure!(
+            started.elapsed() < Duration::from_secs(300),
+            "only {found} of {wanted} workers connected"
+        );
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
     Ok(())
 }
 
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The worker of each submitted lease, by epoch and sequence: acknowledgements do not name it.
+type Owners = Arc<Mutex<BTreeMap<(u64, u64), usize>>>;
+
 struct Fleet {
-    /// Raised to break every connection.
-    storm: tokio::sync::watch::Sender<u64>,
-    /// How long grants took.
-    waits: Arc<std::sync::Mutex<Vec<Duration>>>,
+    /// Changes when every connection must break.
+    disconnect: watch::Sender<u64>,
+    /// The latencies of grants.
+    latencies: Arc<Mutex<Vec<Duration>>>,
 }
 
 impl Fleet {
@@ -99,109 +114,99 @@ impl Fleet {
         sessions: usize,
         endpoint: &Endpoint,
         spec: &Arc<Spec>,
-        counts: &Arc<Counts>,
+        counters: &Arc<Counters>,
     ) -> anyhow::Result<Fleet> {
-        let answers = Arc::new(known_answers());
-        let (lent, arrivals) = mpsc::unbounded_channel();
-        let storm = tokio::sync::watch::Sender::new(0);
-        let waits = Arc::new(std::sync::Mutex::new(Vec::new()));
+        let signature = known_answers().signature;
+        let (granted, grants) = mpsc::unbounded_channel();
+        let disconnect = watch::Sender::new(0);
         let mut inboxes = Vec::new();
         for number in 0..sessions {
-            let (done, inbox) = mpsc::unbounded_channel();
-            inboxes.push(done);
-            let puppet = Puppet {
+            let (inbox, done) = mpsc::unbounded_channel();
+            inboxes.push(inbox);
+            let worker = SimulatedWorker {
                 number,
-                room: 2,
-                answers: Arc::clone(&answers),
-                counts: Arc::clone(counts),
-                lent: lent.clone(),
-                done: inbox,
+                capacity: 2,
+                signature: signature.clone(),
+                counters: Arc::clone(counters),
+                grants: granted.clone(),
+                done,
             };
-            tokio::spawn(hold(puppet, endpoint.clone(), storm.subscribe(), Arc::clone(counts)));
+            tokio::spawn(keep_connected(worker, endpoint.clone(), disconnect.subscribe()));
         }
-        let inboxes = Arc::new(inboxes);
-        let mut carriers = Vec::new();
-        for _ in 0..CARRIERS {
-            let (inboxes, counts) = (Arc::clone(&inboxes), Arc::clone(counts));
-            let settled = move |acknowledgement: Acknowledgement| settle(&inboxes, &counts, acknowledgement);
-            carriers.push(Carrier::open(endpoint, settled).await?);
+        let (inboxes, owners) = (Arc::new(inboxes), Owners::default());
+        let mut streams = Vec::new();
+        for _ in 0..SUBMIT_STREAMS {
+            let (inboxes, owners, counters) =
+                (Arc::clone(&inboxes), Arc::clone(&owners), Arc::clone(counters));
+            let on_acknowledgement = move |acknowledgement: Acknowledgement| {
+                counters.acknowledged.fetch_add(1, Ordering::Relaxed);
+                if let Some(lease) = acknowledgement.lease
+                    && let Some(worker) = lock(&owners).remove(&(lease.epoch, lease.sequence))
+                {
+                    let _ = inboxes[worker].send(lease.bout);
+                }
+            };
+            streams.push(SubmitStream::open(endpoint, on_acknowledgement).await?);
         }
-        tokio::spawn(play(arrivals, carriers, Arc::clone(spec), Arc::clone(&waits)));
-        Ok(Fleet { storm, waits })
+        let latencies = Arc::default();
+        tokio::spawn(play(grants, streams, Arc::clone(spec), owners, Arc::clone(&latencies)));
+        Ok(Fleet { disconnect, latencies })
     }
 }
 
-/// Keeps a puppet connected, from a new address port each time.
-async fn hold(
-    mut puppet: Puppet,
+/// Reconnects a worker whenever its session ends.
+async fn keep_connected(
+    mut worker: SimulatedWorker,
     endpoint: Endpoint,
-    mut storm: tokio::sync::watch::Receiver<u64>,
-    counts: Arc<Counts>,
+    mut disconnect: watch::Receiver<u64>,
 ) {
     let mut held = Vec::new();
     loop {
-        let broken = tokio::select! {
-            ended = puppet.session(&endpoint, &mut held) => ended.is_err(),
-            changed = storm.changed() => match changed {
+        let lost = tokio::select! {
+            ended = worker.session(&endpoint, &mut held) => ended.is_err(),
+            changed = disconnect.changed() => match changed {
                 Ok(()) => continue,
                 Err(_) => return,
             },
         };
-        counts.lost.fetch_add(u64::from(broken), Ordering::Relaxed);
-        tokio::time::sleep(Duration::from_millis(200 + puppet.number as u64 % 800)).await;
+        worker.counters.lost.fetch_add(u64::from(lost), Ordering::Relaxed);
+        tokio::time::sleep(Duration::from_millis(200 + worker.number as u64 % 800)).await;
     }
 }
 
-/// Tells the puppet that a bout of it is settled. Its name is in the worker of the bout, which the acknowledgement has
-/// not; the lease's number tells it: leases are noted by whoever sent them.
-fn settle(inboxes: &[mpsc::UnboundedSender<u64>], counts: &Counts, acknowledgement: Acknowledgement) {
-    counts.acknowledged.fetch_add(1, Ordering::Relaxed);
-    if let Some(lease) = acknowledgement.lease {
-        let puppet = OWNERS.lock().expect("nobody panics with it").remove(&(lease.epoch, lease.sequence));
-        if let Some(inbox) = puppet.and_then(|puppet| inboxes.get(puppet)) {
-            let _ = inbox.send(lease.bout);
-        }
-    }
-}
-
-/// Whose lease it is.
-static OWNERS: std::sync::Mutex<std::collections::BTreeMap<(u64, u64), usize>> =
-    std::sync::Mutex::new(std::collections::BTreeMap::new());
-
-/// Sends the bouts of all puppets when their time has come.
+/// Plays the granted bouts, and submits each when its simulated duration has passed.
 async fn play(
-    mut arrivals: mpsc::UnboundedReceiver<Lent>,
-    carriers: Vec<Carrier>,
+    mut grants: mpsc::UnboundedReceiver<Grant>,
+    streams: Vec<SubmitStream>,
     spec: Arc<Spec>,
-    waits: Arc<std::sync::Mutex<Vec<Duration>>>,
+    owners: Owners,
+    latencies: Arc<Mutex<Vec<Duration>>>,
 ) -> anyhow::Result<()> {
-    let mut recorder = Recorder::new(Arc::clone(&spec))?;
+    let mut arena = bouts::arena(&spec);
     let mut due: BinaryHeap<Reverse<(Instant, u64)>> = BinaryHeap::new();
-    let mut bouts = std::collections::HashMap::new();
+    let mut playing = HashMap::new();
     let mut number = 0;
     loop {
         let next = due.peek().map(|Reverse((time, _))| *time);
         let time = next.unwrap_or_else(|| Instant::now() + Duration::from_secs(1));
         tokio::select! {
             biased;
-            lent = arrivals.recv() => {
-                let Some(lent) = lent else { return Ok(()) };
-                waits.lock().expect("nobody panics with it").push(lent.waited);
-                // Bouts end spread over the time that one takes.
-                let share = (lent.bout.lease.bout % 97) as f64 / 97.0;
-                due.push(Reverse((Instant::now() + BOUT.mul_f64(0.5 + share), number)));
-                bouts.insert(number, lent);
+            grant = grants.recv() => {
+                let Some(grant) = grant else { return Ok(()) };
+                lock(&latencies).push(grant.latency);
+                // Spreads the ends of bouts over the duration of one.
+                let share = (grant.bout.lease.bout % 97) as f64 / 97.0;
+                due.push(Reverse((Instant::now() + BOUT_TIME.mul_f64(0.5 + share), number)));
+                playing.insert(number, grant);
                 number += 1;
             }
             () = tokio::time::sleep_until(time.into()), if next.is_some() => {
                 let Some(Reverse((_, key))) = due.pop() else { continue };
-                let Some(Lent { puppet, bout, .. }) = bouts.remove(&key) else { continue };
-                let name = Puppet::name(puppet);
-                let rows = recorder.play(&bout, &name)?;
-                let lease = &bout.lease;
-                OWNERS.lock().expect("nobody panics with it").insert((lease.epoch, lease.sequence), puppet);
-                let carrier = &carriers[puppet % carriers.len()];
-                carrier.send(messages(&spec, &bout, &rows, &name)?).await?;
+                let Some(Grant { worker, bout, .. }) = playing.remove(&key) else { continue };
+                let name = name(worker);
+                let rows = bouts::play_on(&mut arena, &spec, &bout, &name, BUILD);
+                lock(&owners).insert((bout.lease.epoch, bout.lease.sequence), worker);
+                streams[worker % streams.len()].send(messages(&spec, &bout, &rows, &name)?).await?;
             }
         }
     }

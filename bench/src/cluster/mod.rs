@@ -1,15 +1,14 @@
-//! `agon-bench cluster`: what the cluster costs beside the games it plays, over real gRPC, replay and durable state.
+//! `agon-bench cluster`: the cost of a cluster, with real gRPC, replay and durable state.
 //!
-//! The coordinator is a process of its own, so that its processor time and memory are its own. Workers are real ones where
-//! games are played, and puppets, which hold sessions and send bouts that were played before, where only the coordinator is
-//! measured.
+//! The coordinator runs in its own process, whose processor time and memory are measured. Where only the coordinator is
+//! measured, simulated workers submit recorded bouts.
 
+pub(crate) mod coordinator;
 mod fleet;
 mod ingest;
 mod overhead;
-pub(crate) mod process;
-mod puppet;
 mod restart;
+mod simulated_worker;
 
 use std::io::{self, Write as _};
 use std::process::ExitCode;
@@ -61,11 +60,11 @@ enum Part {
 struct Figure {
     name: &'static str,
     value: f64,
-    /// How it is printed, with its unit.
+    /// The printed value with its unit.
     text: String,
 }
 
-/// What a part found.
+/// The measurements of a part.
 #[derive(Default)]
 struct Report(Vec<Figure>);
 
@@ -116,12 +115,12 @@ impl Cluster {
     }
 }
 
-/// A spec without files.
+/// Returns a spec without files.
 fn source(text: &str) -> SpecSource {
     SpecSource { text: text.to_string(), ..SpecSource::default() }
 }
 
-/// The spec of the bouts that are recorded and sent: two players of connect-four with tables and lines, at depth 3.
+/// Returns the spec of the recorded bouts: connect-four at depth 3.
 fn recorded(bouts: u64) -> SpecSource {
     source(&format!(
         r#"

@@ -1,20 +1,22 @@
-//! Overhead: a tournament through coordinator and worker against the same bouts in a plain loop on as many threads.
+//! Overhead: a tournament on a coordinator and a worker, compared with the same bouts in a plain loop on as many threads.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
-use agon_arena::{Arena, Environment, PlayerConfig, Spec, SpecSource};
+use agon_arena::{Spec, SpecSource};
 use agon_proto::v1;
 use agon_schedule::schedule::Schedule;
+use agon_testing::bouts;
+use agon_testing::folder::Folder;
 
-use super::process::{Coordinator, Folder};
+use super::coordinator::Coordinator;
 use super::{Report, source};
 
-/// Threads of the loop, and slots of the worker.
+/// The threads of the loop and the slots of the worker.
 const SLOTS: usize = 2;
 
-/// By the clock: what matters is how much of the time goes to anything but thinking.
+/// Returns a spec with a time limit, which shows the share of time that is not spent in searches.
 fn timed() -> SpecSource {
     source(
         r#"
@@ -36,7 +38,7 @@ search = { algorithm = "uct" }
     )
 }
 
-/// Bouts that take next to nothing: what matters is everything around them.
+/// Returns a spec with trivial bouts, which shows the cost of everything else.
 fn tiny() -> SpecSource {
     source(
         r#"
@@ -57,36 +59,36 @@ search = { algorithm = "random" }
     )
 }
 
-/// What was played in what time.
-struct Pace {
+/// The bouts and plies played in a time.
+struct Throughput {
     bouts: f64,
     plies: f64,
     seconds: f64,
 }
 
-/// Measures both.
+/// Measures both specs in both ways.
 pub(super) async fn measure() -> anyhow::Result<Report> {
     let mut report = Report::default();
-    let (alone, through) = (plainly(&timed()).await?, cluster(&timed()).await?);
-    let loss = 1.0 - (through.plies / through.seconds) / (alone.plies / alone.seconds);
-    report.add("10 ms a move: moves a second in a loop", alone.plies / alone.seconds, "");
-    report.add("10 ms a move: through the cluster", through.plies / through.seconds, "");
-    report.add("10 ms a move: fewer by", 100.0 * loss, "%");
-    let (alone, through) = (plainly(&tiny()).await?, cluster(&tiny()).await?);
-    report.add("tic-tac-toe, depth 1: bouts a second in a loop", alone.bouts / alone.seconds, "");
-    report.add("tic-tac-toe, depth 1: durable bouts a second", through.bouts / through.seconds, "");
-    let cost = through.seconds / through.plies - alone.seconds / alone.plies;
-    report.add("cost a ply of everything around the game", 1e6 * cost * SLOTS as f64, "us of a core");
+    let (in_loop, clustered) = (play_in_loop(&timed()).await?, play_on_cluster(&timed()).await?);
+    let loss = 1.0 - (clustered.plies / clustered.seconds) / (in_loop.plies / in_loop.seconds);
+    report.add("10 ms a move: moves per second in a loop", in_loop.plies / in_loop.seconds, "");
+    report.add("10 ms a move: on the cluster", clustered.plies / clustered.seconds, "");
+    report.add("10 ms a move: loss", 100.0 * loss, "%");
+    let (in_loop, clustered) = (play_in_loop(&tiny()).await?, play_on_cluster(&tiny()).await?);
+    report.add("tic-tac-toe, depth 1: bouts per second in a loop", in_loop.bouts / in_loop.seconds, "");
+    report.add("tic-tac-toe, depth 1: committed bouts per second", clustered.bouts / clustered.seconds, "");
+    let cost = clustered.seconds / clustered.plies - in_loop.seconds / in_loop.plies;
+    report.add("cost per ply of everything but the game", 1e6 * cost * SLOTS as f64, "us of a core");
     report.add(
-        "cost a ply in the loop, search included",
-        1e6 * alone.seconds / alone.plies * SLOTS as f64,
+        "cost per ply in the loop, with the search",
+        1e6 * in_loop.seconds / in_loop.plies * SLOTS as f64,
         "us of a core",
     );
     Ok(report)
 }
 
-/// The bouts of a spec on threads that take the next one.
-async fn plainly(source: &SpecSource) -> anyhow::Result<Pace> {
+/// Plays the bouts of a spec in a loop on each thread.
+async fn play_in_loop(source: &SpecSource) -> anyhow::Result<Throughput> {
     let spec = Spec::parse(source)?;
     let played = tokio::task::spawn_blocking(move || {
         let mut schedule = Schedule::new(spec.clone())?;
@@ -95,12 +97,11 @@ async fn plainly(source: &SpecSource) -> anyhow::Result<Pace> {
             let bout = schedule.bout(index)?;
             bouts.push(schedule.request(&bout));
         }
-        let players: Vec<PlayerConfig> = spec.players.iter().map(|player| player.config.clone()).collect();
         let (next, plies) = (AtomicU64::new(0), AtomicU64::new(0));
         let started = Instant::now();
         std::thread::scope(|scope| {
             let play = || -> anyhow::Result<()> {
-                let mut arena = Arena::new(&spec.game, &players, Environment::system())?;
+                let mut arena = bouts::arena(&spec);
                 while let Some(bout) = bouts.get(next.fetch_add(1, Ordering::Relaxed) as usize) {
                     for game in bout.games() {
                         let record = arena.play(&game, &mut |_| ())?;
@@ -110,23 +111,23 @@ async fn plainly(source: &SpecSource) -> anyhow::Result<Pace> {
                 Ok(())
             };
             let threads: Vec<_> = (0..SLOTS).map(|_| scope.spawn(play)).collect();
-            threads.into_iter().try_for_each(|thread| thread.join().expect("playing does not panic"))
+            threads.into_iter().try_for_each(|thread| thread.join().expect("the arena does not panic"))
         })?;
         let seconds = started.elapsed().as_secs_f64();
-        anyhow::Ok(Pace { bouts: bouts.len() as f64, plies: plies.into_inner() as f64, seconds })
+        anyhow::Ok(Throughput { bouts: bouts.len() as f64, plies: plies.into_inner() as f64, seconds })
     });
     played.await?
 }
 
-/// The same through a coordinator and a worker, from the first grant to the last commit.
-async fn cluster(source: &SpecSource) -> anyhow::Result<Pace> {
-    let folder = Folder::new("overhead")?;
-    let (coordinator, _) = Coordinator::start(&folder.0, &["--heartbeat-ms", "1000"]).await?;
+/// Plays them with a coordinator and a worker, from the submission to the last commit.
+async fn play_on_cluster(source: &SpecSource) -> anyhow::Result<Throughput> {
+    let folder = Folder::new();
+    let (coordinator, _) = Coordinator::start(&folder, &["--heartbeat-ms", "1000"]).await?;
     let mut config = agon_worker::Config::new(coordinator.endpoint.clone(), "bench");
     config.slots = SLOTS;
     let plies = Arc::new(AtomicU64::new(0));
     let counted = Arc::clone(&plies);
-    config.watch = Arc::new(move |event| {
+    config.on_event = Arc::new(move |event| {
         if let agon_worker::WorkerEvent::Finished { plies, .. } = event {
             counted.fetch_add(*plies, Ordering::Relaxed);
         }
@@ -146,5 +147,5 @@ async fn cluster(source: &SpecSource) -> anyhow::Result<Pace> {
     }
     let seconds = started.elapsed().as_secs_f64();
     worker.abort();
-    Ok(Pace { bouts: bouts as f64, plies: plies.load(Ordering::Relaxed) as f64, seconds })
+    Ok(Throughput { bouts: bouts as f64, plies: plies.load(Ordering::Relaxed) as f64, seconds })
 }

@@ -1,43 +1,47 @@
-//! Restart: how long a coordinator takes to serve again over a state with many committed bouts.
+//! Restart: the start time of a coordinator on a state with many committed bouts.
 
+use std::path::Path;
 use std::time::Duration;
 
 use agon_arena::Spec;
 use agon_coordinator::data::{DataFolder, Purpose, STATE};
-use agon_coordinator::standings::{Tally, encode_checked};
+use agon_coordinator::standings::{RunTotals, encode_checked};
 use agon_coordinator::store::{NewBout, Store, StoredRun};
-use agon_proto::{Bout, Lease};
 use agon_records::BoutColumns;
 use agon_schedule::run_id;
 use agon_schedule::schedule::Schedule;
 use agon_storage::summarise;
+use agon_testing::bouts::{self, Origin, play_games};
+use agon_testing::folder::Folder;
+use agon_testing::scripted_worker::BUILD;
 
-use super::process::{Coordinator, Folder};
-use super::puppet::{Puppet, Recorder};
+use super::coordinator::{Coordinator, size};
 use super::{Report, source};
 
-/// Runs that the bouts are spread over.
+const WORKER: &str = "bench";
+/// The number of runs.
 const RUNS: u64 = 100;
-/// Bouts of each run that wait for a part to be full: what a state has most of.
+/// The number of bouts per run that are not exported yet, which take most of the space.
 const WAITING: u64 = 499;
 
-/// Seeds a state and starts a coordinator over it.
+/// Writes a state and measures the start of a coordinator on it.
 pub(super) async fn measure(committed: u64) -> anyhow::Result<Report> {
-    let folder = Folder::new("restart")?;
-    seed(&folder, committed).await?;
-    let bytes = folder.bytes("");
-    let (coordinator, serving) = Coordinator::start(&folder.0, &[]).await?;
+    let folder = Folder::new();
+    let data = folder.as_path().join("data");
+    write_state(&data, committed).await?;
+    let bytes = size(&data);
+    let (coordinator, ready) = Coordinator::start(&folder, &[]).await?;
     let mut report = Report::default();
     report.add("committed bouts", committed as f64, "");
-    report.add("from start to the first answer", serving.as_secs_f64(), "s");
-    report.add("state on disk", bytes as f64 / 1e6, "MB");
-    report.add("memory of the coordinator", coordinator.memory()? / 1e6, "MB");
+    report.add("time until the first answer", ready.as_secs_f64(), "s");
+    report.add("size of the state", bytes as f64 / 1e6, "MB");
+    report.add("coordinator memory", coordinator.memory()? / 1e6, "MB");
     Ok(report)
 }
 
-/// Writes the state that a coordinator leaves after so many bouts: tallies of what is exported, and the rest in full.
-async fn seed(folder: &Folder, committed: u64) -> anyhow::Result<()> {
-    let data = DataFolder::open(&folder.0, Purpose::Data, false)?;
+/// Writes the state of a coordinator with this many committed bouts: totals of the exported ones, and the rest in full.
+async fn write_state(data: &Path, committed: u64) -> anyhow::Result<()> {
+    let data = DataFolder::open(data, Purpose::Data, false)?;
     let store = Store::open(&data.folder.join(STATE))?;
     let each = (committed / RUNS).max(WAITING + 1);
     for number in 0..RUNS {
@@ -59,19 +63,17 @@ search = {{ algorithm = "random" }}
 "#,
             each + 1000
         ));
-        let spec = std::sync::Arc::new(Spec::parse(&source)?);
-        let mut schedule = Schedule::resume((*spec).clone())?;
-        let scheduled = schedule.bout(0)?;
-        let lease = Lease { run: String::new(), bout: 0, epoch: 0, sequence: 0 };
-        let bout =
-            Bout { lease, players: scheduled.players, opening: scheduled.opening, values: scheduled.values };
-        let rows = Recorder::new(std::sync::Arc::clone(&spec))?.play(&bout, &Puppet::name(0))?;
+        let mut schedule = Schedule::resume(Spec::parse(&source)?)?;
+        let bout = schedule.bout(0)?;
+        let (spec, request) = (schedule.spec(), schedule.request(&bout));
+        let origin = Origin { bout: 0, opening: &bout.opening, worker: WORKER, build: BUILD };
+        let rows = play_games(spec, &mut bouts::arena(spec), &request, &origin, |_| bouts::STARTED);
         let played = BoutColumns::from(&rows);
-        let summary = summarise(&spec, &played);
+        let summary = summarise(spec, &played);
         let exported = each - WAITING;
-        let mut folded = Tally::default();
+        let mut totals = RunTotals::default();
         for _ in 0..exported {
-            folded.add(&summary, true);
+            totals.add(&summary, true);
         }
         let id = run_id::first(&spec.name, &source)?;
         let run = StoredRun {
@@ -79,21 +81,21 @@ search = {{ algorithm = "random" }}
             text: source.text.clone(),
             files: "{}".to_string(),
             exported,
-            folded: encode_checked(&folded),
+            totals: encode_checked(&totals),
             ..StoredRun::default()
         };
         store.add_run(run).await?;
         let new = |bout| NewBout {
             run: id.clone(),
             bout,
-            worker: Puppet::name(0),
+            worker: WORKER.to_string(),
             digest: Some(played.content_digest()),
             summary: encode_checked(&summary),
             payload: vec![0; 2000],
             failure: None,
-            to_check: false,
+            needs_replica: false,
         };
-        // Beside each other, so that one sync serves many.
+        // Concurrently, so that one sync commits many.
         let put = |bout| {
             let (store, bout) = (store.clone(), new(bout));
             tokio::spawn(async move { store.put_bout(bout).await })
@@ -102,7 +104,7 @@ search = {{ algorithm = "random" }}
             stored.await??;
         }
     }
-    // The store's thread has written everything it has answered; the file is closed with its last handle.
+    // The store's thread closes the file after the last handle is dropped.
     drop(store);
     drop(data);
     tokio::time::sleep(Duration::from_millis(200)).await;

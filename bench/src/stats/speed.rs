@@ -1,32 +1,32 @@
-//! How fast a pool is read and rated: a PGN of many games between 50 players, made in memory so that no disk is measured.
+//! The time to read and rate a PGN of many games between 50 players, which is generated in memory.
 
 use std::io::Write;
 use std::num::NonZeroUsize;
 use std::time::Instant;
 
+use agon_simulation::world::World;
 use agon_stats::distribution::seeded;
 use agon_stats::elo::{Split, expected_score};
 use agon_stats::multinomial::multinomial;
 use agon_stats::pool::{Fit, Options};
-use agon_stats::simulate::World;
 use serde::Serialize;
 
 use agon::Reading;
 use agon::progress::Progress;
 
-/// The games of the full size.
+/// The number of games of a full measurement.
 pub const FULL_GAMES: u64 = 1_000_000;
 
-/// The players of the pool.
+/// The number of players.
 const PLAYERS: usize = 50;
 
-/// How often reading and fitting are timed; the best counts, for others may use the machine.
+/// The number of measurements; the best counts, since other processes may use the machine.
 const RUNS: usize = 5;
 
-/// Resampled pools that are timed.
+/// The number of timed bootstrap replicas.
 const REPLICAS: NonZeroUsize = NonZeroUsize::new(40).expect("forty is not zero");
 
-/// What was measured, on one thread.
+/// The times on one thread.
 #[derive(Serialize)]
 pub struct Speed {
     pub games: u64,
@@ -37,7 +37,7 @@ pub struct Speed {
     pub replica_milliseconds: f64,
 }
 
-/// A PGN of so many games: everybody against everybody in turns, both seats of each opening.
+/// Generates a PGN of this many games: a round-robin with both seats of each opening.
 pub fn pgn(games: u64) -> Vec<u8> {
     let world = World::ladder(PLAYERS, 10.0);
     let mut random = seeded(games, 0);
@@ -65,14 +65,14 @@ pub fn pgn(games: u64) -> Vec<u8> {
                     text,
                     "[White \"p{white}\"]\n[Black \"p{black}\"]\n[Result \"{result}\"]\n\n{result}\n\n"
                 )
-                .expect("memory takes all that is written");
+                .expect("writing to memory does not fail");
             }
         }
     }
     text
 }
 
-/// Reads and rates a PGN of so many games.
+/// Reads and rates a PGN of this many games.
 pub fn measure(games: u64) -> anyhow::Result<Speed> {
     let text = pgn(games);
     let mut speed = Speed {
@@ -89,7 +89,7 @@ pub fn measure(games: u64) -> anyhow::Result<Speed> {
         reading.pgn(text.as_slice(), "a PGN in memory", &Progress::default())?;
         speed.read_seconds = speed.read_seconds.min(start.elapsed().as_secs_f64());
         let start = Instant::now();
-        let fit = Fit::new(&reading.tallies.results(), &Options::default())?;
+        let fit = Fit::new(&reading.counts.results(), &Options::default())?;
         speed.fit_seconds = speed.fit_seconds.min(start.elapsed().as_secs_f64());
         let start = Instant::now();
         fit.bootstrap(REPLICAS, 1, NonZeroUsize::MIN);

@@ -1,14 +1,14 @@
-//! What `agon-bench stats` measured, for programs and for people.
+//! The output of `agon-bench stats`, as JSON and as tables.
 
 use std::io::{self, Write};
 
-use agon_stats::simulate::Coverage;
+use agon_simulation::coverage::Coverage;
 use serde::Serialize;
 
 use super::speed::Speed;
 use agon::table::{Align, Table};
 
-/// Everything that was measured; what was not asked is empty.
+/// All measurements; parts that were not selected are empty.
 #[derive(Serialize, Default)]
 pub struct Document {
     pub coverage: Vec<CoverageRow>,
@@ -19,7 +19,7 @@ pub struct Document {
     pub speed: Option<Speed>,
 }
 
-/// How often intervals of 95 % contained the truth.
+/// The coverage of 95 % intervals.
 #[derive(Serialize)]
 pub struct CoverageRow {
     pub world: &'static str,
@@ -43,7 +43,7 @@ impl CoverageRow {
     }
 }
 
-/// How often a sequential test erred.
+/// The error rate of a sequential test.
 #[derive(Serialize)]
 pub struct SprtRow {
     pub world: &'static str,
@@ -58,7 +58,7 @@ pub struct SprtRow {
     pub mean_bouts: f64,
 }
 
-/// How often intervals of ratings of four seats contained the truth.
+/// The coverage of rating intervals in games of four seats.
 #[derive(Serialize)]
 pub struct RankingRow {
     pub ranking: &'static str,
@@ -66,29 +66,29 @@ pub struct RankingRow {
     pub pools: u64,
     pub player_coverage: f64,
     pub seat_coverage: f64,
-    /// The largest distance of a mean estimate from the truth, in Elo.
+    /// The largest bias of a mean estimate, in Elo.
     pub largest_bias: f64,
 }
 
-/// How often workers were flagged.
+/// The rates at which workers are flagged.
 #[derive(Serialize)]
 pub struct FleetRow {
     pub workers: usize,
     pub bouts: u64,
     pub fabricated: f64,
     pub fleets: u64,
-    /// An honest worker was noted, or set aside.
+    /// The share of fleets in which an honest worker was noted, or quarantined.
     pub false_alarms: f64,
     pub certain_alarms: f64,
-    /// The fabricator was noted, or set aside.
+    /// The share of fleets in which the fabricating worker was noted, or quarantined.
     pub caught: Option<f64>,
     pub certain_caught: Option<f64>,
-    /// Bouts of the fabricator until then, in the middle fleet.
+    /// The fabricating worker's bouts until then, in the median fleet.
     pub bouts_until_noted: Option<u64>,
     pub bouts_until_certain: Option<u64>,
 }
 
-/// How close tunes came to the optimum, in Elo.
+/// The distance of tunes from the optimum, in Elo.
 #[derive(Serialize)]
 pub struct TuningRow {
     pub method: &'static str,
@@ -100,7 +100,7 @@ pub struct TuningRow {
     pub largest_loss_after: f64,
 }
 
-/// Writes a table for each part that was measured.
+/// Writes a table for each measured part.
 pub fn write(document: &Document, out: &mut impl Write) -> io::Result<()> {
     write_coverage(&document.coverage, out)?;
     write_sprt(&document.sprt, out)?;
@@ -120,7 +120,7 @@ fn percent(share: f64) -> String {
     format!("{:.2} %", 100.0 * share)
 }
 
-/// A table under a title, with an empty line behind it; nothing without rows. The first `words` columns are words.
+/// Writes a table with a title, followed by an empty line; nothing without rows. The first `words` columns are text.
 fn write_table<const N: usize>(
     title: &str,
     header: [&str; N],
@@ -153,7 +153,7 @@ fn write_coverage(rows: &[CoverageRow], out: &mut impl Write) -> io::Result<()> 
         ]
     });
     let header = ["interval", "world", "bouts", "simulations", "coverage", "+-"];
-    write_table("how often 95 % intervals contain the truth", header, 2, cells, out)
+    write_table("coverage of 95 % intervals", header, 2, cells, out)
 }
 
 fn write_sprt(rows: &[SprtRow], out: &mut impl Write) -> io::Result<()> {
@@ -170,7 +170,7 @@ fn write_sprt(rows: &[SprtRow], out: &mut impl Write) -> io::Result<()> {
         ]
     });
     let bounds = rows.first().map_or([0.0; 2], |row| row.bounds);
-    let title = format!("how often sequential tests of {} against {} err", bounds[0], bounds[1]);
+    let title = format!("error rates of sequential tests of {} against {}", bounds[0], bounds[1]);
     let header = ["model", "world", "truth", "tests", "promised", "errors", "+-", "mean bouts"];
     write_table(&title, header, 3, cells, out)
 }
@@ -206,9 +206,9 @@ fn write_workers(rows: &[FleetRow], out: &mut impl Write) -> io::Result<()> {
         ]
     });
     let header =
-        ["workers", "bouts", "forged", "noted", "set aside", "caught", "after", "set aside", "after"];
+        ["workers", "bouts", "forged", "noted", "quarantined", "caught", "after", "quarantined", "after"];
     let fleets = rows.first().map_or(0, |row| row.fleets);
-    let title = format!("how often honest workers and one that forges are flagged, {fleets} fleets each");
+    let title = format!("detection of one fabricating worker among honest ones, {fleets} fleets each");
     write_table(&title, header, 0, cells, out)
 }
 
@@ -225,5 +225,5 @@ fn write_tuning(rows: &[TuningRow], out: &mut impl Write) -> io::Result<()> {
         ]
     });
     let header = ["method", "parameters", "games", "tunes", "before", "mean after", "worst after"];
-    write_table("Elo below the optimum before and after a tune", header, 1, cells, out)
+    write_table("Elo below the optimum before and after tuning", header, 1, cells, out)
 }

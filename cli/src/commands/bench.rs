@@ -1,4 +1,4 @@
-//! `agon bench`: the speed of games and searches on this machine, as tables and JSON.
+//! `agon bench`: measures games and searches on this machine.
 
 mod efficiency;
 mod games;
@@ -20,7 +20,6 @@ pub enum Bench {
 }
 
 impl Bench {
-    /// Runs the command.
     pub fn run(self) -> Outcome {
         match self {
             Bench::Games(command) => command.run(),

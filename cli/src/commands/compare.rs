@@ -1,30 +1,28 @@
-//! `agon compare`: what changed from one run to another: each player's rating against the players that both runs have, its
-//! score, and what the two specs say differently.
+//! `agon compare`: the changes of ratings, scores and specs from one run to another.
 //!
-//! Ratings of two runs have no common zero. The mean of the players in both is taken for one, so that a change is a change
-//! against them, and if all of them grew stronger alike nothing shows. The runs count as independent.
+//! Ratings of two runs have no common zero. The mean of the players in both runs serves as one, so that an equal gain of
+//! all of them does not show. The runs count as independent.
 
 mod differences;
 
 use std::io::{self, Write};
-use std::process::ExitCode;
 
 use agon_stats::distribution::Z95;
 use agon_stats::pool::{self, DEFAULT_REPLICAS, Standing};
-use agon_stats::tournament::{Answer, Errors, Options};
+use agon_stats::tournament::{IntervalMethod, Options, TournamentRatings};
 use agon_storage::location::Location;
 use clap::Args;
 use serde::Serialize;
 
 use self::differences::{Difference, differences};
-use super::runs::{self, Counted, Told};
-use crate::fail::{Outcome, WrongCall};
-use crate::table::{Align, Table, shortened, signed, write_facts, write_json, write_sentence};
+use super::runs::{self, LoadedRun, RunSummary};
+use crate::fail::{Outcome, UsageError, bail_usage};
+use crate::number::cores;
+use crate::table::{Table, print, shortened, signed, write_facts, write_sentence};
 
 /// The longest name.
 const NAME: usize = 20;
 
-/// The arguments of `agon compare`.
 #[derive(Args)]
 pub struct Compare {
     /// First run: id, name or unique prefix, or `latest`
@@ -43,11 +41,11 @@ pub struct Compare {
 
 #[derive(Serialize)]
 struct Document {
-    runs: [Told; 2],
-    /// What the specs say differently.
+    runs: [RunSummary; 2],
+    /// The differences of the specs.
     differences: Vec<Difference>,
     players: Vec<Player>,
-    /// Players of one run alone.
+    /// The players of only one run.
     only: [Vec<String>; 2],
 }
 
@@ -57,7 +55,7 @@ struct Player {
     name: String,
     first: Side,
     second: Side,
-    /// By how much its rating grew, with the ends of the interval of 95 %; none where there is only a bound.
+    /// The gain in Elo with its 95 % interval; none for a rating that is only a bound.
     change: Option<f64>,
     low: Option<f64>,
     high: Option<f64>,
@@ -66,7 +64,7 @@ struct Player {
 /// A player in one of the runs.
 #[derive(Serialize)]
 struct Side {
-    /// Against the mean of the players of both runs.
+    /// The rating against the mean of the players of both runs.
     elo: Option<f64>,
     games: u64,
     score: Option<f64>,
@@ -75,51 +73,45 @@ struct Side {
 }
 
 impl Compare {
-    /// Runs the command.
     pub fn run(self) -> Outcome {
-        let runs = runs::read(&self.data, &[self.first, self.second], runs::cores())?;
-        let [first, second] = &runs[..] else { unreachable!("two runs were asked for") };
+        let runs = runs::load(&self.data, &[self.first, self.second], cores())?;
+        let [first, second] = &runs[..] else { unreachable!("two runs were loaded") };
         let answers = [rated(first)?, rated(second)?];
         let players = players(&answers)?;
         let document = Document {
-            runs: [first.told(), second.told()],
+            runs: [first.summary(), second.summary()],
             differences: differences(first, second),
             only: [only(&answers[0], &answers[1]), only(&answers[1], &answers[0])],
             players,
         };
-        let mut out = io::stdout().lock();
-        if self.json {
-            write_json(&document, &mut out)?;
-        } else {
-            write_document(&document, &mut out)?;
-        }
-        Ok(ExitCode::SUCCESS)
+        print(self.json, &document, |out| write_document(&document, out))
     }
 }
 
-fn rated(counted: &Counted) -> anyhow::Result<Answer> {
-    counted.check_played()?;
-    let tally = &counted.results.tally;
-    // Errors of two seats come by formula, those of more take replicas.
-    let errors = match tally.seats() {
-        Some(2) | None => Errors::Sandwich,
-        Some(_) => Errors::Bootstrap { replicas: DEFAULT_REPLICAS, seed: 1, threads: runs::cores() },
+fn rated(run: &LoadedRun) -> anyhow::Result<TournamentRatings> {
+    run.check_played()?;
+    let tally = &run.results.tally;
+    // There is a formula for the errors of two seats only.
+    let intervals = match tally.seats() {
+        Some(2) | None => IntervalMethod::Sandwich,
+        Some(_) => IntervalMethod::Bootstrap { replicas: DEFAULT_REPLICAS, seed: 1, threads: cores() },
     };
-    let options = Options { model: pool::Options::default(), errors };
-    tally.answer(&options, &|| ()).map_err(|error| anyhow::Error::from(error).context(counted.run.id.clone()))
+    let options = Options { model: pool::Options::default(), intervals };
+    tally.rate(&options, &|| ()).map_err(|error| anyhow::Error::from(error).context(run.run.id.clone()))
 }
 
-/// The players of both, the greatest gain first.
-fn players([first, second]: &[Answer; 2]) -> Result<Vec<Player>, WrongCall> {
-    let place =
-        |answer: &Answer, name: &str| answer.standings().iter().position(|standing| standing.name == name);
+/// Returns the players of both runs, the greatest gain first.
+fn players([first, second]: &[TournamentRatings; 2]) -> Result<Vec<Player>, UsageError> {
+    let index_of = |answer: &TournamentRatings, name: &str| {
+        answer.standings().iter().position(|standing| standing.name == name)
+    };
     let both: Vec<(usize, usize)> = first
         .standings()
         .iter()
         .enumerate()
-        .filter_map(|(index, standing)| Some((index, place(second, &standing.name)?)))
+        .filter_map(|(index, standing)| Some((index, index_of(second, &standing.name)?)))
         .collect();
-    // Who has only a bound in one of the runs is no measure for the others, nor is who cannot be compared with most.
+    // The common mean leaves out players with only a bound, and those that no results connect with the largest group.
     let rated = |standing: &Standing| standing.bound.is_none() && standing.component == 0;
     let common: Vec<(usize, usize)> = both
         .iter()
@@ -127,19 +119,19 @@ fn players([first, second]: &[Answer; 2]) -> Result<Vec<Player>, WrongCall> {
         .filter(|&(one, other)| rated(&first.standings()[one]) && rated(&second.standings()[other]))
         .collect();
     if both.len() < 2 {
-        return Err(WrongCall(
-            "the runs have fewer than two players in common; a change shows only against others who are in both".into(),
-        ));
+        bail_usage!(
+            "the runs share fewer than two players; changes are relative to the players of both runs"
+        );
     }
     let (ones, others): (Vec<usize>, Vec<usize>) = common.into_iter().unzip();
-    let side = |answer: &Answer, index: usize, common: &[usize]| {
+    let side = |answer: &TournamentRatings, index: usize, common: &[usize]| {
         let standing = &answer.standings()[index];
         let relative = answer.relative(index, common);
         Side {
             elo: relative.map(|(elo, _)| elo),
             games: standing.games,
             score: standing.score,
-            // Where all bouts of a run came out alike nothing tells how sure it is.
+            // Equal results of all bouts give no estimate of the error.
             deviation: relative.map(|(_, deviation)| deviation).filter(|deviation| *deviation > 1e-3),
         }
     };
@@ -167,15 +159,13 @@ fn players([first, second]: &[Answer; 2]) -> Result<Vec<Player>, WrongCall> {
     Ok(players)
 }
 
-fn only(answer: &Answer, other: &Answer) -> Vec<String> {
+fn only(answer: &TournamentRatings, other: &TournamentRatings) -> Vec<String> {
     let names = answer.standings().iter().map(|standing| &standing.name);
     names.filter(|name| other.standings().iter().all(|known| known.name != **name)).cloned().collect()
 }
 
 fn write_document(document: &Document, out: &mut impl Write) -> io::Result<()> {
-    let header = ["Elo 1", "Elo 2", "change", "95 %", "score 1", "score 2"].map(|name| (name, Align::Right));
-    let header: Vec<(&str, Align)> = [("player", Align::Left)].into_iter().chain(header).collect();
-    let mut table = Table::new(&header);
+    let mut table = Table::of_numbers("player", &["Elo 1", "Elo 2", "change", "95 %", "score 1", "score 2"]);
     for player in &document.players {
         let elo = |elo: Option<f64>| elo.map_or_else(|| "-".to_string(), |elo| signed(elo, 1));
         let score =
@@ -196,8 +186,8 @@ fn write_document(document: &Document, out: &mut impl Write) -> io::Result<()> {
     writeln!(out)?;
     let [first, second] = &document.runs;
     let mut facts = vec![
-        ("run 1", format!("{}: {}", first.run, first.standing)),
-        ("run 2", format!("{}: {}", second.run, second.standing)),
+        ("run 1", format!("{}: {}", first.run, first.progress)),
+        ("run 2", format!("{}: {}", second.run, second.progress)),
     ];
     for (name, only) in ["only in 1", "only in 2"].into_iter().zip(&document.only) {
         if !only.is_empty() {
@@ -212,8 +202,8 @@ fn write_document(document: &Document, out: &mut impl Write) -> io::Result<()> {
     }));
     write_facts(&facts, out)?;
     write_sentence(
-        "Elo is against the mean of the players that have a rating in both runs. The unit of evidence is the bout, and the \
-         runs count as independent.",
+        "Elo is relative to the mean of the players with a rating in both runs. The unit of evidence is the bout; the runs \
+         count as independent.",
         out,
     )
 }

@@ -1,14 +1,14 @@
-//! The results of two players as they are typed: pairs of games by their score, or single games won, drawn and lost.
+//! Results of two players on the command line: pairs of games by score, or single games won, drawn and lost.
 
 use agon_stats::pairs::{Estimate, Games, Pairs, Scores};
 use clap::Args;
 
 use crate::table::signed;
 
-/// The largest count: sums of five of them are exact in every way they are added up.
+/// The largest count: the sum of five is exact in floating point.
 const LARGEST_COUNT: u64 = 1_000_000_000_000;
 
-/// Bouts, or games without bouts, below which intervals are told to be too narrow; `agon-bench stats` measures it.
+/// Below this number of bouts, or of games without bouts, intervals are too narrow; `agon-bench stats` measures it.
 pub const FEW_UNITS: u64 = 50;
 
 /// Results of the first player.
@@ -23,7 +23,7 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// What was typed, or nothing.
+    /// Returns the given results.
     pub fn scores(&self) -> Option<Scores> {
         self.pairs.map(Scores::from).or(self.wdl.map(Scores::from))
     }
@@ -52,36 +52,36 @@ fn read_counts<const N: usize>(text: &str) -> Option<[u64; N]> {
     counts?.try_into().ok()
 }
 
-/// The JSON of single games, in the order of the call.
+/// Returns wins, draws and losses in the order of the option.
 pub fn wins_draws_losses(games: Games) -> [u64; 3] {
     [games.wins, games.draws, games.losses]
 }
 
-/// `+55.58 +- 27.65`; without an error where all units scored the same, for such data cannot tell it.
+/// Formats an estimate as `+55.58 +- 27.65`. There is no error if all units scored the same.
 pub fn plus_minus(estimate: Estimate) -> String {
     if estimate.error == 0.0 {
-        return format!("{}, with an error that cannot be told", signed(estimate.value, 2));
+        return format!("{}, interval not estimable", signed(estimate.value, 2));
     }
     format!("{} +- {:.2}", signed(estimate.value, 2), estimate.error)
 }
 
-/// An estimate's error for programs: none where it cannot be told.
+/// Returns the error of an estimate unless all units scored the same.
 pub fn error_of(estimate: Estimate) -> Option<f64> {
     (estimate.error > 0.0).then_some(estimate.error)
 }
 
-/// The facts every result has: Elo, normalised Elo, superiority, score, and what was counted.
+/// Describes results: Elo, normalised Elo, superiority, score and number of games.
 pub fn facts(scores: &Scores) -> Vec<(&'static str, String)> {
     let (Some(elo), Some(mean), Some(superiority)) = (scores.elo(), scores.mean(), scores.superiority())
     else {
-        return vec![("games", "none yet: nothing can be said of the players".to_string())];
+        return vec![("games", "none yet".to_string())];
     };
     let normalised = scores.normalised_elo();
     let unit = if scores.games_per_unit() == 2.0 { "bouts" } else { "single games" };
     let games = scores.units() * scores.games_per_unit() as u64;
     vec![
         ("Elo", plus_minus(elo)),
-        ("nElo", normalised.map_or_else(|| "cannot be told: all scored the same".to_string(), plus_minus)),
+        ("nElo", normalised.map_or_else(|| "not estimable: all scored the same".to_string(), plus_minus)),
         ("LOS", format!("{:.2} %", 100.0 * superiority)),
         ("score", format!("{:.2} %", 100.0 * mean)),
         (
@@ -95,7 +95,7 @@ pub fn facts(scores: &Scores) -> Vec<(&'static str, String)> {
     ]
 }
 
-/// What a person should know before trusting the numbers.
+/// Returns the warnings that belong to results.
 pub fn cautions(scores: &Scores) -> Vec<String> {
     let mut cautions = Vec::new();
     let (Some(elo), Some(variance)) = (scores.elo(), scores.variance()) else {
@@ -104,23 +104,22 @@ pub fn cautions(scores: &Scores) -> Vec<String> {
     let unit = if scores.games_per_unit() == 2.0 { "bouts" } else { "games" };
     if variance == 0.0 {
         cautions.push(format!(
-            "All {unit} scored the same, which says how the difference leans and not how large it is."
+            "All {unit} scored the same: the sign of the difference is known, its size is not."
         ));
     } else if elo.clamped {
         cautions.push(
-            "The interval reaches a score of 0 or 1 and is cut off at 1200 Elo: the truth may be further out."
+            "The interval reaches a score of 0 or 1 and is cut off at 1200 Elo; the difference may be larger."
                 .to_string(),
         );
     }
     if scores.units() < FEW_UNITS {
         cautions.push(format!(
-            "Fewer than {FEW_UNITS} {unit} are few: the error is itself uncertain, and intervals called 95 % hold \
-             less often."
+            "With fewer than {FEW_UNITS} {unit} the error is uncertain: 95 % intervals cover less often."
         ));
     }
     if scores.games_per_unit() == 1.0 {
         cautions.push(
-            "Single games count as independent. If each opening was played from both sides, --pairs is more exact."
+            "Single games count as independent. If each opening was played from both sides, use --pairs."
                 .to_string(),
         );
     }

@@ -1,21 +1,20 @@
-//! `agon crosstable`: who did what against whom in a run, the strongest first.
+//! `agon crosstable`: each player's results against each opponent, the strongest player first.
 
-use std::io::{self, Write};
-use std::process::ExitCode;
+use std::io::Write;
 
 use agon_stats::pool;
-use agon_stats::tournament::{Errors, Options, Tally};
+use agon_stats::tournament::{BoutCounts, IntervalMethod, Options};
 use agon_storage::location::Location;
 use clap::Args;
 use serde::Serialize;
 
-use super::ratings::document::{Asked, Document, Meeting, Skipped};
+use super::ratings::document::{Document, Meeting, Request, Skipped};
 use super::ratings::report;
-use super::runs::{self, Told};
+use super::runs::{self, RunSummary};
 use crate::fail::Outcome;
-use crate::table::write_json;
+use crate::number::cores;
+use crate::table::print;
 
-/// The arguments of `agon crosstable`.
 #[derive(Args)]
 pub struct Crosstable {
     /// Run id, name or unique prefix, or `latest`
@@ -29,11 +28,11 @@ pub struct Crosstable {
     json: bool,
 }
 
-/// The crosstable for programs. Rows and columns are in the order of the players.
+/// The JSON answer. Rows and columns are in the order of the players.
 #[derive(Serialize)]
-struct Table<'a> {
+struct CrosstableJson<'a> {
     #[serde(flatten)]
-    run: &'a Told,
+    run: &'a RunSummary,
     players: Vec<&'a str>,
     crosstable: &'a [Vec<Option<Meeting>>],
     /// Bouts of two games by the score of the row: 0, 1/2, 1, 3/2 and 2 points.
@@ -41,35 +40,28 @@ struct Table<'a> {
 }
 
 impl Crosstable {
-    /// Runs the command.
     pub fn run(self) -> Outcome {
-        let runs = runs::read(&self.data, &[self.run], runs::cores())?;
-        let counted = &runs[0];
-        counted.check_played()?;
-        let tally = &counted.results.tally;
-        let options = Options { model: pool::Options::default(), errors: Errors::Sandwich };
-        let answer = tally.answer(&options, &|| ())?;
-        let asked =
-            Asked { shift: 0.0, anchor: None, replicas: 0, los: false, crosstable: true, residuals: false };
-        let skipped = Skipped { unfinished: 0, malformed: 0, left_out: 0 };
-        let document = Document::new(&answer, &asked, &skipped);
-        let told = counted.told();
-        let mut out = io::stdout().lock();
-        if self.json {
-            let players: Vec<&str> = document.players.iter().map(|player| player.name.as_str()).collect();
-            let pairs = pairs(tally, &players);
-            let crosstable = document.crosstable.as_deref().unwrap_or_default();
-            write_json(&Table { run: &told, players, crosstable, pairs }, &mut out)?;
-        } else {
-            writeln!(out, "{}: {}", told.run, told.standing)?;
-            report::write_crosstable(&document, &mut out)?;
-            report::write_scores(&document, &mut out)?;
-        }
-        Ok(ExitCode::SUCCESS)
+        let runs = runs::load(&self.data, &[self.run], cores())?;
+        let run = &runs[0];
+        run.check_played()?;
+        let tally = &run.results.tally;
+        let options = Options { model: pool::Options::default(), intervals: IntervalMethod::Sandwich };
+        let answer = tally.rate(&options, &|| ())?;
+        let request = Request { crosstable: true, ..Request::default() };
+        let document = Document::new(&answer, &request, &Skipped::default());
+        let summary = run.summary();
+        let players: Vec<&str> = document.players.iter().map(|player| player.name.as_str()).collect();
+        let pairs = pairs(tally, &players);
+        let crosstable = document.crosstable.as_deref().unwrap_or_default();
+        print(self.json, &CrosstableJson { run: &summary, players, crosstable, pairs }, |out| {
+            writeln!(out, "{}: {}", summary.run, summary.progress)?;
+            report::write_crosstable(&document, out)?;
+            report::write_scores(&document, out)
+        })
     }
 }
 
-fn pairs(tally: &Tally, players: &[&str]) -> Vec<Vec<Option<[u64; 5]>>> {
+fn pairs(tally: &BoutCounts, players: &[&str]) -> Vec<Vec<Option<[u64; 5]>>> {
     let number = |name: &&str| tally.names().iter().position(|known| known == name);
     let numbers: Vec<Option<usize>> = players.iter().map(number).collect();
     let cell = |one: Option<usize>, other: Option<usize>| {

@@ -1,22 +1,20 @@
-//! `agon duel`: a quick series on this machine without the cluster, for developing. The same arena plays.
+//! `agon duel`: a quick series on this machine, without a coordinator and a dataset.
 
-use std::io::{self, IsTerminal, Write};
-use std::process::ExitCode;
+use std::io::{self, Write};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use agon_arena::{Arena, BoutRequest, Environment, GameRecord, Opening, PlayerConfig, Roster, SeedPath};
 use agon_games::GameSpec;
-use agon_search::Limit;
 use clap::Args;
 use serde::Serialize;
 
 use super::player::{NamedPlayer, read_limit, read_player};
-use crate::fail::{Outcome, WrongCall};
-use crate::number::whole;
-use crate::table::{Align, Table, rate, write_json};
+use crate::fail::{Outcome, bail_usage};
+use crate::number::{Threads, whole};
+use crate::progress::Progress;
+use crate::table::{Table, print, rate};
 
-/// The arguments of `agon duel`.
 #[derive(Args)]
 pub struct Duel {
     /// Game: a name, or name:key=value,key=value
@@ -40,9 +38,8 @@ pub struct Duel {
     /// Seed of openings, chance and searches
     #[arg(long, default_value_t = 1, value_parser = whole::<u64>("the seed", 0, u64::MAX), allow_negative_numbers = true)]
     seed: u64,
-    /// Games played at once [default: one per core]
-    #[arg(long, value_parser = whole::<u16>("the number of threads", 1, 1024), allow_negative_numbers = true)]
-    threads: Option<u16>,
+    #[command(flatten)]
+    threads: Threads,
     /// Print one JSON document
     #[arg(long)]
     json: bool,
@@ -55,7 +52,7 @@ struct Document {
     players: Vec<Line>,
 }
 
-/// What one player did.
+/// The results and search statistics of a player.
 #[derive(Serialize, Clone, Default)]
 struct Line {
     name: String,
@@ -80,7 +77,6 @@ struct Line {
 }
 
 impl Duel {
-    /// Runs the command.
     pub fn run(self) -> Outcome {
         let game = GameSpec::parse(&self.game)?;
         let limit = read_limit(&self.limit)?;
@@ -91,90 +87,59 @@ impl Duel {
             .map(|text| read_player(&game, text.trim()))
             .collect::<Result<_, _>>()?;
         if named.len() < 2 {
-            let example = "--players pvs,uct";
-            return Err(
-                WrongCall(format!("a duel needs two players or more; write for example {example}")).into()
-            );
+            bail_usage!("a duel needs two players or more; give for example --players pvs,uct");
         }
         let configs: Vec<PlayerConfig> = named.iter().map(|player| player.config.clone()).collect();
         let seats = game.parameters().seats();
         let roster = Roster::round_robin(seats, named.len())?;
-        let bouts = roster.bouts(self.games);
-        let lines = Mutex::new(names(&named));
-        let taken = AtomicU64::new(0);
-        let threads = self.threads.map_or_else(cores, usize::from);
-        // One arena before the threads, so that what is wrong is said once.
+        let bouts = roster.bouts_for(self.games);
+        let lines = Mutex::new(empty_lines(&named));
+        let next_bout = AtomicU64::new(0);
+        // Report an invalid configuration once, not in each thread.
         Arena::new(&game, &configs, Environment::system())?;
-        let outcome: anyhow::Result<()> = std::thread::scope(|scope| {
-            let workers: Vec<_> = (0..threads)
-                .map(|_| scope.spawn(|| self.work(&game, &configs, limit, &roster, bouts, &taken, &lines)))
-                .collect();
+        let progress = Progress::default();
+        let play = || -> anyhow::Result<()> {
+            let mut arena = Arena::new(&game, &configs, Environment::system())?;
+            loop {
+                let bout = next_bout.fetch_add(1, Ordering::Relaxed);
+                if bout >= bouts {
+                    return Ok(());
+                }
+                let bout_plan = roster.bout(bout);
+                let seed_path = SeedPath { run: self.seed, bout: bout_plan.opening, game: 0 };
+                let moves = arena.random_opening(seed_path, self.random_plies)?;
+                let request = BoutRequest {
+                    opening: Opening { position: None, moves },
+                    players: bout_plan.circle,
+                    limits: vec![limit; configs.len()],
+                    run_seed: self.seed,
+                    bout,
+                };
+                for game in request.games() {
+                    let record = arena.play(&game, &mut |_| ())?;
+                    count(&mut lines.lock().expect("no thread panicked"), &record);
+                    progress.show(|| format!("{} of {bouts} bouts", bout + 1));
+                }
+            }
+        };
+        std::thread::scope(|scope| {
+            let workers: Vec<_> = (0..self.threads.count().get()).map(|_| scope.spawn(play)).collect();
             workers
                 .into_iter()
                 .try_for_each(|worker| worker.join().expect("a thread that plays does not panic"))
-        });
-        outcome?;
+        })?;
+        drop(progress);
         let mut lines = lines.into_inner().expect("no thread panicked");
         lines.iter_mut().for_each(Line::sum_up);
-        // Every seat of a game is a game of the player in it.
+        // Each game counts once for each of its seats.
         let games = lines.iter().map(|line| line.games).sum::<u64>() / seats as u64;
         let document = Document { game: game.to_string(), games, players: lines };
-        let mut out = io::stdout().lock();
-        if self.json {
-            write_json(&document, &mut out)?;
-        } else {
-            write_document(&document, &mut out)?;
-        }
-        Ok(ExitCode::SUCCESS)
-    }
-
-    #[allow(clippy::too_many_arguments, reason = "what one thread shares with the others")]
-    fn work(
-        &self,
-        game: &GameSpec,
-        configs: &[PlayerConfig],
-        limit: Limit,
-        roster: &Roster,
-        bouts: u64,
-        taken: &AtomicU64,
-        lines: &Mutex<Vec<Line>>,
-    ) -> anyhow::Result<()> {
-        let mut arena = Arena::new(game, configs, Environment::system())?;
-        loop {
-            let bout = taken.fetch_add(1, Ordering::Relaxed);
-            if bout >= bouts {
-                return Ok(());
-            }
-            let table = roster.table(bout);
-            let seed_path = SeedPath { run: self.seed, bout: table.opening, game: 0 };
-            let request = BoutRequest {
-                opening: Opening {
-                    position: None,
-                    moves: arena.random_opening(seed_path, self.random_plies)?,
-                },
-                players: table.circle,
-                limits: vec![limit; configs.len()],
-                run_seed: self.seed,
-                bout,
-            };
-            for game in request.games() {
-                let record = arena.play(&game, &mut |_| ())?;
-                let mut lines = lines.lock().expect("no thread panicked");
-                count(&mut lines, &record);
-                if !self.json && io::stderr().is_terminal() {
-                    let _ = write!(io::stderr(), "\r{} of {bouts} bouts", bout + 1);
-                }
-            }
-        }
+        print(self.json, &document, |out| write_document(&document, out))
     }
 }
 
-fn cores() -> usize {
-    std::thread::available_parallelism().map_or(1, usize::from)
-}
-
-/// A line a player; players of the same name get numbers.
-fn names(named: &[NamedPlayer]) -> Vec<Line> {
+/// Creates a line for each player; players of the same name get numbers.
+fn empty_lines(named: &[NamedPlayer]) -> Vec<Line> {
     let name = |index: usize| {
         let same = |other: &&NamedPlayer| other.name == named[index].name;
         if named.iter().filter(same).count() == 1 {
@@ -199,7 +164,7 @@ fn count(lines: &mut [Line], record: &GameRecord) {
             std::cmp::Ordering::Less => line.losses += 1,
             _ => line.draws += 1,
         }
-        // Points: a half of each other player that got as much, all of each that got less; never of oneself.
+        // The points against each other player: 1 for a higher payoff, 1/2 for an equal one.
         let others = record.payoffs.iter().zip(&record.players).filter(|(_, other)| **other != player);
         let points: Vec<f64> = others
             .map(|(&other, _)| match payoff.cmp(&other) {
@@ -232,23 +197,9 @@ impl Line {
 }
 
 fn write_document(document: &Document, out: &mut impl Write) -> io::Result<()> {
-    if io::stderr().is_terminal() {
-        let _ = write!(io::stderr(), "\r{:30}\r", "");
-    }
     writeln!(out, "{}: {} games", document.game, document.games)?;
-    let columns = [
-        ("player", Align::Left),
-        ("games", Align::Right),
-        ("won", Align::Right),
-        ("drawn", Align::Right),
-        ("lost", Align::Right),
-        ("score", Align::Right),
-        ("payoff", Align::Right),
-        ("depth", Align::Right),
-        ("nodes/move", Align::Right),
-        ("nodes/s", Align::Right),
-    ];
-    let mut table = Table::new(&columns);
+    let numbers = ["games", "won", "drawn", "lost", "score", "payoff", "depth", "nodes/move", "nodes/s"];
+    let mut table = Table::of_numbers("player", &numbers);
     for line in &document.players {
         table.row([
             line.name.clone(),

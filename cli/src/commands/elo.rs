@@ -1,7 +1,4 @@
-//! `agon elo`: quick conversions between scores, Elo differences and results of two players.
-
-use std::io;
-use std::process::ExitCode;
+//! `agon elo`: conversions between scores, Elo differences and results of two players.
 
 use agon_stats::elo::{LARGEST_DIFFERENCE, LEAST_SCORE, Split, difference, expected_score};
 use agon_stats::pairs::Scores;
@@ -9,11 +6,10 @@ use clap::Args;
 use serde::Serialize;
 
 use super::counts::{self, Counts};
-use crate::fail::{Outcome, WrongCall};
+use crate::fail::{Outcome, bail_usage};
 use crate::number::real;
-use crate::table::{signed, write_facts, write_json, write_sentence};
+use crate::table::{print, signed, write_facts, write_sentence};
 
-/// The arguments of `agon elo`.
 #[derive(Args)]
 pub struct Elo {
     /// Convert a score from 0 to 1 to an Elo difference
@@ -49,7 +45,6 @@ struct Document {
 }
 
 impl Elo {
-    /// Runs the command.
     pub fn run(self) -> Outcome {
         let scores = self.counts.scores();
         let (score, elo) = match (self.score, self.difference, scores) {
@@ -57,37 +52,33 @@ impl Elo {
             (None, Some(elo), None) => (expected_score(elo), elo),
             (None, None, Some(scores)) => return self.results(&scores),
             _ => {
-                let what = "one of --score 0.75, --difference 100, --wdl 60,30,10 or --pairs 13,37,50,25,3";
-                return Err(WrongCall(format!("say what to convert: {what}")).into());
+                bail_usage!(
+                    "give one of --score 0.75, --difference 100, --wdl 60,30,10 or --pairs 13,37,50,25,3"
+                );
             }
         };
         let split = self.draw_rate.map(|rate| Split::at(score, rate));
-        let mut out = io::stdout().lock();
-        if self.json {
-            let document = Document {
-                score: Some(score),
-                elo: Some(elo),
-                win: split.map(|split| split.win),
-                draw: split.map(|split| split.draw),
-                loss: split.map(|split| split.loss),
-                ..Document::default()
-            };
-            write_json(&document, &mut out)?;
-            return Ok(ExitCode::SUCCESS);
-        }
-        let mut facts = vec![("Elo", self.told(elo)), ("score", format!("{:.2} %", 100.0 * score))];
+        let document = Document {
+            score: Some(score),
+            elo: Some(elo),
+            win: split.map(|split| split.win),
+            draw: split.map(|split| split.draw),
+            loss: split.map(|split| split.loss),
+            ..Document::default()
+        };
+        let mut facts =
+            vec![("Elo", self.difference_text(elo)), ("score", format!("{:.2} %", 100.0 * score))];
         if let Some(Split { win, draw, loss }) = split {
             facts.extend(
                 [("won", win), ("drawn", draw), ("lost", loss)]
                     .map(|(name, share)| (name, format!("{:.2} %", 100.0 * share))),
             );
         }
-        write_facts(&facts, &mut out)?;
-        Ok(ExitCode::SUCCESS)
+        print(self.json, &document, |out| write_facts(&facts, out))
     }
 
-    /// A difference for people; scores close to 0 and 1 only bound it.
-    fn told(&self, elo: f64) -> String {
+    /// Formats a difference; scores close to 0 and 1 only bound it.
+    fn difference_text(&self, elo: f64) -> String {
         match self.score {
             Some(score) if score > 1.0 - LEAST_SCORE => format!("> {LARGEST_DIFFERENCE:.1}"),
             Some(score) if score < LEAST_SCORE => format!("< -{LARGEST_DIFFERENCE:.1}"),
@@ -96,14 +87,8 @@ impl Elo {
     }
 
     fn results(&self, scores: &Scores) -> Outcome {
-        let mut out = io::stdout().lock();
-        if !self.json {
-            write_facts(&counts::facts(scores), &mut out)?;
-            counts::cautions(scores).iter().try_for_each(|caution| write_sentence(caution, &mut out))?;
-            return Ok(ExitCode::SUCCESS);
-        }
         let (elo, nelo) = (scores.elo(), scores.normalised_elo());
-        // Of pairs it is not known how single games ended.
+        // Pairs do not show how single games ended.
         let games = self.counts.wdl.filter(|_| scores.units() > 0);
         let share = |count: u64| count as f64 / scores.units() as f64;
         let document = Document {
@@ -120,7 +105,9 @@ impl Elo {
             draw: games.map(|games| share(games.draws)),
             loss: games.map(|games| share(games.losses)),
         };
-        write_json(&document, &mut out)?;
-        Ok(ExitCode::SUCCESS)
+        print(self.json, &document, |out| {
+            write_facts(&counts::facts(scores), out)?;
+            counts::cautions(scores).iter().try_for_each(|caution| write_sentence(caution, out))
+        })
     }
 }

@@ -1,16 +1,16 @@
-//! `agon games`: the games of a run, listed, shown ply by ply, or written for other programs.
+//! `agon games`: lists the games of a run, shows one ply by ply, or exports them for other programs.
 
 mod columns;
 mod export;
 mod list;
 mod show;
 
-use std::io::{self, BufWriter, Write};
+use std::io::Write as _;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use agon_analysis::{Dataset, DatasetError, GameResult, Query};
+use agon_analysis::{DatasetError, GameResult, Query};
 use agon_arena::Spec;
 use agon_arena::spec::Plan;
 use agon_games::schema::unknown;
@@ -18,15 +18,16 @@ use agon_storage::location::Location;
 use clap::{Args, ValueEnum};
 
 use super::runs;
-use crate::fail::{Outcome, WrongCall};
+use crate::fail::{Outcome, UsageError, bail_usage};
 use crate::number::whole;
+use crate::table::stdout;
 
+use self::export::Export;
 pub(super) use self::export::limit_text;
 
-/// How many games people are shown where they do not say how many.
+/// The default number of games in a table.
 const LISTED: usize = 20;
 
-/// The arguments of `agon games`.
 #[derive(Args)]
 pub struct Games {
     /// Run id, name or unique prefix, or `latest`
@@ -88,28 +89,25 @@ enum ResultArg {
 }
 
 impl Games {
-    /// Runs the command.
     pub fn run(self) -> Outcome {
         let query = self.query()?;
-        let dataset = Dataset::open(&self.data)?;
-        let run = runs::find(&dataset, &self.run)?;
+        let (dataset, run) = runs::open(&self.data, &self.run)?;
         let spec = run.spec()?;
         if let Plan::Probe(_) = spec.plan {
             return Err(DatasetError::Probe { run: run.id }.into());
         }
         self.check_names(&spec)?;
-        let mut out = BufWriter::with_capacity(1 << 16, io::stdout().lock());
-        if let Some(place) = &self.show {
-            let (bout, game) = read_place(place)?;
-            let plies = self.plies.as_deref().map(|text| read_range(text, "plies")).transpose()?;
-            show::show(&dataset, &run, (bout, game), plies, self.json, &mut out)?;
+        let mut out = stdout();
+        if let Some(game) = &self.show {
+            let game = parse_game(game)?;
+            let plies = self.plies.as_deref().map(|text| parse_range(text, "plies")).transpose()?;
+            show::show(&dataset, &run, game, plies, self.json, &mut out)?;
         } else if let Some(format) = &self.export {
             let limit = self.limit.unwrap_or(usize::MAX);
+            let export = Export { dataset: &dataset, run: &run, spec: &spec, query: &query, format, limit };
             match &self.output {
-                None => {
-                    export::export(&dataset, &run, &spec, &query, format, limit, &mut out)?;
-                }
-                Some(file) => export::to_file(&dataset, &run, &spec, &query, format, limit, file)?,
+                None => export.write(&mut out).map(|_| ())?,
+                Some(file) => export.write_file(file)?,
             }
         } else if self.json {
             list::write_json(&dataset, &run, &query, self.limit.unwrap_or(usize::MAX), &mut out)?;
@@ -120,14 +118,11 @@ impl Games {
         Ok(ExitCode::SUCCESS)
     }
 
-    fn query(&self) -> Result<Query, WrongCall> {
-        let bouts = self.bout.as_deref().map(|text| read_range(text, "bouts")).transpose()?;
+    fn query(&self) -> Result<Query, UsageError> {
+        let bouts = self.bout.as_deref().map(|text| parse_range(text, "bouts")).transpose()?;
         let plies = (self.min_plies.unwrap_or(0), self.max_plies.unwrap_or(u32::MAX));
         if plies.0 > plies.1 {
-            return Err(WrongCall(format!(
-                "no game has at least {} and at most {} plies; give the smaller number to --min-plies",
-                plies.0, plies.1
-            )));
+            bail_usage!("--min-plies {} is larger than --max-plies {}", plies.0, plies.1);
         }
         Ok(Query {
             bouts,
@@ -145,36 +140,40 @@ impl Games {
     }
 
     /// Checks that every named player is in the run.
-    fn check_names(&self, spec: &Spec) -> Result<(), WrongCall> {
+    fn check_names(&self, spec: &Spec) -> Result<(), UsageError> {
         let known: Vec<&str> = spec.players.iter().map(|player| player.name.as_str()).collect();
         for name in self.players.iter().chain(&self.winner) {
             if !known.contains(&name.as_str()) {
-                return Err(WrongCall(unknown("the run", "player", name, known)));
+                return Err(UsageError(unknown("the run", "player", name, known)));
             }
         }
         Ok(())
     }
 }
 
-/// A bout and a game of it, as in `12.1`.
-fn read_place(text: &str) -> Result<(u64, u16), WrongCall> {
+/// Parses the bout and the number of a game, as in `12.1`.
+fn parse_game(text: &str) -> Result<(u64, u16), UsageError> {
     let read = || {
         let (bout, game) = text.split_once('.')?;
         Some((bout.parse().ok()?, game.parse().ok()?))
     };
-    read().ok_or_else(|| WrongCall(format!("`{text}` is no game; write its bout and its number, as in 12.1")))
-}
-
-/// A number, or the first and the last of a range.
-fn read_range(text: &str, what: &str) -> Result<RangeInclusive<u64>, WrongCall> {
-    let (first, last) = text.split_once('-').unwrap_or((text, text));
-    let range = first.parse().ok().zip(last.parse().ok()).filter(|(first, last): &(u64, u64)| first <= last);
-    range.map(|(first, last)| first..=last).ok_or_else(|| {
-        WrongCall(format!("`{text}` are no {what}; write a number as in 12, or a range as in 10-19"))
+    read().ok_or_else(|| {
+        UsageError(format!("`{text}` is not a game; write its bout and its number, as in 12.1"))
     })
 }
 
-/// The name of a game within its run.
-fn place_name(bout: u64, game: u16) -> String {
+/// Parses a number, or the first and the last of a range.
+fn parse_range(text: &str, what: &str) -> Result<RangeInclusive<u64>, UsageError> {
+    let (first, last) = text.split_once('-').unwrap_or((text, text));
+    let range = first.parse().ok().zip(last.parse().ok()).filter(|(first, last): &(u64, u64)| first <= last);
+    range.map(|(first, last)| first..=last).ok_or_else(|| {
+        UsageError(format!(
+            "`{text}` is not a range of {what}; write a number as in 12, or a range as in 10-19"
+        ))
+    })
+}
+
+/// Returns the name of a game within its run.
+fn game_name(bout: u64, game: u16) -> String {
     format!("{bout}.{game}")
 }

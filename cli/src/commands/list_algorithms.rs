@@ -1,17 +1,15 @@
-//! `agon list-algorithms`: what a player's search can be, and its options.
+//! `agon list-algorithms`: the search algorithms and their options.
 
 use std::io::{self, Write};
-use std::process::ExitCode;
 
 use agon_arena::{ALGORITHMS, AlgorithmInfo, Family};
 use agon_games::schema::hint;
 use clap::Args;
 use serde::Serialize;
 
-use crate::fail::{Outcome, WrongCall};
-use crate::table::{Align, Table, write_json};
+use crate::fail::{Outcome, bail_usage};
+use crate::table::{Align, Table, print};
 
-/// The arguments of `agon list-algorithms`.
 #[derive(Args)]
 pub struct ListAlgorithms {
     /// Describe this algorithm
@@ -32,18 +30,18 @@ struct Algorithm {
     name: &'static str,
     about: &'static str,
     fits: Vec<&'static str>,
-    options: Vec<Choice>,
+    options: Vec<OptionJson>,
 }
 
 #[derive(Serialize)]
-struct Choice {
+struct OptionJson {
     name: &'static str,
     default: String,
     allowed: String,
     about: &'static str,
 }
 
-/// A family in a word.
+/// Returns the name of a family.
 fn family_name(family: Family) -> &'static str {
     match family {
         Family::Duel => "duel",
@@ -54,7 +52,7 @@ fn family_name(family: Family) -> &'static str {
 
 impl From<&AlgorithmInfo> for Algorithm {
     fn from(info: &AlgorithmInfo) -> Algorithm {
-        let options = info.options.iter().map(|option| Choice {
+        let options = info.options.iter().map(|option| OptionJson {
             name: option.name,
             default: option.default_toml(),
             allowed: option.domain.as_toml(),
@@ -70,26 +68,20 @@ impl From<&AlgorithmInfo> for Algorithm {
 }
 
 impl ListAlgorithms {
-    /// Runs the command.
     pub fn run(self) -> Outcome {
         if let Some(name) = &self.algorithm
             && !ALGORITHMS.iter().any(|info| info.name == name)
         {
             let hint = hint(name, ALGORITHMS.iter().map(|info| info.name));
-            let reason = format!("there is no algorithm `{name}`{hint} `agon list-algorithms` lists them");
-            return Err(WrongCall(reason).into());
+            bail_usage!("there is no algorithm `{name}`{hint} `agon list-algorithms` lists them");
         }
         let chosen = |info: &&AlgorithmInfo| self.algorithm.as_ref().is_none_or(|name| name == info.name);
         let algorithms: Vec<Algorithm> = ALGORITHMS.iter().filter(chosen).map(Algorithm::from).collect();
-        let mut out = io::stdout().lock();
-        if self.json {
-            write_json(&Document { algorithms }, &mut out)?;
-        } else if self.algorithm.is_some() {
-            algorithms.iter().try_for_each(|algorithm| describe(algorithm, &mut out))?;
-        } else {
-            list(&algorithms, &mut out)?;
-        }
-        Ok(ExitCode::SUCCESS)
+        let document = Document { algorithms };
+        print(self.json, &document, |out| match &document.algorithms[..] {
+            [algorithm] => describe(algorithm, out),
+            algorithms => list(algorithms, out),
+        })
     }
 }
 

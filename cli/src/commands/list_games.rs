@@ -1,7 +1,6 @@
-//! `agon list-games`: the registry for people and programs.
+//! `agon list-games`: the games with their parameters, features and algorithms.
 
 use std::io::{self, Write};
-use std::process::ExitCode;
 
 use agon_arena::{ALGORITHMS, AlgorithmInfo, Family};
 use agon_games::{Domain, GAMES, GameInfo, GameSpec, SetupError, Turns};
@@ -9,9 +8,8 @@ use clap::Args;
 use serde::Serialize;
 
 use crate::fail::Outcome;
-use crate::table::{Align, Table, write_json, write_words};
+use crate::table::{Align, Table, print, write_words};
 
-/// The arguments of `agon list-games`.
 #[derive(Args)]
 pub struct ListGames {
     /// Describe this game
@@ -89,9 +87,9 @@ fn features(features: &[agon_games::Feature]) -> Vec<Feature> {
     features.iter().map(feature).collect()
 }
 
-/// A game with the parameters it is asked for: features and algorithms are those of that number of seats.
+/// Describes a game with its parameters: features and algorithms depend on the number of seats.
 fn chosen(spec: &GameSpec) -> Result<Game, SetupError> {
-    // Parameters that do not go together are found only when a game is begun.
+    // Only the start of a game finds parameters that contradict each other.
     let start = spec.start(None)?;
     let info = GAMES.iter().find(|info| info.name == spec.name());
     let info = info.expect("a GameSpec names a listed game");
@@ -99,7 +97,7 @@ fn chosen(spec: &GameSpec) -> Result<Game, SetupError> {
     Ok(Game { features: features(start.features()), algorithms, ..Game::from(info) })
 }
 
-/// The smallest and largest number of a domain that has them.
+/// Returns the smallest and largest number of a domain of numbers.
 fn bounds(domain: Domain) -> (Option<f64>, Option<f64>) {
     let some = |min: f64, max: f64| (Some(min), Some(max));
     match domain {
@@ -113,7 +111,7 @@ fn bounds(domain: Domain) -> (Option<f64>, Option<f64>) {
     }
 }
 
-/// What sort of game it is, in the words of the schedule and the algorithms.
+/// Returns the properties of a game that decide how it is scheduled and searched.
 fn kind(info: &GameInfo) -> Vec<&'static str> {
     let mut kind = vec![if info.seats.len() > 1 { "many" } else { "duel" }];
     if info.chance {
@@ -133,7 +131,7 @@ fn kind(info: &GameInfo) -> Vec<&'static str> {
     kind
 }
 
-/// The algorithms that fit the game with any of these numbers of seats.
+/// Returns the algorithms that fit the game with any of these numbers of seats.
 fn algorithms(info: &GameInfo, seats: &[u32]) -> Vec<&'static str> {
     let fits = |algorithm: &&AlgorithmInfo| {
         let mut families = seats.iter().map(|&seats| Family::of(info, seats as usize));
@@ -147,23 +145,17 @@ fn seats_text(seats: &[u32]) -> String {
 }
 
 impl ListGames {
-    /// Runs the command.
     pub fn run(self) -> Outcome {
         let game = self.game.as_deref().map(GameSpec::parse).transpose()?;
         let games: Vec<Game> = match &game {
             Some(game) => vec![chosen(game)?],
             None => GAMES.iter().map(Game::from).collect(),
         };
-        let mut out = io::stdout().lock();
-        if self.json {
-            write_json(&Document { games }, &mut out)?;
-        } else if let Some(spec) = &game {
-            let seats = spec.parameters().seats();
-            games.iter().try_for_each(|game| describe(game, seats, &mut out))?;
-        } else {
-            list(&games, &mut out)?;
-        }
-        Ok(ExitCode::SUCCESS)
+        let document = Document { games };
+        print(self.json, &document, |out| match (&game, &document.games[..]) {
+            (Some(spec), [game]) => describe(game, spec.parameters().seats(), out),
+            (_, games) => list(games, out),
+        })
     }
 }
 
@@ -185,7 +177,7 @@ fn list(games: &[Game], out: &mut impl Write) -> io::Result<()> {
         ]);
     }
     table.write(out)?;
-    writeln!(out, "\n`agon list-games GAME` says more of one, `agon show GAME` draws it.")
+    writeln!(out, "\n`agon list-games GAME` describes one, `agon show GAME` draws it.")
 }
 
 fn describe(game: &Game, chosen: usize, out: &mut impl Write) -> io::Result<()> {

@@ -1,4 +1,4 @@
-//! `agon completions` and `agon man`: made from the command line's own description.
+//! `agon completions` and `agon man`, generated from the description of the command line.
 
 use std::fs;
 use std::io::{self, Write};
@@ -8,9 +8,8 @@ use std::process::ExitCode;
 use anyhow::Context;
 use clap::Args;
 
-use crate::fail::Outcome;
+use crate::fail::{Outcome, note};
 
-/// The arguments of `agon completions`.
 #[derive(Args)]
 pub struct Completions {
     /// Shell
@@ -18,9 +17,8 @@ pub struct Completions {
 }
 
 impl Completions {
-    /// Runs the command.
     pub fn run(self, command: &mut clap::Command) -> Outcome {
-        // The generator panics where it cannot write, and a Vec takes everything.
+        // The generator panics if it cannot write; a Vec always accepts.
         let mut script = Vec::new();
         clap_complete::generate(self.shell, command, "agon", &mut script);
         let mut out = io::stdout().lock();
@@ -30,7 +28,6 @@ impl Completions {
     }
 }
 
-/// The arguments of `agon man`.
 #[derive(Args)]
 pub struct Man {
     /// Folder for the pages, created if missing [default: print the first page]
@@ -39,7 +36,6 @@ pub struct Man {
 }
 
 impl Man {
-    /// Runs the command.
     pub fn run(self, command: clap::Command) -> Outcome {
         let Some(folder) = self.folder else {
             let mut page = Vec::new();
@@ -50,17 +46,16 @@ impl Man {
             return Ok(ExitCode::SUCCESS);
         };
         let pages = pages(&command);
-        let made = fs::create_dir_all(&folder).and_then(|()| clap_mangen::generate_to(command, &folder));
-        made.with_context(|| {
+        let written = fs::create_dir_all(&folder).and_then(|()| clap_mangen::generate_to(command, &folder));
+        written.with_context(|| {
             format!("cannot write manual pages to {}; name a folder you can write to", folder.display())
         })?;
-        // Where standard error cannot be written, there is nobody left to tell.
-        let _ = writeln!(io::stderr(), "wrote {pages} manual pages to {}", folder.display());
+        note(&format!("wrote {pages} manual pages to {}", folder.display()));
         Ok(ExitCode::SUCCESS)
     }
 }
 
-/// How many pages there are: one a command, commands of commands included.
+/// Counts the pages: one for each command and subcommand.
 fn pages(command: &clap::Command) -> usize {
     1 + command.get_subcommands().filter(|inner| !inner.is_hide_set()).map(pages).sum::<usize>()
 }

@@ -1,7 +1,6 @@
 //! `agon perft`: counts leaves, in parallel over the first two plies.
 
 use std::io::{self, Write};
-use std::process::ExitCode;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Instant;
 
@@ -10,11 +9,10 @@ use clap::Args;
 use serde::Serialize;
 
 use super::position::PositionArgs;
-use crate::fail::{Outcome, WrongCall};
-use crate::number::whole;
-use crate::table::{Align, Table, rate, write_json};
+use crate::fail::{Outcome, bail_usage};
+use crate::number::{Threads, whole};
+use crate::table::{Table, print, rate};
 
-/// The arguments of `agon perft`.
 #[derive(Args)]
 pub struct Perft {
     #[command(flatten)]
@@ -22,21 +20,11 @@ pub struct Perft {
     /// Number of plies
     #[arg(value_parser = whole::<u32>("the depth", 0, 60), allow_negative_numbers = true)]
     depth: u32,
-    /// Moves to play first, separated by spaces
-    #[arg(
-        long,
-        value_name = "MOVES",
-        default_value = "",
-        hide_default_value = true,
-        allow_hyphen_values = true
-    )]
-    moves: String,
     /// Count the leaves below each first move
     #[arg(long)]
     divide: bool,
-    /// Threads [default: one per core]
-    #[arg(long, value_parser = whole::<u16>("the number of threads", 1, 1024), allow_negative_numbers = true)]
-    threads: Option<u16>,
+    #[command(flatten)]
+    threads: Threads,
     /// Print one JSON document
     #[arg(long)]
     json: bool,
@@ -59,35 +47,25 @@ struct Division {
 }
 
 impl Perft {
-    /// Runs the command.
     pub fn run(self) -> Outcome {
-        if self.moves.trim() == "-" {
-            let reason = "--moves -: standard input is read by `agon show` only; write the moves themselves";
-            return Err(WrongCall(reason.to_string()).into());
+        if self.start.moves.trim() == "-" {
+            bail_usage!("--moves -: standard input is read by `agon show` only; write the moves themselves");
         }
-        let game = self.start.game_with_note()?.to_string();
-        let (position, _) = self.start.after(&self.moves)?;
-        let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        let threads = self.threads.map_or(cores, usize::from);
+        let game = self.start.game()?;
+        let (position, _) = self.start.after_moves(&game)?;
         let clock = Instant::now();
-        let divide = divide(&*position, self.depth, threads);
+        let divide = divide(&*position, self.depth, self.threads.count().get());
         let seconds = clock.elapsed().as_secs_f64();
         let leaves = if self.depth == 0 { 1 } else { divide.iter().map(|division| division.leaves).sum() };
         let divide = if self.divide { divide } else { Vec::new() };
-        let count = Count { game, depth: self.depth, leaves, divide, seconds };
-        let mut out = io::stdout().lock();
-        if self.json {
-            write_json(&count, &mut out)?;
-        } else {
-            write_count(&count, &mut out)?;
-        }
-        Ok(ExitCode::SUCCESS)
+        let count = Count { game: game.to_string(), depth: self.depth, leaves, divide, seconds };
+        print(self.json, &count, |out| write_count(&count, out))
     }
 }
 
 fn write_count(count: &Count, out: &mut impl Write) -> io::Result<()> {
     if !count.divide.is_empty() {
-        let mut table = Table::new(&[("move", Align::Left), ("leaves", Align::Right)]);
+        let mut table = Table::of_numbers("move", &["leaves"]);
         for division in &count.divide {
             table.row([division.word.clone(), division.leaves.to_string()]);
         }
@@ -100,8 +78,7 @@ fn write_count(count: &Count, out: &mut impl Write) -> io::Result<()> {
     writeln!(out, "{game}, depth {depth}: {leaves} {unit} in {seconds:.3} s ({} a second)", speed.trim_end())
 }
 
-/// The leaves below each move. Threads take the positions two plies down one after another, so that a move with a
-/// large tree does not keep the others waiting.
+/// Counts the leaves below each move. Threads share the positions two plies down, which balances moves with large trees.
 fn divide(position: &dyn AnyGame, depth: u32, threads: usize) -> Vec<Division> {
     let moves = if depth > 0 { position.children() } else { Vec::new() };
     let totals: Vec<AtomicU64> = moves.iter().map(|_| AtomicU64::new(0)).collect();
@@ -113,9 +90,9 @@ fn divide(position: &dyn AnyGame, depth: u32, threads: usize) -> Vec<Division> {
             tasks.extend(next.children().into_iter().map(|(_, after)| (index, after, depth - 2)));
         }
     }
-    let taken = AtomicUsize::new(0);
+    let next_task = AtomicUsize::new(0);
     let work = || {
-        while let Some((index, start, depth)) = tasks.get(taken.fetch_add(1, Ordering::Relaxed)) {
+        while let Some((index, start, depth)) = tasks.get(next_task.fetch_add(1, Ordering::Relaxed)) {
             let leaves = start.perft(*depth);
             totals[*index].fetch_add(leaves, Ordering::Relaxed);
         }

@@ -1,4 +1,4 @@
-//! `agon play`: a person plays in the terminal.
+//! `agon play`: a game between a person and a player in the terminal.
 
 use std::io::{self, BufRead, Write};
 use std::process::ExitCode;
@@ -11,11 +11,10 @@ use clap::Args;
 
 use super::player::{default_player, read_limit, read_player};
 use super::search::value_text;
-use crate::fail::{Outcome, WrongCall};
+use crate::fail::{Outcome, UsageError, bail_usage};
 use crate::number::whole;
 use crate::table::write_sentence;
 
-/// The arguments of `agon play`.
 #[derive(Args)]
 pub struct Play {
     /// Game: a name, or name:key=value,key=value
@@ -36,32 +35,31 @@ pub struct Play {
 }
 
 impl Play {
-    /// Runs the command.
     pub fn run(self) -> Outcome {
         let game = GameSpec::parse(&self.game)?;
         let player = read_player(&game, self.against.as_deref().unwrap_or_else(|| default_player(&game)))?;
         let limit = read_limit(&self.limit)?;
         if matches!(limit, Limit::Clock { .. }) {
-            let reason = "--limit: against a person there is no game clock; give ms, cpu_ms, nodes or depth";
-            return Err(WrongCall(reason.to_string()).into());
+            bail_usage!("--limit: a game against a person has no clock; give ms, cpu_ms, nodes or depth");
         }
         let seats = game.parameters().seats();
         let number = if self.seat == "human" { Some(0) } else { self.seat.parse().ok() };
         let human = number.filter(|seat| usize::from(*seat) < seats).map(Seat).ok_or_else(|| {
-            WrongCall(format!("--seat {}: {game} has the seats 0 to {}", self.seat, seats - 1))
+            UsageError(format!("--seat {}: {game} has the seats 0 to {}", self.seat, seats - 1))
         })?;
         let seed = self.seed.unwrap_or_else(time_of_day);
         let arena = Arena::new(&game, &[player.config], Environment::system())?;
-        let sentence =
+        let greeting =
             format!("{game}, seed {seed}. You have seat {}; {} has the others.", human.0, player.name);
-        write_sentence(&sentence, &mut io::stdout())?;
-        say(format_args!("Type a move, `moves`, `back` or `quit`."))?;
+        let mut out = io::stdout();
+        write_sentence(&greeting, &mut out)?;
+        writeln!(out, "Type a move, `moves`, `back` or `quit`.")?;
         let seed_path = SeedPath { run: seed, bout: 0, game: 0 };
         Session { start: game.start(None)?, arena, limit, human, seed_path }.play()
     }
 }
 
-/// A seed for those who give none; it is printed, so that the game can be played again.
+/// Returns a seed from the clock.
 fn time_of_day() -> u64 {
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
     now.map_or(1, |time| time.as_millis() as u64 % 1_000_000)
@@ -75,8 +73,8 @@ struct Session {
     seed_path: SeedPath,
 }
 
-/// What the person typed.
-enum Word {
+/// The input of the person.
+enum Input {
     Move(String),
     Back,
     Quit,
@@ -86,35 +84,36 @@ impl Session {
     fn play(mut self) -> Outcome {
         let mut line: Vec<String> = Vec::new();
         let mut drawn = usize::MAX;
+        let mut out = io::stdout();
         loop {
             let mut position = self.start.copy();
             position.follow(&line.join(" ")).expect("only legal moves are in the line");
             let turn = position.turn();
             if drawn != line.len() && (turn == Turn::Over || turn == Turn::Player(self.human)) {
-                say(format_args!("\n{}\n", position.board()))?;
+                writeln!(out, "\n{}\n", position.board())?;
                 drawn = line.len();
             }
             let seed = self.seed_path.ply_seed(line.len() as u32);
             match turn {
                 Turn::Over => {
                     let ending = position.ending().unwrap_or_default();
-                    say(format_args!("Over: {ending}. {}", result(&*position, self.human)))?;
+                    writeln!(out, "Over: {ending}. {}", result(&*position, self.human))?;
                     return Ok(ExitCode::SUCCESS);
                 }
                 Turn::Chance => {
                     let word = position.draw(&mut seeded(seed));
-                    say(format_args!("chance: {word}"))?;
+                    writeln!(out, "chance: {word}")?;
                     line.push(word);
                 }
                 Turn::Player(seat) if seat == self.human => match ask(&*position)? {
-                    Word::Move(text) => line.push(text),
-                    Word::Quit => return Ok(ExitCode::SUCCESS),
-                    Word::Back => take_back(&*self.start, &mut line, self.human),
+                    Input::Move(text) => line.push(text),
+                    Input::Quit => return Ok(ExitCode::SUCCESS),
+                    Input::Back => take_back(&*self.start, &mut line, self.human),
                 },
                 Turn::Player(seat) => {
                     let opening = Opening { position: None, moves: line.join(" ") };
                     let record = self.arena.search(0, &opening, self.limit, seed, &mut |_| ())?;
-                    say(format_args!("seat {}: {} ({})", seat.0, record.mv, value_text(record.value)))?;
+                    writeln!(out, "seat {}: {} ({})", seat.0, record.mv, value_text(record.value))?;
                     line.push(record.mv);
                 }
             }
@@ -122,36 +121,32 @@ impl Session {
     }
 }
 
-/// A line for the person; where nobody reads it any more that is an error to return and not a panic.
-fn say(text: std::fmt::Arguments<'_>) -> io::Result<()> {
-    writeln!(io::stdout(), "{text}")
-}
-
-fn ask(position: &dyn AnyGame) -> io::Result<Word> {
+fn ask(position: &dyn AnyGame) -> io::Result<Input> {
     let mut bytes = Vec::new();
+    let mut out = io::stdout();
     loop {
-        write!(io::stdout(), "your move: ")?;
-        io::stdout().flush()?;
+        write!(out, "your move: ")?;
+        out.flush()?;
         bytes.clear();
         if io::stdin().lock().read_until(b'\n', &mut bytes)? == 0 {
-            say(format_args!(""))?;
-            return Ok(Word::Quit);
+            writeln!(out)?;
+            return Ok(Input::Quit);
         }
-        // What is no text is no move either, and is asked for again.
+        // Invalid UTF-8 becomes an illegal move.
         match String::from_utf8_lossy(&bytes).trim() {
             "" => {}
-            "quit" | "exit" => return Ok(Word::Quit),
-            "back" => return Ok(Word::Back),
-            "moves" => say(format_args!("{}", position.legal().join(" ")))?,
+            "quit" | "exit" => return Ok(Input::Quit),
+            "back" => return Ok(Input::Back),
+            "moves" => writeln!(out, "{}", position.legal().join(" "))?,
             word => match position.copy().play(0, word) {
-                Ok(text) => return Ok(Word::Move(text)),
-                Err(_) => say(format_args!("`{word}` is not a legal move; `moves` lists them"))?,
+                Ok(text) => return Ok(Input::Move(text)),
+                Err(_) => writeln!(out, "`{word}` is not a legal move; `moves` lists them")?,
             },
         }
     }
 }
 
-/// Takes moves back to the person's last decision, if there is one.
+/// Takes back the moves from the person's last decision on.
 fn take_back(start: &dyn AnyGame, line: &mut Vec<String>, human: Seat) {
     let mut position = start.copy();
     let mut last = None;

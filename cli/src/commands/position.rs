@@ -1,46 +1,49 @@
-//! The arguments that name a position, shared by all commands that start from one.
-
-use std::io::{self, Write};
+//! The arguments that name a position.
 
 use agon_games::{AnyGame, GameSpec, SetupError};
 use clap::Args;
 
-/// A game and a way into it.
+use crate::fail;
+
+/// A game, a start position and moves.
 #[derive(Args)]
 pub struct PositionArgs {
     /// Game: a name, or name:key=value,key=value
     #[arg(value_name = "GAME")]
     game: String,
+    /// Moves to play first, separated by spaces
+    #[arg(
+        long,
+        value_name = "MOVES",
+        default_value = "",
+        hide_default_value = true,
+        allow_hyphen_values = true
+    )]
+    pub moves: String,
     /// Start from this position (FEN for chess)
     #[arg(long, value_name = "TEXT")]
     pub position: Option<String>,
 }
 
 impl PositionArgs {
-    /// The game that is named.
+    /// Parses the game, and prints its note, if it has one, on standard error.
     pub fn game(&self) -> Result<GameSpec, SetupError> {
-        GameSpec::parse(&self.game)
-    }
-
-    /// The same, with what a person may want to know of it on standard error.
-    pub fn game_with_note(&self) -> Result<GameSpec, SetupError> {
-        let game = self.game()?;
+        let game = GameSpec::parse(&self.game)?;
         if let Some(note) = game.note() {
-            // Where standard error cannot be written, there is nobody left to tell.
-            let _ = writeln!(io::stderr(), "note: {note}");
+            fail::note(&format!("note: {note}"));
         }
         Ok(game)
     }
 
-    /// The position to start from.
-    pub fn start(&self) -> Result<Box<dyn AnyGame>, SetupError> {
-        self.game()?.start(self.position.as_deref())
+    /// Returns the start position of the game.
+    pub fn start(&self, game: &GameSpec) -> Result<Box<dyn AnyGame>, SetupError> {
+        game.start(self.position.as_deref())
     }
 
-    /// The position after a line of moves, and how many there were.
-    pub fn after(&self, moves: &str) -> anyhow::Result<(Box<dyn AnyGame>, usize)> {
-        let mut position = self.start()?;
-        let plies = position.follow(moves)?;
+    /// Returns the position after the moves, and their number.
+    pub fn after_moves(&self, game: &GameSpec) -> anyhow::Result<(Box<dyn AnyGame>, usize)> {
+        let mut position = self.start(game)?;
+        let plies = position.follow(&self.moves)?;
         Ok((position, plies))
     }
 }

@@ -1,25 +1,21 @@
-//! `agon pruning`: how the players of a run search and prune, with intervals over bouts or positions.
+//! `agon pruning`: how efficiently the players of a run search, with intervals over bouts or positions.
 
-use std::io::{self, BufWriter, Write};
-use std::num::NonZeroUsize;
-use std::process::ExitCode;
+use std::io::{self, Write};
 
-use agon_analysis::Dataset;
-use agon_analysis::pruning::{Interval, PlayerPruning, Pruning, Ratio, Settings, pruning};
+use agon_analysis::pruning::{Interval, PlayerPruning, Pruning, Ratio, Settings, pruning as measure};
 use agon_stats::replicas::REPLICAS;
 use agon_storage::location::Location;
 use clap::Args;
 
 use super::runs;
 use crate::fail::Outcome;
-use crate::number::whole;
+use crate::number::{Threads, whole};
 use crate::progress::Progress;
-use crate::table::{Align, Table, fixed, rate, shortened, write_facts, write_json, write_sentence};
+use crate::table::{Align, Table, fixed, print, rate, shortened, write_facts, write_sentence};
 
-/// The most characters of a name beside eight numbers.
+/// The longest name that fits beside eight numbers.
 const NAME: usize = 16;
 
-/// The arguments of `agon pruning`.
 #[derive(Args)]
 pub struct PruningOfRun {
     /// Run id, name or unique prefix, or `latest`
@@ -34,9 +30,8 @@ pub struct PruningOfRun {
     /// Data folder, or an object store as s3://bucket/prefix
     #[arg(long, value_name = "PLACE", default_value = "agon-data")]
     data: Location,
-    /// Threads [default: one per core]
-    #[arg(long, value_parser = whole::<u16>("the number of threads", 1, 1024), allow_negative_numbers = true)]
-    threads: Option<u16>,
+    #[command(flatten)]
+    threads: Threads,
     /// Bootstrap replicas for the intervals; 0 for no intervals
     #[arg(long, value_name = "N", default_value_t = REPLICAS, value_parser = whole::<usize>("the number of replicas", 0, 100_000), allow_negative_numbers = true)]
     replicas: usize,
@@ -46,44 +41,32 @@ pub struct PruningOfRun {
 }
 
 impl PruningOfRun {
-    /// Runs the command.
     pub fn run(self) -> Outcome {
-        let cores = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
-        let threads =
-            self.threads.and_then(|threads| NonZeroUsize::new(usize::from(threads))).unwrap_or(cores);
-        let dataset = Dataset::open(&self.data)?;
-        let run = runs::find(&dataset, &self.run)?;
+        let (dataset, run) = runs::open(&self.data, &self.run)?;
         let progress = Progress::default();
         progress.announce("reading searches");
-        let settings = Settings { replicas: self.replicas, seed: self.seed, threads };
-        let told = pruning(&dataset, &run, settings)?;
+        let settings = Settings { replicas: self.replicas, seed: self.seed, threads: self.threads.count() };
+        let pruning = measure(&dataset, &run, settings)?;
         progress.clear();
-        let mut out = BufWriter::new(io::stdout().lock());
-        if self.json {
-            write_json(&told, &mut out)?;
-        } else {
-            write_answer(&told, self.by_depth, &mut out)?;
-        }
-        out.flush()?;
-        Ok(ExitCode::SUCCESS)
+        print(self.json, &pruning, |out| write_answer(&pruning, self.by_depth, out))
     }
 }
 
-fn write_answer(told: &Pruning, by_depth: bool, out: &mut impl Write) -> io::Result<()> {
-    write_sentence(&headline(told), out)?;
-    if !told.complete {
-        let unit = if told.probe { "positions" } else { "bouts" };
+fn write_answer(pruning: &Pruning, by_depth: bool, out: &mut impl Write) -> io::Result<()> {
+    write_sentence(&headline(pruning), out)?;
+    if !pruning.complete {
+        let unit = if pruning.probe { "positions" } else { "bouts" };
         let sentence = format!(
-            "The run goes on: {} of its {} {unit} were done when its file was written.",
-            told.bouts, told.scheduled
+            "The run is not over: {} of its {} {unit} were done when its file was written.",
+            pruning.bouts, pruning.scheduled
         );
         write_sentence(&sentence, out)?;
     }
-    if told.players.iter().all(|player| player.searches == 0) {
+    if pruning.players.iter().all(|player| player.searches == 0) {
         return Ok(());
     }
     writeln!(out)?;
-    let players = &told.players[..];
+    let players = &pruning.players[..];
     let columns: [Column; 4] = [
         ("nodes/s", |player| player.nps, rate),
         ("depth", |player| player.mean_depth, two_decimals),
@@ -101,29 +84,29 @@ fn write_answer(told: &Pruning, by_depth: bool, out: &mut impl Write) -> io::Res
         writeln!(out)?;
         table(players, &columns).write(out)?;
     }
-    if !told.ratios.is_empty() {
+    if !pruning.ratios.is_empty() {
         writeln!(out)?;
-        ratio_table(told, by_depth).write(out)?;
+        ratio_table(pruning, by_depth).write(out)?;
     }
     if by_depth {
         writeln!(out)?;
-        match told.by_depth.is_empty() {
+        match pruning.by_depth.is_empty() {
             true => write_sentence("No search completed a depth: there are no nodes by depth.", out)?,
-            false => depth_table(told).write(out)?,
+            false => depth_table(pruning).write(out)?,
         }
     }
     writeln!(out)?;
-    write_facts(&facts(told), out)
+    write_facts(&facts(pruning), out)
 }
 
-/// The answer in words.
-fn headline(told: &Pruning) -> String {
-    if told.players.iter().all(|player| player.searches == 0) {
-        return format!("{} has no searches in its dataset yet.", told.run);
+/// Summarises the answer in a sentence.
+fn headline(pruning: &Pruning) -> String {
+    if pruning.players.iter().all(|player| player.searches == 0) {
+        return format!("{} has no searches in its dataset yet.", pruning.run);
     }
-    // Of a probe: who needs the fewest nodes at the greatest depth, against whom it saves most.
+    // For a probe: the pair with the smallest ratio at the greatest depth.
     if let Some(best) =
-        compared(told).map(smaller_first).min_by(|one, other| one.ratio.total_cmp(&other.ratio))
+        compared(pruning).map(smaller_first).min_by(|one, other| one.ratio.total_cmp(&other.ratio))
     {
         let known = best.low.zip(best.high);
         let sentence = format!(
@@ -141,12 +124,12 @@ fn headline(told: &Pruning) -> String {
         return format!("{sentence} at {} positions{doubt}.", best.positions);
     }
     let mut branching: Vec<(&PlayerPruning, Interval)> =
-        told.players.iter().filter_map(|player| Some((player, player.ebf?))).collect();
+        pruning.players.iter().filter_map(|player| Some((player, player.ebf?))).collect();
     branching.sort_by(|one, other| one.1.value.total_cmp(&other.1.value));
     match &branching[..] {
-        [] => "No search of the run completed a depth: there is nothing to say about pruning.".to_string(),
+        [] => "No search of the run completed a depth, so that pruning cannot be measured.".to_string(),
         [(player, ebf)] => format!(
-            "{} searches with an effective branching factor of {}{}; nobody else here deepens.",
+            "{} searches with an effective branching factor of {}{}; the other players do not deepen.",
             player.player,
             two_decimals(ebf.value),
             between(ebf.low.zip(ebf.high), two_decimals)
@@ -162,16 +145,16 @@ fn headline(told: &Pruning) -> String {
     }
 }
 
-/// For each pair of players the ratio at the greatest depth that they share at most of the positions.
-fn compared(told: &Pruning) -> impl Iterator<Item = &Ratio> {
-    let ratios = told.ratios.chunk_by(|one, next| (&one.a, &one.b) == (&next.a, &next.b));
+/// Returns, for each pair of players, the ratio at the greatest depth that both reached at most positions.
+fn compared(pruning: &Pruning) -> impl Iterator<Item = &Ratio> {
+    let ratios = pruning.ratios.chunk_by(|one, next| (&one.a, &one.b) == (&next.a, &next.b));
     ratios.filter_map(|depths| {
         let most = depths.iter().map(|ratio| ratio.positions).max()?;
         depths.iter().rfind(|ratio| 2 * ratio.positions >= most)
     })
 }
 
-/// The same ratio with the player before that needs fewer nodes.
+/// Orders a ratio so that the player that needs fewer nodes comes first.
 fn smaller_first(ratio: &Ratio) -> Ratio {
     if ratio.ratio <= 1.0 {
         return ratio.clone();
@@ -188,10 +171,10 @@ fn smaller_first(ratio: &Ratio) -> Ratio {
     }
 }
 
-/// A column: its heading, its measure, and how numbers are written.
+/// A column: its heading, its measure, and the format of its numbers.
 type Column = (&'static str, fn(&PlayerPruning) -> Option<Interval>, fn(f64) -> String);
 
-/// A row a player, each measure with the distance to the farther end of its interval.
+/// Returns a table with each player's measures and the distances to the farther ends of their intervals.
 fn table(players: &[PlayerPruning], columns: &[Column]) -> Table {
     let mut header = vec![("player", Align::Left)];
     for (heading, ..) in columns {
@@ -213,11 +196,11 @@ fn table(players: &[PlayerPruning], columns: &[Column]) -> Table {
     table
 }
 
-fn ratio_table(told: &Pruning, all: bool) -> Table {
+fn ratio_table(pruning: &Pruning, all: bool) -> Table {
     let names = [("nodes of", Align::Left), ("to those of", Align::Left)];
     let numbers = ["depth", "ratio", "low", "high", "positions"].map(|name| (name, Align::Right));
     let mut table = Table::new(&[&names[..], &numbers[..]].concat());
-    let rows: Vec<&Ratio> = if all { told.ratios.iter().collect() } else { compared(told).collect() };
+    let rows: Vec<&Ratio> = if all { pruning.ratios.iter().collect() } else { compared(pruning).collect() };
     for ratio in rows {
         let end = |end: Option<f64>| end.map_or("-".to_string(), three_digits);
         table.row([
@@ -233,10 +216,9 @@ fn ratio_table(told: &Pruning, all: bool) -> Table {
     table
 }
 
-fn depth_table(told: &Pruning) -> Table {
-    let numbers = ["depth", "nodes", "low", "high", "searches"].map(|name| (name, Align::Right));
-    let mut table = Table::new(&[&[("player", Align::Left)][..], &numbers[..]].concat());
-    for row in &told.by_depth {
+fn depth_table(pruning: &Pruning) -> Table {
+    let mut table = Table::of_numbers("player", &["depth", "nodes", "low", "high", "searches"]);
+    for row in &pruning.by_depth {
         let end = |end: Option<f64>| end.map_or("-".to_string(), rate);
         table.row([
             shortened(&row.player, NAME),
@@ -250,12 +232,12 @@ fn depth_table(told: &Pruning) -> Table {
     table
 }
 
-fn facts(told: &Pruning) -> Vec<(&'static str, String)> {
-    let mut facts = Vec::new();
-    for player in &told.players {
+fn facts(pruning: &Pruning) -> Vec<(&'static str, String)> {
+    let mut facts = vec![("run", pruning.run.clone())];
+    for player in &pruning.players {
         if let Some(sps) = player.sps {
             let text = format!(
-                "{}{} simulations a second by {}",
+                "{}{} simulations/s by {}",
                 rate(sps.value).trim_end(),
                 between(sps.low.zip(sps.high), |number| rate(number).trim_end().to_string()),
                 player.player
@@ -263,7 +245,7 @@ fn facts(told: &Pruning) -> Vec<(&'static str, String)> {
             facts.push(("sampling", text));
         }
     }
-    for note in &told.notes {
+    for note in &pruning.notes {
         let name = match note.measure {
             "vs_minimax" => "/minimax",
             "vs_minimal" => "/minimal",
@@ -271,13 +253,13 @@ fn facts(told: &Pruning) -> Vec<(&'static str, String)> {
         };
         facts.push((name, note.note.clone()));
     }
-    let searches: u64 = told.players.iter().map(|player| player.searches).sum();
+    let searches: u64 = pruning.players.iter().map(|player| player.searches).sum();
     facts.push(("searches", searches.to_string()));
-    facts.push(("+-", format!("to the farther end of the 95 % interval, by resampling {}", told.unit)));
+    facts.push(("+-", format!("to the farther end of the 95 % interval, by resampling {}", pruning.unit)));
     facts
 }
 
-/// The ends of an interval in brackets, where it has any.
+/// Formats the ends of an interval in brackets, if it has any.
 fn between(ends: Option<(f64, f64)>, text: impl Fn(f64) -> String) -> String {
     ends.map(|(low, high)| format!(" ({} to {})", text(low), text(high))).unwrap_or_default()
 }
@@ -290,7 +272,7 @@ fn per_cent(share: f64) -> String {
     fixed(100.0 * share, 1)
 }
 
-/// A ratio with three digits.
+/// Formats a ratio with three significant digits.
 fn three_digits(ratio: f64) -> String {
     match ratio {
         ratio if ratio >= 1000.0 => rate(ratio).trim_end().to_string(),
@@ -334,7 +316,7 @@ mod tests {
         }
     }
 
-    fn told(players: &[&str]) -> Pruning {
+    fn sample(players: &[&str]) -> Pruning {
         Pruning {
             run: "run".to_string(),
             complete: false,
@@ -349,18 +331,18 @@ mod tests {
         }
     }
 
-    fn text(told: &Pruning) -> String {
+    fn text(pruning: &Pruning) -> String {
         let mut text = Vec::new();
-        write_answer(told, true, &mut text).unwrap();
+        write_answer(pruning, true, &mut text).unwrap();
         String::from_utf8(text).unwrap()
     }
 
     #[test]
-    fn everything_fits_eighty_columns() {
+    fn output_fits_eighty_columns() {
         let long = "a-player-with-a-name-of-some-forty-letters";
-        let mut told = told(&[long, "b"]);
+        let mut pruning = sample(&[long, "b"]);
         let (a, b) = (long.to_string(), long.to_string());
-        told.ratios = vec![Ratio {
+        pruning.ratios = vec![Ratio {
             a,
             b,
             depth: 100,
@@ -369,14 +351,14 @@ mod tests {
             high: Some(1e9),
             positions: 1 << 40,
         }];
-        let text = text(&told);
+        let text = text(&pruning);
         assert!(text.lines().all(|line| line.chars().count() <= crate::table::COLUMNS), "{text}");
     }
 
     #[test]
-    fn the_first_line_says_who_needs_least() {
-        let mut told = told(&["a", "b"]);
-        assert!(text(&told).starts_with("a branches least: "), "{}", text(&told));
+    fn first_line_names_the_most_efficient_player() {
+        let mut pruning = sample(&["a", "b"]);
+        assert!(text(&pruning).starts_with("a branches least: "), "{}", text(&pruning));
         let ratio = |depth, ratio: f64, positions| Ratio {
             a: "a".to_string(),
             b: "b".to_string(),
@@ -386,14 +368,15 @@ mod tests {
             high: Some(ratio * 1.25),
             positions,
         };
-        // The last depth is shared at too few positions.
-        told.ratios = vec![ratio(1, 1.0, 10), ratio(2, 2.0, 10), ratio(3, 8.0, 2)];
+        // Too few positions reach the last depth.
+        pruning.ratios = vec![ratio(1, 1.0, 10), ratio(2, 2.0, 10), ratio(3, 8.0, 2)];
         let line = "b needs 0.500 times the nodes of a to depth 2 (0.400 to 1.00) at 10 positions, which may be chance.";
-        assert!(text(&told).replace('\n', " ").starts_with(line), "{}", text(&told));
-        told.players.iter_mut().for_each(|player| player.searches = 0);
+        assert!(text(&pruning).replace('\n', " ").starts_with(line), "{}", text(&pruning));
+        pruning.players.iter_mut().for_each(|player| player.searches = 0);
         assert!(
-            text(&told)
-                .starts_with("run has no searches in its dataset yet.\nThe run goes on: 1 of its 2 bouts")
+            text(&pruning).starts_with(
+                "run has no searches in its dataset yet.\nThe run is not over: 1 of its 2 bouts"
+            )
         );
     }
 }

@@ -1,5 +1,5 @@
-//! `agon ratings`: the ratings of the players of runs, of PGN files or of tables of results. Of a run the unit of evidence is
-//! the bout; PGN files and tables do not say which games belong to one, and there it is the game.
+//! `agon ratings`: rates the players of runs, PGN files or result tables. The unit of evidence of a run is the bout, that of
+//! PGN files and tables, which do not name bouts, the game.
 
 mod csv;
 pub mod document;
@@ -8,28 +8,26 @@ pub mod report;
 mod results;
 pub mod sources;
 
-use std::io::{self, Write};
+use std::io::Write;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
-use std::process::ExitCode;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use agon_arena::spec::SpecPlayer;
 use agon_stats::pool::{self, DEFAULT_REPLICAS};
-use agon_stats::tournament::{Answer, AnswerError, Errors, Options, Tally};
+use agon_stats::tournament::{BoutCounts, IntervalMethod, Options, TournamentError, TournamentRatings};
 use agon_storage::location::Location;
 use clap::{Args, ValueEnum};
 use serde::Serialize;
 
-use self::document::{Document, Skipped};
+use self::document::{Document, Request, Skipped};
 use self::sources::Reading;
-use super::runs::{self, Counted};
-use crate::fail::{Outcome, WrongCall};
-use crate::number::{real, whole};
+use super::runs::{self, LoadedRun};
+use crate::fail::{Outcome, UsageError, bail_usage};
+use crate::number::{Threads, real, whole};
 use crate::progress::Progress;
-use crate::table::write_json;
+use crate::table::print;
 
-/// The arguments of `agon ratings`.
 #[derive(Args)]
 pub struct Ratings {
     /// Runs by id, name or unique prefix, or `latest`; runs of one game are rated together [default: latest]
@@ -80,141 +78,131 @@ pub struct Ratings {
     /// Seed of the resampling
     #[arg(long, default_value_t = 1, value_parser = whole::<u64>("the seed", 0, u64::MAX), allow_negative_numbers = true)]
     seed: u64,
-    /// Threads [default: one per core]
-    #[arg(long, value_parser = whole::<usize>("the number of threads", 1, 1024), allow_negative_numbers = true)]
-    threads: Option<usize>,
+    #[command(flatten)]
+    threads: Threads,
 }
 
-/// The most players: the fit solves equations in all of them together.
+/// The largest pool: the fit solves equations in all ratings together.
 const MOST_PLAYERS: usize = 2000;
 
-/// Up to so many players errors are resampled by default: beyond, a thousand fits take minutes.
+/// The largest pool with bootstrap errors by default: beyond, a thousand fits take minutes.
 const RESAMPLED_PLAYERS: usize = 200;
 
-/// What is rated apart.
+/// The attribute by which runs are rated separately.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum By {
     /// Games
     Game,
 }
 
-/// Rates something by options, with a call after each replica.
-type Rate<'a> = dyn Fn(&Options, &(dyn Fn() + Sync)) -> Result<Answer, AnswerError> + 'a;
+/// A function that rates a pool, and calls its second argument after each replica.
+type RatePool<'a> = dyn Fn(&Options, &(dyn Fn() + Sync)) -> Result<TournamentRatings, TournamentError> + 'a;
 
-/// What is rated, each game by itself.
+/// The answer of `--by game`.
 #[derive(Serialize)]
 struct Documents {
     games: Vec<Document>,
 }
 
 impl Ratings {
-    /// Runs the command.
     pub fn run(self) -> Outcome {
-        let mut out = io::stdout().lock();
-        if self.pgn.is_empty() && self.csv.is_empty() {
-            let documents = self.of_runs()?;
-            if self.by.is_some() && self.json {
-                write_json(&Documents { games: documents }, &mut out)?;
-                return Ok(ExitCode::SUCCESS);
-            }
-            for (index, document) in documents.iter().enumerate() {
+        if !self.pgn.is_empty() || !self.csv.is_empty() {
+            let document = self.rate_files()?;
+            return print(self.json, &document, |out| report::write(&document, out));
+        }
+        let games = self.rate_runs()?;
+        if let ([document], None) = (&games[..], self.by) {
+            return print(self.json, document, |out| report::write(document, out));
+        }
+        let documents = Documents { games };
+        print(self.json, &documents, |out| {
+            documents.games.iter().enumerate().try_for_each(|(index, document)| {
                 if index > 0 {
                     writeln!(out)?;
                 }
-                self.write(document, &mut out)?;
-            }
-        } else {
-            let document = self.of_files()?;
-            self.write(&document, &mut out)?;
-        }
-        Ok(ExitCode::SUCCESS)
-    }
-
-    fn write(&self, document: &Document, out: &mut impl Write) -> anyhow::Result<()> {
-        if self.json {
-            serde_json::to_writer(&mut *out, document)?;
-            writeln!(out)?;
-        } else {
-            report::write(document, out)?;
-        }
-        Ok(())
-    }
-
-    /// Rates what files hold.
-    fn of_files(&self) -> anyhow::Result<Document> {
-        let mut reading = sources::read(&self.pgn, &self.csv)?;
-        let left_out = reading.tallies.keep_players_of(self.min_games);
-        let players = reading.tallies.players();
-        self.check(&reading, players, left_out)?;
-        let results = reading.tallies.results();
-        let skipped = Skipped { unfinished: reading.unfinished, malformed: reading.malformed, left_out };
-        let played = |name: &str| reading.tallies.has_games(name);
-        self.rated(players, &played, &skipped, &|options, made_one| {
-            Answer::of_duels(&results, options, made_one)
+                report::write(document, out)
+            })
         })
     }
 
-    /// Rates runs, those of one game together.
-    fn of_runs(&self) -> anyhow::Result<Vec<Document>> {
+    /// Rates the results of files.
+    fn rate_files(&self) -> anyhow::Result<Document> {
+        let mut reading = sources::read(&self.pgn, &self.csv)?;
+        let left_out = reading.counts.remove_players_below(self.min_games);
+        let players = reading.counts.players();
+        self.check(&reading, players, left_out)?;
+        let results = reading.counts.results();
+        let skipped = Skipped { unfinished: reading.unfinished, malformed: reading.malformed, left_out };
+        let played = |name: &str| reading.counts.has_games(name);
+        self.rate(players, &played, &skipped, &|options, replica_done| {
+            TournamentRatings::of_duels(&results, options, replica_done)
+        })
+    }
+
+    /// Rates runs, the runs of one game together.
+    fn rate_runs(&self) -> anyhow::Result<Vec<Document>> {
         let asked = if self.runs.is_empty() { vec!["latest".to_string()] } else { self.runs.clone() };
-        let runs = runs::read(&self.data, &asked, self.threads())?;
-        let mut games: Vec<Vec<Counted>> = Vec::new();
+        let runs = runs::load(&self.data, &asked, self.threads.count())?;
+        let mut games: Vec<Vec<LoadedRun>> = Vec::new();
         for run in runs {
-            let same = |runs: &&mut Vec<Counted>| runs[0].spec.game.to_string() == run.spec.game.to_string();
+            let same =
+                |runs: &&mut Vec<LoadedRun>| runs[0].spec.game.to_string() == run.spec.game.to_string();
             match games.iter_mut().find(same) {
                 Some(runs) => runs.push(run),
                 None => games.push(vec![run]),
             }
         }
         if let ([one, other, ..], None) = (&games[..], self.by) {
-            return Err(WrongCall(format!(
-                "{} plays {} and {} plays {}: ratings of different games do not compare; --by game rates each by itself",
-                one[0].run.id, one[0].spec.game, other[0].run.id, other[0].spec.game
-            ))
-            .into());
+            bail_usage!(
+                "{} plays {} and {} plays {}: ratings of different games are not comparable; --by game rates each game separately",
+                one[0].run.id,
+                one[0].spec.game,
+                other[0].run.id,
+                other[0].spec.game
+            );
         }
-        games.iter().map(|runs| self.of_game(runs)).collect()
+        games.iter().map(|runs| self.rate_game(runs)).collect()
     }
 
     /// Rates runs of one game.
-    fn of_game(&self, runs: &[Counted]) -> anyhow::Result<Document> {
-        let mut tally = Tally::default();
+    fn rate_game(&self, runs: &[LoadedRun]) -> anyhow::Result<Document> {
+        let mut tally = BoutCounts::default();
         for run in runs {
             tally.merge(&run.results.tally)?;
         }
-        let left_out = tally.keep_players_of(self.min_games);
+        let left_out = tally.remove_players_below(self.min_games);
         let records = tally.records();
         let names = tally.names().iter().zip(&records).filter(|(_, record)| record.games > 0);
         let names: Vec<&str> = names.map(|(name, _)| name.as_str()).collect();
-        let told: Vec<_> = runs.iter().map(Counted::told).collect();
+        let summaries: Vec<_> = runs.iter().map(LoadedRun::summary).collect();
         if names.is_empty() {
-            runs.iter().try_for_each(Counted::check_played)?;
-            let reason = format!("nobody has {} games", self.min_games);
-            return Err(WrongCall(format!("there is nothing to rate: {reason}")).into());
+            runs.iter().try_for_each(LoadedRun::check_played)?;
+            bail_usage!("there is nothing to rate: no player has {} games", self.min_games);
         }
         let skipped = Skipped { unfinished: 0, malformed: 0, left_out };
         let played = |name: &str| names.contains(&name);
-        let mut document =
-            self.rated(names.len(), &played, &skipped, &|options, made_one| tally.answer(options, made_one))?;
-        document.run = if let [run] = &told[..] { Some(run.run.clone()) } else { None };
-        document.complete = told.iter().all(|run| run.complete);
-        document.runs = told;
+        let mut document = self.rate(names.len(), &played, &skipped, &|options, replica_done| {
+            tally.rate(options, replica_done)
+        })?;
+        document.run = if let [run] = &summaries[..] { Some(run.run.clone()) } else { None };
+        document.complete = summaries.iter().all(|run| run.complete);
+        document.runs = summaries;
         document.game = Some(runs[0].spec.game.to_string());
         document.cautions.extend(changed_players(runs));
         Ok(document)
     }
 
-    /// Rates what `answer` knows of.
-    fn rated(
+    /// Rates a pool.
+    fn rate(
         &self,
         players: usize,
         played: &dyn Fn(&str) -> bool,
         skipped: &Skipped,
-        answer: &Rate<'_>,
+        rate: &RatePool<'_>,
     ) -> anyhow::Result<Document> {
         let (anchor, shift) = match &self.anchor {
             None => (None, self.average),
-            Some(text) => read_anchor(text, played),
+            Some(text) => parse_anchor(text, played),
         };
         let progress = Progress::default();
         if players > RESAMPLED_PLAYERS {
@@ -222,21 +210,23 @@ impl Ratings {
         }
         let default = if players <= RESAMPLED_PLAYERS { DEFAULT_REPLICAS.get() } else { 0 };
         let replicas = self.replicas.unwrap_or(default);
-        let errors = match NonZeroUsize::new(replicas) {
-            None => Errors::Sandwich,
-            Some(replicas) => Errors::Bootstrap { replicas, seed: self.seed, threads: self.threads() },
+        let intervals = match NonZeroUsize::new(replicas) {
+            None => IntervalMethod::Sandwich,
+            Some(replicas) => {
+                IntervalMethod::Bootstrap { replicas, seed: self.seed, threads: self.threads.count() }
+            }
         };
         let model = pool::Options {
             anchor: anchor.clone(),
             seat_advantage: !self.no_seat_advantage,
             prior: self.prior,
         };
-        let made = AtomicUsize::new(0);
-        let answer = answer(&Options { model, errors }, &|| {
-            let made = made.fetch_add(1, Ordering::Relaxed) + 1;
-            progress.show(|| format!("{made} of {replicas} replicas"));
+        let finished = AtomicUsize::new(0);
+        let answer = rate(&Options { model, intervals }, &|| {
+            let finished = finished.fetch_add(1, Ordering::Relaxed) + 1;
+            progress.show(|| format!("{finished} of {replicas} replicas"));
         })?;
-        let asked = document::Asked {
+        let request = Request {
             shift,
             anchor,
             replicas,
@@ -244,37 +234,33 @@ impl Ratings {
             crosstable: self.crosstable,
             residuals: self.residuals,
         };
-        Ok(Document::new(&answer, &asked, skipped))
+        Ok(Document::new(&answer, &request, skipped))
     }
 
-    /// Pools that nothing can be said of.
-    fn check(&self, reading: &Reading, players: usize, left_out: usize) -> Result<(), WrongCall> {
+    /// Rejects pools without players, and pools that are too large.
+    fn check(&self, reading: &Reading, players: usize, left_out: usize) -> Result<(), UsageError> {
         if players == 0 {
             let reason = match (reading.malformed, reading.unfinished, left_out) {
                 (0, 0, 0) => "no games were found".to_string(),
-                (0, 0, _) => format!("nobody has {} games", self.min_games),
+                (0, 0, _) => format!("no player has {} games", self.min_games),
                 (malformed, unfinished, _) => {
-                    format!("of the games {malformed} are malformed and {unfinished} unfinished")
+                    format!("{malformed} games are malformed and {unfinished} unfinished")
                 }
             };
-            return Err(WrongCall(format!("there is nothing to rate: {reason}")));
+            bail_usage!("there is nothing to rate: {reason}");
         }
         if players > MOST_PLAYERS {
-            return Err(WrongCall(format!(
-                "there are {players} players; at most {MOST_PLAYERS} are rated together, and --min-games leaves out those \
-                 with few games"
-            )));
+            bail_usage!(
+                "{players} players are too many: at most {MOST_PLAYERS} are rated together; leave out those with few games by \
+                 --min-games"
+            );
         }
         Ok(())
     }
-
-    fn threads(&self) -> NonZeroUsize {
-        self.threads.and_then(NonZeroUsize::new).unwrap_or_else(runs::cores)
-    }
 }
 
-/// Players of one name that are not configured alike in all runs.
-fn changed_players(runs: &[Counted]) -> Vec<String> {
+/// Warns of players whose configuration differs between runs.
+fn changed_players(runs: &[LoadedRun]) -> Vec<String> {
     let mut cautions = Vec::new();
     for (index, run) in runs.iter().enumerate() {
         for player in &run.spec.players {
@@ -286,7 +272,7 @@ fn changed_players(runs: &[Counted]) -> Vec<String> {
                 && !same_player(known, player)
             {
                 cautions.push(format!(
-                    "`{}` is not configured in {} as it is in {earlier}; they are rated as one.",
+                    "`{}` is configured differently in {} and {earlier}; both are rated as one player.",
                     player.name, run.run.id
                 ));
             }
@@ -295,7 +281,7 @@ fn changed_players(runs: &[Counted]) -> Vec<String> {
     cautions
 }
 
-/// Whether two players of a game are the same but for their names.
+/// Returns whether two players of a game differ in nothing but their names.
 pub fn same_player(one: &SpecPlayer, other: &SpecPlayer) -> bool {
     one.config.algorithm.name == other.config.algorithm.name
         && one.config.settings == other.config.settings
@@ -303,8 +289,8 @@ pub fn same_player(one: &SpecPlayer, other: &SpecPlayer) -> bool {
         && one.limit == other.limit
 }
 
-/// Reads `NAME` or `NAME=ELO`; names may hold an equals sign.
-fn read_anchor(text: &str, played: impl Fn(&str) -> bool) -> (Option<String>, f64) {
+/// Parses `NAME` or `NAME=ELO`; names may contain an equals sign.
+fn parse_anchor(text: &str, played: impl Fn(&str) -> bool) -> (Option<String>, f64) {
     let split = text.rsplit_once('=').filter(|_| !played(text)).and_then(|(name, elo)| {
         let elo: f64 = elo.trim().parse().ok()?;
         (elo.abs() <= 100_000.0).then(|| (Some(name.to_string()), elo))

@@ -1,24 +1,22 @@
-//! `agon report`: a run as one page that needs nothing else, or the same as JSON.
+//! `agon report`: a run as one self-contained HTML page, or as JSON.
 
 use std::fs;
-use std::io::{self, Write};
+use std::io::Write;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::thread;
 
-use agon_analysis::Dataset;
-use agon_analysis::report::{Question, Report as Gathered, Settings};
+use agon_analysis::report::{Question, Report as RunReport, Settings};
 use agon_storage::location::Location;
 use anyhow::{Context as _, bail};
 use clap::Args;
 
 use super::runs;
-use crate::fail::{Outcome, WrongCall};
-use crate::number::whole;
+use crate::fail::{Outcome, bail_usage};
+use crate::number::{cores, whole};
 use crate::progress::Progress;
+use crate::table::{stdout, write_json};
 
-/// The arguments of `agon report`.
 #[derive(Args)]
 pub struct Report {
     /// Run id, name or unique prefix, or `latest`
@@ -42,40 +40,36 @@ pub struct Report {
 }
 
 impl Report {
-    /// Runs the command.
     pub fn run(self) -> Outcome {
-        let dataset = Dataset::open(&self.data)?;
-        let run = runs::find(&dataset, &self.run)?;
+        let (dataset, run) = runs::open(&self.data, &self.run)?;
         let settings = Settings {
             replicas: NonZeroUsize::new(self.replicas).unwrap_or(NonZeroUsize::MIN),
             seed: self.seed,
-            threads: thread::available_parallelism().unwrap_or(NonZeroUsize::MIN),
+            threads: cores(),
         };
         let target = self.output.unwrap_or_else(|| PathBuf::from(format!("{}.html", run.id)));
-        let standard = target.as_os_str() == "-";
-        // What cannot be written is better said before the work than after it.
-        if !self.json && !standard {
+        let to_stdout = target.as_os_str() == "-";
+        // Report a target that cannot be written before the long work.
+        if !self.json && !to_stdout {
             check_target(&target)?;
         }
         let progress = Progress::default();
-        let report = Gathered::read(&dataset, &run, &settings, &|what| {
+        let report = RunReport::read(&dataset, &run, &settings, &|what| {
             progress.show(|| format!("reading {}: {what}", run.id));
         })?;
         drop(progress);
         let games = report.lengths.as_ref().map_or(0, |lengths| lengths.games);
         if report.counted == 0 || (games == 0 && report.question != Question::Probe) {
-            let reason = runs::empty(&run, 0);
-            return Err(WrongCall(format!("there is nothing to report: {reason}")).into());
+            bail_usage!("there is nothing to report: {}", runs::no_results(&run, 0));
         }
-        let mut out = io::stdout().lock();
+        let mut out = stdout();
         if self.json {
-            serde_json::to_writer(&mut out, &report)?;
-            writeln!(out)?;
-        } else if standard {
+            write_json(&report, &mut out)?;
+        } else if to_stdout {
             out.write_all(report.page().as_bytes())?;
         } else {
             let page = report.page();
-            write_whole(&target, page.as_bytes())?;
+            write_atomically(&target, page.as_bytes())?;
             writeln!(out, "{}", report.answer)?;
             writeln!(out, "The page is in {} ({} kB)", target.display(), page.len().div_ceil(1000))?;
         }
@@ -90,7 +84,7 @@ fn check_target(target: &Path) -> anyhow::Result<()> {
     }
     let folder = folder_of(target);
     if !folder.is_dir() {
-        bail!("there is no folder {} to write to; make it first", folder.display());
+        bail!("there is no folder {} to write to; create it first", folder.display());
     }
     Ok(())
 }
@@ -102,14 +96,14 @@ fn folder_of(target: &Path) -> &Path {
     }
 }
 
-/// Writes a file as a whole or not at all: beside its place first, then moved there.
-fn write_whole(target: &Path, bytes: &[u8]) -> anyhow::Result<()> {
+/// Writes a temporary file in the same folder and renames it.
+fn write_atomically(target: &Path, bytes: &[u8]) -> anyhow::Result<()> {
     let name = target.file_name().unwrap_or_default().to_string_lossy();
-    let beside = folder_of(target).join(format!(".{name}.{}", std::process::id()));
-    let written = fs::write(&beside, bytes).and_then(|()| fs::rename(&beside, target));
+    let temporary = folder_of(target).join(format!(".{name}.{}", std::process::id()));
+    let written = fs::write(&temporary, bytes).and_then(|()| fs::rename(&temporary, target));
     if written.is_err() {
-        // Nothing half-written stays; where even that fails, the sentence below is what there is to say.
-        let _ = fs::remove_file(&beside);
+        // The error of the write matters more than that of the removal.
+        let _ = fs::remove_file(&temporary);
     }
     written.with_context(|| format!("{} cannot be written", target.display()))
 }

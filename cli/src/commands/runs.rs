@@ -1,4 +1,4 @@
-//! Runs of a dataset as the commands that ask for results take them: found, counted, and told in a line.
+//! Runs of a dataset, as the commands that analyse results select, load and describe them.
 
 use std::num::NonZeroUsize;
 
@@ -9,10 +9,10 @@ use agon_schedule::RunState;
 use agon_storage::location::Location;
 use serde::Serialize;
 
-use crate::fail::{self, WrongCall};
+use crate::fail::{self, UsageError, bail_usage};
 
-/// A run with its results.
-pub struct Counted {
+/// A run with its spec and results.
+pub struct LoadedRun {
     /// The run.
     pub run: Run,
     /// Its spec.
@@ -21,89 +21,89 @@ pub struct Counted {
     pub results: Results,
 }
 
-/// A run as the output tells it.
+/// The summary of a run in an answer.
 #[derive(Serialize, Clone)]
-pub struct Told {
-    /// Its id.
+pub struct RunSummary {
+    /// The id.
     pub run: String,
-    /// Whether everything was played that was asked for.
+    /// Whether the run is over.
     pub complete: bool,
-    /// Bouts that count.
+    /// The bouts that count.
     pub bouts: u64,
-    /// How many its schedule has.
+    /// The bouts of the schedule.
     pub scheduled: u64,
-    /// How far it is, in words.
+    /// The progress in words.
     #[serde(skip)]
-    pub standing: String,
+    pub progress: String,
 }
 
-/// Finds a run by id, name or unique prefix, or the latest one.
-pub fn find(dataset: &Dataset, asked: &str) -> Result<Run, DatasetError> {
+/// Opens a dataset and finds a run by id, name or unique prefix, or the latest one.
+pub fn open(data: &Location, asked: &str) -> Result<(Dataset, Run), DatasetError> {
+    let dataset = Dataset::open(data)?;
     let run = dataset.find(asked)?;
     announce(asked, &run.id);
-    Ok(run)
+    Ok((dataset, run))
 }
 
 /// Names the run on standard error if the latest one was taken.
 pub fn announce(asked: &str, id: &str) {
     if asked == "latest" {
-        fail::tell(&format!("run: {id} (latest)"));
+        fail::note(&format!("run: {id} (latest)"));
     }
 }
 
-/// Reads the results of runs, each once, in the order in which they are asked for.
-pub fn read(data: &Location, asked: &[String], threads: NonZeroUsize) -> anyhow::Result<Vec<Counted>> {
+/// Loads runs in the given order. Rejects a run that would count twice.
+pub fn load(data: &Location, asked: &[String], threads: NonZeroUsize) -> anyhow::Result<Vec<LoadedRun>> {
     let dataset = Dataset::open(data)?;
-    let mut runs: Vec<Counted> = Vec::new();
+    let mut runs: Vec<LoadedRun> = Vec::new();
     for asked in asked {
-        let run = find(&dataset, asked)?;
+        let run = dataset.find(asked)?;
+        announce(asked, &run.id);
         if runs.iter().any(|known| known.run.id == run.id) {
-            return Err(WrongCall(format!("{} is given twice; its bouts would count twice", run.id)).into());
+            bail_usage!("{} is given twice; its bouts would count twice", run.id);
         }
         let spec = run.spec()?;
-        let copy = |known: &&Counted| {
+        let is_copy = |known: &&LoadedRun| {
             known.run.digest == run.digest && known.run.signature == run.signature && spec.is_repeatable()
         };
-        if let Some(known) = runs.iter().find(copy) {
-            return Err(WrongCall(format!(
-                "{} and {} have the same games: their spec is the same, and its limits of nodes or depth make every search \
-                 come out alike; leave one out, or run the spec with another `seed`",
-                known.run.id, run.id
-            ))
-            .into());
+        if let Some(known) = runs.iter().find(is_copy) {
+            bail_usage!(
+                "{} and {} have the same games: they share a spec whose limits of nodes or depth make it repeatable; leave \
+                 one out, or run the spec with another `seed`",
+                known.run.id,
+                run.id
+            );
         }
         let results = results(&dataset, &run, &spec, threads)?;
-        runs.push(Counted { run, spec, results });
+        runs.push(LoadedRun { run, spec, results });
     }
     Ok(runs)
 }
 
-impl Counted {
-    /// Refuses to rate where there are no games yet.
-    pub fn check_played(&self) -> Result<(), WrongCall> {
-        match self.results.tally.bouts() {
-            0 => {
-                Err(WrongCall(format!("there is nothing to rate: {}", empty(&self.run, self.results.found))))
-            }
-            _ => Ok(()),
+impl LoadedRun {
+    /// Rejects a run without games.
+    pub fn check_played(&self) -> Result<(), UsageError> {
+        if self.results.tally.bouts() == 0 {
+            bail_usage!("there is nothing to rate: {}", no_results(&self.run, self.results.found));
         }
+        Ok(())
     }
 
-    /// How the output tells it.
-    pub fn told(&self) -> Told {
-        let Counted { run, results, .. } = self;
-        Told {
+    /// Returns the summary.
+    pub fn summary(&self) -> RunSummary {
+        let LoadedRun { run, results, .. } = self;
+        RunSummary {
             run: run.id.clone(),
             complete: run.is_complete(),
             bouts: results.tally.bouts(),
             scheduled: run.bouts,
-            standing: standing(run, results.found),
+            progress: progress(run, results.found),
         }
     }
 }
 
-/// How far a run is, in words, where so many of its bouts were found.
-pub fn standing(run: &Run, found: u64) -> String {
+/// Describes the progress of a run with `found` bouts in its dataset.
+pub fn progress(run: &Run, found: u64) -> String {
     let total = run.bouts;
     let mut text = match run.state {
         RunState::Done => format!("all {total} bouts"),
@@ -121,19 +121,14 @@ pub fn standing(run: &Run, found: u64) -> String {
     text
 }
 
-/// That a run has nothing in its dataset that counts, and what to do.
-pub fn empty(run: &Run, found: u64) -> String {
-    let (id, standing) = (&run.id, standing(run, found));
+/// Explains that a run has no results yet, and what to do.
+pub fn no_results(run: &Run, found: u64) -> String {
+    let (id, progress) = (&run.id, progress(run, found));
     match run.state {
         RunState::Running | RunState::Paused => format!(
-            "{id} has nothing in its dataset yet ({standing}); bouts reach it in parts, the last of them when the run ends: \
-             let it go on"
+            "{id} has nothing in its dataset yet ({progress}); bouts are exported in parts, the last of them when the run \
+             ends: continue the run"
         ),
-        _ => format!("{id} has nothing in its dataset ({standing}); --again runs its spec once more"),
+        _ => format!("{id} has nothing in its dataset ({progress}); --again runs its spec once more"),
     }
-}
-
-/// How many threads a command uses where nobody says.
-pub fn cores() -> NonZeroUsize {
-    std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN)
 }

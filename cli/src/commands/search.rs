@@ -1,4 +1,4 @@
-//! `agon search`: one search of one position, with everything it counted.
+//! `agon search`: searches one position and prints its statistics.
 
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -14,20 +14,10 @@ use crate::fail::Outcome;
 use crate::number::whole;
 use crate::table::{rate, write_json};
 
-/// The arguments of `agon search`.
 #[derive(Args)]
 pub struct Search {
     #[command(flatten)]
     start: PositionArgs,
-    /// Moves to play first, separated by spaces
-    #[arg(
-        long,
-        value_name = "MOVES",
-        default_value = "",
-        hide_default_value = true,
-        allow_hyphen_values = true
-    )]
-    moves: String,
     /// Player: an algorithm, or TOML as 'search = { algorithm = "uct", c = 1.2 }'
     #[arg(long, value_name = "PLAYER")]
     player: Option<String>,
@@ -58,13 +48,13 @@ struct Document<'a> {
     overshoot_us: u64,
 }
 
-/// `{"win": plies}` or `{"loss": plies}`.
+/// A proven value: `{"win": plies}` or `{"loss": plies}`.
 #[derive(Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Proven {
-    /// In so many plies.
+    /// A win in this number of plies.
     Win(u32),
-    /// In so many plies.
+    /// A loss in this number of plies.
     Loss(u32),
 }
 
@@ -78,7 +68,7 @@ struct Step<'a> {
     value: f64,
 }
 
-/// What is proven, as JSON has it.
+/// Returns the proof of a value for JSON.
 pub fn proven(value: Value) -> Option<Proven> {
     value.proof.map(|proof| match proof {
         Proof::Win(plies) => Proven::Win(plies),
@@ -87,13 +77,12 @@ pub fn proven(value: Value) -> Option<Proven> {
 }
 
 impl Search {
-    /// Runs the command.
     pub fn run(self) -> Outcome {
-        let game = self.start.game_with_note()?;
+        let game = self.start.game()?;
         let player = read_player(&game, self.player.as_deref().unwrap_or_else(|| default_player(&game)))?;
         let limit = read_limit(&self.limit)?;
         let mut arena = Arena::new(&game, &[player.config], Environment::system())?;
-        let opening = Opening { position: self.start.position.clone(), moves: self.moves.clone() };
+        let opening = Opening { position: self.start.position.clone(), moves: self.start.moves.clone() };
         let mut out = io::stdout().lock();
         let mut header_due = !self.json;
         let mut failed = Ok(());
@@ -137,7 +126,7 @@ fn document(record: &SearchRecord) -> Document<'_> {
     }
 }
 
-/// A value for people: a number, or a proven end.
+/// Formats a value: a number, or a proven end.
 pub fn value_text(value: Value) -> String {
     match value.proof {
         Some(Proof::Win(plies)) => format!("win in {plies}"),
@@ -146,8 +135,8 @@ pub fn value_text(value: Value) -> String {
     }
 }
 
-/// A line of moves that fits what is left of eighty columns.
-fn folded(line: &[String], room: usize) -> String {
+/// Cuts a line of moves to a number of columns.
+fn shortened(line: &[String], room: usize) -> String {
     let mut text = String::new();
     for word in line {
         if text.len() + word.len() + 1 > room {
@@ -165,7 +154,7 @@ fn write_iteration(out: &mut impl Write, iteration: &IterationRecord, header: bo
         writeln!(out, "{:>5}  {:>12}  {:>12}  {:>9}  line", "depth", "value", "nodes", "time")?;
     }
     let time = format!("{:.1} ms", iteration.time.as_secs_f64() * 1e3);
-    let line = folded(&iteration.line, 32);
+    let line = shortened(&iteration.line, 32);
     let value = value_text(iteration.value);
     writeln!(out, "{:>5}  {value:>12}  {:>12}  {time:>9}  {line}", iteration.depth, iteration.nodes)?;
     out.flush()
@@ -208,5 +197,5 @@ fn write_record(out: &mut impl Write, player: &str, record: &SearchRecord) -> io
         facts.push(format!("{:.2} ms beyond the limit", record.overshoot.as_secs_f64() * 1e3));
     }
     facts.iter().try_for_each(|fact| writeln!(out, "  {fact}"))?;
-    writeln!(out, "  line: {}", folded(&record.line, 70))
+    writeln!(out, "  line: {}", shortened(&record.line, 70))
 }

@@ -1,6 +1,7 @@
-//! `agon show`: a position for people, and for programs that check Agon's rules by their own.
+//! `agon show`: prints a position for people, or checks lines of moves for programs that compare Agon's rules with their
+//! own.
 
-use std::io::{self, BufRead, BufReader, BufWriter, Write};
+use std::io::{self, BufRead, BufReader, Write};
 use std::process::ExitCode;
 
 use agon_games::AnyGame;
@@ -10,34 +11,23 @@ use serde::Serialize;
 
 use super::position::PositionArgs;
 use crate::fail::Outcome;
-use crate::table::{write_json, write_words};
+use crate::table::{print, stdout, write_json, write_words};
 
-/// The arguments of `agon show`.
 #[derive(Args)]
 pub struct Show {
     #[command(flatten)]
     start: PositionArgs,
-    /// Moves to play first, separated by spaces; `-` reads lines of moves from standard input and writes one JSON object
-    /// per line
-    #[arg(
-        long,
-        value_name = "MOVES",
-        default_value = "",
-        hide_default_value = true,
-        allow_hyphen_values = true
-    )]
-    moves: String,
     /// Print one JSON document
     #[arg(long)]
     json: bool,
 }
 
 #[derive(Serialize)]
-struct Sight<'a> {
+struct Document<'a> {
     game: &'a str,
     plies: usize,
     turn: String,
-    /// Whatever may come next: moves, or outcomes of chance.
+    /// The legal moves, or the outcomes of chance.
     legal: Vec<String>,
     chance: Vec<ChanceOutcome>,
     payoffs: Option<Vec<i32>>,
@@ -47,7 +37,7 @@ struct Sight<'a> {
     key: String,
 }
 
-/// An outcome of chance and its weight.
+/// A chance outcome with its weight.
 #[derive(Serialize)]
 struct ChanceOutcome {
     #[serde(rename = "move")]
@@ -55,45 +45,37 @@ struct ChanceOutcome {
     weight: u32,
 }
 
-/// A line that is no line of moves.
+/// The answer to an invalid line of moves.
 #[derive(Serialize)]
-struct BadLine {
+struct InvalidLine {
     error: String,
     ply: usize,
     #[serde(rename = "move")]
     word: String,
-    /// What could have been played there.
+    /// The legal moves at the failed ply.
     legal: Vec<String>,
 }
 
-impl From<MoveError> for BadLine {
-    fn from(error: MoveError) -> BadLine {
-        BadLine { error: error.to_string(), ply: error.ply, word: error.word, legal: error.legal }
+impl From<MoveError> for InvalidLine {
+    fn from(error: MoveError) -> InvalidLine {
+        InvalidLine { error: error.to_string(), ply: error.ply, word: error.word, legal: error.legal }
     }
 }
 
 impl Show {
-    /// Runs the command.
     pub fn run(self) -> Outcome {
-        let game = self.start.game_with_note()?.to_string();
-        let out = io::stdout().lock();
-        if self.moves == "-" {
-            let start = self.start.start()?;
-            return answer_lines(&game, &*start, &mut BufWriter::with_capacity(1 << 16, out));
+        let game = self.start.game()?;
+        if self.start.moves == "-" {
+            return answer_lines(&game.to_string(), &*self.start.start(&game)?);
         }
-        let (position, plies) = self.start.after(&self.moves)?;
-        let sight = look(&game, &*position, plies);
-        let mut out = out;
-        if self.json {
-            write_json(&sight, &mut out)?;
-        } else {
-            draw(&sight, &mut out)?;
-        }
-        Ok(ExitCode::SUCCESS)
+        let (position, plies) = self.start.after_moves(&game)?;
+        let game = game.to_string();
+        let document = describe(&game, &*position, plies);
+        print(self.json, &document, |out| write_position(&document, out))
     }
 }
 
-fn look<'a>(game: &'a str, position: &dyn AnyGame, plies: usize) -> Sight<'a> {
+fn describe<'a>(game: &'a str, position: &dyn AnyGame, plies: usize) -> Document<'a> {
     let weights = position.weights();
     let mut legal = position.legal();
     let mut chance = Vec::new();
@@ -101,7 +83,7 @@ fn look<'a>(game: &'a str, position: &dyn AnyGame, plies: usize) -> Sight<'a> {
         let weighed = std::mem::take(&mut legal).into_iter().zip(weights);
         chance.extend(weighed.map(|(word, weight)| ChanceOutcome { word, weight }));
     }
-    Sight {
+    Document {
         game,
         plies,
         turn: position.turn().to_string(),
@@ -115,36 +97,36 @@ fn look<'a>(game: &'a str, position: &dyn AnyGame, plies: usize) -> Sight<'a> {
     }
 }
 
-fn draw(sight: &Sight<'_>, out: &mut impl Write) -> io::Result<()> {
-    let plies = if sight.plies == 1 { "1 ply".to_string() } else { format!("{} plies", sight.plies) };
-    match (&sight.payoffs, sight.ending) {
+fn write_position(document: &Document<'_>, out: &mut impl Write) -> io::Result<()> {
+    let plies = if document.plies == 1 { "1 ply".to_string() } else { format!("{} plies", document.plies) };
+    match (&document.payoffs, document.ending) {
         (Some(payoffs), Some(ending)) => {
             let payoffs: Vec<String> =
                 payoffs.iter().enumerate().map(|(seat, payoff)| format!("seat {seat}: {payoff}")).collect();
-            writeln!(out, "{} after {plies}: over, {ending}; payoffs {}", sight.game, payoffs.join(", "))?;
+            writeln!(out, "{} after {plies}: over, {ending}; payoffs {}", document.game, payoffs.join(", "))?;
         }
-        _ if !sight.chance.is_empty() => writeln!(out, "{} after {plies}: chance decides", sight.game)?,
-        _ => writeln!(out, "{} after {plies}: {} to move", sight.game, sight.turn)?,
+        _ if !document.chance.is_empty() => writeln!(out, "{} after {plies}: chance decides", document.game)?,
+        _ => writeln!(out, "{} after {plies}: {} to move", document.game, document.turn)?,
     }
-    writeln!(out, "\n{}\n", sight.board)?;
-    if sight.chance.is_empty() && !sight.legal.is_empty() {
-        write_words(&format!("legal ({}):", sight.legal.len()), &sight.legal, out)?;
-    } else if !sight.chance.is_empty() {
+    writeln!(out, "\n{}\n", document.board)?;
+    if document.chance.is_empty() && !document.legal.is_empty() {
+        write_words(&format!("legal ({}):", document.legal.len()), &document.legal, out)?;
+    } else if !document.chance.is_empty() {
         let outcomes: Vec<String> =
-            sight.chance.iter().map(|outcome| format!("{} x{}", outcome.word, outcome.weight)).collect();
+            document.chance.iter().map(|outcome| format!("{} x{}", outcome.word, outcome.weight)).collect();
         write_words(&format!("outcomes ({}) with weights:", outcomes.len()), &outcomes, out)?;
     }
-    writeln!(out, "position: {}", sight.position)
+    writeln!(out, "position: {}", document.position)
 }
 
-/// Answers a line of moves from standard input by a line of JSON, until there are no more.
-fn answer_lines(game: &str, start: &dyn AnyGame, out: &mut impl Write) -> Outcome {
+/// Answers each line of moves on standard input with a line of JSON.
+fn answer_lines(game: &str, start: &dyn AnyGame) -> Outcome {
     let mut input = BufReader::with_capacity(1 << 16, io::stdin().lock());
+    let mut out = stdout();
     let mut line = Vec::new();
-    let mut all_good = true;
+    let mut all_valid = true;
     loop {
-        // What comes next may be written only after the answers to what came before. A caller that has written many
-        // lines at once loses nothing: they are in the buffer, and their answers leave together.
+        // Flush before blocking on input: the caller may send its next line only after the answers to the previous ones.
         if !input.buffer().contains(&b'\n') {
             out.flush()?;
         }
@@ -154,14 +136,13 @@ fn answer_lines(game: &str, start: &dyn AnyGame, out: &mut impl Write) -> Outcom
         }
         let mut position = start.copy();
         match position.follow(&String::from_utf8_lossy(&line)) {
-            Ok(plies) => serde_json::to_writer(&mut *out, &look(game, &*position, plies))?,
+            Ok(plies) => write_json(&describe(game, &*position, plies), &mut out)?,
             Err(error) => {
-                all_good = false;
-                serde_json::to_writer(&mut *out, &BadLine::from(error))?;
+                all_valid = false;
+                write_json(&InvalidLine::from(error), &mut out)?;
             }
         }
-        writeln!(out)?;
     }
     out.flush()?;
-    Ok(if all_good { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(if all_valid { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

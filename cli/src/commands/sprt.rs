@@ -1,27 +1,25 @@
-//! `agon sprt`: what a sequential test makes of two players' results. Counts that are typed it looks at once; of a run it
-//! looks after every bout, in the order of the schedule, as the run itself does.
+//! `agon sprt`: a sequential test of two players' results. Counts on the command line are tested once; the bouts of a run
+//! one by one in the order of the schedule, as the run itself does.
 
 use std::io::{self, Write};
-use std::process::ExitCode;
 
-use agon_analysis::{Dataset, results};
+use agon_analysis::results;
 use agon_arena::spec::{Format, Plan, SprtSettings};
 use agon_stats::pairs::Scores;
-use agon_stats::sprt::{Bounds, Fold, Model, Verdict};
+use agon_stats::sprt::{Bounds, Model, SequentialTest, Verdict};
 use agon_storage::location::Location;
 use clap::{Args, ValueEnum};
 use serde::Serialize;
 
 use super::counts::{self, Counts};
-use super::runs::{self, standing};
-use crate::fail::{Outcome, WrongCall};
+use super::runs;
+use crate::fail::{Outcome, UsageError, bail_usage};
 use crate::number::real;
-use crate::table::{fixed, write_facts, write_json, write_sentence};
+use crate::table::{fixed, print, write_facts, write_sentence};
 
-/// The error rates where nobody gives others.
+/// The default error rate.
 const ERROR_RATE: f64 = 0.05;
 
-/// The arguments of `agon sprt`.
 #[derive(Args)]
 pub struct Sprt {
     /// Run of two players: id, name or unique prefix, or `latest` [default: latest]
@@ -49,7 +47,7 @@ pub struct Sprt {
     data: Location,
 }
 
-/// The models, as they are typed.
+/// The model of the differences.
 #[derive(Clone, Copy, ValueEnum, Serialize)]
 #[serde(rename_all = "lowercase")]
 enum ModelName {
@@ -87,20 +85,18 @@ struct Document {
 struct Tested {
     run: String,
     complete: bool,
-    /// The two, the one whose results are told first.
+    /// The players; results are from the first one's view.
     players: [String; 2],
-    /// How many bouts of the schedule were looked at, failed and void ones included.
+    /// The number of tested bouts of the schedule, including failed and void ones.
     prefix: u64,
     /// The bout that decided.
     deciding_bout: Option<u64>,
     #[serde(skip)]
-    standing: String,
+    progress: String,
 }
 
 impl Sprt {
-    /// Runs the command.
     pub fn run(self) -> Outcome {
-        let mut out = io::stdout().lock();
         let (scores, bounds, llr, test) = match self.counts.scores() {
             Some(scores) => {
                 let bounds = self.bounds(None)?;
@@ -111,18 +107,14 @@ impl Sprt {
                 (fold.pairs().into(), *fold.bounds(), fold.llr(), Some(test))
             }
         };
-        if self.json {
-            write_json(&self.document(&scores, &bounds, llr, test), &mut out)?;
-        } else {
-            write_test(&scores, &bounds, llr, test.as_ref(), &mut out)?;
-        }
-        Ok(ExitCode::SUCCESS)
+        let document = self.document(&scores, &bounds, llr, test);
+        print(self.json, &document, |out| write_test(&scores, &bounds, llr, document.test.as_ref(), out))
     }
 
-    /// What is not given comes from the spec, where it has a test.
+    /// Returns the bounds of the options, else of the spec.
     fn bounds(&self, spec: Option<&SprtSettings>) -> anyhow::Result<Bounds> {
         let (low, high) = self.bounds.or(spec.map(|test| test.bounds.into())).ok_or_else(|| {
-            WrongCall("say which differences to test, the smaller first, such as --bounds=0,5".to_string())
+            UsageError("give the differences to test, the smaller first, such as --bounds=0,5".to_string())
         })?;
         let model = match (self.model, spec) {
             (Some(ModelName::Normalised), _) | (None, None) => Model::Normalised,
@@ -135,36 +127,31 @@ impl Sprt {
         Ok(Bounds::new(low, high, model, alpha, beta)?)
     }
 
-    /// The test over the schedule of a run.
-    fn test_run(&self) -> anyhow::Result<(Fold, Tested)> {
-        let dataset = Dataset::open(&self.data)?;
-        let run = runs::find(&dataset, self.run.as_deref().unwrap_or("latest"))?;
+    /// Tests the bouts of a run in the order of its schedule.
+    fn test_run(&self) -> anyhow::Result<(SequentialTest, Tested)> {
+        let (dataset, run) = runs::open(&self.data, self.run.as_deref().unwrap_or("latest"))?;
         let spec = run.spec()?;
         if let Plan::Probe(_) = spec.plan {
             return Err(agon_analysis::DatasetError::Probe { run: run.id }.into());
         }
         if spec.tune().is_some() {
             let id = run.id;
-            return Err(WrongCall(format!(
-                "{id} is a tune; `agon tune {id}` says what its validation tells"
-            ))
-            .into());
+            bail_usage!("{id} is a tuning run; `agon tune {id}` prints its validation");
         }
         let names: Vec<&str> = spec.players.iter().map(|player| player.name.as_str()).collect();
         let (&[one, other], 2) = (&names[..], spec.game.parameters().seats()) else {
-            return Err(WrongCall(format!(
-                "a sequential test is between two players of a game of two seats; {} has {}",
+            bail_usage!(
+                "a sequential test takes two players of a game of two seats; {} has {}",
                 run.id,
                 names.join(", ")
-            ))
-            .into());
+            );
         };
         let settings = match &spec.plan {
             Plan::Tournament(Format::Sprt(settings)) => Some(settings),
             _ => None,
         };
         let fold = results::fold(&dataset, &run, &spec, self.bounds(settings)?)?;
-        // What a run that has ended says of itself is all that it has; of one that goes on what was looked at is.
+        // The counters of an open run change; those of a closed run are complete.
         let found = if run.state.is_open() {
             fold.prefix() + fold.waiting() as u64
         } else {
@@ -175,7 +162,7 @@ impl Sprt {
             players: [one.to_string(), other.to_string()],
             prefix: fold.prefix(),
             deciding_bout: fold.decision().map(|decision| decision.index),
-            standing: standing(&run, found),
+            progress: runs::progress(&run, found),
             run: run.id,
         };
         Ok((fold, test))
@@ -230,18 +217,18 @@ fn write_test(
     let verdict = match bounds.verdict(llr) {
         Verdict::H1 => format!("H1 is accepted: the difference is {high} {unit} rather than {low}"),
         Verdict::H0 => format!("H0 is accepted: the difference is {low} {unit} rather than {high}"),
-        Verdict::Continue => "continue: the results decide neither way yet".to_string(),
+        Verdict::Continue => "continue: undecided".to_string(),
     };
     let mut facts = Vec::new();
-    if let Some(Tested { run, players: [one, other], prefix, deciding_bout, standing, .. }) = test {
-        facts.push(("run", format!("{run}: {standing}")));
+    if let Some(Tested { run, players: [one, other], prefix, deciding_bout, progress, .. }) = test {
+        facts.push(("run", format!("{run}: {progress}")));
         facts.push(("players", format!("{one} against {other}")));
-        let looked = format!("the first {prefix} bouts of the schedule");
+        let tested = format!("the first {prefix} bouts of the schedule");
         facts.push((
             "tested",
             match deciding_bout {
-                Some(bout) => format!("{looked}: bout {bout} decided"),
-                None => looked,
+                Some(bout) => format!("{tested}: bout {bout} decided"),
+                None => tested,
             },
         ));
     }
@@ -266,7 +253,7 @@ fn unit_of(model: Model) -> &'static str {
     }
 }
 
-/// How far the test has come, and where it would end if the rest were like what was seen.
+/// Describes the progress of a test, and its end if later results are like those so far.
 fn pace(scores: &Scores, bounds: &Bounds, llr: f64) -> Option<String> {
     let end = if llr > 0.0 { bounds.upper() } else { bounds.lower() };
     let share = llr / end;
@@ -276,9 +263,9 @@ fn pace(scores: &Scores, bounds: &Bounds, llr: f64) -> Option<String> {
     let hypothesis = if llr > 0.0 { "H1" } else { "H0" };
     let more = scores.units() as f64 * (1.0 - share) / share;
     let unit = if scores.games_per_unit() == 2.0 { "bouts" } else { "games" };
-    // Early ratios wander: a pace that promises more than a hundredfold of what was seen promises nothing.
+    // Early ratios vary too much for a forecast.
     let forecast = if share >= 0.01 && scores.units() >= counts::FEW_UNITS {
-        format!("; about {more:.0} {unit} more if they go on like this")
+        format!("; about {more:.0} {unit} more at this pace")
     } else {
         String::new()
     };

@@ -1,5 +1,5 @@
-//! `agon sql`: a question in SQL to one run. The engine is DataFusion, behind the feature `sql`, since its build takes longer
-//! than all the rest; without it the command says how to get it.
+//! `agon sql`: SQL queries over one run. The engine, DataFusion, is behind the feature `sql` because its build takes longer
+//! than that of everything else; without it the command explains how to build it.
 
 #[cfg(feature = "sql")]
 mod answer;
@@ -7,21 +7,20 @@ mod answer;
 use agon_storage::location::Location;
 use clap::Args;
 
-use crate::fail::{Outcome, WrongCall};
+use crate::fail::{Outcome, bail_usage};
 use crate::number::whole;
 
-/// Rows that people are shown where they do not say how many.
+/// The default number of rows in a table.
 const SHOWN: usize = 100;
 
-/// The arguments of `agon sql`.
 #[derive(Args)]
 #[command(allow_missing_positional = true)]
-#[cfg_attr(not(feature = "sql"), allow(dead_code, reason = "the call is read and checked all the same"))]
+#[cfg_attr(not(feature = "sql"), allow(dead_code, reason = "arguments are checked in every build"))]
 pub struct Sql {
     /// Run id, name or unique prefix, or `latest`
     #[arg(value_name = "RUN", default_value = "latest")]
     run: String,
-    /// Query over the tables games, moves and probes; docs/dataset.md lists the columns
+    /// Query over the tables games, moves and probes; docs/reference/dataset.md lists the columns
     #[arg(value_name = "SELECT")]
     question: String,
     /// Maximum number of rows to show
@@ -42,30 +41,27 @@ pub struct Sql {
 }
 
 impl Sql {
-    /// The engine reads files, and files alone.
-    fn check(&self) -> Result<(), WrongCall> {
-        match &self.data {
-            Location::Folder(_) => Ok(()),
-            store => Err(WrongCall(format!(
-                "agon sql asks a folder, and {store} is none; copy the dataset to one, or ask with DuckDB"
-            ))),
+    /// Returns the data folder. Rejects object stores, which the engine does not read.
+    fn folder(&self) -> anyhow::Result<&Location> {
+        if let Location::Store(store) = &self.data {
+            bail_usage!(
+                "agon sql reads folders, not {store}; copy the dataset to a folder, or query it with DuckDB"
+            );
         }
+        Ok(&self.data)
     }
 
-    /// Runs the command.
     #[cfg(not(feature = "sql"))]
     pub fn run(self) -> Outcome {
-        self.check()?;
+        self.folder()?;
         anyhow::bail!(
-            "this agon was built without SQL; `cargo build --release --features sql` builds it with it, which takes some \
-             minutes more, and docs/dataset.md asks the same with DuckDB and Polars"
+            "this agon was built without SQL; build it with `cargo build --release --features sql`, or query the dataset \
+             with DuckDB or Polars as in docs/reference/dataset.md"
         )
     }
 
-    /// Runs the command.
     #[cfg(feature = "sql")]
     pub fn run(self) -> Outcome {
-        self.check()?;
         answer::answer(&self)
     }
 }

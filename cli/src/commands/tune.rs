@@ -1,11 +1,10 @@
-//! `agon tune`: what a tune came to: its path, the answer, and the match that proves it; or weights from records.
+//! `agon tune`: the path, result and validation of a tuning run, or weights fitted to recorded games.
 
 use std::io::{self, Write};
 use std::path::PathBuf;
-use std::process::ExitCode;
 
-use agon_analysis::regression::{Fitted, RegressionError, regression};
-use agon_analysis::{Dataset, Run, TuneError, Tuned};
+use agon_analysis::regression::{FittedWeight, FittedWeights, RegressionError, regression};
+use agon_analysis::{Dataset, Run, TuneError, TuneResult};
 use agon_arena::spec::Values;
 use agon_arena::spec::tune::{decimal, number};
 use agon_stats::pairs::Estimate;
@@ -13,13 +12,12 @@ use clap::Args;
 use serde::Serialize;
 
 use super::runs;
-use crate::fail::{Outcome, WrongCall};
-use crate::table::{Align, Table, write_json};
+use crate::fail::{Outcome, UsageError};
+use crate::table::{Align, Table, print};
 
-/// Rows of the path that are shown.
+/// The rows shown of a path.
 const ROWS: usize = 12;
 
-/// The arguments of `agon tune`.
 #[derive(Args)]
 pub struct TuneOfRun {
     /// Run id, name or unique prefix, or `latest`
@@ -90,25 +88,18 @@ struct StepJson {
 }
 
 impl TuneOfRun {
-    /// Runs the command.
     pub fn run(self) -> Outcome {
-        let dataset = Dataset::open(&self.data)?;
+        let data = self.data.clone().into();
         if !self.from.is_empty() {
-            return self.fit(&dataset);
+            return self.fit(&Dataset::open(&data)?);
         }
-        let run = runs::find(&dataset, &self.run)?;
-        let tuned = Tuned::read(&dataset, &run).map_err(|error| match error {
-            TuneError::NoTune { .. } => WrongCall(error.to_string()).into(),
+        let (dataset, run) = runs::open(&data, &self.run)?;
+        let tuned = TuneResult::read(&dataset, &run).map_err(|error| match error {
+            TuneError::NoTune { .. } => UsageError(error.to_string()).into(),
             error => anyhow::Error::from(error),
         })?;
         let document = document(&run, &tuned);
-        let mut out = io::stdout().lock();
-        if self.json {
-            write_json(&document, &mut out)?;
-        } else {
-            write_document(&document, &tuned, &mut out)?;
-        }
-        Ok(ExitCode::SUCCESS)
+        print(self.json, &document, |out| write_document(&document, &tuned, out))
     }
 
     /// Fits weights to the games of runs.
@@ -117,88 +108,38 @@ impl TuneOfRun {
         let fitted = regression(dataset, &runs, &self.features).map_err(|error| match error {
             RegressionError::Dataset(error) => anyhow::Error::from(error),
             RegressionError::Unplayable { .. } => error.into(),
-            error => WrongCall(error.to_string()).into(),
+            error => UsageError(error.to_string()).into(),
         })?;
-        let mut out = io::stdout().lock();
-        if self.json {
-            write_json(&FittedJson::from(&fitted), &mut out)?;
-        } else {
-            write_fitted(&fitted, &mut out)?;
-        }
-        Ok(ExitCode::SUCCESS)
+        print(self.json, &fitted, |out| write_fitted(&fitted, out))
     }
 }
 
-#[derive(Serialize)]
-struct FittedJson {
-    game: String,
-    games: u64,
-    positions: u64,
-    held_games: u64,
-    loss: f64,
-    held_loss: f64,
-    held_loss_usual: f64,
-    held_loss_blind: f64,
-    weights: Vec<WeightJson>,
-    table: String,
-}
-
-#[derive(Serialize)]
-struct WeightJson {
-    feature: &'static str,
-    usual: f64,
-    weight: f64,
-}
-
-impl From<&Fitted> for FittedJson {
-    fn from(fitted: &Fitted) -> FittedJson {
-        FittedJson {
-            game: fitted.game.clone(),
-            games: fitted.games,
-            positions: fitted.positions,
-            held_games: fitted.held_games,
-            loss: fitted.loss,
-            held_loss: fitted.held.fitted,
-            held_loss_usual: fitted.held.usual,
-            held_loss_blind: fitted.held.blind,
-            weights: fitted
-                .weights
-                .iter()
-                .map(|&(feature, usual, weight)| WeightJson { feature, usual, weight })
-                .collect(),
-            table: fitted.player.clone(),
-        }
-    }
-}
-
-fn write_fitted(fitted: &Fitted, out: &mut impl Write) -> io::Result<()> {
-    let Fitted { game, games, positions, held_games, held, loss, .. } = fitted;
+fn write_fitted(fitted: &FittedWeights, out: &mut impl Write) -> io::Result<()> {
+    let FittedWeights { game, games, positions, held_games, loss, .. } = fitted;
     writeln!(out, "{game}: {positions} positions of {games} games, {held_games} games held out\n")?;
-    let words = [("feature", Align::Left), ("usual", Align::Right), ("fitted", Align::Right)];
-    let mut table = Table::new(&words);
-    for (name, usual, weight) in &fitted.weights {
-        table.row([name.to_string(), usual.to_string(), weight.to_string()]);
+    let mut table = Table::of_numbers("feature", &["usual", "fitted"]);
+    for FittedWeight { feature, usual, weight } in &fitted.weights {
+        table.row([feature.to_string(), usual.to_string(), weight.to_string()]);
     }
     table.write(out)?;
-    writeln!(out, "\nmean loss (minus the logarithm of the chance given to what came out):")?;
-    let words = [("weights", Align::Left), ("fitted to", Align::Right), ("held out", Align::Right)];
-    let mut table = Table::new(&words);
-    table.row(["fitted".to_string(), format!("{loss:.4}"), format!("{:.4}", held.fitted)]);
-    table.row(["usual, scaled".to_string(), String::new(), format!("{:.4}", held.usual)]);
-    table.row(["none".to_string(), String::new(), format!("{:.4}", held.blind)]);
+    writeln!(out, "\nmean log loss of the predicted results:")?;
+    let mut table = Table::of_numbers("weights", &["fitted to", "held out"]);
+    table.row(["fitted".to_string(), format!("{loss:.4}"), format!("{:.4}", fitted.held_loss)]);
+    table.row(["usual, scaled".to_string(), String::new(), format!("{:.4}", fitted.held_loss_usual)]);
+    table.row(["none".to_string(), String::new(), format!("{:.4}", fitted.held_loss_blind)]);
     table.write(out)?;
-    let verdict = if held.fitted < held.usual.min(held.blind) {
-        "games that were held out bear it out; a match must prove that it plays better"
+    let verdict = if fitted.held_loss < fitted.held_loss_usual.min(fitted.held_loss_blind) {
+        "the held-out games confirm the fit; a match must prove that it plays better"
     } else {
-        "games that were held out do not bear it out: play more, or keep the usual weights"
+        "the held-out games do not confirm the fit: play more games, or keep the usual weights"
     };
     writeln!(out, "{verdict}\n")?;
-    write!(out, "{}", fitted.player)
+    write!(out, "{}", fitted.table)
 }
 
-fn document(run: &Run, tuned: &Tuned) -> Document {
+fn document(run: &Run, tuned: &TuneResult) -> Document {
     let parameters = tuned.tune.parameters.iter().zip(&tuned.values);
-    let proof = tuned.proof();
+    let proof = tuned.validation_scores();
     let validation =
         proof.mean().zip(proof.elo()).map(|(score, Estimate { value, error, .. })| ValidationJson {
             bouts: proof.units(),
@@ -243,16 +184,15 @@ fn document(run: &Run, tuned: &Tuned) -> Document {
     }
 }
 
-fn write_document(document: &Document, tuned: &Tuned, out: &mut impl Write) -> io::Result<()> {
+fn write_document(document: &Document, tuned: &TuneResult, out: &mut impl Write) -> io::Result<()> {
     let spsa = document.method == "spsa";
     let what = if spsa { "iterations" } else { "trials" };
     let Document { run, player, method, folded, steps, .. } = document;
     writeln!(out, "{run}: {player} tuned by {method}, {folded} of {steps} {what}\n")?;
     write_path(document, tuned, out)?;
     writeln!(out)?;
-    let words = ["parameter", "start", "min", "max", if tuned.answer.is_some() { "tuned" } else { "now" }];
-    let mut table =
-        Table::new(&words.map(|word| (word, if word == "parameter" { Align::Left } else { Align::Right })));
+    let now = if tuned.answer.is_some() { "tuned" } else { "now" };
+    let mut table = Table::of_numbers("parameter", &["start", "min", "max", now]);
     for (parameter, value) in tuned.tune.parameters.iter().zip(&tuned.values) {
         let [least, most] = parameter.bounds.map(decimal);
         let now = decimal((value * 1e6).round() as i64);
@@ -269,24 +209,21 @@ fn write_document(document: &Document, tuned: &Tuned, out: &mut impl Write) -> i
         )?;
     }
     match &document.validation {
-        None => writeln!(out, "\nthe validation has not begun: what is tuned so far proves nothing")?,
+        None => writeln!(out, "\nthe validation has not begun: these values are not proven yet")?,
         Some(proof) => {
             let ValidationJson { bouts, scheduled, score, elo, elo_error, .. } = proof;
             let [low, high] = [elo - elo_error, elo + elo_error];
-            let sure = if low > 0.0 {
+            let verdict = if low > 0.0 {
                 "the tuned player is stronger"
             } else if high < 0.0 {
                 "the tuned player is weaker: keep the start"
             } else {
-                "it is not shown that the tuned player is stronger"
+                "not shown: the interval includes no difference"
             };
+            writeln!(out, "\nvalidation on openings that tuning did not use, {bouts} of {scheduled} bouts:")?;
             writeln!(
                 out,
-                "\nvalidation on openings that the tune never used, {bouts} of {scheduled} bouts:"
-            )?;
-            writeln!(
-                out,
-                "tuned scored {:.1} % against start, Elo {elo:+.1} +- {elo_error:.1} (95 %)\n{sure}",
+                "tuned scored {:.1} % against start, Elo {elo:+.1} +- {elo_error:.1} (95 %)\n{verdict}",
                 100.0 * score
             )?;
         }
@@ -297,13 +234,13 @@ fn write_document(document: &Document, tuned: &Tuned, out: &mut impl Write) -> i
     Ok(())
 }
 
-/// Some steps of the path, the first and the last among them.
-fn write_path(document: &Document, tuned: &Tuned, out: &mut impl Write) -> io::Result<()> {
+/// Writes evenly spaced steps of the path, including the first and the last.
+fn write_path(document: &Document, tuned: &TuneResult, out: &mut impl Write) -> io::Result<()> {
     let spsa = document.method == "spsa";
     let parameters = &tuned.tune.parameters;
     let shown = parameters.len().min(if spsa { 4 } else { 5 });
     let mut words = vec![(if spsa { "iteration" } else { "trial" }, Align::Right)];
-    // The last word of a path is enough beside the table of all paths below.
+    // The table below has the full paths.
     let names =
         parameters[..shown].iter().map(|parameter| parameter.path.rsplit('.').next().unwrap_or_default());
     words.extend(names.map(|name| (name, Align::Right)));
@@ -323,7 +260,7 @@ fn write_path(document: &Document, tuned: &Tuned, out: &mut impl Write) -> io::R
         table.row(cells);
     }
     if count == 0 {
-        return writeln!(out, "no step is whole yet");
+        return writeln!(out, "no step is complete yet");
     }
     table.write(out)?;
     if shown < parameters.len() {

@@ -1,4 +1,4 @@
-//! `agon verify`: whether a dataset is whole and legal, and whether a coordinator's state is.
+//! `agon verify`: checks that a dataset, or a coordinator's state, is complete and legal.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -13,9 +13,8 @@ use serde::Serialize;
 use super::runs;
 use crate::commands::cluster::block_on;
 use crate::fail::Outcome;
-use crate::table::{Align, Table, write_json};
+use crate::table::{Align, Table, print};
 
-/// The arguments of `agon verify`.
 #[derive(Args)]
 pub struct Verify {
     /// Run id, name or unique prefix, or `latest`
@@ -42,15 +41,14 @@ struct Document {
 }
 
 impl Verify {
-    /// Runs the command.
     pub fn run(self) -> Outcome {
         if let Some(folder) = self.state {
-            let beside = match (&self.data, folder) {
+            let folder = match (&self.data, folder) {
                 (_, Some(folder)) => folder,
                 (Location::Folder(folder), None) => folder.clone(),
                 (Location::Store(_), None) => PathBuf::from(agon_coordinator::STATE_FOLDER),
             };
-            return verify_state(&beside, &self.data, self.json);
+            return verify_state(&folder, &self.data, self.json);
         }
         let dataset = Dataset::open(&self.data)?;
         let runs = if self.all {
@@ -62,12 +60,7 @@ impl Verify {
         };
         let ok = runs.iter().all(Verified::is_ok);
         let document = Document { runs, ok };
-        let mut out = io::stdout().lock();
-        if self.json {
-            write_json(&document, &mut out)?;
-        } else {
-            write_document(&document, &mut out)?;
-        }
+        print(self.json, &document, |out| write_document(&document, out))?;
         Ok(if ok { ExitCode::SUCCESS } else { ExitCode::FAILURE })
     }
 }
@@ -84,12 +77,8 @@ fn verify_state(folder: &Path, data: &Location, json: bool) -> Outcome {
     block_on(async {
         let report = maintenance::check(folder, data).await?;
         let ok = report.runs.iter().all(|run| run.problems.is_empty());
-        let mut out = io::stdout().lock();
-        if json {
-            write_json(&StateDocument { report, ok }, &mut out)?;
-        } else {
-            write_state(&report, &mut out)?;
-        }
+        let document = StateDocument { report, ok };
+        print(json, &document, |out| write_state(&document.report, out))?;
         Ok(if ok { ExitCode::SUCCESS } else { ExitCode::FAILURE })
     })
 }
@@ -118,9 +107,7 @@ fn write_state(report: &StateReport, out: &mut impl Write) -> io::Result<()> {
 }
 
 fn write_document(document: &Document, out: &mut impl Write) -> io::Result<()> {
-    let numbers = ["bouts", "games", "moves", "probes", "problems"].map(|name| (name, Align::Right));
-    let header: Vec<(&str, Align)> = [("run", Align::Left)].into_iter().chain(numbers).collect();
-    let mut table = Table::new(&header);
+    let mut table = Table::of_numbers("run", &["bouts", "games", "moves", "probes", "problems"]);
     for Verified { run, bouts, games, moves, probes, problems, .. } in &document.runs {
         let numbers =
             [*bouts, *games, *moves, *probes, problems.len() as u64].map(|number| number.to_string());

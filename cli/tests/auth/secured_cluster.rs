@@ -4,120 +4,104 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::time::Duration;
 
-use agon_transport::authority::{Authority, Pair, Validity};
+use agon_testing::specs::{PVS_VS_UCT, vary};
+use agon_transport::authority::{Authority, CertifiedKey, Validity};
 use agon_transport::tokens::TokenFile;
 use agon_transport::{ClientCredentials, Connector, Role, write_secret};
 use serde_json::Value;
 
-use crate::binary::{Answer, agon};
-use crate::processes::Cluster;
+use agon_testing::binary::{Answer, agon};
+use agon_testing::folder::Folder;
+use agon_testing::processes::{Cluster, Process, wait_until};
 
-/// The run that everybody finds.
-pub const SPEC: &str = r#"
-name = "auth"
-game = "connect-four"
-seed = 5
-limit = { nodes = 60 }
-openings = { random_plies = 4 }
-[tournament]
-format = "round-robin"
-bouts = 4
-[[player]]
-name = "pvs"
-search = { algorithm = "pvs", table_mb = 1 }
-[[player]]
-name = "uct"
-search = { algorithm = "uct" }
-"#;
-
-/// A year is enough for a test.
-pub fn valid() -> Validity {
-    Validity::of(Duration::from_secs(365 * 86_400))
+/// The spec of the cluster's run.
+pub fn spec(name: &str, bouts: u64) -> String {
+    vary(PVS_VS_UCT).name(name).bouts(bouts).text()
 }
 
-/// The coordinator and everything that opens it.
+/// Returns a validity of one year.
+pub fn valid() -> Validity {
+    Validity::lasting(Duration::from_secs(365 * 86_400))
+}
+
+/// The cluster with the credentials for it.
 pub struct SecuredCluster {
-    /// The coordinator; what it is asked for, an operator asks.
+    /// The cluster; its calls use an operator's credentials.
     pub cluster: Cluster,
-    /// Who signs what it trusts.
+    /// The certificate authority that the coordinator trusts.
     pub authority: Authority,
-    credentials: tempfile::TempDir,
+    credentials: Folder,
     run: String,
     secure: bool,
 }
 
 impl SecuredCluster {
-    /// Opens a secured with TLS, certificates and tokens, and hands in a run. `more` is told to the coordinator beside.
-    pub fn open(more: &[&str]) -> SecuredCluster {
+    /// Starts a coordinator with TLS, client certificates, tokens and additional flags, and submits a run.
+    pub fn start(more: &[&str]) -> SecuredCluster {
         SecuredCluster::with(more, true)
     }
 
-    /// The same with tokens alone: what is said can be written by hand.
-    pub fn plain(more: &[&str]) -> SecuredCluster {
+    /// Starts a coordinator with tokens and without TLS, so that a test can write to the socket.
+    pub fn start_plaintext(more: &[&str]) -> SecuredCluster {
         SecuredCluster::with(more, false)
     }
 
     fn with(more: &[&str], secure: bool) -> SecuredCluster {
-        let credentials = tempfile::tempdir().unwrap();
+        let credentials = Folder::new();
         let (authority, pair) = Authority::create().unwrap();
-        pair.write(credentials.path(), "ca").unwrap();
+        pair.write(credentials.as_path(), "ca").unwrap();
         let hosts = ["localhost", "127.0.0.1"].map(str::to_string);
-        authority.coordinator(&hosts, valid()).unwrap().write(credentials.path(), "coordinator").unwrap();
-        authority.client("somebody", valid()).unwrap().write(credentials.path(), "client").unwrap();
-        let path = |name: &str| credentials.path().join(name).to_str().unwrap().to_string();
-        let asked = [
+        authority.issue_server(&hosts, valid()).unwrap().write(credentials.as_path(), "coordinator").unwrap();
+        authority.issue_client("user", valid()).unwrap().write(credentials.as_path(), "client").unwrap();
+        let path = |name: &str| credentials.path(name);
+        let flags = [
             ["--tls-cert", &path("coordinator.pem")],
             ["--tls-key", &path("coordinator.key")],
             ["--tls-client-ca", &path("ca.pem")],
             ["--tokens", &path("tokens.toml")],
         ];
-        let asked = if secure { &asked[..] } else { &asked[3..] };
-        let flags = asked.concat().into_iter().chain(more.iter().copied()).map(str::to_string).collect();
+        let flags = if secure { &flags[..] } else { &flags[3..] };
+        let flags = flags.concat().into_iter().chain(more.iter().copied()).map(str::to_string).collect();
         let mut secured = SecuredCluster {
-            cluster: Cluster::prepare(Duration::from_secs(60)),
+            cluster: Cluster::new(Duration::from_secs(60)),
             authority,
             credentials,
             run: String::new(),
             secure,
         };
         for (name, role) in [("op", Role::Operator), ("looks", Role::Viewer), ("plays", Role::Worker)] {
-            secured.token(name, role);
+            secured.create_token(name, role);
         }
         let client = secured.flags(Some("op"), Some("client"));
         secured.cluster = secured.cluster.with_flags(flags, client);
         secured.cluster.restart();
-        secured.run = secured.cluster.submit(SPEC);
+        secured.run = secured.cluster.submit(&spec("auth", 4));
         secured
     }
 
-    /// A path among the credentials.
+    /// Returns a path in the folder of the credentials.
     pub fn path(&self, name: &str) -> String {
-        self.credentials.path().join(name).to_str().unwrap().to_string()
+        self.credentials.path(name)
     }
 
-    /// The folder of the credentials.
-    pub fn folder(&self) -> &Path {
-        self.credentials.path()
-    }
-
-    /// Makes a token; its secret is in a file of its name.
-    pub fn token(&self, name: &str, role: Role) {
+    /// Creates a token and writes its secret to `NAME.token`.
+    pub fn create_token(&self, name: &str, role: Role) {
         let file = self.path("tokens.toml");
-        let secret = TokenFile::change(Path::new(&file), |file| file.create(name, role, "now")).unwrap();
+        let secret = TokenFile::update(Path::new(&file), |file| file.create(name, role, "now")).unwrap();
         write_secret(Path::new(&self.path(&format!("{name}.token"))), &secret).unwrap();
     }
 
-    /// Takes a token away.
+    /// Revokes a token.
     pub fn revoke(&self, name: &str) {
-        TokenFile::change(Path::new(&self.path("tokens.toml")), |file| file.revoke(name)).unwrap();
+        TokenFile::update(Path::new(&self.path("tokens.toml")), |file| file.revoke(name)).unwrap();
     }
 
-    /// Puts a certificate and its key among the credentials.
-    pub fn keep(&self, pair: &Pair, name: &str) {
-        pair.write(self.credentials.path(), name).unwrap();
+    /// Writes a certificate and its key to the folder of the credentials.
+    pub fn write_pair(&self, pair: &CertifiedKey, name: &str) {
+        pair.write(self.credentials.as_path(), name).unwrap();
     }
 
-    /// What somebody shows: a token and a certificate, by their names.
+    /// Returns the flags for a token and a client certificate, given by their names.
     pub fn flags(&self, token: Option<&str>, certificate: Option<&str>) -> Vec<String> {
         let mut flags = Vec::new();
         if self.secure {
@@ -133,16 +117,37 @@ impl SecuredCluster {
         flags
     }
 
-    /// A call of somebody who shows this.
+    /// Calls the binary with a token and a client certificate.
     pub fn call(&self, command: &[&str], token: Option<&str>, certificate: Option<&str>) -> Answer {
         let flags = self.flags(token, certificate);
         let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
         agon(&[command, &["--coordinator", &self.cluster.address()], &flags].concat())
     }
 
-    /// A way in for a program in the test.
+    /// Starts the binary with a token and a client certificate, and logs to `TOKEN.log`.
+    pub fn start_process(&self, command: &[&str], token: &str, certificate: &str) -> Process {
+        let flags = self.flags(Some(token), Some(certificate));
+        let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
+        let address = self.cluster.address();
+        let call = [command, &["--coordinator", &address], &flags].concat();
+        Process::start_logged(&call, self.path(&format!("{token}.log")).into())
+    }
+
+    /// Starts a worker with one slot and the token `plays`.
+    pub fn start_worker(&self, name: &str, certificate: &str) -> Process {
+        self.start_process(&["worker", "--name", name, "--slots", "1"], "plays", certificate)
+    }
+
+    /// Waits until a worker is connected.
+    pub fn wait_for_worker(&self, name: &str) {
+        wait_until("the worker is connected", || {
+            self.cluster.worker_status(name)["connected"].as_bool().filter(|connected| *connected)
+        });
+    }
+
+    /// Returns a connector with a token and the client certificate.
     pub fn connector(&self, token: &str) -> Connector {
-        let path = |name: &str| Some(self.credentials.path().join(name));
+        let path = |name: &str| Some(self.credentials.path(name).into());
         let secret = |name: &str| path(name).filter(|_| self.secure);
         let credentials = ClientCredentials {
             authority: secret("ca.pem"),
@@ -153,19 +158,18 @@ impl SecuredCluster {
         Connector::new(&self.cluster.address(), credentials).unwrap()
     }
 
-    /// The id of the run.
+    /// Returns the id of the run.
     pub fn run(&self) -> &str {
         &self.run
     }
 
-    /// Where it listens.
+    /// Returns the address that the coordinator listens on.
     pub fn socket(&self) -> SocketAddr {
         let address = self.cluster.address();
         address.rsplit('/').next().unwrap().parse().unwrap()
     }
 
-    /// What an operator sees of runs, workers, who of them is in quarantine, and what was written down, without what the
-    /// clock changes.
+    /// Returns the runs, workers and audit entries that an operator sees, without values that change with time.
     pub fn state(&self) -> (Value, Vec<String>, Value) {
         let mut runs = self.cluster.json(&["list"]);
         for run in runs["runs"].as_array_mut().unwrap() {
@@ -174,15 +178,16 @@ impl SecuredCluster {
             }
         }
         let workers = self.cluster.json(&["workers"])["workers"].as_array().unwrap().clone();
-        let told =
+        let describe =
             |worker: &Value| format!("{} {} {}", worker["worker"], worker["committed"], worker["flag"]);
-        (runs, workers.iter().map(told).collect(), self.cluster.json(&["audit"]))
+        (runs, workers.iter().map(describe).collect(), self.cluster.json(&["audit"]))
     }
 }
 
-/// A call that fails with this sentence, and with this exit code.
-pub fn fails(what: &str, answer: &Answer, code: i32, sentence: &str) {
-    assert!(answer.code == code && answer.err.contains(sentence), "{what}: {} {}", answer.code, answer.err);
+/// Asserts that a call failed with this exit code and message.
+#[track_caller]
+pub fn assert_fails(what: &str, answer: &Answer, code: i32, message: &str) {
+    assert!(answer.code == code && answer.err.contains(message), "{what}: {} {}", answer.code, answer.err);
     assert!(
         answer.out.is_empty() && !answer.err.contains("panicked"),
         "{what}: {} {}",

@@ -1,10 +1,10 @@
-//! HTTP/2 and HTTP by hand, for those who do not keep to it.
+//! Raw sockets, HTTP/2 frames and HTTP requests.
 
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
-/// Somebody who connects.
+/// Connects with short timeouts.
 pub fn socket(address: SocketAddr) -> TcpStream {
     let stream = TcpStream::connect(address).unwrap();
     stream.set_read_timeout(Some(Duration::from_millis(20))).unwrap();
@@ -12,7 +12,7 @@ pub fn socket(address: SocketAddr) -> TcpStream {
     stream
 }
 
-/// Whether the other side has hung up.
+/// Returns whether the peer has closed the connection.
 pub fn is_closed(stream: &mut TcpStream) -> bool {
     match stream.read(&mut [0; 64]) {
         Ok(count) => count == 0,
@@ -24,14 +24,14 @@ const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 const SETTINGS: [u8; 9] = [0, 0, 0, 4, 0, 0, 0, 0, 0];
 const PING: [u8; 17] = [0, 0, 8, 6, 0, 0, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8];
 
-/// Sends pings and reads no answer until nothing more can be sent.
+/// Sends pings without reading the answers until the connection accepts no more.
 pub fn ping_until_stuck(stream: &mut TcpStream) {
     stream.write_all(&[PREFACE, &SETTINGS].concat()).unwrap();
     let pings = PING.repeat(4000);
     while stream.write_all(&pings).is_ok() {}
 }
 
-/// What a monitor reads of a line of the metrics.
+/// Returns the value of a series on the metrics page.
 pub fn metric(port: u16, line: &str) -> Option<f64> {
     let mut stream = TcpStream::connect(("127.0.0.1", port)).ok()?;
     stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();

@@ -1,12 +1,14 @@
-//! `agon report`: where the page goes, and what is said about it.
+//! `agon report`: the written page, its location and the printed summary.
 
 use std::fs;
 
-use crate::sample::{PROBE, SampleDataset, TOURNAMENT};
+use agon_testing::sample::SampleDataset;
+use agon_testing::specs::{PROBE, TOURNAMENT};
+
 use crate::{agon, json_of};
 
 #[test]
-fn a_page_is_written_whole() {
+fn report_is_written_completely() {
     let sample = SampleDataset::play(TOURNAMENT);
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("page.html");
@@ -17,12 +19,12 @@ fn a_page_is_written_whole() {
     assert!(page.starts_with("<!doctype html>") && page.ends_with("</html>\n") && page.contains(&sample.id));
     let (code, same, _) = agon(&sample, &["report", "small", "--replicas", "50", "--output", "-"]);
     assert!(code == 0 && same == page, "standard output has the same page");
-    // Nothing is left beside it.
+    // No temporary file is left.
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
 }
 
 #[test]
-fn a_page_has_the_name_of_its_run() {
+fn report_file_is_named_after_run() {
     let sample = SampleDataset::play(PROBE);
     let folder = tempfile::tempdir().unwrap();
     let output = std::process::Command::new(env!("CARGO_BIN_EXE_agon"))
@@ -38,44 +40,44 @@ fn a_page_has_the_name_of_its_run() {
 }
 
 #[test]
-fn programs_get_what_the_page_says() {
+fn report_json_matches_the_page() {
     let sample = SampleDataset::play(TOURNAMENT);
-    let (code, told) = json_of(&sample, &["report", "--replicas", "50", "--json"]);
+    let (code, document) = json_of(&sample, &["report", "--replicas", "50", "--json"]);
     assert_eq!(
-        (code, &told["run"], &told["counted"]),
+        (code, &document["run"], &document["counted"]),
         (0, &serde_json::json!(sample.id), &serde_json::json!(3))
     );
-    assert!(told["answer"].as_str().is_some_and(|answer| !answer.is_empty()));
+    assert!(document["answer"].as_str().is_some_and(|answer| !answer.is_empty()));
 }
 
 #[test]
-fn what_cannot_be_written_is_said_before_the_work() {
+fn unwritable_output_fails_before_the_work() {
     let sample = SampleDataset::play(TOURNAMENT);
     let folder = tempfile::tempdir().unwrap();
     let nowhere = folder.path().join("nowhere/page.html");
-    for (arguments, sentence) in [
+    for (arguments, message) in [
         (&["report", "nothing"][..], "there is no run `nothing`"),
-        (&["report", "--output", nowhere.to_str().unwrap()], "to write to; make it first"),
+        (&["report", "--output", nowhere.to_str().unwrap()], "to write to; create it first"),
         (&["report", "--output", folder.path().to_str().unwrap()], "is a folder; give a file to --output"),
         (&["report", "--json", "--output", "-"], "cannot be used with"),
         (&["report", "--replicas", "0"], "the number of replicas is a whole number from 1"),
     ] {
         let (code, out, err) = agon(&sample, arguments);
-        let expected = if sentence.contains("write to") || sentence.contains("is a folder") { 1 } else { 2 };
+        let expected = if message.contains("write to") || message.contains("is a folder") { 1 } else { 2 };
         assert_eq!((code, out.as_str()), (expected, ""), "{arguments:?}: {err}");
-        assert!(err.starts_with("error: ") && err.contains(sentence), "{err}");
+        assert!(err.starts_with("error: ") && err.contains(message), "{err}");
     }
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
 }
 
 #[test]
-fn a_part_that_is_missing_is_named_and_no_page_left() {
+fn missing_part_leaves_no_report() {
     let sample = SampleDataset::play(TOURNAMENT);
-    fs::remove_file(sample.file("moves", 2)).unwrap();
+    fs::remove_file(sample.part_file("moves", 2)).unwrap();
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("page.html");
     let (code, out, err) = agon(&sample, &["report", "--replicas", "50", "--output", file.to_str().unwrap()]);
     assert_eq!((code, out.as_str()), (1, ""), "{err}");
-    assert!(err.contains(&sample.name("moves", 2)), "{err}");
+    assert!(err.contains(&sample.part_name("moves", 2)), "{err}");
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
 }

@@ -1,4 +1,4 @@
-//! Workers of builds that do not fit their coordinator.
+//! Workers of other builds than their coordinator's.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -11,18 +11,18 @@ use tokio_stream::wrappers::TcpListenerStream;
 use tokio_stream::{StreamExt as _, once};
 use tonic::{Request, Response, Status, Streaming};
 
-use crate::processes::{Cluster, Process, until};
 use crate::{LONG, quick};
+use agon_testing::processes::{Cluster, Process, wait_until};
 
-/// Stands between a worker and its coordinator and makes the hello that of another build.
+/// A proxy between a worker and its coordinator that changes the worker's hello.
 #[derive(Clone)]
-struct Between {
+struct HelloProxy {
     coordinator: String,
     change: Arc<dyn Fn(&mut Hello) + Send + Sync>,
 }
 
 #[tonic::async_trait]
-impl Worker for Between {
+impl Worker for HelloProxy {
     type SessionStream = Streaming<CoordinatorMessage>;
     type SubmitStream = Streaming<Acknowledgement>;
 
@@ -48,67 +48,74 @@ impl Worker for Between {
     }
 }
 
-/// A worker whose hello is changed so, and what it talks through.
-fn worker_as(
+/// Starts a worker with a changed hello, and returns it with the runtime of its proxy.
+fn worker_with_hello(
     cluster: &Cluster,
     change: impl Fn(&mut Hello) + Send + Sync + 'static,
 ) -> (Process, tokio::runtime::Runtime) {
     let runtime = tokio::runtime::Runtime::new().unwrap();
-    let between = Between { coordinator: cluster.address(), change: Arc::new(change) };
+    let proxy = HelloProxy { coordinator: cluster.address(), change: Arc::new(change) };
     let address: SocketAddr = runtime.block_on(async {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        let server = tonic::transport::Server::builder().add_service(WorkerServer::new(between));
+        let server = tonic::transport::Server::builder().add_service(WorkerServer::new(proxy));
         tokio::spawn(server.serve_with_incoming(TcpListenerStream::new(listener)));
         address
     });
     let arguments = ["worker", "--coordinator", &format!("http://{address}"), "--slots", "1"];
-    (Process::start_logged(&arguments, cluster.path("misfit.log").into()), runtime)
+    (Process::start_logged(&arguments, cluster.path("changed-hello.log").into()), runtime)
 }
 
-/// What a worker says, and its exit code, whose hello is changed so.
-fn told_as(cluster: &Cluster, change: impl Fn(&mut Hello) + Send + Sync + 'static) -> (i32, String) {
-    let (mut worker, _runtime) = worker_as(cluster, change);
-    (worker.exit_code(), worker.said())
+/// Returns the exit code and the log of a worker with a changed hello.
+fn run_worker_with_hello(
+    cluster: &Cluster,
+    change: impl Fn(&mut Hello) + Send + Sync + 'static,
+) -> (i32, String) {
+    let (mut worker, _runtime) = worker_with_hello(cluster, change);
+    (worker.wait(), worker.log())
 }
 
 #[test]
-fn workers_of_a_later_build_take_over_one_after_the_other() {
+fn rolling_upgrade_replaces_workers() {
     let spec = quick(60);
     let mut cluster = Cluster::start(LONG);
     cluster.submit(&spec);
     let mut before = cluster.worker("before");
-    cluster.until_run("the old one plays", |run| run["bouts"].as_u64().unwrap() >= 10);
-    // The later build speaks versions that the coordinator has not heard of, and this one.
-    let (later, _runtime) = worker_as(&cluster, |hello| {
+    cluster.wait_for_run("the old worker plays", |run| run["bouts"].as_u64().unwrap() >= 10);
+    // The newer build supports this protocol version and unknown ones.
+    let (newer, _runtime) = worker_with_hello(&cluster, |hello| {
         (hello.protocol_max, hello.build) = (hello.protocol_max + 2, "9.9.9".to_string());
     });
-    until("the new one is there", || cluster.ask(&["workers", "--json"]).out.contains("9.9.9").then_some(()));
-    assert_eq!(cluster.ask(&["workers", "drain", "before"]).code, 0);
-    assert_eq!(before.exit_code(), 0, "{}", before.said());
-    cluster.until_run("the run is done", |run| run["state"] == "done");
-    assert_eq!(cluster.run()["failed"], 0);
-    drop(later);
-    cluster.finishes_like_an_undisturbed_run(&spec);
+    wait_until("the new worker is connected", || {
+        cluster.agon(&["workers", "--json"]).out.contains("9.9.9").then_some(())
+    });
+    assert_eq!(cluster.agon(&["workers", "drain", "before"]).code, 0);
+    assert_eq!(before.wait(), 0, "{}", before.log());
+    cluster.wait_for_run("the run is done", |run| run["state"] == "done");
+    assert_eq!(cluster.last_run()["failed"], 0);
+    drop(newer);
+    cluster.assert_finishes_undisturbed(&spec);
 }
 
 #[test]
-fn a_worker_of_another_build_is_told_so_and_ends() {
+fn incompatible_worker_exits_with_reason() {
     let cluster = Cluster::start(LONG);
-    let (code, said) = told_as(&cluster, |hello| hello.signature = "0123456789abcdef".to_string());
-    assert_eq!(code, 1, "{said}");
-    assert!(said.contains("searches otherwise than the coordinator's (signature 0123456789abcdef"), "{said}");
-    assert!(said.contains("run the same build on both sides"), "{said}");
+    let (code, log) =
+        run_worker_with_hello(&cluster, |hello| hello.signature = "0123456789abcdef".to_string());
+    assert_eq!(code, 1, "{log}");
+    assert!(log.contains("searches differently (signature 0123456789abcdef, coordinator "), "{log}");
+    assert!(log.contains("run the same build on both sides"), "{log}");
 
-    let (code, said) = told_as(&cluster, |hello| (hello.protocol_min, hello.protocol_max) = (7, 9));
-    assert_eq!(code, 1, "{said}");
+    let (code, log) =
+        run_worker_with_hello(&cluster, |hello| (hello.protocol_min, hello.protocol_max) = (7, 9));
+    assert_eq!(code, 1, "{log}");
     assert!(
-        said.contains("speaks versions 7 to 9 of the protocol and the coordinator 2 to 2; update the"),
-        "{said}"
+        log.contains("supports protocol versions 7 to 9 and the coordinator 2 to 2; update the"),
+        "{log}"
     );
 
-    let (code, said) = told_as(&cluster, |hello| hello.protocol_min = 0);
-    assert_eq!(code, 1, "{said}");
-    assert!(said.contains("`protocol_min` is 0, and it must be from 1"), "{said}");
-    assert!(!said.contains("panicked"), "{said}");
+    let (code, log) = run_worker_with_hello(&cluster, |hello| hello.protocol_min = 0);
+    assert_eq!(code, 1, "{log}");
+    assert!(log.contains("`protocol_min` is 0, and it must be from 1"), "{log}");
+    assert!(!log.contains("panicked"), "{log}");
 }

@@ -1,5 +1,4 @@
-//! Disks without room: real file systems in memory, a few megabytes large. Where mounting is not allowed these tests say
-//! so and do nothing.
+//! Full disks: file systems in memory of a few megabytes. Without the right to mount, these tests are skipped.
 
 use std::fs::{self, File};
 use std::io::Write as _;
@@ -9,14 +8,14 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::processes::Cluster;
 use crate::quick;
+use agon_testing::processes::Cluster;
 
-/// A file system of its own, gone when this is dropped.
+/// A mounted file system, unmounted on drop.
 struct Disk(PathBuf);
 
 impl Disk {
-    /// Mounts a file system of so many kilobytes; none where that is not allowed.
+    /// Mounts a file system of this size; `None` without the right to mount.
     fn mount(folder: &Path, kilobytes: u64) -> Option<Disk> {
         fs::create_dir_all(folder).unwrap();
         let size = format!("size={kilobytes}k");
@@ -24,11 +23,11 @@ impl Disk {
         if mounted.is_ok_and(|output| output.status.success()) {
             return Some(Disk(folder.to_path_buf()));
         }
-        println!("skipped: file systems cannot be mounted here (that takes root)");
+        println!("skipped: mounting a file system requires root");
         None
     }
 
-    /// Takes all room that is left.
+    /// Fills the free space.
     fn fill(&self) -> PathBuf {
         let path = self.0.join("filler");
         let mut file = File::create(&path).unwrap();
@@ -38,7 +37,7 @@ impl Disk {
         path
     }
 
-    /// Gives it another size.
+    /// Changes the size.
     fn resize(&self, kilobytes: u64) {
         let size = format!("remount,size={kilobytes}k");
         assert!(Command::new("mount").args(["-o", &size]).arg(&self.0).status().unwrap().success());
@@ -51,66 +50,66 @@ impl Drop for Disk {
     }
 }
 
-/// Waits until a run stands still for one of these reasons, and looks whether it really does.
-fn stands_still(cluster: &Cluster, why: &[&str]) -> Value {
-    let said = |text: &str| why.iter().any(|reason| text.contains(reason));
-    let waits = |run: &Value| run["waiting"].as_str().is_some_and(said);
-    cluster.until_run("the run says what it waits for", waits);
-    // What was lent before comes in or expires; then nothing changes any more.
-    let quiet = cluster.until_run("nothing is lent", |run| run["leased"] == 0);
+/// Waits until a run is waiting for one of these reasons, and asserts that its numbers stop changing.
+fn wait_until_blocked(cluster: &Cluster, why: &[&str]) -> Value {
+    let has_reason = |text: &str| why.iter().any(|reason| text.contains(reason));
+    let waits = |run: &Value| run["waiting"].as_str().is_some_and(has_reason);
+    cluster.wait_for_run("the run reports the reason", waits);
+    // Earlier leases end first.
+    let quiet = cluster.wait_for_run("nothing is leased", |run| run["leased"] == 0);
     std::thread::sleep(Duration::from_millis(1500));
-    let later = cluster.run();
+    let later = cluster.last_run();
     assert_eq!((&later["bouts"], &later["leased"]), (&quiet["bouts"], &quiet["leased"]), "{later}");
     assert!(waits(&later), "{later}");
-    let watched = cluster.ask(&["watch", "--once"]);
-    assert!(said(&watched.out), "{}", watched.out);
-    let listed = cluster.ask(&["list"]);
-    assert!(said(&listed.out), "{}", listed.out);
+    let watched = cluster.agon(&["watch", "--once"]);
+    assert!(has_reason(&watched.out), "{}", watched.out);
+    let listed = cluster.agon(&["list"]);
+    assert!(has_reason(&listed.out), "{}", listed.out);
     later
 }
 
 #[test]
-fn a_disk_without_room_for_the_state_stops_the_run_and_nothing_else() {
+fn full_disk_for_state_only_pauses_the_run() {
     let spec = quick(900);
-    let mut cluster = Cluster::prepare(Duration::from_millis(600));
+    let mut cluster = Cluster::new(Duration::from_millis(600));
     let Some(disk) = Disk::mount(Path::new(&cluster.path("disk")), 24 << 10) else { return };
     cluster = cluster.with_data(&disk.0.join("data"));
     cluster.restart();
     cluster.submit(&spec);
     let _worker = cluster.worker("worker");
-    // 1. No room, and room again.
-    cluster.until_run("some bouts are committed", |run| run["bouts"].as_u64() > Some(40));
+    // 1. The disk fills and is freed.
+    cluster.wait_for_run("some bouts are committed", |run| run["bouts"].as_u64() > Some(40));
     let filler = disk.fill();
-    // State and dataset lie on one disk: either may be the first to find it full, and then nothing is granted.
-    let no_room = ["the disk is full", "the dataset cannot be written"];
-    let still = stands_still(&cluster, &no_room);
-    assert_eq!(still["state"], "running", "it was too quick to be stopped");
+    // State and dataset share the disk: either may fail first, and then nothing is granted.
+    let disk_full = ["the disk is full", "the dataset cannot be written"];
+    let blocked = wait_until_blocked(&cluster, &disk_full);
+    assert_eq!(blocked["state"], "running", "the run finished too early");
     fs::remove_file(filler).unwrap();
-    let before = still["bouts"].as_u64();
-    cluster.until_run("the run goes on", |run| run["bouts"].as_u64() > before);
-    // 2. Killed while there is no room: what it had counted is there.
+    let before = blocked["bouts"].as_u64();
+    cluster.wait_for_run("the run goes on", |run| run["bouts"].as_u64() > before);
+    // 2. The coordinator is killed while the disk is full: no counted bout is lost.
     let filler = disk.fill();
-    let still = stands_still(&cluster, &no_room);
+    let blocked = wait_until_blocked(&cluster, &disk_full);
     cluster.kill();
     fs::remove_file(filler).unwrap();
     cluster.restart();
-    assert!(cluster.run()["bouts"].as_u64() >= still["bouts"].as_u64());
-    cluster.finishes_like_an_undisturbed_run(&spec);
+    assert!(cluster.last_run()["bouts"].as_u64() >= blocked["bouts"].as_u64());
+    cluster.assert_finishes_undisturbed(&spec);
 }
 
 #[test]
-fn a_disk_without_room_for_the_dataset_stops_the_run_and_nothing_else() {
+fn full_disk_for_dataset_only_pauses_the_run() {
     let spec = quick(120);
     let mut cluster = Cluster::start(Duration::from_millis(600));
-    // The place of the moves is a disk of its own that has room for no part.
+    // The folder of the moves is a disk that is too small for a part.
     let moves = cluster.data().join("moves");
     let Some(disk) = Disk::mount(&moves, 8) else { return };
     cluster.submit(&spec);
     let _worker = cluster.worker("worker");
-    let still = stands_still(&cluster, &["the dataset cannot be written"]);
-    assert_eq!(still["exported"], 0);
+    let blocked = wait_until_blocked(&cluster, &["the dataset cannot be written"]);
+    assert_eq!(blocked["exported"], 0);
     let left: Vec<_> = fs::read_dir(cluster.data().join("games")).into_iter().flatten().collect();
-    assert!(left.is_empty(), "there are games without moves: {left:?}");
+    assert!(left.is_empty(), "games were exported without moves: {left:?}");
     disk.resize(8 << 10);
-    cluster.finishes_like_an_undisturbed_run(&spec);
+    cluster.assert_finishes_undisturbed(&spec);
 }

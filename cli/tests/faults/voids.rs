@@ -1,86 +1,89 @@
-//! What is taken out of the count, and parts that cannot be written: whatever happens to them, no bout is there twice, and
-//! no run suffers for another.
+//! Voided bouts, repeated runs, and parts that cannot be written.
 
 use std::fs;
 
 use serde_json::Value;
 
 use crate::LONG;
-use crate::binary::agon;
-use crate::processes::{Cluster, until};
 use crate::{quick, spec};
+use agon_testing::binary::agon;
+use agon_testing::processes::{Cluster, wait_until};
 
-/// What the dataset says of a run.
-fn described(cluster: &Cluster, run: &str) -> Value {
+/// Returns the manifest of a run.
+fn manifest(cluster: &Cluster, run: &str) -> Value {
     let text = fs::read_to_string(cluster.data().join(format!("runs/{run}.json"))).unwrap();
     serde_json::from_str(&text).unwrap()
 }
 
 #[test]
-fn bouts_on_their_way_into_the_dataset_are_not_voided_before_they_are_there() {
+fn voiding_waits_for_the_export() {
     let spec = quick(40);
     let mut cluster = Cluster::start(LONG);
-    // 1. Where games should go there is something else: the first part is assigned, and cannot be written.
+    // 1. A file blocks the folder of the games: the first part is assigned, but cannot be written.
     let games = cluster.data().join("games");
     fs::write(&games, "in the way").unwrap();
     let id = cluster.submit(&spec);
     let worker = cluster.worker("one");
-    let stands = |run: &Value| {
+    let is_blocked = |run: &Value| {
         run["waiting"].as_str().is_some_and(|why| why.contains("cannot be written")) && run["leased"] == 0
     };
-    cluster.until_run("it cannot be written", stands);
+    cluster.wait_for_run("the export fails", is_blocked);
     drop(worker);
-    let before = cluster.run();
-    let answer = cluster.ask(&["data", "void", &id, "--bouts", "0-3"]);
-    assert!(answer.code == 1 && answer.err.contains("on their way into the dataset"), "{}", answer.err);
-    assert_eq!(cluster.run()["bouts"], before["bouts"], "nothing changed");
-    // 2. When they are there they can be voided, as all that is there; and so can others, which are played anew.
+    let before = cluster.last_run();
+    let answer = cluster.agon(&["data", "void", &id, "--bouts", "0-3"]);
+    assert!(
+        answer.code == 1 && answer.err.contains("are being exported and cannot be voided"),
+        "{}",
+        answer.err
+    );
+    assert_eq!(cluster.last_run()["bouts"], before["bouts"], "nothing changed");
+    // 2. After the export the bouts can be voided; bouts that are not exported are played again.
     fs::remove_file(&games).unwrap();
-    cluster.until_run("it is written", |run| run["exported"].as_u64() >= Some(16));
-    let told = cluster.json(&["data", "void", &id, "--bouts", "2-17"]);
-    let (requeued, voided) = (told["requeued"].as_u64().unwrap(), told["voided"].as_u64().unwrap());
-    assert!(voided >= 14 && requeued + voided <= 16, "{told}");
-    // 3. What is not there is not voided, and nobody reads that it was.
-    for nothing in [["--bouts", "2-3"], ["--bouts", "500-600"], ["--worker", "nobody"]] {
-        let answer = cluster.ask(&[&["data", "void", &id][..], &nothing].concat());
+    cluster.wait_for_run("a part is exported", |run| run["exported"].as_u64() >= Some(16));
+    let document = cluster.json(&["data", "void", &id, "--bouts", "2-17"]);
+    let (requeued, voided) = (document["requeued"].as_u64().unwrap(), document["voided"].as_u64().unwrap());
+    assert!(voided >= 14 && requeued + voided <= 16, "{document}");
+    // 3. Unknown bouts are not voided, and leave no audit entry.
+    for nothing in [["--bouts", "2-3"], ["--bouts", "500-600"], ["--worker", "unknown"]] {
+        let answer = cluster.agon(&[&["data", "void", &id][..], &nothing].concat());
         assert!(answer.code != 0 && answer.err.contains("has no such bouts"), "{nothing:?}: {}", answer.err);
     }
     let entries = cluster.json(&["audit", "--run", &id]).to_string();
     assert_eq!(entries.matches("\"voided\"").count(), 1, "{entries}");
     let _worker = cluster.worker("two");
-    cluster.until_run("the run is done", |run| run["state"] == "done");
-    assert_eq!(described(&cluster, &id)["voided"].as_array().map(Vec::len), Some(voided as usize));
+    cluster.wait_for_run("the run is done", |run| run["state"] == "done");
+    assert_eq!(manifest(&cluster, &id)["voided"].as_array().map(Vec::len), Some(voided as usize));
     cluster.kill();
-    cluster.equals_an_undisturbed_run(&spec);
+    cluster.assert_undisturbed(&spec);
 }
 
 #[test]
-fn a_run_that_cannot_be_exported_stops_no_other() {
+fn failed_export_does_not_stop_other_runs() {
     let mut cluster = Cluster::start(LONG);
     let [first, second] = [quick(32), spec(32, "nodes = 61")];
     let stuck = cluster.submit(&first);
     let name = "part-0000000000-0000000015.parquet";
     let file = cluster.data().join(format!("games/run={stuck}/{name}"));
     fs::create_dir_all(file.parent().unwrap()).unwrap();
-    fs::write(&file, "somebody else's").unwrap();
+    fs::write(&file, "foreign").unwrap();
     let worker = cluster.worker("one");
     let waits = |run: &Value| run["waiting"].as_str().is_some_and(|why| why.contains("with other bytes"));
-    cluster.until_run("it says what it waits for", waits);
+    cluster.wait_for_run("the run reports the reason", waits);
     let other = cluster.submit(&second);
-    until("the other is done", || (cluster.run_of(&other)["state"] == "done").then_some(()));
-    assert!(waits(&cluster.run_of(&stuck)), "{}", cluster.run_of(&stuck));
-    assert_eq!(fs::read_to_string(&file).unwrap(), "somebody else's");
-    // It goes on by itself.
+    wait_until("the other run is done", || (cluster.run_status(&other)["state"] == "done").then_some(()));
+    assert!(waits(&cluster.run_status(&stuck)), "{}", cluster.run_status(&stuck));
+    assert_eq!(fs::read_to_string(&file).unwrap(), "foreign");
+    // The export is retried.
     fs::remove_file(&file).unwrap();
-    until("it is done", || (cluster.run_of(&stuck)["state"] == "done").then_some(()));
+    wait_until("the run is done", || (cluster.run_status(&stuck)["state"] == "done").then_some(()));
     drop(worker);
     cluster.kill();
-    cluster.verifies();
+    cluster.assert_verifies();
 }
 
-/// An upgrade between the moves of a part and its games: other bytes of the same moves stand under the name.
+/// After an upgrade between the two files of a part, the moves file has other bytes.
 #[test]
-fn moves_of_another_build_without_their_games_are_written_anew() {
+fn orphaned_moves_part_is_rewritten() {
     let spec = quick(32);
     let mut cluster = Cluster::start(LONG);
     let id = cluster.submit(&spec);
@@ -88,15 +91,15 @@ fn moves_of_another_build_without_their_games_are_written_anew() {
     fs::create_dir_all(file.parent().unwrap()).unwrap();
     fs::write(&file, "as another build writes them").unwrap();
     let _worker = cluster.worker("one");
-    cluster.finishes_like_an_undisturbed_run(&spec);
+    cluster.assert_finishes_undisturbed(&spec);
 }
 
 #[test]
-fn what_is_told_of_a_run_survives_a_start() {
+fn run_status_survives_restart() {
     let mut cluster = Cluster::start(LONG);
     let id = cluster.submit(&quick(8));
     let worker = cluster.worker("one");
-    cluster.until_run("the run is done", |run| run["state"] == "done");
+    cluster.wait_for_run("the run is done", |run| run["state"] == "done");
     drop(worker);
     cluster.kill();
     let state = rusqlite::Connection::open(cluster.data().join("coordinator.sqlite")).unwrap();
@@ -104,27 +107,27 @@ fn what_is_told_of_a_run_survives_a_start() {
     drop(state);
     for _ in 0..2 {
         cluster.restart();
-        let so = |told: Value| (told["build"] == "0.0.9" && told["abandoned"] == 7).then_some(());
-        until("it is told", || so(described(&cluster, &id)));
+        let matches = |run: Value| (run["build"] == "0.0.9" && run["abandoned"] == 7).then_some(());
+        wait_until("the manifest is written", || matches(manifest(&cluster, &id)));
     }
-    assert_eq!(cluster.run()["abandoned"], 7);
+    assert_eq!(cluster.last_run()["abandoned"], 7);
 }
 
 #[test]
-fn one_more_run_goes_on_where_it_stopped() {
+fn repeated_run_resumes() {
     let cluster = Cluster::start(LONG);
     let id = cluster.submit(&quick(8));
     let again = || {
-        let told = cluster.json(&["submit", &cluster.path("spec.toml"), "--again"]);
-        told["run"].as_str().unwrap().to_string()
+        let document = cluster.json(&["submit", &cluster.path("spec.toml"), "--again"]);
+        document["run"].as_str().unwrap().to_string()
     };
     assert_eq!([again(), again()], [format!("{id}-2"), format!("{id}-2")]);
-    assert_eq!(cluster.ask(&["cancel", &format!("{id}-2")]).code, 0);
+    assert_eq!(cluster.agon(&["cancel", &format!("{id}-2")]).code, 0);
     assert_eq!([again(), again()], [format!("{id}-3"), format!("{id}-3")]);
 }
 
 #[test]
-fn a_run_by_itself_leaves_what_else_is_unfinished_alone() {
+fn local_run_leaves_other_runs_unfinished() {
     let mut cluster = Cluster::start(LONG);
     let other = cluster.submit(&quick(400));
     cluster.kill();
@@ -140,8 +143,8 @@ fn a_run_by_itself_leaves_what_else_is_unfinished_alone() {
     let state = rusqlite::Connection::open(cluster.data().join("coordinator.sqlite")).unwrap();
     let played: i64 = state.query_row("SELECT count(*) FROM bouts", [], |row| row.get(0)).unwrap();
     assert_eq!(played, 0, "bouts of {other} were played");
-    // Asked for, it goes on.
-    let calm = agon(&["run", &cluster.path("spec.toml"), "--data", &data, "--json"]);
-    assert_eq!(calm.code, 0, "{}", calm.err);
-    assert!(calm.out.contains("\"done\""), "{}", calm.out);
+    // It resumes on request.
+    let resumed = agon(&["run", &cluster.path("spec.toml"), "--data", &data, "--json"]);
+    assert_eq!(resumed.code, 0, "{}", resumed.err);
+    assert!(resumed.out.contains("\"done\""), "{}", resumed.out);
 }

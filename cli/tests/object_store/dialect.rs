@@ -1,15 +1,15 @@
-//! What S3, Google's and Azure's stores say differently: conditions, lists, and how several objects are deleted.
+//! The differences between S3, Google and Azure: conditions, listings and bulk deletion.
 
 use std::fmt::Write as _;
 
 use crate::server::{Listing, Request, Response};
 
-/// The account that Azure's emulators know, with which their paths begin.
+/// The account of Azure's emulators, the first part of their paths.
 pub const ACCOUNT: &str = "devstoreaccount1/";
-/// When everything was written.
+/// The modification time of all objects.
 pub const LAST_MODIFIED: &str = "Wed, 21 Oct 2015 07:28:00 GMT";
 
-/// A kind of store, which a request shows by its headers.
+/// The kind of store that a request addresses.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Dialect {
     S3,
@@ -17,12 +17,12 @@ pub enum Dialect {
     Azure,
 }
 
-/// When a put may be done.
+/// The condition of a put.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Condition {
-    /// Where there is nothing yet.
+    /// The object does not exist.
     New,
-    /// Where this version is there.
+    /// The object has this version.
     Unchanged(String),
 }
 
@@ -50,12 +50,12 @@ impl Dialect {
         }
     }
 
-    /// The status for a put that should make something which is there.
+    /// Returns the status of a put whose object already exists.
     pub fn exists(self) -> u16 {
         if self == Dialect::Azure { 409 } else { 412 }
     }
 
-    /// Whether a request asks for a list.
+    /// Returns whether a request is a listing.
     pub fn lists(self, request: &Request) -> bool {
         request.query.contains(if self == Dialect::Azure { "comp=list" } else { "list-type=2" })
     }
@@ -97,11 +97,11 @@ impl Dialect {
         body
     }
 
-    /// The objects that a request deletes, with their bucket, and the answer to it. Google's are deleted one by one.
+    /// Returns the objects that a bulk deletion removes, with their bucket, and its response. Google has no bulk deletion.
     pub fn delete_many(self, request: &Request) -> (Vec<String>, Response) {
-        let asked = String::from_utf8_lossy(&request.body).into_owned();
+        let body = String::from_utf8_lossy(&request.body).into_owned();
         if self == Dialect::Azure {
-            let paths = asked.lines().filter_map(|line| line.strip_prefix("DELETE /")?.split(' ').next());
+            let paths = body.lines().filter_map(|line| line.strip_prefix("DELETE /")?.split(' ').next());
             let keys: Vec<String> = paths.map(|path| decoded(path.trim_start_matches(ACCOUNT))).collect();
             let mut body = String::new();
             for number in 0..keys.len() {
@@ -120,7 +120,7 @@ impl Dialect {
         }
         let bucket = request.key.trim_end_matches('/');
         let names: Vec<&str> =
-            asked.split("<Key>").skip(1).filter_map(|rest| rest.split("</Key>").next()).collect();
+            body.split("<Key>").skip(1).filter_map(|rest| rest.split("</Key>").next()).collect();
         let mut body = "<DeleteResult>".to_string();
         for name in &names {
             let _ = write!(body, "<Deleted><Key>{name}</Key></Deleted>");
@@ -131,7 +131,7 @@ impl Dialect {
     }
 }
 
-/// A text with its per cent signs resolved.
+/// Decodes a percent-encoded text.
 pub fn decoded(text: &str) -> String {
     let mut bytes = Vec::new();
     let mut rest = text.as_bytes();

@@ -1,9 +1,7 @@
-//! A server that speaks as much S3, Google and Azure as a dataset needs, keeps objects in memory, and can be told to
-//! misbehave.
+//! An object store in memory with the subset of S3, Google and Azure that a dataset needs. It can inject faults.
 //!
-//! One thread a connection. An honest server keeps the conditions of a put in one step under its lock. Faults are drawn
-//! from a seed, request by request; a liar breaks one promise always. What the three kinds of stores say differently is in
-//! `dialect`.
+//! Each connection has a thread. A correct server checks the condition of a put and writes under one lock. Faults follow
+//! from a seed; a server with a [`Lie`] always breaks one promise. The protocol differences are in `dialect`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -17,29 +15,29 @@ use agon_games::random::{below, seeded};
 
 use crate::dialect::{ACCOUNT, Condition, Dialect, LAST_MODIFIED, decoded};
 
-/// What happens to a request.
+/// A fault of a request.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Fault {
-    /// It is answered with 503 and changes nothing.
+    /// Status 503 without effect.
     Busy,
-    /// It is done, and answered with 503.
+    /// Status 503 after the effect.
     DoneAndBusy,
-    /// A put is answered with 409 and changes nothing: somebody else is writing, says the store.
+    /// Status 409 for a put without effect, as for concurrent writers.
     Conflict,
-    /// It is done, and a put is answered with 412: something on the way has sent it twice.
+    /// Status 412 for a put after the effect, as for a request that was sent twice.
     DoneAndRefused,
-    /// The connection ends before it is done.
+    /// The connection closes before the effect.
     CutBefore,
-    /// It is done, and the connection ends without an answer.
+    /// The connection closes after the effect, without a response.
     CutAfter,
-    /// It is done slowly.
+    /// A slow response.
     Slow,
-    /// It is done, and never answered.
+    /// No response after the effect.
     Silent,
 }
 
 impl Fault {
-    /// All of them.
+    /// All faults.
     pub const ALL: [Fault; 8] = [
         Fault::Busy,
         Fault::DoneAndBusy,
@@ -55,11 +53,11 @@ impl Fault {
 /// A promise that the server breaks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Lie {
-    /// A put that must only make an object writes over one.
+    /// A put that must create an object overwrites an existing one.
     Overwrites,
-    /// The same, but only for puts that come at the same moment: it looks, and then it writes.
+    /// The same, but only for concurrent puts: the check and the write are not atomic.
     Races,
-    /// A put that must only change what was read changes anything.
+    /// A put that must replace one version replaces any version.
     Changes,
 }
 
@@ -69,22 +67,22 @@ struct State {
     /// The number of the last version.
     version: u64,
     requests: u64,
-    /// One request in so many meets a fault; none at 0.
+    /// One in this many requests has a fault; 0 disables faults.
     one_in: usize,
     seed: u64,
-    /// Faults whose turn it is.
-    turns: Vec<Fault>,
+    /// The faults that come next.
+    queue: Vec<Fault>,
     faults: BTreeMap<Fault, u64>,
     lie: Option<Lie>,
 }
 
-/// The server, as long as this lives.
+/// A running server.
 pub struct Server {
     port: u16,
     state: Arc<Mutex<State>>,
 }
 
-/// What a client asks.
+/// A client's request.
 pub struct Request {
     pub method: String,
     /// The object, with its bucket.
@@ -94,7 +92,7 @@ pub struct Request {
     pub body: Vec<u8>,
 }
 
-/// What it is answered.
+/// A response.
 pub struct Response {
     pub status: u16,
     pub headers: Vec<(&'static str, String)>,
@@ -107,7 +105,7 @@ impl Response {
     }
 }
 
-/// What is below a prefix, up to the next delimiter.
+/// The objects and folders below a prefix.
 pub struct Listing<'a> {
     pub folders: BTreeSet<String>,
     /// Names within the bucket, versions and sizes.
@@ -115,7 +113,7 @@ pub struct Listing<'a> {
 }
 
 impl Server {
-    /// Starts an honest server without objects.
+    /// Starts a correct server without objects.
     pub fn start() -> Server {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
@@ -130,7 +128,7 @@ impl Server {
         Server { port, state }
     }
 
-    /// A server that breaks a promise.
+    /// Starts a server that breaks a promise.
     pub fn lying(lie: Lie) -> Server {
         let server = Server::start();
         server.state().lie = Some(lie);
@@ -141,23 +139,23 @@ impl Server {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Lets one request in so many go wrong from now on, or none.
+    /// Injects a fault into one in this many requests from now on; 0 disables faults.
     pub fn misbehave(&self, one_in: usize, seed: u64) {
         let mut state = self.state();
         (state.one_in, state.seed) = (one_in, seed);
     }
 
-    /// What went wrong so far, and how often.
+    /// Returns the number of each fault so far.
     pub fn faults(&self) -> BTreeMap<Fault, u64> {
         self.state().faults.clone()
     }
 
-    /// The variables by which programs find it, for every kind of store.
+    /// Returns the environment variables that address the server, for every kind of store.
     pub fn variables(&self) -> Vec<(String, String)> {
         variables(self.port)
     }
 
-    /// The names of all objects, with their bucket.
+    /// Returns the names of all objects, with their bucket.
     pub fn names(&self) -> Vec<String> {
         self.state().objects.keys().cloned().collect()
     }
@@ -174,14 +172,14 @@ impl Server {
     }
 }
 
-/// The variables by which programs find a server on a port.
+/// Returns the environment variables that address a server on a port.
 pub fn variables(port: u16) -> Vec<(String, String)> {
-    let place = format!("http://127.0.0.1:{port}");
+    let url = format!("http://127.0.0.1:{port}");
     let account = format!(
-        r#"{{"gcs_base_url": "{place}", "disable_oauth": true, "client_email": "", "private_key": "", "private_key_id": ""}}"#
+        r#"{{"gcs_base_url": "{url}", "disable_oauth": true, "client_email": "", "private_key": "", "private_key_id": ""}}"#
     );
     [
-        ("AWS_ENDPOINT_URL", place.as_str()),
+        ("AWS_ENDPOINT_URL", url.as_str()),
         ("AWS_ALLOW_HTTP", "true"),
         ("AWS_ACCESS_KEY_ID", "key"),
         ("AWS_SECRET_ACCESS_KEY", "secret"),
@@ -190,7 +188,7 @@ pub fn variables(port: u16) -> Vec<(String, String)> {
         ("GOOGLE_SERVICE_ACCOUNT_KEY", &account),
         ("GOOGLE_ALLOW_HTTP", "true"),
         ("GOOGLE_TIMEOUT", "2s"),
-        ("AZURITE_BLOB_STORAGE_URL", &place),
+        ("AZURITE_BLOB_STORAGE_URL", &url),
         ("AZURE_STORAGE_USE_EMULATOR", "true"),
         ("AZURE_ALLOW_HTTP", "true"),
         ("AZURE_TIMEOUT", "2s"),
@@ -199,14 +197,14 @@ pub fn variables(port: u16) -> Vec<(String, String)> {
     .to_vec()
 }
 
-/// Answers requests until the other side has had enough.
+/// Answers requests until the client closes the connection.
 fn serve(stream: TcpStream, state: &Mutex<State>) {
     let mut reader = BufReader::new(stream.try_clone().unwrap());
     let mut stream = stream;
     while let Some(request) = read(&mut reader) {
         let fault = {
             let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
-            draw(&mut state, &request)
+            choose_fault(&mut state, &request)
         };
         let response = match fault {
             None => answer(state, &request),
@@ -241,21 +239,21 @@ fn serve(stream: TcpStream, state: &Mutex<State>) {
     }
 }
 
-/// Whether a request meets a fault, and which.
-fn draw(state: &mut State, request: &Request) -> Option<Fault> {
+/// Chooses the fault of a request, if any.
+fn choose_fault(state: &mut State, request: &Request) -> Option<Fault> {
     state.requests += 1;
     let mut random = seeded(state.seed ^ (state.requests << 20));
     if state.one_in == 0 || below(&mut random, state.one_in) != 0 {
         return None;
     }
-    // All of them in turns; what can only happen to a put waits for one.
-    if state.turns.is_empty() {
-        state.turns = Fault::ALL.to_vec();
+    // All faults take turns; those of a put wait for a put.
+    if state.queue.is_empty() {
+        state.queue = Fault::ALL.to_vec();
     }
     let fits =
         |fault: &Fault| request.method == "PUT" || !matches!(fault, Fault::Conflict | Fault::DoneAndRefused);
-    let place = state.turns.iter().position(fits)?;
-    let fault = state.turns.remove(place);
+    let position = state.queue.iter().position(fits)?;
+    let fault = state.queue.remove(position);
     *state.faults.entry(fault).or_default() += 1;
     Some(fault)
 }
@@ -306,7 +304,7 @@ fn answer(state: &Mutex<State>, request: &Request) -> Response {
                 )
             });
             if condition == Some(Condition::New) && lie == Some(Lie::Races) {
-                // It looks, thinks, and writes: two that look at once both write.
+                // The check and the write are separate, so that concurrent puts both succeed.
                 if lock().objects.contains_key(&request.key) {
                     return Response::plain(dialect.exists());
                 }
@@ -325,12 +323,12 @@ fn answer(state: &Mutex<State>, request: &Request) -> Response {
         "GET" | "HEAD" if dialect.lists(request) => list(&lock(), request, dialect),
         "GET" | "HEAD" => match lock().objects.get(&request.key) {
             Some((bytes, version)) => {
-                let headers = [told(*version), vec![("Last-Modified", LAST_MODIFIED.to_string())]];
+                let headers = [version_headers(*version), vec![("Last-Modified", LAST_MODIFIED.to_string())]];
                 Response { status: 200, headers: headers.concat(), body: bytes.clone() }
             }
             None => Response::plain(404),
         },
-        // Several at once.
+        // Bulk deletion.
         "POST" => {
             let (keys, response) = dialect.delete_many(request);
             let mut state = lock();
@@ -347,8 +345,8 @@ fn answer(state: &Mutex<State>, request: &Request) -> Response {
     }
 }
 
-/// How a version is told.
-fn told(version: u64) -> Vec<(&'static str, String)> {
+/// Returns the headers for a version.
+fn version_headers(version: u64) -> Vec<(&'static str, String)> {
     vec![("ETag", format!("\"{version}\"")), ("x-goog-generation", version.to_string())]
 }
 
@@ -356,7 +354,7 @@ fn put(state: &mut State, request: &Request) -> Response {
     state.version += 1;
     let version = state.version;
     state.objects.insert(request.key.clone(), (request.body.clone(), version));
-    Response { status: 200, headers: told(version), body: Vec::new() }
+    Response { status: 200, headers: version_headers(version), body: Vec::new() }
 }
 
 fn list(state: &State, request: &Request, dialect: Dialect) -> Response {

@@ -1,5 +1,5 @@
-//! How long a message may be, by the method that it is for: a service has one bound for all of its methods, so that the one
-//! method with long messages has the service to itself.
+//! Message size limits by method. A tonic service has one limit for all methods, so a second instance with a larger limit
+//! serves the one method with long messages.
 
 use std::convert::Infallible;
 use std::future::Future;
@@ -13,20 +13,20 @@ use tonic::codegen::Service;
 use tonic::codegen::http::{Request, Response};
 use tonic::server::NamedService;
 
-/// The same service twice, with two bounds.
+/// A service twice, with two message size limits.
 #[derive(Clone)]
 pub(crate) struct MethodLimit<S> {
     others: S,
     method: &'static str,
     long: S,
-    /// So many calls of the method may be read at once; the rest wait.
-    turns: Arc<Semaphore>,
+    /// Permits for concurrent calls of the method; further calls wait.
+    permits: Arc<Semaphore>,
 }
 
 impl<S> MethodLimit<S> {
-    /// `long` for the method of this path, `others` for the rest.
-    pub(crate) fn new(others: S, method: &'static str, long: S, at_once: usize) -> MethodLimit<S> {
-        MethodLimit { others, method, long, turns: Arc::new(Semaphore::new(at_once)) }
+    /// Routes the method with this path to `long`, at most `concurrent` calls at a time, and the rest to `others`.
+    pub(crate) fn new(others: S, method: &'static str, long: S, concurrent: usize) -> MethodLimit<S> {
+        MethodLimit { others, method, long, permits: Arc::new(Semaphore::new(concurrent)) }
     }
 }
 
@@ -34,7 +34,7 @@ impl<S: NamedService> NamedService for MethodLimit<S> {
     const NAME: &'static str = S::NAME;
 }
 
-type Answer = Pin<Box<dyn Future<Output = Result<Response<Body>, Infallible>> + Send>>;
+type ResponseFuture = Pin<Box<dyn Future<Output = Result<Response<Body>, Infallible>> + Send>>;
 
 impl<S> Service<Request<Body>> for MethodLimit<S>
 where
@@ -43,19 +43,19 @@ where
 {
     type Response = Response<Body>;
     type Error = Infallible;
-    type Future = Answer;
+    type Future = ResponseFuture;
 
     fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
         self.others.poll_ready(cx)
     }
 
-    fn call(&mut self, request: Request<Body>) -> Answer {
+    fn call(&mut self, request: Request<Body>) -> ResponseFuture {
         if request.uri().path() != self.method {
             return Box::pin(self.others.call(request));
         }
-        let (mut long, turns) = (self.long.clone(), Arc::clone(&self.turns));
+        let (mut long, permits) = (self.long.clone(), Arc::clone(&self.permits));
         Box::pin(async move {
-            let _turn = turns.acquire().await;
+            let _permit = permits.acquire().await;
             long.call(request).await
         })
     }

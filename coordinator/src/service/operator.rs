@@ -1,12 +1,12 @@
-//! The operators' side of the wire: submit, list, show, watch, cancel.
+//! The service for operators: submits, reports and controls runs, and manages workers.
 
-use std::collections::BTreeSet;
+use std::fmt::Display;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use agon_arena::{Spec, SpecError, SpecSource};
-use agon_proto::session::shortened;
+use agon_proto::session::truncate_reason;
 use agon_proto::v1;
 use agon_schedule::RunState;
 use tokio::sync::mpsc;
@@ -15,49 +15,45 @@ use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Request, Response, Status};
 
 use crate::audit::{AuditKind, Entry};
-use crate::export::{Folding, unfold};
+use crate::export::{FoldRules, unfold};
 use crate::standings::encode_checked;
 use crate::state::{Coordinator, PersistedRun, Run, now_us};
-use crate::store::{Audit, StoreError, StoredRun};
+use crate::store::{Audit, StoredRun};
 use agon_schedule::run_id;
 use agon_schedule::schedule::Schedule;
 
-/// The least time between two messages to a watcher.
-const BETWEEN: Duration = Duration::from_millis(250);
+/// The minimum time between two messages to a watcher.
+const WATCH_INTERVAL: Duration = Duration::from_millis(250);
 
-/// The service that operators call.
+/// The gRPC service for operators.
 #[derive(Clone)]
 pub struct OperatorService {
     coordinator: Arc<Coordinator>,
 }
 
 impl OperatorService {
-    /// The service over a coordinator.
+    /// Creates the service for a coordinator.
     pub fn new(coordinator: Arc<Coordinator>) -> OperatorService {
         OperatorService { coordinator }
     }
 
-    /// The id that is meant: an id, a name, a unique beginning, or `latest`.
+    /// Resolves a run id, a name, a unique prefix or `latest`.
     fn find(&self, given: &str) -> Result<String, Status> {
         let ids = self.coordinator.run_ids();
         if given == "latest" {
-            return ids.last().cloned().ok_or_else(|| Status::not_found("there is no run yet"));
+            return ids.last().cloned().ok_or_else(|| Status::not_found("there are no runs yet"));
         }
         let matching = run_id::matching(&ids, given);
         match matching[..] {
             [id] => Ok(id.clone()),
             [] => {
                 let known = ids.iter().rev().take(5).map(String::as_str).collect::<Vec<_>>().join(", ");
-                let known = if known.is_empty() {
-                    "there is none yet".to_string()
-                } else {
-                    format!("the last: {known}")
-                };
-                Err(Status::not_found(format!("no run is called `{given}`; {known}")))
+                let known = if known.is_empty() { "none".to_string() } else { known };
+                Err(Status::not_found(format!("no run is called `{given}`; latest runs: {known}")))
             }
             _ => {
                 let names = matching.iter().map(|id| id.as_str()).collect::<Vec<_>>().join(", ");
-                Err(Status::invalid_argument(format!("`{given}` could be any of {names}")))
+                Err(Status::invalid_argument(format!("`{given}` is ambiguous: {names}")))
             }
         }
     }
@@ -74,8 +70,9 @@ impl OperatorService {
         let is_taken = |id: &String| known.contains(id) || self.coordinator.unreadable.contains(id);
         let id = if again {
             let numbered = |number: u64| if number == 1 { base.clone() } else { format!("{base}-{number}") };
-            let free = (1..).find(|number| !is_taken(&numbered(*number))).expect("numbers do not run out");
-            // The last one goes on where it stopped, if it is itself one more.
+            let free =
+                (1..).find(|number| !is_taken(&numbered(*number))).expect("there are more numbers than runs");
+            // The latest repetition is continued if it is still open.
             let last = numbered(free - 1);
             let is_open = self.coordinator.with_run(&last, |run| run.state.is_open()).unwrap_or(false);
             if free > 2 && is_open { last } else { numbered(free) }
@@ -84,21 +81,21 @@ impl OperatorService {
         };
         if self.coordinator.unreadable.contains(&id) {
             return Err(Status::failed_precondition(format!(
-                "the dataset has a run {id} that this program does not understand, and its bouts must not be played a \
-                 second time; use the program that made it, or run it --again"
+                "the dataset has a run {id} that this build cannot read, so that it cannot be continued; use the build that \
+                 wrote it, or start a new run with --again"
             )));
         }
-        self.coordinator.ask_for(&id);
+        self.coordinator.request_run(&id);
         if known.contains(&id) {
             let status = self.status(&id)?;
             return Ok(v1::RunStatus { existed: true, ..status });
         }
-        // Drawing all openings of a large run takes a while.
+        // Drawing the openings of a large run takes time.
         let schedule = tokio::task::spawn_blocking(move || Schedule::new(spec))
             .await
             .map_err(|error| Status::internal(error.to_string()))?
             .map_err(|error| Status::invalid_argument(error.to_string()))?;
-        let files = serde_json::to_string(&source.files).expect("texts by texts");
+        let files = serde_json::to_string(&source.files).expect("a map of strings is valid JSON");
         let stored = StoredRun {
             id: id.clone(),
             text: source.text.clone(),
@@ -109,120 +106,114 @@ impl OperatorService {
             priority,
             ..StoredRun::default()
         };
-        let persisted = PersistedRun {
-            stored: stored.clone(),
-            bouts: Vec::new(),
-            cells: Vec::new(),
-            voided: BTreeSet::new(),
-        };
+        let persisted = PersistedRun { stored: stored.clone(), ..PersistedRun::default() };
         let run = Run::new(source, schedule, persisted)
             .map_err(|error| Status::invalid_argument(error.to_string()))?;
-        self.coordinator.store.add_run(stored).await.map_err(|error| unavailable(&error))?;
+        self.coordinator.store.add_run(stored).await.map_err(unavailable)?;
         self.coordinator.add_run(&id, run);
         self.coordinator.spawn_proposal(&id);
         self.status(&id)
     }
-}
 
-impl OperatorService {
-    fn must_be(&self, id: &str, states: &[RunState], what: &str) -> Result<(), Status> {
-        match self.coordinator.with_run(id, |run| run.state) {
-            Some(state) if states.contains(&state) => Ok(()),
-            state => {
-                let state = state.map_or("gone", RunState::name);
-                Err(Status::failed_precondition(format!("{id} is {state}; there is nothing to {what}")))
-            }
+    /// Moves a run to another state in the store, if it is in one of `from`. Returns its id.
+    async fn transition(
+        &self,
+        run: &str,
+        action: &str,
+        from: &[RunState],
+        to: RunState,
+        kind: AuditKind,
+    ) -> Result<String, Status> {
+        let id = self.find(run)?;
+        let state = self.coordinator.with_run(&id, |run| run.state);
+        if !state.is_some_and(|state| from.contains(&state)) {
+            let state = state.map_or("gone", RunState::name);
+            return Err(Status::failed_precondition(format!("cannot {action} {id}: it is {state}")));
         }
-    }
-
-    async fn store_state(&self, id: &str, state: RunState) -> Result<(), Status> {
-        let stored = self.coordinator.store.set_state(id.to_string(), state, None).await;
-        stored.map_err(|error| unavailable(&error))
+        self.coordinator.store.set_state(id.clone(), to, None).await.map_err(unavailable)?;
+        self.coordinator.audit(Entry::new(kind, format!("{} by an operator", kind.name())).run(&id));
+        Ok(id)
     }
 
     fn worker(&self, name: &str) -> Result<Response<v1::WorkerStatus>, Status> {
-        // One that is known by its quarantine alone has not been here since the coordinator started.
+        // A quarantined worker may not have connected since the start.
         let absent = v1::WorkerStatus { worker: name.to_string(), ..v1::WorkerStatus::default() };
         Ok(Response::new(self.coordinator.worker(name).unwrap_or(absent)))
     }
 
-    /// Takes bouts out of the count: those in the state are played anew, those in the dataset are listed and left out.
+    /// Voids bouts: those in the state are replayed, those in the dataset are excluded from the results.
     async fn void(&self, id: &str, request: &v1::VoidBoutsRequest) -> Result<v1::VoidBoutsResponse, Status> {
         let coordinator = &self.coordinator;
-        let unavailable = |error: &dyn std::fmt::Display| Status::unavailable(error.to_string());
-        let _alone = coordinator.exporting.lock().await;
-        let wanted = |bout: u64, worker: &str| match request.worker.as_str() {
+        let _guard = coordinator.export_lock.lock().await;
+        let selected = |bout: u64, worker: &str| match request.worker.as_str() {
             "" => (request.first..=request.last).contains(&bout),
             name => name == worker,
         };
-        // What is on its way into the dataset arrives there first: a put that nobody answered may still be done.
+        // Finish the part being written first: a put without an answer may still succeed.
         crate::export::finish_part(coordinator, id).await.map_err(|error| {
             Status::unavailable(format!(
-                "bouts of {id} are on their way into the dataset, and nothing can be voided meanwhile: {error}"
+                "bouts of {id} are being exported and cannot be voided until that succeeds: {error}"
             ))
         })?;
         let snapshot = coordinator.with_run(id, |run| {
-            let how = Folding { rated_from: run.spec.first_rated_bout(), decided: run.decided };
-            (Arc::clone(&run.spec), run.folded.clone(), run.voided.clone(), how)
+            let how = FoldRules { rated_from: run.spec.first_rated_bout(), decided: run.decided };
+            (Arc::clone(&run.spec), run.exported_totals.clone(), run.voided.clone(), how)
         });
-        let (spec, mut folded, known, how) = snapshot.ok_or_else(|| Status::not_found("the run is gone"))?;
+        let (spec, mut totals, known, how) =
+            snapshot.ok_or_else(|| Status::not_found("the run no longer exists"))?;
         if spec.tune().is_some() {
             return Err(Status::failed_precondition(format!(
-                "{id} is a tune, and what it plays follows from every bout before: none can be left out; cancel it, and \
-                 run it again with --again"
+                "{id} is a tuning run, in which each bout depends on all earlier ones; cancel it and start a new run with \
+                 --again"
             )));
         }
-        let kept = coordinator
-            .store
-            .summaries(id.to_string(), 0, u64::MAX)
-            .await
-            .map_err(|error| unavailable(&error))?;
-        let again: Vec<u64> =
-            kept.iter().filter(|row| wanted(row.bout, &row.worker)).map(|row| row.bout).collect();
-        let exported =
-            coordinator.dataset.bouts(&spec, id, wanted).await.map_err(|error| unavailable(&error))?;
+        let kept = coordinator.store.summaries(id.to_string(), 0, u64::MAX).await.map_err(unavailable)?;
+        let replayed: Vec<u64> =
+            kept.iter().filter(|row| selected(row.bout, &row.worker)).map(|row| row.bout).collect();
+        let exported = coordinator.dataset.bouts(&spec, id, selected).await.map_err(unavailable)?;
         let mut voided = Vec::new();
         for (bout, summary) in exported.into_iter().filter(|(bout, _)| !known.contains(bout)) {
-            unfold(&mut folded, &how, bout, &summary);
+            unfold(&mut totals, &how, bout, &summary);
             voided.push(bout);
         }
-        if again.is_empty() && voided.is_empty() {
+        if replayed.is_empty() && voided.is_empty() {
             return Err(Status::not_found(format!(
-                "{id} has no such bouts that count; `agon games {id}` lists its games with who played them"
+                "{id} has no such bouts; `agon games {id}` lists its games with their workers"
             )));
         }
-        let answer = v1::VoidBoutsResponse { requeued: again.len() as u64, voided: voided.len() as u64 };
-        let taken = [&again[..], &voided].concat();
+        let answer = v1::VoidBoutsResponse { requeued: replayed.len() as u64, voided: voided.len() as u64 };
+        let removed = [&replayed[..], &voided].concat();
         coordinator
             .store
-            .void(id.to_string(), request.worker.clone(), again, voided, encode_checked(&folded))
+            .void(id.to_string(), request.worker.clone(), replayed, voided, encode_checked(&totals))
             .await
-            .map_err(|error| unavailable(&error))?;
-        coordinator.recent.forget(id);
-        let stored = coordinator.store.runs().await.map_err(|error| unavailable(&error))?;
+            .map_err(unavailable)?;
+        coordinator.recent.remove_run(id);
+        let stored = coordinator.store.runs().await.map_err(unavailable)?;
         if let Some(stored) = stored.into_iter().find(|run| run.id == id) {
-            let run = crate::load(&coordinator.store, stored).await.map_err(|error| unavailable(&error))?;
-            coordinator.replace_run(id, run.map_err(Status::internal)?, &taken);
+            let run = crate::recovery::load_run(&coordinator.store, stored).await.map_err(unavailable)?;
+            coordinator.replace_run(id, run.map_err(Status::internal)?, &removed);
         }
-        crate::export::write_run(coordinator, id).await.map_err(|error| unavailable(&error))?;
-        let whose = if request.worker.is_empty() {
+        crate::export::write_run(coordinator, id).await.map_err(unavailable)?;
+        let subject = if request.worker.is_empty() {
             format!("bouts {} to {}", request.first, request.last)
         } else {
             format!("bouts of {}", request.worker)
         };
         let text = format!(
-            "{whose}: {} are played anew, {} in the dataset are left out{}{}",
+            "{subject}: {} are replayed, {} in the dataset are voided{}{}",
             answer.requeued,
             answer.voided,
             if request.reason.is_empty() { "" } else { ": " },
-            shortened(&request.reason)
+            truncate_reason(&request.reason)
         );
         coordinator.audit(Entry::new(AuditKind::Voided, text).worker(&request.worker).run(id));
         Ok(answer)
     }
 }
 
-fn unavailable(error: &StoreError) -> Status {
+/// Returns the status for a failed write or read.
+fn unavailable(error: impl Display) -> Status {
     Status::unavailable(error.to_string())
 }
 
@@ -235,7 +226,7 @@ impl v1::operator_server::Operator for OperatorService {
         request: Request<v1::SubmitRunRequest>,
     ) -> Result<Response<v1::RunStatus>, Status> {
         let request = request.into_inner();
-        let spec = request.spec.ok_or_else(|| Status::invalid_argument("there is no spec"))?;
+        let spec = request.spec.ok_or_else(|| Status::invalid_argument("the request has no spec"))?;
         let source = SpecSource::try_from(spec)?;
         self.submit(source, request.again, request.priority).await.map(Response::new)
     }
@@ -269,14 +260,14 @@ impl v1::operator_server::Operator for OperatorService {
             while let Some(status) = coordinator.status(&id, true) {
                 changes.mark_unchanged();
                 let open = [v1::RunState::Running, v1::RunState::Paused].map(|state| state as i32);
-                // A run that has ended is over when all that it played is in the dataset.
+                // A run that has ended is complete when all its bouts are exported.
                 let ended = !open.contains(&status.state) && status.exported == status.bouts;
-                let over = ended || coordinator.is_draining();
-                if out.send(Ok(status)).await.is_err() || over {
+                let complete = ended || coordinator.is_draining();
+                if out.send(Ok(status)).await.is_err() || complete {
                     break;
                 }
-                tokio::time::sleep(BETWEEN).await;
-                // Rates and estimates change even when nothing happens.
+                tokio::time::sleep(WATCH_INTERVAL).await;
+                // Rates and estimates change without events too.
                 let _ = tokio::time::timeout(Duration::from_secs(2), changes.changed()).await;
             }
         });
@@ -287,10 +278,8 @@ impl v1::operator_server::Operator for OperatorService {
         &self,
         request: Request<v1::CancelRunRequest>,
     ) -> Result<Response<v1::RunStatus>, Status> {
-        let id = self.find(&request.into_inner().run)?;
-        self.must_be(&id, &[RunState::Running, RunState::Paused], "cancel")?;
-        self.store_state(&id, RunState::Cancelled).await?;
-        self.coordinator.audit(Entry::new(AuditKind::Cancelled, "cancelled by an operator").run(&id));
+        let (run, from) = (request.into_inner().run, [RunState::Running, RunState::Paused]);
+        let id = self.transition(&run, "cancel", &from, RunState::Cancelled, AuditKind::Cancelled).await?;
         self.coordinator.end_run(&id, RunState::Cancelled, None, "the run was cancelled");
         self.status(&id).map(Response::new)
     }
@@ -299,10 +288,8 @@ impl v1::operator_server::Operator for OperatorService {
         &self,
         request: Request<v1::PauseRunRequest>,
     ) -> Result<Response<v1::RunStatus>, Status> {
-        let id = self.find(&request.into_inner().run)?;
-        self.must_be(&id, &[RunState::Running], "pause")?;
-        self.store_state(&id, RunState::Paused).await?;
-        self.coordinator.audit(Entry::new(AuditKind::Paused, "paused by an operator").run(&id));
+        let (run, from) = (request.into_inner().run, [RunState::Running]);
+        let id = self.transition(&run, "pause", &from, RunState::Paused, AuditKind::Paused).await?;
         self.coordinator.update_run(&id, |run| run.state = RunState::Paused);
         self.status(&id).map(Response::new)
     }
@@ -311,10 +298,8 @@ impl v1::operator_server::Operator for OperatorService {
         &self,
         request: Request<v1::ResumeRunRequest>,
     ) -> Result<Response<v1::RunStatus>, Status> {
-        let id = self.find(&request.into_inner().run)?;
-        self.must_be(&id, &[RunState::Paused], "resume")?;
-        self.store_state(&id, RunState::Running).await?;
-        self.coordinator.audit(Entry::new(AuditKind::Resumed, "resumed by an operator").run(&id));
+        let (run, from) = (request.into_inner().run, [RunState::Paused]);
+        let id = self.transition(&run, "resume", &from, RunState::Running, AuditKind::Resumed).await?;
         self.coordinator.update_run(&id, |run| run.state = RunState::Running);
         self.status(&id).map(Response::new)
     }
@@ -325,11 +310,7 @@ impl v1::operator_server::Operator for OperatorService {
     ) -> Result<Response<v1::RunStatus>, Status> {
         let v1::PrioritiseRunRequest { run, priority } = request.into_inner();
         let id = self.find(&run)?;
-        self.coordinator
-            .store
-            .set_priority(id.clone(), priority)
-            .await
-            .map_err(|error| unavailable(&error))?;
+        self.coordinator.store.set_priority(id.clone(), priority).await.map_err(unavailable)?;
         let text = format!("priority set to {priority} by an operator");
         self.coordinator.audit(Entry::new(AuditKind::Prioritised, text).run(&id));
         self.coordinator.update_run(&id, |run| run.priority = priority);
@@ -357,8 +338,11 @@ impl v1::operator_server::Operator for OperatorService {
         request: Request<v1::QuarantineWorkerRequest>,
     ) -> Result<Response<v1::WorkerStatus>, Status> {
         let v1::QuarantineWorkerRequest { worker, reason } = request.into_inner();
-        let reason =
-            if reason.is_empty() { "an operator set it aside".to_string() } else { shortened(&reason) };
+        let reason = if reason.is_empty() {
+            "quarantined by an operator".to_string()
+        } else {
+            truncate_reason(&reason)
+        };
         self.coordinator.set_quarantine(&worker, Some(&reason)).map_err(Status::failed_precondition)?;
         self.worker(&worker)
     }
@@ -386,10 +370,10 @@ impl v1::operator_server::Operator for OperatorService {
         request: Request<v1::ListAuditRequest>,
     ) -> Result<Response<v1::ListAuditResponse>, Status> {
         let v1::ListAuditRequest { worker, run, limit } = request.into_inner();
-        let given = |text: String| (!text.is_empty()).then_some(text);
-        let run = given(run).map(|run| self.find(&run)).transpose()?;
-        let most = if limit == 0 { 1000 } else { u64::from(limit) };
-        let entries = self.coordinator.store.audits(given(worker), run, most).await;
+        let filter = |text: String| (!text.is_empty()).then_some(text);
+        let run = filter(run).map(|run| self.find(&run)).transpose()?;
+        let limit = if limit == 0 { 1000 } else { u64::from(limit) };
+        let entries = self.coordinator.store.audits(filter(worker), run, limit).await;
         let entry = |entry: Audit| v1::AuditEntry {
             number: entry.number,
             at_us: entry.at_us,
@@ -399,7 +383,7 @@ impl v1::operator_server::Operator for OperatorService {
             bout: entry.bout,
             text: entry.text,
         };
-        let entries = entries.map_err(|error| unavailable(&error))?.into_iter().map(entry).collect();
+        let entries = entries.map_err(unavailable)?.into_iter().map(entry).collect();
         Ok(Response::new(v1::ListAuditResponse { entries }))
     }
 }

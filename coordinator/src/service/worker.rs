@@ -1,4 +1,6 @@
-//! The workers' side of the wire: sessions and submissions.
+//! The service for workers: sessions, which grant leases, and submissions, which commit bouts.
+//!
+//! This module receives, verifies and acknowledges; the state decides what a bout is worth, the store makes it durable.
 
 use std::collections::HashMap;
 use std::pin::Pin;
@@ -7,7 +9,9 @@ use std::time::{Duration, Instant};
 
 use agon_arena::{Arena, Spec};
 use agon_proto::v1::worker_message::Kind;
-use agon_proto::{Assembled, Assembler, Bout, Heartbeat, Hello, Lease, PROTOCOLS, Returned, WholeBout, v1};
+use agon_proto::{
+    Assembled, Assembler, Bout, CompleteBout, Heartbeat, Hello, Lease, PROTOCOLS, Returned, v1,
+};
 use agon_records::{BoutColumns, check_bout, check_probe};
 use agon_schedule::{RunState, Summary};
 use agon_storage::summarise;
@@ -22,41 +26,42 @@ use crate::audit::{AuditKind, Entry};
 use crate::export::ExportError;
 use crate::leases::BoutKey;
 use crate::standings::encode_checked;
-use crate::state::{Arrival, Coordinator, OUTBOX, WriteTarget};
-use crate::store::{NewBout, StoreError, Stored};
+use crate::state::{Coordinator, SEND_QUEUE, SubmissionVerdict, WriteTarget};
+use crate::store::{NewBout, PutOutcome, StoreError};
 use crate::verification::replication::Digest;
 
-/// How long a worker has for its hello.
-const PATIENCE: Duration = Duration::from_secs(30);
-/// How long a full disk is left alone before it is tried again.
-const RETRY: Duration = Duration::from_secs(1);
-/// Acknowledgements that may wait for a slow reader.
-const ACKNOWLEDGEMENTS: usize = 1024;
-/// Messages of a session that are listened to in a second, and leases in one that count as much as a message.
-const MESSAGES_A_SECOND: usize = 1000;
-const LEASES_A_MESSAGE: usize = 100;
-/// Bouts that one stream may have under way at once.
-const MOST_OPEN: usize = 8192;
+/// How long a new session may take to send its hello.
+const HELLO_TIMEOUT: Duration = Duration::from_secs(30);
+/// The delay before a write to a full disk is retried.
+const DISK_FULL_RETRY: Duration = Duration::from_secs(1);
+/// Acknowledgements queued for a slow reader.
+const ACKNOWLEDGEMENT_QUEUE: usize = 1024;
+/// The rate limit of a session; further messages wait.
+const MAX_MESSAGES_PER_SECOND: usize = 1000;
+/// Leases in a message that count as one more message.
+const LEASES_PER_MESSAGE: usize = 100;
+/// The maximum number of incomplete bouts of a stream.
+const MAX_OPEN_BOUTS: usize = 8192;
 
-/// The service that workers call.
+/// The gRPC service for workers.
 #[derive(Clone)]
 pub struct WorkerService {
     coordinator: Arc<Coordinator>,
 }
 
 impl WorkerService {
-    /// The service over a coordinator.
+    /// Creates the service for a coordinator.
     pub fn new(coordinator: Arc<Coordinator>) -> WorkerService {
         WorkerService { coordinator }
     }
 }
 
-type Answers<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send>>;
+type ResponseStream<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send>>;
 
 #[tonic::async_trait]
 impl v1::worker_server::Worker for WorkerService {
-    type SessionStream = Answers<v1::CoordinatorMessage>;
-    type SubmitStream = Answers<v1::Acknowledgement>;
+    type SessionStream = ResponseStream<v1::CoordinatorMessage>;
+    type SubmitStream = ResponseStream<v1::Acknowledgement>;
 
     async fn session(
         &self,
@@ -64,33 +69,32 @@ impl v1::worker_server::Worker for WorkerService {
     ) -> Result<Response<Self::SessionStream>, Status> {
         let caller = Caller::of(&request);
         let mut messages = request.into_inner();
-        let first = tokio::time::timeout(PATIENCE, messages.next())
+        let first = tokio::time::timeout(HELLO_TIMEOUT, messages.next())
             .await
-            .map_err(|_| Status::deadline_exceeded("no hello came; it is the first message of a session"))?;
+            .map_err(|_| Status::deadline_exceeded("no hello received; a session begins with one"))?;
         let Some(Kind::Hello(hello)) = first.transpose()?.and_then(|message| message.kind) else {
             return Err(Status::invalid_argument("the first message of a session must be a hello"));
         };
         let hello = Hello::try_from(hello)?;
-        self.admit(&hello)?;
-        let (out, answers) = mpsc::channel(OUTBOX);
-        let session = self.coordinator.connect(&hello, &caller, out)?;
+        self.check_compatibility(&hello)?;
+        let (queue, responses) = mpsc::channel(SEND_QUEUE);
+        let session = self.coordinator.connect(&hello, &caller, queue)?;
         let coordinator = Arc::clone(&self.coordinator);
         tokio::spawn(async move {
-            let (mut since, mut heard) = (Instant::now(), 0);
+            let (mut since, mut received) = (Instant::now(), 0);
             while let Some(Ok(message)) = messages.next().await {
-                // Whoever talks without end is listened to a little later.
-                heard += weight(&message);
-                if heard > MESSAGES_A_SECOND {
+                received += weight(&message);
+                if received > MAX_MESSAGES_PER_SECOND {
                     tokio::time::sleep_until((since + Duration::from_secs(1)).into()).await;
-                    (since, heard) = (Instant::now(), 0);
+                    (since, received) = (Instant::now(), 0);
                 }
-                if let Err(status) = hear(&coordinator, &hello.worker, session, message) {
-                    warn!(worker = hello.worker, %status, "a message of a session makes no sense; it is left out");
+                if let Err(status) = handle_message(&coordinator, &hello.worker, session, message) {
+                    warn!(worker = hello.worker, %status, "message ignored");
                 }
             }
             coordinator.disconnect(&hello.worker, session);
         });
-        Ok(Response::new(Box::pin(ReceiverStream::new(answers))))
+        Ok(Response::new(Box::pin(ReceiverStream::new(responses))))
     }
 
     async fn submit(
@@ -99,63 +103,63 @@ impl v1::worker_server::Worker for WorkerService {
     ) -> Result<Response<Self::SubmitStream>, Status> {
         let caller = Caller::of(&request);
         let mut messages = request.into_inner();
-        let (out, answers) = mpsc::channel(ACKNOWLEDGEMENTS);
+        let (out, responses) = mpsc::channel(ACKNOWLEDGEMENT_QUEUE);
         let coordinator = Arc::clone(&self.coordinator);
         tokio::spawn(async move {
-            let mut open: HashMap<Lease, Incoming> = HashMap::new();
+            let mut open: HashMap<Lease, IncomingBout> = HashMap::new();
             while let Some(message) = messages.next().await {
                 let message = match message {
                     Ok(message) => message,
                     Err(status) => {
-                        // A message that is too long or garbled: whoever sent it is manifest before the stream ends.
+                        // Report an oversized or malformed message before the stream ends.
                         let _ = out.send(Err(status)).await;
                         break;
                     }
                 };
-                let answer = match take(&coordinator, &caller, &mut open, message) {
+                let answer = match receive(&coordinator, &caller, &mut open, message) {
                     Ok(None) => continue,
-                    Ok(Some(finished)) => {
-                        // Bouts are stored beside each other: one sync serves all that wait for it. Each has its place
-                        // among the answers before: whoever does not read them is not listened to.
-                        let Ok(place) = out.clone().reserve_owned().await else { break };
+                    Ok(Some(received)) => {
+                        // Bouts are stored concurrently, so that one sync serves many. Back-pressure: reserve a place
+                        // in the queue first, so that a worker that does not read its acknowledgements is not read.
+                        let Ok(slot) = out.clone().reserve_owned().await else { break };
                         let (coordinator, caller) = (Arc::clone(&coordinator), caller.clone());
                         tokio::spawn(async move {
-                            let answer = resolve(&coordinator, &caller, finished).await;
+                            let answer = commit(&coordinator, &caller, received).await;
                             coordinator.metrics.submission(outcome_name(&answer));
-                            place.send(Ok(answer));
+                            slot.send(Ok(answer));
                         });
                         continue;
                     }
                     Err(answer) => answer,
                 };
-                // What cannot be is the last that is listened to.
+                // A refused bout ends the stream.
                 let over = !answer.as_ref().is_ok_and(|answer| answer.outcome() != v1::Outcome::Refused);
                 if out.send(answer).await.is_err() || over {
                     break;
                 }
             }
         });
-        Ok(Response::new(Box::pin(ReceiverStream::new(answers))))
+        Ok(Response::new(Box::pin(ReceiverStream::new(responses))))
     }
 }
 
 impl WorkerService {
-    /// Whether a worker may play for this coordinator.
-    fn admit(&self, hello: &Hello) -> Result<(), Status> {
-        let spoken = &hello.protocols;
-        if spoken.start() > PROTOCOLS.end() || spoken.end() < PROTOCOLS.start() {
+    /// Rejects a worker whose protocol or search differs from this build.
+    fn check_compatibility(&self, hello: &Hello) -> Result<(), Status> {
+        let theirs = &hello.protocols;
+        if theirs.start() > PROTOCOLS.end() || theirs.end() < PROTOCOLS.start() {
             return Err(Status::failed_precondition(format!(
-                "the worker speaks versions {} to {} of the protocol and the coordinator {} to {}; update the older one",
-                spoken.start(),
-                spoken.end(),
+                "the worker supports protocol versions {} to {} and the coordinator {} to {}; update the older one",
+                theirs.start(),
+                theirs.end(),
                 PROTOCOLS.start(),
                 PROTOCOLS.end()
             )));
         }
         if hello.signature != self.coordinator.signature {
             return Err(Status::failed_precondition(format!(
-                "this worker's build {} searches otherwise than the coordinator's (signature {} and not {}): its games \
-                 could not be compared; run the same build on both sides",
+                "this worker's build {} searches differently (signature {}, coordinator {}), so that its games are not \
+                 comparable; run the same build on both sides",
                 hello.build, hello.signature, self.coordinator.signature
             )));
         }
@@ -163,18 +167,18 @@ impl WorkerService {
     }
 }
 
-/// How many messages a message of a session is worth.
+/// Returns how many messages a message counts as.
 fn weight(message: &v1::WorkerMessage) -> usize {
     let leases = match &message.kind {
         Some(Kind::Heartbeat(heartbeat)) => heartbeat.progress.len(),
         Some(Kind::Return(returned)) => returned.leases.len(),
         _ => 0,
     };
-    1 + leases / LEASES_A_MESSAGE
+    1 + leases / LEASES_PER_MESSAGE
 }
 
-/// One message of a session after its hello.
-fn hear(
+/// Handles a message of a session after its hello.
+fn handle_message(
     coordinator: &Coordinator,
     worker: &str,
     session: u64,
@@ -187,51 +191,46 @@ fn hear(
         }
         Some(Kind::Return(returned)) => {
             let returned = Returned::try_from(returned)?;
-            coordinator.returned(worker, &returned.leases, &returned.reason);
+            coordinator.return_bouts(worker, &returned.leases, &returned.reason);
             Ok(())
         }
-        Some(Kind::Hello(_)) => Err(Status::invalid_argument("a session has one hello")),
-        None => Err(Status::invalid_argument("an empty message")),
+        Some(Kind::Hello(_)) => Err(Status::invalid_argument("a session has only one hello")),
+        None => Err(Status::invalid_argument("the message is empty")),
     }
 }
 
-/// A bout whose messages are coming in.
-struct Incoming {
+/// A bout that is partly received.
+struct IncomingBout {
     assembler: Assembler,
     referee: Arc<Mutex<Arena>>,
 }
 
-/// A bout of which everything has arrived.
-struct Finished {
+/// A bout that is completely received.
+struct ReceivedBout {
     lease: Lease,
-    incoming: Incoming,
+    incoming: IncomingBout,
     outcome: Assembled,
 }
 
-/// Takes the next message. `Err` has what to answer at once: an acknowledgement, or the end of the stream.
-#[allow(clippy::result_large_err, reason = "a Status is what the wire wants")]
-fn take(
+/// Receives a message. Returns the bout if that completes it; an error is the immediate answer: an acknowledgement, or
+/// a status that ends the stream.
+#[allow(clippy::result_large_err, reason = "tonic returns a Status by value")]
+fn receive(
     coordinator: &Coordinator,
     caller: &Caller,
-    open: &mut HashMap<Lease, Incoming>,
+    open: &mut HashMap<Lease, IncomingBout>,
     message: v1::Submission,
-) -> Result<Option<Finished>, Result<v1::Acknowledgement, Status>> {
+) -> Result<Option<ReceivedBout>, Result<v1::Acknowledgement, Status>> {
     let lease = Lease::required(message.lease.clone()).map_err(|error| Err(error.into()))?;
     let is_head =
         matches!(message.kind, Some(v1::submission::Kind::Head(_) | v1::submission::Kind::Failure(_)));
     if is_head && !open.contains_key(&lease) {
-        let named = match &message.kind {
+        let worker = match &message.kind {
             Some(v1::submission::Kind::Head(head)) => Some(head.worker.as_str()),
             _ => None,
         };
-        if let Some(status) = coordinator.authorise(&lease, named, caller) {
-            let reason = status.message();
-            warn!(
-                run = lease.run,
-                bout = lease.bout,
-                reason,
-                "a submission in the name of another is not taken"
-            );
+        if let Err(status) = coordinator.authorise(&lease, worker, caller) {
+            warn!(run = lease.run, bout = lease.bout, %status, "submission rejected");
             return Err(Err(status));
         }
         if let Some(v1::submission::Kind::Head(head)) = &message.kind
@@ -241,21 +240,23 @@ fn take(
             return Err(Ok(acknowledge(&lease, v1::Outcome::Refused, &reason)));
         }
         let Some((spec, bout, referee)) = coordinator.leased_bout(&lease) else {
-            return Err(Ok(acknowledge(&lease, v1::Outcome::NotWanted, "this coordinator has no such bout")));
+            return Err(Ok(acknowledge(&lease, v1::Outcome::NotWanted, "the coordinator has no such bout")));
         };
-        if open.len() >= MOST_OPEN {
-            return Err(Err(Status::resource_exhausted(format!("more than {MOST_OPEN} bouts at once"))));
+        if open.len() >= MAX_OPEN_BOUTS {
+            return Err(Err(Status::resource_exhausted(format!(
+                "more than {MAX_OPEN_BOUTS} incomplete bouts"
+            ))));
         }
         let assembler = Assembler::new(spec, bout).map_err(|error| Err(error.into()))?;
-        open.insert(lease.clone(), Incoming { assembler, referee });
+        open.insert(lease.clone(), IncomingBout { assembler, referee });
     }
-    // What follows a bout that was refused, or whose run is gone, has been answered already.
+    // The rest of a bout that was refused or has no run is already answered.
     let Some(incoming) = open.get_mut(&lease) else { return Ok(None) };
     match incoming.assembler.accept(message) {
         Ok(None) => Ok(None),
         Ok(Some(outcome)) => {
-            let incoming = open.remove(&lease).expect("it was there a line ago");
-            Ok(Some(Finished { lease, incoming, outcome }))
+            let incoming = open.remove(&lease).expect("just found");
+            Ok(Some(ReceivedBout { lease, incoming, outcome }))
         }
         Err(error) => {
             let worker = incoming.assembler.played_by().0.to_string();
@@ -266,7 +267,7 @@ fn take(
     }
 }
 
-/// What became of a bout, in a word.
+/// Returns the metric label of an outcome.
 fn outcome_name(answer: &v1::Acknowledgement) -> &'static str {
     match answer.outcome() {
         v1::Outcome::Committed => "committed",
@@ -279,85 +280,97 @@ fn outcome_name(answer: &v1::Acknowledgement) -> &'static str {
     }
 }
 
+/// Builds an acknowledgement.
 fn acknowledge(lease: &Lease, outcome: v1::Outcome, reason: &str) -> v1::Acknowledgement {
     v1::Acknowledgement {
         lease: Some(lease.into()),
         outcome: outcome as i32,
-        reason: agon_proto::session::shortened(reason),
+        reason: agon_proto::session::truncate_reason(reason),
     }
 }
 
-/// Replication and stores a bout, and says what became of it. Waits as long as the disk is full.
-async fn resolve(coordinator: &Arc<Coordinator>, caller: &Caller, finished: Finished) -> v1::Acknowledgement {
-    let Finished { lease, incoming, outcome } = finished;
+/// Verifies and stores a received bout. Waits while the disk is full.
+async fn commit(
+    coordinator: &Arc<Coordinator>,
+    caller: &Caller,
+    received: ReceivedBout,
+) -> v1::Acknowledgement {
+    let ReceivedBout { lease, incoming, outcome } = received;
     let worker = incoming.assembler.played_by().0.to_string();
     match outcome {
         Assembled::Failed { reason } => {
-            if coordinator.failed(&lease, &worker, &reason) {
+            if coordinator.record_failure(&lease, &worker, &reason) {
                 let bout = NewBout {
                     run: lease.run.clone(),
                     bout: lease.bout,
                     worker: worker.clone(),
-                    digest: None,
-                    summary: String::new(),
-                    payload: Vec::new(),
                     failure: Some(reason.clone()),
-                    to_check: false,
+                    ..NewBout::default()
                 };
-                if store(coordinator, bout).await == Stored::New {
-                    count(coordinator, &lease, &worker, None).await;
+                if store_bout(coordinator, bout).await == PutOutcome::New {
+                    record_commit(coordinator, &lease, &worker, None).await;
                 }
             }
             acknowledge(&lease, v1::Outcome::FailureNoted, &reason)
         }
-        Assembled::Whole(whole) => {
+        Assembled::Complete(bout) => {
             let spec = Arc::clone(incoming.assembler.spec());
             let started = Instant::now();
-            let verified = verify(&incoming, &spec, &whole.bout);
+            let verified = verify(&incoming, &spec, &bout.bout);
             coordinator.metrics.checked(started);
             if let Err(reason) = verified {
                 let reason = coordinator.reject(&lease, &worker, &reason);
                 return acknowledge(&lease, v1::Outcome::Refused, &reason);
             }
-            keep(coordinator, caller, &lease, &worker, &spec, *whole, incoming.assembler.into_encoded()).await
+            commit_verified(
+                coordinator,
+                caller,
+                &lease,
+                &worker,
+                &spec,
+                *bout,
+                incoming.assembler.into_encoded(),
+            )
+            .await
         }
     }
 }
 
-/// Stores a bout that is sound, unless it comes too late.
-async fn keep(
+/// Stores a verified bout, unless the state decides otherwise.
+async fn commit_verified(
     coordinator: &Arc<Coordinator>,
     caller: &Caller,
     lease: &Lease,
     worker: &str,
     spec: &Spec,
-    whole: WholeBout,
+    complete: CompleteBout,
     payload: Vec<u8>,
 ) -> v1::Acknowledgement {
     let key = BoutKey { run: lease.run.clone(), bout: lease.bout };
     let entry = |kind, text: &str| Entry::new(kind, text).worker(worker).bout(&key).caused_by(caller);
-    match coordinator.arrival(lease) {
-        Arrival::NotWanted => {
-            return acknowledge(lease, v1::Outcome::NotWanted, "the run takes no more bouts");
+    match coordinator.judge_submission(lease) {
+        SubmissionVerdict::RunClosed => {
+            return acknowledge(lease, v1::Outcome::NotWanted, "the run accepts no more bouts");
         }
-        Arrival::Check => {
-            return if coordinator.checked(lease, worker, whole.content_digest) {
+        SubmissionVerdict::Replica => {
+            return if coordinator.resolve_replica(lease, worker, complete.content_digest) {
                 acknowledge(lease, v1::Outcome::Duplicate, "")
             } else {
-                acknowledge(lease, v1::Outcome::Conflict, "another worker brought another content")
+                acknowledge(lease, v1::Outcome::Conflict, "another worker submitted different content")
             };
         }
-        Arrival::Stale => {
+        SubmissionVerdict::Stale => {
             coordinator
                 .audit(entry(AuditKind::Stale, "arrived after its lease expired; the bout is played again"));
-            let reason = "arrived after its lease expired; a timed run replays such bouts, as accepting the first to finish would favour short games";
+            let reason = "arrived after its lease expired; a timed run replays such bouts, as accepting the first to finish would \
+                          favour short games";
             return acknowledge(lease, v1::Outcome::Stale, reason);
         }
-        Arrival::Store => {}
+        SubmissionVerdict::Store => {}
     }
-    let summary = summarise(spec, &whole.bout);
-    let digest = whole.content_digest;
-    let to_check = coordinator.is_to_check(lease, worker, &digest);
+    let summary = summarise(spec, &complete.bout);
+    let digest = complete.content_digest;
+    let needs_replica = coordinator.needs_replica(lease, worker, &digest);
     let bout = NewBout {
         run: lease.run.clone(),
         bout: lease.bout,
@@ -366,43 +379,47 @@ async fn keep(
         summary: encode_checked(&summary),
         payload,
         failure: None,
-        to_check,
+        needs_replica,
     };
     let conflict = || {
-        warn!(run = lease.run, bout = lease.bout, worker, "another result of a bout that is stored");
+        warn!(run = lease.run, bout = lease.bout, worker, "content conflict");
         coordinator.audit(entry(AuditKind::Conflict, "content differs from the committed bout"));
-        acknowledge(lease, v1::Outcome::Conflict, "the bout is there with another content, which stays")
+        acknowledge(lease, v1::Outcome::Conflict, "the bout is already committed with different content")
     };
-    match store(coordinator, bout).await {
-        Stored::New => {
-            coordinator.recent.keep(key, whole.bout);
-            count(coordinator, lease, worker, Some((&summary, to_check.then_some(digest)))).await;
+    match store_bout(coordinator, bout).await {
+        PutOutcome::New => {
+            coordinator.recent.insert(key, complete.bout);
+            record_commit(coordinator, lease, worker, Some((&summary, needs_replica.then_some(digest))))
+                .await;
             acknowledge(lease, v1::Outcome::Committed, "")
         }
-        Stored::Same => acknowledge(lease, v1::Outcome::Duplicate, ""),
-        Stored::Other => conflict(),
-        Stored::Exported => match exported_content(coordinator, lease).await {
+        PutOutcome::Duplicate => acknowledge(lease, v1::Outcome::Duplicate, ""),
+        PutOutcome::Conflict => conflict(),
+        PutOutcome::Exported => match exported_content(coordinator, lease).await {
             Ok(Some(known)) if known == digest => acknowledge(lease, v1::Outcome::Duplicate, ""),
             Ok(Some(_)) => conflict(),
             Ok(None) => acknowledge(lease, v1::Outcome::NotWanted, "the bout failed or was not needed"),
             Err(error) => {
-                warn!(run = lease.run, bout = lease.bout, %error, "an exported bout cannot be read to compare it");
-                acknowledge(lease, v1::Outcome::Duplicate, "the bout is counted; what was cannot be read now")
+                warn!(run = lease.run, bout = lease.bout, %error, "exported bout unreadable");
+                acknowledge(
+                    lease,
+                    v1::Outcome::Duplicate,
+                    "the bout is exported; its content cannot be read for comparison now",
+                )
             }
         },
-        Stored::NotWanted => acknowledge(lease, v1::Outcome::NotWanted, "the run takes no more bouts"),
+        PutOutcome::RunClosed => acknowledge(lease, v1::Outcome::NotWanted, "the run accepts no more bouts"),
     }
 }
 
-/// The content of a bout that has left for the dataset. Parts are read whole, so that few are read at once however many
-/// bouts come late.
+/// Reads the content digest of an exported bout. One part is read at a time, because parts are read into memory.
 async fn exported_content(coordinator: &Coordinator, lease: &Lease) -> Result<Option<Digest>, ExportError> {
-    let _alone = coordinator.comparing.lock().await;
+    let _guard = coordinator.comparison_lock.lock().await;
     coordinator.dataset.content(&lease.run, lease.bout).await
 }
 
-/// Stores a bout. While there is no room nothing is granted and nobody is manifest that it is stored.
-async fn store(coordinator: &Coordinator, bout: NewBout) -> Stored {
+/// Stores a bout durably. While the disk is full, grants stop and nothing is acknowledged.
+async fn store_bout(coordinator: &Coordinator, bout: NewBout) -> PutOutcome {
     let started = Instant::now();
     loop {
         match coordinator.store.put_bout(bout.clone()).await {
@@ -413,7 +430,7 @@ async fn store(coordinator: &Coordinator, bout: NewBout) -> Stored {
             }
             Err(StoreError::Full) => {
                 coordinator.set_write_fault(WriteTarget::State, Some(StoreError::Full.to_string()));
-                tokio::time::sleep(RETRY).await;
+                tokio::time::sleep(DISK_FULL_RETRY).await;
             }
             Err(failure) => {
                 // Never acknowledge the bout: the worker submits it again after the restart.
@@ -424,14 +441,14 @@ async fn store(coordinator: &Coordinator, bout: NewBout) -> Stored {
     }
 }
 
-/// Counts a bout that is durable, and ends a run that it decides.
-async fn count(
+/// Records a durable bout, and ends a run that it decides.
+async fn record_commit(
     coordinator: &Arc<Coordinator>,
     lease: &Lease,
     worker: &str,
     counted: Option<(&Summary, Option<Digest>)>,
 ) {
-    let decision = coordinator.committed(lease, worker, counted);
+    let decision = coordinator.record_commit(lease, worker, counted);
     coordinator.spawn_proposal(&lease.run);
     let Some(decision) = decision else { return };
     let decided =
@@ -443,14 +460,14 @@ async fn count(
             coordinator.end_run(&lease.run, RunState::Decided, Some(decision.index), "the test has decided");
         }
         // The next bout of the prefix finds the same decision.
-        Err(failure) => warn!(%failure, run = lease.run, "a decision could not be stored yet"),
+        Err(failure) => warn!(%failure, run = lease.run, "decision not stored"),
     }
 }
 
-/// Plays the games of a bout again by the rules.
-fn verify(incoming: &Incoming, spec: &Spec, manifest: &BoutColumns) -> Result<(), String> {
+/// Replays the games of a bout by the rules.
+fn verify(incoming: &IncomingBout, spec: &Spec, columns: &BoutColumns) -> Result<(), String> {
     let bout: &Bout = incoming.assembler.bout();
     let referee = incoming.referee.lock().unwrap_or_else(PoisonError::into_inner);
-    check_bout(spec, &referee, bout.request(spec).games(), manifest).map_err(|fault| fault.reason)?;
-    manifest.probes.iter().try_for_each(|row| check_probe(spec, &referee, &bout.players, &bout.opening, row))
+    check_bout(spec, &referee, bout.request(spec).games(), columns).map_err(|fault| fault.reason)?;
+    columns.probes.iter().try_for_each(|row| check_probe(spec, &referee, &bout.players, &bout.opening, row))
 }

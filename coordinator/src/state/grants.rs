@@ -1,4 +1,6 @@
-//! Which bout is leased to which worker.
+//! Granting: selects the bouts that connected workers receive.
+//!
+//! Replicas come before new bouts; runs take turns by priority. The lease book and the ledger keep the result.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -7,26 +9,28 @@ use agon_proto::v1::{self, coordinator_message::Kind};
 use agon_transport::Caller;
 use tracing::warn;
 
-use super::{Coordinator, SPARE, State, WINDOW_BYTES, Worker, leased_bout};
+use super::{Coordinator, RESERVED_QUEUE, State, WINDOW_BYTES, Worker, leased_bout};
 use crate::leases::BoutKey;
 use crate::verification::replication::Digest;
 use agon_schedule::RunState;
 
-/// How long what is known of whose workers are there stays true enough.
-const MOMENT: Duration = Duration::from_secs(1);
+/// How long the cached set of callers is used.
+const CALLERS_MAX_AGE: Duration = Duration::from_secs(1);
 
 impl Coordinator {
+    /// Grants bouts to all workers with room.
     pub(crate) fn grant_all(&self, state: &mut State) {
-        let hungry = |(_, worker): &(&String, &Worker)| worker.room > 0 && worker.out.is_some();
-        let names: Vec<String> = state.workers.iter().filter(hungry).map(|(name, _)| name.clone()).collect();
+        let has_room = |(_, worker): &(&String, &Worker)| worker.room > 0 && worker.queue.is_some();
+        let names: Vec<String> =
+            state.workers.iter().filter(has_room).map(|(name, _)| name.clone()).collect();
         for name in names {
             self.grant(state, &name);
         }
     }
 
-    /// Lends a worker as many bouts as it has room for.
+    /// Grants a worker as many bouts as it has room for.
     pub(super) fn grant(&self, state: &mut State, name: &str) {
-        if self.now() < self.opens
+        if self.now() < self.grants_start
             || state.draining
             || !state.write_faults.is_empty()
             || state.quarantine.contains_key(name)
@@ -34,35 +38,37 @@ impl Coordinator {
             return;
         }
         state.refresh_callers(self.now());
-        // Runs that have nothing for this worker are left out for the rest of the call.
+        // Runs without work for this worker are skipped for the rest of the call.
         let mut empty = BTreeSet::new();
         loop {
             let Some(worker) = state.workers.get(name) else { return };
-            // Who does not read what it was leased is leased no more for now.
-            let heard = worker.out.as_ref().is_some_and(|out| out.capacity() > SPARE);
-            if worker.room == 0 || !heard || worker.unacknowledged > WINDOW_BYTES {
+            // Back-pressure: skip workers whose send queue is nearly full.
+            let reads = worker.queue.as_ref().is_some_and(|queue| queue.capacity() > RESERVED_QUEUE);
+            if worker.room == 0 || !reads || worker.unacknowledged > WINDOW_BYTES {
                 return;
             }
             let throttled = worker.throttled;
-            // Second opinions are wanted even when a run is over, but not while it is paused.
+            // Replicas are granted after a run has ended, but not while it is paused.
             let is_granted = |id: &str| {
-                let asked = !self.only_asked || state.asked.contains(id);
-                asked && state.runs.get(id).is_some_and(|run| run.state != RunState::Paused)
+                let requested = !self.only_requested || state.requested.contains(id);
+                requested && state.runs.get(id).is_some_and(|run| run.state != RunState::Paused)
             };
             let caller = |name: &str| state.workers.get(name).map(|worker| &worker.caller);
-            let neutral = |said: &[(String, Digest)]| {
-                let heard: Vec<&Caller> = said.iter().filter_map(|(name, _)| caller(name)).collect();
-                let independent = |caller: &Caller| !heard.contains(&caller);
+            // A replica goes to another caller than the earlier ones if there is one.
+            let neutral = |digests: &[(String, Digest)]| {
+                let earlier: Vec<&Caller> = digests.iter().filter_map(|(name, _)| caller(name)).collect();
+                let independent = |caller: &Caller| !earlier.contains(&caller);
                 caller(name).is_some_and(independent) || !state.callers.1.iter().any(independent)
             };
-            let suits = |key: &BoutKey, said: &[(String, Digest)]| is_granted(&key.run) && neutral(said);
-            if let Some(key) = state.checks.take(name, suits) {
+            let suits =
+                |key: &BoutKey, digests: &[(String, Digest)]| is_granted(&key.run) && neutral(digests);
+            if let Some(key) = state.replication.claim_next(name, suits) {
                 if !self.grant_bout(state, name, &key) {
                     return;
                 }
                 continue;
             }
-            let Some(id) = state.next_run(&empty, throttled, self.only_asked) else { return };
+            let Some(id) = state.next_run(&empty, throttled, self.only_requested) else { return };
             let Some(bout) = state.next_bout(&id, name) else {
                 empty.insert(id);
                 continue;
@@ -73,7 +79,7 @@ impl Coordinator {
         }
     }
 
-    /// Lends a worker one bout that nobody has. False where it cannot be sent.
+    /// Grants a worker a bout that is not leased. Returns whether the grant could be sent.
     fn grant_bout(&self, state: &mut State, name: &str, key: &BoutKey) -> bool {
         let (Some(worker), Some(run)) = (state.workers.get_mut(name), state.runs.get_mut(&key.run)) else {
             return false;
@@ -81,12 +87,12 @@ impl Coordinator {
         let bout = match run.schedule.bout(key.bout) {
             Ok(bout) => bout,
             Err(error) => {
-                warn!(run = key.run, bout = key.bout, %error, "a bout that was checked cannot be made");
+                warn!(run = key.run, bout = key.bout, %error, "bout not constructible");
                 return false;
             }
         };
-        let Some(out) = &worker.out else { return false };
-        let send = |kind| out.try_send(Ok(v1::CoordinatorMessage { kind: Some(kind) })).is_ok();
+        let Some(queue) = &worker.queue else { return false };
+        let send = |kind| queue.try_send(Ok(v1::CoordinatorMessage { kind: Some(kind) })).is_ok();
         let token = state.leases.grant(key.clone(), name, self.now());
         if worker.specs.insert(key.run.clone()) {
             let spec = v1::RunSpec { run: key.run.clone(), spec: Some(v1::Spec::from(&run.source)) };
@@ -101,22 +107,22 @@ impl Coordinator {
 }
 
 impl State {
-    /// Looks whose workers can be leased something, unless that was done a moment ago.
+    /// Refreshes the callers whose workers can be granted bouts, if the cached set is too old.
     fn refresh_callers(&mut self, now: Duration) {
-        if self.callers.0.is_none_or(|at| now >= at + MOMENT) {
+        if self.callers.0.is_none_or(|at| now >= at + CALLERS_MAX_AGE) {
             let trusted = self.connected().filter(|(name, _)| !self.quarantine.contains_key(name.as_str()));
             self.callers = (Some(now), trusted.map(|(_, worker)| worker.caller.clone()).collect());
         }
     }
 
-    /// The run whose turn it is: of those with the greatest priority the one with the fewest bouts leased out, so that runs
-    /// share the slots evenly however long their bouts are.
-    fn next_run(&self, empty: &BTreeSet<String>, throttled: bool, only_asked: bool) -> Option<String> {
+    /// Returns the run to grant from: among those of the highest priority the one with the fewest leases, so that runs
+    /// share the slots evenly, however long their bouts are.
+    fn next_run(&self, empty: &BTreeSet<String>, throttled: bool, only_requested: bool) -> Option<String> {
         let waits = |id: &&String| {
             let run = &self.runs[*id];
             run.state == RunState::Running
                 && run.export_fault.is_none()
-                && (!only_asked || self.asked.contains(*id))
+                && (!only_requested || self.requested.contains(*id))
                 && !empty.contains(*id)
                 && !(throttled && run.spec.is_timed())
         };
@@ -124,16 +130,16 @@ impl State {
         self.order.iter().filter(waits).min_by_key(turn).cloned()
     }
 
-    /// The next bout of a run that others need not have rather than this worker.
+    /// Takes the next bout of a run for this worker, skipping bouts that others should get.
     fn next_bout(&mut self, run: &str, worker: &str) -> Option<u64> {
         let ledger = &mut self.runs.get_mut(run)?.ledger;
         let trusted = |(name, known): &(&String, &Worker)| {
-            known.out.is_some() && !self.quarantine.contains_key(name.as_str())
+            known.queue.is_some() && !self.quarantine.contains_key(name.as_str())
         };
         let present = || self.workers.iter().filter(trusted).map(|(name, _)| name.as_str());
         let mut declined = Vec::new();
         let found = loop {
-            match ledger.take() {
+            match ledger.take_next() {
                 Some(bout) if ledger.is_for_others(bout, worker, present()) => declined.push(bout),
                 other => break other,
             }

@@ -1,4 +1,4 @@
-//! What a tune plays next, where finding that out takes a while: outside the lock, and durable before it is used.
+//! Proposals of tuning runs: computed outside the lock, and durable before they are used.
 
 use std::sync::Arc;
 
@@ -11,38 +11,43 @@ use crate::store::StoreError;
 use agon_schedule::tuning::Tuning;
 
 impl Coordinator {
-    /// Answers the questions of a run's course, if it has any, in the background. Asking twice does no harm: the second
-    /// finds the answer there.
+    /// Computes the pending proposal of a run's tuning, if any, in the background. Calling it twice is harmless: the second
+    /// task finds nothing pending.
     pub(crate) fn spawn_proposal(self: &Arc<Coordinator>, id: &str) {
         let due = |run: &mut Run| {
-            run.state.is_open() && run.schedule.tuning().is_some_and(|course| course.due().is_some())
+            run.state.is_open()
+                && run.schedule.tuning().is_some_and(|tuning| tuning.pending_proposal().is_some())
         };
         if !self.with_run(id, due).unwrap_or(false) {
             return;
         }
         let (coordinator, id) = (Arc::clone(self), id.to_string());
         tokio::spawn(async move {
-            if let Err(failure) = coordinator.answer(&id).await {
+            if let Err(failure) = coordinator.propose(&id).await {
                 coordinator.fail(failure);
             }
         });
     }
 
-    async fn answer(&self, id: &str) -> Result<(), StoreError> {
-        // Whoever changes what is remembered of a run does so alone.
-        let _alone = self.exporting.lock().await;
+    /// Computes and applies proposals while any is pending.
+    async fn propose(&self, id: &str) -> Result<(), StoreError> {
+        // Only the holder of the lock changes the totals of the exported bouts.
+        let _guard = self.export_lock.lock().await;
         loop {
             let due = self.with_run(id, |run| {
-                let work = run.schedule.tuning().and_then(Tuning::due).filter(|_| run.state.is_open());
-                work.map(|work| (work, run.folded.clone()))
+                let request =
+                    run.schedule.tuning().and_then(Tuning::pending_proposal).filter(|_| run.state.is_open());
+                request.map(|request| (request, run.exported_totals.clone()))
             });
-            let Some((work, mut folded)) = due.flatten() else { return Ok(()) };
-            let Ok(found) = tokio::task::spawn_blocking(move || work.run()).await else { return Ok(()) };
-            folded.propose(&found);
+            let Some((request, mut totals)) = due.flatten() else { return Ok(()) };
+            let Ok(proposals) = tokio::task::spawn_blocking(move || request.run()).await else {
+                return Ok(());
+            };
+            totals.add_proposals(&proposals);
             loop {
-                match self.store.remember(id.to_string(), encode_checked(&folded)).await {
+                match self.store.set_totals(id.to_string(), encode_checked(&totals)).await {
                     Ok(()) => break,
-                    // Nothing is played meanwhile.
+                    // The run waits until there is space.
                     Err(StoreError::Full) => tokio::time::sleep(std::time::Duration::from_secs(1)).await,
                     Err(failure) => return Err(failure),
                 }
@@ -50,8 +55,8 @@ impl Coordinator {
             let mut guard = self.lock();
             let state = &mut *guard;
             if let Some(run) = state.runs.get_mut(id) {
-                run.folded = folded;
-                run.apply_proposals(found);
+                run.exported_totals = totals;
+                run.apply_proposals(proposals);
             }
             self.grant_all(state);
             drop(guard);
@@ -61,25 +66,26 @@ impl Coordinator {
 }
 
 impl Run {
-    fn apply_proposals(&mut self, found: Vec<Values>) {
-        if let Some(course) = self.schedule.tuning_mut() {
-            course.settle(found);
+    /// Gives proposals to the tuning schedule and opens the bouts that follow.
+    fn apply_proposals(&mut self, proposals: Vec<Values>) {
+        if let Some(tuning) = self.schedule.tuning_mut() {
+            tuning.add_proposals(proposals);
         }
-        self.open();
+        self.extend();
     }
 
-    /// How far a tune is.
+    /// Returns the progress of a tuning run.
     pub(super) fn tune_status(&self) -> Option<v1::TuneStatus> {
-        let course = self.schedule.tuning()?;
-        let parameters = course.tune().parameters.iter().zip(course.tune().start().numbers());
-        let recent = course.recent();
+        let tuning = self.schedule.tuning()?;
+        let parameters = tuning.tune().parameters.iter().zip(tuning.tune().start().numbers());
+        let recent = tuning.recent_score();
         Some(v1::TuneStatus {
-            method: course.tune().method.name().to_string(),
-            step: course.folded(),
-            steps: course.steps(),
-            tuning_bouts: course.tune().bouts,
+            method: tuning.tune().method.name().to_string(),
+            step: tuning.completed_steps(),
+            steps: tuning.steps(),
+            tuning_bouts: tuning.tune().bouts,
             parameters: parameters
-                .zip(course.values())
+                .zip(tuning.values())
                 .map(|((parameter, start), value)| v1::TunedParameter {
                     path: parameter.path.clone(),
                     start,

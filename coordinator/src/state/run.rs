@@ -1,4 +1,4 @@
-//! A run that is known: what is wanted of it, what is done, and whether its workers are alike.
+//! A run in memory: its schedule, its progress and the comparison of its workers.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
@@ -10,77 +10,83 @@ use agon_stats::homogeneity::{Cell, WorkerReport, compare};
 use agon_stats::sprt::Decision;
 
 use crate::ledger::Ledger;
-use crate::standings::{Standings, Tally, decode_checked};
+use crate::standings::{RunTotals, Standings, decode_checked};
 use crate::store::{StoredCell, StoredRun};
 use agon_schedule::schedule::{Schedule, ScheduleError};
 
-/// A run that is known.
+/// A run in memory.
 pub(crate) struct Run {
     pub(crate) source: SpecSource,
     pub(crate) spec: Arc<Spec>,
     pub(crate) schedule: Schedule,
-    /// For checking games outside the lock.
+    /// Checks games outside the lock.
     pub(crate) referee: Arc<Mutex<Arena>>,
     pub(crate) ledger: Ledger,
     pub(crate) standings: Standings,
     pub(crate) state: RunState,
     pub(crate) priority: i32,
     pub(crate) decided: Option<u64>,
-    /// Every bout below is in the dataset, and what is remembered of them.
+    /// All bouts below are in the dataset.
     pub(crate) exported: u64,
-    pub(crate) folded: Tally,
-    /// Whether the dataset has its description, from this life on.
-    pub(crate) described: bool,
-    /// Why nothing of it can be exported, and nothing is leased.
+    /// The totals of the exported bouts.
+    pub(crate) exported_totals: RunTotals,
+    /// Whether this process has written the manifest.
+    pub(crate) manifest_written: bool,
+    /// Why the run cannot be exported; it gets no grants.
     pub(crate) export_fault: Option<String>,
-    /// Exported bouts that do not count.
+    /// Exported bouts that were voided.
     pub(crate) voided: BTreeSet<u64>,
+    /// Bouts that were started and whose lease expired.
     pub(crate) abandoned: u64,
     pub(crate) submitted_us: i64,
-    /// The build that it was handed in to.
+    /// The build that accepted the run.
     pub(crate) build: String,
     /// The search signature of that build.
     pub(crate) signature: String,
-    /// What each worker brought, by pairing and outcome.
+    /// Outcomes by worker and pairing.
     cells: BTreeMap<(String, u64), [u64; 3]>,
-    /// How often the workers were compared, and when they are next.
+    /// The number of comparisons of the workers.
     comparisons: u32,
+    /// The number of done bouts at the next comparison.
     next_comparison: u64,
+    /// Replicas received.
     pub(super) checked: u64,
+    /// Replicas that differed.
     pub(super) disputed: u64,
-    /// When it was submitted or taken up again, and what was done by then.
+    /// When this process added the run, and its progress then.
     pub(super) since: Instant,
     pub(super) done_before: u64,
     pub(super) games_before: u64,
 }
 
-/// A worker whose results are not like the others'.
-pub(super) struct Outlier {
+/// A worker whose results differ from the others'.
+pub(super) struct DivergentWorker {
     pub(super) worker: String,
     pub(super) reason: String,
-    /// Whether chance hardly ever does it: then the worker is set aside, else it is noted.
+    /// Whether chance is practically excluded; then the worker is quarantined, otherwise only audited.
     pub(super) certain: bool,
 }
 
-/// The workers of a run are compared when it has so many bouts, and at each doubling.
+/// The number of done bouts at the first comparison of the workers; the next are at each doubling.
 const FIRST_COMPARISON: u64 = 128;
 
-/// What is remembered of the exported bouts of a run; none where it is damaged.
-pub(crate) fn persisted_tally(stored: &StoredRun) -> Option<Tally> {
-    if stored.folded.is_empty() { Some(Tally::default()) } else { decode_checked(&stored.folded) }
+/// Decodes the totals of the exported bouts of a run. Returns `None` if they are damaged.
+pub(crate) fn stored_totals(stored: &StoredRun) -> Option<RunTotals> {
+    if stored.totals.is_empty() { Some(RunTotals::default()) } else { decode_checked(&stored.totals) }
 }
 
-/// A run from the store: its row, the bouts that are not exported, and what is remembered of the others.
+/// A run as read from the store.
+#[derive(Default)]
 pub(crate) struct PersistedRun {
     pub(crate) stored: StoredRun,
-    /// Bouts with who brought them; none where they failed.
+    /// The bouts not yet exported, with worker and summary; failed bouts have no summary.
     pub(crate) bouts: Vec<(u64, String, Option<Summary>)>,
     pub(crate) cells: Vec<StoredCell>,
     pub(crate) voided: BTreeSet<u64>,
 }
 
 impl Run {
-    /// A run with what is already done of it.
+    /// Creates a run with the progress from the store.
     pub(crate) fn new(
         source: SpecSource,
         schedule: Schedule,
@@ -88,8 +94,8 @@ impl Run {
     ) -> Result<Run, ScheduleError> {
         let PersistedRun { stored, bouts, cells, voided } = persisted;
         let spec = Arc::new(schedule.spec().clone());
-        let folded = persisted_tally(&stored).unwrap_or_default();
-        let standings = Standings::new(&spec, schedule.referee().seats(), folded.clone())?;
+        let exported_totals = stored_totals(&stored).unwrap_or_default();
+        let standings = Standings::new(&spec, schedule.referee().seats(), exported_totals.clone())?;
         let referee =
             Arena::new(&spec.game, &[], Environment::system()).map_err(agon_arena::PlayError::from)?;
         let ledger = Ledger::new(schedule.bouts(), stored.exported, bouts.iter().map(|(bout, ..)| *bout));
@@ -105,8 +111,8 @@ impl Run {
             priority: stored.priority,
             decided: stored.decided,
             exported: stored.exported,
-            folded,
-            described: false,
+            exported_totals,
+            manifest_written: false,
             export_fault: None,
             voided,
             abandoned: stored.abandoned,
@@ -122,10 +128,10 @@ impl Run {
             done_before: 0,
             games_before: 0,
         };
-        if let Some(course) = run.schedule.tuning_mut() {
-            course.settle(run.folded.proposals().collect());
-            for (bout, score) in (0..).zip(run.folded.scores()) {
-                course.record(bout, score);
+        if let Some(tuning) = run.schedule.tuning_mut() {
+            tuning.add_proposals(run.exported_totals.proposals().collect());
+            for (bout, score) in (0..).zip(run.exported_totals.scores()) {
+                tuning.record(bout, score);
             }
         }
         for (bout, worker, summary) in &bouts {
@@ -134,11 +140,11 @@ impl Run {
                 None => run.add_failed(*bout),
             };
         }
-        run.open();
+        run.extend();
         run.decided = run.decided.or(run.standings.deciding_bout());
         run.done_before = run.ledger.done();
-        run.games_before = run.standings.tally().games;
-        // Looks that an earlier life has made are made: what they spent stays spent.
+        run.games_before = run.standings.totals().games;
+        // Comparisons of an earlier process count towards the error budget.
         while run.ledger.done() >= run.next_comparison {
             run.comparisons += 1;
             run.next_comparison *= 2;
@@ -146,31 +152,31 @@ impl Run {
         Ok(run)
     }
 
-    /// Counts a bout that was played.
+    /// Adds a played bout. Returns the decision of a sequential test.
     pub(super) fn add(&mut self, bout: u64, worker: &str, summary: &Summary) -> Option<Decision> {
-        self.schedule.learn(bout, summary.half_points());
-        // Candidates of a tune change as it goes on, and workers that come and go would seem unlike each other.
+        self.schedule.record(bout, summary.half_points());
+        // The candidates of a tuning run change over time, so that its workers are not comparable.
         if bout >= self.spec.first_rated_bout()
-            && let Some((pairing, outcome)) = summary.cell()
+            && let Some((pairing, outcome)) = summary.pairing_outcome()
         {
             self.cells.entry((worker.to_string(), pairing)).or_default()[outcome] += 1;
         }
         self.standings.add(bout, summary)
     }
 
-    /// Counts a bout that failed.
+    /// Adds a failed bout.
     pub(super) fn add_failed(&mut self, bout: u64) -> Option<Decision> {
-        self.schedule.learn(bout, None);
+        self.schedule.record(bout, None);
         self.standings.add_failed(bout)
     }
 
-    /// Lets all bouts be handed out that follow from what is known; whether there are more than before.
-    pub(super) fn open(&mut self) -> bool {
-        self.ledger.open_to(self.schedule.known())
+    /// Makes all bouts grantable that the schedule knows. Returns whether there are more than before.
+    pub(super) fn extend(&mut self) -> bool {
+        self.ledger.open_to(self.schedule.known_bouts())
     }
 
-    /// Compares the workers at each doubling of the bouts: who departs too far from the others, and how.
-    pub(super) fn compare_workers(&mut self) -> Vec<Outlier> {
+    /// Compares the workers at each doubling of the bouts. Returns those that differ significantly from the others.
+    pub(super) fn compare_workers(&mut self) -> Vec<DivergentWorker> {
         if self.ledger.done() < self.next_comparison {
             return Vec::new();
         }
@@ -186,18 +192,18 @@ impl Run {
         };
         let cells: Vec<Cell> = self.cells.iter().map(cell).collect();
         let report = compare(&cells, self.comparisons + 1);
-        // A look at which nothing can be compared spends nothing.
+        // A comparison without data does not count.
         self.comparisons += u32::from(report.degrees > 0.0);
-        let departs = |report: &WorkerReport| Outlier {
+        let divergent = |report: &WorkerReport| DivergentWorker {
             worker: names[report.worker].to_string(),
             reason: format!(
-                "its results differ from the others' by chi-square {:.1} with {} degrees of freedom, by chance once in {:.0}",
+                "its results differ from the others': chi-square {:.1} with {} degrees of freedom, by chance once in {:.0}",
                 report.chi_square,
                 report.degrees,
                 1.0 / report.probability.max(1e-300)
             ),
             certain: report.certain,
         };
-        report.workers.iter().filter(|report| report.flagged).map(departs).collect()
+        report.workers.iter().filter(|report| report.flagged).map(divergent).collect()
     }
 }

@@ -1,4 +1,4 @@
-//! Workers come, are heard from, and go.
+//! Sessions of workers: connecting, heartbeats, returned bouts, expired leases and disconnecting.
 
 use std::collections::BTreeMap;
 use std::time::Instant;
@@ -9,35 +9,35 @@ use agon_transport::Caller;
 use tonic::Status;
 use tracing::{info, warn};
 
-use super::{Coordinator, MOST_AHEAD, Out, WINDOW_BYTES, Worker, key_of, reference};
+use super::{Coordinator, MAX_WAITING_PER_SLOT, SendQueue, WINDOW_BYTES, Worker, key_of, lease_ref};
 use crate::audit::{AuditKind, Entry};
 use crate::leases::Progress;
 
-/// So many workers of one credential that are in quarantine are enough.
-const MOST_SET_ASIDE: usize = 100;
+/// The maximum number of quarantined workers of one caller; above it, new names are rejected.
+const MAX_QUARANTINED_PER_CALLER: usize = 100;
 
 impl Coordinator {
-    /// Lets a worker in, unless its name is somebody else's. Returns the number of its session.
-    pub(crate) fn connect(&self, hello: &Hello, caller: &Caller, out: Out) -> Result<u64, Status> {
+    /// Connects a worker, unless another caller owns its name. Returns the session number.
+    pub(crate) fn connect(&self, hello: &Hello, caller: &Caller, queue: SendQueue) -> Result<u64, Status> {
         let now = self.now();
         let mut guard = self.lock();
         let state = &mut *guard;
         if let Some(owner) = state.owned_by_another(&hello.worker, caller) {
             return Err(Status::permission_denied(format!(
-                "a worker called `{}` has come with {owner} before, and this is {caller}; choose another name with \
-                 --name, or revoke that token",
+                "the worker name `{}` belongs to {owner}, and this is {caller}; choose another name with --name, or revoke \
+                 that token",
                 hello.worker
             )));
         }
-        // Whoever comes under name after name and lies under each is let in no more.
+        // A caller cannot escape quarantine by changing names.
         let own = |name: &&String| state.workers.get(*name).is_some_and(|known| known.caller == *caller);
         if caller.is_authenticated()
             && !state.workers.contains_key(&hello.worker)
-            && state.quarantine.keys().filter(own).count() >= MOST_SET_ASIDE
+            && state.quarantine.keys().filter(own).count() >= MAX_QUARANTINED_PER_CALLER
         {
             return Err(Status::permission_denied(format!(
-                "{MOST_SET_ASIDE} workers that came with {caller} are in quarantine; look at `agon workers`, and revoke \
-                 that token, or trust some of them again"
+                "{MAX_QUARANTINED_PER_CALLER} workers of {caller} are in quarantine; see `agon workers`, and revoke that token or \
+                 trust some of them again"
             )));
         }
         state.sessions += 1;
@@ -48,14 +48,14 @@ impl Coordinator {
             let (key, token) = key_of(held);
             let Some(run) = state.runs.get_mut(&key.run) else { continue };
             let wanted = run.state.is_open() && run.ledger.is_open(key.bout) && !run.ledger.is_done(key.bout);
-            if !(wanted || state.checks.has(&key)) {
+            if !(wanted || state.replication.has(&key)) {
                 continue;
             }
             if state.leases.adopt(key.clone(), &hello.worker, token, now) {
                 if wanted {
                     run.ledger.claim(key.bout);
                 } else {
-                    state.checks.claim(&key);
+                    state.replication.claim(&key);
                 }
                 adopted.push(v1::LeaseRef::from(held));
             }
@@ -66,7 +66,7 @@ impl Coordinator {
             build: hello.build.clone(),
             slots: hello.slots as u32,
             speed: hello.speed,
-            out: Some(out),
+            queue: Some(queue),
             session,
             room: 0,
             sent: 0,
@@ -75,11 +75,11 @@ impl Coordinator {
             throttled: false,
             refused: known.as_ref().map_or(0, |known| known.refused),
             reputation: known.map(|known| known.reputation).unwrap_or_default(),
-            heard: Instant::now(),
+            last_heartbeat: Instant::now(),
         };
         state.workers.insert(hello.worker.clone(), worker);
         let welcome = v1::Welcome {
-            // The latest that both speak: who was let in speaks one of ours.
+            // The latest that both sides support.
             protocol: *agon_proto::PROTOCOLS.end().min(hello.protocols.end()),
             epoch: self.epoch,
             heartbeat_ms: self.timing.heartbeat.as_millis() as u32,
@@ -94,27 +94,26 @@ impl Coordinator {
         Ok(session)
     }
 
-    /// A session has ended. Its leases stay until they expire: the worker may come back with them.
+    /// Ends a session. Its leases last until they expire, so that the worker can reconnect with them.
     pub(crate) fn disconnect(&self, worker: &str, session: u64) {
         let mut guard = self.lock();
         if let Some(known) = guard.workers.get_mut(worker).filter(|known| known.session == session) {
-            known.out = None;
-            known.room = 0;
+            (known.queue, known.room) = (None, 0);
             info!(worker, "worker disconnected");
         }
         drop(guard);
         self.changed();
     }
 
-    /// A worker is heard from.
+    /// Handles a heartbeat.
     pub(crate) fn heartbeat(&self, worker: &str, session: u64, heartbeat: &Heartbeat) {
         let now = self.now();
         let mut guard = self.lock();
         let state = &mut *guard;
-        // What is played comes first: what waits lasts as long as that goes on.
-        let (played, waiting): (Vec<_>, Vec<_>) =
+        // Started bouts first: their progress extends the waiting ones.
+        let (started, waiting): (Vec<_>, Vec<_>) =
             heartbeat.progress.iter().partition(|progress| progress.started);
-        for progress in played.into_iter().chain(waiting) {
+        for progress in started.into_iter().chain(waiting) {
             let (key, token) = key_of(&progress.lease);
             if state.leases.lease(&key).is_none_or(|leased| leased.worker != worker) {
                 continue;
@@ -125,35 +124,35 @@ impl Coordinator {
                 ply: progress.ply,
                 pulse: progress.pulse,
             };
-            state.leases.hear(&key, token, progress, now);
+            state.leases.record_progress(&key, token, progress, now);
         }
         let Some(known) = state.workers.get_mut(worker).filter(|known| known.session == session) else {
             return;
         };
-        known.heard = Instant::now();
+        known.last_heartbeat = Instant::now();
         known.unacknowledged = heartbeat.unacknowledged_bytes;
         if heartbeat.throttled && !known.throttled {
-            let text = "throttled by its operating system; it gets no bouts of timed runs";
+            let text = "throttled by its operating system; gets no bouts of timed runs";
             self.audit(Entry::new(AuditKind::Throttled, text).worker(worker).caused_by(&known.caller));
         }
         known.throttled = heartbeat.throttled;
         if heartbeat.speed > 0.0 {
             known.speed = heartbeat.speed;
         }
-        let under_way = known.sent.saturating_sub(heartbeat.grants_received);
-        // However much it says that it would take, it holds no more than its slots can need.
-        let most = u64::from(known.slots) * (1 + MOST_AHEAD);
-        let room = most.saturating_sub(state.leases.count_of_worker(worker));
-        known.room = (heartbeat.room as u64).saturating_sub(under_way).min(room);
+        let in_flight = known.sent.saturating_sub(heartbeat.grants_received);
+        // Whatever it reports, a worker holds no more than its slots can need.
+        let limit = u64::from(known.slots) * (1 + MAX_WAITING_PER_SLOT);
+        let room = limit.saturating_sub(state.leases.count_of_worker(worker));
+        known.room = (heartbeat.room as u64).saturating_sub(in_flight).min(room);
         self.grant(state, worker);
     }
 
-    /// Bouts come back unplayed.
-    pub(crate) fn returned(&self, worker: &str, list: &[WireLease], reason: &str) {
+    /// Takes back bouts that a worker returned unplayed.
+    pub(crate) fn return_bouts(&self, worker: &str, leases: &[WireLease], reason: &str) {
         let mut guard = self.lock();
         let state = &mut *guard;
         let mut taken = 0;
-        for lease in list {
+        for lease in leases {
             let (key, token) = key_of(lease);
             if state.leases.lease(&key).is_some_and(|leased| leased.worker == worker && leased.token == token)
             {
@@ -168,8 +167,8 @@ impl Coordinator {
         self.grant_all(state);
     }
 
-    /// Ends leases of which nothing was heard.
-    pub(crate) fn expire(&self) {
+    /// Ends leases without progress in time.
+    pub(crate) fn expire_leases(&self) {
         let now = self.now();
         let mut guard = self.lock();
         let state = &mut *guard;
@@ -177,7 +176,7 @@ impl Coordinator {
         for (key, lease) in state.leases.expire(now) {
             warn!(run = key.run, bout = key.bout, worker = lease.worker, "lease expired");
             self.metrics.lease_expired();
-            state.checks.give_back(&key);
+            state.replication.give_back(&key);
             if let Some(run) = state.runs.get_mut(&key.run) {
                 run.ledger.lose(key.bout, &lease.worker);
                 if lease.progress.started {
@@ -185,9 +184,9 @@ impl Coordinator {
                     self.store.raise_abandoned(&key.run, run.abandoned);
                 }
             }
-            revoked.entry(lease.worker).or_default().push(reference(&key, lease.token));
+            revoked.entry(lease.worker).or_default().push(lease_ref(&key, lease.token));
         }
-        state.revoke(revoked, "nothing was heard of it in time");
+        state.revoke(revoked, "no progress reported in time");
         self.grant_all(state);
     }
 }
@@ -203,12 +202,12 @@ mod tests {
     use super::*;
     use crate::dataset::Dataset;
     use crate::service::operator::OperatorService;
-    use crate::state::{Recovery, SPARE, Timing};
+    use crate::state::{RESERVED_QUEUE, Recovery, Timing};
     use crate::store::Store;
     use agon_storage::location::Location;
 
     const SPEC: &str = r#"
-name = "deaf"
+name = "slow"
 game = "connect-four"
 seed = 1
 limit = { nodes = 10 }
@@ -224,8 +223,8 @@ search = { algorithm = "uct" }
 
     async fn coordinator(folder: &std::path::Path) -> Arc<Coordinator> {
         let store = Store::open(&folder.join("state")).unwrap();
-        let place = Location::Folder(folder.to_path_buf());
-        let (dataset, epoch) = Dataset::open(&place, &store, false).await.unwrap();
+        let location = Location::Folder(folder.to_path_buf());
+        let (dataset, epoch) = Dataset::open(&location, &store, false).await.unwrap();
         let recovery = Recovery { epoch, ..Recovery::default() };
         let coordinator = Coordinator::new(store, dataset, Timing::default(), String::new(), recovery);
         let coordinator = Arc::new(coordinator);
@@ -252,45 +251,47 @@ search = { algorithm = "uct" }
     }
 
     #[tokio::test]
-    async fn who_does_not_read_is_lent_no_more_and_then_is_gone() {
+    async fn worker_that_does_not_read_gets_no_grants_and_is_disconnected() {
         let folder = tempfile::tempdir().unwrap();
         let coordinator = coordinator(folder.path()).await;
-        // The welcome, a spec and two bouts, and what is kept free of bouts.
-        let (out, mut unread) = mpsc::channel(SPARE + 4);
-        let session = coordinator.connect(&hello(&coordinator, "deaf"), &Caller::anonymous(), out).unwrap();
+        // Room for the welcome, a spec, two bouts and the reserved part.
+        let (queue, mut unread) = mpsc::channel(RESERVED_QUEUE + 4);
+        let session =
+            coordinator.connect(&hello(&coordinator, "slow-reader"), &Caller::anonymous(), queue).unwrap();
         let ask = |room| {
             let heartbeat = Heartbeat { room, grants_received: u64::MAX, ..Heartbeat::default() };
-            coordinator.heartbeat("deaf", session, &heartbeat);
+            coordinator.heartbeat("slow-reader", session, &heartbeat);
             coordinator.lock().leases.count()
         };
-        assert_eq!(ask(100), 2, "no more than there is room for on the way");
+        assert_eq!(ask(100), 2, "no more than the send queue holds");
         assert_eq!(ask(100), 2);
-        for _ in 0..SPARE {
-            coordinator.drain_worker("deaf").unwrap();
+        for _ in 0..RESERVED_QUEUE {
+            coordinator.drain_worker("slow-reader").unwrap();
         }
-        assert_eq!((coordinator.levels().sessions, coordinator.lock().leases.count()), (1, 2));
-        coordinator.drain_worker("deaf").unwrap();
-        assert_eq!(
-            (coordinator.levels().sessions, coordinator.lock().leases.count()),
-            (0, 0),
-            "what it held is for others"
-        );
-        let mut heard = 0;
+        let sessions_and_leases = || {
+            let state = coordinator.lock();
+            (state.connected().count(), state.leases.count())
+        };
+        assert_eq!(sessions_and_leases(), (1, 2));
+        coordinator.drain_worker("slow-reader").unwrap();
+        assert_eq!(sessions_and_leases(), (0, 0), "its leases are released");
+        let mut received = 0;
         while unread.recv().await.is_some() {
-            heard += 1;
+            received += 1;
         }
-        assert_eq!(heard, SPARE + 4, "it finds the end behind what it did not read");
+        assert_eq!(received, RESERVED_QUEUE + 4, "the stream ends after the unread messages");
     }
 
     #[tokio::test]
-    async fn whatever_it_says_a_worker_holds_no_more_than_its_slots_can_need() {
+    async fn limits_the_leases_of_a_worker_by_its_slots() {
         let folder = tempfile::tempdir().unwrap();
         let coordinator = coordinator(folder.path()).await;
-        let (out, mut inbox) = mpsc::channel(crate::state::OUTBOX);
-        let session = coordinator.connect(&hello(&coordinator, "greedy"), &Caller::anonymous(), out).unwrap();
+        let (queue, mut inbox) = mpsc::channel(crate::state::SEND_QUEUE);
+        let session =
+            coordinator.connect(&hello(&coordinator, "eager"), &Caller::anonymous(), queue).unwrap();
         for _ in 0..4 {
             let heartbeat = Heartbeat { room: 100_000, grants_received: u64::MAX, ..Heartbeat::default() };
-            coordinator.heartbeat("greedy", session, &heartbeat);
+            coordinator.heartbeat("eager", session, &heartbeat);
             while inbox.try_recv().is_ok() {}
         }
         assert_eq!(coordinator.lock().leases.count(), 257);

@@ -1,44 +1,44 @@
-//! What operators and monitors see.
+//! Status reports for operators, and gauges for monitoring.
 
 use agon_arena::Spec;
 use agon_arena::spec::{Format, Plan};
 use agon_proto::v1;
 
-use super::{Coordinator, Run, State, Worker, reference};
-use crate::metrics::Levels;
+use super::{Coordinator, Run, State, Worker, lease_ref};
 use agon_schedule::RunState;
 
 impl Coordinator {
-    /// How a run is doing; `intervals` are worth their time at its end only.
+    /// Returns the status of a run. `intervals` requests rating intervals, which are computed only after its end.
     pub(crate) fn status(&self, id: &str, intervals: bool) -> Option<v1::RunStatus> {
         let guard = self.lock();
         let state = &*guard;
         let run = state.runs.get(id)?;
-        let workers = state.workers.values().filter(|worker| worker.out.is_some()).count() as u32;
-        // Of a run that ended early the ledger knows only that nothing more is wanted.
+        let workers = state.workers.values().filter(|worker| worker.queue.is_some()).count() as u32;
+        // The ledger of a run that ended early has bouts that were never played.
         let done = if run.state.is_open() {
             run.ledger.done()
         } else {
-            run.standings.tally().bouts + run.voided.len() as u64
+            run.standings.totals().bouts + run.voided.len() as u64
         };
         let seconds = run.since.elapsed().as_secs_f64().max(1e-3);
         let rate = (done - run.done_before.min(done)) as f64 / seconds;
-        let games = run.standings.tally().games;
+        let games = run.standings.totals().games;
         let running = run.state == RunState::Running;
         let left = (run.ledger.total() - done) as f64 / rate;
         let waiting = match state.write_faults.values().next().or(run.export_fault.as_ref()) {
-            // What cannot be exported is manifest of a run that has ended, too: it is not over.
+            // A failed export is reported after the end too, as the run is not complete.
             Some(reason) if running || run.export_fault.is_some() => reason.clone(),
             _ if !running || done == run.ledger.total() => String::new(),
-            _ if self.now() < self.opens => {
-                "workers may present what they hold from before; nothing is granted anew yet".to_string()
+            _ if self.now() < self.grants_start => {
+                format!("waiting up to {} s for workers to return earlier bouts", self.timing.grace.as_secs())
             }
             _ if workers == 0 => "no worker is connected".to_string(),
             _ if state.connected().all(|(name, _)| state.quarantine.contains_key(name)) => {
-                "every connected worker is in quarantine: `agon workers` says why".to_string()
+                "every connected worker is in quarantine: `agon workers` shows why".to_string()
             }
             _ if run.spec.is_timed() && state.connected().all(|(_, worker)| worker.throttled) => {
-                "every connected worker is throttled by its system, and the run is by the clock".to_string()
+                "every connected worker is throttled by its operating system, and the run is timed"
+                    .to_string()
             }
             _ => String::new(),
         };
@@ -52,7 +52,7 @@ impl Coordinator {
             existed: false,
             bouts: run.ledger.total(),
             committed: done,
-            failed: run.standings.tally().failed,
+            failed: run.standings.totals().failed,
             leased: state.leases.count_of_run(id),
             games,
             exported: run.exported,
@@ -73,7 +73,7 @@ impl Coordinator {
             probe: matches!(run.spec.plan, Plan::Probe(_)),
             hypotheses: hypotheses(&run.spec),
         };
-        // Rating many players takes a while, and nobody should wait for it.
+        // Rating many players takes time, so it is done without the lock.
         drop(guard);
         status.standings = standings.table(intervals && ended);
         Some(status)
@@ -90,37 +90,35 @@ impl Coordinator {
         }
     }
 
-    /// What there is of everything now.
-    pub(crate) fn levels(&self) -> Levels {
-        let state = self.lock();
-        let count =
-            |wanted: fn(&Worker) -> bool| state.connected().filter(|(_, worker)| wanted(worker)).count();
-        let runs = RunState::ALL
-            .map(|(kind, name)| (name, state.runs.values().filter(|run| run.state == kind).count() as i64));
+    /// Updates the gauges.
+    pub(crate) fn update_gauges(&self) {
+        let (state, metrics) = (self.lock(), &self.metrics);
         let running = state.runs.values().filter(|run| run.state == RunState::Running);
         let pending: u64 = running.map(|run| run.ledger.total() - run.ledger.done()).sum();
-        Levels {
-            sessions: state.connected().count() as i64,
-            slots: state.connected().map(|(_, worker)| i64::from(worker.slots)).sum(),
-            quarantined: state.quarantine.len() as i64,
-            throttled: count(|worker| worker.throttled) as i64,
-            leases: state.leases.count() as i64,
-            pending: i64::try_from(pending).unwrap_or(i64::MAX),
-            checks: state.checks.waiting() as i64,
-            waiting: !state.write_faults.is_empty()
-                || state.runs.values().any(|run| run.export_fault.is_some()),
-            runs: runs.to_vec(),
+        let waiting =
+            !state.write_faults.is_empty() || state.runs.values().any(|run| run.export_fault.is_some());
+        let throttled = state.connected().filter(|(_, worker)| worker.throttled).count();
+        metrics.sessions.set(state.connected().count() as i64);
+        metrics.slots.set(state.connected().map(|(_, worker)| i64::from(worker.slots)).sum());
+        metrics.quarantined.set(state.quarantine.len() as i64);
+        metrics.throttled.set(throttled as i64);
+        metrics.leases.set(state.leases.count() as i64);
+        metrics.pending.set(i64::try_from(pending).unwrap_or(i64::MAX));
+        metrics.checks.set(state.replication.waiting() as i64);
+        metrics.waiting.set(i64::from(waiting));
+        for (kind, name) in RunState::ALL {
+            metrics.set_runs(name, state.runs.values().filter(|run| run.state == kind).count() as i64);
         }
     }
 
-    /// Every worker that has been here.
+    /// Returns all workers that have connected since the start.
     pub(crate) fn workers(&self) -> Vec<v1::WorkerStatus> {
         let guard = self.lock();
         let state = &*guard;
         state.workers.iter().map(|(name, worker)| state.worker_status(name, worker)).collect()
     }
 
-    /// One worker, if it has been here.
+    /// Returns a worker, if it has connected since the start.
     pub(crate) fn worker(&self, name: &str) -> Option<v1::WorkerStatus> {
         let state = self.lock();
         state.workers.get(name).map(|worker| state.worker_status(name, worker))
@@ -135,7 +133,7 @@ impl State {
             build: worker.build.clone(),
             slots: worker.slots,
             speed: worker.speed,
-            connected: worker.out.is_some(),
+            connected: worker.queue.is_some(),
             leases: held.len() as u32,
             committed: worker.reputation.bouts,
             refused: worker.refused,
@@ -144,16 +142,16 @@ impl State {
                 .iter()
                 .filter(|(_, lease)| lease.progress.started)
                 .map(|(key, lease)| v1::Progress {
-                    lease: Some(reference(key, lease.token)),
+                    lease: Some(lease_ref(key, lease.token)),
                     started: true,
                     game: lease.progress.game,
                     ply: lease.progress.ply,
                     pulse: lease.progress.pulse,
                 })
                 .collect(),
-            seconds_since_heartbeat: worker.heard.elapsed().as_secs_f64(),
+            seconds_since_heartbeat: worker.last_heartbeat.elapsed().as_secs_f64(),
             throttled: worker.throttled,
-            confirmed: self.checks.confirmed(name),
+            confirmed: self.replication.confirmed(name),
             crashes: worker.reputation.crashes,
             forfeits: worker.reputation.forfeits,
             mean_overshoot_us: worker.reputation.mean_overshoot_us(),
@@ -161,7 +159,7 @@ impl State {
     }
 }
 
-/// What the test of a spec asks, where it is one.
+/// Returns the hypotheses of a sequential test.
 fn hypotheses(spec: &Spec) -> Option<v1::Hypotheses> {
     let (Plan::Tournament(Format::Sprt(test)), [one, other, ..]) = (&spec.plan, &spec.players[..]) else {
         return None;

@@ -1,4 +1,4 @@
-//! Bouts arrive: what becomes of them, and what follows from it.
+//! Submissions: who may submit a bout, what happens to it, and what follows from a commit, a replica or a failure.
 
 use std::sync::{Arc, Mutex};
 
@@ -9,29 +9,29 @@ use agon_transport::Caller;
 use tonic::Status;
 use tracing::warn;
 
-use super::run::Outlier;
+use super::run::DivergentWorker;
 use super::{Coordinator, key_of, leased_bout};
 use crate::audit::{AuditKind, Entry};
 use crate::leases::Token;
-use crate::store::Opinion;
-use crate::verification::replication::{Digest, Finding};
+use crate::store::ReplicaDigest;
+use crate::verification::replication::{Digest, ReplicaVerdict};
 use agon_schedule::Summary;
 
-/// What becomes of a bout that arrived.
+/// What to do with a received bout.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Arrival {
-    /// It should be stored.
+pub(crate) enum SubmissionVerdict {
+    /// Store it.
     Store,
-    /// It was asked for to check another worker, and is counted already.
-    Check,
-    /// It is too late: somebody else plays it anew, and the run is timed.
+    /// Compare it: it replicates a committed bout.
+    Replica,
+    /// Reject it: the run is timed, and the bout is leased again.
     Stale,
-    /// Its run takes no more.
-    NotWanted,
+    /// Reject it: the run accepts no more bouts.
+    RunClosed,
 }
 
 impl Coordinator {
-    /// What a worker needs to send a bout, if the run is known and has it.
+    /// Returns the spec, the bout and the referee of a lease, if the run has the bout.
     pub(crate) fn leased_bout(
         &self,
         lease: &WireLease,
@@ -46,13 +46,13 @@ impl Coordinator {
         })?
     }
 
-    /// Why a caller may not send what is played under this name, or of this lease where there is no name yet.
+    /// Rejects a caller that may not submit for this worker, or for the holder of the lease if no worker is named.
     pub(crate) fn authorise(
         &self,
         lease: &WireLease,
         worker: Option<&str>,
         caller: &Caller,
-    ) -> Option<Status> {
+    ) -> Result<(), Status> {
         let (key, token) = key_of(lease);
         let state = self.lock();
         let holder = state
@@ -60,97 +60,106 @@ impl Coordinator {
             .lease(&key)
             .filter(|leased| leased.token == token)
             .map(|leased| leased.worker.as_str());
-        let name = worker.or(holder)?;
+        let Some(name) = worker.or(holder) else { return Ok(()) };
         if let Some(owner) = state.owned_by_another(name, caller) {
-            return Some(Status::permission_denied(format!(
-                "{lease} is played by `{name}`, which came with {owner}, and this is {caller}"
+            return Err(Status::permission_denied(format!(
+                "{lease} belongs to `{name}`, a worker of {owner}, and this is {caller}"
             )));
         }
-        // A worker that comes back says hello again, and sends its bouts after that.
-        let known = state.workers.get(name).is_some_and(|known| known.caller == *caller);
-        (!known).then(|| {
-            Status::aborted(format!(
-                "no worker called `{name}` has said hello here with {caller}; a session comes first"
-            ))
-        })
+        // A worker that reconnects opens a session before it submits.
+        if state.workers.get(name).is_none_or(|known| known.caller != *caller) {
+            let text = format!("worker `{name}` has no session with {caller}; open a session first");
+            return Err(Status::aborted(text));
+        }
+        Ok(())
     }
 
-    /// Why a worker cannot have been leased what it sends, where that is certain.
+    /// Returns why the worker cannot hold this lease, if that is certain.
     pub(crate) fn lease_fault(&self, lease: &WireLease, worker: &str) -> Option<String> {
         let (key, token) = key_of(lease);
         let state = self.lock();
         let total = state.runs.get(&key.run)?.ledger.total();
         if key.bout >= total {
-            return Some(format!("{lease} cannot be: the run has the bouts 0 to {}", total - 1));
+            return Some(format!("{lease} does not exist: the run has bouts 0 to {}", total - 1));
         }
         match state.leases.lease(&key).filter(|leased| leased.token == token) {
             Some(leased) if leased.worker != worker => Some(format!("{lease} was leased to another worker")),
-            None if !state.leases.may_have_given(token) => Some(format!("{lease} was never leased")),
+            None if !state.leases.may_have_issued(token) => Some(format!("{lease} was never leased")),
             _ => None,
         }
     }
 
-    /// What to do with a bout that arrived whole and sound.
-    pub(crate) fn arrival(&self, lease: &WireLease) -> Arrival {
+    /// Returns what to do with a verified bout.
+    pub(crate) fn judge_submission(&self, lease: &WireLease) -> SubmissionVerdict {
         let (key, token) = key_of(lease);
         let state = self.lock();
-        let Some(run) = state.runs.get(&key.run) else { return Arrival::NotWanted };
+        let Some(run) = state.runs.get(&key.run) else { return SubmissionVerdict::RunClosed };
         let held = state.leases.lease(&key);
         if run.ledger.is_done(key.bout) {
-            let asked = state.checks.has(&key) && held.is_some_and(|held| held.token == token);
-            // What nobody asked for is compared with what is stored.
-            return if asked { Arrival::Check } else { Arrival::Store };
+            let requested = state.replication.has(&key) && held.is_some_and(|held| held.token == token);
+            // The store compares an unrequested bout with the committed one.
+            return if requested { SubmissionVerdict::Replica } else { SubmissionVerdict::Store };
         }
         if !run.state.is_open() {
-            return Arrival::NotWanted;
+            return SubmissionVerdict::RunClosed;
         }
-        let lent_anew = held.is_some_and(|held| held.token != token);
-        if lent_anew && !run.spec.is_repeatable() { Arrival::Stale } else { Arrival::Store }
+        let leased_again = held.is_some_and(|held| held.token != token);
+        if leased_again && !run.spec.is_repeatable() {
+            SubmissionVerdict::Stale
+        } else {
+            SubmissionVerdict::Store
+        }
     }
 
-    /// A bout that was asked for to check another worker. Whether it agrees.
-    pub(crate) fn checked(&self, lease: &WireLease, worker: &str, digest: Digest) -> bool {
+    /// Compares a replica with the committed bout. Returns whether this worker is right, as far as known.
+    pub(crate) fn resolve_replica(&self, lease: &WireLease, worker: &str, digest: Digest) -> bool {
         let (key, _) = key_of(lease);
         let mut guard = self.lock();
         let state = &mut *guard;
         state.leases.release(&key);
-        let finding = state.checks.answer(&key, worker, digest);
-        match &finding {
-            Finding::Unasked => {}
-            Finding::Disputed { .. } => {
-                self.store.note_opinion(Opinion { key: key.clone(), worker: worker.to_string(), digest });
+        let verdict = state.replication.record(&key, worker, digest);
+        match &verdict {
+            ReplicaVerdict::Unrequested => {}
+            ReplicaVerdict::Disputed { .. } => {
+                self.store.add_replica_digest(ReplicaDigest {
+                    key: key.clone(),
+                    worker: worker.to_string(),
+                    digest,
+                });
             }
-            Finding::Agrees { .. } | Finding::Outvoted { .. } | Finding::Inconclusive => {
-                self.store.forget_opinions(&key);
+            ReplicaVerdict::Confirmed { .. }
+            | ReplicaVerdict::Outvoted { .. }
+            | ReplicaVerdict::Inconclusive => {
+                self.store.remove_replica_digests(&key);
             }
         }
         let Some(run) = state.runs.get_mut(&key.run) else { return true };
         run.checked += 1;
-        match &finding {
-            Finding::Unasked | Finding::Agrees { .. } => true,
-            Finding::Disputed { first } => {
+        match &verdict {
+            ReplicaVerdict::Unrequested | ReplicaVerdict::Confirmed { .. } => true,
+            ReplicaVerdict::Disputed { first } => {
                 run.disputed += 1;
                 let text = format!(
-                    "{worker} played it again and it differs from what {first} brought; a third decides"
+                    "the replica of {worker} differs from the bout of {first}; a third worker decides"
                 );
                 self.audit(Entry::new(AuditKind::Disputed, text).worker(first).bout(&key));
                 self.grant_all(state);
                 false
             }
-            Finding::Outvoted { worker: outvoted, counted } => {
+            ReplicaVerdict::Outvoted { worker: outvoted, counted } => {
                 let text = if *counted {
                     format!(
-                        "two other workers agree on another content; its bouts should be voided: agon data void {} --worker {outvoted}",
+                        "two other workers agree on different content; void its bouts: agon data void {} --worker {outvoted}",
                         key.run
                     )
                 } else {
-                    "it said that a bout differs, and two other workers agree that it does not".to_string()
+                    "its replica differs from the content that two other workers agree on".to_string()
                 };
                 self.audit(Entry::new(AuditKind::Convicted, text.as_str()).worker(outvoted).bout(&key));
                 self.quarantine(state, outvoted, &format!("bout {} of {}: {text}", key.bout, key.run));
                 *outvoted != worker
             }
-            Finding::Inconclusive => {
+            ReplicaVerdict::Inconclusive => {
                 let text = "three workers submitted three different contents";
                 self.audit(Entry::new(AuditKind::Disputed, text).worker(worker).bout(&key));
                 false
@@ -158,64 +167,64 @@ impl Coordinator {
         }
     }
 
-    /// Whether another worker is to play a bout again that is about to be stored.
-    pub(crate) fn is_to_check(&self, lease: &WireLease, worker: &str, digest: &Digest) -> bool {
+    /// Returns whether another worker should replicate a bout that is about to be stored.
+    pub(crate) fn needs_replica(&self, lease: &WireLease, worker: &str, digest: &Digest) -> bool {
         let (key, _) = key_of(lease);
         let state = self.lock();
         let repeatable = state.runs.get(&key.run).is_some_and(|run| run.spec.is_repeatable());
-        repeatable && state.checks.wants(worker, &key, digest, self.secret)
+        repeatable && state.replication.is_sampled(worker, &key, digest, self.secret)
     }
 
-    /// Counts a bout that is stored; where there is a digest with its summary, another worker is to play it again, and the
-    /// store knows. Of a test, whether it has decided.
-    pub(crate) fn committed(
+    /// Records a stored bout: with its summary, and with its digest if another worker should replicate it; `None` for a
+    /// failed bout. Returns the decision of a sequential test.
+    pub(crate) fn record_commit(
         &self,
         lease: &WireLease,
         worker: &str,
-        counted: Option<(&Summary, Option<Digest>)>,
+        played: Option<(&Summary, Option<Digest>)>,
     ) -> Option<Decision> {
         let (key, _) = key_of(lease);
         let mut guard = self.lock();
         let state = &mut *guard;
         state.leases.release(&key);
         let run = state.runs.get_mut(&key.run)?;
-        let blamed: Vec<String> = run.ledger.failed_at(key.bout).map(str::to_string).collect();
+        let failed_before: Vec<String> = run.ledger.failed_at(key.bout).map(str::to_string).collect();
         if !run.ledger.finish(key.bout) {
             return None;
         }
-        let decision = match counted {
+        let decision = match played {
             Some((summary, _)) => run.add(key.bout, worker, summary),
             None => run.add_failed(key.bout),
         };
-        let more = run.open();
-        let departing = run.compare_workers();
-        if let Some((summary, to_check)) = counted {
-            for name in &blamed {
-                self.judge(state, name, |reputation| reputation.crashes += 1);
+        let more = run.extend();
+        let divergent = run.compare_workers();
+        if let Some((summary, replicate)) = played {
+            for name in &failed_before {
+                self.update_reputation(state, name, |reputation| reputation.crashes += 1);
             }
             let (overshoot_us, moves) = summary.overshoot();
             self.metrics.committed(summary.games.len() as u64, moves);
-            self.judge(state, worker, |reputation| {
+            self.update_reputation(state, worker, |reputation| {
                 reputation.bouts += 1;
                 reputation.games += summary.games.len() as u64;
                 reputation.forfeits += summary.forfeits;
                 reputation.overshoot_us += overshoot_us;
                 reputation.moves += moves;
             });
-            if let Some(digest) = to_check
-                && let Some(let_go) = state.checks.add(key.clone(), worker, digest)
+            if let Some(digest) = replicate
+                && let Some(dropped) = state.replication.add(key.clone(), worker, digest)
             {
-                self.store.forget_opinions(&let_go);
+                self.store.remove_replica_digests(&dropped);
             }
         }
-        for Outlier { worker, reason, certain } in departing {
+        for DivergentWorker { worker, reason, certain } in divergent {
             let reason = format!("in {}: {reason}", key.run);
             if certain {
                 self.quarantine(state, &worker, &reason);
             } else {
-                // Chance does such things now and then; where bouts can be repeated, others tell.
+                // This can be chance; replication decides, where bouts are deterministic.
                 self.audit(Entry::new(AuditKind::Departs, reason).worker(&worker).bout(&key));
-                state.checks.suspect(&worker);
+                state.replication.suspect(&worker);
             }
         }
         if more {
@@ -227,13 +236,13 @@ impl Coordinator {
         decision
     }
 
-    /// A worker could not play a bout. Whether enough have failed at it to give it up.
-    pub(crate) fn failed(&self, lease: &WireLease, worker: &str, reason: &str) -> bool {
-        warn!(run = lease.run, bout = lease.bout, worker, reason, "a bout failed");
+    /// Records that a worker could not play a bout. Returns whether enough workers failed it to abandon it.
+    pub(crate) fn record_failure(&self, lease: &WireLease, worker: &str, reason: &str) -> bool {
+        warn!(run = lease.run, bout = lease.bout, worker, reason, "bout failed");
         let (key, token) = key_of(lease);
         let mut guard = self.lock();
         let state = &mut *guard;
-        // A failure of somebody who has it no more says nothing of the bout: whoever has it now may succeed.
+        // Ignore the failure of a former holder: the present one may succeed.
         let Some(leased) = state.leases.lease(&key).filter(|leased| leased.token == token).cloned() else {
             return false;
         };
@@ -241,12 +250,12 @@ impl Coordinator {
         let caller = state.workers.get(worker).map_or_else(Caller::anonymous, |known| known.caller.clone());
         self.audit(Entry::new(AuditKind::Failed, reason).worker(worker).bout(&key).caused_by(&caller));
         state.reclaim(&key, token);
-        // A fleet with fewer workers than it takes to give a bout up gives it up when all of them have failed.
-        let workers = state.workers.values().filter(|worker| worker.out.is_some()).count();
+        // With fewer workers than it takes to abandon a bout, abandon it when all of them failed.
+        let workers = state.workers.values().filter(|worker| worker.queue.is_some()).count();
         let Some(run) = state.runs.get_mut(&key.run) else { return false };
         if run.ledger.is_done(key.bout) {
-            // It was to check another, who could play it.
-            self.judge(state, worker, |reputation| reputation.crashes += 1);
+            // It was a replica, and another worker could play the bout.
+            self.update_reputation(state, worker, |reputation| reputation.crashes += 1);
             return false;
         }
         let enough = run.ledger.fail(key.bout, worker) || run.ledger.failures(key.bout) >= workers;
@@ -258,21 +267,21 @@ impl Coordinator {
         enough
     }
 
-    /// A worker sent what cannot be: what it holds goes to others, and it is given no more. Returns the whole sentence.
+    /// Quarantines a worker for an invalid submission. Returns the reason with the bout.
     pub(crate) fn reject(&self, lease: &WireLease, worker: &str, reason: &str) -> String {
         let (key, _) = key_of(lease);
         let mut guard = self.lock();
         let state = &mut *guard;
-        let whole = format!("bout {} of {}: {reason}", key.bout, key.run);
-        // Whoever names itself badly, or nobody that was ever here, cannot be set aside; and once is enough.
+        let fault = format!("bout {} of {}: {reason}", key.bout, key.run);
+        // A name that never connected cannot be quarantined.
         if let Some(known) = state.workers.get_mut(worker) {
             known.refused += 1;
             if !state.quarantine.contains_key(worker) {
                 let entry = Entry::new(AuditKind::Refused, reason).worker(worker).bout(&key);
                 self.audit(entry.caused_by(&known.caller));
-                self.quarantine(state, worker, &whole);
+                self.quarantine(state, worker, &fault);
             }
         }
-        whole
+        fault
     }
 }

@@ -1,13 +1,13 @@
-//! Who is set aside, and what operators may want to read.
+//! The rows of quarantined workers, replica digests and audit entries.
 
 use rusqlite::{Connection, params};
 
-use super::{Audit, Opinion, Store, StoreError, number};
+use super::{Audit, ReplicaDigest, Store, StoreError, number, select};
 use crate::leases::BoutKey;
 
-/// Adds an opinion within a transaction.
-pub(super) fn put_opinion(connection: &Connection, opinion: &Opinion) -> rusqlite::Result<()> {
-    let Opinion { key, worker, digest } = opinion;
+/// Inserts a replica digest within a transaction.
+pub(super) fn insert_replica_digest(connection: &Connection, row: &ReplicaDigest) -> rusqlite::Result<()> {
+    let ReplicaDigest { key, worker, digest } = row;
     connection
         .prepare_cached("INSERT INTO opinions (run, bout, worker, digest) VALUES (?1, ?2, ?3, ?4)")?
         .execute(params![key.run, number(key.bout), worker, digest])?;
@@ -15,8 +15,8 @@ pub(super) fn put_opinion(connection: &Connection, opinion: &Opinion) -> rusqlit
 }
 
 impl Store {
-    /// Sets a worker aside, or trusts it again where there is no reason. Nobody waits for it.
-    pub fn note_quarantine(&self, worker: &str, reason: Option<&str>) {
+    /// Quarantines a worker, or trusts it again without a reason. Does not wait.
+    pub fn set_quarantine(&self, worker: &str, reason: Option<&str>) {
         let (worker, reason) = (worker.to_string(), reason.map(str::to_string));
         self.post(move |connection| {
             match reason {
@@ -31,24 +31,23 @@ impl Store {
         });
     }
 
-    /// The workers that are set aside, and why.
+    /// Returns the quarantined workers and the reasons.
     pub async fn quarantined(&self) -> Result<Vec<(String, String)>, StoreError> {
         self.write(|connection| {
-            let mut statement =
-                connection.prepare("SELECT worker, reason FROM quarantine ORDER BY worker")?;
-            let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
-            rows.collect()
+            select(connection, "SELECT worker, reason FROM quarantine ORDER BY worker", [], |row| {
+                Ok((row.get(0)?, row.get(1)?))
+            })
         })
         .await
     }
 
-    /// Keeps what a further worker said of a bout. Nobody waits for it: where it is lost, the worker is asked again.
-    pub fn note_opinion(&self, opinion: Opinion) {
-        self.post(move |connection| put_opinion(connection, &opinion));
+    /// Adds the digest of a further worker. Does not wait: if it is lost, the bout is replicated again.
+    pub fn add_replica_digest(&self, row: ReplicaDigest) {
+        self.post(move |connection| insert_replica_digest(connection, &row));
     }
 
-    /// Lets go what was said of a bout. Nobody waits for it: where it stays, the bout is only played once more.
-    pub fn forget_opinions(&self, key: &BoutKey) {
+    /// Removes the digests of a bout. Does not wait: if they stay, the bout is only replicated once more.
+    pub fn remove_replica_digests(&self, key: &BoutKey) {
         let key = key.clone();
         self.post(move |connection| {
             connection
@@ -58,16 +57,13 @@ impl Store {
         });
     }
 
-    /// What was said of bouts that wait for another worker's word, in its order.
-    pub async fn opinions(&self) -> Result<Vec<Opinion>, StoreError> {
+    /// Returns the digests of bouts being replicated, in the order in which they were added.
+    pub async fn replica_digests(&self) -> Result<Vec<ReplicaDigest>, StoreError> {
         self.write(|connection| {
-            let mut statement =
-                connection.prepare("SELECT run, bout, worker, digest FROM opinions ORDER BY number")?;
-            let rows = statement.query_map([], |row| {
+            select(connection, "SELECT run, bout, worker, digest FROM opinions ORDER BY number", [], |row| {
                 let key = BoutKey { run: row.get(0)?, bout: row.get::<_, i64>(1)? as u64 };
-                Ok(Opinion { key, worker: row.get(2)?, digest: row.get(3)? })
-            })?;
-            rows.collect()
+                Ok(ReplicaDigest { key, worker: row.get(2)?, digest: row.get(3)? })
+            })
         })
         .await
     }
@@ -91,31 +87,32 @@ impl Store {
         });
     }
 
-    /// The last entries about a worker and a run, where they are given, the oldest first.
+    /// Returns the latest entries, filtered by worker and run, oldest first.
     pub async fn audits(
         &self,
         worker: Option<String>,
         run: Option<String>,
-        most: u64,
+        limit: u64,
     ) -> Result<Vec<Audit>, StoreError> {
         self.write(move |connection| {
-            let mut statement = connection.prepare_cached(
+            let mut entries = select(
+                connection,
                 "SELECT number, at_us, kind, worker, run, bout, text FROM audit
                  WHERE (?1 IS NULL OR worker = ?1) AND (?2 IS NULL OR run = ?2)
                  ORDER BY number DESC LIMIT ?3",
+                params![worker, run, number(limit)],
+                |row| {
+                    Ok(Audit {
+                        number: row.get::<_, i64>(0)? as u64,
+                        at_us: row.get(1)?,
+                        kind: row.get(2)?,
+                        worker: row.get(3)?,
+                        run: row.get(4)?,
+                        bout: row.get::<_, Option<i64>>(5)?.map(|bout| bout as u64),
+                        text: row.get(6)?,
+                    })
+                },
             )?;
-            let rows = statement.query_map(params![worker, run, number(most)], |row| {
-                Ok(Audit {
-                    number: row.get::<_, i64>(0)? as u64,
-                    at_us: row.get(1)?,
-                    kind: row.get(2)?,
-                    worker: row.get(3)?,
-                    run: row.get(4)?,
-                    bout: row.get::<_, Option<i64>>(5)?.map(|bout| bout as u64),
-                    text: row.get(6)?,
-                })
-            })?;
-            let mut entries = rows.collect::<rusqlite::Result<Vec<Audit>>>()?;
             entries.reverse();
             Ok(entries)
         })

@@ -1,6 +1,6 @@
-//! Copies of the state, made while it is written to, and what such a copy says of itself.
+//! Copies of a state that may be in use, and inspection of such copies.
 //!
-//! SQLite copies what one moment saw, in a reading transaction of its own: the writer goes on meanwhile and is not asked.
+//! SQLite copies a snapshot in a read transaction, so that the writer is not blocked.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -9,30 +9,30 @@ use rusqlite::{Connection, OpenFlags};
 
 use super::{StoreError, schema};
 
-/// What a state holds.
+/// The contents of a state.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Contents {
-    /// The version of its tables.
+    /// The version of the tables.
     pub version: i64,
-    /// Its id; empty before version 3.
+    /// The id; empty before version 3.
     pub id: String,
-    /// How often it has been opened to be worked with.
+    /// The epoch: how often a coordinator has opened it.
     pub epoch: u64,
-    /// Runs.
+    /// The number of runs.
     pub runs: u64,
-    /// Bouts that are not yet exported.
+    /// The number of bouts not yet exported.
     pub bouts: u64,
 }
 
-/// Writes a copy. A file that has its name is whole: what is there before is replaced when the copy is on disk.
+/// Writes a copy atomically, replacing an existing file.
 pub(super) fn copy(connection: &Connection, to: &Path) -> Result<(), StoreError> {
-    let unwritable = |reason: String| StoreError::Uncopied { file: to.to_path_buf(), reason };
+    let unwritable = |reason: String| StoreError::CopyFailed { file: to.to_path_buf(), reason };
     let mut partial = to.to_path_buf().into_os_string();
     partial.push(".partial");
-    let partial = Temporary(partial.into());
-    // What an attempt has left that was cut short.
+    let partial = TemporaryState(partial.into());
+    // An interrupted attempt may have left one.
     partial.remove();
-    let name = partial.0.to_str().ok_or_else(|| unwritable("its name is not UTF-8".to_string()))?;
+    let name = partial.0.to_str().ok_or_else(|| unwritable("the name is not UTF-8".to_string()))?;
     connection.execute("VACUUM INTO ?1", [name]).map_err(|error| match StoreError::from(error) {
         StoreError::Failed(reason) => unwritable(reason),
         error => error,
@@ -45,21 +45,21 @@ pub(super) fn copy(connection: &Connection, to: &Path) -> Result<(), StoreError>
         .map_err(|error| unwritable(error.to_string()))
 }
 
-/// Copies the state at `from`, whoever is writing to it.
+/// Copies a state that may be in use.
 pub fn copy_file(from: &Path, to: &Path) -> Result<(), StoreError> {
     copy(&open_read_only(from)?, to)
 }
 
-/// A state file that is removed when nobody needs it any more, with its companions.
+/// A state file that is removed on drop, with its companions.
 #[derive(Debug)]
-pub struct Temporary(pub PathBuf);
+pub struct TemporaryState(pub PathBuf);
 
-impl Temporary {
+impl TemporaryState {
     fn remove(&self) {
         for companion in ["", "-wal", "-shm"] {
             let mut name = self.0.clone().into_os_string();
             name.push(companion);
-            // What cannot be removed is left for whoever cleans that folder.
+            // Best effort.
             let _ = fs::remove_file(name);
         }
         for version in schema::earlier_versions() {
@@ -68,20 +68,20 @@ impl Temporary {
     }
 }
 
-impl Drop for Temporary {
+impl Drop for TemporaryState {
     fn drop(&mut self) {
         self.remove();
     }
 }
 
-/// Looks into a state without changing it.
+/// Opens a state read-only.
 pub(super) fn open_read_only(path: &Path) -> Result<Connection, StoreError> {
     let connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
     connection.busy_timeout(std::time::Duration::from_secs(5))?;
     Ok(connection)
 }
 
-/// Whether a file is a sound state of a version that is known, and what it holds.
+/// Checks that a file is an intact state of a supported version, and returns its contents.
 pub fn inspect(path: &Path) -> Result<Contents, StoreError> {
     let connection = open_read_only(path)?;
     let version = schema::version(&connection)?;
@@ -96,11 +96,11 @@ pub fn inspect(path: &Path) -> Result<Contents, StoreError> {
         return Err(StoreError::Damaged(check));
     }
     if version == 0 {
-        return Err(StoreError::Damaged("it is empty, or no state of agon".to_string()));
+        return Err(StoreError::Damaged("it is empty or no state of agon".to_string()));
     }
-    let count = |what: &str| {
+    let count = |expression: &str| {
         connection
-            .query_row(&format!("SELECT {what}"), [], |row| row.get::<_, i64>(0))
+            .query_row(&format!("SELECT {expression}"), [], |row| row.get::<_, i64>(0))
             .map(|count| count as u64)
     };
     let id = match version {
@@ -116,7 +116,7 @@ pub fn inspect(path: &Path) -> Result<Contents, StoreError> {
     })
 }
 
-/// Sets the epoch of a copy that nobody works with.
+/// Sets the epoch of a copy that is not in use.
 pub(crate) fn set_epoch(path: &Path, epoch: u64) -> Result<(), StoreError> {
     let connection = Connection::open(path)?;
     connection.execute("UPDATE meta SET epoch = ?1", [super::number(epoch)])?;

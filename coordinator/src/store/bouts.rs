@@ -1,15 +1,15 @@
-//! The rows of bouts, of the parts that they leave in, and of what is remembered of them.
+//! The rows of bouts, of their parts, and of the totals of exported bouts.
 
 use agon_schedule::RunState;
 use rusqlite::{OptionalExtension as _, params};
 
-use super::audit::put_opinion;
-use super::{BoutSummary, NewBout, Opinion, Store, StoreError, Stored, StoredCell, number};
+use super::audit::insert_replica_digest;
+use super::{BoutSummary, NewBout, PutOutcome, ReplicaDigest, Store, StoreError, StoredCell, number, select};
 use crate::leases::BoutKey;
 
 impl Store {
-    /// Stores a bout, unless it is there.
-    pub async fn put_bout(&self, bout: NewBout) -> Result<Stored, StoreError> {
+    /// Stores a bout, unless it is stored or exported or the run has ended.
+    pub async fn put_bout(&self, bout: NewBout) -> Result<PutOutcome, StoreError> {
         self.write(move |connection| {
             let mut find =
                 connection.prepare_cached("SELECT digest FROM bouts WHERE run = ?1 AND bout = ?2")?;
@@ -17,18 +17,18 @@ impl Store {
                 find.query_row(params![bout.run, bout.bout as i64], |row| row.get(0)).optional()?;
             if let Some(known) = known {
                 let same = known.as_deref() == bout.digest.as_ref().map(|digest| &digest[..]);
-                return Ok(if same { Stored::Same } else { Stored::Other });
+                return Ok(if same { PutOutcome::Duplicate } else { PutOutcome::Conflict });
             }
             let run: Option<(String, i64)> = connection
                 .prepare_cached("SELECT state, exported FROM runs WHERE id = ?1")?
                 .query_row([&bout.run], |row| Ok((row.get(0)?, row.get(1)?)))
                 .optional()?;
-            let Some((state, exported)) = run else { return Ok(Stored::NotWanted) };
+            let Some((state, exported)) = run else { return Ok(PutOutcome::RunClosed) };
             if bout.bout < exported as u64 {
-                return Ok(Stored::Exported);
+                return Ok(PutOutcome::Exported);
             }
             if !RunState::from_name(&state).is_some_and(RunState::is_open) {
-                return Ok(Stored::NotWanted);
+                return Ok(PutOutcome::RunClosed);
             }
             let mut insert = connection.prepare_cached(
                 "INSERT INTO bouts (run, bout, worker, digest, summary, payload, failure)
@@ -43,16 +43,16 @@ impl Store {
                 bout.payload,
                 bout.failure,
             ])?;
-            if let Some(digest) = bout.digest.filter(|_| bout.to_check) {
+            if let Some(digest) = bout.digest.filter(|_| bout.needs_replica) {
                 let key = BoutKey { run: bout.run, bout: bout.bout };
-                put_opinion(connection, &Opinion { key, worker: bout.worker, digest })?;
+                insert_replica_digest(connection, &ReplicaDigest { key, worker: bout.worker, digest })?;
             }
-            Ok(Stored::New)
+            Ok(PutOutcome::New)
         })
         .await
     }
 
-    /// The bouts of a run from `first` to `last` that are still here, without their messages, in their order.
+    /// Returns the stored bouts of a run from `first` to `last`, without their messages, in order.
     pub async fn summaries(
         &self,
         run: String,
@@ -60,24 +60,25 @@ impl Store {
         last: u64,
     ) -> Result<Vec<BoutSummary>, StoreError> {
         self.write(move |connection| {
-            let mut statement = connection.prepare_cached(
+            select(
+                connection,
                 "SELECT bout, worker, summary, failure IS NOT NULL FROM bouts
                  WHERE run = ?1 AND bout BETWEEN ?2 AND ?3 ORDER BY bout",
-            )?;
-            let rows = statement.query_map(params![run, number(first), number(last)], |row| {
-                Ok(BoutSummary {
-                    bout: row.get::<_, i64>(0)? as u64,
-                    worker: row.get(1)?,
-                    summary: row.get(2)?,
-                    failed: row.get(3)?,
-                })
-            })?;
-            rows.collect()
+                params![run, number(first), number(last)],
+                |row| {
+                    Ok(BoutSummary {
+                        bout: row.get::<_, i64>(0)? as u64,
+                        worker: row.get(1)?,
+                        summary: row.get(2)?,
+                        failed: row.get(3)?,
+                    })
+                },
+            )
         })
         .await
     }
 
-    /// The digest of the content of a bout; none where it is not here or failed.
+    /// Returns the content digest of a bout, unless it is not stored or failed.
     pub async fn digest(&self, run: String, bout: u64) -> Result<Option<Vec<u8>>, StoreError> {
         self.write(move |connection| {
             let digest = connection
@@ -89,7 +90,7 @@ impl Store {
         .await
     }
 
-    /// The messages of a bout; none where it is not here or failed.
+    /// Returns the messages of a bout; empty if it is not stored or failed.
     pub async fn payload(&self, run: String, bout: u64) -> Result<Vec<u8>, StoreError> {
         self.write(move |connection| {
             let payload = connection
@@ -101,7 +102,7 @@ impl Store {
         .await
     }
 
-    /// Assigns bouts to a part, before it is written. A run has one such part at a time.
+    /// Assigns bouts to a part before it is written. A run has one such part at a time.
     pub async fn assign_part(&self, run: String, first: u64, last: u64) -> Result<(), StoreError> {
         self.write(move |connection| {
             connection.execute(
@@ -113,7 +114,7 @@ impl Store {
         .await
     }
 
-    /// The part of a run that was assigned and is not known to be written.
+    /// Returns the part of a run that is assigned but not marked as written.
     pub async fn open_part(&self, run: String) -> Result<Option<(u64, u64)>, StoreError> {
         self.write(move |connection| {
             connection
@@ -124,22 +125,21 @@ impl Store {
         .await
     }
 
-    /// Notes that every bout below `exported` is durable where the dataset is. They leave the state; `folded` and the cells
-    /// that are added are what is remembered of them.
+    /// Removes all bouts below `exported`, which the dataset has, and stores the totals and cells that replace them.
     pub async fn part_written(
         &self,
         run: String,
         exported: u64,
-        folded: String,
+        totals: String,
         cells: Vec<StoredCell>,
     ) -> Result<(), StoreError> {
         self.write(move |connection| {
-            let place = params![run, number(exported)];
-            connection.execute("DELETE FROM parts WHERE run = ?1 AND last < ?2", place)?;
-            connection.execute("DELETE FROM bouts WHERE run = ?1 AND bout < ?2", place)?;
+            let key = params![run, number(exported)];
+            connection.execute("DELETE FROM parts WHERE run = ?1 AND last < ?2", key)?;
+            connection.execute("DELETE FROM bouts WHERE run = ?1 AND bout < ?2", key)?;
             connection.execute(
                 "UPDATE runs SET exported = ?2, folded = ?3 WHERE id = ?1",
-                params![run, number(exported), folded],
+                params![run, number(exported), totals],
             )?;
             let mut add = connection.prepare_cached(
                 "INSERT INTO cells (run, worker, pairing, won, lost, drawn) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
@@ -155,43 +155,44 @@ impl Store {
         .await
     }
 
-    /// What the workers brought of the bouts of a run that are not here any more.
+    /// Returns the outcomes of the exported bouts of a run by worker and pairing.
     pub async fn cells(&self, run: String) -> Result<Vec<StoredCell>, StoreError> {
         self.write(move |connection| {
-            let mut statement = connection.prepare(
+            select(
+                connection,
                 "SELECT worker, pairing, won, lost, drawn FROM cells WHERE run = ?1 ORDER BY worker",
-            )?;
-            let rows = statement.query_map([run], |row| {
-                let count = |index: usize| row.get::<_, i64>(index).map(|count| count as u64);
-                Ok(StoredCell {
-                    worker: row.get(0)?,
-                    pairing: count(1)?,
-                    outcomes: [count(2)?, count(3)?, count(4)?],
-                })
-            })?;
-            rows.collect()
+                [run],
+                |row| {
+                    let count = |index: usize| row.get::<_, i64>(index).map(|count| count as u64);
+                    Ok(StoredCell {
+                        worker: row.get(0)?,
+                        pairing: count(1)?,
+                        outcomes: [count(2)?, count(3)?, count(4)?],
+                    })
+                },
+            )
         })
         .await
     }
 
-    /// Removes bouts that are not exported, so that they are played anew, and lists those that are as void. Either way
-    /// `folded` is what is remembered from now on, and nothing of what `worker` brought is compared any more.
+    /// Removes the bouts `replayed` and lists the exported bouts `voided` as void. Stores the new totals, and removes the
+    /// cells of `worker`.
     pub async fn void(
         &self,
         run: String,
         worker: String,
-        again: Vec<u64>,
+        replayed: Vec<u64>,
         voided: Vec<u64>,
-        folded: String,
+        totals: String,
     ) -> Result<(), StoreError> {
         self.write(move |connection| {
-            let mut forget =
+            let mut remove_digests =
                 connection.prepare_cached("DELETE FROM opinions WHERE run = ?1 AND bout = ?2")?;
-            for bout in again.iter().chain(&voided) {
-                forget.execute(params![run, number(*bout)])?;
+            for bout in replayed.iter().chain(&voided) {
+                remove_digests.execute(params![run, number(*bout)])?;
             }
             let mut remove = connection.prepare_cached("DELETE FROM bouts WHERE run = ?1 AND bout = ?2")?;
-            for bout in again {
+            for bout in replayed {
                 remove.execute(params![run, number(bout)])?;
             }
             let mut list =
@@ -200,18 +201,18 @@ impl Store {
                 list.execute(params![run, number(bout)])?;
             }
             connection.execute("DELETE FROM cells WHERE run = ?1 AND worker = ?2", params![run, worker])?;
-            connection.execute("UPDATE runs SET folded = ?2 WHERE id = ?1", params![run, folded])?;
+            connection.execute("UPDATE runs SET folded = ?2 WHERE id = ?1", params![run, totals])?;
             Ok(())
         })
         .await
     }
 
-    /// The exported bouts of a run that do not count.
+    /// Returns the voided bouts of a run.
     pub async fn voided(&self, run: String) -> Result<Vec<u64>, StoreError> {
         self.write(move |connection| {
-            let mut statement = connection.prepare("SELECT bout FROM voids WHERE run = ?1 ORDER BY bout")?;
-            let rows = statement.query_map([run], |row| row.get::<_, i64>(0).map(|bout| bout as u64))?;
-            rows.collect()
+            select(connection, "SELECT bout FROM voids WHERE run = ?1 ORDER BY bout", [run], |row| {
+                row.get::<_, i64>(0).map(|bout| bout as u64)
+            })
         })
         .await
     }

@@ -1,124 +1,124 @@
-//! What the state has rows of.
+//! The rows of the state.
 
 use agon_schedule::RunState;
 
 use crate::leases::BoutKey;
 
-/// A run as it is stored.
+/// A stored run.
 #[derive(Clone, PartialEq, Default, Debug)]
 pub struct StoredRun {
-    /// Its id.
+    /// The id.
     pub id: String,
-    /// The text of its spec.
+    /// The text of the spec.
     pub text: String,
-    /// The files that the spec names, as JSON.
+    /// The files of the spec, as JSON.
     pub files: String,
-    /// Its state.
+    /// The state.
     pub state: RunState,
-    /// Microseconds since 1970 when it was submitted.
+    /// The time of submission, in microseconds since 1970.
     pub submitted_us: i64,
-    /// The search signature it is pinned to.
+    /// The search signature of the build that accepted it.
     pub signature: String,
-    /// Of a test that has decided, the bout that decided.
+    /// The bout that decided a sequential test.
     pub decided: Option<u64>,
-    /// Runs with a greater number are played first.
+    /// The priority; higher runs are played first.
     pub priority: i32,
-    /// Every bout below is in the dataset, if it was played, and not here any more.
+    /// All bouts below are exported and no longer in the state.
     pub exported: u64,
-    /// What is remembered of the bouts that are not here any more, as JSON; empty of none.
-    pub folded: String,
-    /// The build that it was handed in to.
+    /// The encoded totals of the exported bouts; empty if there are none.
+    pub totals: String,
+    /// The build that accepted it.
     pub build: String,
-    /// Bouts that were begun and never brought.
+    /// Bouts that were started and whose lease expired.
     pub abandoned: u64,
 }
 
-/// A bout to be stored.
-#[derive(Clone, PartialEq, Debug)]
+/// A bout to store.
+#[derive(Clone, PartialEq, Default, Debug)]
 pub struct NewBout {
     /// The run.
     pub run: String,
-    /// Its number.
+    /// The number of the bout.
     pub bout: u64,
-    /// Who played it.
+    /// The worker that played it.
     pub worker: String,
-    /// Of its content; none of a failed one.
+    /// The content digest, unless it failed.
     pub digest: Option<[u8; 32]>,
-    /// What the standings need of it, as JSON.
+    /// The encoded summary.
     pub summary: String,
-    /// Its messages; none of a failed one.
+    /// The submitted messages; empty if it failed.
     pub payload: Vec<u8>,
     /// Why it failed, if it did.
     pub failure: Option<String>,
-    /// Whether another worker is to play it again.
-    pub to_check: bool,
+    /// Whether another worker should replicate it.
+    pub needs_replica: bool,
 }
 
-/// What a worker said of a bout that waits for another worker's word.
+/// The content digest of a worker for a bout that is being replicated.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Opinion {
+pub struct ReplicaDigest {
     /// The bout.
     pub key: BoutKey,
-    /// Who said it.
+    /// The worker.
     pub worker: String,
-    /// Of its content.
+    /// The content digest.
     pub digest: [u8; 32],
 }
 
-/// What became of a bout that was to be stored.
+/// The outcome of storing a bout.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Stored {
-    /// It is there now.
+pub enum PutOutcome {
+    /// It is stored now.
     New,
-    /// It was there with the same content.
-    Same,
-    /// It was there with another content, which stays.
-    Other,
-    /// It was there and is in the dataset by now.
+    /// It was stored with the same content.
+    Duplicate,
+    /// It was stored with different content, which stays.
+    Conflict,
+    /// It is exported already.
     Exported,
-    /// The run takes no more bouts.
-    NotWanted,
+    /// The run accepts no more bouts.
+    RunClosed,
 }
 
 /// A stored bout without its messages.
 #[derive(Clone, PartialEq, Debug)]
 pub struct BoutSummary {
-    /// Its number.
+    /// The number of the bout.
     pub bout: u64,
-    /// Who played it.
+    /// The worker that played it.
     pub worker: String,
-    /// What the standings need of it, as JSON.
+    /// The encoded summary.
     pub summary: String,
     /// Whether it failed.
     pub failed: bool,
 }
 
-/// Something that operators may want to read later.
+/// An audit entry.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Audit {
-    /// Its number, given when it is stored.
+    /// The number, assigned by the store.
     pub number: u64,
-    /// Microseconds since 1970.
+    /// The time in microseconds since 1970.
     pub at_us: i64,
-    /// One word for what it is.
+    /// The name of the kind.
     pub kind: String,
-    /// The worker it is about; empty of none.
+    /// The worker concerned, or empty.
     pub worker: String,
-    /// The run it is about; empty of none.
+    /// The run concerned, or empty.
     pub run: String,
-    /// The bout it is about.
+    /// The bout concerned.
     pub bout: Option<u64>,
-    /// What happened, as a sentence.
+    /// What happened.
     pub text: String,
 }
 
-/// Bouts of one pairing that one worker played, by outcome for the pairing's first player: won, lost, drawn.
+/// The bouts of a pairing that a worker played, by outcome for the first player.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct StoredCell {
     /// The worker.
     pub worker: String,
     /// The pairing.
     pub pairing: u64,
-    /// Won, lost and drawn.
+    /// Won, lost and drawn bouts.
     pub outcomes: [u64; 3],
 }

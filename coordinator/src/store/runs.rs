@@ -4,7 +4,7 @@ use agon_schedule::RunState;
 use rusqlite::params;
 use rusqlite::types::Type;
 
-use super::{Store, StoreError, StoredRun, number};
+use super::{Store, StoreError, StoredRun, number, select};
 
 impl Store {
     /// Adds a run.
@@ -23,7 +23,7 @@ impl Store {
                     run.signature,
                     run.priority,
                     run.exported as i64,
-                    run.folded,
+                    run.totals,
                     run.build,
                     number(run.abandoned)
                 ],
@@ -33,15 +33,12 @@ impl Store {
         .await
     }
 
-    /// All runs in the order in which they were submitted.
+    /// Returns all runs in order of submission.
     pub async fn runs(&self) -> Result<Vec<StoredRun>, StoreError> {
         self.write(|connection| {
-            let mut statement = connection.prepare(
-                "SELECT id, text, files, state, submitted_us, signature, decided, priority, exported, folded, build,
+            select(connection, "SELECT id, text, files, state, submitted_us, signature, decided, priority, exported, folded, build,
                         abandoned
-                 FROM runs ORDER BY number",
-            )?;
-            let rows = statement.query_map([], |row| {
+                 FROM runs ORDER BY number", [], |row| {
                 let state: String = row.get(3)?;
                 let unknown = || rusqlite::Error::InvalidColumnType(3, "state".to_string(), Type::Text);
                 Ok(StoredRun {
@@ -54,17 +51,16 @@ impl Store {
                     decided: row.get::<_, Option<i64>>(6)?.map(|bout| bout as u64),
                     priority: row.get(7)?,
                     exported: row.get::<_, i64>(8)? as u64,
-                    folded: row.get(9)?,
+                    totals: row.get(9)?,
                     build: row.get(10)?,
                     abandoned: row.get::<_, i64>(11)? as u64,
                 })
-            })?;
-            rows.collect()
+            })
         })
         .await
     }
 
-    /// Changes the state of a run, with the bout that decided it where one did.
+    /// Sets the state of a run, and the bout that decided it, if any.
     pub async fn set_state(
         &self,
         run: String,
@@ -81,16 +77,16 @@ impl Store {
         .await
     }
 
-    /// Changes what is remembered of a run's bouts that are not here any more.
-    pub async fn remember(&self, run: String, folded: String) -> Result<(), StoreError> {
+    /// Sets the totals of the exported bouts of a run.
+    pub async fn set_totals(&self, run: String, totals: String) -> Result<(), StoreError> {
         self.write(move |connection| {
-            connection.execute("UPDATE runs SET folded = ?2 WHERE id = ?1", params![run, folded])?;
+            connection.execute("UPDATE runs SET folded = ?2 WHERE id = ?1", params![run, totals])?;
             Ok(())
         })
         .await
     }
 
-    /// Notes how many bouts of a run were begun and never brought, if that is more than was known. Nobody waits for it.
+    /// Raises the number of abandoned bouts of a run. Does not wait.
     pub fn raise_abandoned(&self, run: &str, abandoned: u64) {
         let run = run.to_string();
         self.post(move |connection| {
@@ -102,7 +98,7 @@ impl Store {
         });
     }
 
-    /// Changes how early a run is played.
+    /// Sets the priority of a run.
     pub async fn set_priority(&self, run: String, priority: i32) -> Result<(), StoreError> {
         self.write(move |connection| {
             connection.execute("UPDATE runs SET priority = ?2 WHERE id = ?1", params![run, priority])?;

@@ -1,8 +1,7 @@
-//! The tables of the state, and how a state of an earlier version becomes one of this version.
+//! The tables of the state and the migration from earlier versions.
 //!
-//! A new state goes the same way as an old one: through every step from the first. A step changes tables and nothing
-//! else, and all steps that are needed are one transaction, so that a state is of one version or of another. Recovery a
-//! state that holds something is changed, a copy of it is left beside it.
+//! A new state is migrated from the first version like an old one. A step only changes tables, and all steps run in one
+//! transaction. A state with contents is copied first; the copy stays beside it.
 
 use std::path::{Path, PathBuf};
 
@@ -10,18 +9,19 @@ use rusqlite::Connection;
 
 use super::{StoreError, backup};
 
-/// The version that a state has before the first step, and the steps to the versions after it.
+/// The first released version.
 const FIRST: i64 = 2;
-const STEPS: [&str; 4] = [TABLES, IDENTITY, OPINIONS, HISTORY];
-/// The version of the tables.
+/// The steps to each version.
+const STEPS: [&str; 4] = [TABLES, IDENTITY, REPLICA_DIGESTS, HISTORY];
+/// The current version.
 pub(super) const VERSION: i64 = FIRST + STEPS.len() as i64 - 1;
 
-/// Brings a state to the present version.
+/// Migrates a state to the current version.
 pub(super) fn migrate(connection: &mut Connection, path: &Path) -> Result<(), StoreError> {
     let found = version(connection)?;
     let done = match found {
         0 => 0,
-        // The versions before the first were never released.
+        // Earlier versions were never released.
         found if found < FIRST => return Err(StoreError::Older { found }),
         found if found > VERSION => return Err(StoreError::Newer { found }),
         found => (found - FIRST + 1) as usize,
@@ -39,22 +39,22 @@ pub(super) fn migrate(connection: &mut Connection, path: &Path) -> Result<(), St
     transaction.pragma_update(None, "user_version", VERSION)?;
     transaction.commit()?;
     if done > 0 {
-        tracing::info!(from = found, to = VERSION, "the state was brought to the version of this program");
+        tracing::info!(from = found, to = VERSION, "state migrated");
     }
     Ok(())
 }
 
-/// Which version a state is of; 0 where it is empty.
+/// Returns the version of a state; 0 if it is empty.
 pub(super) fn version(connection: &Connection) -> Result<i64, StoreError> {
     Ok(connection.query_row("PRAGMA user_version", [], |row| row.get(0))?)
 }
 
-/// The versions that become this one.
+/// Returns the versions that can be migrated.
 pub(super) fn earlier_versions() -> impl Iterator<Item = i64> {
     FIRST..VERSION
 }
 
-/// Where the copy of a state of an earlier version is left.
+/// Returns the path of the copy made before a migration.
 pub(super) fn copy_beside(path: &Path, version: i64) -> PathBuf {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     path.with_file_name(format!("{name}.version-{version}"))
@@ -121,15 +121,14 @@ CREATE TABLE audit (
 );
 ";
 
-/// A name for the state, by which a dataset far away knows whose it is. It decides no game: it may be any number that
-/// nobody else has.
+/// A random id, by which an object store recognises its owner.
 const IDENTITY: &str = "
 ALTER TABLE meta ADD COLUMN id TEXT NOT NULL DEFAULT '';
 UPDATE meta SET id = lower(hex(randomblob(16)));
 ";
 
-/// What workers said of bouts that wait for another worker's word, in the order in which they said it.
-const OPINIONS: &str = "
+/// Content digests of bouts being replicated, in the order in which they were added.
+const REPLICA_DIGESTS: &str = "
 CREATE TABLE opinions (
     number INTEGER PRIMARY KEY,
     run TEXT NOT NULL,
@@ -140,7 +139,7 @@ CREATE TABLE opinions (
 CREATE INDEX opinions_of_bouts ON opinions (run, bout);
 ";
 
-/// What the description of a run says that does not follow from its bouts.
+/// Facts for the manifest that do not follow from the bouts.
 const HISTORY: &str = "
 ALTER TABLE runs ADD COLUMN build TEXT NOT NULL DEFAULT '';
 ALTER TABLE runs ADD COLUMN abandoned INTEGER NOT NULL DEFAULT 0;
@@ -150,7 +149,7 @@ ALTER TABLE runs ADD COLUMN abandoned INTEGER NOT NULL DEFAULT 0;
 mod tests {
     use super::*;
 
-    /// The tables of a state, as SQLite describes them.
+    /// Returns the tables and columns of a state.
     fn tables(connection: &Connection) -> Vec<(String, String)> {
         let mut statement = connection
             .prepare("SELECT m.name, c.name FROM sqlite_master m, pragma_table_info(m.name) c WHERE m.type = 'table'")
@@ -161,7 +160,7 @@ mod tests {
         rows
     }
 
-    /// A state of an earlier version with something in it.
+    /// Creates a state of an earlier version with contents.
     fn earlier(path: &Path, steps: usize) {
         let connection = Connection::open(path).unwrap();
         for step in &STEPS[..steps] {
@@ -174,14 +173,14 @@ mod tests {
                                    folded)
                  VALUES (1, 'r-00000000', 'text', '{}', 'paused', 5, 's', NULL, 2, 3, '');
                  INSERT INTO bouts VALUES ('r-00000000', 3, 'w', NULL, '{}', x'0102', NULL);
-                 INSERT INTO quarantine VALUES ('liar', 'it lied');",
+                 INSERT INTO quarantine VALUES ('faulty', 'wrong results');",
             )
             .unwrap();
         connection.pragma_update(None, "user_version", FIRST + steps as i64 - 1).unwrap();
     }
 
     #[test]
-    fn a_state_of_every_earlier_version_becomes_one_of_this_version() {
+    fn migrates_every_earlier_version() {
         let folder = tempfile::tempdir().unwrap();
         let mut fresh = Connection::open_in_memory().unwrap();
         migrate(&mut fresh, Path::new("fresh")).unwrap();
@@ -204,7 +203,7 @@ mod tests {
             assert_eq!(kept, (7, "paused".to_string(), 3, 2));
             let id: String = connection.query_row("SELECT id FROM meta", [], |row| row.get(0)).unwrap();
             assert_eq!(id.len(), 32);
-            // What it was is beside it, whatever stood there before, and going through it again changes nothing.
+            // The copy replaced the broken one, and a second migration changes nothing.
             let copy = Connection::open(copy_beside(&path, FIRST + steps as i64 - 1)).unwrap();
             assert_eq!(version(&copy), Ok(FIRST + steps as i64 - 1));
             migrate(&mut connection, &path).unwrap();
@@ -214,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn a_step_that_fails_leaves_the_state_as_it_was() {
+    fn failed_migration_changes_nothing() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("state");
         earlier(&path, 1);
@@ -226,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn versions_that_are_not_known_are_refused() {
+    fn rejects_unknown_versions() {
         for found in [1, VERSION + 1, 99] {
             let mut connection = Connection::open_in_memory().unwrap();
             connection.pragma_update(None, "user_version", found).unwrap();

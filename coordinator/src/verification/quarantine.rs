@@ -5,12 +5,17 @@ use tracing::warn;
 
 use crate::audit::{AuditKind, Entry};
 use crate::leases::BoutKey;
-use crate::state::{Coordinator, State, reference};
+use crate::state::{Coordinator, State, lease_ref};
 use crate::verification::reputation::Reputation;
 
 impl Coordinator {
     /// Updates the reputation of a worker and quarantines it if it exceeds a limit.
-    pub(crate) fn judge(&self, state: &mut State, worker: &str, add: impl FnOnce(&mut Reputation)) {
+    pub(crate) fn update_reputation(
+        &self,
+        state: &mut State,
+        worker: &str,
+        add: impl FnOnce(&mut Reputation),
+    ) {
         let Some(known) = state.workers.get_mut(worker) else { return };
         add(&mut known.reputation);
         if let Some(fault) = known.reputation.fault() {
@@ -25,7 +30,7 @@ impl Coordinator {
         }
         warn!(worker, reason, "worker quarantined");
         state.quarantine.insert(worker.to_string(), reason.to_string());
-        self.store.note_quarantine(worker, Some(reason));
+        self.store.set_quarantine(worker, Some(reason));
         self.audit(Entry::new(AuditKind::Quarantined, reason).worker(worker));
         let keys: Vec<BoutKey> = state.leases.of_worker(worker).map(|(key, _)| key.clone()).collect();
         let mut revoked = Vec::new();
@@ -33,7 +38,7 @@ impl Coordinator {
             if let Some(lease) = state.leases.lease(&key) {
                 let token = lease.token;
                 state.reclaim(&key, token);
-                revoked.push(reference(&key, token));
+                revoked.push(lease_ref(&key, token));
             }
         }
         let revoke = v1::Revoke { leases: revoked, reason: format!("worker quarantined: {reason}") };
@@ -58,7 +63,7 @@ impl Coordinator {
                 if let Some(known) = state.workers.get_mut(worker) {
                     known.reputation = Reputation::default();
                 }
-                self.store.note_quarantine(worker, None);
+                self.store.set_quarantine(worker, None);
                 self.audit(Entry::new(AuditKind::Trusted, "trusted by an operator").worker(worker));
                 self.grant_all(state);
                 self.changed();
@@ -71,7 +76,7 @@ impl Coordinator {
     pub(crate) fn drain_worker(&self, worker: &str) -> Result<(), String> {
         let mut guard = self.lock();
         match guard.workers.get_mut(worker) {
-            Some(known) if known.out.is_some() => known.room = 0,
+            Some(known) if known.queue.is_some() => known.room = 0,
             Some(_) => return Err(format!("`{worker}` is not connected")),
             None => return Err(format!("no worker is called `{worker}`; `agon workers` lists them")),
         }

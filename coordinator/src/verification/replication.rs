@@ -14,18 +14,18 @@ pub const PROBATION: u64 = 10;
 /// Later, one in this many bouts is checked.
 pub const SAMPLE: u64 = 100;
 /// Cases that may wait per worker; above this the oldest is dropped.
-const MOST_WAITING: usize = 1000;
+const MAX_WAITING_CASES: usize = 1000;
 
 /// A content digest.
 pub type Digest = [u8; 32];
 
 /// The result of replaying a bout on another worker.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Finding {
+pub enum ReplicaVerdict {
     /// No case is open for this bout and worker.
-    Unasked,
+    Unrequested,
     /// The contents are equal.
-    Agrees {
+    Confirmed {
         /// The worker that played the bout first.
         first: String,
     },
@@ -50,7 +50,7 @@ struct Case {
     /// The case number; cases are replayed in this order.
     number: u64,
     /// Each worker's digest; the first is the committed one.
-    said: Vec<(String, Digest)>,
+    digests: Vec<(String, Digest)>,
 }
 
 /// All open cases.
@@ -68,7 +68,7 @@ pub struct Replication {
 impl Replication {
     /// Returns whether a committed bout should be replicated: every bout of a worker on probation, later one in
     /// [`SAMPLE`], drawn with a secret that workers cannot predict.
-    pub fn wants(&self, worker: &str, key: &BoutKey, digest: &Digest, secret: u64) -> bool {
+    pub fn is_sampled(&self, worker: &str, key: &BoutKey, digest: &Digest, secret: u64) -> bool {
         let drawn = u64::from_le_bytes(digest[..8].try_into().expect("eight bytes")) ^ secret;
         self.opened.get(worker).copied().unwrap_or(0) < PROBATION
             || mix(drawn, key.bout).is_multiple_of(SAMPLE)
@@ -85,42 +85,37 @@ impl Replication {
             return None;
         }
         let own = self.waiting.entry(worker.to_string()).or_default();
-        let oldest = if own.len() >= MOST_WAITING { own.pop_first() } else { None };
-        let let_go = oldest.map(|(_, oldest)| oldest);
-        if let Some(oldest) = &let_go {
+        let oldest = if own.len() >= MAX_WAITING_CASES { own.pop_first() } else { None };
+        let dropped = oldest.map(|(_, oldest)| oldest);
+        if let Some(oldest) = &dropped {
             self.cases.remove(oldest);
         }
         own.insert(self.next, key.clone());
         *self.opened.entry(worker.to_string()).or_default() += 1;
-        self.cases.insert(key, Case { number: self.next, said: vec![(worker.to_string(), digest)] });
+        self.cases.insert(key, Case { number: self.next, digests: vec![(worker.to_string(), digest)] });
         self.next += 1;
-        let_go
+        dropped
     }
 
-    /// Restores a persisted opinion; call in the order in which they were given.
+    /// Restores a persisted digest; call in the order in which they were recorded.
     pub fn restore(&mut self, key: BoutKey, worker: &str, digest: Digest) {
         match self.cases.get_mut(&key) {
-            Some(case) => case.said.push((worker.to_string(), digest)),
+            Some(case) => case.digests.push((worker.to_string(), digest)),
             None => {
                 self.add(key, worker, digest);
             }
         }
     }
 
-    /// Drops the case of a bout that does not count any more.
-    pub fn forget(&mut self, key: &BoutKey) {
-        self.close(key);
-    }
-
-    /// Takes a bout for this worker to replay: one it has not played, that is not leased and that `suits` accepts.
-    pub fn take(
+    /// Claims a bout for this worker to replicate: one it has not played, that is not leased and that `suits` accepts.
+    pub fn claim_next(
         &mut self,
         worker: &str,
         suits: impl Fn(&BoutKey, &[(String, Digest)]) -> bool,
     ) -> Option<BoutKey> {
         let suits = |key: &&BoutKey| {
-            let unheard = |case: &Case| case.said.iter().all(|(name, _)| name != worker);
-            self.cases.get(*key).is_some_and(|case| unheard(case) && suits(key, &case.said))
+            let has_not_played = |case: &Case| case.digests.iter().all(|(name, _)| name != worker);
+            self.cases.get(*key).is_some_and(|case| has_not_played(case) && suits(key, &case.digests))
         };
         let others = self.waiting.iter().filter(|(first, _)| *first != worker);
         let key = others.flat_map(|(_, keys)| keys.values()).find(suits)?.clone();
@@ -136,7 +131,7 @@ impl Replication {
     /// Returns a leased bout unplayed.
     pub fn give_back(&mut self, key: &BoutKey) {
         if let Some(case) = self.cases.get(key) {
-            let own = self.waiting.entry(case.said[0].0.clone()).or_default();
+            let own = self.waiting.entry(case.digests[0].0.clone()).or_default();
             own.insert(case.number, key.clone());
         }
     }
@@ -144,42 +139,43 @@ impl Replication {
     /// Marks a case as leased.
     pub fn claim(&mut self, key: &BoutKey) {
         if let Some(case) = self.cases.get(key)
-            && let Some(own) = self.waiting.get_mut(&case.said[0].0)
+            && let Some(own) = self.waiting.get_mut(&case.digests[0].0)
         {
             own.remove(&case.number);
             if own.is_empty() {
-                self.waiting.remove(&case.said[0].0);
+                self.waiting.remove(&case.digests[0].0);
             }
         }
     }
 
     /// Records a worker's digest.
-    pub fn answer(&mut self, key: &BoutKey, worker: &str, digest: Digest) -> Finding {
-        let Some(case) = self.cases.get_mut(key) else { return Finding::Unasked };
-        if case.said.iter().any(|(name, _)| name == worker) {
-            return Finding::Unasked;
+    pub fn record(&mut self, key: &BoutKey, worker: &str, digest: Digest) -> ReplicaVerdict {
+        let Some(case) = self.cases.get_mut(key) else { return ReplicaVerdict::Unrequested };
+        if case.digests.iter().any(|(name, _)| name == worker) {
+            return ReplicaVerdict::Unrequested;
         }
-        case.said.push((worker.to_string(), digest));
-        let said = case.said.clone();
-        let first = said[0].0.clone();
-        if said.len() == 2 {
-            if said[0].1 != said[1].1 {
+        case.digests.push((worker.to_string(), digest));
+        let digests = case.digests.clone();
+        let first = digests[0].0.clone();
+        if digests.len() == 2 {
+            if digests[0].1 != digests[1].1 {
                 self.give_back(key);
-                return Finding::Disputed { first };
+                return ReplicaVerdict::Disputed { first };
             }
             *self.confirmed.entry(first.clone()).or_default() += 1;
             self.close(key);
-            return Finding::Agrees { first };
+            return ReplicaVerdict::Confirmed { first };
         }
         self.close(key);
-        let alone = |index: usize| (0..3).all(|other| other == index || said[other].1 != said[index].1);
+        let alone = |index: usize| (0..3).all(|other| other == index || digests[other].1 != digests[index].1);
         match (0..3).filter(|&index| alone(index)).collect::<Vec<_>>()[..] {
-            [odd] => Finding::Outvoted { worker: said[odd].0.clone(), counted: odd == 0 },
-            _ => Finding::Inconclusive,
+            [odd] => ReplicaVerdict::Outvoted { worker: digests[odd].0.clone(), counted: odd == 0 },
+            _ => ReplicaVerdict::Inconclusive,
         }
     }
 
-    fn close(&mut self, key: &BoutKey) {
+    /// Closes the case of a bout.
+    pub fn close(&mut self, key: &BoutKey) {
         self.claim(key);
         self.cases.remove(key);
     }
@@ -208,30 +204,30 @@ mod tests {
     }
 
     fn take(checks: &mut Replication, worker: &str) -> Option<BoutKey> {
-        checks.take(worker, |_, _| true)
+        checks.claim_next(worker, |_, _| true)
     }
 
     #[test]
-    fn two_against_one() {
+    fn outvotes_the_worker_that_differs_from_two() {
         let mut checks = Replication::default();
         checks.add(key(1), "a", [1; 32]);
         assert_eq!(take(&mut checks, "a"), None, "a worker does not check itself");
         assert_eq!(take(&mut checks, "b"), Some(key(1)));
         assert_eq!(take(&mut checks, "c"), None, "already leased");
-        assert_eq!(checks.answer(&key(1), "a", [1; 32]), Finding::Unasked);
-        assert_eq!(checks.answer(&key(1), "b", [2; 32]), Finding::Disputed { first: "a".to_string() });
+        assert_eq!(checks.record(&key(1), "a", [1; 32]), ReplicaVerdict::Unrequested);
+        assert_eq!(checks.record(&key(1), "b", [2; 32]), ReplicaVerdict::Disputed { first: "a".to_string() });
         assert_eq!(take(&mut checks, "b"), None, "a worker answers once");
         assert_eq!(take(&mut checks, "c"), Some(key(1)));
-        let outvoted = Finding::Outvoted { worker: "a".to_string(), counted: true };
-        assert_eq!(checks.answer(&key(1), "c", [2; 32]), outvoted);
+        let outvoted = ReplicaVerdict::Outvoted { worker: "a".to_string(), counted: true };
+        assert_eq!(checks.record(&key(1), "c", [2; 32]), outvoted);
         assert_eq!((checks.waiting(), checks.has(&key(1))), (0, false));
         checks.add(key(2), "a", [1; 32]);
-        checks.answer(&key(2), "b", [2; 32]);
-        let outvoted = Finding::Outvoted { worker: "b".to_string(), counted: false };
-        assert_eq!(checks.answer(&key(2), "c", [1; 32]), outvoted);
+        checks.record(&key(2), "b", [2; 32]);
+        let outvoted = ReplicaVerdict::Outvoted { worker: "b".to_string(), counted: false };
+        assert_eq!(checks.record(&key(2), "c", [1; 32]), outvoted);
         checks.add(key(3), "a", [1; 32]);
-        checks.answer(&key(3), "b", [2; 32]);
-        assert_eq!(checks.answer(&key(3), "c", [3; 32]), Finding::Inconclusive);
+        checks.record(&key(3), "b", [2; 32]);
+        assert_eq!(checks.record(&key(3), "c", [3; 32]), ReplicaVerdict::Inconclusive);
     }
 
     #[test]
@@ -240,29 +236,35 @@ mod tests {
         checks.restore(key(1), "a", [1; 32]);
         checks.restore(key(2), "a", [1; 32]);
         checks.restore(key(1), "b", [2; 32]);
-        assert_eq!(checks.take("c", |key, _| key.run != "r"), None, "`suits` rejects the run");
+        assert_eq!(checks.claim_next("c", |key, _| key.run != "r"), None, "`suits` rejects the run");
         assert_eq!(take(&mut checks, "b"), Some(key(2)), "it has answered the first");
         assert_eq!(take(&mut checks, "c"), Some(key(1)));
-        let outvoted = Finding::Outvoted { worker: "b".to_string(), counted: false };
-        assert_eq!(checks.answer(&key(1), "c", [1; 32]), outvoted);
-        checks.forget(&key(2));
-        assert_eq!((checks.waiting(), checks.answer(&key(2), "b", [1; 32])), (0, Finding::Unasked));
+        let outvoted = ReplicaVerdict::Outvoted { worker: "b".to_string(), counted: false };
+        assert_eq!(checks.record(&key(1), "c", [1; 32]), outvoted);
+        checks.close(&key(2));
+        assert_eq!(
+            (checks.waiting(), checks.record(&key(2), "b", [1; 32])),
+            (0, ReplicaVerdict::Unrequested)
+        );
     }
 
     #[test]
     fn checks_all_bouts_on_probation_then_samples() {
         let mut checks = Replication::default();
         for bout in 0..PROBATION {
-            assert!(checks.wants("a", &key(bout), &[7; 32], 1));
+            assert!(checks.is_sampled("a", &key(bout), &[7; 32], 1));
             checks.add(key(bout), "a", [7; 32]);
-            assert_eq!(checks.answer(&key(bout), "b", [7; 32]), Finding::Agrees { first: "a".to_string() });
+            assert_eq!(
+                checks.record(&key(bout), "b", [7; 32]),
+                ReplicaVerdict::Confirmed { first: "a".to_string() }
+            );
         }
         checks.suspect("a");
-        assert!(checks.wants("a", &key(99), &[7; 32], 1), "a suspect is on probation again");
+        assert!(checks.is_sampled("a", &key(99), &[7; 32], 1), "a suspect is on probation again");
         for bout in 100..100 + PROBATION {
             checks.add(key(bout), "a", [7; 32]);
         }
-        let sampled = (0..10_000).filter(|&bout| checks.wants("a", &key(bout), &[7; 32], 1)).count();
+        let sampled = (0..10_000).filter(|&bout| checks.is_sampled("a", &key(bout), &[7; 32], 1)).count();
         assert!((60..150).contains(&sampled), "{sampled} of 10,000 are checked");
     }
 
@@ -277,17 +279,17 @@ mod tests {
             let mut outvoted = BTreeSet::new();
             for bout in 0..200 {
                 let first = below(&mut random, 4);
-                let said = |worker: usize, random: &mut _| {
+                let digest = |worker: usize, random: &mut _| {
                     if worker == faulty && below(random, 2) == 0 { [worker as u8 + 1; 32] } else { [0; 32] }
                 };
-                checks.add(key(bout), names[first], said(first, &mut random));
+                checks.add(key(bout), names[first], digest(first, &mut random));
                 for _ in 0..6 {
                     let worker = below(&mut random, 4);
                     if let Some(key) = take(&mut checks, names[worker]) {
                         if below(&mut random, 5) == 0 {
                             checks.give_back(&key);
-                        } else if let Finding::Outvoted { worker, .. } =
-                            checks.answer(&key, names[worker], said(worker, &mut random))
+                        } else if let ReplicaVerdict::Outvoted { worker, .. } =
+                            checks.record(&key, names[worker], digest(worker, &mut random))
                         {
                             outvoted.insert(worker);
                         }

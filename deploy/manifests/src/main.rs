@@ -1,10 +1,10 @@
-//! Reads Kubernetes manifests as the types of the Kubernetes API and refuses fields that these do not know.
+//! Reads Kubernetes manifests as types of the Kubernetes API and rejects unknown fields.
 //!
 //!     kubectl kustomize deploy/kubernetes/overlays/local | cargo run --manifest-path deploy/manifests/Cargo.toml
 //!
-//! Each object must be of a kind that is listed here, and is read to its last field. Then the reader itself is tried: with a
-//! field that nobody knows in any one of its mappings, save those whose keys are anybody's, the object must be refused.
-//! What is missing is not seen here, since the types have a default for it; the schemas that laws.py reads by see that.
+//! Each object must have a kind that is listed here. To test the check itself, an unknown field is added to each mapping with
+//! fixed keys, and the object must be rejected. Missing fields are not detected, since the types have defaults for them; the
+//! schemas that laws.py uses detect those.
 
 use std::io;
 use std::process::ExitCode;
@@ -17,16 +17,16 @@ use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-/// Why an object is refused.
-type Refusal = String;
+/// The reason that an object is rejected.
+type Rejection = String;
 
-/// A reader of one kind.
-type Reader = fn(&Value) -> Result<(), Refusal>;
+/// The reader of one kind.
+type Reader = fn(&Value) -> Result<(), Rejection>;
 
-/// KEDA's objects are none of the Kubernetes API; laws.py reads them.
-const PASSED_BY: &str = "keda.sh/v1alpha1";
+/// The API of KEDA, which is not part of Kubernetes; laws.py checks its objects.
+const SKIPPED_API: &str = "keda.sh/v1alpha1";
 
-/// Every kind that Agon's manifests have.
+/// Every kind in Agon's manifests.
 const KINDS: [(&str, Reader); 11] = [
     ("ConfigMap", read::<ConfigMap>),
     ("Deployment", read::<Deployment>),
@@ -41,48 +41,46 @@ const KINDS: [(&str, Reader); 11] = [
     ("StatefulSet", read::<StatefulSet>),
 ];
 
-/// Mappings whose keys are chosen by whoever writes them.
-const ANYBODYS: [&str; 7] =
+/// Mappings with arbitrary keys.
+const FREE_MAPPINGS: [&str; 7] =
     ["annotations", "data", "labels", "limits", "matchLabels", "requests", "selector"];
 
 fn main() -> ExitCode {
-    let (mut objects, mut spoiled) = (0, 0);
-    let mut wrong = Vec::new();
+    let (mut objects, mut altered) = (0, 0);
+    let mut errors = Vec::new();
     for object in documents() {
         let name = format!("{} {}", text(&object["kind"]), text(&object["metadata"]["name"]));
-        if object["apiVersion"] == PASSED_BY {
+        if object["apiVersion"] == SKIPPED_API {
             continue;
         }
         let Some((_, reader)) = KINDS.iter().find(|(kind, _)| object["kind"] == *kind) else {
-            wrong.push(format!("{name}: its kind is not known here"));
+            errors.push(format!("{name}: unknown kind; add it to KINDS"));
             continue;
         };
         objects += 1;
-        if let Err(refusal) = reader(&object) {
-            wrong.push(format!("{name}: {refusal}"));
+        if let Err(rejection) = reader(&object) {
+            errors.push(format!("{name}: {rejection}"));
             continue;
         }
-        for place in mappings(&object) {
+        for path in mappings(&object) {
             let mut other = object.clone();
-            if let Some(Value::Object(mapping)) = other.pointer_mut(&place) {
+            if let Some(Value::Object(mapping)) = other.pointer_mut(&path) {
                 mapping.insert("misspelt".to_string(), Value::from("x"));
-                spoiled += 1;
+                altered += 1;
             }
             if reader(&other).is_ok() {
-                wrong.push(format!("{name}: an unknown field passes in {place}"));
+                errors.push(format!("{name}: an unknown field in {path} is not rejected"));
             }
         }
     }
-    for line in &wrong {
+    for line in &errors {
         eprintln!("{line}");
     }
-    println!(
-        "{objects} objects are read as types of the API, and {spoiled} times refused with a misspelt field"
-    );
-    if wrong.is_empty() && objects > 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    println!("{objects} objects are valid types of the API; {altered} altered copies were rejected");
+    if errors.is_empty() && objects > 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// The objects of standard input.
+/// Reads the objects from standard input.
 fn documents() -> Vec<Value> {
     let text = io::read_to_string(io::stdin()).expect("standard input can be read as text");
     let documents: Vec<Value> = serde_saphyr::from_multiple(&text).expect("standard input is YAML");
@@ -90,35 +88,35 @@ fn documents() -> Vec<Value> {
 }
 
 fn text(value: &Value) -> &str {
-    value.as_str().unwrap_or("nameless")
+    value.as_str().unwrap_or("unnamed")
 }
 
-/// Reads an object as a type of the API, to its last field.
-fn read<T: DeserializeOwned>(object: &Value) -> Result<(), Refusal> {
+/// Reads an object as a type of the API and rejects unknown fields.
+fn read<T: DeserializeOwned>(object: &Value) -> Result<(), Rejection> {
     let mut unknown = Vec::new();
     serde_ignored::deserialize::<_, _, T>(object, |path| unknown.push(path.to_string()))
         .map_err(|error| error.to_string())?;
     if unknown.is_empty() { Ok(()) } else { Err(format!("unknown: {}", unknown.join(", "))) }
 }
 
-/// Where the mappings of an object are whose keys are the API's.
+/// Returns the JSON pointers of the mappings whose keys the API fixes.
 fn mappings(value: &Value) -> Vec<String> {
     let mut found = Vec::new();
-    let mut ahead = vec![(String::new(), value)];
-    while let Some((place, value)) = ahead.pop() {
+    let mut pending = vec![(String::new(), value)];
+    while let Some((path, value)) = pending.pop() {
         match value {
             Value::Object(fields) => {
                 for (key, value) in fields {
-                    // `selector` is of labels in a Service alone; elsewhere it has `matchLabels`.
-                    let free = ANYBODYS.contains(&key.as_str()) && value.get("matchLabels").is_none();
+                    // `selector` has labels only in a Service; elsewhere it has `matchLabels`.
+                    let free = FREE_MAPPINGS.contains(&key.as_str()) && value.get("matchLabels").is_none();
                     if !free {
-                        ahead.push((format!("{place}/{key}"), value));
+                        pending.push((format!("{path}/{key}"), value));
                     }
                 }
-                found.push(place);
+                found.push(path);
             }
             Value::Array(items) => {
-                ahead.extend(items.iter().enumerate().map(|(at, item)| (format!("{place}/{at}"), item)));
+                pending.extend(items.iter().enumerate().map(|(at, item)| (format!("{path}/{at}"), item)));
             }
             _ => {}
         }

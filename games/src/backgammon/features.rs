@@ -1,72 +1,40 @@
-//! What a programmer of backgammon looks at, for the linear evaluation.
+//! The features of the linear evaluation.
 //!
-//! The weighted sum estimates the expected payoff: the weights are least squares over the payoffs of games that the
-//! evaluation played against itself, repeated until it settled. So `anchors` is negative: an anchor is a safe place
-//! to land, but who needs one against a strong home board is losing more often than the pips say.
+//! The weighted sum estimates the expected payoff. The weights are a least-squares fit to payoffs of self-play games,
+//! repeated until convergence. `anchors` is negative because a side that needs an anchor against a strong home board
+//! loses more often than the pip count suggests.
 
 use super::Backgammon;
 use super::side::{BAR, BAR_PLACE, HOME, POINTS, Side, mirrored};
-use crate::game::{Feature, FeatureSet, Features, Seat};
+use crate::game::{Feature, FeatureSet, Features, Seat, features, sign};
 
-const SHOTS: usize = 1;
-const RACE: usize = 2;
-const TURN: usize = 3;
-/// Where the features begin that [`view`] gives.
-const VIEW: usize = 4;
+features! {
+    LEAD = "pip_count", 0.0115, "the lead in pips, up to 100";
+    SHOTS = "shots", 0.0038, "rolls of 36 that hit, for the side to move";
+    RACE = "race", 0.0022, "without contact, the lead in hundredths of its standard deviation";
+    TURN = "turn", 0.055, "1 for the side to move, else -1";
+    BORNE_OFF = "borne_off", 0.075, "checkers borne off";
+    _ = "saved", 0.15, "1 with a checker borne off, which averts a gammon";
+    _ = "bar", 0.035, "checkers of the other side on the bar";
+    _ = "back_checkers", 0.05, "the other side's checkers on the bar or in the own home";
+    _ = "blots", 0.02, "blots of the other side that can still be hit";
+    _ = "home_points", 0.09, "points held at home";
+    _ = "outer_points", 0.024, "points held outside both homes";
+    _ = "anchors", -0.03, "with an anchor in the other side's home, the points held against it";
+    _ = "prime", 0.0155, "the longest row of held points in front of a checker of the other side, squared";
+    _ = "shut_out", 0.01, "points held at home with the other side on the bar";
+}
 
 impl Features for Backgammon {
-    const FEATURES: &'static [Feature] = &[
-        Feature {
-            name: "pip_count",
-            weight: 0.0115,
-            about: "pips that the other side has more to go, up to 100",
-        },
-        Feature {
-            name: "shots",
-            weight: 0.0038,
-            about: "of 36 rolls those that hit, for the side whose turn it is",
-        },
-        Feature {
-            name: "race",
-            weight: 0.0022,
-            about: "without contact: the lead in hundredths of its deviation",
-        },
-        Feature { name: "turn", weight: 0.055, about: "1 if it is one's turn, else -1" },
-        Feature { name: "borne_off", weight: 0.075, about: "checkers borne off" },
-        Feature { name: "saved", weight: 0.15, about: "1 with a checker borne off: no gammon is lost" },
-        Feature { name: "bar", weight: 0.035, about: "checkers of the other side on the bar" },
-        Feature {
-            name: "back_checkers",
-            weight: 0.05,
-            about: "the other side's checkers on the bar or in one's home",
-        },
-        Feature { name: "blots", weight: 0.02, about: "blots of the other side that may still be hit" },
-        Feature { name: "home_points", weight: 0.09, about: "points held at home" },
-        Feature { name: "outer_points", weight: 0.024, about: "points held outside both homes" },
-        Feature {
-            name: "anchors",
-            weight: -0.03,
-            about: "with an anchor in the other side's home: the points held there against it",
-        },
-        Feature {
-            name: "prime",
-            weight: 0.0155,
-            about: "the longest row of points held before a checker of the other side, squared",
-        },
-        Feature {
-            name: "shut_out",
-            weight: 0.01,
-            about: "points held at home with the other side on the bar",
-        },
-    ];
+    const FEATURES: &'static [Feature] = FEATURES;
 
     fn features(&self, seat: Seat, wanted: FeatureSet, values: &mut [i32]) {
         let (own, other) = (&self.sides[seat.index()], &self.sides[seat.other().index()]);
-        let turn = if self.mover() == seat { 1 } else { -1 };
+        let turn = sign(self.mover() == seat);
         let contact = highest(own) + highest(other) > BAR_PLACE;
         let (pips, other_pips) = (own.pips() as i32, other.pips() as i32);
         let lead = other_pips - pips;
-        values[0] = lead.clamp(-100, 100);
+        values[LEAD] = lead.clamp(-100, 100);
         values[TURN] = turn;
         values[SHOTS] = 0;
         values[RACE] = 0;
@@ -75,35 +43,35 @@ impl Features for Backgammon {
         } else if wanted.has(SHOTS) {
             values[SHOTS] = turn * shots(self.own(), self.other()) as i32;
         }
-        if (VIEW..values.len()).any(|index| wanted.has(index)) {
+        if (BORNE_OFF..values.len()).any(|index| wanted.has(index)) {
             let views = view(own, other, contact).into_iter().zip(view(other, own, contact));
-            for (value, (own, other)) in values[VIEW..].iter_mut().zip(views) {
+            for (value, (own, other)) in values[BORNE_OFF..].iter_mut().zip(views) {
                 *value = own - other;
             }
         }
     }
 }
 
-/// The highest place with a checker, 0 if all are off.
+/// Returns the highest place with a checker, 0 if all are off.
 fn highest(side: &Side) -> u32 {
     side.occupied().checked_ilog2().unwrap_or(0)
 }
 
-/// The lead in a race in hundredths of its standard deviation, up to two deviations. A roll moves 49/6 pips with a
-/// deviation of 4.3; both sides together need `pips`. Being on roll is worth half a roll.
+/// Returns the lead in a race in hundredths of its standard deviation, up to two deviations. A roll moves 49/6 pips with
+/// a deviation of 4.3; both sides together need `pips`. The next roll is worth half a roll.
 fn race(lead: i32, pips: i32) -> i32 {
     let deviation = 1.0 + 4.3 * (f64::from(pips) * 6.0 / 49.0).sqrt();
     ((100.0 * f64::from(lead) / deviation) as i32).clamp(-200, 200)
 }
 
-/// The features that look the same for both sides, of one of them.
-fn view(side: &Side, against: &Side, contact: bool) -> [i32; 10] {
+/// Returns one side's values of the features from `BORNE_OFF` on.
+fn view(side: &Side, against: &Side, contact: bool) -> [i32; FEATURES.len() - BORNE_OFF] {
     let count = |places: u32| places.count_ones() as i32;
     let far = mirrored(HOME);
     let points = side.points();
     let home_points = count(points & HOME);
     let on_bar = against.occupied() & BAR != 0;
-    // The points that the rearmost checker against this side has still to pass.
+    // The points that the rearmost enemy checker has still to pass.
     let enemies = mirrored(against.occupied());
     let rearmost = if on_bar { 1 } else { enemies & enemies.wrapping_neg() };
     let ahead = POINTS & rearmost.wrapping_neg();
@@ -127,7 +95,7 @@ fn view(side: &Side, against: &Side, contact: bool) -> [i32; 10] {
     ]
 }
 
-/// How many of the 36 rolls let `own` hit a blot, however it is played. That both dice must be played is not looked at.
+/// Counts the rolls of 36 with which `own` can hit a blot. Ignores the obligation to play both dice.
 fn shots(own: &Side, other: &Side) -> u32 {
     let blots = mirrored(other.blots());
     if blots == 0 {
@@ -137,7 +105,7 @@ fn shots(own: &Side, other: &Side) -> u32 {
     let on_bar = own.count(BAR_PLACE);
     let field = own.occupied() & POINTS;
     let step = |from: u32, die: u32| from >> die & open;
-    // Where `dice` played in their order may land. All on the bar enter first.
+    // The points that `dice` in this order can reach. Checkers on the bar enter first.
     let reached = |dice: &[u32]| {
         let (mut from, mut waiting, mut reached) = (field, on_bar, 0);
         for &die in dice {
@@ -146,7 +114,7 @@ fn shots(own: &Side, other: &Side) -> u32 {
                 break;
             }
             reached |= landed;
-            // With the last one entered any checker may go on; else only one that has moved need be followed.
+            // After the last entry any checker may move on; otherwise it is enough to follow the one that moved.
             from = if waiting > 0 { field | landed } else { landed };
             waiting = waiting.saturating_sub(1);
         }

@@ -1,16 +1,16 @@
 //! The legal plays of a roll.
 //!
-//! What the other side blocks stays as it is through a turn, so a checker's way depends on nothing but the order
-//! of bar, entry and bearing off. Two facts keep plays from being listed twice:
-//! - Of a double, the multiset of the sources tells the result, and any that can be played can be played from the
-//!   highest down.
-//! - Of two different dice, the pair of sources tells the result, save that one checker may take the dice in
-//!   either order (the same result unless it hits on the way), and that two checkers borne off may swap dice.
+//! Blocked points do not change within a turn, so a checker's moves depend only on the order of bar, entry and bearing
+//! off. Two facts avoid duplicate plays:
+//! - For a double, the multiset of sources determines the result, and every legal multiset can be played from the highest
+//!   source down.
+//! - For two different dice, the pair of sources determines the result, except that one checker may use the dice in either
+//!   order (with the same result unless it hits on the way), and that two checkers borne off may swap dice.
 
 use super::side::{BAR, OFF, OUTFIELD, POINTS, Side, mirrored};
 use super::{Backgammon, Move};
 
-/// How far each of a play's sources moves.
+/// Returns the die for each source of a play.
 #[inline]
 pub fn steps([larger, smaller]: [u8; 2]) -> [u8; 4] {
     if larger == smaller { [larger; 4] } else { [larger, smaller, 0, 0] }
@@ -19,20 +19,20 @@ pub fn steps([larger, smaller]: [u8; 2]) -> [u8; 4] {
 /// Plays that share all sources but one.
 pub struct Batch {
     sources: [u8; 4],
-    /// Which source varies.
+    /// The index of the varying source.
     varying: usize,
-    /// What it may be.
+    /// Its possible places, a bit each.
     choices: u32,
 }
 
 impl Batch {
-    /// The number of plays.
+    /// Returns the number of plays.
     #[inline]
     pub fn size(&self) -> u32 {
         self.choices.count_ones()
     }
 
-    /// The plays, lowest source first.
+    /// Iterates over the plays, lowest source first.
     pub fn plays(&self) -> impl Iterator<Item = Move> {
         let (mut sources, varying) = (self.sources, self.varying);
         each(self.choices).map(move |source| {
@@ -41,7 +41,7 @@ impl Batch {
         })
     }
 
-    /// One of the plays. Precondition: `index` is below their number.
+    /// Returns a play by its index. Precondition: `index` is below [`Batch::size`].
     #[inline]
     pub fn play(&self, index: u32) -> Move {
         let mut choices = self.choices;
@@ -54,7 +54,7 @@ impl Batch {
     }
 }
 
-/// The numbers of the places in a set.
+/// Iterates over the places in a set.
 #[inline]
 fn each(mut places: u32) -> impl Iterator<Item = u32> {
     std::iter::from_fn(move || {
@@ -66,7 +66,7 @@ fn each(mut places: u32) -> impl Iterator<Item = u32> {
     })
 }
 
-/// The places that one die can be played from; `open` are the points that are not blocked.
+/// Returns the places from which a die can be played; `open` are the points that are not blocked.
 #[inline]
 fn sources(occupied: u32, open: u32, die: u32) -> u32 {
     if occupied & OUTFIELD != 0 {
@@ -78,7 +78,7 @@ fn sources(occupied: u32, open: u32, die: u32) -> u32 {
     if occupied >> die == 0 && occupied != 0 { 1 << occupied.ilog2() } else { movable }
 }
 
-/// What is occupied after one checker has moved.
+/// Returns the occupied places after a checker has moved.
 #[inline]
 fn occupied_after(occupied: u32, single: u32, source: u32, die: u32) -> u32 {
     let target = 1u32 << source.saturating_sub(die) & POINTS;
@@ -86,7 +86,7 @@ fn occupied_after(occupied: u32, single: u32, source: u32, die: u32) -> u32 {
 }
 
 impl Backgammon {
-    /// Hands every legal play to `visit` once. Precondition: the dice are rolled.
+    /// Visits every legal play once, in batches. Precondition: the dice are rolled.
     #[inline]
     pub(super) fn batches(&self, visit: &mut impl FnMut(Batch)) {
         let [larger, smaller] = self.dice.map(u32::from);
@@ -117,12 +117,12 @@ impl Backgammon {
 }
 
 fn pass(visit: &mut impl FnMut(Batch)) {
-    // The one choice is place 0: no source.
+    // The only choice is place 0, for no source.
     visit(Batch { sources: [0; 4], varying: 0, choices: 1 });
 }
 
-/// How often a double can be played, at most four times. The highest checker first is always as good as any
-/// other: it only opens what bar and bearing off forbid.
+/// Counts how often a double can be played, at most four times. Moving the highest checker first is optimal: it only lifts
+/// the restrictions of the bar and of bearing off.
 fn most_steps(mut own: Side, open: u32, die: u32) -> usize {
     for step in 0..4 {
         let choices = sources(own.occupied(), open, die);
@@ -136,7 +136,7 @@ fn most_steps(mut own: Side, open: u32, die: u32) -> usize {
     4
 }
 
-/// The plays of a double from step `step` on, none from above the last source, which `up_to` holds.
+/// Visits the plays of a double from step `step` on, with sources in `up_to`: none above the last source.
 #[allow(clippy::too_many_arguments, reason = "the state of one recursion")]
 fn repeated(
     own: &Side,
@@ -161,7 +161,7 @@ fn repeated(
         let mut played = played;
         played[step] = source as u8;
         if step + 2 == most {
-            // The last step only asks what is occupied.
+            // The last step only needs the occupied places.
             let after = occupied_after(occupied, own.single(), source, die);
             let choices = sources(after, open, die) & up_to;
             if choices != 0 {
@@ -194,15 +194,15 @@ impl Pairs {
         sources(occupied_after(self.occupied, self.single, first, first_die), self.open, die)
     }
 
-    /// The plays of both dice where nothing is on the bar and nothing can be borne off this turn. Whether there
-    /// are any.
+    /// Visits the plays of both dice for positions without checkers on the bar or close to bearing off. Returns whether
+    /// there are any.
     #[inline]
     fn in_the_field(&self, blots: u32, visit: &mut impl FnMut(Batch)) -> bool {
         let &Pairs { open, larger, smaller, occupied, single } = self;
         let by_larger = occupied & (open << larger);
         let by_smaller = occupied & (open << smaller);
         let through = open << (larger + smaller);
-        // Checkers that can go all the way by either die first to the same effect: by the larger, then.
+        // Checkers that can use both dice in either order with the same result: the larger first.
         let either = by_larger & by_smaller & through & !(blots << larger | blots << smaller);
         let mut found = false;
         for source in each(by_larger) {
@@ -215,7 +215,7 @@ impl Pairs {
                 visit(Batch { sources: [source as u8, 0, 0, 0], varying: 1, choices });
             }
         }
-        // One checker by both dice, the smaller first, from where no other could take the larger.
+        // One checker uses both dice, the smaller first, onto a point where no other checker can use the larger.
         for source in each(by_smaller & through & !either & !(occupied << smaller)) {
             found = true;
             let first = (source - smaller) as u8;
@@ -224,11 +224,10 @@ impl Pairs {
         found
     }
 
-    /// The plays of both dice in the other positions, where the order of the dice matters more. Whether there are
-    /// any.
+    /// Visits the plays of both dice in the other positions. Returns whether there are any.
     fn with_bar_or_bearing_off(&self, blots: u32, visit: &mut impl FnMut(Batch)) -> bool {
         let &Pairs { larger, smaller, .. } = self;
-        // By the source of the larger die, the sources of the smaller.
+        // The sources of the smaller die, by the source of the larger.
         let mut pairs = [0u32; 26];
         let mut firsts = self.first_sources(larger);
         for source in each(firsts) {
@@ -244,7 +243,7 @@ impl Pairs {
         let mut found = false;
         for first in each(firsts) {
             let mut choices = pairs[first as usize];
-            // One checker by the smaller die first, where the larger first has the same effect.
+            // One checker using the smaller die first, if the larger first has the same result.
             let start = first + smaller;
             if choices & 1 << start != 0 && start > larger {
                 let way = start - larger;
@@ -252,7 +251,7 @@ impl Pairs {
                     choices &= !(1 << start);
                 }
             }
-            // Two checkers borne off, the higher by the smaller die, where the larger will do as well.
+            // Two checkers borne off, the higher by the smaller die, if the swapped dice work as well.
             if first < smaller {
                 for higher in each(choices & ((2 << smaller) - (2 << first))) {
                     if pairs[higher as usize] & 1 << first != 0 {
@@ -268,7 +267,7 @@ impl Pairs {
         found
     }
 
-    /// The plays where only one die can be played: the larger if it can, or the smaller, or none.
+    /// Visits the plays of a single die: the larger if possible, else the smaller, else a pass.
     fn single_die(&self, visit: &mut impl FnMut(Batch)) {
         for (varying, die) in [self.larger, self.smaller].into_iter().enumerate() {
             let choices = self.first_sources(die);

@@ -1,14 +1,14 @@
-//! Moves, boards and positions as text, both ways.
+//! Reading and writing moves, boards and positions.
 
 use super::plays::steps;
 use super::side::{BAR, BAR_PLACE, HOME, POINTS, Side, mirrored};
 use super::{Backgammon, CHECKERS, Move, PLY_LIMIT};
 use crate::game::{Game, Notation, Seat, Turn};
-use crate::text::number;
+use crate::text::{fields, number, read_mover, read_plies};
 
-const SYMBOLS: [&str; 2] = ["x", "o"];
+const SYMBOLS: [char; 2] = ['x', 'o'];
 
-/// A checker's step from one place to another.
+/// The source and the target of a checker's step.
 type Part = (u8, u8);
 
 fn place_name(place: u8) -> String {
@@ -27,7 +27,7 @@ fn place_named(name: &str) -> Option<u8> {
     }
 }
 
-/// How many checkers the parts bring to each place, taken ones negative.
+/// Returns the change in the number of checkers on each place.
 fn balance(parts: &[Part]) -> [i8; 26] {
     let mut balance = [0; 26];
     for &(from, to) in parts {
@@ -37,12 +37,12 @@ fn balance(parts: &[Part]) -> [i8; 26] {
     balance
 }
 
-/// Higher points first, then the larger step.
+/// Sorts by descending source, then by descending step.
 fn sort(parts: &mut [Part]) {
     parts.sort_unstable_by_key(|&(from, to)| (25 - from, to));
 }
 
-/// The parts that a text names, several steps of one checker being several parts.
+/// Reads the parts of a play. Combined steps of one checker become several parts.
 fn read_parts(text: &str) -> Option<Vec<Part>> {
     let mut parts = Vec::new();
     for way in text.split(',') {
@@ -50,7 +50,7 @@ fn read_parts(text: &str) -> Option<Vec<Part>> {
             .split('/')
             .map(|name| place_named(name.strip_suffix('*').unwrap_or(name)))
             .collect::<Option<_>>()?;
-        // Nobody moves more than four times, so longer texts need not be understood.
+        // A play has at most four parts.
         if places.len() < 2 || places.len() > 5 || parts.len() > 4 {
             return None;
         }
@@ -82,17 +82,17 @@ impl Backgammon {
         held.join(",")
     }
 
-    /// What the board shows on a point of seat 0's numbering.
-    fn on_point(&self, point: u32) -> (u32, &'static str) {
+    /// Returns the number and the symbol of the checkers on a point, in seat 0's numbering.
+    fn on_point(&self, point: u32) -> (u32, char) {
         let [own, other] = [self.sides[0].count(point), self.sides[1].count(25 - point)];
         if own > 0 { (own, SYMBOLS[0]) } else { (other, SYMBOLS[1]) }
     }
 
-    /// One half of the board, five checkers high, the sixth and further ones as a number.
+    /// Draws a half of the board, five checkers high; higher stacks are written as a number.
     fn half(&self, upper: bool) -> Vec<String> {
         let bar_of = usize::from(upper);
         let column = |index: u32| if upper { 13 + index } else { 12 - index };
-        let cell = |(count, symbol): (u32, &str), height: u32| match height {
+        let cell = |(count, symbol): (u32, char), height: u32| match height {
             5 if count > 5 => format!("{count:>2} "),
             _ if count >= height => format!(" {symbol} "),
             _ => "   ".to_string(),
@@ -147,7 +147,7 @@ impl Notation for Backgammon {
         moves.retain(|mv| balance(&of(mv)) == wanted);
         match moves[..] {
             [only] => Some(only),
-            // They differ in what is hit on the way: the way must be told.
+            // They differ in the hits on the way, so all parts are needed.
             _ => moves.into_iter().find(|mv| of(mv) == parts),
         }
     }
@@ -204,7 +204,7 @@ fn read_side(name: &str, text: &str) -> Result<Side, String> {
         }
         last = place;
         if count == 0 || count > CHECKERS {
-            return Err(format!("`{held}`: a place that is named holds 1 to {CHECKERS} checkers"));
+            return Err(format!("`{held}`: a named place holds 1 to {CHECKERS} checkers"));
         }
         sum += count;
         for _ in 0..count {
@@ -214,42 +214,36 @@ fn read_side(name: &str, text: &str) -> Result<Side, String> {
     if sum == CHECKERS { Ok(side) } else { Err(format!("{name} has {sum} checkers instead of {CHECKERS}")) }
 }
 
-/// Reads what [`Notation::position`] writes, or says what is wrong.
+/// Reads the text of [`Notation::position`].
 pub fn read_position(text: &str) -> Result<Backgammon, String> {
-    let fields: Vec<&str> = text.split(' ').collect();
-    let [x, o, mover, roll, plies] = fields[..] else {
-        return Err(format!("it has {} fields instead of 5", fields.len()));
-    };
+    let [x, o, mover, roll, plies] = fields(text)?;
     let sides = [read_side("x", x)?, read_side("o", o)?];
     if mirrored(sides[0].occupied()) & sides[1].occupied() != 0 {
         return Err("a point is held by both sides".to_string());
     }
-    let mover = SYMBOLS.iter().position(|&symbol| symbol == mover).ok_or("the mover is x or o")?;
-    let plies = number(plies)
-        .filter(|&plies| plies <= u32::from(PLY_LIMIT))
-        .ok_or_else(|| format!("the plies are a number up to {PLY_LIMIT}"))? as u16;
+    let mover = read_mover(mover, &SYMBOLS)?;
+    let plies = read_plies(plies, PLY_LIMIT)?;
     let dice = match *roll.as_bytes() {
         [b'-'] => [0; 2],
         [larger @ b'1'..=b'6', smaller @ b'1'..=b'6'] if larger >= smaller => [larger - b'0', smaller - b'0'],
         _ => return Err("the roll is - or two dice, the larger first".to_string()),
     };
     let position = Backgammon { sides, plies, dice };
-    if position.mover().index() != mover {
-        return Err("the plies do not fit the mover: x has plies 0 and 1 of every four".to_string());
+    if position.mover() != mover {
+        return Err("the plies do not fit the mover: x has plies 0 and 1 of each four".to_string());
     }
     if (plies % 2 == 1) != (dice != [0; 2]) {
-        return Err(
-            "after an even number of plies the dice are to be rolled, else they are rolled".to_string()
-        );
+        return Err("the dice are to be rolled after an even number of plies, and rolled after an odd one"
+            .to_string());
     }
     if plies < 2 && sides != [Side::START; 2] {
-        return Err("before the first play the checkers stand as at the start".to_string());
+        return Err("before the first play the checkers must be placed as at the start".to_string());
     }
     if plies == 1 && dice[0] == dice[1] {
         return Err("the opening roll is no double".to_string());
     }
     if position.own().all_off() {
-        return Err("who has borne off all checkers has no turn".to_string());
+        return Err("a side that has borne off all checkers has no turn".to_string());
     }
     if position.other().all_off() && dice != [0; 2] {
         return Err("the game is over, so there is no roll".to_string());
@@ -257,7 +251,7 @@ pub fn read_position(text: &str) -> Result<Backgammon, String> {
     let shut_out =
         |seat: usize| sides[seat].occupied() & BAR != 0 && sides[seat ^ 1].points() & HOME == HOME & POINTS;
     if shut_out(0) && shut_out(1) {
-        return Err("both sides are shut out: no play leads there".to_string());
+        return Err("both sides are shut out, which no play leads to".to_string());
     }
     Ok(position)
 }

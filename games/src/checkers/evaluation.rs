@@ -1,13 +1,13 @@
-//! What makes a position of checkers good: move ordering and features.
+//! Move ordering and the features of the linear evaluation.
 //!
-//! The default weights are rounded from a logistic regression of results on features over some thousands of games of
-//! a shallow search against itself, a man being 1.
+//! The unit of the weights is the man. They are a rounded logistic regression of results on features over several
+//! thousand self-play games of a shallow search.
 
 use super::{Board, Checkers, FAR_ROWS, Move, SQUARES, board_of, by_seat, number, row};
-use crate::game::{Feature, FeatureSet, Features, Ordered, Seat};
+use crate::game::{Feature, FeatureSet, Features, Ordered, Seat, features, sign};
 
 impl Ordered for Checkers {
-    /// A slot for each pair of squares.
+    /// One slot per pair of squares.
     const SLOTS: usize = 32 * 32;
 
     #[inline]
@@ -15,7 +15,7 @@ impl Ordered for Checkers {
         (number(mv.from()) * 32 + number(mv.to()) - 33) as usize
     }
 
-    /// The most captured first, then new kings, then steps to the centre; steps off the back row and into a jump
+    /// Prefers the most captures, then new kings, then steps to the centre; steps off the back row and into a jump are
     /// last.
     fn promise(&self, mv: Move) -> i32 {
         let board = &self.board;
@@ -34,11 +34,11 @@ impl Ordered for Checkers {
 
 /// The eight squares in the middle.
 const CENTRE: u64 = board_of(&[10, 11, 14, 15, 18, 19, 22, 23]);
-/// The row that the other side's men want to reach.
+/// The back row of each seat, where men of the other side become kings.
 const HOME: [u64; 2] = by_seat(row(0));
-/// The two squares of it that together keep single men from passing.
+/// The two squares of the back row that together stop single men.
 const BRIDGE: [u64; 2] = by_seat(board_of(&[1, 3]));
-/// Rows by a binary digit of their distance from the seat's own side.
+/// The rows by each binary digit of their distance from the seat's side.
 const DIGITS: [[u64; 2]; 3] = [
     by_seat(row(1) | row(3) | row(5) | row(7)),
     by_seat(row(2) | row(3) | row(6) | row(7)),
@@ -46,7 +46,7 @@ const DIGITS: [[u64; 2]; 3] = [
 ];
 
 impl Board {
-    /// The squares, empty or not, where a piece of the other side could be jumped by the mover.
+    /// Returns the squares, occupied or not, where the mover could jump a piece of the other side.
     #[inline]
     fn reach(&self) -> u64 {
         let (down, up) = self.walkers();
@@ -54,20 +54,20 @@ impl Board {
         down << 4 & empty >> 4 | down << 5 & empty >> 5 | up >> 4 & empty << 4 | up >> 5 & empty << 5
     }
 
-    /// The empty squares where the mover's pieces could not be jumped.
+    /// Returns the empty squares where the mover's pieces could not be jumped.
     #[inline]
     fn safe(&self) -> u64 {
         self.empty() & !self.turned().reach()
     }
 
-    /// The mover's kings that can neither jump nor step to where they could not be jumped.
+    /// Returns the mover's kings that can neither jump nor step to a safe square.
     fn trapped_kings(&self) -> u64 {
         let safe = self.safe();
         let near = safe >> 4 | safe >> 5 | safe << 4 | safe << 5;
         self.own & self.kings & !near & !self.jumpers()
     }
 
-    /// The mover's men that have no piece of the other side before them, however they turn.
+    /// Returns the mover's men without a piece of the other side on any path to the far row.
     fn runaways(&self) -> u64 {
         let mut barred = self.other;
         for _ in 0..7 {
@@ -80,59 +80,36 @@ impl Board {
         self.men() & !barred
     }
 
-    /// Whether the mover has "the move", the last word when men walk up to each other: the pieces on every second
-    /// row, counted from the mover's side, are odd in number.
+    /// Returns whether the mover has "the move" (the opposition): the number of pieces on every second row, counted from
+    /// the mover's side, is odd.
     fn has_the_move(&self) -> bool {
         let system = SQUARES & !DIGITS[0][self.mover.index()];
         ((self.own | self.other) & system).count_ones() % 2 == 1
     }
 }
 
-const MEN: usize = 0;
-const KINGS: usize = 1;
-const TRADE_DOWN: usize = 2;
-const ADVANCEMENT: usize = 3;
-const BACK_ROW: usize = 4;
-const BRIDGES: usize = 5;
-const CENTRE_KINGS: usize = 6;
-const MOBILITY: usize = 7;
-const EXPOSED: usize = 8;
-const TRAPPED_KINGS: usize = 9;
-const RUNAWAYS: usize = 10;
-const THE_MOVE: usize = 11;
+features! {
+    MEN = "men", 1.0, "men";
+    KINGS = "kings", 1.6, "kings";
+    TRADE_DOWN = "trade_down", 0.03, "the lead in pieces times the pieces off the board";
+    ADVANCEMENT = "advancement", 0.04, "rows that men have advanced";
+    BACK_ROW = "back_row", 0.2, "men on the own back row";
+    BRIDGES = "bridge", 0.25, "1 with men on 1 and 3, for White on 32 and 30";
+    CENTRE_KINGS = "centre_kings", 0.1, "kings on the eight squares in the middle";
+    MOBILITY = "mobility", 0.05, "steps to squares where the piece cannot be jumped";
+    EXPOSED = "exposed", -0.4, "pieces that the other side can jump";
+    TRAPPED_KINGS = "trapped_kings", -0.3, "kings that cannot move without being jumped";
+    RUNAWAYS = "runaways", 0.3, "men without a piece of the other side in front of them";
+    THE_MOVE = "the_move", 0.1, "1 for having the move, while both sides have equal numbers of pieces";
+}
 
 impl Features for Checkers {
-    const FEATURES: &'static [Feature] = &[
-        Feature { name: "men", weight: 1.0, about: "men" },
-        Feature { name: "kings", weight: 1.6, about: "kings" },
-        Feature {
-            name: "trade_down",
-            weight: 0.03,
-            about: "the lead in pieces times the pieces off the board",
-        },
-        Feature { name: "advancement", weight: 0.04, about: "rows that men have advanced" },
-        Feature { name: "back_row", weight: 0.2, about: "men on the own back row" },
-        Feature { name: "bridge", weight: 0.25, about: "1 with men on 1 and 3, for White on 32 and 30" },
-        Feature { name: "centre_kings", weight: 0.1, about: "kings on the eight squares in the middle" },
-        Feature {
-            name: "mobility",
-            weight: 0.05,
-            about: "steps to squares where the piece could not be jumped",
-        },
-        Feature { name: "exposed", weight: -0.4, about: "pieces that the other side could jump" },
-        Feature { name: "trapped_kings", weight: -0.3, about: "kings that cannot move without being jumped" },
-        Feature { name: "runaways", weight: 0.3, about: "men with nothing of the other side before them" },
-        Feature {
-            name: "the_move",
-            weight: 0.1,
-            about: "1 for having the move, while both sides have as many pieces",
-        },
-    ];
+    const FEATURES: &'static [Feature] = FEATURES;
 
     fn features(&self, seat: Seat, wanted: FeatureSet, values: &mut [i32]) {
         let own = if seat == self.board.mover { self.board } else { self.board.turned() };
         let views = [own, own.turned()];
-        // A term of both sides, each seen as the side to move.
+        // A term that is the difference of both sides, each viewed as the mover.
         let mut set = |index: usize, value: fn(&Board) -> i32| {
             if wanted.has(index) {
                 let [own, other] = [&views[0], &views[1]].map(value);
@@ -163,14 +140,13 @@ impl Features for Checkers {
             values[TRADE_DOWN] = lead * (24 - ones(own.own | own.other));
         }
         if wanted.has(THE_MOVE) {
-            let side = if seat == self.board.mover { 1 } else { -1 };
-            let sign = if self.board.has_the_move() { side } else { -side };
-            values[THE_MOVE] = if lead == 0 { sign } else { 0 };
+            let holds_it = self.board.has_the_move() == (seat == self.board.mover);
+            values[THE_MOVE] = if lead == 0 { sign(holds_it) } else { 0 };
         }
     }
 }
 
-/// The number of squares on a board.
+/// Counts the squares of a board.
 #[inline]
 const fn ones(board: u64) -> i32 {
     board.count_ones() as i32

@@ -1,8 +1,9 @@
-//! Checkers in text: PDN moves, PDN positions, the board.
+//! Reading and writing PDN moves, PDN positions and boards.
 
 use super::{Board, CROWN, Checkers, Move, QUIET_LIMIT, SQUARES, bit, by_seat, number, row};
 use crate::game::{Game, Notation, Seat};
 use crate::setup::{Parameter, Parameters, Setup, SetupError, Turns};
+use crate::text::read_mover;
 
 impl Notation for Checkers {
     fn write_move(&self, mv: Move, out: &mut String) {
@@ -34,7 +35,7 @@ impl Notation for Checkers {
         self.moves(&mut moves);
         moves.retain(|mv| (mv.from(), mv.to(), mv.captured() != 0) == (from, to, capture));
         let captured = if capture { jumped(&squares) } else { Some(0) };
-        // The whole path first: the short form of one move may be the whole path of another.
+        // Full paths take precedence: the short form of a move may be the full path of another.
         let whole = moves.iter().find(|mv| Some(mv.captured()) == captured);
         let short = moves.first().filter(|_| moves.len() == 1);
         if capture && squares.len() > 2 { whole } else { whole.or(short) }.copied()
@@ -89,12 +90,12 @@ impl Notation for Checkers {
 /// The sides' letters in position texts.
 const LETTERS: [char; 2] = ['B', 'W'];
 
-/// The bit of the square that a text numbers.
+/// Reads the number of a square and returns its bit.
 fn square(text: &str) -> Option<u32> {
     crate::text::number(text).filter(|number| (1..=32).contains(number)).map(bit)
 }
 
-/// What a path of jumps goes over, or nothing where it is no path of jumps over different squares.
+/// Returns the squares that a path of jumps captures, or `None` for other paths.
 fn jumped(path: &[u32]) -> Option<u64> {
     path.windows(2).try_fold(0, |captured, jump| {
         let middle = match jump[0].abs_diff(jump[1]) {
@@ -105,9 +106,9 @@ fn jumped(path: &[u32]) -> Option<u64> {
     })
 }
 
-/// Finds the first path, by ascending numbers, from `at` over every piece of `captured` to `to`; appends the squares
-/// where it lands. A man has only one. All paths land on the same squares, which therefore are empty: a jumper can
-/// come to a piece on one of its two diagonals only.
+/// Finds the lexicographically first path from `at` over every piece of `captured` to `to` and appends its landing
+/// squares. They need no check for being empty: all paths land on the same squares, because a jumper can approach a piece
+/// on only one of its two diagonals.
 fn path_through(at: u64, captured: u64, to: u64, path: &mut Vec<u32>) -> bool {
     if captured == 0 {
         return at == to;
@@ -126,7 +127,7 @@ fn path_through(at: u64, captured: u64, to: u64, path: &mut Vec<u32>) -> bool {
 }
 
 impl Checkers {
-    /// `b` and `w` for men, `B` and `W` for kings.
+    /// Returns `b` and `w` for men, `B` and `W` for kings.
     fn symbol(&self, bit: u32) -> char {
         let held = |seat: &Seat| self.board.pieces(*seat) >> bit & 1 == 1;
         let letter = Seat::all(2).find(held).map_or('.', |seat| LETTERS[seat.index()]);
@@ -139,51 +140,41 @@ impl Setup for Checkers {
     const SUMMARY: &'static str = "English draughts: forced captures, multiple jumps, short kings";
     const PARAMETERS: &'static [Parameter] = &[];
     const TURNS: Turns = Turns::Rotate;
+    const POSITION_FORM: &'static str =
+        "side to move, White's and Black's squares, quiet plies, as in W:W21,22,K9:B1,K30 4";
 
     fn initial(_parameters: &Parameters) -> Result<Self, SetupError> {
         let [own, other] = by_seat(row(0) | row(1) | row(2));
         Ok(Checkers::new(own, other, 0, Seat::FIRST, 0))
     }
 
-    fn from_position(_parameters: &Parameters, text: &str) -> Result<Self, SetupError> {
-        read_position(text).map_err(|reason| SetupError::Position {
-            game: Self::NAME,
-            reason,
-            form: "side to move, White's and Black's squares, quiet plies, as in W:W21,22,K9:B1,K30 4",
-        })
+    fn read_position(_start: &Self, text: &str) -> Result<Self, String> {
+        read_position(text)
     }
 }
 
-/// Reads a position's text, or says what is wrong with it.
 fn read_position(text: &str) -> Result<Checkers, String> {
     let (fen, clock) = text.split_once(' ').unwrap_or((text, "0"));
-    let quiet = clock
-        .parse::<u8>()
-        .ok()
-        .filter(|quiet| *quiet <= QUIET_LIMIT && quiet.to_string() == clock)
-        .ok_or("the number of quiet plies is a whole number from 0 to 80")?;
+    let quiet = crate::text::number(clock)
+        .filter(|&quiet| quiet <= QUIET_LIMIT)
+        .ok_or("the number of quiet plies must be a whole number from 0 to 80")?;
     let parts: Vec<&str> = fen.split(':').collect();
     let &[mover, first, second] = parts.as_slice() else {
-        return Err("there must be three parts with : between".to_string());
+        return Err("there must be three parts separated by :".to_string());
     };
-    let seat_of = |letter: &str| match letter {
-        "B" => Some(Seat::FIRST),
-        "W" => Some(Seat::SECOND),
-        _ => None,
-    };
-    let mover = seat_of(mover).ok_or("the side to move is B or W")?;
+    let mover = read_mover(mover, &LETTERS)?;
     let mut pieces = [0u64; 2];
     let mut kings = 0;
     let mut listed = [false; 2];
     for part in [first, second] {
-        let letter = part.get(..1).and_then(seat_of);
+        let letter = part.get(..1).and_then(|letter| read_mover(letter, &LETTERS).ok());
         let seat = letter.ok_or("a side's squares begin with its letter, B or W")?.index();
         if std::mem::replace(&mut listed[seat], true) {
             return Err("a side is listed twice".to_string());
         }
         for item in part[1..].split(',').filter(|_| part.len() > 1) {
             let name = item.strip_prefix('K').unwrap_or(item);
-            let at = 1 << square(name).ok_or_else(|| format!("`{item}` is no square from 1 to 32"))?;
+            let at = 1 << square(name).ok_or_else(|| format!("`{item}` is not a square from 1 to 32"))?;
             if (pieces[0] | pieces[1]) & at != 0 {
                 return Err(format!("there are two pieces on square {name}"));
             }

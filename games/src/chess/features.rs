@@ -1,136 +1,79 @@
-//! What a chess position is worth, in named terms.
+//! The features of the linear evaluation.
 //!
-//! The unit of the weights is the pawn. The five kinds of pieces are terms of their own, so that their values can
-//! be tuned; `piece_square` and `king_safety` are in hundredths of a pawn. The values of the tables are chosen here
-//! by the usual advice: knights and bishops to the centre, rooks to the seventh, the king behind its pawns until
-//! few pieces are left and then to the centre.
+//! The unit of the weights is the pawn. Each kind of piece is a feature, so that its value can be tuned; `piece_square` and
+//! `king_safety` are in hundredths of a pawn. The tables follow the usual advice: knights and bishops to the centre, rooks
+//! to the seventh row, the king behind its pawns until few pieces are left and then to the centre.
 //!
-//! Everything is computed from the bitboards when asked for, a group at a time. A side's terms are computed on a
-//! board turned so that its pawns go up.
+//! Features are computed from the bitboards on demand, a group at a time, on a board oriented so that the side's pawns move
+//! up.
 
 use cozy_chess::{
     BitBoard, Board, Color, Piece, Square, get_bishop_moves, get_king_moves, get_knight_moves, get_rook_moves,
 };
 
 use super::{Chess, colour};
-use crate::game::{Feature, FeatureSet, Features, Seat};
-
-/// The features in the order of [`Features::FEATURES`].
-#[derive(Clone, Copy)]
-enum Term {
-    Pawns,
-    Knights,
-    Bishops,
-    Rooks,
-    Queens,
-    PieceSquare,
-    Mobility,
-    QueenMobility,
-    KingSafety,
-    KingShelter,
-    DoubledPawns,
-    IsolatedPawns,
-    PassedPawns,
-    BishopPair,
-    RookFiles,
-    Tempo,
-}
-
-const TERMS: usize = Term::Tempo as usize + 1;
-
-const fn terms(of: &[Term]) -> FeatureSet {
-    let mut set = FeatureSet::NONE;
-    let mut index = 0;
-    while index < of.len() {
-        set = set.with(of[index] as usize);
-        index += 1;
-    }
-    set
-}
+use crate::game::{Feature, FeatureSet, Features, Seat, features, sign};
 
 const COUNTS: FeatureSet =
-    terms(&[Term::Pawns, Term::Knights, Term::Bishops, Term::Rooks, Term::Queens, Term::PieceSquare]);
-const ATTACKS: FeatureSet = terms(&[Term::Mobility, Term::QueenMobility, Term::KingSafety]);
-const STRUCTURE: FeatureSet = terms(&[
-    Term::KingShelter,
-    Term::DoubledPawns,
-    Term::IsolatedPawns,
-    Term::PassedPawns,
-    Term::BishopPair,
-    Term::RookFiles,
-]);
+    FeatureSet::NONE.with(PAWNS).with(KNIGHTS).with(BISHOPS).with(ROOKS).with(QUEENS).with(PIECE_SQUARE);
+const ATTACKS: FeatureSet = FeatureSet::NONE.with(MOBILITY).with(QUEEN_MOBILITY).with(KING_SAFETY);
+const STRUCTURE: FeatureSet = FeatureSet::NONE
+    .with(KING_SHELTER)
+    .with(DOUBLED_PAWNS)
+    .with(ISOLATED_PAWNS)
+    .with(PASSED_PAWNS)
+    .with(BISHOP_PAIR)
+    .with(ROOK_FILES);
+
+features! {
+    PAWNS = "pawns", 1.0, "pawns";
+    KNIGHTS = "knights", 3.0, "knights";
+    BISHOPS = "bishops", 3.2, "bishops";
+    ROOKS = "rooks", 5.0, "rooks";
+    QUEENS = "queens", 9.5, "queens";
+    PIECE_SQUARE = "piece_square", 0.01, "values of the pieces' squares, by tables from opening to endgame, in hundredths of a pawn";
+    MOBILITY = "mobility", 0.04, "squares attacked by knights, bishops and rooks, except own pieces and squares guarded by pawns";
+    QUEEN_MOBILITY = "queen_mobility", 0.01, "the same for queens";
+    KING_SAFETY = "king_safety", 0.01, "attacks on the other king's neighbourhood by two or more pieces, in hundredths of a pawn";
+    KING_SHELTER = "king_shelter", 0.04, "pawns in front of the king while the other side has a queen: 2 on the next row, 1 on the one after";
+    DOUBLED_PAWNS = "doubled_pawns", -0.12, "pawns behind a pawn of their own side";
+    ISOLATED_PAWNS = "isolated_pawns", -0.08, "pawns without an own pawn on adjacent files";
+    PASSED_PAWNS = "passed_pawns", 0.03, "rows advanced by passed pawns, squared";
+    BISHOP_PAIR = "bishop_pair", 0.35, "1 with bishops on both colours";
+    ROOK_FILES = "rook_files", 0.12, "rooks on files without own pawns: 2 on files without any pawns, else 1";
+    TEMPO = "tempo", 0.1, "1 for the side to move";
+}
 
 impl Features for Chess {
-    const FEATURES: &'static [Feature] = &[
-        Feature { name: "pawns", weight: 1.0, about: "pawns" },
-        Feature { name: "knights", weight: 3.0, about: "knights" },
-        Feature { name: "bishops", weight: 3.2, about: "bishops" },
-        Feature { name: "rooks", weight: 5.0, about: "rooks" },
-        Feature { name: "queens", weight: 9.5, about: "queens" },
-        Feature {
-            name: "piece_square",
-            weight: 0.01,
-            about: "where pieces stand, by tables from opening to endgame, in hundredths of a pawn",
-        },
-        Feature {
-            name: "mobility",
-            weight: 0.04,
-            about: "squares that knights, bishops and rooks attack, without those own pieces hold or pawns guard",
-        },
-        Feature { name: "queen_mobility", weight: 0.01, about: "the same for queens" },
-        Feature {
-            name: "king_safety",
-            weight: 0.01,
-            about: "two or more pieces that bear on the other king's neighbourhood, in hundredths of a pawn",
-        },
-        Feature {
-            name: "king_shelter",
-            weight: 0.04,
-            about: "pawns before the king while the other side has a queen: 2 on the next row, 1 on the one after",
-        },
-        Feature { name: "doubled_pawns", weight: -0.12, about: "pawns behind a pawn of their own side" },
-        Feature {
-            name: "isolated_pawns",
-            weight: -0.08,
-            about: "pawns without a neighbour on the files beside",
-        },
-        Feature { name: "passed_pawns", weight: 0.03, about: "steps made by passed pawns, squared" },
-        Feature { name: "bishop_pair", weight: 0.35, about: "1 with bishops on both colours" },
-        Feature {
-            name: "rook_files",
-            weight: 0.12,
-            about: "rooks on files without own pawns: 2 where there are no pawns at all, else 1",
-        },
-        Feature { name: "tempo", weight: 0.1, about: "1 for the side to move" },
-    ];
+    const FEATURES: &'static [Feature] = FEATURES;
 
     fn features(&self, seat: Seat, wanted: FeatureSet, values: &mut [i32]) {
-        let values = values.first_chunk_mut::<TERMS>().expect("a place for each feature");
+        let values = values.first_chunk_mut::<{ FEATURES.len() }>().expect("a value per feature");
         let board = &self.board;
         let (own, other) = (colour(seat), colour(seat.other()));
         if wanted.any(ATTACKS) {
             let guarded = Color::ALL.map(|color| pawn_attacks(board, color));
             let (own, other) =
                 (Pieces::of::<true>(board, own, guarded), Pieces::of::<true>(board, other, guarded));
-            own.write_standing(&other, values);
-            values[Term::Mobility as usize] = own.squares.sum() - other.squares.sum();
-            values[Term::QueenMobility as usize] = own.queen_squares.sum() - other.queen_squares.sum();
-            values[Term::KingSafety as usize] = own.danger() - other.danger();
+            own.write_placement(&other, values);
+            values[MOBILITY] = own.squares.sum() - other.squares.sum();
+            values[QUEEN_MOBILITY] = own.queen_squares.sum() - other.queen_squares.sum();
+            values[KING_SAFETY] = own.danger() - other.danger();
         } else if wanted.any(COUNTS) {
             let (own, other) =
                 (Pieces::of::<false>(board, own, [0; 2]), Pieces::of::<false>(board, other, [0; 2]));
-            own.write_standing(&other, values);
+            own.write_placement(&other, values);
         }
         if wanted.any(STRUCTURE) {
             let (own, other) = (Structure::of(board, own), Structure::of(board, other));
-            values[Term::KingShelter as usize] = own.shelter - other.shelter;
-            values[Term::DoubledPawns as usize] = own.doubled - other.doubled;
-            values[Term::IsolatedPawns as usize] = own.isolated - other.isolated;
-            values[Term::PassedPawns as usize] = own.passed - other.passed;
-            values[Term::BishopPair as usize] = own.bishop_pair - other.bishop_pair;
-            values[Term::RookFiles as usize] = own.rook_files - other.rook_files;
+            values[KING_SHELTER] = own.shelter - other.shelter;
+            values[DOUBLED_PAWNS] = own.doubled - other.doubled;
+            values[ISOLATED_PAWNS] = own.isolated - other.isolated;
+            values[PASSED_PAWNS] = own.passed - other.passed;
+            values[BISHOP_PAIR] = own.bishop_pair - other.bishop_pair;
+            values[ROOK_FILES] = own.rook_files - other.rook_files;
         }
-        values[Term::Tempo as usize] = if seat == self.mover() { 1 } else { -1 };
+        values[TEMPO] = sign(seat == self.mover());
     }
 }
 
@@ -144,7 +87,7 @@ const fn profile(files: [i32; 4], rows: [i32; 8]) -> Profile {
     Profile { files, rows }
 }
 
-/// Hundredths of a pawn with all pieces on the board.
+/// Values with all pieces on the board, in hundredths of a pawn.
 const OPENING: [Profile; Piece::NUM] = [
     profile([-6, -2, 3, 9], [0, 0, 2, 11, 18, 28, 45, 0]),
     profile([-24, -8, 6, 12], [-20, -8, 6, 12, 18, 14, 0, -20]),
@@ -154,7 +97,7 @@ const OPENING: [Profile; Piece::NUM] = [
     profile([18, 26, -4, -14], [10, -8, -30, -45, -55, -60, -60, -60]),
 ];
 
-/// Hundredths of a pawn when only kings and pawns are left.
+/// Values with only kings and pawns left, in hundredths of a pawn.
 const ENDGAME: [Profile; Piece::NUM] = [
     profile([4, 2, 0, -2], [0, 0, 3, 8, 18, 32, 55, 0]),
     profile([-20, -6, 4, 10], [-18, -8, 2, 10, 10, 4, -6, -18]),
@@ -164,7 +107,7 @@ const ENDGAME: [Profile; Piece::NUM] = [
     profile([-26, -6, 10, 18], [-26, -8, 6, 16, 20, 16, 4, -16]),
 ];
 
-/// The two tables' values in one number, the endgame's 16 bits higher: a sum of such numbers sums both.
+/// The values of both tables in one number, the endgame's 16 bits higher, so that one addition adds both.
 const SQUARE_VALUES: [[i32; 64]; Piece::NUM] = {
     let mut values = [[0; 64]; Piece::NUM];
     let mut piece = 0;
@@ -183,7 +126,7 @@ const SQUARE_VALUES: [[i32; 64]; Piece::NUM] = {
     values
 };
 
-/// The mean of a packed pair, the opening's value weighed by `officers` of 24.
+/// Returns the mean of a packed pair, with the opening's value weighted by `officers` of 24.
 fn tapered(packed: i32, officers: i32) -> i32 {
     let opening = i32::from(packed as i16);
     let endgame = (packed - opening) >> 16;
@@ -199,17 +142,17 @@ fn pawn_attacks(board: &Board, color: Color) -> u64 {
 const FILE_A: u64 = 0x0101_0101_0101_0101;
 const FILE_H: u64 = FILE_A << 7;
 
-/// The squares to the left and to the right.
+/// Returns the squares to the left and to the right.
 const fn beside(squares: u64) -> u64 {
     (squares & !FILE_A) >> 1 | (squares & !FILE_H) << 1
 }
 
-/// The sizes of up to 31 sets together, a byte a row. Processors that lack an instruction for it must be provided
-/// for, and this takes two thirds of the steps of counting each set by itself.
+/// The total size of up to 31 sets, a byte per row. Without a population count instruction, which not all supported
+/// processors have, this takes two thirds of the steps of counting each set.
 #[derive(Clone, Copy, Default)]
-struct Tally(u64);
+struct BitCount(u64);
 
-impl Tally {
+impl BitCount {
     #[inline]
     fn add(&mut self, set: u64) {
         let pairs = set - (set >> 1 & 0x5555_5555_5555_5555);
@@ -219,27 +162,27 @@ impl Tally {
 
     #[inline]
     fn sum(self) -> i32 {
-        // Rows in pairs first, since the sum may pass a byte.
+        // Add rows in pairs first, since the sum may exceed a byte.
         let pairs = (self.0 & 0x00ff_00ff_00ff_00ff) + (self.0 >> 8 & 0x00ff_00ff_00ff_00ff);
         (pairs.wrapping_mul(0x0001_0001_0001_0001) >> 48) as i32
     }
 }
 
-/// What a side has, where, and what its pieces attack.
+/// The pieces of a side, their squares and their attacks.
 #[derive(Default)]
 struct Pieces {
     counts: [i32; Piece::NUM],
     square_values: i32,
-    squares: Tally,
-    queen_squares: Tally,
-    zone_squares: Tally,
+    squares: BitCount,
+    queen_squares: BitCount,
+    zone_squares: BitCount,
     attackers: i32,
     attacker_units: i32,
 }
 
 impl Pieces {
-    /// One pass over the pieces of a side. `guarded` are the squares that pawns attack, by colour; without `ATTACKS`
-    /// only what stands where is looked at.
+    /// Scans the pieces of a side. `guarded` are the squares attacked by pawns, by colour. Computes attacks only with
+    /// `ATTACKS`.
     #[inline]
     fn of<const ATTACKS: bool>(board: &Board, color: Color, guarded: [u64; 2]) -> Pieces {
         let occupied = board.occupied();
@@ -268,7 +211,7 @@ impl Pieces {
             pieces.attack(rook(square).0, free, zone, 3);
         });
         let others = pieces.squares;
-        pieces.squares = Tally::default();
+        pieces.squares = BitCount::default();
         pieces.place(board, color, Piece::Queen, |pieces, square| {
             pieces.attack((bishop(square) | rook(square)).0, free, zone, 5);
         });
@@ -276,10 +219,10 @@ impl Pieces {
         pieces
     }
 
-    /// Counts the pieces of a kind and their squares' values.
+    /// Counts the pieces of a kind, adds their squares' values and calls `each`.
     #[inline(always)]
     fn place(&mut self, board: &Board, color: Color, piece: Piece, each: impl Fn(&mut Pieces, Square)) {
-        // Turns the board of the side whose pawns go down.
+        // Flips the board for Black.
         let turn = if color == Color::White { 0 } else { 56 };
         let table = &SQUARE_VALUES[piece as usize];
         for square in board.colored_pieces(color, piece) {
@@ -298,29 +241,29 @@ impl Pieces {
         self.zone_squares.add(attacked & zone);
     }
 
-    /// How hard the other king is attacked; one piece alone makes no attack.
+    /// Returns the strength of the attack on the other king; a single piece does not count.
     fn danger(&self) -> i32 {
         let units = if self.attackers < 2 { 0 } else { self.attacker_units + self.zone_squares.sum() };
         units * units / 6
     }
 
-    fn write_standing(&self, other: &Pieces, values: &mut [i32; TERMS]) {
+    fn write_placement(&self, other: &Pieces, values: &mut [i32; FEATURES.len()]) {
         for (value, (own, other)) in values.iter_mut().zip(self.counts.iter().zip(&other.counts)).take(5) {
             *value = own - other;
         }
-        // How much of the opening's table counts.
+        // The weight of the opening's table.
         let officers = (self.officers() + other.officers()).min(24);
-        values[Term::PieceSquare as usize] = tapered(self.square_values - other.square_values, officers);
+        values[PIECE_SQUARE] = tapered(self.square_values - other.square_values, officers);
     }
 
-    /// Knights and bishops 1, rooks 2, queens 4: twelve a side at the start.
+    /// Returns the game phase: 1 for knights and bishops, 2 for rooks, 4 for queens; twelve per side at the start.
     fn officers(&self) -> i32 {
         let [_, knights, bishops, rooks, queens, _] = self.counts;
         knights + bishops + 2 * rooks + 4 * queens
     }
 }
 
-/// What a side's pawns and the pieces around them make.
+/// The pawn structure of a side.
 struct Structure {
     shelter: i32,
     doubled: i32,
@@ -363,7 +306,7 @@ impl Structure {
     }
 }
 
-/// Counts few bits: one step each.
+/// Counts bits, in a step per bit.
 #[inline]
 fn count(mut squares: u64) -> i32 {
     let mut count = 0;
@@ -374,7 +317,7 @@ fn count(mut squares: u64) -> i32 {
     count
 }
 
-/// All squares below these on their files.
+/// Returns all squares below these on their files.
 #[inline]
 const fn below(squares: u64) -> u64 {
     let mut filled = squares >> 8;
@@ -383,7 +326,7 @@ const fn below(squares: u64) -> u64 {
     filled | filled >> 32
 }
 
-/// All squares above these on their files.
+/// Returns all squares above these on their files.
 #[inline]
 const fn above(squares: u64) -> u64 {
     below(squares.swap_bytes()).swap_bytes()

@@ -1,4 +1,4 @@
-//! Chess in text: UCI and SAN, FEN, and a board.
+//! Reading and writing moves (UCI and SAN), positions (FEN) and boards.
 
 use std::fmt::Write as _;
 
@@ -8,17 +8,16 @@ use cozy_chess::{Board, Color, FenParseError, File, Piece, Square, get_king_move
 use super::{Chess, Draw, Move};
 use crate::game::{Game, Notation};
 use crate::setup::{Domain, Parameter, Parameters, Setup, SetupError, Turns};
-use crate::text::{Labels, grid};
+use crate::text::{Labels, fields, grid};
 
 impl Chess {
-    /// The move in standard algebraic notation, as in PGN: `Nf3`, `exd5`, `O-O`, `e8=Q+`. Precondition: it is
-    /// legal.
+    /// Returns a move in standard algebraic notation: `Nf3`, `exd5`, `O-O`, `e8=Q+`. Precondition: it is legal.
     pub fn san(&self, mv: Move) -> String {
         display_san_move(&self.board, mv).to_string()
     }
 
-    /// The usual form of a FEN, in which the castling rights have their order; none where the text is no FEN.
-    pub(crate) fn usual_form(fen: &str) -> Option<String> {
+    /// Returns the canonical form of a FEN, with ordered castling rights, or `None` for other texts.
+    pub(crate) fn canonical_fen(fen: &str) -> Option<String> {
         Board::from_fen(fen, false).ok().map(|board| board.to_string())
     }
 
@@ -27,7 +26,7 @@ impl Chess {
         if self.board.colors(Color::White).has(square) { symbol.to_ascii_uppercase() } else { symbol }
     }
 
-    /// The library reads more than UCI has, so that what it reads is compared with what is written for it.
+    /// Reads UCI only: the library accepts more, so the canonical text is compared.
     fn parse_uci(&self, text: &str) -> Option<Move> {
         let mv = parse_uci_move(&self.board, text).ok()?;
         (self.board.is_legal(mv) && self.move_text(mv) == text).then_some(mv)
@@ -36,7 +35,7 @@ impl Chess {
     fn parse_san(&self, text: &str) -> Option<Move> {
         let text = if text.starts_with('0') { &text.replace('0', "O") } else { text };
         let mv = parse_san_move(&self.board, text).ok()?;
-        // To the library castling is the king's move onto its rook; in SAN it is never written so.
+        // The library accepts the king's move onto its rook as castling, which SAN does not.
         let castles = self.board.colors(self.board.side_to_move()).has(mv.to);
         (castles == text.starts_with('O')).then_some(mv)
     }
@@ -47,7 +46,7 @@ impl Notation for Chess {
         write!(out, "{}", display_uci_move(&self.board, mv)).expect("a String takes all text");
     }
 
-    /// UCI or SAN.
+    /// Reads UCI or SAN.
     fn parse_move(&self, text: &str) -> Option<Move> {
         if self.draw.is_some() {
             return None;
@@ -98,42 +97,32 @@ impl Setup for Chess {
         about: "plies after which the game is drawn",
     }];
     const TURNS: Turns = Turns::Rotate;
+    const POSITION_FORM: &'static str =
+        "a FEN with six fields, as in rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1";
 
     fn initial(parameters: &Parameters) -> Result<Self, SetupError> {
-        Ok(Chess::new(Board::startpos(), ply_limit(parameters)))
+        Ok(Chess::new(Board::startpos(), parameters.integer("ply_limit") as u16))
     }
 
-    /// Reads a FEN. The clocks need not agree with each other: composed positions often say `0 1`.
-    fn from_position(parameters: &Parameters, text: &str) -> Result<Self, SetupError> {
-        let wrong = |reason: &str| SetupError::Position {
-            game: Self::NAME,
-            reason: reason.to_string(),
-            form: "a FEN with six fields, as in rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1",
-        };
-        let fields = text.split(' ').count();
-        if fields != 6 {
-            return Err(wrong(&format!("it has {fields} fields instead of 6, parted by single spaces")));
-        }
-        let board = Board::from_fen(text, false).map_err(|error| wrong(fen_reason(error)))?;
+    /// Reads a FEN. The clocks may contradict each other: composed positions often have `0 1`.
+    fn read_position(start: &Self, text: &str) -> Result<Self, String> {
+        let _: [&str; 6] = fields(text)?;
+        let board = Board::from_fen(text, false).map_err(fen_reason)?;
         if board.to_string() != text {
-            return Err(wrong(&format!("it is not in the usual form, which would be `{board}`")));
+            return Err(format!("it is not in the canonical form, which would be `{board}`"));
         }
         if let Some(reason) = impossible(&board) {
-            return Err(wrong(reason));
+            return Err(reason.to_string());
         }
-        let position = Chess::new(board, ply_limit(parameters));
+        let position = Chess::new(board, start.ply_limit);
         if position.plies() > position.ply_bound() {
-            return Err(wrong(&format!(
-                "by its move number it lies beyond the limit of {} plies, which the parameter `ply_limit` can raise",
+            return Err(format!(
+                "by its move number it is beyond the limit of {} plies; raise the parameter `ply_limit`",
                 position.ply_limit
-            )));
+            ));
         }
         Ok(position)
     }
-}
-
-fn ply_limit(parameters: &Parameters) -> u16 {
-    parameters.integer("ply_limit") as u16
 }
 
 fn fen_reason(error: FenParseError) -> &'static str {
@@ -153,7 +142,7 @@ fn fen_reason(error: FenParseError) -> &'static str {
     }
 }
 
-/// What the library accepts and no game can reach.
+/// Returns the reason why no game can reach a board that the library accepts.
 fn impossible(board: &Board) -> Option<&'static str> {
     if get_king_moves(board.king(Color::White)).has(board.king(Color::Black)) {
         return Some("the kings stand next to each other");

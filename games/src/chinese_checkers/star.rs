@@ -1,46 +1,46 @@
-//! The star: its holes as bitboards, its tables, and all jumps.
+//! The star: bitboards of its holes, tables, and jumps.
 //!
-//! A jump keeps the parity of both coordinates of a piece, so the holes fall into four classes of 37, 28, 28 and 28 that
-//! jumps never leave, and a step always does. A bitboard is a word a class, laid out so that a jump along an axis is the
-//! same shift everywhere and the pieces jumped over are a shifted word of another class: all jumps of a class are a few
-//! operations, and so is each round of the flood that finds a piece's chains. Steps and jumps never coincide, and a
-//! piece is never in the way of its own chains, because the holes that it would be jumped from are of other classes.
+//! A jump keeps the parity of both coordinates of a piece, so the holes form four classes of 37, 28, 28 and 28 that jumps
+//! never leave and steps always leave. A bitboard is a word per class, laid out so that a jump along an axis is the same
+//! shift everywhere and the jumped pieces are a shifted word of another class. All jumps of a class, and each round of the
+//! flood fill for chains, take a few operations. Steps and jumps never coincide, and a piece never blocks its own chains,
+//! because the pieces that it jumps over are of other classes.
 
-/// Holes of the star.
+/// The number of holes of the star.
 pub(super) const HOLES: usize = 121;
-/// Places in a bitboard: four classes of 64, most of them unused.
+/// The number of places of a bitboard: four classes of 64, most of them unused.
 pub(super) const PLACES: usize = 256;
-/// Pieces of a seat.
+/// The number of pieces of a seat.
 pub(super) const PIECES: usize = 10;
-/// Rows of the star.
+/// The number of rows of the star.
 pub(super) const ROWS: usize = 17;
-/// The triangles, clockwise from the top; the one opposite is three further.
+/// The number of triangles, clockwise from the top; the opposite one is three further.
 pub(super) const TRIANGLES: usize = 6;
-/// The parity classes: bit 0 is that of x, bit 1 that of the row.
+/// The number of parity classes; bit 0 is the parity of x, bit 1 that of the row.
 pub(super) const CLASSES: usize = 4;
 
 /// The axes as changes of (x, row): to the right, down to the right, down to the left.
 const AXES: [(i32, i32); 3] = [(1, 0), (1, 1), (0, 1)];
-/// How a jump along each axis changes the place within a class: a row of a class has seven places.
+/// The change of the place within a class by a jump along each axis; a row of a class has seven places.
 const SHIFTS: [usize; 3] = [1, 8, 7];
-/// How a step along each axis changes the class.
+/// The change of the class by a step along each axis.
 const CROSSES: [usize; 3] = [1, 3, 2];
 
-/// A set of holes, a word a class.
+/// A set of holes: a word per class.
 pub(super) type Board = [u64; CLASSES];
 
 pub(super) const NO_HOLES: Board = [0; CLASSES];
 
-/// Everything about the star that the rules ask for.
+/// The tables of the star.
 pub(super) struct Star {
     pub(super) holes: Board,
     /// The place of each hole, counted from the top left.
     pub(super) places: [u8; HOLES],
     /// The hole at each place, counted from the top left.
     pub(super) ordinals: [u8; PLACES],
-    /// The first hole of each row, counted from the top left, and last the number of holes.
+    /// The first hole of each row, counted from the top left, and the number of holes.
     pub(super) starts: [u8; ROWS + 1],
-    /// The neighbours of each place along and against each axis; the place itself where there is none.
+    /// The neighbours of each place along and against each axis; the place itself if there is none.
     pub(super) neighbours: [[u8; 8]; PLACES],
     /// The holes of each class from which a jump along each axis ends in the star.
     jumpers: [[u64; 3]; CLASSES],
@@ -48,28 +48,28 @@ pub(super) struct Star {
     pub(super) triangles: [Board; TRIANGLES],
     /// The steps from each hole to the tip of each triangle.
     pub(super) distances: [[u8; PLACES]; TRIANGLES],
-    /// The holes with fewer steps than so many to the tip of each triangle.
+    /// The holes with fewer steps to the tip of each triangle than the index.
     pub(super) nearer: [[Board; 18]; TRIANGLES],
-    /// How far each hole lies off the line between the tips of a triangle and its opposite, in half steps.
+    /// The distance of each hole to the line between the tips of opposite triangles, in half steps.
     pub(super) offsets: [[u8; PLACES]; 3],
 }
 
-/// Cube coordinates (x, y, z) of a hole add up to 0 (Patel, "Hexagonal grids"): x grows to the right along a row,
-/// z is 8 at the top row and -8 at the bottom row. The star is two overlapping triangles of side 13.
+/// Returns whether coordinates are in the star, which is two overlapping triangles of side 13. Cube coordinates (x, y, z)
+/// add up to 0 (Patel, "Hexagonal grids"): x grows to the right along a row, z is 8 at the top and -8 at the bottom row.
 const fn in_star(x: i32, row: i32) -> bool {
     let z = 8 - row;
     let y = -x - z;
     (x >= -4 && y >= -4 && z >= -4) || (x <= 4 && y <= 4 && z <= 4)
 }
 
-/// The place of a hole: its class, and in it seven places a row of the class. Wide rows run into each other's unused
-/// places, but no two holes meet.
+/// Returns the place of a hole: its class, and seven places per row of the class. Wide rows use unused places of other
+/// rows, without collisions.
 const fn place_of(x: i32, row: i32) -> usize {
     let class = x & 1 | (row & 1) << 1;
     (64 * class + x.div_euclid(2) + 7 * (row / 2) + 2) as usize
 }
 
-/// The largest of the three differences of cube coordinates: the steps between two holes.
+/// Returns the steps between two holes: the largest difference of cube coordinates.
 const fn steps_between(dx: i32, drow: i32) -> i32 {
     let (a, b, c) = (dx.abs(), drow.abs(), (drow - dx).abs());
     if a >= b && a >= c {
@@ -164,16 +164,16 @@ pub(super) const STAR: Star = {
     star
 };
 
-/// How a step from a class along an axis changes the place within the class.
+/// Returns the change of the place within a class by a step from a class along an axis.
 const fn middle_shift(class: usize, axis: usize) -> usize {
     let carries = class & CROSSES[axis];
     (carries & 1) + 7 * (carries >> 1)
 }
 
-/// The same as a static, so that tables indexed at run time are not copied to where they are used.
+/// The tables as a static, so that indexing at run time does not copy them.
 pub(super) static TABLES: Star = STAR;
 
-/// The bit of a place in the word of its class.
+/// Returns the bit of a place in the word of its class.
 #[inline]
 pub(super) const fn bit(place: u8) -> u64 {
     1 << (place % 64)
@@ -193,13 +193,13 @@ pub(super) fn size(board: &Board) -> u32 {
     board.iter().map(|word| word.count_ones()).sum()
 }
 
-/// The places of a set, in ascending order.
+/// Iterates over the places of a set, in ascending order.
 #[inline]
 pub(super) fn places(board: &Board) -> impl Iterator<Item = u8> {
     (0..CLASSES as u8).zip(board).flat_map(|(class, &word)| class_places(class, word))
 }
 
-/// The places of a class's word.
+/// Iterates over the places of a class's word.
 #[inline]
 pub(super) fn class_places(class: u8, mut word: u64) -> impl Iterator<Item = u8> {
     std::iter::from_fn(move || {
@@ -209,10 +209,10 @@ pub(super) fn class_places(class: u8, mut word: u64) -> impl Iterator<Item = u8>
     })
 }
 
-/// The pieces of a seat, and where each can jump to.
+/// The pieces of a seat and the holes that each can jump to.
 pub(super) struct Jumps {
     pub(super) from: [u8; PIECES],
-    /// In the piece's own class.
+    /// The targets, in the piece's own class.
     pub(super) to: [u64; PIECES],
 }
 
@@ -221,7 +221,7 @@ impl Jumps {
         self.to.iter().map(|to| to.count_ones() as usize).sum()
     }
 
-    /// The `nth` of all jumps, if there are that many.
+    /// Returns the `nth` jump, counted from 0, if it exists.
     #[inline]
     pub(super) fn nth(&self, mut nth: usize) -> Option<(u8, u8)> {
         for (&from, &to) in self.from.iter().zip(&self.to) {
@@ -235,7 +235,7 @@ impl Jumps {
     }
 }
 
-/// Where each piece can jump to, whether it may stay there or not.
+/// Finds the holes that each piece can jump to, including those in which it may not stay.
 #[inline]
 pub(super) fn jumps(pieces: &Board, occupied: &Board) -> Jumps {
     let mut jumps = Jumps { from: [0; PIECES], to: [0; PIECES] };
@@ -247,7 +247,7 @@ pub(super) fn jumps(pieces: &Board, occupied: &Board) -> Jumps {
     jumps
 }
 
-/// Fills in the pieces of one class; as a constant it makes all shifts constant.
+/// Finds the jumps of one class. The const parameter makes all shifts constant.
 #[inline]
 fn class_jumps<'a, const CLASS: usize>(
     pieces: &Board,
@@ -258,7 +258,7 @@ fn class_jumps<'a, const CLASS: usize>(
         return;
     }
     let empty = STAR.holes[CLASS] & !occupied[CLASS];
-    // The holes from which a jump along each axis has a piece to cross, and of these the ones with both ends empty.
+    // The start holes of jumps along each axis with a piece to cross, and those with both ends empty.
     let mut crossings = [0; 3];
     let mut links = [0; 3];
     for axis in 0..3 {
@@ -280,7 +280,7 @@ fn class_jumps<'a, const CLASS: usize>(
         for (axis, &ways) in crossings.iter().enumerate() {
             reached |= along(piece, axis, ways) & empty;
         }
-        // All chains: follow links until nothing is new.
+        // Follow links until no hole is new.
         let mut new = reached & linked;
         while new != 0 {
             let before = reached;
@@ -293,7 +293,7 @@ fn class_jumps<'a, const CLASS: usize>(
     }
 }
 
-/// The ends of all jumps along and against an axis; `ways` are the holes from which one goes along it.
+/// Returns the ends of all jumps along and against an axis; `ways` are the start holes of jumps along it.
 #[inline]
 fn along(from: u64, axis: usize, ways: u64) -> u64 {
     (from & ways) << SHIFTS[axis] | from >> SHIFTS[axis] & ways

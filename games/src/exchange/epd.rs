@@ -1,14 +1,14 @@
-//! Positions of chess, one a line: EPD (Edwards 1994, 16.2), or FEN.
+//! Reader for chess positions, one per line: EPD (Edwards 1994, 16.2) or FEN.
 //!
-//! Four fields and operations, of which `hmvc` (the halfmove clock) and `fmvn` (the number of the move) are heeded and all
-//! others passed over; or the six fields of a FEN, as many files that are called EPD have them.
+//! EPD has four fields and operations. The reader uses `hmvc` (the halfmove clock) and `fmvn` (the move number) and ignores
+//! all others. It also accepts the six fields of a FEN, which many EPD files contain.
 
 use super::{ReadError, Start};
 use crate::chess::Chess;
 use crate::game::Notation;
 use crate::setup::{Parameters, Setup, SetupError};
 
-/// The positions of a text, in its order. Empty lines and those that start with `#` are skipped.
+/// Reads the positions of a text. Skips empty lines and lines that start with `#`.
 pub fn starts<'a>(
     parameters: &'a Parameters,
     text: &'a str,
@@ -22,7 +22,7 @@ pub fn starts<'a>(
     })
 }
 
-/// The six fields of a FEN that a line of EPD stands for.
+/// Converts a line of EPD to the six fields of a FEN.
 fn fen(line: &str) -> Result<String, String> {
     let mut rest = line;
     let mut fields = Vec::new();
@@ -53,14 +53,14 @@ fn fen(line: &str) -> Result<String, String> {
     Ok(format!("{} {clock} {number}", fields.join(" ")))
 }
 
-/// The first word of a text, and what follows it.
+/// Splits a text after its first word.
 fn next_word(text: &str) -> (&str, &str) {
     let text = text.trim();
     let (word, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
     (word, rest.trim_start())
 }
 
-/// The operations of a line: `;` ends one, but not between quotes.
+/// Splits the operations of a line at `;`, except within quotes.
 fn operations(text: &str) -> impl Iterator<Item = &str> {
     let mut quoted = false;
     text.split(move |c: char| {
@@ -70,11 +70,11 @@ fn operations(text: &str) -> impl Iterator<Item = &str> {
     .map(str::trim)
 }
 
-/// The position of a FEN whose castling rights may stand in any order and whose fields may have any spaces between.
+/// Reads a FEN with castling rights in any order and fields separated by any spaces.
 pub(super) fn position(parameters: &Parameters, fen: &str) -> Result<Chess, String> {
     let text = fen.split_whitespace().collect::<Vec<_>>().join(" ");
-    let usual = Chess::usual_form(&text);
-    Chess::from_position(parameters, usual.as_deref().unwrap_or(&text)).map_err(|error| match error {
+    let canonical = Chess::canonical_fen(&text);
+    Chess::from_position(parameters, canonical.as_deref().unwrap_or(&text)).map_err(|error| match error {
         SetupError::Position { reason, .. } => format!("the position is not valid: {reason}"),
         error => error.to_string(),
     })
@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn clocks_come_from_operations_or_fields() {
+    fn reads_clocks_from_operations_or_fields() {
         let text = "# three\r\n\r\n4k3/8/8/8/8/8/8/4K2R w K -\r\n\
                     4k3/8/8/8/8/8/8/4K2R w K - hmvc 12; id \"a; fmvn 3\"; bm Rf1; fmvn 40;\n\
                     4k3/8/8/8/8/8/8/4K2R  w K -  7 9\n";
@@ -108,16 +108,16 @@ mod tests {
     }
 
     #[test]
-    fn what_differs_in_form_alone_is_read() {
+    fn reads_non_canonical_forms() {
         let read = read("r3k2r/8/8/3pP3/8/8/8/R3K2R b qkQK -\n4k3/8/8/3p4/8/8/8/4K3 w - d6").unwrap();
         assert_eq!(read[0].1, "r3k2r/8/8/3pP3/8/8/8/R3K2R b KQkq - 0 1");
-        // Nobody can capture there.
+        // No pawn can capture there.
         assert_eq!(read[1].1, "4k3/8/8/3p4/8/8/8/4K3 w - - 0 1");
     }
 
     #[test]
     fn errors_name_the_line() {
-        for (text, said) in [
+        for (text, message) in [
             ("4k3/8/8/8/8/8/8/4K2R w K -\n\nx w", "line 3: the position has 2 fields instead of 4; "),
             ("4k3/8/8/8/8/8/8/4K2R w Q - ", "line 1: the position is not valid: the castling rights "),
             ("4k3/8/8/8/8/8/8/4K2R w K - hmvc x;", "line 1: the position is not valid: the halfmove clock "),
@@ -128,7 +128,7 @@ mod tests {
             ),
         ] {
             let error = read(text).unwrap_err();
-            assert!(error.starts_with(said), "{error}");
+            assert!(error.starts_with(message), "{error}");
         }
     }
 }

@@ -1,12 +1,10 @@
-//! Games and positions as other programs write them: PGN and EPD for chess, PDN for checkers, SGF for go, and lines of
-//! text for every game.
+//! Formats of other programs: PGN and EPD for chess, PDN for checkers, SGF for go, and lines of text for every game.
 //!
-//! A [`Sheet`] is a finished game in the words of its rules; a [`Writer`] makes text of it and plays every move on the way,
-//! so that nothing illegal is written. [`pgn`] and [`epd`] read places to start from. Deliberately not here: files, where
-//! games come from, and readers of PDN and SGF.
+//! A [`Writer`] writes a [`ScoreSheet`], a finished game, and plays every move so that no illegal game is written. [`pgn`] and
+//! [`epd`] read first positions and openings. Deliberately not here: files, and readers for PDN and SGF.
 
+mod datetime;
 pub mod epd;
-mod moment;
 mod movetext;
 mod pdn;
 pub mod pgn;
@@ -23,9 +21,9 @@ use crate::line::MoveError;
 use crate::registry::{Complete, GameSpec};
 use crate::setup::{Parameters, Setup, SetupError};
 
-pub use moment::Moment;
+pub use datetime::UtcDateTime;
 
-/// A format that games are written in.
+/// A format for finished games.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Format {
     /// Portable Game Notation: chess.
@@ -34,7 +32,7 @@ pub enum Format {
     Pdn,
     /// Smart Game Format: go.
     Sgf,
-    /// A line a game, in Agon's own words: every game.
+    /// Agon's own format with a line per game: every game.
     Text,
 }
 
@@ -42,7 +40,7 @@ impl Format {
     /// Every format.
     pub const ALL: [Format; 4] = [Format::Pgn, Format::Pdn, Format::Sgf, Format::Text];
 
-    /// The name in calls.
+    /// Returns the name on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Format::Pgn => "pgn",
@@ -52,7 +50,7 @@ impl Format {
         }
     }
 
-    /// The only game that is written so; none where every game is.
+    /// Returns the only game with this format, or `None` if every game has it.
     fn game(self) -> Option<&'static str> {
         match self {
             Format::Pgn => Some(Chess::NAME),
@@ -62,7 +60,7 @@ impl Format {
         }
     }
 
-    /// The formats of a game, by its name.
+    /// Returns the formats of a game, by its name.
     pub fn of(game: &str) -> impl Iterator<Item = Format> {
         Format::ALL.into_iter().filter(move |format| format.game().is_none_or(|only| only == game))
     }
@@ -70,98 +68,98 @@ impl Format {
 
 /// A finished game.
 #[derive(Clone, Debug)]
-pub struct Sheet<'a> {
-    /// What it is part of.
+pub struct ScoreSheet<'a> {
+    /// The event that the game belongs to.
     pub event: &'a str,
-    /// Which game of the event it is.
+    /// The number of the game in the event.
     pub round: &'a str,
-    /// When it was started.
-    pub started: Moment,
-    /// Who played, by seat.
-    pub seats: Vec<SeatSheet<'a>>,
-    /// Where it started; none for the game's first position.
+    /// The time of the start.
+    pub started: UtcDateTime,
+    /// The players, by seat.
+    pub seats: Vec<GamePlayer<'a>>,
+    /// The start position, if it is not the game's first position.
     pub position: Option<&'a str>,
-    /// The plies that were played.
+    /// The plies.
     pub plies: Vec<Ply<'a>>,
-    /// How it ended, in words.
+    /// The reason for the end.
     pub ending: &'a str,
-    /// Whether it ended because a clock ran out.
+    /// Whether a player lost on time.
     pub forfeit: bool,
 }
 
-/// A player of a [`Sheet`].
+/// A player of a [`ScoreSheet`].
 #[derive(Clone, Debug)]
-pub struct SeatSheet<'a> {
+pub struct GamePlayer<'a> {
     /// The name.
     pub player: &'a str,
-    /// What limited a move, in the words of a call: `nodes=2000`.
+    /// The limit of a move, as on the command line: `nodes=2000`.
     pub limit: &'a str,
-    /// The same as PGN's tag TimeControl has it; `-` where time was not limited.
+    /// The value of PGN's tag TimeControl; `-` without a time limit.
     pub time_control: &'a str,
-    /// What the seat got.
+    /// The payoff of the seat.
     pub payoff: i32,
 }
 
-/// A ply of a [`Sheet`].
+/// A ply of a [`ScoreSheet`].
 #[derive(Clone, Copy, Debug)]
 pub struct Ply<'a> {
-    /// The move in the words of the game.
+    /// The text of the move.
     pub mv: &'a str,
-    /// What was thought; none in the opening and where chance moved.
-    pub thought: Option<Thought>,
+    /// The summary of the search; `None` in the opening and for outcomes of chance.
+    pub search: Option<SearchSummary>,
 }
 
-/// What a search says of the move that it chose.
+/// The summary of the search for a move.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Thought {
+pub struct SearchSummary {
     /// The value, from the mover's view.
-    pub value: Worth,
+    pub value: MoveValue,
     /// The last completed depth.
     pub depth: u16,
-    /// Positions entered.
+    /// The number of visited positions.
     pub nodes: u64,
-    /// Simulations, of a search that samples.
+    /// The number of simulations; 0 unless the search samples.
     pub simulations: u64,
     /// The time taken.
     pub time: Duration,
 }
 
-/// A value as it is written.
+/// The value of a move.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub enum Worth {
-    /// In the units of the game's evaluation; of a search that samples, the mean payoff.
+pub enum MoveValue {
+    /// A value in units of the evaluation, or the mean payoff of simulations.
     Number(f64),
-    /// A proven win in so many plies.
+    /// A proven win, with its distance in plies.
     Win(u32),
-    /// A proven loss in so many plies.
+    /// A proven loss, with its distance in plies.
     Loss(u32),
 }
 
-impl std::fmt::Display for Worth {
+impl std::fmt::Display for MoveValue {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match *self {
-            // What is rounded to zero has no sign.
-            Worth::Number(number) if number.abs() < 0.005 => f.write_str("0.00"),
-            Worth::Number(number) => write!(f, "{number:+.2}"),
-            Worth::Win(plies) => write!(f, "+M{plies}"),
-            Worth::Loss(plies) => write!(f, "-M{plies}"),
+            // A value that rounds to zero has no sign.
+            MoveValue::Number(number) if number.abs() < 0.005 => f.write_str("0.00"),
+            MoveValue::Number(number) => write!(f, "{number:+.2}"),
+            MoveValue::Win(plies) => write!(f, "+M{plies}"),
+            MoveValue::Loss(plies) => write!(f, "-M{plies}"),
         }
     }
 }
 
-/// Why a game cannot be written.
+/// The reason why a game cannot be written.
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum WriteError {
-    /// The format is another game's.
+    /// The game does not have the format.
     #[error("{game} is not written as {}; it has: {}", .format.name(), names(Format::of(.game)))]
     WrongFormat {
         /// The game.
         game: &'static str,
-        /// What was asked for.
+        /// The requested format.
         format: Format,
     },
-    /// The first position does not exist.
+    /// The first position is not valid.
     #[error(transparent)]
     Setup(#[from] SetupError),
     /// A move is not legal.
@@ -169,7 +167,7 @@ pub enum WriteError {
     Move(#[from] MoveError),
 }
 
-/// The names of formats, with commas between.
+/// Returns the names of formats, separated by commas.
 pub fn names(formats: impl Iterator<Item = Format>) -> String {
     formats.map(Format::name).collect::<Vec<_>>().join(", ")
 }
@@ -182,7 +180,7 @@ pub struct Writer {
 }
 
 impl Writer {
-    /// A writer for a game, if it has the format.
+    /// Creates a writer, if the game has the format.
     pub fn new(format: Format, game: &GameSpec) -> Result<Writer, WriteError> {
         if format.game().is_some_and(|only| only != game.name()) {
             return Err(WriteError::WrongFormat { game: game.name(), format });
@@ -190,8 +188,8 @@ impl Writer {
         Ok(Writer { format, game: game.clone() })
     }
 
-    /// Appends a game. Where there is an error, nothing that was appended is of use.
-    pub fn write(&self, sheet: &Sheet<'_>, out: &mut String) -> Result<(), WriteError> {
+    /// Appends a game to `out`. After an error the content of `out` is unspecified.
+    pub fn write(&self, sheet: &ScoreSheet<'_>, out: &mut String) -> Result<(), WriteError> {
         let parameters = self.game.parameters();
         match self.format {
             Format::Pgn => pgn::write(parameters, sheet, out),
@@ -202,22 +200,22 @@ impl Writer {
     }
 }
 
-/// The first position of a sheet.
-fn first<G: Setup>(parameters: &Parameters, sheet: &Sheet<'_>) -> Result<G, SetupError> {
+/// Returns the first position of a game.
+fn first<G: Setup>(parameters: &Parameters, sheet: &ScoreSheet<'_>) -> Result<G, SetupError> {
     match sheet.position {
         Some(text) => G::from_position(parameters, text),
         None => G::initial(parameters),
     }
 }
 
-/// The legal move that a ply of a sheet names; `index` counts plies from 0.
+/// Returns the legal move of a ply; `index` counts plies from 0.
 fn legal<G: Complete>(position: &G, index: usize, ply: &Ply<'_>) -> Result<G::Move, MoveError> {
     position.parse_move(ply.mv).ok_or_else(|| MoveError::new(position, index + 1, ply.mv))
 }
 
-/// A game in one line, its parts with tabs between: round, players, payoffs, ending, the number of plies, and the moves
-/// after the position in brackets, as a file of openings has them.
-fn write_line(game: &GameSpec, sheet: &Sheet<'_>, out: &mut String) -> Result<(), WriteError> {
+/// Writes a game in one line with its parts separated by tabs: round, players, payoffs, ending, number of plies, and the
+/// moves after the position in brackets, as in an openings file.
+fn write_line(game: &GameSpec, sheet: &ScoreSheet<'_>, out: &mut String) -> Result<(), WriteError> {
     let mut position = game.start(sheet.position)?;
     let players: Vec<&str> = sheet.seats.iter().map(|seat| seat.player).collect();
     let payoffs: Vec<String> = sheet.seats.iter().map(|seat| seat.payoff.to_string()).collect();
@@ -245,18 +243,18 @@ fn write_line(game: &GameSpec, sheet: &Sheet<'_>, out: &mut String) -> Result<()
     Ok(())
 }
 
-/// A place to start from.
+/// An opening: a position and moves from it.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Start {
-    /// The line of the text that it begins in, counted from 1.
+    /// The line of the text where it begins, counted from 1.
     pub line: usize,
-    /// The position; none for the game's first.
+    /// The position, if it is not the game's first position.
     pub position: Option<String>,
-    /// Moves from there, separated by spaces.
+    /// The moves from the position, separated by spaces.
     pub moves: String,
 }
 
-/// What is wrong with a text, and where.
+/// The error for a text that cannot be read.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("line {line}: {reason}")]
 pub struct ReadError {

@@ -1,19 +1,19 @@
-//! What the games of PGN and PDN share: the first tags, the moves with their numbers and comments, lines that fit.
+//! Code shared by the PGN and PDN writers: tags, and wrapped lines of numbered moves with comments.
 
-use super::{Sheet, Thought, tags};
+use super::{ScoreSheet, SearchSummary, tags};
 
-/// Lines are shorter than this (PGN 8.2.1 avoids lines of 80 characters and more).
+/// The limit that lines stay below (PGN 8.2.1 discourages lines of 80 characters and more).
 const COLUMNS: usize = 80;
 
-/// The colours of the seats: the sheet's seat of White and that of Black.
+/// The seats of White and of Black.
 pub(super) struct Sides {
     pub(super) white: usize,
     pub(super) black: usize,
 }
 
 impl Sides {
-    /// The result as PGN has it: White's points first.
-    pub(super) fn result(&self, sheet: &Sheet<'_>) -> &'static str {
+    /// Returns the result in PGN's form, White's points first.
+    pub(super) fn result(&self, sheet: &ScoreSheet<'_>) -> &'static str {
         match sheet.seats[self.white].payoff.cmp(&sheet.seats[self.black].payoff) {
             std::cmp::Ordering::Greater => "1-0",
             std::cmp::Ordering::Less => "0-1",
@@ -21,8 +21,8 @@ impl Sides {
         }
     }
 
-    /// The seven tags that every game has.
-    pub(super) fn roster(&self, sheet: &Sheet<'_>, out: &mut String) {
+    /// Writes the seven mandatory tags.
+    pub(super) fn roster(&self, sheet: &ScoreSheet<'_>, out: &mut String) {
         let started = sheet.started;
         let date = format!("{:04}.{:02}.{:02}", started.year, started.month, started.day);
         for (name, value) in [
@@ -38,8 +38,8 @@ impl Sides {
         }
     }
 
-    /// When it was played, how long, within what, and how it ended.
-    pub(super) fn circumstances(&self, sheet: &Sheet<'_>, out: &mut String) {
+    /// Writes the tags for the length, the time, the limits and the termination.
+    pub(super) fn details(&self, sheet: &ScoreSheet<'_>, out: &mut String) {
         let (white, black) = (&sheet.seats[self.white], &sheet.seats[self.black]);
         let started = sheet.started;
         tags::write("PlyCount", &sheet.plies.len().to_string(), out);
@@ -64,29 +64,28 @@ impl Sides {
     }
 }
 
-/// The moves as they are written down.
+/// A writer for the moves of a game.
 pub(super) struct MoveText<'a> {
     out: &'a mut String,
-    /// Characters of the line that is being written.
+    /// The characters of the current line.
     column: usize,
-    /// Plies before the next one, counted so that even ones are the first of a number.
+    /// The number of the next ply; even plies are the first of a move number.
     ply: usize,
-    /// Whether the number is given before the second move of it as well.
     numbering: Numbering,
     started: bool,
 }
 
-/// Where numbers stand before moves, beside the first move of each number and the first of all.
+/// The places of move numbers besides those before the first ply of each number and before the first ply of the game.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Numbering {
-    /// Before every move that a comment separates from the one before, which is every move here (PGN 8.2.2.2).
+    /// Before every ply that follows a comment, which is every ply here (PGN 8.2.2.2).
     AfterComments,
-    /// Nowhere else, as is the habit in PDN.
+    /// Nowhere else, as usual in PDN.
     Sparse,
 }
 
 impl<'a> MoveText<'a> {
-    /// Moves from a position so many plies after the start of a game.
+    /// Starts the moves at a ply, counted from 0.
     pub(super) fn new(ply: usize, numbering: Numbering, out: &'a mut String) -> MoveText<'a> {
         out.push('\n');
         MoveText { out, column: 0, ply, numbering, started: false }
@@ -104,7 +103,7 @@ impl<'a> MoveText<'a> {
         self.column += word.len();
     }
 
-    /// A move, with a comment in braces.
+    /// Writes a move with a comment in braces.
     pub(super) fn play(&mut self, mv: &str, comment: &str) {
         let number = self.ply / 2 + 1;
         match self.ply % 2 {
@@ -123,18 +122,18 @@ impl<'a> MoveText<'a> {
         self.ply += 1;
     }
 
-    /// Ends the game.
+    /// Writes the result and ends the game.
     pub(super) fn end(mut self, result: &str) {
         self.word(result);
         self.out.push_str("\n\n");
     }
 }
 
-/// The comment of a ply, as the users of cutechess know it: value and depth, time, nodes.
-pub(super) fn comment(thought: Option<Thought>) -> String {
-    match thought {
+/// Returns the comment for a ply in the style of cutechess: value and depth, time, nodes.
+pub(super) fn comment(search: Option<SearchSummary>) -> String {
+    match search {
         None => "book".to_string(),
-        Some(Thought { value, depth, nodes, time, .. }) => {
+        Some(SearchSummary { value, depth, nodes, time, .. }) => {
             format!("{value}/{depth} {:.3}s n={nodes}", time.as_secs_f64())
         }
     }

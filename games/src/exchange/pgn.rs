@@ -1,13 +1,13 @@
-//! Chess as PGN (Edwards 1994, "Portable Game Notation Specification").
+//! Reader and writer for chess as PGN (Edwards 1994, "Portable Game Notation Specification").
 //!
-//! Written in the export format, with comments as the users of cutechess and fastchess know them:
-//! `{+0.35/12 0.250s n=12345}` is the value in pawns from the mover's view, the depth, the time, and the nodes; a mate is
-//! `+M5` or `-M4`, in plies. Moves of the opening are `{book}`, and the last comment says how the game ended. Read are the
-//! moves up to a ply, with the tag FEN; comments, variations and annotations are passed over. Deliberately not here: who
-//! won, which `agon ratings` reads without looking at moves.
+//! The writer uses the export format, with comments in the style of cutechess and fastchess: `{+0.35/12 0.250s n=12345}` is
+//! the value in pawns from the mover's view, the depth, the time, and the nodes; a mate is `+M5` or `-M4`, in plies. Opening
+//! moves are `{book}`, and the last comment has the reason for the end. The reader returns the tag FEN and the moves up to a
+//! ply; it skips comments, variations and annotations. Deliberately not here: results, which `agon ratings` reads without
+//! the moves.
 
 use super::movetext::{MoveText, Numbering, Sides, comment};
-use super::{ReadError, Sheet, Start, WriteError, epd, first, legal, tags};
+use super::{ReadError, ScoreSheet, Start, WriteError, epd, first, legal, tags};
 use crate::chess::Chess;
 use crate::game::{Game, Notation};
 use crate::line::MoveError;
@@ -15,18 +15,22 @@ use crate::setup::{Parameters, Setup};
 
 const SIDES: Sides = Sides { white: 0, black: 1 };
 
-pub(super) fn write(parameters: &Parameters, sheet: &Sheet<'_>, out: &mut String) -> Result<(), WriteError> {
+pub(super) fn write(
+    parameters: &Parameters,
+    sheet: &ScoreSheet<'_>,
+    out: &mut String,
+) -> Result<(), WriteError> {
     let mut position = first::<Chess>(parameters, sheet)?;
     SIDES.roster(sheet, out);
     if let Some(fen) = sheet.position {
         tags::write("SetUp", "1", out);
         tags::write("FEN", fen, out);
     }
-    SIDES.circumstances(sheet, out);
+    SIDES.details(sheet, out);
     let mut text = MoveText::new(position.plies() as usize, Numbering::AfterComments, out);
     for (index, ply) in sheet.plies.iter().enumerate() {
         let mv = legal(&position, index, ply)?;
-        let mut comment = comment(ply.thought);
+        let mut comment = comment(ply.search);
         if index + 1 == sheet.plies.len() {
             comment.push_str(", ");
             comment.push_str(sheet.ending);
@@ -38,7 +42,7 @@ pub(super) fn write(parameters: &Parameters, sheet: &Sheet<'_>, out: &mut String
     Ok(())
 }
 
-/// The games of a text as places to start from: the moves of each, or only the first `plies` of them.
+/// Reads the games of a text as openings: all moves of each game, or only the first `plies`.
 pub fn starts<'a>(
     parameters: &'a Parameters,
     text: &'a str,
@@ -61,15 +65,15 @@ struct Tag<'a> {
     value: &'a [u8],
 }
 
-/// A game that is being read.
+/// A partly read game.
 #[derive(Default)]
-struct Score<'a> {
+struct PartialGame<'a> {
     start: Start,
-    /// The position after the moves so far; none before the first.
+    /// The position after the moves so far; `None` before the first move of the game's first position.
     position: Option<Chess>,
     plies: usize,
     tags: Vec<&'a str>,
-    /// Whether a move was seen: then a tag begins the next game.
+    /// Whether a move was read; then a tag begins the next game.
     moves: bool,
 }
 
@@ -79,7 +83,7 @@ impl Iterator for Reader<'_> {
     fn next(&mut self) -> Option<Self::Item> {
         let game = self.game();
         if game.is_err() {
-            // Nothing behind what is wrong can be trusted.
+            // The text after an error is not reliable.
             self.rest = "";
         }
         game.transpose()
@@ -87,15 +91,15 @@ impl Iterator for Reader<'_> {
 }
 
 impl<'a> Reader<'a> {
-    /// The next game; none where there is no more.
+    /// Reads the next game, if there is one.
     fn game(&mut self) -> Result<Option<Start>, ReadError> {
-        let mut score = Score::default();
+        let mut partial = PartialGame::default();
         let mut variations = 0_usize;
         loop {
             self.skip_space();
             let Some(first) = self.rest.bytes().next() else { break };
-            if score.start.line == 0 && !matches!(first, b'{' | b';' | b'%') {
-                score.start.line = self.line;
+            if partial.start.line == 0 && !matches!(first, b'{' | b';' | b'%') {
+                partial.start.line = self.line;
             }
             match first {
                 b'{' => self.comment()?,
@@ -109,37 +113,37 @@ impl<'a> Reader<'a> {
                     variations = variations.saturating_sub(1);
                     self.take(1);
                 }
-                b'}' | b']' => return Err(self.wrong("a bracket is closed that was not opened; take it out")),
+                b'}' | b']' => return Err(self.wrong("a bracket is closed that was not opened; remove it")),
                 b'[' => {
                     let before = self.rest;
                     let tag = self.tag()?;
-                    if score.moves || score.tags.contains(&tag.name) {
+                    if partial.moves || partial.tags.contains(&tag.name) {
                         self.rest = before;
                         break;
                     }
-                    self.note(&mut score, &tag)?;
+                    self.apply_tag(&mut partial, &tag)?;
                 }
                 _ => {
                     let word = self.word();
                     if variations > 0 {
                         continue;
                     }
-                    score.moves = true;
+                    partial.moves = true;
                     if matches!(word, "1-0" | "0-1" | "1/2-1/2" | "1/2" | "*") {
                         break;
                     }
-                    self.play(&mut score, word)?;
+                    self.play(&mut partial, word)?;
                 }
             }
         }
-        Ok((score.start.line > 0).then_some(score.start))
+        Ok((partial.start.line > 0).then_some(partial.start))
     }
 
     fn wrong(&self, reason: impl Into<String>) -> ReadError {
         ReadError { line: self.line, reason: reason.into() }
     }
 
-    /// Takes so many bytes, none of which ends a line.
+    /// Takes a number of bytes without a line end.
     fn take(&mut self, bytes: usize) -> &'a str {
         let (taken, rest) = self.rest.split_at(bytes);
         self.rest = rest;
@@ -169,7 +173,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// A tag, which stands in one line.
+    /// Reads a tag, which is on one line.
     fn tag(&mut self) -> Result<Tag<'a>, ReadError> {
         let end = self.rest.find('\n').unwrap_or(self.rest.len());
         let inner = &self.rest[1..end];
@@ -181,56 +185,55 @@ impl<'a> Reader<'a> {
         Ok(Tag { name: &inner[name], value })
     }
 
-    /// Keeps what a tag says of the first position.
-    fn note(&self, score: &mut Score<'a>, tag: &Tag<'a>) -> Result<(), ReadError> {
+    /// Applies a tag that concerns the first position.
+    fn apply_tag(&self, game: &mut PartialGame<'a>, tag: &Tag<'a>) -> Result<(), ReadError> {
         let Tag { name, value } = *tag;
-        score.tags.push(name);
+        game.tags.push(name);
         let mut text = Vec::new();
         tags::unescape(value, &mut text);
         let text = String::from_utf8_lossy(&text);
         match name {
             "FEN" => {
                 let position = epd::position(self.parameters, &text).map_err(|reason| self.wrong(reason))?;
-                score.start.position = Some(position.position());
-                score.position = Some(position);
+                game.start.position = Some(position.position());
+                game.position = Some(position);
             }
             "Variant" if !is_standard(&text) => {
-                return Err(self.wrong(format!(
-                    "the variant `{text}` has other rules; leave games of it out of the file"
-                )));
+                return Err(self
+                    .wrong(format!("the variant `{text}` has other rules; remove its games from the file")));
             }
             _ => {}
         }
         Ok(())
     }
 
-    /// A word of the moves: up to a space or a bracket.
+    /// Reads a word of the moves, up to a space or a bracket.
     fn word(&mut self) -> &'a str {
         let ends = |c: char| c.is_whitespace() || matches!(c, '{' | '}' | '(' | ')' | ';' | '[' | ']');
         let end = self.rest.find(ends).unwrap_or(self.rest.len());
         self.take(end)
     }
 
-    /// Plays the move of a word, if it has one and it is wanted.
-    fn play(&self, score: &mut Score<'a>, word: &str) -> Result<(), ReadError> {
-        let Some(mv) = move_of(word).filter(|_| score.plies < self.plies) else { return Ok(()) };
-        let position = match &mut score.position {
+    /// Plays the move of a word, if it has one within the wanted plies.
+    fn play(&self, game: &mut PartialGame<'a>, word: &str) -> Result<(), ReadError> {
+        let Some(mv) = move_of(word).filter(|_| game.plies < self.plies) else { return Ok(()) };
+        let position = match &mut game.position {
             Some(position) => position,
             None => {
                 let initial =
                     Chess::initial(self.parameters).map_err(|error| self.wrong(error.to_string()))?;
-                score.position.insert(initial)
+                game.position.insert(initial)
             }
         };
         let Some(mv) = position.parse_move(mv) else {
-            return Err(self.wrong(MoveError::new(position, score.plies + 1, mv).to_string()));
+            return Err(self.wrong(MoveError::new(position, game.plies + 1, mv).to_string()));
         };
-        if score.plies > 0 {
-            score.start.moves.push(' ');
+        if game.plies > 0 {
+            game.start.moves.push(' ');
         }
-        position.write_move(mv, &mut score.start.moves);
+        position.write_move(mv, &mut game.start.moves);
         position.play(mv);
-        score.plies += 1;
+        game.plies += 1;
         Ok(())
     }
 }
@@ -239,7 +242,7 @@ fn is_standard(variant: &str) -> bool {
     ["standard", "chess", "normal", "from position"].iter().any(|known| variant.eq_ignore_ascii_case(known))
 }
 
-/// The move in a word, without the number before it and the marks behind it; none in numbers and annotations.
+/// Returns the move in a word, without its number and annotation marks; `None` for numbers and annotations.
 fn move_of(word: &str) -> Option<&str> {
     let unnumbered = word.trim_start_matches(|c: char| c.is_ascii_digit());
     let unnumbered = if unnumbered.is_empty() || unnumbered.starts_with('.') {

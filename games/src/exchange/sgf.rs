@@ -1,17 +1,21 @@
-//! Go as SGF, FF[4] (Hollosi 2006): board, komi, players, result, moves with comments.
+//! Writer for go as SGF, FF[4] (Hollosi 2006): board, komi, players, result, and moves with comments.
 //!
 //! A comment has the value from the mover's view, the depth or the simulations, the nodes and the time; in the opening it
-//! is `book`. The passes and the plies before a given first position have no place in SGF and are left out.
+//! is `book`. SGF cannot express the passes and plies before a given first position.
 
 use std::fmt::Write as _;
 
-use super::{Sheet, Thought, WriteError, first, legal};
+use super::{ScoreSheet, SearchSummary, WriteError, first, legal};
 use crate::game::{Game, Notation, Seat, Turn};
 use crate::go::Go;
 use crate::setup::Parameters;
 use crate::text::Labels;
 
-pub(super) fn write(parameters: &Parameters, sheet: &Sheet<'_>, out: &mut String) -> Result<(), WriteError> {
+pub(super) fn write(
+    parameters: &Parameters,
+    sheet: &ScoreSheet<'_>,
+    out: &mut String,
+) -> Result<(), WriteError> {
     let mut position = first::<Go>(parameters, sheet)?;
     let size = parameters.integer("size") as usize;
     let mut moves = String::new();
@@ -21,7 +25,7 @@ pub(super) fn write(parameters: &Parameters, sheet: &Sheet<'_>, out: &mut String
     for (index, ply) in sheet.plies.iter().enumerate() {
         let mv = legal(&position, index, ply)?;
         let point = point(&position.move_text(mv), size);
-        writeln!(moves, ";{colour}[{point}]C[{}]", escape(&comment(ply.thought))).expect(TAKES_TEXT);
+        writeln!(moves, ";{colour}[{point}]C[{}]", escape(&comment(ply.search))).expect(TAKES_TEXT);
         position.play(mv);
         colour = if colour == 'B' { 'W' } else { 'B' };
     }
@@ -50,8 +54,8 @@ pub(super) fn write(parameters: &Parameters, sheet: &Sheet<'_>, out: &mut String
 
 const TAKES_TEXT: &str = "a String takes all text";
 
-/// The stones of a given first position, and who moves.
-fn setup_stones(position: &Go, sheet: &Sheet<'_>, size: usize) -> String {
+/// Returns the properties for the stones and the mover of a given first position.
+fn setup_stones(position: &Go, sheet: &ScoreSheet<'_>, size: usize) -> String {
     let mut text = String::new();
     if sheet.position.is_none() {
         return text;
@@ -73,7 +77,7 @@ fn setup_stones(position: &Go, sheet: &Sheet<'_>, size: usize) -> String {
     text
 }
 
-/// A move of GTP as SGF has it: column and row from the top left; a pass is empty.
+/// Converts a move from GTP to SGF: column and row from the top left, or empty for a pass.
 fn point(mv: &str, size: usize) -> String {
     let mut characters = mv.chars();
     let column = characters.next().and_then(|name| Labels::Go.column_named(name, size));
@@ -96,8 +100,8 @@ fn escape(text: &str) -> String {
     text.replace('\\', "\\\\").replace(']', "\\]")
 }
 
-fn comment(thought: Option<Thought>) -> String {
-    let Some(Thought { value, depth, nodes, simulations, time }) = thought else {
+fn comment(search: Option<SearchSummary>) -> String {
+    let Some(SearchSummary { value, depth, nodes, simulations, time }) = search else {
         return "book".to_string();
     };
     let effort =

@@ -1,14 +1,13 @@
 //! The tag pairs of PGN and PDN: `[Name "value"]` (Edwards 1994, "Portable Game Notation Specification", 8.1).
 //!
-//! Bytes, since real files are of any encoding. What is read is what was meant where there is no doubt: quotes inside of
-//! names, spaces around them.
+//! The reader works on bytes, because real files have any encoding, and tolerates unescaped quotes and surrounding spaces.
 
 use std::fmt::Write as _;
 
 use memchr::memchr;
 
-/// The text between quotes in what follows a tag's name, and the length up to and with the closing bracket. A quote that no
-/// bracket follows belongs to the text, as does one behind a backslash.
+/// Reads the value after a tag's name. Returns the text between the quotes and the length up to and including the closing
+/// bracket. A quote that is escaped or not followed by a bracket belongs to the text.
 #[inline]
 pub fn quoted(text: &[u8]) -> Option<(&[u8], usize)> {
     let start =
@@ -18,7 +17,7 @@ pub fn quoted(text: &[u8]) -> Option<(&[u8], usize)> {
         let quote = from + memchr(b'"', &text[from..])?;
         from = quote + 1;
         let behind = text[from..].iter().position(|byte| !byte.is_ascii_whitespace());
-        // An escaped quote before a bracket is the end after all if no other quote follows in the line.
+        // An escaped quote before a bracket is still the end if no other quote follows on the line.
         let escaped = text[start..quote].iter().rev().take_while(|&&byte| byte == b'\\').count() % 2 == 1;
         let last = || memchr(b'"', &text[from..]).is_none();
         if let Some(behind) = behind
@@ -30,7 +29,7 @@ pub fn quoted(text: &[u8]) -> Option<(&[u8], usize)> {
     }
 }
 
-/// Where a tag's name stands in what follows its opening bracket.
+/// Returns the range of a tag's name in the text after the opening bracket.
 #[inline]
 pub fn name(inner: &[u8]) -> std::ops::Range<usize> {
     let start = inner.iter().position(|&byte| byte != b' ').unwrap_or(inner.len());
@@ -39,7 +38,7 @@ pub fn name(inner: &[u8]) -> std::ops::Range<usize> {
     start..start + length
 }
 
-/// Replaces what `value` was with a tag's text, without spaces around it and backslashes before quotes and backslashes.
+/// Replaces `value` with the text of a tag, trimmed and without escapes of quotes and backslashes.
 #[inline]
 pub fn unescape(text: &[u8], value: &mut Vec<u8>) {
     value.clear();
@@ -55,7 +54,7 @@ pub fn unescape(text: &[u8], value: &mut Vec<u8>) {
     }
 }
 
-/// Appends a tag pair in a line of its own.
+/// Appends a tag pair on its own line.
 pub(super) fn write(name: &str, value: &str, out: &mut String) {
     let escaped = value.replace('\\', "\\\\").replace('"', "\\\"");
     writeln!(out, "[{name} \"{escaped}\"]").expect("a String takes all text");
@@ -66,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_written_is_read() {
+    fn written_tags_read_back() {
         for value in ["plain", "", "Tal \"Misha\"", "back\\slash", "ends with \\", "[a] \"]b"] {
             let mut tag = String::new();
             write("White", value, &mut tag);

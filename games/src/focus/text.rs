@@ -1,19 +1,20 @@
-//! Focus in text: moves, boards and positions, both ways, and the starts.
+//! Reading and writing moves, boards and positions, and the first positions.
 
-use super::{BOARD, EMPTY, Focus, Haul, MOST_SEATS, OUT_KEYS, RESERVE, Squares, TALLEST, height, pieces_of};
+use super::{BOARD, EMPTY, Focus, MOST_SEATS, Move, OUT_KEYS, RESERVE, Squares, TALLEST, height, pieces_of};
 use crate::game::{Game, Notation, Seat, Turn};
 use crate::setup::{Domain, Parameter, Parameters, Setup, SetupError, Turns};
+use crate::text::{fields, number, read_mover, read_plies};
 
 const SYMBOLS: [char; MOST_SEATS] = ['A', 'B', 'C', 'D'];
 
-/// The starts of two, three and four seats: the rows from the top.
+/// The rows of the first positions for two, three and four seats, from the top.
 const STARTS: [&str; 3] = [
     "..../AABBAA/.BBAABB./.AABBAA./.BBAABB./.AABBAA./BBAABB/....",
     "..../AABBCC/.BBCCAA./.CCAABB./.AABBCC./.BBCCAA./CCAABB/....",
     "AACB/BBBCBC/AAAACBCB/BBBBCBCB/DADADDDD/DADACCCC/ADADDD/DACC",
 ];
 
-/// The squares of each row, the rows from the top.
+/// Returns the squares of each row, from the top.
 fn rows() -> impl Iterator<Item = impl Iterator<Item = u8>> {
     (0..8).rev().map(|row| Squares(BOARD & 0xff << (8 * row)))
 }
@@ -24,7 +25,7 @@ fn write_square(square: u8, out: &mut String) {
 }
 
 impl<const SEATS: usize> Focus<SEATS> {
-    /// The pieces of a square's stack from bottom to top; a dot where there is none.
+    /// Returns the pieces of a square's stack from bottom to top, or a dot.
     fn stack_text(&self, square: u8) -> String {
         let stack = self.stack(square);
         if stack == EMPTY {
@@ -33,7 +34,7 @@ impl<const SEATS: usize> Focus<SEATS> {
         (0..height(stack)).rev().map(|place| SYMBOLS[(stack >> (2 * place) & 3) as usize]).collect()
     }
 
-    /// The letters of the seats that are out.
+    /// Returns the letters of the seats that are out, or `-`.
     fn out_text(&self) -> String {
         let out: String =
             Seat::all(SEATS).filter(|&seat| self.is_out(seat)).map(|seat| SYMBOLS[seat.index()]).collect();
@@ -42,7 +43,7 @@ impl<const SEATS: usize> Focus<SEATS> {
 }
 
 impl<const SEATS: usize> Notation for Focus<SEATS> {
-    fn write_move(&self, mv: Haul, out: &mut String) {
+    fn write_move(&self, mv: Move, out: &mut String) {
         if mv.from == RESERVE {
             out.push('@');
         } else {
@@ -99,49 +100,36 @@ impl<const SEATS: usize> Notation for Focus<SEATS> {
     }
 }
 
-fn number(text: &str) -> Option<u16> {
-    crate::text::number(text).and_then(|number| u16::try_from(number).ok())
-}
-
 impl<const SEATS: usize> Focus<SEATS> {
-    /// The seat of a letter.
+    /// Returns the seat of a letter.
     fn seat_named(symbol: char) -> Option<Seat> {
         Seat::all(SEATS).find(|seat| SYMBOLS[seat.index()] == symbol)
     }
 
-    /// The stack of a text from bottom to top.
+    /// Reads a stack, from bottom to top.
     fn stack_named(text: &str) -> Result<u32, String> {
         if text == "." {
             return Ok(EMPTY);
         }
         let count = text.chars().count();
         if count == 0 || count > TALLEST {
-            return Err(format!("`{text}` is no stack of one to five pieces"));
+            return Err(format!("`{text}` is not a stack of one to five pieces"));
         }
         text.chars().try_fold(EMPTY, |stack, symbol| {
-            let seat = Self::seat_named(symbol).ok_or_else(|| format!("`{symbol}` is no seat's piece"))?;
+            let seat =
+                Self::seat_named(symbol).ok_or_else(|| format!("`{symbol}` is not a piece of a seat"))?;
             Ok(stack << 2 | u32::from(seat.0))
         })
     }
 
-    /// The position that a text describes, or what is wrong with it.
     fn read(text: &str) -> Result<Self, String> {
-        let fields: Vec<&str> = text.split(' ').collect();
-        let &[board, mover, reserves, out, plies] = fields.as_slice() else {
-            return Err("there must be five parts with single spaces between".to_string());
-        };
-        let letter = |text: &str| {
-            let mut symbols = text.chars();
-            symbols.next().filter(|_| symbols.next().is_none()).and_then(Self::seat_named)
-        };
-        let mover = letter(mover).ok_or("the mover is not the letter of a seat")?;
-        let plies = number(plies).filter(|&plies| plies <= Self::PLY_LIMIT);
-        let plies = plies.ok_or_else(|| format!("the plies are a number up to {}", Self::PLY_LIMIT))?;
-        let mut position = Self::empty(mover, plies);
+        let [board, mover, reserves, out, plies] = fields(text)?;
+        let mover = read_mover(mover, &SYMBOLS[..SEATS])?;
+        let mut position = Self::empty(mover, read_plies(plies, Self::PLY_LIMIT)?);
 
         let lines: Vec<&str> = board.split('/').collect();
         if lines.len() != 8 {
-            return Err(format!("there are {} rows", lines.len()));
+            return Err(format!("there are {} rows instead of 8", lines.len()));
         }
         for (squares, line) in rows().zip(lines) {
             let squares: Vec<u8> = squares.collect();
@@ -163,10 +151,12 @@ impl<const SEATS: usize> Focus<SEATS> {
             return Err(format!("there must be {SEATS} reserves"));
         }
         for (seat, reserve) in Seat::all(SEATS).zip(reserves) {
-            let pieces = number(reserve).filter(|&pieces| pieces <= u16::from(Self::PIECES));
-            let pieces = pieces.ok_or_else(|| format!("`{reserve}` is no possible reserve"))? as u8;
+            let pieces = number(reserve).filter(|&pieces| pieces <= Self::PIECES);
+            let pieces = pieces.ok_or_else(|| {
+                format!("`{reserve}` is not a reserve: a whole number from 0 to {}", Self::PIECES)
+            })?;
             position.set_reserve(seat, pieces);
-            // Up to 260 pieces could stand on the board.
+            // The text may list up to 260 pieces.
             position.left[seat.index()] = position.left[seat.index()].saturating_add(pieces);
             if position.left[seat.index()] > Self::PIECES {
                 let symbol = SYMBOLS[seat.index()];
@@ -180,11 +170,12 @@ impl<const SEATS: usize> Focus<SEATS> {
         Ok(position)
     }
 
-    /// Reads who is out; the rest of the position is there.
+    /// Reads the seats that are out into a position that is otherwise complete.
     fn read_out(&mut self, text: &str) -> Result<(), String> {
         let mut out = 0;
         for symbol in text.chars().filter(|_| text != "-") {
-            let seat = Self::seat_named(symbol).ok_or_else(|| format!("`{symbol}` is no seat to be out"))?;
+            let seat = Self::seat_named(symbol)
+                .ok_or_else(|| format!("`{symbol}` is not a seat that can be out"))?;
             if self.reserve[seat.index()] > 0 {
                 return Err(format!("{symbol} has a reserve and cannot be out"));
             }
@@ -195,13 +186,18 @@ impl<const SEATS: usize> Focus<SEATS> {
         }
         self.key ^= OUT_KEYS[0] ^ OUT_KEYS[usize::from(out)];
         self.out = out;
-        if self.out_text() == text { Ok(()) } else { Err("who is out is - or letters in order".to_string()) }
+        if self.out_text() == text {
+            Ok(())
+        } else {
+            Err("the seats that are out are - or letters in order".to_string())
+        }
     }
 }
 
 impl<const SEATS: usize> Setup for Focus<SEATS> {
     const NAME: &'static str = "focus";
-    const SUMMARY: &'static str = "stacks of up to five move as far as they are high; last to move wins";
+    const SUMMARY: &'static str =
+        "move stacks of up to five as far as their height; the last seat able to move wins";
     const PARAMETERS: &'static [Parameter] = &[Parameter {
         name: "seats",
         default: "2",
@@ -209,6 +205,7 @@ impl<const SEATS: usize> Setup for Focus<SEATS> {
         about: "the number of seats",
     }];
     const TURNS: Turns = Turns::RotateSkippingOut;
+    const POSITION_FORM: &'static str = "eight rows from the top, the seat to move, reserves, seats that are out, plies, as in .,A,AB,./... A 0,0 - 0";
 
     fn initial(_parameters: &Parameters) -> Result<Self, SetupError> {
         let mut position = Self::empty(Seat::FIRST, 0);
@@ -222,11 +219,7 @@ impl<const SEATS: usize> Setup for Focus<SEATS> {
         Ok(position)
     }
 
-    fn from_position(_parameters: &Parameters, text: &str) -> Result<Self, SetupError> {
-        Self::read(text).map_err(|reason| SetupError::Position {
-            game: Self::NAME,
-            reason,
-            form: "eight rows from the top, who moves, reserves, who is out, plies, as in .,A,AB,./... A 0,0 - 0",
-        })
+    fn read_position(_start: &Self, text: &str) -> Result<Self, String> {
+        Self::read(text)
     }
 }

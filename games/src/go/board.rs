@@ -1,13 +1,12 @@
-//! Stones, chains and liberties, kept move by move.
+//! Stones, chains and liberties, updated incrementally.
 //!
-//! A mailbox with a border: row `r` and column `c` from the bottom left are cell `20 (r + 1) + c + 1`, whatever
-//! the size, so that the neighbours are at constant distances and cell 0 is never a point. Stones of one colour
-//! that touch form a chain. Its head holds the number of stones and of pseudo-liberties, that is, of pairs of a
-//! stone and an empty neighbour; a chain is captured when it has none. Its stones form a ring. The smaller of two
-//! chains that meet is relabelled.
+//! The board is a mailbox with a border: row `r` and column `c` from the bottom left are cell `20 (r + 1) + c + 1` for
+//! every size, so that neighbours are at constant distances and cell 0 is not a point. Adjacent stones of one colour form
+//! a chain. Its head holds the number of stones and of pseudo-liberties (pairs of a stone and an empty neighbour); a chain
+//! without any is captured. Its stones form a ring. When two chains join, the smaller one is relabelled.
 //!
-//! The empty points stand in a list without order, for drawing one at random. Every change to a cell may be
-//! written to a journal, and then a move is taken back exactly, the order of that list included.
+//! The empty points are an unordered list for random draws. Changes to cells can be written to a journal; then a move is
+//! undone exactly, including the order of that list.
 
 use crate::random::zobrist;
 
@@ -25,7 +24,7 @@ pub(super) const BLACK: u8 = 1;
 pub(super) const WHITE: u8 = 2;
 const BORDER: u8 = 3;
 
-/// The other colour of a stone.
+/// Returns the other colour of a stone.
 #[inline]
 pub(super) const fn opposite(colour: u8) -> u8 {
     3 - colour
@@ -38,13 +37,13 @@ fn key(colour: u8, point: Point) -> u64 {
     KEYS[usize::from(colour - 1) & 1][usize::from(point) & MASK]
 }
 
-/// The point of a row and a column, counted from 0 at the bottom left.
+/// Returns the point of a row and a column, counted from 0 at the bottom left.
 #[inline]
 pub(super) const fn point_at(row: usize, column: usize) -> Point {
     STRIDE * (row as u16 + 1) + column as u16 + 1
 }
 
-/// The row and the column of a point.
+/// Returns the row and the column of a point.
 #[inline]
 pub(super) const fn row_and_column(point: Point) -> (usize, usize) {
     ((point / STRIDE) as usize - 1, (point % STRIDE) as usize - 1)
@@ -63,20 +62,20 @@ fn diagonals(point: Point) -> [Point; 4] {
 #[derive(Clone, Copy)]
 struct Cell {
     colour: u8,
-    /// The colours of which a stone has been captured here, as bits.
+    /// The colours that have been captured here, as bits.
     captured: u8,
-    /// The head of the stone's chain. Empty and border cells are heads of their own, whose counts mean nothing:
-    /// this saves the question whether a neighbour is a stone.
+    /// The head of the stone's chain. Empty and border cells are their own heads with meaningless counts, which saves a
+    /// branch for neighbours that are no stones.
     chain: Point,
-    /// The next stone of the ring; for an empty point its place in the list.
+    /// The next stone of the ring; for an empty point its index in the list.
     link: u16,
-    /// Pseudo-liberties, if this is the head.
+    /// The number of pseudo-liberties, if this is a head.
     liberties: u16,
-    /// The number of stones, if this is the head.
+    /// The number of stones, if this is a head.
     stones: u16,
 }
 
-/// What a move changes besides cells and list.
+/// The fields that a move changes besides cells and list.
 #[derive(Clone, Copy)]
 pub(super) struct Totals {
     /// The Zobrist hash of the stones.
@@ -86,7 +85,7 @@ pub(super) struct Totals {
     vacant: u16,
 }
 
-/// What [`Board::undo`] needs of the time before a move.
+/// The state before a move, for [`Board::undo`].
 pub(super) struct Before {
     point: Point,
     journal: usize,
@@ -100,12 +99,12 @@ pub(super) struct Board {
     empties: [Point; CELLS],
     totals: Totals,
     size: u8,
-    /// Cells as they were, to be written back from the end.
+    /// Earlier cells, to be restored from the end.
     journal: Vec<(Point, Cell)>,
 }
 
 impl Clone for Board {
-    /// A clone starts with an empty journal: what is in it belongs to moves that the original will take back.
+    /// Clones with an empty journal: its entries belong to moves that the original will undo.
     fn clone(&self) -> Self {
         Board { journal: Vec::new(), ..*self }
     }
@@ -120,7 +119,7 @@ impl Clone for Board {
 }
 
 impl PartialEq for Board {
-    /// The same stones: everything else follows from them, or is only the order of a list.
+    /// Compares the stones: everything else follows from them or is the order of a list.
     fn eq(&self, other: &Self) -> bool {
         self.size == other.size
             && self.totals.hash == other.totals.hash
@@ -131,7 +130,7 @@ impl PartialEq for Board {
 impl Eq for Board {}
 
 impl Board {
-    /// A board with the stones that `colour(row, column)` gives, or nothing if a chain has no liberty.
+    /// Creates a board with the stones of `colour(row, column)`, or returns `None` if a chain has no liberty.
     pub(super) fn new(size: usize, colour: impl Fn(usize, usize) -> u8) -> Option<Board> {
         let border = |index| Cell {
             colour: BORDER,
@@ -182,13 +181,13 @@ impl Board {
         &self.cells[usize::from(point) & MASK]
     }
 
-    /// The head of the point's chain.
+    /// Returns the head of the point's chain.
     #[inline]
     fn head(&self, point: Point) -> &Cell {
         self.cell(self.cell(point).chain)
     }
 
-    /// A cell to be changed.
+    /// Returns a cell for a change, and records it if `JOURNAL` is set.
     #[inline]
     fn edit<const JOURNAL: bool>(&mut self, point: Point) -> &mut Cell {
         let cell = &mut self.cells[usize::from(point) & MASK];
@@ -198,7 +197,7 @@ impl Board {
         cell
     }
 
-    /// Puts an empty point at the end of the list.
+    /// Appends an empty point to the list.
     #[inline]
     fn list(&mut self, point: Point) {
         let place = self.totals.vacant;
@@ -207,7 +206,7 @@ impl Board {
         self.totals.vacant += 1;
     }
 
-    /// The side of the square.
+    /// Returns the number of rows.
     #[inline]
     pub(super) fn size(&self) -> usize {
         usize::from(self.size)
@@ -223,31 +222,30 @@ impl Board {
         self.cell(point).colour
     }
 
-    /// All points, row by row from the bottom.
+    /// Iterates over all points, row by row from the bottom.
     #[inline]
     pub(super) fn points(&self) -> impl Iterator<Item = Point> + use<> {
         let size = u16::from(self.size);
         (1..=size).flat_map(move |row| (row * STRIDE + 1)..(row * STRIDE + 1 + size))
     }
 
-    /// The empty points, in no order that means anything.
+    /// Returns the empty points, unordered.
     #[inline]
     pub(super) fn empties(&self) -> &[Point] {
         &self.empties[..usize::from(self.totals.vacant) & MASK]
     }
 
-    /// Whether a stone of this colour has ever been captured here.
+    /// Returns whether a stone of this colour has ever been captured here.
     #[inline]
     pub(super) fn was_captured(&self, point: Point, colour: u8) -> bool {
         self.cell(point).captured & colour != 0
     }
 
-    /// Whether a stone of `colour` on this empty point would have a liberty, captures counted.
+    /// Returns whether a stone of `colour` on this empty point would have a liberty after captures.
     #[inline]
     pub(super) fn has_liberty_after(&self, point: Point, colour: u8) -> bool {
         let around = neighbours(point).map(|next| self.cell(next));
-        // All four are looked at, here and in what follows: stopping at the first costs more in branches that
-        // cannot be foreseen.
+        // Here and below all four are examined: stopping at the first costs unpredictable branches.
         if around.iter().fold(false, |found, cell| found | (cell.colour == EMPTY)) {
             return true;
         }
@@ -258,15 +256,14 @@ impl Board {
         })
     }
 
-    /// Whether the chain has a liberty besides the point with these cells around it: pseudo-liberties that do
-    /// not come from that point.
+    /// Returns whether the chain has a pseudo-liberty besides the point surrounded by these cells.
     #[inline]
     fn has_liberty_elsewhere(&self, around: [&Cell; 4], chain: Point) -> bool {
         let here: u16 = around.iter().map(|cell| u16::from(cell.chain == chain)).sum();
         self.cell(chain).liberties > here
     }
 
-    /// The heads of the chains of `colour` next to this empty point that have no other liberty; 0 fills up.
+    /// Returns the heads of the chains of `colour` whose only liberty is this empty point, padded with 0.
     #[inline]
     pub(super) fn chains_in_atari(&self, point: Point, colour: u8) -> [Point; 4] {
         let around = neighbours(point).map(|next| self.cell(next));
@@ -282,14 +279,14 @@ impl Board {
         chains
     }
 
-    /// How many stones of `colour` are in chains whose only liberty is this empty point.
+    /// Counts the stones of `colour` in chains whose only liberty is this empty point.
     #[inline]
     pub(super) fn stones_in_atari(&self, point: Point, colour: u8) -> u16 {
         // Cell 0 belongs to the border and its count is 0.
         self.chains_in_atari(point, colour).iter().map(|&chain| self.cell(chain).stones).sum()
     }
 
-    /// The hash of the board after a stone of `colour` on this empty point.
+    /// Returns the hash of the board after a stone of `colour` on this empty point.
     pub(super) fn hash_after(&self, point: Point, colour: u8) -> u64 {
         let mut hash = self.totals.hash ^ key(colour, point);
         for chain in self.chains_in_atari(point, opposite(colour)) {
@@ -307,8 +304,8 @@ impl Board {
         hash
     }
 
-    /// Whether this empty point is a single-point eye of `colour`: own stones or border on its four sides, and
-    /// at most one diagonal point held by the other side, none if the eye is at the edge.
+    /// Returns whether this empty point is a single-point eye of `colour`: own stones or border on its four sides, and at
+    /// most one diagonal stone of the other side, none if the eye is at the edge.
     #[inline]
     pub(super) fn is_eye(&self, point: Point, colour: u8) -> bool {
         let around = neighbours(point).map(|next| self.colour(next));
@@ -321,13 +318,13 @@ impl Board {
         taken + usize::from(edge) < 2
     }
 
-    /// Whether the point is the head of a chain: there is one a chain.
+    /// Returns whether the point is the head of its chain.
     #[inline]
     pub(super) fn is_head(&self, point: Point) -> bool {
         self.cell(point).chain == point
     }
 
-    /// How many stones of `colour` and empty points are next to a point.
+    /// Counts the adjacent stones of `colour` and the adjacent empty points.
     #[inline]
     pub(super) fn next_to(&self, point: Point, colour: u8) -> (usize, usize) {
         let around = neighbours(point).map(|next| self.colour(next));
@@ -335,10 +332,10 @@ impl Board {
         (count(colour), count(EMPTY))
     }
 
-    /// Puts a stone on an empty point where it has a liberty afterwards, and takes off what it captures.
+    /// Places a stone on an empty point and removes captured chains. Precondition: the stone has a liberty afterwards.
     #[inline]
     pub(super) fn place<const JOURNAL: bool>(&mut self, point: Point, colour: u8) {
-        // The last of the list takes the point's place in it.
+        // The last point of the list replaces this one.
         let place = self.cell(point).link;
         self.totals.vacant -= 1;
         let last = self.empties[usize::from(self.totals.vacant) & MASK];
@@ -368,7 +365,7 @@ impl Board {
         }
     }
 
-    /// Makes one chain of two, if they are not one yet.
+    /// Joins two chains, unless they are the same.
     #[inline]
     fn join<const JOURNAL: bool>(&mut self, one: Point, other: Point) {
         if one == other {
@@ -390,11 +387,11 @@ impl Board {
         head.liberties += liberties;
         head.stones += stones;
         let onward = std::mem::replace(&mut head.link, link);
-        // The journal has this cell as it was.
+        // The loop above has already recorded this cell.
         self.edit::<false>(small).link = onward;
     }
 
-    /// Takes a chain off the board.
+    /// Removes a chain from the board.
     fn capture<const JOURNAL: bool>(&mut self, chain: Point, colour: u8) {
         let mut stone = chain;
         loop {
@@ -417,7 +414,7 @@ impl Board {
         }
     }
 
-    /// Places a stone as [`Board::place`] does, so that it can be taken back.
+    /// Places a stone as [`Board::place`] does, with the data to undo it.
     #[inline]
     pub(super) fn place_with_undo(&mut self, point: Point, colour: u8) -> Before {
         let before = Before { point, journal: self.journal.len(), totals: self.totals };
@@ -425,7 +422,7 @@ impl Board {
         before
     }
 
-    /// Takes the last stone back that has not been taken back yet.
+    /// Undoes the last stone that has not been undone.
     #[inline]
     pub(super) fn undo(&mut self, before: &Before) {
         for &(point, cell) in self.journal[before.journal..].iter().rev() {
@@ -433,7 +430,7 @@ impl Board {
         }
         self.journal.truncate(before.journal);
         self.totals = before.totals;
-        // Captured points had been listed at the end; what had been there stands in the stone's place.
+        // Captured points were appended; the point that was last before the move took the place of the stone's point.
         let place = usize::from(self.cell(before.point).link) & MASK;
         let last = usize::from(self.totals.vacant - 1) & MASK;
         self.empties[last] = self.empties[place];

@@ -1,49 +1,31 @@
-//! The terms of the evaluation, in points.
+//! The features of the linear evaluation, in points.
 
 use super::Go;
 use super::board::{BLACK, WHITE, point_at};
 use super::rows::Field;
-use crate::game::{Feature, FeatureSet, Features, Seat};
+use crate::game::{Feature, FeatureSet, Features, Seat, features, sign};
 
-const STONES: usize = 0;
-const TERRITORY: usize = 1;
-const INFLUENCE: usize = 2;
-const LIBERTIES: usize = 3;
-const ATARI: usize = 4;
-const HANGING: usize = 5;
-const CHAINS: usize = 6;
-const EYES: usize = 7;
-const EDGE: usize = 8;
-const KOMI: usize = 9;
-
-/// How far a stone's influence reaches.
+/// The steps that a stone's influence reaches.
 const REACH: u32 = 5;
 
+features! {
+    STONES = "stones", 1.0, "stones on the board";
+    TERRITORY = "territory", 0.2, "empty points in regions that touch no other stones";
+    INFLUENCE = "influence", 0.6, "empty points reached in fewer steps than by the other side, up to five";
+    LIBERTIES = "liberties", 0.05, "empty points next to own stones";
+    ATARI = "atari", -0.8, "own stones in chains with one liberty";
+    HANGING = "hanging", 0.8, "stones of the other side in atari where the mover can capture them";
+    CHAINS = "chains", -0.5, "chains, of which fewer are better connected";
+    EYES = "eyes", 0.3, "single-point eyes";
+    EDGE = "edge", -0.5, "stones on the outermost line";
+    KOMI = "komi", 0.5, "half points of komi: White's gain, Black's loss";
+}
+
 impl Features for Go {
-    const FEATURES: &'static [Feature] = &[
-        Feature { name: "stones", weight: 1.0, about: "stones on the board" },
-        Feature {
-            name: "territory",
-            weight: 0.2,
-            about: "empty points in regions that touch no other stones",
-        },
-        Feature { name: "influence", weight: 0.6, about: "empty points reached in fewer steps, up to five" },
-        Feature { name: "liberties", weight: 0.05, about: "empty points next to own stones" },
-        Feature { name: "atari", weight: -0.8, about: "own stones in chains with one liberty" },
-        Feature {
-            name: "hanging",
-            weight: 0.8,
-            about: "stones of the other side in atari where the mover can capture them",
-        },
-        Feature { name: "chains", weight: -0.5, about: "chains: fewer are better connected" },
-        Feature { name: "eyes", weight: 0.3, about: "single-point eyes" },
-        Feature { name: "edge", weight: -0.5, about: "stones on the outermost line" },
-        Feature { name: "komi", weight: 0.5, about: "half points of komi: White's gain, Black's loss" },
-    ];
+    const FEATURES: &'static [Feature] = FEATURES;
 
     fn features(&self, seat: Seat, wanted: FeatureSet, values: &mut [i32]) {
-        let sign = if seat == Seat::FIRST { 1 } else { -1 };
-        let board = &self.board;
+        let (board, sign) = (&self.board, sign(seat == Seat::FIRST));
         let mut set = |index: usize, [black, white]: [i32; 2]| values[index] = sign * (black - white);
         set(STONES, board.totals().stones.map(i32::from));
         set(KOMI, [0, self.komi]);

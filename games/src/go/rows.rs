@@ -1,8 +1,8 @@
-//! The board as rows of bits, made afresh: for the area at the end and for the features that look at all points.
+//! The board as rows of bits, computed on demand for the final area and for features that depend on all points.
 
 use super::board::{BLACK, Board, WHITE, point_at};
 
-/// A set of points, a word a row, with an empty row on both sides.
+/// A set of points: a word per row, with an empty row on both sides.
 #[derive(Clone, Copy)]
 pub(super) struct Rows([u32; 21]);
 
@@ -13,14 +13,14 @@ impl Rows {
         self.0.iter().map(|row| row.count_ones() as i32).sum()
     }
 
-    /// How many points are on the outermost line of a board of this size.
+    /// Counts the points on the outermost line of a board of this size.
     pub(super) fn count_on_edge(&self, size: usize) -> i32 {
         let sides = 1 | 1 << (size - 1);
         let inner = self.0[2..size].iter().map(|row| (row & sides).count_ones());
         (self.0[1].count_ones() + self.0[size].count_ones() + inner.sum::<u32>()) as i32
     }
 
-    /// The rows and columns of the set's points.
+    /// Iterates over the rows and columns of the set's points.
     pub(super) fn points(&self) -> impl Iterator<Item = (usize, usize)> {
         self.0[1..20].iter().enumerate().flat_map(|(row, &bits)| {
             let mut bits = bits;
@@ -32,12 +32,12 @@ impl Rows {
         })
     }
 
-    /// Point by point, row by row.
+    /// Combines two sets row by row.
     fn zip(&self, other: &Rows, join: impl Fn(u32, u32) -> u32) -> Rows {
         Rows(std::array::from_fn(|row| join(self.0[row], other.0[row])))
     }
 
-    /// The points of `self` that are not in `other`.
+    /// Returns the points of `self` that are not in `other`.
     pub(super) fn without(&self, other: &Rows) -> Rows {
         self.zip(other, |one, other| one & !other)
     }
@@ -50,7 +50,7 @@ impl Rows {
         self.zip(other, |one, other| one | other)
     }
 
-    /// The points of `field` next to a point of this set.
+    /// Returns the points of `field` adjacent to a point of this set.
     pub(super) fn neighbours_in(&self, field: &Rows) -> Rows {
         let mut next = Rows::NONE;
         for row in 1..20 {
@@ -60,7 +60,7 @@ impl Rows {
         next
     }
 
-    /// The points of `field` that a path within it joins to this set, a part of it.
+    /// Returns the points of `field` connected to this subset of it.
     fn flood(mut self, field: &Rows) -> Rows {
         loop {
             let mut grown = false;
@@ -90,9 +90,9 @@ impl Rows {
     }
 }
 
-/// Who stands where.
+/// The points by content.
 pub(super) struct Field {
-    /// Black's and White's stones.
+    /// The stones of Black and of White.
     pub(super) stones: [Rows; 2],
     pub(super) empty: Rows,
 }
@@ -114,21 +114,20 @@ impl Field {
         Field { stones: [black, white], empty }
     }
 
-    /// The empty points of Black and of White: those that paths over empty points join to stones of that colour
-    /// and of no other.
+    /// Returns the territories of Black and of White: the empty regions that touch stones of that colour only.
     pub(super) fn territory(&self) -> [Rows; 2] {
         let [black, white] = self.stones.map(|stones| stones.neighbours_in(&self.empty).flood(&self.empty));
         [black.without(&white), white.without(&black)]
     }
 
-    /// The empty points that Black reaches in fewer steps over empty points than White does, and the other way
-    /// round, up to `steps`.
+    /// Returns the empty points that Black reaches over empty points in fewer steps than White, and vice versa, up to
+    /// `steps`.
     pub(super) fn reached_first(&self, steps: u32) -> [Rows; 2] {
         let [mut black, mut white] = self.stones;
         let mut open = self.empty;
         for _ in 0..steps {
             let (more_black, more_white) = (black.neighbours_in(&open), white.neighbours_in(&open));
-            // Who comes at the same time shares the point: neither's, and both go on from it.
+            // Points reached simultaneously belong to neither, but both continue from them.
             open = open.without(&more_black.or(&more_white));
             black = black.or(&more_black);
             white = white.or(&more_white);
@@ -138,7 +137,7 @@ impl Field {
     }
 }
 
-/// Black's and White's area: stones and territory.
+/// Returns the areas of Black and of White: stones and territory.
 pub(super) fn area(board: &Board) -> [i32; 2] {
     let territory = Field::of(board).territory();
     let stones = board.totals().stones;

@@ -1,4 +1,4 @@
-//! Backgammon: known numbers of plays, a slow second implementation, the rules of movement one by one.
+//! Backgammon: known numbers of plays, each rule of movement, and slow rules on a signed board.
 
 use std::collections::BTreeMap;
 
@@ -28,8 +28,8 @@ fn legal(position: &Backgammon) -> Vec<String> {
 }
 
 #[test]
-fn distinct_plays_from_the_start() {
-    // The third ply of seat 1 sees doubles too; the start's mirror image has the same plays.
+fn start_has_known_numbers_of_plays() {
+    // Later rolls include doubles; the mirrored first position has the same plays.
     for (roll, plays) in [("21", 15), ("31", 16), ("65", 7), ("11", 42), ("66", 11)] {
         let text = format!("24:2,13:5,8:3,6:5 24:2,13:5,8:3,6:5 o {roll} 3");
         assert_eq!(position(&text).count(&mut Vec::new()), plays, "{roll}");
@@ -42,10 +42,10 @@ fn distinct_plays_from_the_start() {
 }
 
 #[test]
-fn rolls() {
+fn rolls_have_known_weights() {
     use agon_games::Chance as _;
     assert_eq!(start().count(&mut Vec::new()), 15);
-    assert!(start().parse_move("33").is_none(), "the opening roll is no double");
+    assert!(start().parse_move("33").is_none(), "the opening roll is not a double");
     let later = position("24:2,13:5,8:3,6:5 24:2,13:5,8:3,6:5 o - 2");
     assert_eq!(later.count(&mut Vec::new()), 21);
     assert_eq!(later.total_weight(), 36);
@@ -53,8 +53,8 @@ fn rolls() {
 }
 
 #[test]
-fn plays_are_drawn_evenly() {
-    // A position of each kind: in the field, on the bar, bearing off, a double, one die only.
+fn plays_are_drawn_uniformly() {
+    // A position of each kind: in the field, on the bar, bearing off, a double, a single die.
     for text in [
         "24:2,13:5,8:3,6:5 24:2,13:5,8:3,6:5 x 31 5",
         "bar:1,13:5,8:3,6:6 24:2,13:5,8:3,6:5 x 64 5",
@@ -72,15 +72,15 @@ fn plays_are_drawn_evenly() {
             let mv = position.sample(&mut random, &mut scratch);
             seen[moves.iter().position(|&known| known == mv).unwrap()] += 1;
         }
-        // Five standard deviations of a draw of one in many.
+        // Five standard deviations.
         assert!(seen.iter().all(|n| n.abs_diff(2_000) < 5 * 45), "{text}: {seen:?}");
     }
 }
 
 #[test]
-fn movement() {
+fn movement_rules() {
     for (text, plays) in [
-        // Either die can be played, not both: the larger.
+        // Either die can be played but not both: the larger.
         ("24:1,off:14 8:2,off:13 x 43 5", vec!["24/20"]),
         // Only the smaller can be played.
         ("24:1,off:14 8:2,5:2,off:11 x 43 5", vec!["24/21"]),
@@ -88,7 +88,7 @@ fn movement() {
         ("24:1,off:14 5:2,off:13 x 41 5", vec!["24/23,23/19"]),
         // On the bar against a closed board.
         ("bar:1,off:14 6:2,5:2,4:2,3:2,2:2,1:2,off:3 x 61 5", vec!["pass"]),
-        // Two on the bar, one can enter.
+        // Two on the bar, of which one can enter.
         ("bar:2,13:1,off:12 6:2,off:13 x 65 5", vec!["bar/20"]),
         // Entering hits on the way: the two orders are two plays.
         (
@@ -104,7 +104,7 @@ fn movement() {
         // The last checker comes home, then the other die bears off.
         ("8:1,5:1,off:13 23:2,off:13 x 62 5", vec!["8/6,6/off"]),
         ("7:1,6:1,off:13 1:2,off:13 x 61 5", vec!["7/1,1/off", "7/1,6/5"]),
-        // A double: as many as can be.
+        // A double is played as often as possible.
         ("13:1,off:14 24:2,off:13 x 44 5", vec!["13/9,9/5"]),
         ("9:1,off:14 24:2,off:13 x 44 5", vec!["9/5"]),
     ] {
@@ -113,7 +113,7 @@ fn movement() {
 }
 
 #[test]
-fn texts_of_plays_are_read_in_other_forms() {
+fn reads_other_forms_of_plays() {
     let opening = position("24:2,13:5,8:3,6:5 24:2,13:5,8:3,6:5 x 65 5");
     let read = |position: &Backgammon, text: &str| position.parse_move(text).map(|mv| position.move_text(mv));
     for (text, meant) in [
@@ -131,7 +131,7 @@ fn texts_of_plays_are_read_in_other_forms() {
     ] {
         assert_eq!(read(&opening, text).as_deref(), meant, "{text}");
     }
-    // A hit on one of two ways: the way must be told.
+    // A hit on one of two paths: the path must be given.
     let entry = position("bar:1,off:14 6:1,off:14 x 65 5");
     assert_eq!(read(&entry, "bar/14"), None);
     assert_eq!(read(&entry, "bar/19*/14").as_deref(), Some("bar/19,19/14"));
@@ -140,7 +140,7 @@ fn texts_of_plays_are_read_in_other_forms() {
 }
 
 #[test]
-fn what_a_win_pays() {
+fn payoffs_of_wins() {
     for (text, payoff, ending) in [
         ("1:1,off:14 6:14,off:1 x 21 5", 1, "borne off"),
         ("1:1,off:14 7:15 x 21 5", 2, "gammon"),
@@ -160,7 +160,7 @@ fn what_a_win_pays() {
 }
 
 #[test]
-fn impossible_positions_are_refused() {
+fn rejects_impossible_positions() {
     let start = "24:2,13:5,8:3,6:5";
     for (text, reason) in [
         (format!("{start} {start} x - 1"), "to be rolled"),
@@ -169,8 +169,8 @@ fn impossible_positions_are_refused() {
         (format!("{start} {start} x 33 1"), "no double"),
         (format!("{start} {start} x 13 1"), "larger first"),
         (format!("{start} {start} x 71 1"), "larger first"),
-        (format!("{start} {start} x - 2001"), "up to 2000"),
-        (format!("{start} {start} x - 04"), "up to 2000"),
+        (format!("{start} {start} x - 2001"), "from 0 to 2000"),
+        (format!("{start} {start} x - 04"), "from 0 to 2000"),
         (format!("{start} {start} x -"), "4 fields"),
         (format!("{start} {start} x - 4 "), "6 fields"),
         (format!("{start} {start} z - 4"), "x or o"),
@@ -198,7 +198,7 @@ fn impossible_positions_are_refused() {
 }
 
 #[test]
-fn scrambled_positions_do_not_panic() {
+fn scrambled_positions_never_panic() {
     let mut random = seeded(3);
     let alphabet = b"0123456789:, xo-offbar";
     let texts = ["bar:1,24:2,13:5,8:3,6:3,off:1 24:2,13:5,8:3,6:5 x 31 5", "off:15 24:2,13:5,8:3,6:5 o - 2"];
@@ -221,7 +221,7 @@ fn scrambled_positions_do_not_panic() {
 }
 
 #[test]
-fn scrambled_moves_name_a_legal_move_or_none() {
+fn scrambled_moves_are_legal_or_rejected() {
     let mut random = seeded(6);
     let alphabet = b"0123456789/,*bar-off";
     let position = position("bar:1,24:1,13:5,8:3,6:5 24:2,13:5,8:3,6:5 x 51 5");
@@ -241,9 +241,9 @@ fn scrambled_moves_name_a_legal_move_or_none() {
     assert!(read > 0);
 }
 
-/// A board as a player sees it: positive numbers are x's checkers, negative ones o's, on points of x's numbering.
+/// A board with positive numbers for x's checkers and negative ones for o's, on points of x's numbering.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
-struct Table {
+struct SlowBoard {
     points: [i32; 25],
     bar: [i32; 2],
     off: [i32; 2],
@@ -251,7 +251,7 @@ struct Table {
 
 #[derive(Clone)]
 struct SlowBackgammon {
-    table: Table,
+    table: SlowBoard,
     seat: usize,
     roll: Option<(i32, i32)>,
     plies: u32,
@@ -260,7 +260,7 @@ struct SlowBackgammon {
 /// One checker's step in the mover's numbering, 25 the bar and 0 off.
 type Step = (i32, i32);
 
-impl Table {
+impl SlowBoard {
     fn sign(seat: usize) -> i32 {
         if seat == 0 { 1 } else { -1 }
     }
@@ -269,12 +269,12 @@ impl Table {
         (if seat == 0 { point } else { 25 - point }) as usize
     }
 
-    /// How many checkers `seat` has on a point of its own numbering; those of the other side count negative.
+    /// Counts the checkers of `seat` on a point of its own numbering; those of the other side are negative.
     fn on(&self, seat: usize, point: i32) -> i32 {
-        self.points[Table::index(seat, point)] * Table::sign(seat)
+        self.points[SlowBoard::index(seat, point)] * SlowBoard::sign(seat)
     }
 
-    /// Whether `seat` may move one checker from a place by a die, and where it lands.
+    /// Returns the target of a checker of `seat` moved by a die, if that is legal.
     fn step(&self, seat: usize, from: i32, die: i32) -> Option<i32> {
         if from == 25 {
             if self.bar[seat] == 0 {
@@ -291,27 +291,27 @@ impl Table {
         (all_home && (from == die || none_higher)).then_some(0)
     }
 
-    fn stepped(&self, seat: usize, (from, to): Step) -> Table {
+    fn stepped(&self, seat: usize, (from, to): Step) -> SlowBoard {
         let mut next = self.clone();
         if from == 25 {
             next.bar[seat] -= 1;
         } else {
-            next.points[Table::index(seat, from)] -= Table::sign(seat);
+            next.points[SlowBoard::index(seat, from)] -= SlowBoard::sign(seat);
         }
         if to == 0 {
             next.off[seat] += 1;
         } else {
             if next.on(seat, to) == -1 {
-                next.points[Table::index(seat, to)] = 0;
+                next.points[SlowBoard::index(seat, to)] = 0;
                 next.bar[1 - seat] += 1;
             }
-            next.points[Table::index(seat, to)] += Table::sign(seat);
+            next.points[SlowBoard::index(seat, to)] += SlowBoard::sign(seat);
         }
         next
     }
 
-    /// Every way to play some of the dice in the given order until none can be played.
-    fn ways(&self, seat: usize, dice: &[i32], so_far: &mut Vec<Step>, all: &mut Vec<(Vec<Step>, Table)>) {
+    /// Finds all ways to play the dice in the given order until none can be played.
+    fn ways(&self, seat: usize, dice: &[i32], so_far: &mut Vec<Step>, all: &mut Vec<(Vec<Step>, SlowBoard)>) {
         all.push((so_far.clone(), self.clone()));
         let Some((&die, rest)) = dice.split_first() else { return };
         for from in 1..=25 {
@@ -331,7 +331,7 @@ impl SlowBackgammon {
             points[point] = count;
             points[25 - point] = -(count);
         }
-        let table = Table { points, bar: [0; 2], off: [0; 2] };
+        let table = SlowBoard { points, bar: [0; 2], off: [0; 2] };
         SlowBackgammon { table, seat: 0, roll: None, plies: 0 }
     }
 
@@ -339,15 +339,15 @@ impl SlowBackgammon {
         self.table.off.contains(&15) || self.plies >= 2000
     }
 
-    /// The results of the legal plays with their texts.
-    fn plays(&self) -> BTreeMap<Table, String> {
+    /// Returns the results of the legal plays with their texts.
+    fn plays(&self) -> BTreeMap<SlowBoard, String> {
         let (larger, smaller) = self.roll.unwrap();
         let orders = if larger == smaller {
             vec![vec![larger; 4]]
         } else {
             vec![vec![larger, smaller], vec![smaller, larger]]
         };
-        let mut ways: Vec<(Vec<i32>, Vec<Step>, Table)> = Vec::new();
+        let mut ways: Vec<(Vec<i32>, Vec<Step>, SlowBoard)> = Vec::new();
         for order in orders {
             let mut found = Vec::new();
             self.table.ways(self.seat, &order, &mut Vec::new(), &mut found);
@@ -358,7 +358,7 @@ impl SlowBackgammon {
         if most == 1 && ways.iter().any(|(order, ..)| order[0] == larger) {
             ways.retain(|(order, ..)| order[0] == larger);
         }
-        let mut written: BTreeMap<Table, Vec<Step>> = BTreeMap::new();
+        let mut written: BTreeMap<SlowBoard, Vec<Step>> = BTreeMap::new();
         for (_, mut steps, table) in ways {
             let order = |steps: &[Step]| steps.iter().map(|&(from, to)| (-from, to)).collect::<Vec<_>>();
             steps.sort_by_key(|&(from, to)| (-from, to));
@@ -429,12 +429,12 @@ impl Slow for SlowBackgammon {
 }
 
 #[test]
-fn a_slow_second_implementation_agrees() {
+fn agrees_with_slow_rules() {
     harness::agree("backgammon", &SlowBackgammon::start(), 21, 60);
     harness::slow_perft_agrees("backgammon", &SlowBackgammon::start(), 3);
 }
 
-/// A side's checkers at random, none on points that `taken` holds, most of them on `0..=top` of its numbering.
+/// Places a side's checkers at random, none on points of `taken`, most of them on `0..=top` of its numbering.
 fn scattered(random: &mut agon_games::random::Random, top: usize, taken: &[u32; 26]) -> [u32; 26] {
     let mut checkers = [0; 26];
     let mut left = 15;
@@ -458,9 +458,9 @@ fn side_text(checkers: &[u32; 26]) -> String {
     held.map(|place| format!("{}:{}", name(place), checkers[place])).collect::<Vec<_>>().join(",")
 }
 
-/// Positions that random games seldom reach: bearing off under contact, several on the bar, lone checkers.
+/// Positions that random games rarely reach: bearing off under contact, several checkers on the bar, single checkers.
 #[test]
-fn both_implementations_agree_on_scattered_positions() {
+fn scattered_positions_agree_with_slow_rules() {
     let mut random = seeded(12);
     let mut compared = 0;
     for _ in 0..600 {

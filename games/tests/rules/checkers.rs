@@ -1,4 +1,4 @@
-//! Checkers: a second implementation on a plain grid, and the rules where programs go wrong one by one.
+//! Checkers: slow rules on a grid of letters, and tests of each rule that is easy to get wrong.
 
 use std::collections::BTreeMap;
 
@@ -10,20 +10,20 @@ use crate::harness::{Slow, Variant, agree, perft_lines, slow_perft_agrees};
 
 pub const VARIANTS: &[Variant] = &[("checkers", 250)];
 
-/// The rules as a player reads them: a grid of letters, paths of squares, and every position of the game kept.
+/// The slow rules: a grid of letters, paths of squares, and all positions of the game.
 #[derive(Clone)]
 struct Plain {
     /// `b`, `w` for men, `B`, `W` for kings, `.` for an empty square; row 0 is Black's.
     grid: [[char; 8]; 8],
     black_to_move: bool,
     quiet_plies: u32,
-    /// Everything that stood on the board, with who was to move.
+    /// All boards with the side to move.
     seen: Vec<([[char; 8]; 8], bool)>,
 }
 
 type Place = (i32, i32);
 
-/// The dark squares in the order of their numbers.
+/// Returns the dark squares in the order of their numbers.
 fn places() -> Vec<Place> {
     let all = (0..8).flat_map(|row| (0..8).map(move |column| (row, column)));
     all.filter(|(row, column)| (row + column) % 2 == 1).collect()
@@ -69,7 +69,7 @@ impl Plain {
         Plain { grid, black_to_move, quiet_plies, seen: vec![(grid, black_to_move)] }
     }
 
-    /// What stands on a place, if it is on the board.
+    /// Returns the content of a place, if it is on the board.
     fn at(&self, (row, column): Place) -> Option<char> {
         self.grid.get(usize::try_from(row).ok()?)?.get(usize::try_from(column).ok()?).copied()
     }
@@ -101,7 +101,7 @@ impl Plain {
         piece == 'b' && row == 7 || piece == 'w' && row == 0
     }
 
-    /// All ways for `piece`, which stands nowhere, to jump on from `path`'s last place, each with what it captures.
+    /// Finds all continuations of a capture by a lifted `piece` from the end of `path`, with the captured places.
     fn jumps(
         &self,
         piece: char,
@@ -126,7 +126,7 @@ impl Plain {
         }
     }
 
-    /// Every path of every capture.
+    /// Returns every path of every capture.
     fn capture_paths(&self) -> Vec<(Vec<Place>, Vec<Place>)> {
         let mut found = Vec::new();
         for place in places() {
@@ -199,7 +199,7 @@ impl Slow for Plain {
         if self.drawn() {
             return Vec::new();
         }
-        // Paths with the same ends over the same pieces are one move, named by the path with the smallest numbers.
+        // Paths with equal ends and captures are one move, named by the lexicographically first path.
         let mut captures: BTreeMap<(Place, Place, Vec<Place>), Vec<usize>> = BTreeMap::new();
         for (path, mut captured) in self.capture_paths() {
             captured.sort_unstable();
@@ -254,7 +254,7 @@ fn start() -> Checkers {
     Checkers::initial(&Parameters::defaults(Checkers::PARAMETERS)).unwrap()
 }
 
-/// The texts of the legal moves, sorted.
+/// Returns the texts of the legal moves, sorted.
 fn legal(position: &Checkers) -> Vec<String> {
     let mut moves = Vec::new();
     position.moves(&mut moves);
@@ -271,17 +271,17 @@ fn play(position: &mut Checkers, moves: &str) {
 }
 
 #[test]
-fn the_plain_rules_agree_along_random_games() {
+fn agrees_with_slow_rules() {
     agree("checkers", &Plain::start(), 5, 200);
 }
 
 #[test]
-fn the_plain_rules_agree_on_perft() {
+fn perft_agrees_with_slow_rules() {
     slow_perft_agrees("checkers", &Plain::start(), 6);
 }
 
 #[test]
-fn the_plain_rules_agree_on_perft_from_other_positions() {
+fn perft_from_other_positions_agrees_with_slow_rules() {
     fn leaves(position: &Plain, depth: u32) -> u64 {
         let after = |text: &String| {
             let mut next = position.clone();
@@ -300,11 +300,11 @@ fn the_plain_rules_agree_on_perft_from_other_positions() {
     assert!(checked > 10);
 }
 
-/// Random placings with many kings: captures that wind, circle and meet are rare in games and common here.
+/// Creates random placings with many kings, which have long, circular and ambiguous captures.
 fn random_placing(random: &mut Random) -> Plain {
     let mut grid = [['.'; 8]; 8];
     let king_share = below(random, 5);
-    // In every second placing all of White stands where a king of Black, on the other squares, can jump it.
+    // In every second placing all white pieces are where a black king on the other squares can jump them.
     let lattice = below(random, 2) == 0;
     let counts = if lattice { [2, 4 + below(random, 8)] } else { [1 + below(random, 12), 1 + below(random, 12)] };
     for (side, count) in counts.into_iter().enumerate() {
@@ -324,7 +324,7 @@ fn random_placing(random: &mut Random) -> Plain {
 }
 
 #[test]
-fn the_plain_rules_agree_on_random_placings() {
+fn random_placings_agree_with_slow_rules() {
     let mut random = seeded(8);
     let mut scratch = Vec::new();
     let (mut ambiguous, mut longest) = (0, 0);
@@ -342,7 +342,7 @@ fn the_plain_rules_agree_on_random_placings() {
             if over {
                 break;
             }
-            // Every path is understood as the move that it makes.
+            // Every path is read as its move.
             let paths = slow.capture_paths();
             ambiguous += paths.len() - if paths.is_empty() { 0 } else { expected.len() };
             for (path, _) in paths {
@@ -361,7 +361,7 @@ fn the_plain_rules_agree_on_random_placings() {
 }
 
 #[test]
-fn perft_without_bulk_counting_is_the_same() {
+fn perft_agrees_without_bulk_counting() {
     fn walk(position: &Checkers, depth: u32) -> u64 {
         if depth == 0 {
             return 1;
@@ -379,7 +379,7 @@ fn perft_without_bulk_counting_is_the_same() {
 }
 
 #[test]
-fn first_moves_are_those_of_the_books() {
+fn first_moves_match_published_ones() {
     assert_eq!(legal(&start()), ["10-14", "10-15", "11-15", "11-16", "12-16", "9-13", "9-14"]);
     assert_eq!(start().turn(), Turn::Player(Seat::FIRST));
     assert_eq!(
@@ -390,14 +390,14 @@ fn first_moves_are_those_of_the_books() {
 
 #[test]
 fn captures_are_compulsory_and_completed() {
-    // 11-15 22-18 offers a man: nothing but to take it, and then to take back.
+    // 11-15 22-18 offers a man, which must be captured and recaptured.
     let mut position = start();
     play(&mut position, "11-15 22-18");
     assert_eq!(legal(&position), ["15x22"]);
     assert!(!position.may_stand_pat());
     play(&mut position, "15x22");
     assert_eq!(legal(&position), ["25x18", "26x17"]);
-    // A double jump cannot be broken off, and other captures remain a choice.
+    // A double jump must be completed; other captures remain a choice.
     let position = read("W:W22,32:B18,11,28");
     assert_eq!(legal(&position), ["22x15x8"]);
     let position = read("W:W22,24:B18,11,20,19");
@@ -405,20 +405,20 @@ fn captures_are_compulsory_and_completed() {
 }
 
 #[test]
-fn a_man_that_is_crowned_stops() {
-    // As a king it could go on from 31 over 27.
+fn crowned_man_stops() {
+    // A king could continue from 31 over 27.
     let mut position = read("B:W26,27,10:B22,1");
     assert_eq!(legal(&position), ["22x31"]);
     play(&mut position, "22x31");
     assert_eq!(position.position(), "W:W10,27:B1,K31 0");
-    // By a step, too.
+    // Crowning by a step.
     let mut position = read("W:W5:B12,20");
     play(&mut position, "5-1 12-16");
     assert_eq!(legal(&position), ["1-5", "1-6"]);
 }
 
 #[test]
-fn men_do_not_go_back() {
+fn men_do_not_move_backward() {
     assert_eq!(legal(&read("B:W10,30:B15")), ["15-18", "15-19"]);
     assert_eq!(legal(&read("B:W10,30:BK15")), ["15x6"]);
     assert_eq!(legal(&read("W:W15:B19,2")), ["15-10", "15-11"]);
@@ -426,8 +426,8 @@ fn men_do_not_go_back() {
 }
 
 #[test]
-fn a_round_trip_is_one_move_however_it_is_walked() {
-    // The king comes back to its square over the same four men in either direction.
+fn round_trip_is_one_move_for_all_paths() {
+    // The king returns to its square over the same four men in either direction.
     let position = read("B:W6,7,14,15,32:BK9");
     assert_eq!(legal(&position), ["9x2x11x18x9"]);
     assert_eq!(position.count(&mut Vec::new()), 1);
@@ -443,11 +443,11 @@ fn a_round_trip_is_one_move_however_it_is_walked() {
 }
 
 #[test]
-fn short_forms_are_understood_where_they_are_unique() {
+fn reads_unique_short_forms() {
     let position = read("B:W6,14,32:B2,12");
     assert_eq!(legal(&position), ["2x9x18"]);
     assert_eq!(position.parse_move("2x18"), position.parse_move("2x9x18"));
-    // Two ways to the same square over different men.
+    // Two paths to the same square over different men.
     let position = read("B:W6,7,14,15,32:B2,12");
     assert_eq!(legal(&position), ["2x11x18", "2x9x18"]);
     assert_eq!(position.parse_move("2x18"), None);
@@ -458,13 +458,13 @@ fn short_forms_are_understood_where_they_are_unique() {
 }
 
 #[test]
-fn the_side_that_cannot_move_has_lost() {
+fn side_that_cannot_move_has_lost() {
     for (text, ending) in [("W:WK29:BK22,K25", "no move left"), ("W:W:B1 0", "no piece left")] {
         let position = read(text);
         assert_eq!((position.turn(), position.ending()), (Turn::Over, ending), "{text}");
         assert_eq!((position.payoff(Seat::FIRST), position.payoff(Seat::SECOND)), (1, -1), "{text}");
     }
-    // That comes before the draw by the clock.
+    // This precedes the draw by the clock.
     let mut position = read("B:WK29:BK22,K30 79");
     play(&mut position, "30-25");
     assert!(position.position().ends_with(" 80"));
@@ -472,7 +472,7 @@ fn the_side_that_cannot_move_has_lost() {
     assert_eq!((position.payoff(Seat::FIRST), position.payoff(Seat::SECOND)), (1, -1));
 }
 
-/// A step after which the game goes on and nothing can be jumped, if there is one that `allow`s it.
+/// Finds a step allowed by `allow` after which the game continues and nothing can be jumped.
 fn peaceful(
     position: &mut Checkers,
     random: &mut Random,
@@ -485,7 +485,7 @@ fn peaceful(
 }
 
 #[test]
-fn forty_quiet_moves_a_side_are_a_draw() {
+fn forty_quiet_moves_per_side_are_a_draw() {
     let mut random = seeded(3);
     let mut position = read("B:WK29,K30,K31:BK2,K3,K4");
     for clock in 0..80 {
@@ -502,7 +502,7 @@ fn forty_quiet_moves_a_side_are_a_draw() {
 }
 
 #[test]
-fn men_and_captures_set_the_clock_back() {
+fn man_moves_and_captures_reset_the_clock() {
     let mut position = read("B:WK29,K22:BK4,K15,1 78");
     play(&mut position, "1-5");
     assert!(position.position().ends_with(" 0"));
@@ -517,7 +517,7 @@ fn men_and_captures_set_the_clock_back() {
 const THERE_AND_BACK: &str = "1-5 32-28 5-1 28-32";
 
 #[test]
-fn the_third_time_is_a_draw() {
+fn threefold_repetition_is_a_draw() {
     let mut position = read("B:WK32:BK1");
     play(&mut position, THERE_AND_BACK);
     play(&mut position, "1-5 32-28 5-1");
@@ -526,14 +526,14 @@ fn the_third_time_is_a_draw() {
     assert_eq!((position.turn(), position.ending()), (Turn::Over, "threefold repetition"));
     assert_eq!((position.payoff(Seat::FIRST), position.payoff(Seat::SECOND)), (0, 0));
     assert!(legal(&position).is_empty());
-    // Not the same positions: other kings in between, and a first time that lies further back.
+    // Other positions in between do not count, and an earlier first occurrence does.
     let mut position = read("B:WK32:BK1");
     play(&mut position, THERE_AND_BACK);
     play(&mut position, "1-6 32-27 6-10 27-24 10-6 24-27 6-1");
     assert_ne!(position.turn(), Turn::Over);
     play(&mut position, "27-32");
     assert_eq!((position.turn(), position.ending()), (Turn::Over, "threefold repetition"));
-    // A man that moves in between makes all positions new.
+    // A man's move makes all positions new.
     let mut position = read("B:WK32:BK1,K3,12");
     play(&mut position, THERE_AND_BACK);
     play(&mut position, "12-16 32-28 1-5 28-32 5-1 32-28 1-5 28-32");
@@ -543,7 +543,7 @@ fn the_third_time_is_a_draw() {
 }
 
 #[test]
-fn a_text_has_no_past() {
+fn position_text_has_no_history() {
     let mut position = read("B:WK32:BK1");
     play(&mut position, THERE_AND_BACK);
     let mut again = read(&position.position());
@@ -556,8 +556,8 @@ fn a_text_has_no_past() {
     assert_eq!(again.turn(), Turn::Over);
 }
 
-/// Goes down one long line by nested visits. The plain rules come along, every visited position is also played on to
-/// the end of a random game, and on the way back everything must be as it was. Gives the length of the line.
+/// Follows a long line by nested visits, together with the slow rules. Each visited position is also played to the end of
+/// a random game and must be restored afterwards. Returns the length of the line.
 fn dive(position: &mut Checkers, slow: &Plain, random: &mut Random) -> u32 {
     let over = position.turn() == Turn::Over;
     assert_eq!(over, slow.turn() == "over", "{}", slow.fen());
@@ -565,7 +565,7 @@ fn dive(position: &mut Checkers, slow: &Plain, random: &mut Random) -> u32 {
         return 0;
     }
     let before = position.clone();
-    // Men stay where they are until the clock runs out.
+    // Prefer king moves, so that the clock runs out.
     let late = before.position().split(' ').next_back().unwrap().parse::<u32>().unwrap() > 70;
     let on = |next: &Checkers| next.turn() != Turn::Over && (late || !next.position().ends_with(" 0"));
     let Some(mv) = peaceful(position, random, on).or_else(|| peaceful(position, random, |_| true)) else {
@@ -610,8 +610,8 @@ fn play_out(position: &mut Checkers, random: &mut Random) {
 }
 
 #[test]
-fn the_past_survives_deep_visits() {
-    // Hundreds of nested visits, each with copies to compare with.
+fn history_survives_deep_visits() {
+    // A large stack for hundreds of nested visits.
     let deep = std::thread::Builder::new().stack_size(64 << 20).spawn(deep_visits).unwrap();
     deep.join().unwrap();
 }
@@ -628,7 +628,7 @@ fn deep_visits() {
 }
 
 #[test]
-fn the_turn_can_be_given_away() {
+fn reseat_gives_the_turn_away() {
     let mut position = start();
     let other = position.reseat(Seat::SECOND).unwrap();
     assert_eq!(legal(&other), ["21-17", "22-17", "22-18", "23-18", "23-19", "24-19", "24-20"]);
@@ -637,10 +637,10 @@ fn the_turn_can_be_given_away() {
     assert_eq!(position.reseat(Seat::FIRST).unwrap(), position);
     assert_eq!(position.after_reseat(Seat::SECOND, |there| there.position()), Some(other.position()));
     assert_eq!(position, start());
-    // Not to a seat that could not move.
+    // Not to a seat without a move.
     assert_eq!(read("B:WK29:BK22,K25").reseat(Seat::SECOND), None);
     assert_eq!(read("B:WK29:BK22,K25").after_reseat(Seat::SECOND, |_| ()), None);
-    // The clock goes on, and what was before is not counted.
+    // The clock continues, and earlier positions do not count.
     let mut position = read("B:WK32:BK1 40");
     play(&mut position, THERE_AND_BACK);
     let mut position = position.reseat(Seat::SECOND).unwrap().reseat(Seat::FIRST).unwrap();
@@ -662,7 +662,7 @@ fn noisy_moves_are_the_captures() {
 }
 
 #[test]
-fn impossible_positions_are_refused() {
+fn rejects_impossible_positions() {
     let parameters = Parameters::defaults(Checkers::PARAMETERS);
     for (text, reason) in [
         ("", "three parts"),
@@ -674,14 +674,14 @@ fn impossible_positions_are_refused() {
         ("B:\u{e9}:B1", "begin with its letter"),
         ("B::B1", "begin with its letter"),
         ("B:W21:W22", "listed twice"),
-        ("B:W21,:B1", "no square"),
-        ("B:W33:B1", "no square"),
-        ("B:W0:B1", "no square"),
-        ("B:W+9:B1", "no square"),
-        ("B:W09:B1", "no square"),
-        ("B:WKK9:B1", "no square"),
-        ("B:Wk9:B1", "no square"),
-        ("B:W99999999999:B1", "no square"),
+        ("B:W21,:B1", "not a square"),
+        ("B:W33:B1", "not a square"),
+        ("B:W0:B1", "not a square"),
+        ("B:W+9:B1", "not a square"),
+        ("B:W09:B1", "not a square"),
+        ("B:WKK9:B1", "not a square"),
+        ("B:Wk9:B1", "not a square"),
+        ("B:W99999999999:B1", "not a square"),
         ("B:W9,9:B1", "two pieces"),
         ("B:W9:B9", "two pieces"),
         ("B:W3:B1", "would have become a king"),

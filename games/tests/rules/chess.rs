@@ -1,4 +1,4 @@
-//! Chess: the ends of a game against a second, textual account of them; scripted games; notation; what is refused.
+//! Chess: endings compared with slow rules on FEN texts, scripted games, notation, and rejected positions.
 
 use agon_games::chess::Chess;
 use agon_games::random::{mix, seeded};
@@ -24,7 +24,7 @@ fn position(fen: &str) -> Chess {
     read(fen).unwrap_or_else(|error| panic!("{fen}: {error}"))
 }
 
-/// Plays moves in words; the game must not be over before the last of them is played.
+/// Plays moves. The game must not be over before the last one.
 fn play(position: &mut Chess, moves: &str) {
     for text in moves.split_whitespace() {
         assert_ne!(position.turn(), Turn::Over, "{} before {text}", position.position());
@@ -38,12 +38,12 @@ fn ended(position: &Chess) -> (&'static str, i32) {
     (position.ending(), position.payoff(Seat::FIRST))
 }
 
-/// How a game stands, told from FEN texts alone. The library only says which moves there are.
+/// The slow rules for endings, from FEN texts. Only the legal moves come from the library.
 struct Account {
     board: Board,
     /// The first four fields of every position, with the en passant square only where a pawn can capture there.
     seen: Vec<String>,
-    /// Plies since the last capture or pawn move.
+    /// The plies since the last capture or pawn move.
     quiet: u32,
     plies: usize,
     limit: usize,
@@ -131,7 +131,7 @@ impl Account {
 }
 
 #[test]
-fn ends_agree_with_a_textual_account() {
+fn endings_agree_with_slow_rules() {
     let full = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1";
     let starts = [
         (full, 1000, 20),
@@ -142,7 +142,7 @@ fn ends_agree_with_a_textual_account() {
         ("8/8/8/2k5/8/8/1PP5/2K5 w - - 0 1", 1000, 30),
         ("k1b5/8/8/8/8/8/8/K1B2B2 w - - 0 1", 1000, 20),
         ("kn6/8/8/8/8/8/8/KN6 w - - 0 1", 1000, 20),
-        // Locked pawns that may step twice: en passant rights that come and go.
+        // Locked pawns that may step twice, for en passant rights.
         ("4k3/3p1p2/8/4P3/4p3/8/3P1P2/4K3 w - - 0 1", 1000, 30),
         ("8/1k1p4/8/p1p1p3/P1P1P3/8/1K1P4/8 w - - 0 1", 300, 20),
     ];
@@ -182,7 +182,7 @@ fn ends_agree_with_a_textual_account() {
 }
 
 #[test]
-fn checkmates() {
+fn checkmate_wins() {
     let mut fool = start();
     play(&mut fool, "f2f3 e7e5 g2g4 Qh4#");
     assert_eq!(ended(&fool), ("checkmate", -1));
@@ -190,7 +190,7 @@ fn checkmates() {
     let mut scholar = start();
     play(&mut scholar, "e4 e5 Qh5 Nc6 Bc4 Nf6 Qxf7");
     assert_eq!(ended(&scholar), ("checkmate", 1));
-    // Mate on the hundredth quiet ply is mate; so is mate by the third occurrence or on the last ply.
+    // Mate takes precedence on the hundredth quiet ply and on the last ply.
     let mut late = position("7k/8/6K1/8/8/8/8/R7 w - - 99 90");
     play(&mut late, "a1a8");
     assert_eq!(ended(&late), ("checkmate", 1));
@@ -201,7 +201,7 @@ fn checkmates() {
 }
 
 #[test]
-fn stalemates() {
+fn stalemate_is_a_draw() {
     // Sam Loyd's shortest stalemate, ten moves.
     let mut loyd = start();
     play(&mut loyd, "e3 a5 Qh5 Ra6 Qxa5 h5 Qxc7 Rah6 h4 f6 Qxd7+ Kf7 Qxb7 Qd3 Qxb8 Qh7 Qxc8 Kg6 Qe6");
@@ -209,36 +209,36 @@ fn stalemates() {
 }
 
 #[test]
-fn threefold_repetition() {
+fn threefold_repetition_is_a_draw() {
     let mut knights = start();
     play(&mut knights, "Nf3 Nf6 Ng1 Ng8 Nf3 Nf6 Ng1 Ng8");
     assert_eq!(ended(&knights), ("threefold repetition", 0));
 
-    // The first double step cannot be answered en passant, so that the position after it counts.
+    // The first double step allows no en passant capture, so the position after it counts.
     let mut step = start();
     play(&mut step, "e4 Nf6 Nf3 Ng8 Ng1 Nf6 Nf3 Ng8 Ng1");
     assert_eq!(ended(&step), ("threefold repetition", 0));
 
-    // Here it can, and the position counts from its second occurrence on.
+    // Here it does, and the position counts from its second occurrence on.
     let mut capture = position("4k3/8/8/8/3p4/8/4P3/4K3 w - - 0 1");
     play(&mut capture, "e4 Kd7 Kd1 Ke8 Ke1 Kd7 Kd1 Ke8 Ke1");
     assert_ne!(capture.turn(), Turn::Over);
     play(&mut capture, "Kd7");
     assert_eq!(ended(&capture), ("threefold repetition", 0));
 
-    // Here a pawn stands ready but is pinned: no capture, no right.
+    // Here the capturing pawn is pinned, so there is no right.
     let mut pinned = position("8/8/8/8/k2p3R/8/4P3/4K3 w - - 0 1");
     play(&mut pinned, "e4 Ka5 Kd1 Ka4 Ke1 Ka5 Kd1 Ka4 Ke1");
     assert_eq!(ended(&pinned), ("threefold repetition", 0));
 
-    // Castling rights tell positions apart: the king's first trip loses them.
+    // Castling rights distinguish positions: the king's first trip loses them.
     let mut rights = position("4k3/8/8/8/8/8/8/4K2R w K - 0 1");
     play(&mut rights, "Ke2 Ke7 Ke1 Ke8 Ke2 Ke7 Ke1 Ke8");
     assert_ne!(rights.turn(), Turn::Over);
     play(&mut rights, "Ke2");
     assert_eq!(ended(&rights), ("threefold repetition", 0));
 
-    // What came before the position text is unknown.
+    // The position text has no history.
     let mut fresh = position("7k/8/8/8/8/8/8/K4R2 w - - 20 30");
     play(&mut fresh, "Ka2 Kg8 Ka1 Kh8 Ka2 Kg8 Ka1");
     assert_ne!(fresh.turn(), Turn::Over);
@@ -247,7 +247,7 @@ fn threefold_repetition() {
 }
 
 #[test]
-fn fifty_moves() {
+fn fifty_moves_are_a_draw() {
     let mut rooks = position("7k/8/8/8/8/8/8/K5R1 w - - 98 90");
     play(&mut rooks, "Rg2 Kh7");
     assert_eq!(ended(&rooks), ("fifty moves", 0));
@@ -257,7 +257,7 @@ fn fifty_moves() {
 }
 
 #[test]
-fn ply_limit() {
+fn ply_limit_is_a_draw() {
     let limited = spec("chess:ply_limit=3");
     let mut short = Chess::initial(limited.parameters()).unwrap();
     assert_eq!(short.ply_bound(), 3);
@@ -272,13 +272,13 @@ fn ply_limit() {
 }
 
 #[test]
-fn insufficient_material() {
+fn insufficient_material_is_a_draw() {
     let board = |pieces: &str| format!("{pieces} w - - 0 1");
     for dead in [
         "8/8/4k3/8/8/3K4/8/8",
         "8/8/4k3/8/8/3K4/8/6N1",
         "8/8/4k3/8/8/3K4/8/6b1",
-        // All bishops on one colour, whoever holds them.
+        // All bishops on one colour, of either side.
         "8/8/4k3/8/8/3K4/8/B1B1b3",
     ] {
         assert_eq!(ended(&position(&board(dead))), ("insufficient material", 0), "{dead}");
@@ -303,7 +303,7 @@ fn insufficient_material() {
 }
 
 #[test]
-fn castling_is_written_as_the_king_moves() {
+fn castling_is_written_as_king_move() {
     let both = position("r3k2r/8/8/8/8/8/8/R3K2R w KQkq - 0 1");
     let mut legal = Vec::new();
     both.moves(&mut legal);
@@ -319,14 +319,14 @@ fn castling_is_written_as_the_king_moves() {
         play(&mut position, text);
         assert_eq!(position.position(), after);
     }
-    // A rook that stands where a castled king would go is no castling.
+    // A rook's move between the castling squares is not castling.
     let mut rook = position("k7/8/8/8/8/8/8/4R1K1 w - - 0 1");
     play(&mut rook, "e1c1");
     assert_eq!(rook.position(), "k7/8/8/8/8/8/8/2R3K1 b - - 1 1");
 }
 
 #[test]
-fn san_both_ways() {
+fn san_reads_and_writes() {
     for (fen, uci, san) in [
         ("rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1", "g1f3", "Nf3"),
         ("r3k2r/8/8/8/8/8/8/R3K2R w KQkq - 0 1", "e1c1", "O-O-O"),
@@ -368,7 +368,7 @@ fn san_both_ways() {
 }
 
 #[test]
-fn san_of_every_move_of_random_games() {
+fn san_round_trips_in_random_games() {
     let mut random = seeded(5);
     let mut scratch = Vec::new();
     for _ in 0..10 {
@@ -390,8 +390,8 @@ fn san_of_every_move_of_random_games() {
 }
 
 #[test]
-fn keys_know_en_passant_only_where_it_matters() {
-    // Nobody is there; nothing but a queen is there; the king would be left in check, along a row or a diagonal.
+fn keys_include_en_passant_only_if_legal() {
+    // No piece is adjacent; only a queen is adjacent; the king would be left in check along a row or a diagonal.
     for idle in [
         "rnbqkbnr/pppppppp/8/8/4P3/8/PPPP1PPP/RNBQKBNR b KQkq e3 0 1",
         "8/8/7k/8/5pP1/8/8/2B1K3 b - g3 0 1",
@@ -407,13 +407,13 @@ fn keys_know_en_passant_only_where_it_matters() {
     let real = "4k3/8/8/8/3pP3/8/8/4K3 b - e3 0 1";
     assert_ne!(position(real).key(), position(&real.replace("e3", "-")).key());
     assert_eq!(position(real).position(), real);
-    // The turn is not given away where that right would lapse.
+    // The turn cannot be given away if that right would be lost.
     assert!(position(real).reseat(Seat::FIRST).is_none());
     assert!(position(&real.replace("e3", "-")).reseat(Seat::FIRST).is_some());
 }
 
 #[test]
-fn history_survives_what_is_done_while_visiting() {
+fn history_survives_visits() {
     let mut position = start();
     play(&mut position, "Nf3 Nf6 Ng1 Ng8 Nf3 Nf6 Ng1");
     let before = position.clone();
@@ -428,13 +428,13 @@ fn history_survives_what_is_done_while_visiting() {
 }
 
 #[test]
-fn turn_given_away() {
+fn reseat_gives_the_turn_away() {
     let check = position("4k3/8/8/8/8/8/4r3/4K3 w - - 0 1");
     assert!(check.reseat(Seat::SECOND).is_none());
     assert_eq!(check.reseat(Seat::FIRST), Some(check.clone()));
     let open = start().reseat(Seat::SECOND).unwrap();
     assert_eq!(open.turn(), Turn::Player(Seat::SECOND));
-    // Not where the other side would be stalemated, or the clocks would run out.
+    // Not if the other side would be stalemated or the clock would run out.
     assert!(position("7k/5Q2/8/8/8/8/8/K7 w - - 0 1").reseat(Seat::SECOND).is_none());
     assert!(position("7k/8/8/8/8/8/8/KQ6 w - - 99 80").reseat(Seat::SECOND).is_none());
 }
@@ -457,9 +457,9 @@ fn noisy_moves_are_captures_and_queens() {
     assert!(!position(check).may_stand_pat());
 }
 
-/// Promotions count four times where moves are drawn without listing them.
+/// Sampling without listing counts four moves per promotion.
 #[test]
-fn sampled_moves_are_drawn_equally() {
+fn moves_are_drawn_uniformly() {
     let position = position("1n2k3/P7/8/8/8/8/8/4K2R w K - 0 1");
     let mut legal = Vec::new();
     position.moves(&mut legal);
@@ -473,7 +473,7 @@ fn sampled_moves_are_drawn_equally() {
 }
 
 #[test]
-fn captures_come_first() {
+fn captures_are_ordered_first() {
     let position = position("1n2k3/P7/3q4/4p3/3P1R2/8/8/R3K3 w Q - 0 1");
     let promise = |text: &str| position.promise(position.parse_move(text).unwrap());
     let order = ["axb8=Q", "a8=Q", "dxe5", "Rf8+", "a8=R"].map(promise);
@@ -495,12 +495,12 @@ fn features_of_known_positions() {
     }
     let pawns = values("4k3/p6p/8/3P4/8/P7/P1P5/4K3 b - - 0 1");
     assert_eq!(["pawns", "doubled_pawns", "isolated_pawns", "tempo"].map(pawns), [2, 1, 0, -1]);
-    // d5 has gone four rows and c2 one: 16 and 1. The h-pawn is passed too: 1.
+    // d5 has advanced four rows and c2 one: 16 and 1. The h-pawn is also passed: 1.
     let pawns = values("4k3/p6p/8/3P4/8/P7/P1P5/4K3 b - - 0 1");
     assert_eq!(pawns("passed_pawns"), 16 + 1 - 1);
     let pieces = values("4k2r/6pp/8/8/8/8/8/RRB1KB2 w k - 0 1");
     assert_eq!(["rooks", "bishops", "bishop_pair", "rook_files"].map(pieces), [1, 2, 1, 4]);
-    // The bishop on c1 sees 7 squares, the knight in the corner 2 of which a pawn guards one.
+    // The bishop on c1 attacks 7 squares, the knight in the corner 2, one of them guarded by a pawn.
     let mobility = values("4k3/8/8/8/2p5/8/8/N1B1K3 w - - 0 1");
     assert_eq!(mobility("mobility"), 7 + 1);
     let shelter = values("3qk3/8/8/8/8/6P1/5P1P/3Q2K1 w - - 0 1");
@@ -511,26 +511,26 @@ fn features_of_known_positions() {
 }
 
 #[test]
-fn impossible_positions_are_refused_with_a_reason() {
+fn rejects_impossible_positions() {
     for (fen, reason) in [
         ("8/8/8/3kK3/8/8/8/8 w - - 0 1", "kings stand next"),
         ("8/8/8/8/8/8/8/K7 w - - 0 1", "one king a side"),
         ("k6K/8/8/8/8/8/8/P7 w - - 0 1", "no pawn on the first"),
-        ("k7/8/K7 w - - 0 1", "usual form"),
+        ("k7/8/K7 w - - 0 1", "canonical form"),
         ("k7/8/8/8/8/8/8 w - - 0 1", "eight rows"),
         ("8/8/8/8/k7/8/8 w - - 0 1", "eight rows"),
-        ("k7/8/44/8/8/8/8/7K w - - 0 1", "usual form"),
-        ("k7/8/80/8/8/8/8/7K w - - 0 1", "usual form"),
+        ("k7/8/44/8/8/8/8/7K w - - 0 1", "canonical form"),
+        ("k7/8/80/8/8/8/8/7K w - - 0 1", "canonical form"),
         ("k6R/8/8/8/8/8/8/7K w - - 0 1", "must not be in check"),
         ("k7/8/8/8/8/8/8/7K x - - 0 1", "w or b"),
         ("r3k2r/8/8/8/8/8/8/3K3R w K - 0 1", "first squares"),
-        ("r3k2r/8/8/8/8/8/8/R3K2R w kqKQ - 0 1", "usual form"),
+        ("r3k2r/8/8/8/8/8/8/R3K2R w kqKQ - 0 1", "canonical form"),
         ("r3k2r/8/8/8/8/8/8/R3K2R w HAha - 0 1", "first squares"),
         ("4k3/8/8/8/3pP3/8/8/4K3 b - e4 0 1", "double step"),
         ("4k3/8/8/8/3pP3/8/4N3/4K3 b - e3 0 1", "double step"),
         ("4k3/8/8/8/3pP3/8/8/4K3 b - e3 3 9", "the halfmove clock is 0"),
         ("k7/8/8/8/8/8/8/7K w - - 101 1", "0 to 100"),
-        ("k7/8/8/8/8/8/8/7K w - - +1 1", "usual form"),
+        ("k7/8/8/8/8/8/8/7K w - - +1 1", "canonical form"),
         ("k7/8/8/8/8/8/8/7K w - - 0 0", "from 1"),
         ("k7/8/8/8/8/8/8/7K w - - 0 65536", "from 1"),
         ("k7/8/8/8/8/8/8/7K w - - 0 900", "beyond the limit of 1000 plies"),
@@ -547,9 +547,9 @@ fn impossible_positions_are_refused_with_a_reason() {
     }
 }
 
-/// Whatever is done to a text, it is refused or it is a position that writes itself, and nothing panics.
+/// Every edited text is rejected or is a position that round-trips, without a panic.
 #[test]
-fn mangled_texts_never_panic() {
+fn edited_texts_never_panic() {
     let seeds = [
         "r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1",
         "rnbqkb1r/ppp1pppp/5n2/3pP3/8/8/PPPP1PPP/RNBQKBNR w KQkq d6 0 3",

@@ -1,4 +1,4 @@
-//! Chinese checkers: a second implementation on the drawn star, with names of holes instead of bits.
+//! Chinese checkers: slow rules on the drawn star, with names of holes.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -15,10 +15,10 @@ pub const VARIANTS: &[Variant] = &[
     ("chinese-checkers:seats=6", 4),
 ];
 
-/// The holes of each row of the star as it is drawn.
+/// The number of holes of each row of the drawn star.
 const WIDTHS: [usize; 17] = [1, 2, 3, 4, 13, 12, 11, 10, 9, 10, 11, 12, 13, 4, 3, 2, 1];
 
-/// Row and column on paper: neighbours in a row are two columns apart, rows are shifted by one.
+/// Row and column on the drawing: neighbours in a row are two columns apart, rows are shifted by one.
 type Spot = (i32, i32);
 
 fn spot(row: usize, index: usize) -> Spot {
@@ -37,7 +37,7 @@ fn star() -> BTreeMap<Spot, String> {
 
 const AROUND: [Spot; 6] = [(0, 2), (0, -2), (1, 1), (1, -1), (-1, 1), (-1, -1)];
 
-/// The triangles clockwise from the top, as drawn: (row, first hole, how many), and the tip.
+/// Returns the holes and the tip of a triangle, counted clockwise from the top.
 fn triangle(number: usize) -> (BTreeSet<Spot>, Spot) {
     let (rows, tip): ([(usize, usize, usize); 4], Spot) = match number {
         0 => ([(0, 0, 1), (1, 0, 2), (2, 0, 3), (3, 0, 4)], spot(0, 0)),
@@ -51,7 +51,7 @@ fn triangle(number: usize) -> (BTreeSet<Spot>, Spot) {
     (holes.collect(), tip)
 }
 
-/// The steps from every hole to a tip across the empty star.
+/// Returns the steps from every hole to a tip on the empty star.
 fn steps_to(tip: Spot) -> BTreeMap<Spot, i32> {
     let star = star();
     let mut steps = BTreeMap::from([(tip, 0)]);
@@ -201,7 +201,7 @@ impl Slow for Paper {
 }
 
 #[test]
-fn agrees_with_the_star_on_paper() {
+fn agrees_with_slow_rules() {
     agree("chinese-checkers", &Paper::new(2), 1, 4);
     agree("chinese-checkers:seats=3", &Paper::new(3), 2, 2);
     agree("chinese-checkers:seats=4", &Paper::new(4), 3, 2);
@@ -209,7 +209,7 @@ fn agrees_with_the_star_on_paper() {
 }
 
 #[test]
-fn perft_agrees_with_the_star_on_paper() {
+fn perft_agrees_with_slow_rules() {
     slow_perft_agrees("chinese-checkers", &Paper::new(2), 3);
     slow_perft_agrees("chinese-checkers:seats=3", &Paper::new(3), 3);
     slow_perft_agrees("chinese-checkers:seats=4", &Paper::new(4), 3);
@@ -226,7 +226,7 @@ fn legal<const SEATS: usize>(position: &ChineseCheckers<SEATS>) -> Vec<String> {
     moves.into_iter().map(|mv| position.move_text(mv)).collect()
 }
 
-/// A position text from the names of each seat's pieces.
+/// Returns the position text for the names of each seat's pieces.
 fn text(pieces: &[&str], mover: char, plies: u32) -> String {
     let rows = WIDTHS.iter().enumerate().map(|(row, &width)| {
         let symbol = |index: usize| {
@@ -251,9 +251,9 @@ fn fourteen_first_moves_for_every_number_of_seats() {
     assert_eq!([first::<2>(), first::<3>(), first::<4>(), first::<6>()], [14; 4]);
 }
 
-/// Plays the policy's games on both implementations: unlike uniform games these end in the target.
+/// Follows playouts with both implementations: unlike uniform games, they end with a full target.
 #[test]
-fn playouts_end_with_a_full_target_on_paper_too() {
+fn playouts_agree_with_slow_rules() {
     fn playouts<const SEATS: usize>(games: u64) {
         for seed in 0..games {
             let mut position = ChineseCheckers::<SEATS>::initial(&parameters()).unwrap();
@@ -279,7 +279,7 @@ fn playouts_end_with_a_full_target_on_paper_too() {
 }
 
 #[test]
-fn a_piece_left_at_home_does_not_block() {
+fn piece_left_at_home_does_not_block_a_win() {
     let ours = "m5 e7 n2 n3 n4 o1 o2 o3 p1 p2";
     let theirs = "q1 e5 e6 f5 f6 f7 g5 g6 g7 g8";
     let mut position = set(&[ours, theirs], 'A', 100);
@@ -288,7 +288,7 @@ fn a_piece_left_at_home_does_not_block() {
     assert_eq!((position.turn(), position.ending()), (Turn::Over, "target full"));
     assert_eq!([0, 1].map(|seat| position.payoff(Seat(seat))), [1, -1]);
 
-    // Whoever returns home to fill the last hole there completes the other's win.
+    // A piece that returns home and fills the last hole completes the other seat's win.
     let mut position = set(&["k5 e7 n2 n3 n4 o1 o2 o3 p1 p2", "q1 m5 e6 f5 f6 f7 g5 g6 g7 g8"], 'B', 101);
     position.play(position.parse_move("m5-n1").unwrap());
     assert_eq!((position.turn(), position.ending()), (Turn::Over, "target full"));
@@ -296,7 +296,7 @@ fn a_piece_left_at_home_does_not_block() {
 }
 
 #[test]
-fn at_the_limit_the_nearest_home_win_and_ties_share() {
+fn fewest_steps_win_at_ply_limit() {
     let home = "a1 b1 b2 c1 c2 c3 d1 d2 d3 d4";
     let away = "q1 p1 p2 o1 o2 o3 n1 n2 n3 n4";
     let mut level = set(&[home, away], 'A', 298);
@@ -310,7 +310,7 @@ fn at_the_limit_the_nearest_home_win_and_ties_share() {
 }
 
 #[test]
-fn a_seat_that_is_walled_in_passes() {
+fn blocked_seat_passes() {
     let walled = "a1 b1 b2 c1 c2 c3 d1 d2 d3 d4";
     let wall = "e5 e6 e7 e8 e9 f4 f5 f6 f7 f8";
     let rest = "f9 m1 m2 m3 m4 l1 l2 l3 k1 k2";
@@ -322,7 +322,7 @@ fn a_seat_that_is_walled_in_passes() {
 }
 
 #[test]
-fn foreign_triangles_are_passed_through_but_not_stayed_in() {
+fn foreign_triangles_allow_passing_but_not_staying() {
     // From e6 over e5 into the upper left triangle at e4, and on over f4 out of it to g4.
     let position = set(&["e6 f4 b1 b2 c1 c2 c3 d1 d2 d3", "e5 p2 p1 n1 n2 n3 n4 o1 o2 o3"], 'A', 10);
     let moves = legal(&position);
@@ -331,7 +331,7 @@ fn foreign_triangles_are_passed_through_but_not_stayed_in() {
 }
 
 #[test]
-fn draws_are_uniform() {
+fn moves_are_drawn_uniformly() {
     let mut position = ChineseCheckers::<2>::initial(&parameters()).unwrap();
     let mut random = seeded(3);
     let mut scratch = Vec::new();
@@ -352,7 +352,7 @@ fn draws_are_uniform() {
 }
 
 #[test]
-fn impossible_positions_are_refused() {
+fn rejects_impossible_positions() {
     let good = ChineseCheckers::<2>::initial(&parameters()).unwrap().position();
     let refused = |text: &str| {
         let error = ChineseCheckers::<2>::from_position(&parameters(), text).unwrap_err().to_string();

@@ -1,4 +1,4 @@
-//! Connect four: published counts, the values of small boards, and slow rules for the sizes without a table.
+//! Connect four: published counts, values of small boards, and slow rules for sizes without a table.
 
 use std::collections::HashMap;
 
@@ -10,7 +10,7 @@ use agon_games::{
 
 use crate::harness::{Slow, Variant, agree, slow_perft_agrees};
 
-/// The usual board, small ones, an odd height, and those that fill 64 bits or nearly.
+/// The usual board, small boards, an odd height, and boards that fill 64 bits or nearly.
 pub const VARIANTS: &[Variant] = &[
     ("connect-four", 250),
     ("connect-four:width=4,height=4", 60),
@@ -38,7 +38,7 @@ fn after(moves: &str) -> ConnectFour {
 }
 
 #[test]
-fn positions_by_ply() {
+fn distinct_positions_by_ply_match_published_counts() {
     let mut level = vec![start()];
     let mut counts = Vec::new();
     loop {
@@ -63,7 +63,7 @@ fn positions_by_ply() {
     assert_eq!(counts, [1, 7, 49, 238, 1120, 4263, 16_422, 54_859, 184_275, 558_186]);
 }
 
-/// Whether `seat` can force a win, by plain search with a memory.
+/// Returns whether `seat` can force a win, by memoised search.
 fn wins(seat: Seat, position: &ConnectFour, known: &mut HashMap<u64, bool>) -> bool {
     let Turn::Player(mover) = position.turn() else { return position.payoff(seat) == 1 };
     if let Some(&wins_here) = known.get(&position.key()) {
@@ -86,7 +86,7 @@ fn wins(seat: Seat, position: &ConnectFour, known: &mut HashMap<u64, bool>) -> b
 
 /// Tromp's table of solved sizes (tromp.github.io/c4/c4.html): draws, and a win of the second seat on 6 x 4.
 #[test]
-fn small_boards_have_their_known_values() {
+fn small_boards_have_known_values() {
     for (width, height, winner) in [("4", "4", None), ("5", "4", None), ("6", "4", Some(Seat::SECOND))] {
         let start = ConnectFour::initial(&parameters(width, height)).unwrap();
         let found = Seat::all(2).find(|&seat| wins(seat, &start, &mut HashMap::new()));
@@ -94,7 +94,7 @@ fn small_boards_have_their_known_values() {
     }
 }
 
-/// Stones in strings, lines by walking from every square.
+/// Columns as strings, with lines found from every square.
 #[derive(Clone)]
 struct Columns {
     columns: Vec<String>,
@@ -156,7 +156,7 @@ impl Slow for Columns {
 }
 
 #[test]
-fn agrees_with_the_slow_rules() {
+fn agrees_with_slow_rules() {
     for (width, height) in [(7, 6), (4, 4), (5, 5), (4, 9), (8, 7), (9, 6), (6, 9), (9, 4)] {
         let game = format!("connect-four:width={width},height={height}");
         agree(&game, &Columns::new(width, height), 3, 60);
@@ -178,12 +178,12 @@ fn features_of_positions_counted_by_hand() {
     assert_eq!(values(&after("1"), Seat::FIRST)["open_lines"], 3);
     assert_eq!(values(&after("4"), Seat::FIRST)["open_lines"], 7);
     assert_eq!(values(&after("4"), Seat::FIRST)["centre"], 3);
-    // Three crosses on the ground between two empty squares: a four that one stone does not stop.
+    // Three crosses on the bottom row between two empty squares: two threats, which one stone does not stop.
     let three = values(&after("33445"), Seat::FIRST);
     assert_eq!((three["threats"], three["zugzwang_threats"], three["tactics"]), (2, 2, 1));
     assert_eq!(values(&after("33445"), Seat::SECOND)["tactics"], -1);
-    // Noughts on the second row, on the crosses: two threats each, on the rows that suit each, and the noughts'
-    // cannot be reached yet.
+    // Noughts on the second row above the crosses: two threats each, on the rows that suit each side; those of the
+    // noughts are not reachable yet.
     let above = values(&after("3344557"), Seat::SECOND);
     assert_eq!((above["zugzwang_threats"], above["threats"], above["tactics"]), (0, 0, -1), "{above:?}");
     // A column of three crosses is a threat on its fourth, even square.
@@ -192,7 +192,7 @@ fn features_of_positions_counted_by_hand() {
 }
 
 #[test]
-fn quiet_moves_are_those_without_a_four_in_sight() {
+fn noisy_moves_win_or_answer_threats() {
     let noisy = |moves: &str| {
         let position = after(moves);
         let mut noisy = Vec::new();
@@ -206,25 +206,25 @@ fn quiet_moves_are_those_without_a_four_in_sight() {
 }
 
 #[test]
-fn a_line_made_after_a_lent_turn_wins_for_its_owner() {
+fn line_after_reseat_wins_for_its_owner() {
     let mut position = after("142434").reseat(Seat::SECOND).unwrap();
     position.play(position.parse_move("4").unwrap());
     assert_eq!((position.turn(), position.payoff(Seat::SECOND)), (Turn::Over, 1));
 }
 
 #[test]
-fn impossible_positions_are_refused() {
+fn rejects_impossible_positions() {
     for (text, reason) in [
         ("..../..../.x../.... o", "a stone hangs in the air"),
-        ("..../..../..../.x.. x", "the number of stones does not fit who moves"),
-        ("..../..../..../xxx. x", "the number of stones does not fit who moves"),
+        ("..../..../..../.x.. x", "the number of stones does not fit the seat to move"),
+        ("..../..../..../xxx. x", "the number of stones does not fit the seat to move"),
         ("..../..../.... x", "there must be 4 rows of 4 squares"),
         ("..../..../..../..... x", "there must be 4 rows of 4 squares"),
-        ("..../..../..../....", "there is no space before the mover"),
-        ("..../..../..../...y x", "a square is x, o or ."),
-        ("..../..../..../.x.. 1", "the mover is x or o"),
+        ("..../..../..../....", "it has 1 field instead of 2"),
+        ("..../..../..../...y x", "`y` is not a square; a square is x, o or ."),
+        ("..../..../..../.x.. 1", "the seat to move is x or o"),
         ("..../..../oooo/xxxx x", "the side to move already has four in a line"),
-        ("..../ooo./oooo/xxxx o", "the number of stones does not fit who moves"),
+        ("..../ooo./oooo/xxxx o", "the number of stones does not fit the seat to move"),
         ("oooo/xxxx/ooo./xxxx o", "a stone hangs in the air"),
         ("..../o.../oxoo/xxxx o", "no last stone can have completed all lines of four"),
     ] {

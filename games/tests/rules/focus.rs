@@ -1,4 +1,4 @@
-//! Focus: a second implementation with stacks as strings.
+//! Focus: slow rules with stacks as strings.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use crate::harness::{Slow, Variant, agree, slow_perft_agrees};
 
 pub const VARIANTS: &[Variant] = &[("focus", 20), ("focus:seats=3", 10), ("focus:seats=4", 10)];
 
-/// Stacks of letters from bottom to top by the name of their square; squares without a stack are empty strings.
+/// Stacks of letters from bottom to top by square name; empty squares have empty strings.
 #[derive(Clone)]
 struct Paper {
     seats: usize,
@@ -28,7 +28,7 @@ fn letter(seat: usize) -> char {
 }
 
 impl Paper {
-    /// The start from eight lines from the top, a blank where there is no square.
+    /// Creates a first position from eight lines from the top, with blanks for missing squares.
     fn new(seats: usize, lines: [&str; 8]) -> Paper {
         let mut stacks = BTreeMap::new();
         for (line, row) in lines.iter().zip((1..=8).rev()) {
@@ -76,7 +76,7 @@ impl Paper {
         self.reserves[seat] > 0 || !self.controlled(seat).is_empty()
     }
 
-    /// The square so many columns and rows away, if there is one.
+    /// Returns the square at a distance, if there is one.
     fn away(&self, square: &str, columns: i32, rows: i32) -> Option<String> {
         let column = COLUMNS.find(&square[..1])? as i32 + columns;
         let row: i32 = square[1..].parse::<i32>().ok()? + rows;
@@ -160,15 +160,15 @@ impl Slow for Paper {
 }
 
 #[test]
-fn agrees_with_stacks_of_letters() {
+fn agrees_with_slow_rules() {
     agree("focus", &Paper::two(), 1, 40);
     agree("focus:seats=3", &Paper::three(), 2, 30);
     agree("focus:seats=4", &Paper::four(), 3, 20);
 }
 
-/// Follows the policy's games on both implementations: unlike uniform games they throw seats out.
+/// Follows playouts with both implementations: unlike uniform games, they eliminate seats.
 #[test]
-fn playouts_throw_seats_out_on_paper_too() {
+fn playouts_agree_with_slow_rules() {
     fn playouts<const SEATS: usize>(start: &Paper, games: u64) {
         let mut ended_early = 0;
         for seed in 0..games {
@@ -197,7 +197,7 @@ fn playouts_throw_seats_out_on_paper_too() {
 }
 
 #[test]
-fn perft_agrees_with_stacks_of_letters() {
+fn perft_agrees_with_slow_rules() {
     slow_perft_agrees("focus", &Paper::two(), 3);
     slow_perft_agrees("focus:seats=3", &Paper::three(), 3);
     slow_perft_agrees("focus:seats=4", &Paper::four(), 3);
@@ -207,7 +207,7 @@ fn parameters() -> Parameters {
     Parameters::defaults(Focus::<2>::PARAMETERS)
 }
 
-/// A position from a few stacks, the rest of the board empty.
+/// Creates a position from a few stacks.
 fn set<const SEATS: usize>(stacks: &[(&str, &str)], rest: &str) -> Focus<SEATS> {
     let rows = (1..=8).rev().map(|row| {
         let columns = match row {
@@ -229,13 +229,13 @@ fn play<const SEATS: usize>(position: &mut Focus<SEATS>, text: &str) {
     position.play(position.parse_move(text).unwrap_or_else(|| panic!("{text} is not legal")));
 }
 
-/// What a position text says of a square and of everything but the board.
+/// Checks the stacks and the rest of a position text.
 fn stack<const SEATS: usize>(position: &Focus<SEATS>, stacks: &[(&str, &str)], rest: &str) {
     assert_eq!(position.position(), set::<SEATS>(stacks, rest).position());
 }
 
 #[test]
-fn a_high_stack_loses_its_bottom() {
+fn high_stack_loses_its_bottom() {
     let mut position = set::<2>(&[("d3", "BAA"), ("d5", "ABAB"), ("h3", "B")], "A 0,0 - 10");
     let mut noisy = Vec::new();
     position.noisy_moves(&mut noisy);
@@ -243,7 +243,7 @@ fn a_high_stack_loses_its_bottom() {
     play(&mut position, "d3-d5");
     stack(&position, &[("d3", "B"), ("d5", "BABAA"), ("h3", "B")], "B 1,0 - 11");
     play(&mut position, "h3-g3");
-    // A placed piece pushes one out as well, here one of the other side.
+    // A placed piece also pushes one out, here one of the other side.
     let mut noisy = Vec::new();
     position.noisy_moves(&mut noisy);
     let noisy: Vec<String> = noisy.into_iter().map(|mv| position.move_text(mv)).collect();
@@ -253,7 +253,7 @@ fn a_high_stack_loses_its_bottom() {
 }
 
 #[test]
-fn a_duel_ends_when_the_other_cannot_move() {
+fn duel_ends_when_other_side_cannot_move() {
     let mut position = set::<2>(&[("d3", "A"), ("d4", "B")], "A 0,0 - 7");
     play(&mut position, "d3-d4");
     assert_eq!((position.turn(), position.ending()), (Turn::Over, "all others out"));
@@ -262,8 +262,8 @@ fn a_duel_ends_when_the_other_cannot_move() {
 }
 
 #[test]
-fn who_is_out_stays_out() {
-    // A covers B's only stack, so B is skipped and out; uncovered by C's capture of the top it stays out.
+fn seat_that_is_out_stays_out() {
+    // A covers B's only stack, so B is skipped and out. C uncovers it, but B stays out.
     let mut position = set::<3>(&[("d3", "A"), ("d4", "B"), ("h4", "C"), ("a4", "A")], "A 0,0,0 - 0");
     play(&mut position, "d3-d4");
     assert_eq!(position.turn(), Turn::Player(Seat(2)));
@@ -278,8 +278,8 @@ fn who_is_out_stays_out() {
 }
 
 #[test]
-fn who_gets_a_stack_back_in_time_is_still_in() {
-    // B has no stack after A's move of d3, but C uncovers one before B's turn comes.
+fn seat_with_recovered_stack_is_not_out() {
+    // B has no stack after A's move of d3, but C uncovers one before B's turn.
     let mut position = set::<3>(&[("d3", "A"), ("d4", "B"), ("f6", "BC")], "C 0,0,0 - 2");
     play(&mut position, "f6-f5");
     assert_eq!(position.turn(), Turn::Player(Seat(0)));
@@ -288,7 +288,7 @@ fn who_gets_a_stack_back_in_time_is_still_in() {
 }
 
 #[test]
-fn at_the_limit_the_most_stacks_and_reserves_win() {
+fn most_stacks_and_reserves_win_at_ply_limit() {
     let mut position = set::<3>(&[("d3", "A"), ("d5", "B"), ("f6", "C"), ("f5", "C")], "A 2,2,0 - 299");
     play(&mut position, "d3-c3");
     assert_eq!((position.turn(), position.ending()), (Turn::Over, "ply limit"));
@@ -296,7 +296,7 @@ fn at_the_limit_the_most_stacks_and_reserves_win() {
 }
 
 #[test]
-fn starts_are_as_symmetric_as_the_header_says() {
+fn first_positions_have_documented_symmetry() {
     // A quarter turn clockwise takes d8 to h5, and seat 0 to seat 1.
     let four = Paper::four();
     for (square, stack) in &four.stacks {
@@ -315,7 +315,7 @@ fn starts_are_as_symmetric_as_the_header_says() {
 }
 
 #[test]
-fn draws_are_uniform() {
+fn moves_are_drawn_uniformly() {
     let position = set::<2>(&[("d3", "BAA"), ("d5", "ABABA"), ("a3", "A")], "A 1,0 - 10");
     let (mut moves, mut scratch, mut random) = (Vec::new(), Vec::new(), seeded(5));
     position.moves(&mut moves);
@@ -329,7 +329,7 @@ fn draws_are_uniform() {
 }
 
 #[test]
-fn impossible_positions_are_refused() {
+fn rejects_impossible_positions() {
     let good = Focus::<2>::initial(&parameters()).unwrap().position();
     let refused = |text: &str| {
         let error = Focus::<2>::from_position(&parameters(), text).unwrap_err().to_string();
@@ -364,7 +364,7 @@ fn impossible_positions_are_refused() {
     for cut in 0..good.len() {
         refused(&good[..cut]);
     }
-    // Nobody with a move, and far too many pieces.
+    // No seat has a move; far too many pieces.
     refused(".,.,.,./.,.,.,.,.,./.,.,.,.,.,.,.,./.,.,.,.,.,.,.,./.,.,.,.,.,.,.,./.,.,.,.,.,.,.,./.,.,.,.,.,./.,.,.,. A 0,0 - 0");
     refused(&good.replace('.', "AAAAA"));
 }

@@ -1,4 +1,4 @@
-//! Go: a second implementation with flood fills and boards as text, scripted fights, and counts of legal positions.
+//! Go: slow rules with flood fills on text, scripted games, and published counts of legal positions.
 
 use agon_games::go::Go;
 use agon_games::random::{below, mix, seeded};
@@ -16,7 +16,7 @@ pub const VARIANTS: &[Variant] = &[
     ("go:size=19", 2),
 ];
 
-/// Rows of text from the top; every question is answered by walking over the board.
+/// Rows of text from the top; everything is computed by flood fills.
 #[derive(Clone)]
 struct Plain {
     size: usize,
@@ -51,7 +51,7 @@ impl Plain {
         beside
     }
 
-    /// All points like this one that are joined to it, and what else touches them.
+    /// Returns the connected points with the same content, and the contents adjacent to them.
     fn region(&self, rows: &[Vec<char>], from: (usize, usize)) -> (Vec<(usize, usize)>, Vec<char>) {
         let kind = rows[from.0][from.1];
         let (mut region, mut touched) = (vec![from], Vec::new());
@@ -70,7 +70,7 @@ impl Plain {
         (region, touched)
     }
 
-    /// The board after a stone, unless it is suicide or has been there before.
+    /// Returns the board after a stone, unless that is suicide or a repetition.
     fn with_stone(&self, point: (usize, usize)) -> Option<Vec<Vec<char>>> {
         let (own, other) = if self.black_to_move { ('X', 'O') } else { ('O', 'X') };
         let mut rows = self.rows.clone();
@@ -101,7 +101,7 @@ impl Plain {
         (0..self.size).flat_map(|row| (0..self.size).map(move |column| (row, column))).collect()
     }
 
-    /// Takes over the rows and the clock of a position text.
+    /// Copies the rows and the clock of a position text.
     fn set_up(&mut self, text: &str) {
         let parts: Vec<&str> = text.split(' ').collect();
         self.rows = parts[0].split('/').map(|row| row.chars().collect()).collect();
@@ -174,7 +174,7 @@ impl Slow for Plain {
 }
 
 #[test]
-fn second_implementation_agrees() {
+fn agrees_with_slow_rules() {
     for (size, komi, games) in
         [(2, 0.0, 500), (2, 1.0, 100), (3, 1.0, 500), (3, -2.5, 50), (4, -0.5, 200), (5, 3.0, 100), (9, 7.5, 15)]
     {
@@ -183,14 +183,14 @@ fn second_implementation_agrees() {
 }
 
 #[test]
-fn second_implementation_counts_the_same() {
+fn perft_agrees_with_slow_rules() {
     for (size, depth) in [(2, 8), (3, 4), (4, 3), (5, 2), (9, 2), (19, 1)] {
         slow_perft_agrees(&format!("go:size={size}"), &Plain::new(size, 7.5), depth);
     }
     count_table(20_000);
 }
 
-/// Counts every line of the table that has at most so many leaves with the second implementation.
+/// Checks the lines of the perft table with at most `most` leaves.
 fn count_table(most: u64) {
     for line in perft_lines("go").into_iter().filter(|line| line.leaves <= most) {
         let size = line.game.parameters().integer("size") as usize;
@@ -221,7 +221,7 @@ fn parameters(game: &str) -> (GameSpec, usize) {
     (spec, size)
 }
 
-/// A position of the smallest board that the text fits.
+/// Reads a position on a board of the text's size.
 fn position(text: &str) -> Go {
     let size = text.split('/').next().unwrap().len();
     let (spec, _) = parameters(&format!("go:size={size}"));
@@ -241,14 +241,14 @@ fn refuses(position: &Go, text: &str) -> bool {
     position.parse_move(text).is_none()
 }
 
-/// The rows of a position, from the top.
+/// Returns the rows of a position, from the top.
 fn rows(position: &Go) -> String {
     position.position().split(' ').next().unwrap().to_string()
 }
 
 /// The published numbers of legal positions: Tromp and Farnebäck (2007), table 1.
 #[test]
-fn legal_positions_of_small_boards() {
+fn small_boards_have_published_numbers_of_legal_positions() {
     for (size, legal) in [(2, 57), (3, 12_675)] {
         let (spec, _) = parameters(&format!("go:size={size}"));
         let points = size * size;
@@ -257,7 +257,7 @@ fn legal_positions_of_small_boards() {
             let rows: Vec<String> =
                 (0..size).map(|row| (0..size).map(|column| symbol(row * size + column)).collect()).collect();
             let rows = rows.join("/");
-            // Whoever placed the last stone has one on the board: try both, and the empty board.
+            // The side that placed the last stone has one on the board: try both, and the empty board.
             ["X 0 0", "O 0 41", "X 0 40"]
                 .iter()
                 .any(|clock| Go::from_position(spec.parameters(), &format!("{rows} {clock}")).is_ok())
@@ -267,32 +267,32 @@ fn legal_positions_of_small_boards() {
 }
 
 #[test]
-fn a_ko_may_not_be_retaken_at_once() {
+fn rejects_immediate_ko_recapture() {
     let start = position(".XO../X.XO./.XO../...../..... O 0 9");
     let taken = play(start, "B4");
     assert_eq!(rows(&taken), ".XO../XO.O./.XO../...../.....");
     assert!(refuses(&taken, "C4"));
-    // After an exchange elsewhere the board is another one.
+    // After an exchange elsewhere the board differs.
     let retaken = play(taken, "A1 E1 C4");
     assert_eq!(rows(&retaken), ".XO../X.XO./.XO../...../X...O");
     assert!(refuses(&retaken, "B4"));
 }
 
-/// Not a ko that a look at the last move would find: two stones are given, one is taken back.
+/// Comparing with the last move would miss this: two stones are sacrificed and one is recaptured.
 #[test]
-fn sending_two_and_returning_one_recreates_the_board() {
+fn rejects_send_two_return_one() {
     let start = position("...../...../...../XXOO./.O.O. O 0 9");
     let captured = play(start.clone(), "A1 C1");
     assert_eq!(rows(&captured), "...../...../...../XXOO./..XO.");
     assert!(refuses(&captured, "B1"));
-    // The point beside it makes another board, and so does the same stone after an exchange elsewhere.
+    // The adjacent point makes another board, as does the same stone after an exchange elsewhere.
     assert!(!refuses(&captured, "A1"));
     assert!(!refuses(&play(captured, "E5 A5"), "B1"));
 }
 
-/// The board recurs by a stone that captures nothing, so looking at captures alone would not do.
+/// The board recurs by a stone without a capture, so checking captures is not enough.
 #[test]
-fn a_quiet_stone_can_recreate_the_board() {
+fn rejects_quiet_stone_that_recreates_the_board() {
     let start = position("...../...../...../XXOO./OO.O. X 0 10");
     let cycle = play(start, "C1 B1 pass");
     assert_eq!(rows(&cycle), "...../...../...../XXOO./.O.O.");
@@ -300,7 +300,7 @@ fn a_quiet_stone_can_recreate_the_board() {
 }
 
 #[test]
-fn suicide_is_refused_and_capture_is_not_suicide() {
+fn rejects_suicide_but_not_capture() {
     let corner = position(".X.../X..../...../...../....O O 0 5");
     assert!(refuses(&corner, "A5"));
     // Three stones that fill their own last liberty.
@@ -313,9 +313,9 @@ fn suicide_is_refused_and_capture_is_not_suicide() {
     assert_eq!(rows(&play(eye, "A5")), "O.O../.O.../O..../...../.....");
 }
 
-/// White takes the stone thrown in and fills a liberty by it, and Black takes back three on the same point.
+/// White captures the sacrificed stone and thereby fills a liberty; Black recaptures three stones on the same point.
 #[test]
-fn snapback() {
+fn snapback_captures() {
     let start = position("...../...../XX.../OOX../..X.. X 0 8");
     let taken = play(start, "A1 B1");
     assert_eq!(rows(&taken), "...../...../XX.../OOX../.OX..");
@@ -323,7 +323,7 @@ fn snapback() {
 }
 
 #[test]
-fn one_stone_captures_four_chains() {
+fn stone_captures_four_chains() {
     let start = position("..X../.XOX./XO.OX/.XOX./..X.. X 0 20");
     let mut noisy = Vec::new();
     start.noisy_moves(&mut noisy);
@@ -343,9 +343,9 @@ fn lead(game: &str, text: &str) -> i32 {
     over.payoff(Seat::FIRST)
 }
 
-/// Columns A and B are Black's, D and E White's, and column C touches both: nobody's.
+/// Columns A and B are Black's, D and E White's, and column C, which touches both, is neutral.
 #[test]
-fn points_that_touch_both_colours_count_for_nobody() {
+fn points_that_touch_both_colours_are_neutral() {
     let even = ".X.O./.X.O./.X.O./.X.O./.X.O. X 2 12";
     assert_eq!(lead("go:size=5,komi=0", even), 0);
     assert_eq!(lead("go:size=5,komi=0.5", even), -1);
@@ -354,15 +354,15 @@ fn points_that_touch_both_colours_count_for_nobody() {
     assert_eq!(lead("go:size=5,komi=1.5", two_more), 1);
     assert_eq!(lead("go:size=5,komi=2", two_more), 0);
     assert_eq!(lead("go:size=5,komi=2.5", two_more), -1);
-    // An empty board belongs to nobody; a single stone owns it.
+    // An empty board has no owner; a single stone owns all of it.
     assert_eq!(lead("go:size=5,komi=0", "...../...../...../...../..... X 2 2"), 0);
     assert_eq!(lead("go:size=5,komi=24.5", "...../...../..X../...../..... O 2 3"), 1);
-    // No stone is dead: White's lone stone keeps Black's corner from counting.
+    // No stone is dead: White's single stone keeps Black's corner from counting.
     assert_eq!(lead("go:size=3,komi=3.5", "..X/.OX/XXX X 2 20"), 1);
 }
 
 #[test]
-fn a_game_ends_at_its_limit() {
+fn game_ends_at_ply_limit() {
     for (size, limit) in [(2, 50), (5, 50), (6, 72), (9, 162), (19, 722)] {
         let (spec, _) = parameters(&format!("go:size={size}"));
         let start = Go::initial(spec.parameters()).unwrap();
@@ -377,7 +377,7 @@ fn a_game_ends_at_its_limit() {
 }
 
 #[test]
-fn moves_are_read_in_either_case_and_nothing_else_is() {
+fn reads_moves_in_either_case_only() {
     let (spec, _) = parameters("go");
     let start = Go::initial(spec.parameters()).unwrap();
     for (text, name) in [("c3", "C3"), ("j9", "J9"), ("PASS", "pass"), ("Pass", "pass"), ("A1", "A1")] {
@@ -390,17 +390,18 @@ fn moves_are_read_in_either_case_and_nothing_else_is() {
 }
 
 #[test]
-fn impossible_positions_are_refused() {
+fn rejects_impossible_positions() {
     let (spec, _) = parameters("go:size=3");
     for (text, reason) in [
-        ("... ... ... X 0 0", "four parts"),
-        (".../.../... X 0", "four parts"),
-        (".../.../...  X 0 0", "four parts"),
+        ("... ... ... X 0 0", "it has 6 fields instead of 4"),
+        (".../.../... X 0", "it has 3 fields instead of 4"),
+        (".../.../...  X 0 0", "it has 5 fields instead of 4"),
         (".../... X 0 0", "3 rows of 3"),
         (".../..../... X 0 0", "3 rows of 3"),
         (".../.x./... O 0 1", "X, O or ."),
-        (".../.\u{e9}/... O 0 1", "X, O or ."),
-        (".../.../... x 0 0", "who moves"),
+        (".../.\u{e9}./... O 0 1", "X, O or ."),
+        (".../.\u{e9}/... O 0 1", "3 rows of 3"),
+        (".../.../... x 0 0", "the seat to move is X or O"),
         (".../.../... X 3 4", "passes are"),
         (".../.../... X -1 0", "passes are"),
         (".../.../... X 00 0", "passes are"),
@@ -420,9 +421,9 @@ fn impossible_positions_are_refused() {
     }
 }
 
-/// Broken texts are refused or read as a position that writes exactly what was read.
+/// Edited texts are rejected or read as a position that writes exactly the same text.
 #[test]
-fn mangled_positions_do_not_panic() {
+fn edited_positions_never_panic() {
     let (spec, _) = parameters("go:size=5");
     let mut random = seeded(3);
     let signs = ['.', 'X', 'O', '/', ' ', '0', '1', '2', '9', '-', '\u{e9}'];
@@ -443,7 +444,7 @@ fn mangled_positions_do_not_panic() {
     }
 }
 
-/// Counts how often each move is drawn and compares with equal shares: chi-square below its 99.99 % point.
+/// Checks that moves are drawn uniformly: chi-square must be below its 99.99 % point.
 fn assert_uniform(what: &str, expected: &[String], draw: impl Fn(u64) -> String) {
     const SHARE: u32 = 400;
     let mut seen = vec![0u32; expected.len()];
@@ -459,9 +460,9 @@ fn assert_uniform(what: &str, expected: &[String], draw: impl Fn(u64) -> String)
     assert!(chi_square <= bound, "{what}: {seen:?}");
 }
 
-/// Through a few whole games: draws are uniform over the legal moves, playouts over those that fill no eye.
+/// Samples are uniform over the legal moves, playouts over those that do not fill an eye.
 #[test]
-fn draws_are_uniform() {
+fn moves_are_drawn_uniformly() {
     for (game, seed, every) in [("go", 1, 23), ("go:size=4,komi=0", 2, 5), ("go:size=2,komi=0", 3, 1)] {
         let (spec, _) = parameters(game);
         let mut position = Go::initial(spec.parameters()).unwrap();
@@ -475,7 +476,7 @@ fn draws_are_uniform() {
                 assert_uniform("sample", &texts, |number| {
                     position.move_text(position.sample(&mut seeded(mix(seed, number)), &mut Vec::new()))
                 });
-                // An own eye filled is what the ordering puts below the pass.
+                // The ordering rates only moves that fill an own eye below the pass.
                 legal.retain(|&mv| position.promise(mv) > -50);
                 let mut texts: Vec<String> = legal.iter().map(|&mv| position.move_text(mv)).collect();
                 if texts.is_empty() {

@@ -1,4 +1,4 @@
-//! Grundy's game: the theory against plain search, and slow rules on an unordered list of heaps.
+//! Grundy's game: theory compared with exhaustive search, and slow rules on an unordered list of heaps.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -24,7 +24,7 @@ fn parameters(heaps: &str) -> Parameters {
     GameSpec::new(Grundy::NAME, [("heaps", heaps)]).unwrap().parameters().clone()
 }
 
-/// Whether the side to move wins, by plain search with a memory.
+/// Returns whether the side to move wins, by memoised search.
 fn wins(position: &Grundy, known: &mut HashMap<u64, bool>) -> bool {
     if let Some(&wins_here) = known.get(&position.key()) {
         return wins_here;
@@ -41,7 +41,7 @@ fn wins(position: &Grundy, known: &mut HashMap<u64, bool>) -> bool {
     wins_here
 }
 
-/// The values of heaps 0 to `largest`: the least number that no split reaches.
+/// Computes the Grundy values of heaps 0 to `largest`.
 fn values(largest: usize) -> Vec<usize> {
     let mut values: Vec<usize> = Vec::new();
     for heap in 0..=largest {
@@ -52,7 +52,7 @@ fn values(largest: usize) -> Vec<usize> {
     values
 }
 
-/// `grundy_sum` for the first seat, which is to move.
+/// Returns the feature `grundy_sum` for the first seat, which is to move.
 fn sum_feature(position: &Grundy) -> i32 {
     let mut features = [0; Grundy::FEATURES.len()];
     position.features(Seat::FIRST, FeatureSet::ALL, &mut features);
@@ -60,13 +60,13 @@ fn sum_feature(position: &Grundy) -> i32 {
 }
 
 #[test]
-fn single_heaps_that_are_lost() {
+fn lost_single_heaps_are_the_known_ones() {
     const LOST: [usize; 10] = [1, 2, 4, 7, 10, 20, 23, 26, 50, 53];
     let mut known = HashMap::new();
     for heap in 1..=38 {
         assert_eq!(wins(&start(&heap.to_string()), &mut known), !LOST.contains(&heap), "{heap}");
     }
-    // The larger ones by their values, those of the test and those of the evaluation.
+    // Larger heaps by their values, those of the test and those of the evaluation.
     let values = values(63);
     for (heap, &value) in values.iter().enumerate().skip(1) {
         let won = !LOST.contains(&heap);
@@ -76,7 +76,7 @@ fn single_heaps_that_are_lost() {
 }
 
 #[test]
-fn several_heaps_are_lost_exactly_where_the_xor_of_values_is_zero() {
+fn several_heaps_are_lost_exactly_if_value_xor_is_zero() {
     let values = values(63);
     let mut known = HashMap::new();
     for (a, b) in (1..=16).flat_map(|a| (1..=a).map(move |b| (a, b))) {
@@ -90,7 +90,7 @@ fn several_heaps_are_lost_exactly_where_the_xor_of_values_is_zero() {
 }
 
 #[test]
-fn the_default_heap_has_one_winning_split() {
+fn default_heap_has_one_winning_split() {
     let position = start("13");
     let mut moves = Vec::new();
     position.moves(&mut moves);
@@ -106,7 +106,7 @@ fn the_default_heap_has_one_winning_split() {
 }
 
 #[test]
-fn equal_heaps_are_one_choice() {
+fn equal_heaps_are_interchangeable() {
     let mut position = start("5-5");
     let texts = |position: &Grundy| {
         let mut moves = Vec::new();
@@ -119,7 +119,7 @@ fn equal_heaps_are_one_choice() {
     assert_eq!(position.position(), "2-3-5 1");
 }
 
-/// Heaps in the order they arose, the new ones at the end.
+/// Heaps in order of creation.
 #[derive(Clone)]
 struct Heaps {
     heaps: Vec<usize>,
@@ -156,14 +156,14 @@ impl Slow for Heaps {
         self.seat = 1 - self.seat;
     }
 
-    /// Who made the last split is not the one to move.
+    /// The side to move did not make the last split.
     fn payoffs(&self) -> Vec<i32> {
         if self.seat == 1 { vec![1, -1] } else { vec![-1, 1] }
     }
 }
 
 #[test]
-fn agrees_with_the_slow_rules() {
+fn agrees_with_slow_rules() {
     for (game, _) in VARIANTS {
         agree(game, &Heaps::of(game), 5, 30);
     }
@@ -173,24 +173,24 @@ fn agrees_with_the_slow_rules() {
 }
 
 #[test]
-fn positions_are_checked() {
+fn rejects_invalid_positions() {
     let read = |heaps: &str, text: &str| {
         Grundy::from_position(&parameters(heaps), text).map_err(|error| error.to_string())
     };
     for (heaps, text, reason) in [
-        ("7", "7", "there is no space before the mover"),
+        ("7", "7", "it has 1 field instead of 2"),
         ("7", "2-x 1", "a heap is a whole number from 1 to 63"),
         ("7", "0-7 1", "a heap is a whole number from 1 to 63"),
- ("7", "+7 0", "a heap is a whole number from 1 to 63"),
+        ("7", "+7 0", "a heap is a whole number from 1 to 63"),
         ("7", "-7 1", "a heap is a whole number from 1 to 63"),
         ("7", "5-2 1", "the heaps must be in ascending order"),
         ("7", "2-6 1", "the heaps must add up to 7"),
-        ("6", "3-3 1", "these heaps cannot come from the first ones"),
-        ("6", "2-2-2 0", "these heaps cannot come from the first ones"),
-        ("3-4", "7 1", "these heaps cannot come from the first ones"),
-        ("3-4", "2-5 0", "these heaps cannot come from the first ones"),
+        ("6", "3-3 1", "the first heaps cannot lead to these"),
+        ("6", "2-2-2 0", "the first heaps cannot lead to these"),
+        ("3-4", "7 1", "the first heaps cannot lead to these"),
+        ("3-4", "2-5 0", "the first heaps cannot lead to these"),
         ("7", "2-5 2", "the seat to move is 0 or 1"),
-        ("7", "2-5 0", "the number of heaps does not fit who moves"),
+        ("7", "2-5 0", "the number of heaps does not fit the seat to move"),
     ] {
         let error = read(heaps, text).unwrap_err();
         assert!(error.contains(reason), "{heaps}, {text}: {error}");
@@ -200,7 +200,7 @@ fn positions_are_checked() {
 }
 
 #[test]
-fn the_longest_game_takes_ones_off() {
+fn longest_game_splits_off_ones() {
     let mut position = start("9-4");
     let mut plies = 0;
     while position.turn() != Turn::Over {

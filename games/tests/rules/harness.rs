@@ -1,4 +1,4 @@
-//! What the tests of all games share.
+//! Test support shared by all games.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -11,32 +11,32 @@ use agon_games::{
     Visitor,
 };
 
-/// A variant to check: the game's text and how many random games the laws are followed through.
+/// A variant to check: the game's text and the number of random games for the laws.
 pub type Variant = (&'static str, u64);
 
 pub fn spec(text: &str) -> GameSpec {
     GameSpec::parse(text).unwrap_or_else(|error| panic!("{text}: {error}"))
 }
 
-/// The laws along random play.
+/// Checks the laws along random games.
 pub fn laws(variants: &[Variant]) {
     for &(text, games) in variants {
-        let tally =
+        let coverage =
             crate::suite::check(&spec(text), 1, games).unwrap_or_else(|violation| panic!("{violation}"));
         println!(
             "{text}: {} games, {} positions, {} moves, longest {} plies",
-            tally.games, tally.positions, tally.moves, tally.longest
+            coverage.games, coverage.positions, coverage.moves, coverage.longest
         );
-        assert_eq!(tally.games, games);
+        assert_eq!(coverage.games, games);
     }
 }
 
-/// A file of this crate.
+/// Returns the path of a file of this crate.
 fn file(folder: &str, name: &str, ending: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(folder).join(format!("{name}.{ending}"))
 }
 
-/// A line of a perft table: where to start, how deep, and how many leaves there are.
+/// A line of a perft table: the first position, the depth, and the number of leaves.
 pub struct PerftLine {
     pub game: GameSpec,
     pub position: Option<String>,
@@ -44,7 +44,7 @@ pub struct PerftLine {
     pub leaves: u64,
 }
 
-/// Reads `perft/<game>.perft`: `game SPEC`, then `DEPTH LEAVES` lines, with `position TEXT` between for other starts.
+/// Reads `perft/<game>.perft`: `game SPEC`, then `DEPTH LEAVES` lines, with `position TEXT` between them for other first positions.
 pub fn perft_lines(game: &str) -> Vec<PerftLine> {
     let path = file("perft", game, "perft");
     let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
@@ -52,7 +52,8 @@ pub fn perft_lines(game: &str) -> Vec<PerftLine> {
     let mut position = None;
     let mut lines = Vec::new();
     for line in text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#')) {
-        let (word, rest) = line.split_once(' ').unwrap_or_else(|| panic!("{line}: not understood"));
+        let (word, rest) =
+            line.split_once(' ').unwrap_or_else(|| panic!("{line}: not a line of a perft table"));
         match word {
             "game" => (current, position) = (Some(spec(rest)), None),
             "position" => position = Some(rest.to_string()),
@@ -82,7 +83,7 @@ impl UniformVisitor for Perft<'_> {
     }
 }
 
-/// Counts every line of the game's table.
+/// Checks every line of the game's perft table.
 pub fn perft_table(variants: &[Variant]) {
     for line in perft_lines(spec(variants[0].0).name()) {
         let leaves = line.game.visit_any(Perft(&line));
@@ -91,7 +92,7 @@ pub fn perft_table(variants: &[Variant]) {
     }
 }
 
-/// One recorded random game a variant, compared with `playthroughs/<game>.txt`. `UPDATE_EXPECT=1` rewrites it.
+/// Compares a random game of each variant with `playthroughs/<game>.txt`. `UPDATE_EXPECT=1` rewrites the file.
 pub fn playthrough(variants: &[Variant]) {
     let name = spec(variants[0].0).name();
     let text: String = variants.iter().map(|(text, _)| spec(text).visit_any(Record(text))).collect();
@@ -134,19 +135,19 @@ impl UniformVisitor for Record {
     }
 }
 
-/// A second implementation of a game's rules, written for clearness and not for speed.
+/// A second implementation of a game's rules, written for clarity instead of speed.
 pub trait Slow: Clone {
-    /// `seat 0`, `chance` or `over`.
+    /// Returns `seat 0`, `chance` or `over`.
     fn turn(&self) -> String;
-    /// The texts of the legal moves, in any order.
+    /// Returns the texts of the legal moves, in any order.
     fn legal(&self) -> Vec<String>;
     /// Plays a legal move.
     fn play(&mut self, text: &str);
-    /// The payoffs by seat, at the end.
+    /// Returns the payoffs by seat. Precondition: the game is over.
     fn payoffs(&self) -> Vec<i32>;
 }
 
-/// Follows random games of the fast rules with the slow ones and compares turn, legal moves and payoffs at each ply.
+/// Compares turn, legal moves and payoffs of the fast and the slow rules at each ply of random games.
 pub fn agree<S: Slow>(game: &str, slow: &S, seed: u64, games: u64) {
     spec(game).visit_any(Agree { game, slow, seed, games });
 }
@@ -193,7 +194,7 @@ impl<S: Slow> UniformVisitor for Agree<'_, S> {
     }
 }
 
-/// The slow rules' own perft, for the lines of the table that start where `slow` does and are not deeper than `depth`.
+/// Compares the perft of the slow rules with the lines of the table up to `depth`.
 pub fn slow_perft_agrees<S: Slow>(game: &str, slow: &S, depth: u32) {
     let game = spec(game);
     let lines = perft_lines(game.name());
@@ -220,8 +221,8 @@ fn slow_perft<S: Slow>(slow: &S, depth: u32) -> u64 {
     leaves.sum()
 }
 
-/// How often each move or outcome is drawn against its weight, in positions along a random game: chi-square below its
-/// 99.999 % point.
+/// Compares the frequencies of drawn moves and outcomes with their weights, in positions along random games: chi-square
+/// must be below its 99.999 % point.
 pub fn sampling(variants: &[Variant]) {
     for (text, _) in variants {
         spec(text).visit(Frequencies(text));
@@ -242,7 +243,7 @@ impl Frequencies<'_> {
                 if turn == Turn::Over {
                     break;
                 }
-                // The first plies, and now and then a later one.
+                // The first plies and some later ones.
                 if ply < 2 + game || ply % 23 == 5 * game {
                     let mut moves = Vec::new();
                     position.moves(&mut moves);
@@ -294,7 +295,7 @@ impl Visitor for Frequencies<'_> {
     }
 }
 
-/// Plays one random game and returns its moves in words with the last position.
+/// Plays a random game and returns the texts of its moves and the last position.
 pub fn random_game<G: Complete>(start: &G, seed: u64) -> (Vec<String>, G) {
     let mut random = seeded(seed);
     let mut scratch = Vec::new();

@@ -1,4 +1,4 @@
-//! Kalah: solved small boards, and the rules again on a plain ring of pits.
+//! Kalah: solved small boards, and slow rules on a ring of pits.
 
 use std::collections::HashMap;
 
@@ -23,7 +23,7 @@ fn start(text: &str) -> Kalah {
     Kalah::initial(spec(text).parameters()).unwrap()
 }
 
-/// The rules again: a list of pits in the order of sowing, one seed at a time.
+/// The slow rules: a list of pits in the order of sowing, one seed at a time.
 #[derive(Clone)]
 struct Ring {
     /// Seat 0's pits from its left, its store, seat 1's pits from its left, its store.
@@ -89,7 +89,7 @@ impl Slow for Ring {
         }
         let store = self.store_of(self.mover);
         if self.pits_of(self.mover).contains(&cup) && self.cups[cup] == 1 {
-            // The pit opposite lies as far before the last pit of the ring as this one lies after the first.
+            // The pit opposite is as far before the last pit of the ring as this one is after the first.
             let opposite = 2 * self.holes() - cup;
             if self.cups[opposite] > 0 || self.empty_capture {
                 self.cups[store] += self.cups[opposite] + 1;
@@ -117,14 +117,14 @@ impl Slow for Ring {
 }
 
 #[test]
-fn the_slow_rules_agree_along_random_games() {
+fn agrees_with_slow_rules() {
     for &(text, games) in VARIANTS {
         agree(text, &Ring::new(text), 3, 4 * games);
     }
 }
 
 #[test]
-fn the_slow_rules_agree_with_the_perft_table() {
+fn perft_agrees_with_slow_rules() {
     for (text, depth) in [
         ("kalah", 7),
         ("kalah:empty_capture=true", 6),
@@ -137,7 +137,7 @@ fn the_slow_rules_agree_with_the_perft_table() {
     }
 }
 
-/// Whether seat 0 can win by at least `margin` from here.
+/// Returns whether seat 0 can win by at least `margin`.
 fn wins_by(position: &mut Kalah, margin: i32, known: &mut HashMap<u64, bool>) -> bool {
     let stores = |seat| position.store(seat) as i32;
     let (first, second) = (stores(Seat::FIRST), stores(Seat::SECOND));
@@ -167,9 +167,9 @@ fn first_player_wins_by(text: &str, margin: i32) -> bool {
     wins_by(&mut start(text), margin, &mut HashMap::new())
 }
 
-/// The table of Irving, Donkers and Uiterwijk (2000): it holds for both capture rules.
+/// The table of Irving, Donkers and Uiterwijk (2000), which holds for both capture rules.
 #[test]
-fn small_boards_are_solved_as_published() {
+fn small_boards_have_published_values() {
     for (holes, results) in [(1, "DLWLWD"), (2, "WLLLWW"), (3, "DWWWWL")] {
         for (seeds, result) in (1..).zip(results.chars()) {
             for empty_capture in [false, true] {
@@ -186,7 +186,7 @@ fn small_boards_are_solved_as_published() {
 }
 
 #[test]
-fn five_holes_of_two_tell_the_capture_rules_apart() {
+fn five_holes_of_two_distinguish_capture_rules() {
     let margin_is = |text: &str, margin| {
         assert!(first_player_wins_by(text, margin) && !first_player_wins_by(text, margin + 1), "{text}");
     };
@@ -198,7 +198,7 @@ fn read(text: &str, position: &str) -> Result<Kalah, String> {
     Kalah::from_position(spec(text).parameters(), position).map_err(|error| error.to_string())
 }
 
-/// Plays pits from a position and gives the position they lead to.
+/// Plays pits from a position and returns the resulting position.
 fn played(text: &str, position: &str, pits: &[&str]) -> String {
     let mut kalah = read(text, position).unwrap();
     for pit in pits {
@@ -208,29 +208,29 @@ fn played(text: &str, position: &str, pits: &[&str]) -> String {
 }
 
 #[test]
-fn sowing_moving_again_and_capturing() {
+fn sows_moves_again_and_captures() {
     let start = "4,4,4,4,4,4:0 4,4,4,4,4,4:0 0";
     // The third pit reaches the store and moves again.
     assert_eq!(played("kalah", start, &["3"]), "4,4,0,5,5,5:1 4,4,4,4,4,4:0 0");
     assert_eq!(played("kalah", start, &["3", "6"]), "4,4,0,5,5,0:2 5,5,5,5,4,4:0 1");
-    // Into the own empty third pit: with the four opposite.
+    // The last seed in the own empty third pit captures the four opposite.
     let before = "2,1,0,4,4,4:9 0,0,0,4,4,4:12 0";
     assert_eq!(played("kalah", before, &["2"]), "2,0,0,4,4,4:14 0,0,0,0,4,4:12 1");
-    // Into the own empty fifth pit with nothing opposite: only with empty capture.
+    // The last seed in the own empty fifth pit, with nothing opposite, counts only with empty capture.
     let before = "2,1,0,1,0,4:16 0,0,4,4,4,0:12 0";
     assert_eq!(played("kalah", before, &["4"]), "2,1,0,0,1,4:16 0,0,4,4,4,0:12 1");
     assert_eq!(played("kalah:empty_capture=true", before, &["4"]), "2,1,0,0,0,4:17 0,0,4,4,4,0:12 1");
-    // Thirteen seeds come back to the pit they left, and capture what they have just put opposite.
+    // Thirteen seeds return to their pit and capture the seed that they have just sown opposite.
     let before = "13,1,1,1,1,1:10 1,1,1,1,1,0:15 0";
     assert_eq!(played("kalah", before, &["1"]), "0,2,2,2,2,2:13 2,2,2,2,2,0:15 1");
-    // The other side's store is passed over.
+    // The other side's store is skipped.
     let before = "0,0,0,0,0,10:10 1,1,1,1,1,1:22 0";
     assert_eq!(played("kalah", before, &["6"]), "1,1,0,0,0,0:14 2,2,2,0,2,2:22 1");
 }
 
 #[test]
-fn the_game_ends_when_either_side_is_empty() {
-    // The last own seed moves again in vain; the other side keeps its seeds.
+fn game_ends_when_either_side_is_empty() {
+    // The last own seed would move again; the other side keeps its seeds.
     let end = "0,0,0,0,0,0:21 0,0,0,0,0,0:27 0";
     assert_eq!(played("kalah", "0,0,0,0,0,1:20 0,5,0,0,0,0:22 0", &["6"]), end);
     // A capture empties the other side.
@@ -241,11 +241,11 @@ fn the_game_ends_when_either_side_is_empty() {
 }
 
 #[test]
-fn bad_positions_are_refused_with_a_reason() {
+fn rejects_invalid_positions() {
     for (text, reason) in [
-        ("4,4,4,4,4,4:0 4,4,4,4,4,4:0", "two sides and the seat"),
+        ("4,4,4,4,4,4:0 4,4,4,4,4,4:0", "it has 2 fields instead of 3"),
         ("4,4,4,4,4,4:0 4,4,4,4,4,4:0 2", "the seat to move is 0 or 1"),
-        ("4,4,4,4,4,4:0 4,4,4,4,4,4:0  0", "two sides and the seat"),
+        ("4,4,4,4,4,4:0 4,4,4,4,4,4:0  0", "it has 4 fields instead of 3"),
         ("4,4,4,4,4:4 4,4,4,4,4,4:0 0", "a side has 6 pits"),
         ("4,4,4,4,4,4,0:0 4,4,4,4,4,4:0 0", "a side has 6 pits"),
         ("4,4,4,4,4,4 4,4,4,4,4,4:0 0", "a side is its pits"),
@@ -262,9 +262,9 @@ fn bad_positions_are_refused_with_a_reason() {
     }
 }
 
-/// Every text one edit away from a real one is refused or is a position that writes itself.
+/// Every text one edit away from a valid one is rejected or is a position that round-trips.
 #[test]
-fn near_misses_of_a_position_never_panic() {
+fn edited_positions_never_panic() {
     let text = "4,4,0,5,5,0:2 5,5,5,5,4,4:0 1";
     for at in 0..=text.len() {
         for with in ["", " ", ",", ":", "0", "9", "-", "\u{e9}"] {

@@ -1,14 +1,14 @@
-//! The rules of every game, checked: the laws along random play, perft tables, recorded playthroughs, and for games
-//! without a published table a slow second implementation that shares no code with the fast one.
+//! Tests of every game's rules: laws along random games, perft tables, recorded playthroughs, and for games without a
+//! published table a slow second implementation that shares no code with the fast one.
 //!
-//! A module a game: it names the variants to check and holds what is special to that game.
+//! There is a module per game with the variants to check and the tests that are special to the game.
 
 #![allow(clippy::unwrap_used, reason = "in a test a panic is the report")]
 
 mod harness;
 mod suite;
 
-/// One line a game makes the tests that all games share.
+/// Defines the tests that all games share.
 macro_rules! games {
     ($($game:ident),* $(,)?) => {
         $(mod $game;)*
@@ -42,7 +42,7 @@ macro_rules! games {
         }
 
         #[test]
-        fn every_game_is_tested() {
+        fn every_game_has_tests() {
             let tested = [$(stringify!($game).replace('_', "-")),*];
             for info in agon_games::GAMES {
                 assert!(tested.iter().any(|name| name == info.name), "{} has no line in main.rs", info.name);

@@ -1,4 +1,4 @@
-//! Nim: the theory against plain search, and slow rules on a list of heaps.
+//! Nim: theory compared with exhaustive search, and slow rules on a list of heaps.
 
 use std::collections::HashMap;
 
@@ -7,7 +7,7 @@ use agon_games::{Game, GameSpec, Keyed, Notation, Ordered, Parameters, Seat, Set
 
 use crate::harness::{Slow, Variant, agree, slow_perft_agrees};
 
-/// The last two hold more than 127 stones, where sampling goes another way.
+/// The last two have more than 127 stones, for which sampling has a separate path.
 pub const VARIANTS: &[Variant] = &[
     ("nim", 400),
     ("nim:heaps=9", 30),
@@ -21,7 +21,7 @@ fn parameters(heaps: &str) -> Parameters {
     GameSpec::new(Nim::NAME, [("heaps", heaps)]).unwrap().parameters().clone()
 }
 
-/// Whether the side to move wins, by plain search of the whole game; every position met is remembered.
+/// Returns whether the side to move wins, by exhaustive search that stores every position.
 fn wins(position: &Nim, known: &mut HashMap<u64, (bool, String)>) -> bool {
     if position.turn() == Turn::Over {
         return false;
@@ -31,7 +31,7 @@ fn wins(position: &Nim, known: &mut HashMap<u64, (bool, String)>) -> bool {
     }
     let mut moves = Vec::new();
     position.moves(&mut moves);
-    // No early end: every position is to be met.
+    // No early exit: every position must be visited.
     let lost_replies = moves.iter().filter(|&&mv| {
         let mut next = position.clone();
         next.play(mv);
@@ -43,10 +43,10 @@ fn wins(position: &Nim, known: &mut HashMap<u64, (bool, String)>) -> bool {
 }
 
 #[test]
-fn lost_exactly_where_the_xor_is_zero() {
+fn position_is_lost_exactly_if_nim_sum_is_zero() {
     let mut known = HashMap::new();
     wins(&Nim::initial(&parameters("7-6-5-4")).unwrap(), &mut known);
-    // Both movers but for the end, and only one where some of the four heaps lost one stone each and no heap more.
+    // Both movers except at the end; one mover where some of the four heaps lost one stone each and no heap lost more.
     assert_eq!(known.len(), 2 * 8 * 7 * 6 * 5 - 2 - 16);
     for (wins_here, text) in known.values() {
         let heaps = text.split(' ').next().unwrap();
@@ -56,7 +56,7 @@ fn lost_exactly_where_the_xor_is_zero() {
 }
 
 #[test]
-fn a_promising_move_leaves_a_zero_sum() {
+fn promise_rates_moves_to_zero_nim_sum() {
     let position = Nim::initial(&parameters("3-4-5")).unwrap();
     let mut moves = Vec::new();
     position.moves(&mut moves);
@@ -66,13 +66,13 @@ fn a_promising_move_leaves_a_zero_sum() {
 }
 
 #[test]
-fn one_heap_is_explained() {
+fn note_explains_single_heap() {
     assert!(crate::harness::spec("nim:heaps=9").note().is_some_and(|note| note.contains("`grundy`")));
     assert_eq!(crate::harness::spec("nim:heaps=9-1").note(), None);
     assert!(Nim::SUMMARY.contains("grundy") && Nim::PARAMETERS[0].about.contains("grundy"));
 }
 
-/// Heaps as numbers in a list, moves by counting up.
+/// Heaps as a list of numbers.
 #[derive(Clone)]
 struct Heaps {
     heaps: Vec<u32>,
@@ -107,14 +107,14 @@ impl Slow for Heaps {
         self.seat = 1 - self.seat;
     }
 
-    /// Who took the last stone is not the one to move.
+    /// The side to move did not take the last stone.
     fn payoffs(&self) -> Vec<i32> {
         if self.seat == 1 { vec![1, -1] } else { vec![-1, 1] }
     }
 }
 
 #[test]
-fn agrees_with_the_slow_rules() {
+fn agrees_with_slow_rules() {
     for (game, _) in VARIANTS {
         agree(game, &Heaps::of(game), 5, 15);
     }
@@ -124,10 +124,10 @@ fn agrees_with_the_slow_rules() {
 }
 
 #[test]
-fn positions_are_checked() {
+fn rejects_invalid_positions() {
     let read = |text: &str| Nim::from_position(&parameters("3-4-5"), text).map_err(|error| error.to_string());
     for (text, reason) in [
-        ("3-4-5", "there is no space before the mover"),
+        ("3-4-5", "it has 1 field instead of 2"),
         ("3-4 0", "there must be 3 heaps"),
         ("3-4-5-0 0", "there must be 3 heaps"),
         ("3-x-5 0", "a heap is a whole number"),
@@ -135,14 +135,14 @@ fn positions_are_checked() {
         ("3-4-256 0", "a heap is a whole number"),
         ("3-4-6 0", "a heap is larger than at the start"),
         ("3-4-5 2", "the seat to move is 0 or 1"),
-        ("3-4-5 1", "the number of stones taken does not fit who moves"),
-        ("2-3-4 0", "the number of stones taken does not fit who moves"),
-        ("3-4-4 0", "the number of stones taken does not fit who moves"),
+        ("3-4-5 1", "the number of stones taken does not fit the seat to move"),
+        ("2-3-4 0", "the number of stones taken does not fit the seat to move"),
+        ("3-4-4 0", "the number of stones taken does not fit the seat to move"),
     ] {
         let error = read(text).unwrap_err();
         assert!(error.contains(reason), "{text}: {error}");
     }
-    // Two stones of one heap go in one ply or in two.
+    // Two stones of a heap can be taken in one ply or in two.
     assert!(read("1-4-5 0").is_ok() && read("1-4-5 1").is_ok());
     let over = read("0-0-0 1").unwrap();
     assert_eq!((over.turn(), over.payoff(Seat::FIRST)), (Turn::Over, 1));

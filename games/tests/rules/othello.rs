@@ -1,5 +1,5 @@
-//! Othello: the published counts, the shortest game, and whole games with their passes beside a second
-//! implementation on a grid of characters, because perft from the start meets few passes and few ends.
+//! Othello: published counts, the shortest game, and slow rules on a grid of characters. Random games cover passes and
+//! ends, which perft from the start hardly reaches.
 
 use agon_games::othello::Othello;
 use agon_games::perft::perft;
@@ -25,7 +25,7 @@ fn legal(position: &Othello) -> Vec<String> {
 }
 
 #[test]
-fn the_shortest_game_takes_nine_plies() {
+fn shortest_game_takes_nine_plies() {
     let mut position = start();
     assert_eq!(legal(&position), ["d3", "c4", "f5", "e6"]);
     for text in "e6 f4 e3 f6 g5 d6 e7 f5 c5".split(' ') {
@@ -36,9 +36,9 @@ fn the_shortest_game_takes_nine_plies() {
     assert_eq!((position.payoff(Seat::FIRST), position.payoff(Seat::SECOND)), (1, -1));
 }
 
-/// Published tables count games that ended earlier once: 24,571,284 at depth 10.
+/// Published tables also count games that ended earlier: 24,571,284 at depth 10.
 #[test]
-fn games_over_within_nine_plies() {
+fn games_over_within_nine_plies_match_published_count() {
     fn ended(position: &mut Othello, depth: u32) -> u64 {
         if position.turn() == Turn::Over {
             return 1;
@@ -53,14 +53,14 @@ fn games_over_within_nine_plies() {
 }
 
 #[test]
-fn a_side_without_a_placement_passes() {
-    // Black's only disc is h8's neighbour, and no line from h8 ends at another.
+fn side_without_placement_passes() {
+    // Black's only disc is adjacent to h8, and no line from h8 ends at another.
     let mut position = read("oooooooo/oooooooo/oooooooo/oooooooo/oooooooo/oooooooo/oooooooo/oooooox. x").unwrap();
     assert_eq!((legal(&position), position.turn()), (vec!["pass".to_string()], Turn::Player(Seat::FIRST)));
     assert_eq!(position.count(&mut Vec::new()), 1);
     position.play(position.parse_move("pass").unwrap());
     assert_eq!((legal(&position), position.turn()), (vec!["h8".to_string()], Turn::Player(Seat::SECOND)));
-    // The corner is the only placement, so there is nothing to stand pat on.
+    // The corner is the only placement, so the mover may not stand pat.
     let mut noisy = Vec::new();
     position.noisy_moves(&mut noisy);
     assert_eq!((noisy.len(), position.may_stand_pat()), (1, false));
@@ -69,33 +69,33 @@ fn a_side_without_a_placement_passes() {
     assert_eq!(position.payoff(Seat::SECOND), 1);
 }
 
-/// The boards are kept as the mover sees them, so only the mover tells such twins apart.
+/// The boards are stored from the mover's view, so these positions differ only in the mover.
 #[test]
-fn the_same_position_with_colours_exchanged_has_another_key() {
+fn exchanged_colours_have_another_key() {
     let black = read("......../......../......../...xxx../...xo.../......../......../........ o").unwrap();
     let white = read("......../......../......../...ooo../...ox.../......../......../........ x").unwrap();
     assert_ne!(black.key(), white.key());
 }
 
 #[test]
-fn positions_that_are_none_are_refused() {
-    for (text, said) in [
-        ("", "there is no space before the mover"),
-        ("......../......../......../...ox.../...xo.../......../........ x", "eight rows of eight"),
-        ("......../......../......../...ox.../...xo.../......../......../....... x", "eight rows of eight"),
-        ("......../......../......../...ox.../...xz.../......../......../........ x", "`z` is no square"),
+fn rejects_invalid_positions() {
+    for (text, reason) in [
+        ("", "it has 1 field instead of 2"),
+        ("......../......../......../...ox.../...xo.../......../........ x", "8 rows of 8 squares"),
+        ("......../......../......../...ox.../...xo.../......../......../....... x", "8 rows of 8 squares"),
+        ("......../......../......../...ox.../...xz.../......../......../........ x", "`z` is not a square"),
         ("......../......../......../...ox.../...x..../......../......../........ x", "never empty"),
         ("x......./......../......../...ox.../...xo.../......../......../........ x", "not connected"),
-        ("......../......../......../...ox.../...xo.../......../......../........ X", "the mover is x or o"),
-        ("......../......../......../...ox.../...xo.../......../......../........ x x", "the mover is x or o"),
+        ("......../......../......../...ox.../...xo.../......../......../........ X", "the seat to move is x or o"),
+        ("......../......../......../...ox.../...xo.../......../......../........ x x", "it has 3 fields instead of 2"),
     ] {
         let error = read(text).unwrap_err().to_string();
-        assert!(error.contains(said), "{text}: {error}");
+        assert!(error.contains(reason), "{text}: {error}");
     }
 }
 
 #[test]
-fn damaged_positions_do_no_harm() {
+fn damaged_positions_never_panic() {
     let mut random = seeded(13);
     let mut accepted = 0;
     for _ in 0..3000 {
@@ -141,7 +141,7 @@ impl SlowOthello {
         if inside { self.grid[row as usize][column as usize] } else { '.' }
     }
 
-    /// The discs that one of `side` turns, were it placed there.
+    /// Returns the discs that a disc of `side` would turn.
     fn turned(&self, side: char, row: i32, column: i32) -> Vec<(i32, i32)> {
         let mut turned = Vec::new();
         if self.at(row, column) != '.' {
@@ -198,7 +198,7 @@ impl Slow for SlowOthello {
 }
 
 #[test]
-fn the_slow_rules_agree() {
+fn agrees_with_slow_rules() {
     agree("othello", &SlowOthello::new(), 3, 150);
     slow_perft_agrees("othello", &SlowOthello::new(), 6);
 }

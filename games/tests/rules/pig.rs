@@ -1,4 +1,4 @@
-//! Pig: the value of the game, and a slow second implementation.
+//! Pig: the value of the game, and slow rules on a list of plies.
 
 use agon_games::pig::Pig;
 use agon_games::random::{below, seeded};
@@ -9,8 +9,8 @@ use crate::harness::{self, Slow, Variant};
 pub const VARIANTS: &[Variant] = &[("pig", 40), ("pig:target=2", 300), ("pig:target=20", 200)];
 
 #[test]
-fn the_laws_hold_with_the_largest_target() {
-    // Not among the variants: its playthrough would be long.
+fn laws_hold_with_largest_target() {
+    // Not among the variants, because its playthrough would be long.
     harness::laws(&[("pig:target=1000", 2)]);
 }
 
@@ -28,9 +28,9 @@ fn legal(position: &Pig) -> Vec<String> {
     moves.into_iter().map(|mv| position.move_text(mv)).collect()
 }
 
-/// The chance that the mover wins, by the mover's score, the other's and the turn's total, both playing their best:
-/// value iteration as Neller and Presser (2004) have it, for pairs of scores from the highest down. Knows nothing of
-/// the game's code.
+/// The probability that the mover wins under optimal play, by the mover's score, the other's score and the turn's total:
+/// value iteration by Neller and Presser (2004), for pairs of scores from the highest down. Independent of the game's
+/// code.
 struct Solved {
     target: usize,
     chances: Vec<f64>,
@@ -79,7 +79,7 @@ impl Solved {
         (1.0 - self.decide(other, own, 0) + on) / 6.0
     }
 
-    /// The chance that seat 0 wins from a position of the game, read from its text.
+    /// Returns the probability that seat 0 wins, from the text of a position.
     fn first_wins(&self, position: &Pig) -> f64 {
         if position.turn() == Turn::Over {
             return f64::from(position.payoff(Seat::FIRST) + 1) / 2.0;
@@ -95,11 +95,11 @@ impl Solved {
 }
 
 #[test]
-fn the_first_player_wins_0_5306_with_the_best_play() {
+fn optimal_play_has_published_value() {
     let solved = Solved::new(100);
     let start = Pig::initial(&parameters(100)).unwrap();
     assert!((solved.first_wins(&start) - 0.5306).abs() < 0.000_05, "{}", solved.first_wins(&start));
-    // The game's own moves satisfy the equations that the values were solved from.
+    // The game's moves satisfy the equations of the values.
     let mut random = seeded(4);
     let check = |position: &Pig| {
         let mut moves = Vec::new();
@@ -114,7 +114,7 @@ fn the_first_player_wins_0_5306_with_the_best_play() {
         assert!((value - known).abs() < 1e-9, "{}: {value}, {known}", position.position());
     };
     for _ in 0..20_000 {
-        // Any scores and totals, late enough that any can have come about.
+        // Any scores and totals, late enough to be possible.
         let mut draw = |bound: usize| match below(&mut random, bound) {
             1 => 0,
             number => number,
@@ -128,7 +128,7 @@ fn the_first_player_wins_0_5306_with_the_best_play() {
 }
 
 #[test]
-fn decisions() {
+fn legal_decisions_depend_on_total_and_target() {
     for (text, moves) in [
         ("0 0 0 0 decide 0", vec!["roll"]),
         ("0 0 0 0 die 1", vec!["1", "2", "3", "4", "5", "6"]),
@@ -144,7 +144,7 @@ fn decisions() {
 }
 
 #[test]
-fn impossible_positions_are_refused() {
+fn rejects_impossible_positions() {
     for (text, reason) in [
         ("0 0 0 0 decide", "5 fields"),
         ("0 0 0 0 decide 0 ", "7 fields"),
@@ -163,7 +163,7 @@ fn impossible_positions_are_refused() {
         ("100 0 0 1 die 200", "is over"),
         ("90 0 16 0 decide 200", "beyond"),
         ("90 0 10 0 die 200", "is not rolled"),
-        ("0 0 0 0 decide 5001", "up to 5000"),
+        ("0 0 0 0 decide 5001", "from 0 to 5000"),
         ("0 0 0 0 die 0", "too few"),
         ("0 0 0 1 decide 1", "too few"),
         ("60 0 0 1 decide 20", "too few"),
@@ -175,7 +175,7 @@ fn impossible_positions_are_refused() {
 }
 
 #[test]
-fn scrambled_positions_do_not_panic() {
+fn scrambled_positions_never_panic() {
     let mut random = seeded(8);
     let alphabet = b"0123456789 decidie-";
     for _ in 0..20_000 {
@@ -192,14 +192,14 @@ fn scrambled_positions_do_not_panic() {
     }
 }
 
-/// The rules as a story: who has done what, from which everything is computed anew.
+/// The list of all plies, from which everything is recomputed.
 #[derive(Clone)]
 struct SlowPig {
     target: usize,
     story: Vec<String>,
 }
 
-/// What the story has come to.
+/// The state after all plies.
 struct Now {
     scores: Vec<usize>,
     seat: usize,
@@ -273,7 +273,7 @@ impl Slow for SlowPig {
 }
 
 #[test]
-fn a_slow_second_implementation_agrees() {
+fn agrees_with_slow_rules() {
     for (target, games, depth) in [(100, 40, 10), (2, 200, 10), (20, 100, 10), (1000, 1, 0)] {
         let game = format!("pig:target={target}");
         let slow = SlowPig { target, story: Vec::new() };
@@ -283,7 +283,7 @@ fn a_slow_second_implementation_agrees() {
 }
 
 #[test]
-fn the_ply_limit_draws() {
+fn ply_limit_is_a_draw() {
     let mut position = read(2, "0 0 0 0 die 99").unwrap();
     position.play(position.parse_move("1").unwrap());
     assert_eq!((position.turn(), position.payoff(Seat::FIRST), position.ending()), (Turn::Over, 0, "ply limit"));

@@ -1,4 +1,4 @@
-//! Rolit: followed square by square by a second implementation on a map from squares to colours.
+//! Rolit: slow rules on a map from squares to colours.
 
 use std::collections::BTreeMap;
 
@@ -32,7 +32,7 @@ fn places() -> impl Iterator<Item = Place> {
     (1..=8).flat_map(|column| (1..=8).map(move |row| (column, row)))
 }
 
-/// The eight directions.
+/// Returns the eight directions.
 fn directions() -> impl Iterator<Item = Place> {
     (-1..=1).flat_map(|right| (-1..=1).map(move |down| (right, down))).filter(|way| *way != (0, 0))
 }
@@ -48,7 +48,7 @@ impl SlowRolit {
         COLOURS[self.plies % self.seats]
     }
 
-    /// The balls that one of the mover on an empty place turns.
+    /// Returns the balls that a ball of the mover on an empty place turns.
     fn turned(&self, (column, row): Place) -> Vec<Place> {
         let mut turned = Vec::new();
         for (right, down) in directions() {
@@ -56,7 +56,7 @@ impl SlowRolit {
             for step in 1.. {
                 let place = (column + step * right, row + step * down);
                 match self.balls.get(&place) {
-                    // An empty place, or beyond the board.
+                    // An empty place or off the board.
                     None => break,
                     Some(colour) if *colour == self.colour() => {
                         turned.append(&mut run);
@@ -114,14 +114,14 @@ impl Slow for SlowRolit {
 }
 
 #[test]
-fn the_slow_rules_agree() {
+fn agrees_with_slow_rules() {
     for seats in 2..=4 {
         agree(&format!("rolit:seats={seats}"), &SlowRolit::new(seats), 3, 30);
     }
 }
 
 #[test]
-fn the_slow_perft_agrees() {
+fn perft_agrees_with_slow_rules() {
     for seats in 2..=4 {
         slow_perft_agrees(&format!("rolit:seats={seats}"), &SlowRolit::new(seats), 6);
     }
@@ -132,29 +132,29 @@ fn read<const SEATS: usize>(text: &str) -> Result<Rolit<SEATS>, SetupError> {
 }
 
 #[test]
-fn positions_that_are_none_are_refused() {
-    let refused = |seats: usize, text: &str, said: &str| {
+fn rejects_invalid_positions() {
+    let refused = |seats: usize, text: &str, reason: &str| {
         let error = match seats {
             2 => read::<2>(text).unwrap_err().to_string(),
             3 => read::<3>(text).unwrap_err().to_string(),
             _ => read::<4>(text).unwrap_err().to_string(),
         };
-        assert!(error.contains(said), "{text}: {error}");
+        assert!(error.contains(reason), "{text}: {error}");
     };
     let start = "......../......../......../...ry.../...bg.../......../......../........";
-    refused(4, start, "there is no space before the mover");
+    refused(4, start, "it has 1 field instead of 2");
     refused(4, &format!("{start} y"), "it is the turn of `r`, not of `y`");
     refused(4, &format!("{start} "), "it is the turn of `r`, not of ``");
-    refused(4, &format!("{} r", &start[1..]), "eight rows of eight");
-    refused(4, &format!("{} r", start.replace('b', "x")), "`x` is no square");
+    refused(4, &format!("{} r", &start[1..]), "8 rows of 8 squares");
+    refused(4, &format!("{} r", start.replace('b', "x")), "`x` is not a square");
     refused(4, &format!("{} r", start.replace('b', ".")), "never empty");
     refused(4, &format!("r{} y", &start[1..]), "not connected");
-    refused(3, "......../......../......../...bb.../...ry.../......../......../........ r", "nobody can have placed");
-    refused(2, &format!("{start} r"), "nobody can have placed the ball `g`");
+    refused(3, "......../......../......../...bb.../...ry.../......../......../........ r", "no player can have placed");
+    refused(2, &format!("{start} r"), "no player can have placed the ball `g`");
 }
 
 #[test]
-fn damaged_positions_do_no_harm() {
+fn damaged_positions_never_panic() {
     let mut random = seeded(17);
     let mut accepted = 0;
     for _ in 0..3000 {
@@ -180,9 +180,9 @@ fn damaged_positions_do_no_harm() {
     assert!(accepted > 50, "{accepted}");
 }
 
-/// Two rows each, then with single balls given to others.
+/// Two rows per seat, then with single balls of other seats.
 #[test]
-fn ties_share() {
+fn tied_seats_share_the_win() {
     let rows = |last: &str| format!("rrrrrrrr/rrrrrrrr/yyyyyyyy/yyyyyyyy/gggggggg/gggggggg/bbbbbbbb/{last} r");
     let payoffs = |last: &str| {
         let position = read::<4>(&rows(last)).unwrap();
@@ -194,9 +194,9 @@ fn ties_share() {
     assert_eq!(payoffs("bbbbbbbr"), [Payoffs::SHARED.max, 0, 0, 0]);
 }
 
-/// Without a ball of one's colour any square next to a ball will do.
+/// A seat without balls may place on any square adjacent to a ball.
 #[test]
-fn a_colour_that_is_gone_comes_back() {
+fn seat_without_balls_places_next_to_any_ball() {
     let position = read::<4>("......../......../......../..yyyb../..yyyb../......../......../........ r").unwrap();
     let mut moves = Vec::new();
     position.moves(&mut moves);

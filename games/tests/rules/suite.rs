@@ -1,7 +1,7 @@
-//! What must hold of every game, checked along random play.
+//! The laws of every game, checked along random games.
 //!
-//! One suite for all: a new game is not finished until it passes. A violation names the law, the game, the seed and
-//! the moves that lead to it, so that `agon show GAME --moves "..."` shows the place.
+//! A violation names the law, the game, the seed and the moves that lead to it; `agon show GAME --moves "..."` shows the
+//! position.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -11,31 +11,31 @@ use agon_games::{
     ChanceGame, Complete, DuelGame, FeatureSet, GameSpec, ManyGame, Parameters, Seat, Turn, Turns, Visitor,
 };
 
-/// What a check has seen.
+/// The extent of a check.
 #[derive(Clone, Copy, Default, Debug)]
-pub struct Tally {
-    /// Games played to their end.
+pub struct Coverage {
+    /// The number of games.
     pub games: u64,
-    /// Positions visited.
+    /// The number of visited positions.
     pub positions: u64,
-    /// Moves played and taken back.
+    /// The number of moves played and undone.
     pub moves: u64,
     /// The longest game in plies.
     pub longest: u32,
 }
 
-/// A law that does not hold.
+/// A violated law.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Violation {
     /// The law, in a sentence.
     pub law: &'static str,
-    /// What was seen instead.
+    /// The observation that contradicts the law.
     pub seen: String,
     /// The game in canonical text.
     pub game: String,
-    /// The seed of that one random game, derived from the seed of the check.
+    /// The seed of the random game, derived from the seed of the check.
     pub seed: u64,
-    /// The moves from the start to where the law was seen broken.
+    /// The moves from the first position to the violation.
     pub moves: String,
 }
 
@@ -49,7 +49,7 @@ impl fmt::Display for Violation {
 impl std::error::Error for Violation {}
 
 /// Checks all laws of a game along `games` random games.
-pub fn check(spec: &GameSpec, seed: u64, games: u64) -> Result<Tally, Box<Violation>> {
+pub fn check(spec: &GameSpec, seed: u64, games: u64) -> Result<Coverage, Box<Violation>> {
     spec.visit(Check { spec, seed, games })
 }
 
@@ -60,7 +60,7 @@ struct Check<'a> {
 }
 
 impl Visitor for Check<'_> {
-    type Output = Result<Tally, Box<Violation>>;
+    type Output = Result<Coverage, Box<Violation>>;
 
     fn duel<G: DuelGame>(self, parameters: &Parameters) -> Self::Output {
         self.run::<G>(parameters, |position, legal| {
@@ -81,11 +81,11 @@ impl Visitor for Check<'_> {
     }
 }
 
-/// A law and what was seen instead of it.
+/// A law and the observation that contradicts it.
 type Broken = (&'static str, String);
 type Lawful = Result<(), Broken>;
 
-/// `seen` is only written when the law is broken.
+/// Checks a law. Calls `seen` only if it is violated.
 fn hold(law: &'static str, holds: bool, seen: impl FnOnce() -> String) -> Lawful {
     if holds { Ok(()) } else { Err((law, seen())) }
 }
@@ -95,34 +95,39 @@ impl Check<'_> {
         self,
         parameters: &Parameters,
         family: impl Fn(&G, &[G::Move]) -> Lawful,
-    ) -> Result<Tally, Box<Violation>> {
+    ) -> Result<Coverage, Box<Violation>> {
         let start = G::initial(parameters).expect("the laws are checked on parameters that go together");
-        let mut walk =
-            Walk { parameters, family, keys: Keys::default(), tally: Tally::default(), played: Vec::new() };
+        let mut games = RandomGames {
+            parameters,
+            family,
+            keys: Keys::default(),
+            coverage: Coverage::default(),
+            played: Vec::new(),
+        };
         for game in 0..self.games {
             let seed = mix(self.seed, game);
             // Every second game is played by the playout policy.
-            walk.game(&start, seed, !game.is_multiple_of(2)).map_err(|(law, seen)| {
+            games.game(&start, seed, !game.is_multiple_of(2)).map_err(|(law, seen)| {
                 let game = self.spec.to_string();
-                Box::new(Violation { law, seen, game, seed, moves: walk.played.join(" ") })
+                Box::new(Violation { law, seen, game, seed, moves: games.played.join(" ") })
             })?;
         }
-        Ok(walk.tally)
+        Ok(games.coverage)
     }
 }
 
-/// Random games, with every law checked at every position.
-struct Walk<'a, F> {
+/// Random games in which every law is checked at every position.
+struct RandomGames<'a, F> {
     parameters: &'a Parameters,
     /// The laws of the game's family.
     family: F,
     keys: Keys,
-    tally: Tally,
-    /// The moves of the game under way.
+    coverage: Coverage,
+    /// The moves of the current game.
     played: Vec<String>,
 }
 
-impl<F> Walk<'_, F> {
+impl<F> RandomGames<'_, F> {
     fn game<G: Complete>(&mut self, start: &G, seed: u64, rollout: bool) -> Lawful
     where
         F: Fn(&G, &[G::Move]) -> Lawful,
@@ -137,8 +142,8 @@ impl<F> Walk<'_, F> {
             let turn = position.turn();
             legal.clear();
             position.moves(&mut legal);
-            self.tally.positions += 1;
-            self.tally.moves += legal.len() as u64;
+            self.coverage.positions += 1;
+            self.coverage.moves += legal.len() as u64;
             move_laws(&position, &legal)?;
             let texts = notation_laws(&position, &legal)?;
             text_laws(&position, self.parameters, &legal)?;
@@ -146,8 +151,8 @@ impl<F> Walk<'_, F> {
             self.keys.check(&position, &texts)?;
             if turn == Turn::Over {
                 payoff_laws(&position)?;
-                self.tally.games += 1;
-                self.tally.longest = self.tally.longest.max(self.played.len() as u32);
+                self.coverage.games += 1;
+                self.coverage.longest = self.coverage.longest.max(self.played.len() as u32);
                 return Ok(());
             }
             feature_laws(&position, below(&mut random, 64))?;
@@ -235,7 +240,7 @@ fn text_laws<G: Complete>(position: &G, parameters: &Parameters, legal: &[G::Mov
         format!("{text} became {}", fresh.position())
     })?;
     hold("a position's text is one line", !text.contains('\n'), || text.clone())?;
-    hold("an incremental key equals the key made afresh", fresh.key() == position.key(), || text.clone())?;
+    hold("an incremental key equals the recomputed key", fresh.key() == position.key(), || text.clone())?;
     hold("a position read back draws the same board", fresh.board() == position.board(), || text.clone())?;
     if !G::PATH_DEPENDENT {
         hold("a position read back is equal", fresh == *position, || {
@@ -247,9 +252,9 @@ fn text_laws<G: Complete>(position: &G, parameters: &Parameters, legal: &[G::Mov
     }
     if position.turn() != Turn::Over && fresh.turn() != Turn::Over {
         for seat in Seat::all(G::SEATS) {
-            let (kept, afresh) = (values(position, seat), values(&fresh, seat));
-            hold("incremental features equal those made afresh", kept == afresh, || {
-                format!("{text}, {seat:?}: {kept:?}, afresh {afresh:?}")
+            let (kept, recomputed) = (values(position, seat), values(&fresh, seat));
+            hold("incremental features equal recomputed ones", kept == recomputed, || {
+                format!("{text}, {seat:?}: {kept:?}, recomputed {recomputed:?}")
             })?;
         }
     }
@@ -266,10 +271,10 @@ fn text_laws<G: Complete>(position: &G, parameters: &Parameters, legal: &[G::Mov
     }
     let broken = [&text[..text.len() / 2], "", "?", "0 0 0 0 0 0 0 0"];
     for bad in broken {
-        // No panic, and whatever is accepted is a position that writes itself.
+        // Must not panic, and an accepted text must be a position.
         if let Ok(read) = G::from_position(parameters, bad) {
             let again = G::from_position(parameters, &read.position());
-            hold("what is accepted as a position is one", again.is_ok(), || bad.to_string())?;
+            hold("an accepted position round-trips", again.is_ok(), || bad.to_string())?;
         }
     }
     Ok(())
@@ -283,14 +288,14 @@ fn undo_laws<G: Complete>(position: &mut G, legal: &[G::Move]) -> Lawful {
         played.play(mv);
         let equal = position.after(mv, |next| {
             let equal = *next == played && next.key() == played.key();
-            // A second level, to see that undoing nests.
+            // A nested visit.
             inner.clear();
             next.moves(&mut inner);
             if let Some(&reply) = inner.first() {
                 next.after(reply, |_| ());
             }
             let restored = *next == played;
-            // The visitor may play on without taking anything back.
+            // The visitor may continue without undoing anything.
             play_on(next, &mut inner);
             equal && restored
         });
@@ -302,7 +307,7 @@ fn undo_laws<G: Complete>(position: &mut G, legal: &[G::Move]) -> Lawful {
     Ok(())
 }
 
-/// Plays a few plies: from the front of the list, from its middle, from its end.
+/// Plays a few plies, from the front, the middle and the end of the list of moves.
 fn play_on<G: Complete>(position: &mut G, moves: &mut Vec<G::Move>) {
     for place in 0..4 {
         moves.clear();
@@ -350,7 +355,7 @@ fn reseat_laws<G: ManyGame>(position: &G) -> Lawful {
         hold("giving the turn to a seat gives it the turn", other.turn() == Turn::Player(seat), || {
             format!("{:?} instead of {seat:?}", other.turn())
         })?;
-        hold("the key knows whose turn it is", (other.key() == position.key()) == (seat == mover), || {
+        hold("the key includes the mover", (other.key() == position.key()) == (seat == mover), || {
             format!("{seat:?} and {mover:?}")
         })?;
         let mut visited = position.clone();
@@ -434,19 +439,19 @@ fn payoff_laws<G: Complete>(position: &G) -> Lawful {
     hold("the ending has a name", !position.ending().is_empty(), || format!("{payoffs:?}"))
 }
 
-/// What was seen under each key and under each text, over all games of a check.
+/// The observations for each key and each text, over all games of a check.
 #[derive(Default)]
 struct Keys {
-    by_key: HashMap<u64, Sight>,
+    by_key: HashMap<u64, Appearance>,
     by_text: HashMap<String, u64>,
 }
 
-/// What positions with equal keys must share.
+/// The properties that positions with equal keys share.
 #[derive(PartialEq, Debug)]
-struct Sight {
+struct Appearance {
     turn: Turn,
     board: String,
-    /// The moves in words; left out where they depend on the path.
+    /// The texts of the moves, unless they depend on the path.
     moves: Option<Vec<String>>,
 }
 
@@ -455,15 +460,15 @@ impl Keys {
         let key = position.key();
         let turn = position.turn();
         let moves = (!G::PATH_DEPENDENT).then(|| texts.to_vec());
-        // The end by a clock or by repetition is no part of the key.
+        // The end by a clock or by repetition is not part of the key.
         if turn != Turn::Over {
-            let sight = Sight { turn, board: position.board(), moves };
+            let appearance = Appearance { turn, board: position.board(), moves };
             if let Some(earlier) = self.by_key.get(&key) {
-                hold("positions with equal keys look alike", *earlier == sight, || {
-                    format!("key {key:x}: {earlier:?} and {sight:?}")
+                hold("positions with equal keys look alike", *earlier == appearance, || {
+                    format!("key {key:x}: {earlier:?} and {appearance:?}")
                 })?;
             } else {
-                self.by_key.insert(key, sight);
+                self.by_key.insert(key, appearance);
             }
         }
         let known = *self.by_text.entry(position.position()).or_insert(key);

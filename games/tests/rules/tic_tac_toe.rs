@@ -1,4 +1,4 @@
-//! Tic-tac-toe: the whole game fits in a test.
+//! Tic-tac-toe: an exhaustive search of the game.
 
 use std::collections::HashSet;
 
@@ -13,7 +13,7 @@ fn start() -> TicTacToe {
     TicTacToe::initial(&Parameters::defaults(TicTacToe::PARAMETERS)).unwrap()
 }
 
-/// Nodes, games, and minimax value for the first seat of the tree below a position.
+/// Counts the nodes and games below a position and returns its minimax value for the first seat.
 fn walk(position: &mut TicTacToe, nodes: &mut u64, games: &mut u64, keys: &mut HashSet<u64>) -> i32 {
     *nodes += 1;
     keys.insert(position.key());
@@ -29,14 +29,14 @@ fn walk(position: &mut TicTacToe, nodes: &mut u64, games: &mut u64, keys: &mut H
 }
 
 #[test]
-fn the_full_tree() {
+fn full_tree_has_known_size_and_value() {
     let (mut nodes, mut games, mut keys) = (0, 0, HashSet::new());
     let value = walk(&mut start(), &mut nodes, &mut games, &mut keys);
     assert_eq!((nodes, games, keys.len(), value), (549_946, 255_168, 5_478, 0));
 }
 
 #[test]
-fn open_lines_two_plies_deep() {
+fn two_ply_values_of_open_lines() {
     let value = |first: &str| {
         let mut position = start();
         position.play(position.parse_move(first).unwrap());

@@ -1,4 +1,4 @@
-//! Virus: the rules again on a grid of holders, from the start and from boards where seats are nearly out.
+//! Virus: slow rules on a grid of owners, from the first position and from boards where seats are almost out.
 
 use agon_games::random::{below, mix, seeded};
 use agon_games::virus::Virus;
@@ -24,7 +24,7 @@ pub const VARIANTS: &[Variant] = &[
     ("virus:seats=6", 12),
 ];
 
-/// The rules again: who holds each square, row by row from the bottom.
+/// The slow rules: the owner of each square, row by row from the bottom.
 #[derive(Clone)]
 struct Holders {
     rows: Vec<Vec<Option<usize>>>,
@@ -50,7 +50,7 @@ impl Holders {
         Holders { rows, seats, mover: 0, plies: 0, diagonals: parameters.value("pattern").to_string() == "square" }
     }
 
-    /// The same rules from another board.
+    /// Returns the same variant with another board.
     fn with(&self, rows: Vec<Vec<Option<usize>>>, mover: usize, plies: usize) -> Holders {
         Holders { rows, mover, plies, ..self.clone() }
     }
@@ -72,7 +72,7 @@ impl Holders {
 
     fn over(&self) -> bool {
         let size = self.rows.len();
-        // Full rounds until there are at least as many plies as squares.
+        // Full rounds until there are as many plies as squares.
         let mut limit = 0;
         while limit < size * size {
             limit += self.seats;
@@ -139,14 +139,14 @@ impl Slow for Holders {
 }
 
 #[test]
-fn the_slow_rules_agree_along_random_games() {
+fn agrees_with_slow_rules() {
     for &(text, games) in VARIANTS {
         agree(text, &Holders::new(text), 3, games);
     }
 }
 
 #[test]
-fn the_slow_rules_agree_with_the_perft_table() {
+fn perft_agrees_with_slow_rules() {
     for (text, depth) in [
         ("virus", 7),
         ("virus:size=4,pattern=square", 7),
@@ -158,7 +158,7 @@ fn the_slow_rules_agree_with_the_perft_table() {
     }
 }
 
-/// Compares the rules along random games that start from thin random boards, and counts how often a seat went out.
+/// Compares the rules along random games from sparse random boards. Returns how often a seat went out.
 struct Sparse<'a>(&'a Holders, u64);
 
 impl UniformVisitor for Sparse<'_> {
@@ -169,7 +169,7 @@ impl UniformVisitor for Sparse<'_> {
             let mut random = seeded(mix(17, game));
             let mut rows = vec![vec![None; size]; size];
             for seat in 0..G::SEATS {
-                // One or two squares each; a later seat may fall on an earlier one's only square.
+                // One or two squares each; a later seat may overwrite an earlier one's only square.
                 for _ in 0..=below(&mut random, 2) {
                     rows[below(&mut random, size)][below(&mut random, size)] = Some(seat);
                 }
@@ -206,7 +206,7 @@ impl UniformVisitor for Sparse<'_> {
 }
 
 #[test]
-fn the_slow_rules_agree_where_seats_go_out() {
+fn agrees_with_slow_rules_when_seats_go_out() {
     let went_out: Vec<u32> = ["virus:size=5", "virus:seats=3,size=4", "virus:seats=4,size=5,pattern=square"]
         .into_iter()
         .chain(["virus:seats=5,size=7", "virus:seats=6,size=11", "virus:seats=6,size=7,pattern=square"])
@@ -231,7 +231,7 @@ fn seats_that_are_out_are_skipped() {
 }
 
 #[test]
-fn the_last_one_in_wins_at_once() {
+fn last_seat_left_wins_immediately() {
     let mut virus: Virus<3> = read("virus:seats=3,size=4", "..../..../12../.0.. 0 5").unwrap();
     virus.play(virus.parse_move("b2").unwrap());
     assert_eq!((virus.turn(), virus.ending()), (Turn::Over, "last one in"));
@@ -242,7 +242,7 @@ fn the_last_one_in_wins_at_once() {
 }
 
 #[test]
-fn at_the_ply_limit_the_most_squares_win_and_equals_share() {
+fn most_squares_win_at_ply_limit() {
     let payoffs = |position: &str| {
         let virus: Virus<3> = read("virus:seats=3,size=4", position).unwrap();
         assert_eq!((virus.turn(), virus.ending(), virus.ply_bound()), (Turn::Over, "ply limit", 18));
@@ -260,7 +260,7 @@ struct FirstMoves;
 impl UniformVisitor for FirstMoves {
     type Output = ();
     fn visit<G: Complete>(self, parameters: &Parameters) {
-        // Every seat's first move, whatever the earlier ones did: nobody can be out before having moved.
+        // All first moves: no seat may be out before it has moved.
         let mut next = vec![G::initial(parameters).unwrap()];
         for seat in Seat::all(G::SEATS) {
             let mut random = seeded(u64::from(seat.0));
@@ -284,7 +284,7 @@ impl UniformVisitor for FirstMoves {
 }
 
 #[test]
-fn nobody_is_out_before_the_first_turn() {
+fn no_seat_is_out_before_its_first_turn() {
     for (seats, size) in (2..=6).flat_map(|seats| (4..=11).map(move |size| (seats, size))) {
         for pattern in ["plus", "square"] {
             let game = spec(&format!("virus:seats={seats},size={size},pattern={pattern}"));
@@ -295,19 +295,19 @@ fn nobody_is_out_before_the_first_turn() {
                     5 => Virus::<5>::initial(game.parameters()).unwrap_err(),
                     _ => Virus::<6>::initial(game.parameters()).unwrap_err(),
                 };
-                let said = format!(
+                let reason = format!(
                     "virus: {seats} seats are too many for a board of size {size}; \
                      give a size of 7 or more, or at most 4 seats"
                 );
-                assert_eq!(error.to_string(), said);
+                assert_eq!(error.to_string(), reason);
             }
         }
     }
 }
 
-/// What the module header claims and the short ply limit rests on.
+/// The claim of the module header that justifies the short ply limit.
 #[test]
-fn a_duel_with_the_plus_pattern_goes_to_the_limit() {
+fn plus_duel_reaches_ply_limit() {
     for size in 4..=7 {
         let text = format!("virus:size={size}");
         for seed in 0..100 {
@@ -319,33 +319,33 @@ fn a_duel_with_the_plus_pattern_goes_to_the_limit() {
 }
 
 #[test]
-fn bad_positions_are_refused_with_a_reason() {
+fn rejects_invalid_positions() {
     for (text, reason) in [
-        ("...1/..../..../0...", "rows, the seat to move and the plies"),
-        ("...1/..../..../0... 0", "rows, the seat to move and the plies"),
-        ("...1/..../..../0... 0 0 0", "rows, the seat to move and the plies"),
+        ("...1/..../..../0...", "it has 1 field instead of 3"),
+        ("...1/..../..../0... 0", "it has 2 fields instead of 3"),
+        ("...1/..../..../0... 0 0 0", "it has 4 fields instead of 3"),
         ("...1/..../0... 0 0", "4 rows of 4 squares"),
         ("...1/...../..../0... 0 0", "4 rows of 4 squares"),
-        ("...1/..../..../0..2 0 0", "a square is a seat from 0 to 1 or ."),
-        ("...1/..../..../0..\u{e9} 0 0", "a square is a seat from 0 to 1 or ."),
-        ("...1/..../..../0... 2 0", "the seat to move is a number from 0 to 1"),
-        ("...1/..../..../0... +1 0", "the seat to move is a number from 0 to 1"),
-        ("...1/..../..../.... 0 0", "seat 0 is to move and has no square"),
-        ("..../..../..../.... 0 0", "seat 0 is to move and has no square"),
-        ("...1/..../..../0... 0 17", "a number up to 16"),
-        ("...1/..../..../0... 0 -1", "a number up to 16"),
-        ("...1/..../..../0... 0 +1", "a number up to 16"),
-        ("...1/..../..../0... 0 99999999999", "a number up to 16"),
-        ("...1/..../..../0... 0 ", "a number up to 16"),
+        ("...1/..../..../0..2 0 0", "a square is 0, 1 or ."),
+        ("...1/..../..../0..\u{e9} 0 0", "a square is 0, 1 or ."),
+        ("...1/..../..../0... 2 0", "the seat to move is 0 or 1"),
+        ("...1/..../..../0... +1 0", "the seat to move is 0 or 1"),
+        ("...1/..../..../.... 0 0", "seat 0 is to move but has no square"),
+        ("..../..../..../.... 0 0", "seat 0 is to move but has no square"),
+        ("...1/..../..../0... 0 17", "a whole number from 0 to 16"),
+        ("...1/..../..../0... 0 -1", "a whole number from 0 to 16"),
+        ("...1/..../..../0... 0 +1", "a whole number from 0 to 16"),
+        ("...1/..../..../0... 0 99999999999", "a whole number from 0 to 16"),
+        ("...1/..../..../0... 0 ", "a whole number from 0 to 16"),
     ] {
         let error = read::<2>("virus:size=4", text).unwrap_err();
         assert!(error.contains(reason), "{text}: {error}");
     }
 }
 
-/// Every text one edit away from a real one is refused or is a position that writes itself.
+/// Every text one edit away from a valid one is rejected or is a position that round-trips.
 #[test]
-fn near_misses_of_a_position_never_panic() {
+fn edited_positions_never_panic() {
     let text = "..11/.2.1/.20./0000 2 7";
     for at in 0..=text.len() {
         for with in ["", " ", "/", ".", "0", "3", "9", "-", "\u{e9}"] {
@@ -360,12 +360,12 @@ fn near_misses_of_a_position_never_panic() {
     }
 }
 
-/// The board by square, as drawn.
+/// Returns the drawn board by square.
 fn squares<G: Notation>(position: &G) -> Vec<char> {
     position.position().split(' ').next().unwrap().chars().filter(|&symbol| symbol != '/').collect()
 }
 
-/// Safe squares and the best strike, by playing every move of every seat.
+/// Computes the safe squares and the best strike by playing every move of every seat.
 fn brute_features<const SEATS: usize>(position: &Virus<SEATS>) -> (Vec<i32>, Vec<i32>) {
     let before = squares(position);
     let symbol = |seat: Seat| char::from(b'0' + seat.0);
@@ -419,7 +419,7 @@ fn features_agree<const SEATS: usize>(text: &str) {
 }
 
 #[test]
-fn features_are_what_playing_every_move_finds() {
+fn features_agree_with_playing_every_move() {
     features_agree::<2>("virus:size=11");
     features_agree::<2>("virus:size=11,pattern=square");
     features_agree::<3>("virus:seats=3,size=8");

@@ -1,27 +1,26 @@
-//! The results of games alone: who sat where and what each seat got, batch after batch, without a copy of any text.
+//! The results of games, read in batches without copying texts.
 
 use arrow::array::{Int32Array, ListArray, RecordBatch, StringArray, UInt16Array, UInt64Array};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReader;
 use parquet::file::reader::ChunkReader;
 
-use super::{Lists, ReadError, open, required, select};
+use super::{ReadError, TypedLists, open, required, select};
 use crate::schema::Table;
 
-/// The columns that results are.
+/// The columns of a result.
 const COLUMNS: [&str; 4] = ["bout", "game", "players", "payoffs"];
 
-/// Rows of a batch: large batches cost memory, small ones time.
-const BATCH: usize = 8192;
+/// The rows of a batch.
+const BATCH_ROWS: usize = 8192;
 
-/// The results of a part of `games`, batch after batch in the order of bout and game. The part is compared with its
-/// seal first.
+/// Reads the results of a part of `games`, in the order of bout and game. Compares the part with its seal first.
 pub fn stream_results(source: impl ChunkReader + 'static) -> Result<Results, ReadError> {
     let (part, seal) = open(&source, Table::Games)?;
     seal.check_pages(&source)?;
-    Ok(Results(select(source, part, &COLUMNS)?.with_batch_size(BATCH).build()?))
+    Ok(Results(select(source, part, &COLUMNS)?.with_batch_size(BATCH_ROWS).build()?))
 }
 
-/// The results of a part, see [`stream_results`].
+/// The batches of [`stream_results`].
 pub struct Results(ParquetRecordBatchReader);
 
 impl Iterator for Results {
@@ -32,7 +31,7 @@ impl Iterator for Results {
     }
 }
 
-/// Some results.
+/// A batch of results.
 pub struct ResultBatch {
     bouts: UInt64Array,
     games: UInt16Array,
@@ -49,35 +48,35 @@ impl ResultBatch {
         Ok(ResultBatch {
             bouts: required::<UInt64Array>(batch, "bout", "u64")?.clone(),
             games: required::<UInt16Array>(batch, "game", "u16")?.clone(),
-            names: Lists::<StringArray>::new(players, "players", "string")?.elements.clone(),
+            names: TypedLists::<StringArray>::new(players, "players", "string")?.elements.clone(),
             players: players.clone(),
-            numbers: Lists::<Int32Array>::new(payoffs, "payoffs", "i32")?.elements.clone(),
+            numbers: TypedLists::<Int32Array>::new(payoffs, "payoffs", "i32")?.elements.clone(),
             payoffs: payoffs.clone(),
         })
     }
 
-    /// How many games there are.
+    /// Returns the number of games.
     pub fn len(&self) -> usize {
         self.bouts.len()
     }
 
-    /// Whether there are none.
+    /// Returns whether there are no games.
     pub fn is_empty(&self) -> bool {
         self.bouts.is_empty()
     }
 
-    /// The bout and the number of a game.
-    pub fn place(&self, row: usize) -> (u64, u16) {
+    /// Returns the bout and the number of a game.
+    pub fn key(&self, row: usize) -> (u64, u16) {
         (self.bouts.value(row), self.games.value(row))
     }
 
-    /// The names of a game's players, by seat.
+    /// Returns the names of a game's players by seat.
     pub fn players(&self, row: usize) -> impl Iterator<Item = &str> {
         let offsets = self.players.value_offsets();
         (offsets[row] as usize..offsets[row + 1] as usize).map(|element| self.names.value(element))
     }
 
-    /// What each seat got.
+    /// Returns the payoffs of a game by seat.
     pub fn payoffs(&self, row: usize) -> &[i32] {
         let offsets = self.payoffs.value_offsets();
         &self.numbers.values()[offsets[row] as usize..offsets[row + 1] as usize]

@@ -1,4 +1,4 @@
-//! Expectiminimax (Michie 1966): the value of a chance node is the mean of its outcomes' values by their weights.
+//! Expectiminimax (Michie 1966): the value of a chance node is the weighted mean of its outcomes' values.
 
 use agon_games::Seat;
 
@@ -7,7 +7,7 @@ use crate::budget::BudgetExhausted;
 use crate::evaluate::Evaluate;
 
 impl<G: ChanceRules, E: Evaluate<G>> ChanceSearch<G, E> {
-    /// The expected payoff of a chance node for `seat`, every outcome searched in full.
+    /// Returns the expected payoff of a chance node for `seat`, searching every outcome in full.
     pub(super) fn expectation(
         &mut self,
         position: &mut G,
@@ -19,7 +19,7 @@ impl<G: ChanceRules, E: Evaluate<G>> ChanceSearch<G, E> {
         let start = self.moves.len();
         position.moves(&mut self.moves);
 
-        // 2. Sum their values by weight, in their order.
+        // 2. Sum their values by weight, in the game's order.
         let mut sum = 0.0;
         for index in start..self.moves.len() {
             let outcome = self.moves[index];
@@ -30,7 +30,7 @@ impl<G: ChanceRules, E: Evaluate<G>> ChanceSearch<G, E> {
             sum += weight * value;
         }
         self.moves.truncate(start);
-        self.lines.clear(ply);
+        self.pv.clear(ply);
         Ok(sum / f64::from(position.total_weight()))
     }
 }

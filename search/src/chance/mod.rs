@@ -1,8 +1,8 @@
 //! Searches of duels with chance: expectiminimax, and Star1 and Star2, which prune it.
 //!
-//! Values are expected payoffs as `f64`, summed in the order of the outcomes, so that they are the same everywhere. A
-//! chance ply counts as a ply of depth. There is no transposition table here: the values of chance nodes are rarely
-//! bounds that another window could use.
+//! Values are expected payoffs as `f64`, summed in a fixed order, so that they are the same on every machine. A
+//! chance ply counts as a ply of depth. There is no transposition table: the values of chance nodes are rarely bounds
+//! that another window could use.
 
 mod expectiminimax;
 mod star;
@@ -10,25 +10,25 @@ mod star;
 use agon_games::{Chance, Duel, Keyed, Ordered, Seat, Turn};
 
 use crate::budget::{Budget, BudgetExhausted};
-use crate::deepening::Iterate;
+use crate::deepening::FixedDepthSearch;
 use crate::effort::Effort;
 use crate::evaluate::Evaluate;
-use crate::line::Lines;
 use crate::ordering::{Order, Ordering};
+use crate::pv::PvTable;
 use crate::value::{MAX_PLY, UNIT, Value};
 
-/// What these searches ask of a game.
+/// The rules that these searches need.
 pub trait ChanceRules: Duel + Chance + Keyed + Ordered {}
 impl<G: Duel + Chance + Keyed + Ordered> ChanceRules for G {}
 
-/// Which algorithm searches an iteration.
+/// The algorithm of an iteration.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Algorithm {
     /// Full width.
     Expectiminimax,
-    /// Chance nodes are left when the outcomes seen decide whatever the others bring.
+    /// Chance nodes are cut off when the remaining outcomes cannot change the decision.
     Star1,
-    /// As Star1, after looking at one move below each outcome.
+    /// Star1, after probing one move below each outcome.
     Star2,
 }
 
@@ -37,27 +37,27 @@ pub struct ChanceSearch<G: ChanceRules, E> {
     algorithm: Algorithm,
     evaluator: E,
     ordering: Ordering<G>,
-    lines: Lines<G::Move>,
+    pv: PvTable<G::Move>,
     moves: Vec<G::Move>,
-    /// Bounds of the outcomes of the chance nodes under way, a stack.
+    /// A stack of bounds for the outcomes of the chance nodes on the path.
     bounds: Vec<(f64, f64)>,
     effort: Effort,
     searched: Vec<G::Move>,
 }
 
-/// The bounds of every value: the range of the payoffs.
+/// Returns the bounds of every value: the range of payoffs.
 fn bounds<G: ChanceRules>() -> (f64, f64) {
     (f64::from(G::PAYOFFS.min), f64::from(G::PAYOFFS.max))
 }
 
 impl<G: ChanceRules, E: Evaluate<G>> ChanceSearch<G, E> {
-    /// A search by this algorithm. The stages `table` and `values` have nothing to go by here.
+    /// Creates a search. The ordering stages `table` and `values` have no effect here.
     pub fn new(algorithm: Algorithm, order: Order, evaluator: E) -> Self {
         ChanceSearch {
             algorithm,
             evaluator,
             ordering: Ordering::new(order),
-            lines: Lines::new(MAX_PLY + 1),
+            pv: PvTable::new(MAX_PLY + 1),
             moves: Vec::with_capacity(1024),
             bounds: Vec::new(),
             effort: Effort::idle(),
@@ -65,14 +65,14 @@ impl<G: ChanceRules, E: Evaluate<G>> ChanceSearch<G, E> {
         }
     }
 
-    /// The expected payoff that the evaluation promises `seat`, within the bounds.
+    /// Returns the static evaluation for `seat` as an expected payoff within the bounds.
     #[inline]
     fn evaluate(&mut self, position: &G, seat: Seat) -> f64 {
         let (least, most) = bounds::<G>();
         (f64::from(self.evaluator.evaluate(position, seat)) / f64::from(UNIT)).clamp(least, most)
     }
 
-    /// Enters the position `next` that a move or an outcome led to and returns its value for `seat`.
+    /// Enters the position `next` after a move or an outcome and returns its value for `seat`.
     #[inline]
     fn child(
         &mut self,
@@ -84,7 +84,7 @@ impl<G: ChanceRules, E: Evaluate<G>> ChanceSearch<G, E> {
         ply: usize,
     ) -> Result<f64, BudgetExhausted> {
         self.effort.enter()?;
-        self.lines.clear(ply);
+        self.pv.clear(ply);
         match next.turn() {
             Turn::Over => {
                 self.effort.leaf(ply);
@@ -92,7 +92,7 @@ impl<G: ChanceRules, E: Evaluate<G>> ChanceSearch<G, E> {
             }
             _ if depth == 0 || ply >= MAX_PLY => {
                 self.effort.leaf(ply);
-                self.effort.horizon = true;
+                self.effort.hit_horizon = true;
                 Ok(self.evaluate(next, seat))
             }
             Turn::Chance => match self.algorithm {
@@ -104,8 +104,8 @@ impl<G: ChanceRules, E: Evaluate<G>> ChanceSearch<G, E> {
         }
     }
 
-    /// The value of a decision for `seat`, whose turn it is: alpha-beta, fail-soft; for expectiminimax with a window that
-    /// stays open, so that nothing is cut off.
+    /// Returns the value of a decision for `seat`, the seat to move, by fail-soft alpha-beta. Expectiminimax never
+    /// narrows the window, so that nothing is cut off.
     fn decide(
         &mut self,
         position: &mut G,
@@ -116,12 +116,12 @@ impl<G: ChanceRules, E: Evaluate<G>> ChanceSearch<G, E> {
         ply: usize,
     ) -> Result<f64, BudgetExhausted> {
         // 1. List and rank the moves.
-        self.lines.clear(ply);
+        self.pv.clear(ply);
         let start = self.moves.len();
         position.moves(&mut self.moves);
         self.ordering.rank(position, seat, ply, &self.moves, start, None);
 
-        // 2. The best of the children, each with what the others have left of the window.
+        // 2. Search the children, each with the rest of the window.
         let full_width = self.algorithm == Algorithm::Expectiminimax;
         let mut best = f64::NEG_INFINITY;
         let mut low = alpha;
@@ -137,7 +137,7 @@ impl<G: ChanceRules, E: Evaluate<G>> ChanceSearch<G, E> {
                 best = value;
                 if value > low {
                     low = if full_width { low } else { value };
-                    self.lines.extend(ply, mv);
+                    self.pv.extend(ply, mv);
                 }
                 if value >= beta {
                     self.effort.cutoff(index);
@@ -152,35 +152,33 @@ impl<G: ChanceRules, E: Evaluate<G>> ChanceSearch<G, E> {
     }
 }
 
-impl<G: ChanceRules, E: Evaluate<G>> Iterate<G> for ChanceSearch<G, E> {
+impl<G: ChanceRules, E: Evaluate<G>> FixedDepthSearch<G> for ChanceSearch<G, E> {
     fn effort(&mut self) -> &mut Effort {
         &mut self.effort
     }
 
-    fn forget(&mut self) {}
-
-    fn begin(&mut self, _root: &G, budget: Budget) {
+    fn start(&mut self, _root: &G, budget: Budget) {
         self.effort = Effort::new(budget);
         self.ordering.clear();
     }
 
     fn iterate(&mut self, root: &mut G, depth: u32) -> Result<Value, BudgetExhausted> {
-        self.lines.clear(0);
+        self.pv.clear(0);
         self.moves.clear();
         self.bounds.clear();
         self.searched.clear();
         self.effort.enter()?;
         let Turn::Player(seat) = root.turn() else { return Ok(Value { number: 0.0, proof: None }) };
         let number = self.decide(root, seat, depth, f64::NEG_INFINITY, f64::INFINITY, 0)?;
-        self.ordering.follow(root, self.lines.best());
+        self.ordering.follow(root, self.pv.best());
         Ok(Value { number, proof: None })
     }
 
     fn line(&self) -> &[G::Move] {
-        self.lines.best()
+        self.pv.best()
     }
 
-    fn searched(&self, mv: G::Move) -> bool {
+    fn has_searched(&self, mv: G::Move) -> bool {
         self.searched.contains(&mv)
     }
 }

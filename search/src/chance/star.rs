@@ -1,9 +1,9 @@
-//! Star1 and Star2 (Ballard 1983): a chance node is left as soon as the outcomes seen so far put its value outside the
-//! window, whatever the bounded values of the others may be. Star2 first looks at one move below each outcome, which
-//! bounds the outcome's value from one side.
+//! Star1 and Star2 (Ballard 1983): a chance node is cut off as soon as the outcomes searched so far put its value
+//! outside the window, given the bounds of the others. Star2 first probes one move below each outcome, which bounds
+//! the outcome's value from one side.
 //!
-//! Sums of `f64` are not exact, so a node is only left when it misses the window by more than [`SLACK`]: a value that
-//! is returned as exact is the same to the last bit as expectiminimax's.
+//! Sums of `f64` are inexact, so a cutoff must miss the window by more than [`SLACK`]: an exact value equals
+//! expectiminimax's to the last bit.
 
 use agon_games::{Seat, Turn};
 
@@ -12,22 +12,22 @@ use crate::budget::BudgetExhausted;
 use crate::evaluate::Evaluate;
 use crate::value::MAX_PLY;
 
-/// By how much a window must be missed; far above rounding, far below what an evaluation tells apart.
+/// The least distance from the window for a cutoff: far above rounding, far below the resolution of an evaluation.
 const SLACK: f64 = 1e-9;
 
-/// What is known of the outcomes of one chance node, in units of weight.
+/// The known values and bounds of one chance node's outcomes, in units of weight.
 struct Outcomes {
     total: f64,
-    /// The weighed values of outcomes that are searched, in their order.
+    /// The sum of weighted values of searched outcomes.
     sum: f64,
-    /// The weighed bounds of those that are not.
+    /// The sums of weighted bounds of the other outcomes.
     least: f64,
     most: f64,
 }
 
 impl Outcomes {
-    /// The window in which the value of one outcome matters: below it the node fails low, above it high, whatever the
-    /// others bring. `bound` is what is known of the outcome itself.
+    /// Returns the window in which the value of one outcome matters, given the bounds of the others. Below it the
+    /// node fails low, above it high. `bound` is the outcome's own bound.
     fn window(&self, weight: f64, bound: (f64, f64), alpha: f64, beta: f64) -> (f64, f64) {
         let others_most = self.sum + self.most - weight * bound.1;
         let others_least = self.sum + self.least - weight * bound.0;
@@ -37,7 +37,7 @@ impl Outcomes {
         (low - slack, high + slack)
     }
 
-    /// A bound of the node's value that lies outside the window, if what is known puts it there.
+    /// Returns a bound of the node's value outside the window, if the sums imply one.
     fn decides(&self, alpha: f64, beta: f64) -> Option<f64> {
         let upper = (self.sum + self.most) / self.total;
         let lower = (self.sum + self.least) / self.total;
@@ -52,7 +52,7 @@ impl Outcomes {
 }
 
 impl<G: ChanceRules, E: Evaluate<G>> ChanceSearch<G, E> {
-    /// The expected payoff of a chance node for `seat` if it lies within `(alpha, beta)`; else a bound of it.
+    /// Returns the expected payoff of a chance node for `seat` if it lies within `(alpha, beta)`; else a bound.
     pub(super) fn star(
         &mut self,
         position: &mut G,
@@ -62,7 +62,7 @@ impl<G: ChanceRules, E: Evaluate<G>> ChanceSearch<G, E> {
         beta: f64,
         ply: usize,
     ) -> Result<f64, BudgetExhausted> {
-        // 1. List the outcomes; nothing is known of their values but the bounds of the game.
+        // 1. List the outcomes, bounded only by the game's payoffs.
         let (least, most) = bounds::<G>();
         let start = self.moves.len();
         position.moves(&mut self.moves);
@@ -72,7 +72,7 @@ impl<G: ChanceRules, E: Evaluate<G>> ChanceSearch<G, E> {
         let first_bound = self.bounds.len();
         self.bounds.extend((0..count).map(|_| (least, most)));
 
-        // 2. Star2 probes: one move below each outcome bounds it, and may already decide.
+        // 2. Star2: probe one move below each outcome for a bound, which may already decide.
         let mut decided = None;
         if self.algorithm == Algorithm::Star2 {
             for index in 0..count {
@@ -91,7 +91,7 @@ impl<G: ChanceRules, E: Evaluate<G>> ChanceSearch<G, E> {
             }
         }
 
-        // 3. Search the outcomes in their order, each with the window in which its value still matters.
+        // 3. Search the outcomes in order, each with the window in which its value matters.
         if decided.is_none() {
             for index in 0..count {
                 let outcome = self.moves[start + index];
@@ -106,7 +106,7 @@ impl<G: ChanceRules, E: Evaluate<G>> ChanceSearch<G, E> {
                 known.sum += weight * value;
                 known.least -= weight * bound.0;
                 known.most -= weight * bound.1;
-                // 4. Leave as soon as the others cannot bring the value back into the window.
+                // 4. Cut off as soon as the others cannot bring the value back into the window.
                 decided = known.decides(alpha, beta);
                 if decided.is_some() {
                     if index + 1 < count {
@@ -118,11 +118,11 @@ impl<G: ChanceRules, E: Evaluate<G>> ChanceSearch<G, E> {
         }
         self.moves.truncate(start);
         self.bounds.truncate(first_bound);
-        self.lines.clear(ply);
+        self.pv.clear(ply);
         Ok(decided.unwrap_or(known.sum / known.total))
     }
 
-    /// Bounds of an outcome's value for `seat` from the first move below it: the mover has at least that.
+    /// Returns bounds of an outcome's value for `seat` from the first move below it: the mover gets at least that.
     fn probe(
         &mut self,
         next: &mut G,
@@ -137,7 +137,7 @@ impl<G: ChanceRules, E: Evaluate<G>> ChanceSearch<G, E> {
         if depth == 0 || ply >= MAX_PLY {
             return Ok((least, most));
         }
-        // 1. Enter the outcome's position and choose the move that ordering puts first.
+        // 1. Enter the outcome's position and choose the first move by ordering.
         self.effort.enter()?;
         let start = self.moves.len();
         next.moves(&mut self.moves);
@@ -146,7 +146,8 @@ impl<G: ChanceRules, E: Evaluate<G>> ChanceSearch<G, E> {
         let mv = self.moves[start];
         self.moves.truncate(start);
 
-        // 2. Its value bounds the outcome's from the mover's side, unless it is itself only a bound from the other.
+        // 2. The move's value bounds the outcome from the mover's side, unless it is itself only a bound from the
+        // other side.
         let value = next.after(mv, |after| self.child(after, seat, depth - 1, low, high, ply + 1))?;
         Ok(if mover == seat {
             (if value > low { value } else { least }, most)

@@ -1,4 +1,4 @@
-//! Alpha-beta (Knuth and Moore 1975), fail-soft: the value returned may lie outside the window and is then a bound.
+//! Alpha-beta (Knuth and Moore 1975), fail-soft: a value outside the window is a bound.
 
 use agon_games::Seat;
 
@@ -9,7 +9,7 @@ use crate::table::Known;
 use crate::value::{INFINITY, Score};
 
 impl<G: DuelRules, E: Evaluate<G>> DuelSearch<G, E> {
-    /// The value of a position for `seat`, whose turn it is, if it lies within `(alpha, beta)`; else a bound of it.
+    /// Returns the value of a position for `seat`, the seat to move, if it lies within `(alpha, beta)`; else a bound.
     pub(super) fn alpha_beta(
         &mut self,
         position: &mut G,
@@ -19,14 +19,14 @@ impl<G: DuelRules, E: Evaluate<G>> DuelSearch<G, E> {
         mut beta: Score,
         ply: usize,
     ) -> Result<Score, BudgetExhausted> {
-        // 1. The table may know the value, a narrower window, or at least the best move.
+        // 1. Look the position up: for its value, a narrower window or the best move.
         let key = self.key(position);
         let table_move = match self.look_up(key, depth, &mut alpha, &mut beta, ply) {
             Ok(best) => best,
             Err(value) => return Ok(value),
         };
 
-        // 2. If even passing is too good, so is the best move.
+        // 2. Cut off if passing already fails high.
         if let Some(bound) = self.null_move(position, seat, depth, beta, ply, Self::alpha_beta)? {
             return Ok(bound);
         }
@@ -34,14 +34,14 @@ impl<G: DuelRules, E: Evaluate<G>> DuelSearch<G, E> {
         // 3. List and rank the moves.
         let listed = self.list(position, seat, depth, ply, table_move);
 
-        // 4. The last ply is a matter of its own.
+        // 4. Evaluate the last ply without recursion.
         if self.at_frontier(depth, ply) {
             let (best, best_move) = self.frontier(position, seat, listed.start, alpha, beta, ply)?;
             self.leave(listed, key, ply, || Known::learnt(depth, best, alpha, beta, best_move));
             return Ok(best);
         }
 
-        // 5. Search them in turn, each with what the others have left of the window.
+        // 5. Search the moves, each with the rest of the window.
         let mut best = -INFINITY;
         let mut best_move = None;
         let mut low = alpha;
@@ -52,7 +52,7 @@ impl<G: DuelRules, E: Evaluate<G>> DuelSearch<G, E> {
                 let value = position.after(mv, |next| {
                     self.child(next, seat, depth - 1 - reduction, low, beta, ply + 1, Self::alpha_beta)
                 })?;
-                // A reduced child that looks good is asked again at full depth.
+                // A reduced child that raises alpha is searched again at full depth.
                 if reduction == 0 || value <= low {
                     break value;
                 }
@@ -65,9 +65,9 @@ impl<G: DuelRules, E: Evaluate<G>> DuelSearch<G, E> {
                 if value > low {
                     low = value;
                     best_move = Some(mv);
-                    self.lines.extend(ply, mv);
+                    self.pv.extend(ply, mv);
                 }
-                // 6. Too good: the opponent will not let it come to this.
+                // 6. Beta cutoff.
                 if value >= beta {
                     self.effort.cutoff(index);
                     self.ordering.note_cutoff(position, seat, mv, depth, ply);
@@ -77,7 +77,7 @@ impl<G: DuelRules, E: Evaluate<G>> DuelSearch<G, E> {
             index += 1;
         }
 
-        // 7. Remember what was learnt.
+        // 7. Store the result.
         self.leave(listed, key, ply, || Known::learnt(depth, best, alpha, beta, best_move));
         Ok(best)
     }

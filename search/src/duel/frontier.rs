@@ -1,5 +1,5 @@
-//! The last ply before the horizon, where every child is a leaf: most nodes of a tree are such leaves, and they need
-//! neither a call, nor a window, nor a line of their own. The same for every algorithm of this room.
+//! The last ply before the horizon, where every child is a leaf. Most nodes of a tree are such leaves; they need no
+//! call, window or line of their own. Shared by all duel searches.
 
 use agon_games::{Seat, Turn};
 
@@ -10,14 +10,15 @@ use crate::ordering::VALUE_PLIES;
 use crate::value::{INFINITY, Score, end_score};
 
 impl<G: DuelRules, E: Evaluate<G>> DuelSearch<G, E> {
-    /// Whether all children of a node are leaves. Near the root they are not treated as such: their values are noted.
+    /// Returns whether all children of a node are leaves. Near the root children are searched normally, because their
+    /// values are noted.
     #[inline]
     pub(super) fn at_frontier(&self, depth: u32, ply: usize) -> bool {
         depth == 1 && ply >= VALUE_PLIES && !self.options.quiescence
     }
 
-    /// The best value of the moves listed from `start` on, and the move that raised it above `alpha`, if one did. Moves
-    /// after one that reaches `beta` are left out.
+    /// Returns the best value of the moves from `start` on, and the move that raised it above `alpha`, if any. Stops
+    /// at a move that reaches `beta`.
     #[inline]
     pub(super) fn frontier(
         &mut self,
@@ -31,15 +32,15 @@ impl<G: DuelRules, E: Evaluate<G>> DuelSearch<G, E> {
         let (mut best, mut best_at) = (-INFINITY, start);
         let mut next = start;
         while next < self.moves.len() && best < beta {
-            // 1. Nodes are asked for and counted many at a time.
+            // 1. Request and count nodes in batches.
             let first = next;
             let end = first + self.effort.grant(self.moves.len() - first)?;
             while next < end && best < beta {
-                // 2. A child is an end of the game or is evaluated.
+                // 2. Evaluate the child, or score it if the game is over.
                 self.ordering.pick(&mut self.moves, next);
                 let value = position.after(self.moves[next], |child| match child.turn() {
                     Turn::Player(_) => {
-                        self.effort.horizon = true;
+                        self.effort.hit_horizon = true;
                         self.evaluator.evaluate(child, seat)
                     }
                     Turn::Chance | Turn::Over => end_score(child.payoff(seat), ply + 1),
@@ -55,14 +56,14 @@ impl<G: DuelRules, E: Evaluate<G>> DuelSearch<G, E> {
             return Ok((best, None));
         }
 
-        // 3. A move of the window or above it is worth remembering; no line goes on from it.
+        // 3. Record a move that raised alpha; its line ends here.
         let mv = self.moves[best_at];
         if best >= beta {
             self.effort.cutoff(best_at - start);
             self.ordering.note_cutoff(position, seat, mv, 1, ply);
         }
-        self.lines.clear(ply + 1);
-        self.lines.extend(ply, mv);
+        self.pv.clear(ply + 1);
+        self.pv.extend(ply, mv);
         Ok((best, Some(mv)))
     }
 }

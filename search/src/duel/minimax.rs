@@ -1,4 +1,4 @@
-//! Minimax: every line to its end. The reference of every law, and the measure of what pruning saves.
+//! Minimax at full width: the reference for the laws of every other search, and the baseline of what pruning saves.
 
 use agon_games::Seat;
 
@@ -8,7 +8,7 @@ use crate::evaluate::Evaluate;
 use crate::value::{INFINITY, Score};
 
 impl<G: DuelRules, E: Evaluate<G>> DuelSearch<G, E> {
-    /// The value of a position for `seat`, whose turn it is, by full width. The window is not used.
+    /// Returns the value of a position for `seat`, the seat to move. The window is not used.
     pub(super) fn minimax(
         &mut self,
         position: &mut G,
@@ -21,14 +21,14 @@ impl<G: DuelRules, E: Evaluate<G>> DuelSearch<G, E> {
         // 1. List the moves in the game's own order.
         let listed = self.list(position, seat, depth, ply, None);
 
-        // 2. The last ply is a matter of its own.
+        // 2. Evaluate the last ply without recursion.
         if self.at_frontier(depth, ply) {
             let (best, _) = self.frontier(position, seat, listed.start, -INFINITY, INFINITY, ply)?;
             self.moves.truncate(listed.start);
             return Ok(best);
         }
 
-        // 3. The value is the best of the children's.
+        // 3. Return the best of the children's values.
         let mut best = -INFINITY;
         let mut index = 0;
         while let Some(mv) = self.next_move(position, seat, ply, listed, index) {
@@ -38,7 +38,7 @@ impl<G: DuelRules, E: Evaluate<G>> DuelSearch<G, E> {
             self.note(position, mv, value, ply);
             if value > best {
                 best = value;
-                self.lines.extend(ply, mv);
+                self.pv.extend(ply, mv);
             }
             index += 1;
         }

@@ -1,8 +1,7 @@
 //! Searches of duels without chance: minimax and everything that prunes it.
 //!
-//! All are negamax in form but ask the position whose turn it is: a child whose mover is the same seat is not negated.
-//! Each algorithm has its own file; this one has what they share: the state of a search, entering a child, and what
-//! happens at the horizon.
+//! All are negamax in form, but a child is negated only if the seat to move has changed. Each algorithm has its own
+//! file; this one has what they share: the state of a search, entering a child, and the horizon.
 
 mod alpha_beta;
 mod frontier;
@@ -15,21 +14,21 @@ mod selectivity;
 use agon_games::{Deterministic, Duel, Keyed, Noisy, Ordered, Reseat, Seat, Turn};
 
 use crate::budget::{Budget, BudgetExhausted};
-use crate::deepening::Iterate;
+use crate::deepening::FixedDepthSearch;
 use crate::effort::Effort;
 use crate::evaluate::Evaluate;
-use crate::line::Lines;
 use crate::ordering::{Order, Ordering, VALUE_PLIES};
-use crate::table::{Known, Table};
+use crate::pv::PvTable;
+use crate::table::{Known, TranspositionTable};
 use crate::value::{INFINITY, MAX_PLY, Score, Value, end_score, proof};
 
 pub use mtd::Driver;
 
-/// What these searches ask of a game.
+/// The rules that these searches need.
 pub trait DuelRules: Duel + Deterministic + Keyed + Ordered + Noisy + Reseat {}
 impl<G: Duel + Deterministic + Keyed + Ordered + Noisy + Reseat> DuelRules for G {}
 
-/// Which algorithm searches an iteration.
+/// The algorithm of an iteration.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Algorithm {
     /// Full width.
@@ -38,16 +37,16 @@ pub enum Algorithm {
     AlphaBeta,
     /// Principal variation search.
     Pvs,
-    /// A memory-enhanced test driver.
+    /// Memory-enhanced test driver.
     Mtd(Driver),
 }
 
-/// Which entries of the table may answer for a search.
+/// The table entries that may replace a search.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum TableHits {
-    /// Those of exactly the depth that is needed: values equal those of a search without a table.
+    /// Entries of exactly the required depth: values equal those of a search without a table.
     Equal,
-    /// Also deeper ones.
+    /// Also deeper entries.
     Deeper,
 }
 
@@ -60,24 +59,24 @@ pub struct Options {
     pub algorithm: Algorithm,
     /// The stages of move ordering.
     pub order: Order,
-    /// The table's size; 0 is no table.
+    /// The table's size in MiB; 0 disables it.
     pub table_mb: usize,
-    /// Which entries may answer.
+    /// The table entries that may replace a search.
     pub table_hits: TableHits,
-    /// Half the width of the window around the value of the iteration before.
+    /// Half the width of the window around the previous iteration's value.
     pub aspiration: Option<Score>,
-    /// Whether noisy moves are followed beyond the horizon.
+    /// Whether noisy moves are searched beyond the horizon.
     pub quiescence: bool,
-    /// Whether a position so good that even passing keeps it too good is cut off.
+    /// Whether a position that fails high after passing is cut off.
     pub null_move: bool,
-    /// Whether late moves are searched less deep at first.
+    /// Whether late moves are searched at reduced depth first.
     pub late_move_reductions: bool,
-    /// Whether the table is kept from move to move of a game.
+    /// Whether the table is kept between the moves of a game.
     pub keep: bool,
 }
 
 impl Options {
-    /// The algorithm plain: no table, no ordering, no extras.
+    /// Returns the algorithm's options without table, ordering or extensions.
     pub fn plain(algorithm: Algorithm) -> Options {
         Options {
             algorithm,
@@ -93,41 +92,41 @@ impl Options {
     }
 }
 
-/// Moves listed on the stack.
+/// A range of moves on the stack.
 #[derive(Clone, Copy)]
 struct Listed {
-    /// Where they start.
+    /// The index of the first move.
     start: usize,
-    /// Whether the first is the table's, and the others are ranked only when it has been tried.
+    /// Whether the table's move is first and the others are not ranked yet.
     led: bool,
 }
 
-/// A search of a duel, with what it keeps from move to move.
+/// A search of a duel, with the state it keeps between moves.
 pub struct DuelSearch<G: DuelRules, E> {
     options: Options,
     evaluator: E,
-    table: Option<Table<G::Move>>,
+    table: Option<TranspositionTable<G::Move>>,
     ordering: Ordering<G>,
-    lines: Lines<G::Move>,
+    pv: PvTable<G::Move>,
     moves: Vec<G::Move>,
     effort: Effort,
-    /// The value of the iteration before.
+    /// The previous iteration's value.
     guess: Option<Score>,
-    /// The root moves searched in this iteration.
+    /// The root moves that this iteration has searched.
     searched: Vec<G::Move>,
-    /// Whether the path under way holds a null move.
+    /// Whether the current path contains a null move.
     after_null: bool,
 }
 
 impl<G: DuelRules, E: Evaluate<G>> DuelSearch<G, E> {
-    /// A search with these options.
+    /// Creates a search.
     pub fn new(options: Options, evaluator: E) -> Self {
         DuelSearch {
             options,
             evaluator,
-            table: (options.table_mb > 0).then(|| Table::new(options.table_mb)),
+            table: (options.table_mb > 0).then(|| TranspositionTable::new(options.table_mb)),
             ordering: Ordering::new(options.order),
-            lines: Lines::new(MAX_PLY + 1),
+            pv: PvTable::new(MAX_PLY + 1),
             moves: Vec::with_capacity(1024),
             effort: Effort::idle(),
             guess: None,
@@ -136,10 +135,10 @@ impl<G: DuelRules, E: Evaluate<G>> DuelSearch<G, E> {
         }
     }
 
-    /// The value for `seat` of the position `next` that its move led to: enters it, and unless the game or the depth
-    /// ends there goes on with `search`, negated where the turn has changed.
+    /// Enters the position `next` after a move of `seat` and returns its value for `seat`: by `search`, negated if
+    /// the turn changed, unless the game or the depth ends.
     ///
-    /// Always inlined: most children are leaves, and are done with here, without a call.
+    /// Always inlined, because most children are leaves that need no call.
     #[inline(always)]
     #[allow(
         clippy::too_many_arguments,
@@ -156,7 +155,7 @@ impl<G: DuelRules, E: Evaluate<G>> DuelSearch<G, E> {
         search: impl Fn(&mut Self, &mut G, Seat, u32, Score, Score, usize) -> Result<Score, BudgetExhausted>,
     ) -> Result<Score, BudgetExhausted> {
         self.effort.enter()?;
-        self.lines.clear(ply);
+        self.pv.clear(ply);
         let Turn::Player(mover) = next.turn() else {
             self.effort.leaf(ply);
             return Ok(end_score(next.payoff(seat), ply));
@@ -171,7 +170,7 @@ impl<G: DuelRules, E: Evaluate<G>> DuelSearch<G, E> {
         }
     }
 
-    /// The value for `seat` of a position at the horizon.
+    /// Returns the value of a position at the horizon for `seat`.
     #[inline]
     fn horizon(
         &mut self,
@@ -182,7 +181,7 @@ impl<G: DuelRules, E: Evaluate<G>> DuelSearch<G, E> {
         beta: Score,
         ply: usize,
     ) -> Result<Score, BudgetExhausted> {
-        self.effort.horizon = true;
+        self.effort.hit_horizon = true;
         if !self.options.quiescence {
             self.effort.leaf(ply);
             return Ok(self.evaluator.evaluate(position, seat));
@@ -195,7 +194,7 @@ impl<G: DuelRules, E: Evaluate<G>> DuelSearch<G, E> {
         }
     }
 
-    /// Looks the position up. `Err` has a value that answers for the whole search; `Ok` has the move to try first.
+    /// Looks a position up. `Err` carries a value that replaces the search; `Ok` carries the move to try first.
     #[inline(always)]
     fn look_up(
         &mut self,
@@ -213,10 +212,10 @@ impl<G: DuelRules, E: Evaluate<G>> DuelSearch<G, E> {
             TableHits::Equal => known.depth == depth,
             TableHits::Deeper => known.depth >= depth,
         };
-        // The root is always searched, so that there is a move to play.
+        // The root is always searched, because a move is needed.
         if answers && ply > 0 {
-            // What the entry rests on is not known any more.
-            self.effort.horizon = true;
+            // The horizon of the stored search is unknown.
+            self.effort.hit_horizon = true;
             if known.lower >= *beta || known.lower == known.upper {
                 return Err(known.lower);
             }
@@ -229,7 +228,7 @@ impl<G: DuelRules, E: Evaluate<G>> DuelSearch<G, E> {
         Ok(known.best)
     }
 
-    /// Leaves a node whose moves were listed, and stores what was learnt of it.
+    /// Leaves a node: drops its moves and stores the result.
     #[inline]
     fn leave(&mut self, listed: Listed, key: u64, ply: usize, learnt: impl FnOnce() -> Known<G::Move>) {
         self.moves.truncate(listed.start);
@@ -239,14 +238,14 @@ impl<G: DuelRules, E: Evaluate<G>> DuelSearch<G, E> {
         }
     }
 
-    /// The key, where something will be done with it.
+    /// Returns the position's key if there is a table.
     #[inline]
     fn key(&self, position: &G) -> u64 {
         if self.table.is_some() { position.key() } else { 0 }
     }
 
-    /// Lists the moves on the stack and ranks them. Where the table's move comes first it is tried before the others
-    /// are ranked, but for the last ply, where ranking costs less than asking twice.
+    /// Lists and ranks the moves. If the table's move leads, the others are ranked only after it was tried, except on
+    /// the last ply, where one ranking is cheaper.
     #[inline(always)]
     fn list(
         &mut self,
@@ -266,7 +265,7 @@ impl<G: DuelRules, E: Evaluate<G>> DuelSearch<G, E> {
         Listed { start, led }
     }
 
-    /// The listed move that is the next best.
+    /// Returns the best remaining move.
     #[inline(always)]
     fn next_move(
         &mut self,
@@ -286,8 +285,8 @@ impl<G: DuelRules, E: Evaluate<G>> DuelSearch<G, E> {
         Some(self.moves[place])
     }
 
-    /// Brings the next best of the listed moves to its place. A call of its own, so that searches without any ordering
-    /// keep their registers.
+    /// Brings the best remaining move to `place`. Not inlined, so that searches without ordering keep their
+    /// registers.
     #[inline(never)]
     fn pick(&mut self, position: &mut G, seat: Seat, ply: usize, listed: Listed, place: usize) {
         if listed.led && place == listed.start {
@@ -299,7 +298,7 @@ impl<G: DuelRules, E: Evaluate<G>> DuelSearch<G, E> {
         self.ordering.pick(&mut self.moves, place);
     }
 
-    /// Notes the value of a root move, and of moves near the root for the next iteration.
+    /// Notes a searched root move, and values near the root for the next iteration.
     #[inline]
     fn note(&mut self, position: &mut G, mv: G::Move, value: Score, ply: usize) {
         if ply < VALUE_PLIES {
@@ -307,7 +306,7 @@ impl<G: DuelRules, E: Evaluate<G>> DuelSearch<G, E> {
         }
     }
 
-    /// Kept out of the searches' loops, which it would only make longer.
+    /// Notes a move near the root. Cold, to keep it out of the search loops.
     #[cold]
     fn note_near_root(&mut self, position: &mut G, mv: G::Move, value: Score, ply: usize) {
         if ply == 0 {
@@ -319,8 +318,8 @@ impl<G: DuelRules, E: Evaluate<G>> DuelSearch<G, E> {
         }
     }
 
-    /// Searches `root` to `depth` with a window: the value if it lies within, else a bound of it. Part of a search that
-    /// has begun.
+    /// Searches `root` to `depth` with a window and returns its value if it lies within; else a bound. Precondition:
+    /// the search was started.
     pub fn search_window(
         &mut self,
         root: &mut G,
@@ -330,7 +329,7 @@ impl<G: DuelRules, E: Evaluate<G>> DuelSearch<G, E> {
     ) -> Result<Score, BudgetExhausted> {
         let Turn::Player(seat) = root.turn() else { return Ok(0) };
         self.moves.clear();
-        self.lines.clear(0);
+        self.pv.clear(0);
         self.searched.clear();
         self.after_null = false;
         self.effort.enter()?;
@@ -341,7 +340,7 @@ impl<G: DuelRules, E: Evaluate<G>> DuelSearch<G, E> {
         }
     }
 
-    /// An iteration with a window around the value of the one before, opened on the side it fails on.
+    /// Runs an iteration with a window around the previous value, opening the side on which it fails.
     fn aspirate(&mut self, root: &mut G, depth: u32) -> Result<Score, BudgetExhausted> {
         let (mut alpha, mut beta) = (-INFINITY, INFINITY);
         if let (Some(width), Some(guess)) = (self.options.aspiration, self.guess)
@@ -364,22 +363,22 @@ impl<G: DuelRules, E: Evaluate<G>> DuelSearch<G, E> {
     }
 }
 
-impl<G: DuelRules, E: Evaluate<G>> Iterate<G> for DuelSearch<G, E> {
+impl<G: DuelRules, E: Evaluate<G>> FixedDepthSearch<G> for DuelSearch<G, E> {
     fn effort(&mut self) -> &mut Effort {
         &mut self.effort
     }
 
-    fn forget(&mut self) {
+    fn new_game(&mut self) {
         if let Some(table) = &mut self.table {
             table.clear();
         }
     }
 
-    fn begin(&mut self, _root: &G, budget: Budget) {
+    fn start(&mut self, _root: &G, budget: Budget) {
         self.effort = Effort::new(budget);
         self.guess = None;
         self.ordering.clear();
-        self.lines.clear(0);
+        self.pv.clear(0);
         if let Some(table) = &mut self.table {
             if self.options.keep {
                 table.grow_older();
@@ -390,21 +389,21 @@ impl<G: DuelRules, E: Evaluate<G>> Iterate<G> for DuelSearch<G, E> {
     }
 
     fn iterate(&mut self, root: &mut G, depth: u32) -> Result<Value, BudgetExhausted> {
-        self.lines.clear(0);
+        self.pv.clear(0);
         let value = match self.options.algorithm {
             Algorithm::Mtd(driver) => self.drive(root, depth, driver)?,
             _ => self.aspirate(root, depth)?,
         };
         self.guess = Some(value);
-        self.ordering.follow(root, self.lines.best());
+        self.ordering.follow(root, self.pv.best());
         Ok(Value::from(value))
     }
 
     fn line(&self) -> &[G::Move] {
-        self.lines.best()
+        self.pv.best()
     }
 
-    fn searched(&self, mv: G::Move) -> bool {
+    fn has_searched(&self, mv: G::Move) -> bool {
         self.searched.contains(&mv)
     }
 }

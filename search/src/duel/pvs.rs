@@ -1,5 +1,5 @@
-//! Principal variation search, also known as NegaScout (Reinefeld 1983): after the first child the others are only asked
-//! whether they are better, by a window of width zero, and searched again when they are.
+//! Principal variation search, also known as NegaScout (Reinefeld 1983): children after the first are tested with a
+//! zero-width window and searched again if they are better.
 
 use agon_games::Seat;
 
@@ -10,7 +10,7 @@ use crate::table::Known;
 use crate::value::{INFINITY, Score};
 
 impl<G: DuelRules, E: Evaluate<G>> DuelSearch<G, E> {
-    /// The value of a position for `seat`, whose turn it is, if it lies within `(alpha, beta)`; else a bound of it.
+    /// Returns the value of a position for `seat`, the seat to move, if it lies within `(alpha, beta)`; else a bound.
     pub(super) fn pvs(
         &mut self,
         position: &mut G,
@@ -20,14 +20,14 @@ impl<G: DuelRules, E: Evaluate<G>> DuelSearch<G, E> {
         mut beta: Score,
         ply: usize,
     ) -> Result<Score, BudgetExhausted> {
-        // 1. The table may know the value, a narrower window, or at least the best move.
+        // 1. Look the position up: for its value, a narrower window or the best move.
         let key = self.key(position);
         let table_move = match self.look_up(key, depth, &mut alpha, &mut beta, ply) {
             Ok(best) => best,
             Err(value) => return Ok(value),
         };
 
-        // 2. If even passing is too good, so is the best move.
+        // 2. Cut off if passing already fails high.
         if let Some(bound) = self.null_move(position, seat, depth, beta, ply, Self::pvs)? {
             return Ok(bound);
         }
@@ -35,14 +35,14 @@ impl<G: DuelRules, E: Evaluate<G>> DuelSearch<G, E> {
         // 3. List and rank the moves.
         let listed = self.list(position, seat, depth, ply, table_move);
 
-        // 4. The last ply is a matter of its own.
+        // 4. Evaluate the last ply without recursion.
         if self.at_frontier(depth, ply) {
             let (best, best_move) = self.frontier(position, seat, listed.start, alpha, beta, ply)?;
             self.leave(listed, key, ply, || Known::learnt(depth, best, alpha, beta, best_move));
             return Ok(best);
         }
 
-        // 5. The first child gets the whole window, the others a window of width zero above the best so far.
+        // 5. Search the first child with the whole window, the others with a zero-width window above the best value.
         let mut best = -INFINITY;
         let mut best_move = None;
         let mut low = alpha;
@@ -55,10 +55,11 @@ impl<G: DuelRules, E: Evaluate<G>> DuelSearch<G, E> {
                     self.child(next, seat, depth - 1 - reduction, floor, high, ply + 1, Self::pvs)
                 })?;
                 if reduction > 0 && value > low {
-                    // 6. A reduced child that looks good is asked again at full depth.
+                    // 6. A reduced child that raises alpha is searched again at full depth.
                     reduction = 0;
                 } else if high < beta && value > low && value < beta {
-                    // 7. A child that is better, by how much is not known yet, gets the window that is left.
+                    // 7. A child that raises alpha by an unknown amount is searched again with the rest of the
+                    // window.
                     (floor, high) = (low.max(value - 1), beta);
                 } else {
                     break value;
@@ -71,9 +72,9 @@ impl<G: DuelRules, E: Evaluate<G>> DuelSearch<G, E> {
                 if value > low {
                     low = value;
                     best_move = Some(mv);
-                    self.lines.extend(ply, mv);
+                    self.pv.extend(ply, mv);
                 }
-                // 8. Too good: the opponent will not let it come to this.
+                // 8. Beta cutoff.
                 if value >= beta {
                     self.effort.cutoff(index);
                     self.ordering.note_cutoff(position, seat, mv, depth, ply);
@@ -83,7 +84,7 @@ impl<G: DuelRules, E: Evaluate<G>> DuelSearch<G, E> {
             index += 1;
         }
 
-        // 9. Remember what was learnt.
+        // 9. Store the result.
         self.leave(listed, key, ply, || Known::learnt(depth, best, alpha, beta, best_move));
         Ok(best)
     }

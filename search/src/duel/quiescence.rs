@@ -1,4 +1,4 @@
-//! Quiescence: beyond the horizon noisy moves are followed until the position is quiet enough to be evaluated.
+//! Quiescence: beyond the horizon only noisy moves are searched, until the position is quiet.
 
 use agon_games::{Seat, Turn};
 
@@ -8,7 +8,7 @@ use crate::evaluate::Evaluate;
 use crate::value::{INFINITY, MAX_PLY, Score, end_score};
 
 impl<G: DuelRules, E: Evaluate<G>> DuelSearch<G, E> {
-    /// The quiet value of a position for `seat`, whose turn it is.
+    /// Returns the quiescence value of a position for `seat`, the seat to move.
     pub(super) fn quiescence(
         &mut self,
         position: &mut G,
@@ -17,7 +17,7 @@ impl<G: DuelRules, E: Evaluate<G>> DuelSearch<G, E> {
         beta: Score,
         ply: usize,
     ) -> Result<Score, BudgetExhausted> {
-        // 1. Standing pat: where no noisy move need be played, the evaluation is a lower bound.
+        // 1. Stand pat: unless a noisy move is mandatory, the evaluation is a lower bound.
         let mut best = -INFINITY;
         let may_stand_pat = position.may_stand_pat();
         if may_stand_pat || ply >= MAX_PLY {
@@ -29,12 +29,12 @@ impl<G: DuelRules, E: Evaluate<G>> DuelSearch<G, E> {
             alpha = alpha.max(best);
         }
 
-        // 2. List the noisy moves, the most promising first.
+        // 2. List and rank the noisy moves.
         let start = self.moves.len();
         position.noisy_moves(&mut self.moves);
         self.ordering.rank_noisy(position, &self.moves, start);
 
-        // 3. Follow them as alpha-beta does.
+        // 3. Search them as alpha-beta does.
         for index in start..self.moves.len() {
             self.ordering.pick_best(&mut self.moves, index);
             let mv = self.moves[index];

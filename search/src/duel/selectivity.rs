@@ -1,4 +1,4 @@
-//! Selectivity, off by default: the null move and late move reductions. Both may change a search's value.
+//! Selectivity, off by default: the null move and late move reductions. Both can change a search's value.
 
 use agon_games::Seat;
 
@@ -7,14 +7,14 @@ use crate::budget::BudgetExhausted;
 use crate::evaluate::Evaluate;
 use crate::value::{MAX_EVALUATION, Score};
 
-/// How much less deep the position after a null move is searched (Donninger 1993).
+/// The depth reduction after a null move (Donninger 1993).
 const NULL_REDUCTION: u32 = 2;
-/// The least depth at which moves are reduced, and how many moves are searched in full before.
+/// The least depth at which moves are reduced, and the number of moves searched in full first.
 const LATE_DEPTH: u32 = 3;
 const LATE_INDEX: usize = 4;
 
 impl<G: DuelRules, E: Evaluate<G>> DuelSearch<G, E> {
-    /// Gives the turn away; if the position is still too good, its value bounds this one's.
+    /// Returns a bound that fails high after passing the turn, if there is one.
     #[inline]
     pub(super) fn null_move(
         &mut self,
@@ -28,7 +28,7 @@ impl<G: DuelRules, E: Evaluate<G>> DuelSearch<G, E> {
         if !self.options.null_move || ply == 0 || depth <= NULL_REDUCTION || beta.abs() > MAX_EVALUATION {
             return Ok(None);
         }
-        // Two null moves in a row prove nothing, and an evaluation below beta promises nothing.
+        // Two null moves in a row prove nothing, and an evaluation below beta is unlikely to fail high.
         if self.after_null {
             return Ok(None);
         }
@@ -43,12 +43,12 @@ impl<G: DuelRules, E: Evaluate<G>> DuelSearch<G, E> {
         self.after_null = false;
         let Some(value) = outcome else { return Ok(None) };
         let bound = Some(value?).filter(|&value| value >= beta && value <= MAX_EVALUATION);
-        // A cutoff by a move that cannot be played proves nothing: the tree has not been seen whole.
-        self.effort.horizon |= bound.is_some();
+        // A cutoff by an illegal move proves nothing: the tree was not searched completely.
+        self.effort.hit_horizon |= bound.is_some();
         Ok(bound)
     }
 
-    /// How much less deep a move is searched at first.
+    /// Returns the depth reduction of a move's first search.
     #[inline]
     pub(super) fn reduction(&self, position: &G, mv: G::Move, depth: u32, index: usize) -> u32 {
         let late = self.options.late_move_reductions && depth >= LATE_DEPTH && index >= LATE_INDEX;

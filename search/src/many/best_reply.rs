@@ -1,11 +1,11 @@
-//! Best-reply search (Schadd and Winands 2011): after a move of the hero only one opponent moves, the one whose move
-//! hurts the hero most, and the others pass. The tree has two layers instead of one a seat, so that the hero sees more
-//! of its own moves ahead.
+//! Best-reply search (Schadd and Winands 2011): after a move of the hero only one opponent moves, the one with the
+//! move that is worst for the hero, and the others pass. The tree has two layers per round instead of one per seat,
+//! so that the hero sees more of its own moves ahead.
 //!
-//! The line that is reported is the hero's move alone: replies out of turn are no line of the game.
+//! The reported line is the hero's move alone, because replies out of turn are not a line of the game.
 //!
-//! With [`ThreatRule`] the opponents' moves are tried in the order of the Threat-ADS list, which changes how soon the
-//! worst is found and never what it is.
+//! [`ThreatRule`] orders the opponents by the Threat-ADS list, which changes how soon the worst reply is found but
+//! never its value.
 
 use agon_games::Turn;
 
@@ -15,7 +15,7 @@ use crate::evaluate::Evaluate;
 use crate::value::{INFINITY, MAX_PLY, Score, WIN};
 
 impl<G: ManyRules, E: Evaluate<G>> ManySearch<G, E> {
-    /// The hero's value of a position in which the hero moves. Fail-soft.
+    /// Returns the hero's value of a position in which the hero moves. Fail-soft.
     pub(super) fn best_move(
         &mut self,
         position: &mut G,
@@ -26,11 +26,11 @@ impl<G: ManyRules, E: Evaluate<G>> ManySearch<G, E> {
         rule: ThreatRule,
     ) -> Result<Score, BudgetExhausted> {
         // 1. List and rank the hero's moves.
-        self.lines.clear(ply);
+        self.pv.clear(ply);
         let hero = self.hero;
         let start = self.list(position, hero, ply);
 
-        // 2. The best of them, each answered by the worst reply.
+        // 2. Search the moves, each answered by the worst reply.
         let mut best = -INFINITY;
         let mut low = alpha;
         let mut index = 0;
@@ -48,7 +48,7 @@ impl<G: ManyRules, E: Evaluate<G>> ManySearch<G, E> {
                 best = value;
                 if value > low {
                     low = value;
-                    self.lines.extend(ply, mv);
+                    self.pv.extend(ply, mv);
                 }
                 if value >= beta {
                     self.effort.cutoff(index);
@@ -62,7 +62,7 @@ impl<G: ManyRules, E: Evaluate<G>> ManySearch<G, E> {
         Ok(best)
     }
 
-    /// The hero's value of a position in which one of the opponents moves. Fail-soft.
+    /// Returns the hero's value of a position in which one opponent moves. Fail-soft.
     fn worst_reply(
         &mut self,
         position: &mut G,
@@ -72,15 +72,15 @@ impl<G: ManyRules, E: Evaluate<G>> ManySearch<G, E> {
         ply: usize,
         rule: ThreatRule,
     ) -> Result<Score, BudgetExhausted> {
-        // 1. The opponents in the order of the list as it is now; what is learnt below may move it meanwhile.
-        self.lines.clear(ply);
+        // 1. Copy the list of opponents, because the search below may reorder it.
+        self.pv.clear(ply);
         let opponents = self.threats.clone();
         let mut worst = INFINITY;
         let mut most_threatening = None;
         let mut high = beta;
         let mut tried = 0;
         for &opponent in opponents.seats() {
-            // 2. Give this opponent the turn; one that is out has none.
+            // 2. Pass the turn to this opponent; an eliminated one has none.
             let outcome = position.after_reseat(opponent, |there| -> Result<bool, BudgetExhausted> {
                 let start = self.list(there, opponent, ply);
                 let mut index = 0;
@@ -91,7 +91,7 @@ impl<G: ManyRules, E: Evaluate<G>> ManySearch<G, E> {
                         worst = value;
                         most_threatening = Some(opponent);
                         high = high.min(value);
-                        // 3. Bad enough: the hero has a better move above.
+                        // 3. Alpha cutoff: the hero has a better move above.
                         if value <= alpha {
                             self.effort.cutoff(tried);
                             self.ordering.note_cutoff(there, opponent, mv, depth, ply);
@@ -109,18 +109,18 @@ impl<G: ManyRules, E: Evaluate<G>> ManySearch<G, E> {
                 break;
             }
         }
-        // 4. The opponent with the most minimising move is accessed.
+        // 4. Access the opponent with the worst reply.
         if let Some(opponent) = most_threatening {
             self.threats.access(opponent, rule);
         }
-        // 5. Where no opponent can be given the turn, the position stands as it is.
+        // 5. If no opponent can move, evaluate the position itself.
         if worst == INFINITY {
             return Ok(self.leaf(position, ply));
         }
         Ok(worst)
     }
 
-    /// The hero's value after an opponent's reply: the turn goes back to the hero.
+    /// Returns the hero's value after an opponent's reply, with the turn passed back to the hero.
     #[inline]
     fn after_reply(
         &mut self,
@@ -138,10 +138,10 @@ impl<G: ManyRules, E: Evaluate<G>> ManySearch<G, E> {
         let hero = self.hero;
         let value =
             next.after_reseat(hero, |there| self.best_move(there, depth - 1, alpha, beta, ply + 1, rule));
-        // A hero that cannot be given the turn is out.
+        // A hero without a turn is eliminated.
         value.unwrap_or_else(|| {
             self.effort.leaf(ply + 1);
-            self.lines.clear(ply + 1);
+            self.pv.clear(ply + 1);
             Ok(ply as Score + 1 - WIN)
         })
     }

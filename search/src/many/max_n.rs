@@ -1,8 +1,7 @@
-//! Max-n (Luckhardt and Irani 1986): everybody plays for themselves, and a position has a value for each seat.
+//! Max-n (Luckhardt and Irani 1986): every seat maximises its own value, and a position has a value for each seat.
 //!
-//! Each mover takes the move that is best for itself; of equally good ones the first. Shallow pruning (Korf 1991) needs
-//! values that cannot fall below nothing and that sum to a constant, so it goes with [`Values::Shares`] only; elsewhere
-//! it would be unsound.
+//! Each mover takes its best move, the first among equals. Shallow pruning (Korf 1991) is sound only for non-negative
+//! values with a constant sum, so it requires [`Values::Shares`].
 
 use agon_games::{Payoffs, Seat, Turn};
 
@@ -14,15 +13,15 @@ use crate::value::{MAX_PLY, MAX_SEATS, Score, UNIT, Value, shared_end_score};
 /// A value for each seat.
 pub(super) type Tuple = [Score; MAX_SEATS];
 
-/// What the shares of all seats sum to: a multiple of sixty, so that shared payoffs are whole.
+/// The sum of all seats' shares: a multiple of sixty, so that shared payoffs are integers.
 const WHOLE: Score = 600_000;
 
-/// What the seats' values are.
+/// The meaning of the seats' values.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Values {
-    /// The evaluation for each seat as it is.
+    /// The static evaluation for each seat.
     Raw,
-    /// Each seat's share of a constant sum: by how much its evaluation exceeds the least of them.
+    /// Each seat's share of a constant sum: its lead over the lowest evaluation.
     Shares {
         /// Whether subtrees that cannot matter to the mover above are cut off.
         pruning: bool,
@@ -30,7 +29,7 @@ pub enum Values {
 }
 
 impl Values {
-    /// The reported value of one seat's component.
+    /// Returns the reported value of one seat's component.
     pub(super) fn value(self, component: Score) -> Value {
         match self {
             Values::Raw => Value::from(component),
@@ -39,8 +38,8 @@ impl Values {
     }
 }
 
-/// Turns evaluations into shares of [`WHOLE`]: each seat's lead over the last seat, plus one unit, by proportion. What
-/// rounding leaves goes to the first seats, so that the sum is exact.
+/// Converts evaluations to shares of [`WHOLE`]: each seat's lead over the last seat, plus one unit, in proportion.
+/// The rounding remainder goes to the first seats, so that the sum is exact.
 fn shares(evaluations: &[Score]) -> Tuple {
     let least = evaluations.iter().copied().min().unwrap_or(0);
     let lead = |score: Score| i64::from(score) - i64::from(least) + i64::from(UNIT);
@@ -57,14 +56,14 @@ fn shares(evaluations: &[Score]) -> Tuple {
     tuple
 }
 
-/// The shares of an end.
+/// Returns a seat's share at the end of a game.
 fn end_share(payoffs: Payoffs, payoff: i32) -> Score {
     (i64::from(WHOLE) * i64::from(payoff - payoffs.min) / i64::from(payoffs.max - payoffs.min)) as Score
 }
 
 impl<G: ManyRules, E: Evaluate<G>> ManySearch<G, E> {
-    /// The values of a position for all seats, by the moves that each mover prefers. `bound` is the value that the mover
-    /// of the node above already has, and its seat.
+    /// Returns a position's values for all seats. `bound` is the seat to move at the node above and the value it
+    /// already has.
     pub(super) fn max_n(
         &mut self,
         position: &mut G,
@@ -74,11 +73,11 @@ impl<G: ManyRules, E: Evaluate<G>> ManySearch<G, E> {
         ply: usize,
         values: Values,
     ) -> Result<Tuple, BudgetExhausted> {
-        // 1. List the moves.
-        self.lines.clear(ply);
+        // 1. List and rank the moves.
+        self.pv.clear(ply);
         let start = self.list(position, seat, ply);
 
-        // 2. Each child's values are what its own mover makes of it; this mover looks at its own component.
+        // 2. Search each child for its values and compare this mover's component.
         let mut best: Option<Tuple> = None;
         let mut index = 0;
         while let Some(mv) = self.next_move(start, index) {
@@ -96,9 +95,9 @@ impl<G: ManyRules, E: Evaluate<G>> ManySearch<G, E> {
             self.note(position, mv, own, ply);
             if best.is_none_or(|best| own > best[seat.index()]) {
                 best = Some(tuple);
-                self.lines.extend(ply, mv);
-                // 3. What this mover has is lost to the mover above; if too little is left for that one, it will not
-                //    come here. Strictly too little, so that of equally good moves the first stays the choice.
+                self.pv.extend(ply, mv);
+                // 3. Cut off if too little is left for the mover above. Strictly less, so that the first of equal
+                // moves stays the choice.
                 if let (Values::Shares { pruning: true }, Some((above, has))) = (values, bound)
                     && above != seat
                     && WHOLE - own < has
@@ -114,12 +113,12 @@ impl<G: ManyRules, E: Evaluate<G>> ManySearch<G, E> {
         Ok(best.expect("a position that is not over has a move"))
     }
 
-    /// The values of a position that is over or at the horizon.
+    /// Returns the values of a position that is over or at the horizon.
     fn tuple(&mut self, position: &G, ply: usize, values: Values) -> Tuple {
         self.effort.leaf(ply);
-        self.lines.clear(ply);
+        self.pv.clear(ply);
         let over = position.turn() == Turn::Over;
-        self.effort.horizon |= !over;
+        self.effort.hit_horizon |= !over;
         let mut tuple = [0; MAX_SEATS];
         for seat in Seat::all(G::SEATS) {
             tuple[seat.index()] = match (over, values) {
@@ -140,7 +139,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn shares_sum_to_the_whole() {
+    fn shares_sum_to_whole() {
         for evaluations in [&[0, 0, 0][..], &[900_000_000, -900_000_000, 7], &[1, 2, 3, 4, 5, 6], &[-5, -5]] {
             let tuple = shares(evaluations);
             assert_eq!(tuple.iter().sum::<Score>(), WHOLE, "{evaluations:?}");

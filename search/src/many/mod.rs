@@ -1,8 +1,8 @@
 //! Searches of games with any number of seats: paranoid, max-n and best-reply.
 //!
-//! The seat that moves at the root is the hero; the searches differ in what they believe of the others. Each has its own
-//! file; this one has what they share. There is no transposition table here: the three are compared with each other,
-//! and a table would serve them unequally.
+//! The seat to move at the root is the hero; the searches differ in their model of the opponents. Each has its own
+//! file; this one has what they share. There is no transposition table, which would favour some of the three in
+//! comparisons.
 
 mod best_reply;
 mod max_n;
@@ -12,28 +12,28 @@ mod threat;
 use agon_games::{Deterministic, Keyed, Ordered, Reseat, Seat, Turn};
 
 use crate::budget::{Budget, BudgetExhausted};
-use crate::deepening::Iterate;
+use crate::deepening::FixedDepthSearch;
 use crate::effort::Effort;
 use crate::evaluate::Evaluate;
-use crate::line::Lines;
 use crate::ordering::{Order, Ordering};
+use crate::pv::PvTable;
 use crate::value::{INFINITY, MAX_PLY, MAX_SEATS, Proof, Score, Value, shared_end_score};
 
 pub use max_n::Values;
 pub use threat::{ThreatList, ThreatRule};
 
-/// What these searches ask of a game.
+/// The rules that these searches need.
 pub trait ManyRules: Deterministic + Keyed + Ordered + Reseat {}
 impl<G: Deterministic + Keyed + Ordered + Reseat> ManyRules for G {}
 
-/// Which algorithm searches an iteration.
+/// The algorithm of an iteration.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Algorithm {
-    /// All others play against the hero.
+    /// All opponents play against the hero.
     Paranoid,
-    /// Everybody plays for themselves.
+    /// Every seat plays for itself.
     MaxN(Values),
-    /// Between two moves of the hero only one opponent moves, the one who hurts most.
+    /// Only the most damaging opponent replies to the hero.
     BestReply(ThreatRule),
 }
 
@@ -42,7 +42,7 @@ pub struct ManySearch<G: ManyRules, E> {
     algorithm: Algorithm,
     evaluator: E,
     ordering: Ordering<G>,
-    lines: Lines<G::Move>,
+    pv: PvTable<G::Move>,
     moves: Vec<G::Move>,
     effort: Effort,
     searched: Vec<G::Move>,
@@ -51,15 +51,15 @@ pub struct ManySearch<G: ManyRules, E> {
 }
 
 impl<G: ManyRules, E: Evaluate<G>> ManySearch<G, E> {
-    /// A search by this algorithm. The stage `table` has nothing to go by here, and max-n with pruning has a static
-    /// order only.
+    /// Creates a search. The ordering stage `table` has no effect here; max-n with pruning supports static order
+    /// only.
     pub fn new(algorithm: Algorithm, order: Order, evaluator: E) -> Self {
         const { assert!(G::SEATS <= MAX_SEATS, "more seats than the searches make room for") };
         ManySearch {
             algorithm,
             evaluator,
             ordering: Ordering::new(order),
-            lines: Lines::new(MAX_PLY + 1),
+            pv: PvTable::new(MAX_PLY + 1),
             moves: Vec::with_capacity(4096),
             effort: Effort::idle(),
             searched: Vec::new(),
@@ -68,25 +68,25 @@ impl<G: ManyRules, E: Evaluate<G>> ManySearch<G, E> {
         }
     }
 
-    /// The list of opponents as best-reply search has left it.
+    /// Returns the list of opponents after best-reply search.
     pub fn threats(&self) -> &ThreatList {
         &self.threats
     }
 
-    /// The hero's value of a position that is over or at the horizon, `ply` plies from the root.
+    /// Returns the hero's value of a position that is over or at the horizon, `ply` plies from the root.
     #[inline]
     fn leaf(&mut self, position: &G, ply: usize) -> Score {
         self.effort.leaf(ply);
-        self.lines.clear(ply);
+        self.pv.clear(ply);
         if position.turn() == Turn::Over {
             shared_end_score(G::PAYOFFS, position.payoff(self.hero), ply)
         } else {
-            self.effort.horizon = true;
+            self.effort.hit_horizon = true;
             self.evaluator.evaluate(position, self.hero)
         }
     }
 
-    /// Lists the moves of `seat`, whose turn it is, on the stack and ranks them; returns where they start.
+    /// Lists and ranks the moves of `seat`, the seat to move, and returns the index of the first.
     #[inline]
     fn list(&mut self, position: &mut G, seat: Seat, ply: usize) -> usize {
         let start = self.moves.len();
@@ -95,7 +95,7 @@ impl<G: ManyRules, E: Evaluate<G>> ManySearch<G, E> {
         start
     }
 
-    /// The next best of the listed moves.
+    /// Returns the best remaining move.
     #[inline]
     fn next_move(&mut self, start: usize, index: usize) -> Option<G::Move> {
         if start + index >= self.moves.len() {
@@ -105,7 +105,7 @@ impl<G: ManyRules, E: Evaluate<G>> ManySearch<G, E> {
         Some(self.moves[start + index])
     }
 
-    /// Notes the value of a root move, and of moves near the root for the next iteration.
+    /// Notes a searched root move, and values near the root for the next iteration.
     #[inline]
     fn note(&mut self, position: &mut G, mv: G::Move, value: Score, ply: usize) {
         if ply == 0 {
@@ -118,14 +118,12 @@ impl<G: ManyRules, E: Evaluate<G>> ManySearch<G, E> {
     }
 }
 
-impl<G: ManyRules, E: Evaluate<G>> Iterate<G> for ManySearch<G, E> {
+impl<G: ManyRules, E: Evaluate<G>> FixedDepthSearch<G> for ManySearch<G, E> {
     fn effort(&mut self) -> &mut Effort {
         &mut self.effort
     }
 
-    fn forget(&mut self) {}
-
-    fn begin(&mut self, root: &G, budget: Budget) {
+    fn start(&mut self, root: &G, budget: Budget) {
         if let Turn::Player(seat) = root.turn() {
             self.hero = seat;
         }
@@ -135,7 +133,7 @@ impl<G: ManyRules, E: Evaluate<G>> Iterate<G> for ManySearch<G, E> {
     }
 
     fn iterate(&mut self, root: &mut G, depth: u32) -> Result<Value, BudgetExhausted> {
-        self.lines.clear(0);
+        self.pv.clear(0);
         self.moves.clear();
         self.searched.clear();
         self.effort.enter()?;
@@ -150,8 +148,8 @@ impl<G: ManyRules, E: Evaluate<G>> Iterate<G> for ManySearch<G, E> {
                 values.value(tuple[hero.index()])
             }
         };
-        self.ordering.follow(root, self.lines.best());
-        // With more than one opponent a win is proven only against all of them together, and a loss not even then.
+        self.ordering.follow(root, self.pv.best());
+        // Against several opponents only a paranoid win is a proof; a loss to their coalition is not.
         if G::SEATS > 2 {
             let sure =
                 |proof: &Proof| self.algorithm == Algorithm::Paranoid && matches!(proof, Proof::Win(_));
@@ -161,10 +159,10 @@ impl<G: ManyRules, E: Evaluate<G>> Iterate<G> for ManySearch<G, E> {
     }
 
     fn line(&self) -> &[G::Move] {
-        self.lines.best()
+        self.pv.best()
     }
 
-    fn searched(&self, mv: G::Move) -> bool {
+    fn has_searched(&self, mv: G::Move) -> bool {
         self.searched.contains(&mv)
     }
 }

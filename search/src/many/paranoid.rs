@@ -1,7 +1,6 @@
-//! Paranoid search (Sturtevant and Korf 2000): all opponents are one coalition that plays against the hero.
+//! Paranoid search (Sturtevant and Korf 2000): all opponents form one coalition against the hero.
 //!
-//! That makes two sides of it, and alpha-beta prunes at the borders between them; the window passes unchanged between
-//! members of the coalition.
+//! Alpha-beta prunes between the two sides; the window passes unchanged between members of the coalition.
 
 use agon_games::{Seat, Turn};
 
@@ -11,8 +10,8 @@ use crate::evaluate::Evaluate;
 use crate::value::{INFINITY, MAX_PLY, Score};
 
 impl<G: ManyRules, E: Evaluate<G>> ManySearch<G, E> {
-    /// The value of a position for the side of `seat`, whose turn it is: the hero's value, negated for the coalition.
-    /// Fail-soft.
+    /// Returns the value of a position for the side of `seat`, the seat to move: the hero's value, negated for the
+    /// coalition. Fail-soft.
     pub(super) fn paranoid(
         &mut self,
         position: &mut G,
@@ -23,11 +22,11 @@ impl<G: ManyRules, E: Evaluate<G>> ManySearch<G, E> {
         ply: usize,
     ) -> Result<Score, BudgetExhausted> {
         // 1. List and rank the moves.
-        self.lines.clear(ply);
+        self.pv.clear(ply);
         let start = self.list(position, seat, ply);
         let side = seat == self.hero;
 
-        // 2. Search them in turn, each with what the others have left of the window.
+        // 2. Search the moves, each with the rest of the window.
         let mut best = -INFINITY;
         let mut low = alpha;
         let mut index = 0;
@@ -36,7 +35,7 @@ impl<G: ManyRules, E: Evaluate<G>> ManySearch<G, E> {
                 self.effort.enter()?;
                 match next.turn() {
                     Turn::Player(mover) if depth > 1 && ply + 1 < MAX_PLY => {
-                        // 3. The window turns over only where the side changes.
+                        // 3. Negate the window only if the side changes.
                         if (mover == self.hero) == side {
                             self.paranoid(next, mover, depth - 1, low, beta, ply + 1)
                         } else {
@@ -54,9 +53,9 @@ impl<G: ManyRules, E: Evaluate<G>> ManySearch<G, E> {
                 best = value;
                 if value > low {
                     low = value;
-                    self.lines.extend(ply, mv);
+                    self.pv.extend(ply, mv);
                 }
-                // 4. Too good for one side: the other will not let it come to this.
+                // 4. Beta cutoff.
                 if value >= beta {
                     self.effort.cutoff(index);
                     self.ordering.note_cutoff(position, seat, mv, depth, ply);

@@ -1,20 +1,20 @@
 //! Threat-ADS (Polk and Oommen 2013): an adaptive list of the opponents, the most threatening first.
 //!
-//! Whenever an opponent's move turns out the most minimising of a node, that opponent is accessed, and the list moves it
-//! by its rule. The list lives for one search and is kept through its iterations.
+//! The opponent with the most damaging move at a node is accessed, and the list moves it by its rule. The list lives
+//! for one search, across iterations.
 
 use agon_games::Seat;
 
 use crate::value::MAX_SEATS;
 
-/// How the list moves an opponent that is accessed.
+/// How the list moves an accessed opponent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ThreatRule {
-    /// Not at all: opponents in the order of their turns.
+    /// Not at all: opponents stay in turn order.
     None,
     /// To the front.
     MoveToFront,
-    /// One place towards the front.
+    /// One place forward.
     Transpose,
 }
 
@@ -28,7 +28,7 @@ pub struct ThreatList {
 }
 
 impl ThreatList {
-    /// The opponents in the order of their turns after the hero's.
+    /// Creates the list in turn order after the hero.
     pub fn new(seats: usize, hero: Seat) -> ThreatList {
         let mut list = ThreatList { seats: [hero; MAX_SEATS], count: seats - 1 };
         let mut seat = hero;
@@ -39,12 +39,12 @@ impl ThreatList {
         list
     }
 
-    /// The opponents, the most threatening first.
+    /// Returns the opponents, the most threatening first.
     pub fn seats(&self) -> &[Seat] {
         &self.seats[..self.count]
     }
 
-    /// Accesses an opponent.
+    /// Moves an opponent by the rule.
     pub fn access(&mut self, seat: Seat, rule: ThreatRule) {
         let Some(place) = self.seats().iter().position(|&known| known == seat) else { return };
         match rule {
@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_rules_move_an_opponent_as_stated() {
+    fn rules_move_accessed_opponent() {
         let order = |rule, accessed: &[u8]| {
             let mut list = ThreatList::new(5, Seat(1));
             accessed.iter().for_each(|&seat| list.access(Seat(seat), rule));

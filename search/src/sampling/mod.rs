@@ -1,7 +1,7 @@
-//! Searches that sample: flat Monte Carlo and UCT, for any number of seats, with or without chance.
+//! Sampling searches: flat Monte Carlo and UCT, for any number of seats, with or without chance.
 //!
-//! This file has what they share: playouts and what they are worth. Rewards lie between 0 and 1 and sum to 1 over the
-//! seats, whatever the game pays.
+//! This file has what they share: playouts and their rewards. Rewards lie between 0 and 1 and sum to 1 over the
+//! seats, whatever payoffs the game has.
 
 pub mod monte_carlo;
 mod tree;
@@ -16,34 +16,34 @@ use crate::value::{MAX_SEATS, UNIT};
 /// A reward for each seat.
 pub(crate) type Rewards = [f64; MAX_SEATS];
 
-/// What a sampling search asks of a game.
+/// The rules that a sampling search needs.
 pub trait SamplingRules: Game + Ordered {}
 impl<G: Game + Ordered> SamplingRules for G {}
 
-/// How playouts choose their moves.
+/// The policy of a playout.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Rollout {
-    /// By the game's own light policy, uniform unless the game says otherwise.
+    /// The game's own light policy, by default uniform.
     Uniform,
-    /// The most promising move by the game's rules of thumb, ties at random.
+    /// The best move by the game's own ordering, ties at random.
     Greedy,
 }
 
 agon_games::choices!(Rollout { Uniform = "uniform", Greedy = "greedy" });
 
-/// How playouts are made and cut off.
+/// The settings of playouts.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Playout {
-    /// How moves are chosen.
+    /// The policy.
     pub rollout: Rollout,
-    /// The plies after which the position is evaluated instead of played on; 0 plays to the end.
+    /// The plies after which the position is evaluated; 0 plays to the end.
     pub plies: u32,
-    /// How many units of the evaluation make a lead of e to 1 in reward.
+    /// The number of evaluation units that make reward odds of e to 1.
     pub scale: f64,
 }
 
 impl Playout {
-    /// Plays on from `position` and returns the rewards and how many plies that took.
+    /// Plays on from `position` and returns the rewards and the number of plies.
     fn run<G: SamplingRules, E: Evaluate<G>>(
         &self,
         position: &mut G,
@@ -69,7 +69,7 @@ impl Playout {
         }
     }
 
-    /// The rewards that an evaluation promises: softmax over the seats (for two seats the logistic curve).
+    /// Returns the rewards of a static evaluation: softmax over the seats (for two seats the logistic curve).
     fn evaluated_rewards<G: SamplingRules, E: Evaluate<G>>(
         &self,
         position: &G,
@@ -92,7 +92,7 @@ impl Playout {
     }
 }
 
-/// The rewards of an end: payoffs brought to the range from 0 to 1.
+/// Returns the rewards at the end of a game: payoffs scaled to the range from 0 to 1.
 fn end_rewards<G: Game>(position: &G) -> Rewards {
     let mut rewards = [0.0; MAX_SEATS];
     let range = f64::from(G::PAYOFFS.max - G::PAYOFFS.min);
@@ -102,7 +102,7 @@ fn end_rewards<G: Game>(position: &G) -> Rewards {
     rewards
 }
 
-/// A mean reward as it is reported: from -1 to 1 in a duel (times the greatest payoff), from 0 to 1 for many seats.
+/// Returns a mean reward as it is reported: from -1 to 1 in a duel, from 0 to 1 with more seats.
 pub(crate) fn reported<G: Game>(reward: f64) -> f64 {
     if G::SEATS == 2 { reward.mul_add(2.0, -1.0) } else { reward }
 }
@@ -121,7 +121,7 @@ fn most_promising<G: SamplingRules>(
         if promise > most {
             (best, most, ties) = (mv, promise, 1);
         } else if promise == most {
-            // Each of the ties is kept with equal chance.
+            // Reservoir sampling: each tie is kept with equal probability.
             ties += 1;
             if below(random, ties) == 0 {
                 best = mv;

@@ -1,4 +1,4 @@
-//! Flat Monte Carlo: the moves take turns, a playout each, and the best mean wins. There is no tree.
+//! Flat Monte Carlo without a tree: the moves get playouts in turn, and the best mean wins.
 
 use agon_games::Turn;
 use agon_games::random::seeded;
@@ -7,7 +7,7 @@ use super::{Playout, SamplingRules, reported};
 use crate::budget::Budget;
 use crate::counters::Counters;
 use crate::evaluate::Evaluate;
-use crate::report::{Answer, Iteration};
+use crate::report::{Iteration, SearchResult};
 use crate::searcher::Searcher;
 use crate::value::Value;
 
@@ -18,7 +18,7 @@ pub struct MonteCarlo<E> {
 }
 
 impl<E> MonteCarlo<E> {
-    /// A search that makes such playouts.
+    /// Creates a search with these playouts.
     pub fn new(playout: Playout, evaluator: E) -> MonteCarlo<E> {
         MonteCarlo { playout, evaluator }
     }
@@ -33,20 +33,20 @@ impl<G: SamplingRules, E: Evaluate<G>> Searcher<G> for MonteCarlo<E> {
         mut budget: Budget,
         seed: u64,
         _report: &mut dyn FnMut(&Iteration<G::Move>),
-    ) -> Answer<G::Move> {
+    ) -> SearchResult<G::Move> {
         let mut random = seeded(seed);
         let mut scratch = Vec::new();
         let mut moves = Vec::new();
         root.moves(&mut moves);
         let Turn::Player(seat) = root.turn() else { unreachable!("a search starts where a player moves") };
 
-        // 1. The moves take turns until the budget is spent.
+        // 1. Give playouts to the moves in turn until the budget is exhausted.
         let mut totals = vec![(0.0, 0u64); moves.len()];
         let mut counters = Counters { nodes: 1, ..Counters::default() };
         let mut position = root.clone();
         while budget.simulate(counters.simulations, counters.nodes).is_ok() {
             let index = (counters.simulations % moves.len() as u64) as usize;
-            // 2. Play the move and then at random to the end.
+            // 2. Play the move, then a playout.
             position.clone_from(root);
             position.play(moves[index]);
             let (rewards, plies) =
@@ -59,7 +59,7 @@ impl<G: SamplingRules, E: Evaluate<G>> Searcher<G> for MonteCarlo<E> {
             counters.leaves += 1;
         }
 
-        // 3. The best mean; of equal ones the first; a move without a playout only where there is no other.
+        // 3. Choose the best mean, the first among equals; a move without playouts only if there is no other.
         let mean = |&(total, visits): &(f64, u64)| if visits == 0 { -1.0 } else { total / visits as f64 };
         let mut best = 0;
         for index in 1..moves.len() {
@@ -68,16 +68,8 @@ impl<G: SamplingRules, E: Evaluate<G>> Searcher<G> for MonteCarlo<E> {
             }
         }
         let number = if totals[best].1 == 0 { 0.0 } else { reported::<G>(mean(&totals[best])) };
-        Answer {
-            best: moves[best],
-            value: Value { number, proof: None },
-            depth: 0,
-            selective_depth: 1,
-            counters,
-            line: vec![moves[best]],
-            iterations: Vec::new(),
-            time: budget.elapsed(),
-            overshoot: budget.overshoot(),
-        }
+        let value = Value { number, proof: None };
+        let result = SearchResult::without_iterations(moves[best], value, counters, &budget);
+        SearchResult { selective_depth: 1, ..result }
     }
 }

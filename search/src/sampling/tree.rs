@@ -1,10 +1,10 @@
-//! The tree of a sampling search: one growing array, the children of a node side by side.
+//! The tree of a sampling search: one growing array in which siblings are adjacent.
 
 use agon_games::Seat;
 
 use crate::value::Proof;
 
-/// What is proven of a node for the seat that moved to it.
+/// A node's proven result for the seat that moved to it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Status {
     Open,
@@ -14,7 +14,7 @@ pub(super) enum Status {
 }
 
 impl Status {
-    /// The same for the other seat of a duel.
+    /// Returns the status for the other seat of a duel.
     pub(super) fn turned(self) -> Status {
         match self {
             Status::Win => Status::Loss,
@@ -23,7 +23,7 @@ impl Status {
         }
     }
 
-    /// The reward that is proven.
+    /// Returns the proven reward.
     pub(super) fn reward(self) -> f64 {
         match self {
             Status::Win => 1.0,
@@ -36,22 +36,22 @@ impl Status {
 /// A position of the tree, with the move that led to it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Node<M> {
-    /// The rewards of the seat that moved to it, summed.
+    /// The sum of rewards for the seat that moved to it.
     pub(super) total: f64,
     pub(super) visits: u32,
-    /// The mean of the rewards and one over the root of the visits, kept beside them because a node is looked at far
-    /// more often than it is visited.
+    /// The mean reward and the inverse root of the visits, cached because a node is read far more often than it is
+    /// visited.
     pub(super) value: f32,
     pub(super) spread: f32,
-    /// Where the children begin; 0 while there are none, for the root is nobody's child.
+    /// The index of the first child; 0 if there are none, because the root is no child.
     pub(super) first: u32,
     pub(super) count: u16,
-    /// How many of the children have been visited: those at the front.
+    /// The number of visited children; they are the first ones.
     pub(super) tried: u16,
     /// Plies to the proven end.
     pub(super) distance: u16,
     pub(super) status: Status,
-    /// Whether one of the children is a proven draw.
+    /// Whether a child is a proven draw.
     pub(super) has_draw: bool,
     pub(super) mv: M,
 }
@@ -73,7 +73,7 @@ impl<M> Node<M> {
         }
     }
 
-    /// Counts a visit with the reward of the seat that moved here; where chance did, there is none.
+    /// Counts a visit with the reward of the seat that moved here; `None` after a chance outcome.
     #[inline]
     pub(super) fn visit(&mut self, reward: Option<f64>) {
         self.visits += 1;
@@ -85,7 +85,7 @@ impl<M> Node<M> {
         }
     }
 
-    /// The mean reward of the seat that moved here, as proven where it is proven.
+    /// Returns the mean reward of the seat that moved here, or the proven reward.
     pub(super) fn mean(&self) -> f64 {
         match self.status {
             Status::Open => self.total / f64::from(self.visits.max(1)),
@@ -94,28 +94,28 @@ impl<M> Node<M> {
     }
 }
 
-/// The nodes, the root first, and how many there may be.
+/// The nodes, root first, and their maximum number.
 pub(super) struct Tree<M> {
     pub(super) nodes: Vec<Node<M>>,
     most: usize,
-    /// Room to copy a subtree to.
+    /// Space for copying a subtree.
     spare: Vec<Node<M>>,
 }
 
 impl<M: Copy + Eq> Tree<M> {
-    /// Creates a tree of at most `megabytes` MiB, including the room to copy a subtree.
+    /// Creates a tree of at most `megabytes` MiB, including the space to copy a subtree.
     pub(super) fn new(megabytes: usize) -> Tree<M> {
         let most = ((megabytes << 20) / (2 * size_of::<Node<M>>())).clamp(1, u32::MAX as usize - 1);
         Tree { nodes: Vec::new(), most, spare: Vec::new() }
     }
 
-    /// Begins anew with a root that nobody moved to; `mv` is any move.
+    /// Resets the tree to a root; `mv` is any move.
     pub(super) fn plant(&mut self, mv: M) {
         self.nodes.clear();
         self.nodes.push(Node::new(mv));
     }
 
-    /// Adds the children of a node, if there is room.
+    /// Adds the children of a node. Returns whether there was room.
     pub(super) fn expand(&mut self, node: usize, moves: &[M]) -> bool {
         if self.nodes.len() + moves.len() > self.most || moves.len() > usize::from(u16::MAX) {
             return false;
@@ -126,19 +126,19 @@ impl<M: Copy + Eq> Tree<M> {
         true
     }
 
-    /// The indices of a node's children.
+    /// Returns the indices of a node's children.
     pub(super) fn children(&self, node: usize) -> std::ops::Range<usize> {
         let Node { first, count, .. } = self.nodes[node];
         first as usize..first as usize + usize::from(count)
     }
 
-    /// Makes a child of the root the root and forgets everything that is not below it. Returns whether it was there.
+    /// Makes a child of the root the new root and drops all other nodes. Returns whether the child was found.
     pub(super) fn descend(&mut self, mv: M) -> bool {
         if self.nodes.is_empty() {
             return false;
         }
         let Some(child) = self.children(0).find(|&child| self.nodes[child].mv == mv) else { return false };
-        // Breadth first, each node's children moved behind what is there; their old places are still in `first`.
+        // Copy breadth first; a copied node's `first` is its old index until its children are copied.
         self.spare.clear();
         self.spare.push(self.nodes[child]);
         let mut index = 0;
@@ -155,7 +155,7 @@ impl<M: Copy + Eq> Tree<M> {
         true
     }
 
-    /// Derives a node's status from its children's, `mover` being the seat that chooses among them and `entered` the one
+    /// Derives a node's status from its children's. `mover` is the seat that chooses among them, `entered` the one
     /// that moved to the node. Returns whether it is proven now.
     pub(super) fn prove(&mut self, node: usize, mover: Seat, entered: Seat) -> bool {
         let children = &self.nodes[self.children(node)];
@@ -183,7 +183,7 @@ impl<M: Copy + Eq> Tree<M> {
         true
     }
 
-    /// What is proven for the seat that moves at the root.
+    /// Returns what is proven for the seat to move at the root.
     pub(super) fn proof(&self) -> Option<Proof> {
         let best = self.nodes[self.children(0)].iter();
         let root = &self.nodes[0];

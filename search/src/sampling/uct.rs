@@ -1,10 +1,10 @@
-//! UCT (Kocsis and Szepesvari 2006): Monte Carlo tree search that chooses the child with the greatest
-//! `mean + c sqrt(ln N / n)`.
+//! UCT (Kocsis and Szepesvari 2006): Monte Carlo tree search that selects the child with the greatest `mean + c
+//! sqrt(ln N / n)`.
 //!
-//! Any number of seats: each mover looks at its own rewards. Chance is sampled. With the solver (Winands, Björnsson and
-//! Saito 2008) ends are proven upwards in duels without chance. The tree follows the game from move to move and is
-//! bounded in memory: when it is full, playouts start where it ends. Deliberately not here: threads, domain knowledge
-//! other than the game's own playout policy and evaluation.
+//! Each mover maximises its own rewards, with any number of seats; chance is sampled. The solver (Winands, Björnsson
+//! and Saito 2008) backs proofs up in duels without chance. The tree is reused from move to move and bounded in
+//! memory: when it is full, playouts start at its leaves. Deliberately not here: threads, and domain knowledge other
+//! than the game's playout policy and evaluation.
 
 use std::sync::OnceLock;
 
@@ -16,16 +16,16 @@ use super::{Playout, Rewards, SamplingRules, end_rewards, reported};
 use crate::budget::Budget;
 use crate::counters::Counters;
 use crate::evaluate::Evaluate;
-use crate::report::{Answer, Iteration};
+use crate::report::{Iteration, SearchResult};
 use crate::searcher::Searcher;
 use crate::value::{MAX_SEATS, Value};
 
-/// Which child of the root is played in the end.
+/// The choice of the root's child to play.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Final {
-    /// The one with the best mean.
+    /// The best mean.
     Value,
-    /// The one visited most.
+    /// The most visits.
     Visits,
 }
 
@@ -34,19 +34,19 @@ agon_games::choices!(Final { Value = "value", Visits = "visits" });
 /// The options of a UCT search.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Options {
-    /// The weight of exploration.
+    /// The exploration constant.
     pub c: f64,
-    /// The value of a child not visited yet; without one every child is visited before any is chosen again.
+    /// The value of an unvisited child; without it every child is visited once before any is selected again.
     pub first_play: Option<f64>,
-    /// How playouts are made.
+    /// The settings of playouts.
     pub playout: Playout,
-    /// Which child is played.
+    /// The choice of the root's child to play.
     pub choice: Final,
-    /// Whether ends are proven upwards.
+    /// Whether ends are proven and backed up.
     pub solver: bool,
     /// Whether the tree is kept from move to move.
     pub keep: bool,
-    /// The most memory for the tree.
+    /// The memory limit of the tree in MiB.
     pub memory_mb: usize,
 }
 
@@ -55,14 +55,14 @@ pub struct Uct<G: SamplingRules, E> {
     options: Options,
     evaluator: E,
     tree: Tree<G::Move>,
-    /// The position at the root of the tree that is kept.
+    /// The position at the root of the kept tree.
     root: Option<G>,
     path: Vec<Step>,
     moves: Vec<G::Move>,
     scratch: Vec<G::Move>,
 }
 
-/// A node on the path of a simulation and the seat that moved to it; chance has none.
+/// A node on the path of a simulation and the seat that moved to it; `None` for chance.
 #[derive(Clone, Copy)]
 struct Step {
     node: u32,
@@ -70,7 +70,7 @@ struct Step {
 }
 
 impl<G: SamplingRules, E: Evaluate<G>> Uct<G, E> {
-    /// A search with these options.
+    /// Creates a search.
     pub fn new(options: Options, evaluator: E) -> Uct<G, E> {
         const { assert!(G::SEATS <= MAX_SEATS, "more seats than the searches make room for") };
         Uct {
@@ -84,10 +84,10 @@ impl<G: SamplingRules, E: Evaluate<G>> Uct<G, E> {
         }
     }
 
-    /// Simulates once from `position`, which is at the root and is left wherever the playout ends. Returns the distance
-    /// from the root to the last node of the tree.
+    /// Runs one simulation from `position`, the root, which is left at the playout's end. Returns the distance from
+    /// the root to the last tree node.
     fn simulate(&mut self, position: &mut G, random: &mut Random, counters: &mut Counters) -> u32 {
-        // 1. Selection: down the tree to a node that has no children yet.
+        // 1. Selection: descend to a node without children.
         self.path.clear();
         self.path.push(Step { node: 0, seat: None });
         let mut node = 0;
@@ -136,7 +136,7 @@ impl<G: SamplingRules, E: Evaluate<G>> Uct<G, E> {
         self.path.len() as u32 - 1
     }
 
-    /// Adds the children of a node in a random order, so that none is favoured by where the game lists it.
+    /// Adds the children of a node in random order, so that the game's order favours none.
     fn expand(&mut self, position: &G, node: usize, random: &mut Random) -> bool {
         self.moves.clear();
         position.moves(&mut self.moves);
@@ -146,8 +146,8 @@ impl<G: SamplingRules, E: Evaluate<G>> Uct<G, E> {
         self.tree.expand(node, &self.moves)
     }
 
-    /// The child to follow: one not visited yet, else the one with the greatest upper bound. Children that are proven are
-    /// left alone while others are open.
+    /// Returns the child to follow: an unvisited one, else the one with the greatest upper bound. Proven children are
+    /// skipped while others are open.
     #[inline]
     fn select(&mut self, node: usize) -> usize {
         let Node { first, count, tried, visits, .. } = self.tree.nodes[node];
@@ -164,7 +164,7 @@ impl<G: SamplingRules, E: Evaluate<G>> Uct<G, E> {
             let bound = match child.status {
                 Status::Open => child.value + width * child.spread,
                 Status::Win => return first + index,
-                // Nothing is left to learn of these; `back_up` knows that the mover has them.
+                // Proven children need no more visits; `back_up` accounts for them.
                 Status::Draw => -1.0,
                 Status::Loss => -2.0,
             };
@@ -179,14 +179,14 @@ impl<G: SamplingRules, E: Evaluate<G>> Uct<G, E> {
         first + best.1
     }
 
-    /// The child of an outcome that chance draws.
+    /// Returns the child of a sampled chance outcome.
     fn sample(&mut self, position: &G, node: usize, random: &mut Random) -> usize {
         let outcome = position.sample(random, &mut self.scratch);
         let found = self.tree.children(node).find(|&child| self.tree.nodes[child].mv == outcome);
         found.expect("a drawn outcome is one of those listed")
     }
 
-    /// 4. Back-up: each node on the path gets the reward of the seat that moved to it.
+    /// 4. Backs the rewards up: each node on the path gets the reward of the seat that moved to it.
     #[inline]
     fn back_up(&mut self, mut rewards: Rewards) {
         if self.solves() {
@@ -199,8 +199,8 @@ impl<G: SamplingRules, E: Evaluate<G>> Uct<G, E> {
         }
     }
 
-    /// The same with the solver: from the end upwards, because a mover who has a proven draw would have taken it
-    /// rather than a child that looks worse, and proofs rise as long as each node is proven by its children.
+    /// Backs rewards and proofs up from the leaf: a mover with a proven draw would take it rather than a worse child,
+    /// and proofs rise as long as each node is proven by its children.
     fn back_up_proofs(&mut self, rewards: &mut Rewards) {
         let mut rising = true;
         for index in (0..self.path.len()).rev() {
@@ -221,13 +221,13 @@ impl<G: SamplingRules, E: Evaluate<G>> Uct<G, E> {
         }
     }
 
-    /// Whether proofs are made: what one seat wins the other must lose.
+    /// Returns whether the solver applies: one seat's win must be the other's loss.
     fn solves(&self) -> bool {
         self.options.solver && G::SEATS == 2
     }
 
-    /// An end that the tree has reached is proven, unless chance had a part in it: nobody chooses its outcomes, so that
-    /// no proof rises through them.
+    /// Marks an end that the tree has reached as proven, unless the path contains a chance outcome: nobody chooses
+    /// it, so no proof rises through it.
     fn prove_end(&mut self, position: &G, node: usize) {
         let Some(Step { seat: Some(seat), .. }) = self.path.last().copied() else { return };
         if self.solves() && self.path[1..].iter().all(|step| step.seat.is_some()) {
@@ -239,7 +239,7 @@ impl<G: SamplingRules, E: Evaluate<G>> Uct<G, E> {
         }
     }
 
-    /// The rewards of a node that is proven. The solver is on only in duels.
+    /// Returns the rewards of a proven node. The solver is only used in duels.
     fn proven_rewards(&self, node: usize) -> Rewards {
         let mut rewards = [0.0; MAX_SEATS];
         if let Some(Step { seat: Some(seat), .. }) = self.path.last() {
@@ -250,8 +250,8 @@ impl<G: SamplingRules, E: Evaluate<G>> Uct<G, E> {
         rewards
     }
 
-    /// The child of the root to play: a proven win at once, else by mean or by visits, never one without a visit if
-    /// there is another. A proven draw is visited no more: by visits it is played unless one that is better is open.
+    /// Returns the root's child to play: a proven win, else the best by mean or visits, an unvisited one only if
+    /// there is no other. A proven draw gets no more visits; by visits it is played unless an open child is better.
     fn best_child(&self) -> usize {
         let has_draw = self.tree.nodes[0].has_draw;
         let worth = |node: &Node<G::Move>| {
@@ -275,13 +275,13 @@ impl<G: SamplingRules, E: Evaluate<G>> Uct<G, E> {
         children.clone().fold(children.start, better)
     }
 
-    /// The line of the most visited children from the best one.
+    /// Returns the line of most visited children from the best one.
     fn line(&self, best: usize) -> Vec<G::Move> {
         let mut line = vec![self.tree.nodes[best].mv];
         let mut node = best;
         while let Some(child) =
             self.tree.children(node).filter(|&child| self.tree.nodes[child].visits > 0).max_by_key(|&child| {
-                // Of equally visited ones the first.
+                // The first among equals.
                 (self.tree.nodes[child].visits, std::cmp::Reverse(child))
             })
         {
@@ -312,7 +312,7 @@ impl<G: SamplingRules, E: Evaluate<G>> Searcher<G> for Uct<G, E> {
         mut budget: Budget,
         seed: u64,
         _report: &mut dyn FnMut(&Iteration<G::Move>),
-    ) -> Answer<G::Move> {
+    ) -> SearchResult<G::Move> {
         let mut random = seeded(seed);
         let mut counters = Counters { nodes: 1, ..Counters::default() };
         let mut selective_depth = 0;
@@ -323,8 +323,7 @@ impl<G: SamplingRules, E: Evaluate<G>> Searcher<G> for Uct<G, E> {
             self.tree.plant(self.moves[0]);
         }
         self.root = self.options.keep.then(|| root.clone());
-        // What was proven of a node kept from the last search was proven for the seat that moved to it; the root asks
-        // its children again.
+        // A kept node was proven for the seat that moved to it; the new root must be searched again.
         self.tree.nodes[0].status = Status::Open;
 
         while self.tree.nodes[0].status == Status::Open
@@ -335,7 +334,7 @@ impl<G: SamplingRules, E: Evaluate<G>> Searcher<G> for Uct<G, E> {
             selective_depth = selective_depth.max(depth);
         }
         if self.tree.nodes[0].count == 0 {
-            // Not one simulation: the children are still needed, to have a move.
+            // Without any simulation the children are still needed to have a move.
             let expanded = self.expand(root, 0, &mut random);
             debug_assert!(expanded, "a tree of one node has room for the children of its root");
         }
@@ -343,21 +342,17 @@ impl<G: SamplingRules, E: Evaluate<G>> Searcher<G> for Uct<G, E> {
         let child = &self.tree.nodes[best];
         let number = if child.visits == 0 { 0.0 } else { reported::<G>(child.mean()) };
         counters.tree_nodes = self.tree.nodes.len() as u64;
-        Answer {
-            best: child.mv,
-            value: Value { number, proof: self.tree.proof() },
-            depth: 0,
+        let value = Value { number, proof: self.tree.proof() };
+        let line = self.line(best);
+        SearchResult {
             selective_depth,
-            counters,
-            line: self.line(best),
-            iterations: Vec::new(),
-            time: budget.elapsed(),
-            overshoot: budget.overshoot(),
+            line,
+            ..SearchResult::without_iterations(child.mv, value, counters, &budget)
         }
     }
 }
 
-/// The natural logarithm of a number of visits, from a table where the number is small: most nodes have few visits.
+/// Returns the natural logarithm of a number of visits, from a table for small numbers, which are the most frequent.
 #[inline]
 fn logarithm(visits: u32) -> f64 {
     const SMALL: usize = 1 << 14;

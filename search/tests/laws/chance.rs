@@ -6,7 +6,7 @@ use agon_search::chance::{Algorithm, ChanceRules, ChanceSearch};
 use agon_search::deepening::deepen;
 use agon_search::evaluate::{Evaluate, Linear};
 use agon_search::ordering::{Order, Stage};
-use agon_search::{Answer, Limit};
+use agon_search::{Limit, SearchResult};
 
 use crate::duel::budget;
 use crate::tree::{ChanceTree, NodeValue, RandomTree, Shape, is_legal_line};
@@ -17,14 +17,14 @@ fn answer<G: ChanceRules, E: Evaluate<G>>(
     algorithm: Algorithm,
     order: &[Stage],
     depth: u32,
-) -> Answer<G::Move> {
+) -> SearchResult<G::Move> {
     let mut search = ChanceSearch::new(algorithm, Order::new(order), evaluator);
     let answer = deepen(&mut search, root, budget(Limit::Depth(depth)), &mut |_| ());
     assert!(is_legal_line(root, &answer.line), "{root:?}, {algorithm:?}: {:?}", answer.line);
     answer
 }
 
-/// Searches by all algorithms and returns their nodes.
+/// Searches with all algorithms and returns their nodes.
 fn agree<G: ChanceRules, E: Evaluate<G> + Clone>(root: &G, evaluator: &E, depth: u32) -> [u64; 3] {
     let reference = answer(root, evaluator.clone(), Algorithm::Expectiminimax, &[], depth);
     let mut nodes = [reference.counters.nodes, u64::MAX, u64::MAX];
@@ -47,7 +47,7 @@ fn agree<G: ChanceRules, E: Evaluate<G> + Clone>(root: &G, evaluator: &E, depth:
 }
 
 #[test]
-fn on_random_trees() {
+fn matches_definition_on_random_trees() {
     let mut sums = [0u64; 3];
     for seed in 0..200 {
         let shape = Shape {
@@ -67,14 +67,14 @@ fn on_random_trees() {
     assert!(sums[1] < sums[0] && sums[2] < sums[0], "{sums:?}");
 }
 
-/// Ballard's regular trees: the plies of one side, chance, the other side and chance take turns, every node has as many
-/// children, and a side's moves are listed from good to bad, though what chance adds may turn that round.
+/// Ballard's regular trees: plies of one side, chance, the other side and chance alternate, every node has the same
+/// number of children, and a side's moves are listed from good to bad, although chance may reverse the order.
 #[derive(Clone, PartialEq, Eq, Debug)]
 struct Regular {
     width: u8,
     node: u64,
     ply: u64,
-    /// What the moves so far have brought the first seat.
+    /// The points of the first seat so far.
     lead: i32,
 }
 
@@ -204,17 +204,17 @@ impl Visitor for Agree {
 }
 
 #[test]
-fn on_games() {
+fn matches_definition_on_games() {
     for info in GAMES.iter().filter(|info| info.chance) {
         let (positions, depth) = if info.name == "pig" { (60, 7) } else { (6, 2) };
         let sums = GameSpec::parse(info.name).unwrap().visit(Agree { positions, depth });
         println!("{}: nodes of expectiminimax, Star1, Star2: {sums:?}", info.name);
-        // Star2 need not: where a decision has two moves only, as in pig, a look at one costs half of a search.
+        // Star2 may enter more: with only two moves per decision, as in pig, a probe costs half of a search.
         assert!(sums[1] < sums[0], "{}: {sums:?}", info.name);
     }
 }
 
-/// A lottery: the mover chooses one of two tickets, each paying one of two prizes with chances of nine to one.
+/// A lottery: the mover chooses one of two tickets, each paying one of two prizes at odds of nine to one.
 #[derive(Clone, PartialEq, Eq, Debug)]
 struct Lottery {
     prizes: [[i32; 2]; 2],
@@ -292,7 +292,7 @@ impl Evaluate<Lottery> for Nothing {
 }
 
 #[test]
-fn an_order_preserving_change_of_values_can_change_the_choice() {
+fn monotone_transformation_can_change_choice() {
     for (prizes, best, value) in [([[2, 3], [1, 4]], 0, 2.1), ([[20, 30], [1, 400]], 1, 40.9)] {
         let root = Lottery { prizes, ticket: None, prize: None };
         for algorithm in [Algorithm::Expectiminimax, Algorithm::Star1, Algorithm::Star2] {
@@ -303,8 +303,8 @@ fn an_order_preserving_change_of_values_can_change_the_choice() {
     }
 }
 
-/// Pig to a small target by value iteration (Neller and Presser 2004): the chance to win of who has `own` against
-/// `other` points and `total` in this turn, by rolling and by holding.
+/// Pig to a small target by value iteration (Neller and Presser 2004): the winning probability of the player with
+/// `own` against `other` points and `total` in this turn, for rolling and for holding.
 pub struct ExactPig {
     target: usize,
     wins: Vec<f64>,
@@ -346,7 +346,7 @@ impl ExactPig {
 }
 
 #[test]
-fn pig_is_played_as_its_exact_solution_does() {
+fn pig_matches_exact_solution() {
     use agon_games::pig::Pig;
     use agon_games::{Notation, Setup};
     let exact = ExactPig::solve(12);

@@ -1,25 +1,24 @@
-//! What a search answers whose budget ends in the middle of an iteration, for every budget there can be.
+//! The result of a search whose budget ends within an iteration, for every node limit.
 //!
-//! The rule: the last completed iteration answers; a better move of the unfinished one replaces its move only if that
-//! move has been searched again too. Without a completed iteration the best so far answers, and the first move before.
+//! The rule: the last completed iteration decides; a better move of the unfinished one replaces its move only if that
+//! move was searched again. Without a completed iteration the best move so far is played, or the first legal one.
 
 use agon_games::random::mix;
 use agon_games::schema::Choice;
 use agon_games::{ChanceGame, DuelGame, Game, GameSpec, ManyGame, Parameters, Seat, Turn, Visitor};
 use agon_search::chance::{self, ChanceSearch};
-use agon_search::deepening::{Iterate, deepen};
+use agon_search::deepening::{FixedDepthSearch, deepen};
 use agon_search::duel::{Algorithm, Driver, DuelRules, DuelSearch, Options};
 use agon_search::evaluate::{Evaluate, Linear};
 use agon_search::many::{self, ManySearch, ThreatRule, Values};
 use agon_search::ordering::{Order, Stage};
 use agon_search::value::{INFINITY, end_score, proof};
-use agon_search::{Answer, Limit, Score, Value};
+use agon_search::{Limit, Score, SearchResult, Value};
 
 use crate::duel::{budget, children};
 use crate::tree::{ChanceTree, ManyTree, NodeValue, RandomTree, Shape};
 
-/// A root move that has been searched: in which iteration, what it was worth, and how many nodes the whole search had
-/// entered by then.
+/// A searched root move: its iteration, its value, and the nodes that the whole search had entered by then.
 #[derive(Debug)]
 struct Done<M> {
     depth: u32,
@@ -28,7 +27,7 @@ struct Done<M> {
     after: u64,
 }
 
-/// A slow alpha-beta, or minimax if it does not prune, that counts what it enters.
+/// A slow alpha-beta (or minimax, if it does not prune) that counts nodes.
 struct Counting<'a, E> {
     evaluator: &'a mut E,
     prunes: bool,
@@ -70,7 +69,7 @@ impl<E> Counting<'_, E> {
         sign * best
     }
 
-    /// Everything that a search to the end of the tree does at the root, in its order.
+    /// Returns all root moves of a search to the end of the tree, in order.
     fn timeline<G: DuelRules>(&mut self, root: &G) -> Vec<Done<G::Move>>
     where
         E: Evaluate<G>,
@@ -98,12 +97,12 @@ impl<E> Counting<'_, E> {
     }
 }
 
-/// The rule, word by word: the move, the value and the depth that a search which may enter `nodes` answers with.
+/// Returns the move, the value and the depth that the rule requires of a search with this node limit.
 fn rule<M: Copy + PartialEq>(first: M, timeline: &[Done<M>], nodes: u64) -> (M, Value, u32) {
     let mut answer = (first, Value { number: 0.0, proof: None }, 0);
     for iteration in timeline.chunk_by(|one, other| one.depth == other.depth) {
         let done: Vec<&Done<M>> = iteration.iter().take_while(|done| done.after <= nodes).collect();
-        // Of equally good moves the first.
+        // The first of equal moves.
         let Some(lead) = done.iter().rev().max_by_key(|done| done.value) else { break };
         if done.len() == iteration.len() {
             answer = (lead.mv, Value::from(lead.value), lead.depth);
@@ -117,9 +116,9 @@ fn rule<M: Copy + PartialEq>(first: M, timeline: &[Done<M>], nodes: u64) -> (M, 
     answer
 }
 
-/// Follows the rule for every limit of nodes and returns in how many of them the unfinished iteration spoke.
+/// Checks the rule for every node limit and returns the number of limits at which the unfinished iteration decided.
 fn follows_the_rule<G: DuelRules, E: Evaluate<G> + Clone>(root: &G, evaluator: &E) -> u64 {
-    let mut spoke = 0;
+    let mut unfinished = 0;
     for algorithm in [Algorithm::Minimax, Algorithm::AlphaBeta] {
         let prunes = algorithm == Algorithm::AlphaBeta;
         let mut counting = Counting { evaluator: &mut evaluator.clone(), prunes, nodes: 0, horizon: false };
@@ -144,10 +143,10 @@ fn follows_the_rule<G: DuelRules, E: Evaluate<G> + Clone>(root: &G, evaluator: &
             );
             assert_eq!(found.counters.nodes, nodes.min(all), "{root:?}, {algorithm:?}");
             assert_eq!(found.line.first(), Some(&found.best));
-            spoke += u64::from(finished(found.depth).is_some_and(|done| done.mv != found.best));
+            unfinished += u64::from(finished(found.depth).is_some_and(|done| done.mv != found.best));
         }
     }
-    spoke
+    unfinished
 }
 
 struct Follow;
@@ -158,16 +157,16 @@ impl Visitor for Follow {
         follows_the_rule(&G::initial(parameters).unwrap(), &Linear::default_of::<G>())
     }
     fn many<G: ManyGame>(self, _: &Parameters) -> u64 {
-        unreachable!("a duel was asked for")
+        unreachable!("the game is a duel")
     }
     fn chance<G: ChanceGame>(self, _: &Parameters) -> u64 {
-        unreachable!("a duel was asked for")
+        unreachable!("the game is a duel")
     }
 }
 
 #[test]
-fn every_limit_of_nodes_is_answered_by_the_rule() {
-    let mut spoke = 0;
+fn every_node_limit_follows_the_rule() {
+    let mut unfinished = 0;
     for seed in 0..60 {
         let shape = Shape {
             seed: mix(seed, 500),
@@ -177,28 +176,28 @@ fn every_limit_of_nodes_is_answered_by_the_rule() {
             ends: [0, 9][(seed % 2) as usize],
             last: 4 + seed % 2,
         };
-        spoke += follows_the_rule(&RandomTree::new(shape), &NodeValue);
+        unfinished += follows_the_rule(&RandomTree::new(shape), &NodeValue);
     }
     for game in ["nim:heaps=1-2-3", "grundy:heaps=8", "kalah:holes=2,seeds=2"] {
-        spoke += GameSpec::parse(game).unwrap().visit(Follow);
+        unfinished += GameSpec::parse(game).unwrap().visit(Follow);
     }
-    println!("{spoke} answers were those of an unfinished iteration");
-    assert!(spoke > 100);
+    println!("{unfinished} answers were those of an unfinished iteration");
+    assert!(unfinished > 100);
 }
 
-/// What every deepening search owes to every limit: the iterations that it completes are those of a search without one,
-/// all that is allowed is spent, and the move is legal. Returns the answers.
-fn is_a_part_of_the_whole<G: Game, S: Iterate<G>>(
+/// Checks every deepening search under node limits: its completed iterations are those of an unlimited search, it
+/// spends the whole limit, and its move is legal. Returns the results.
+fn completes_part_of_whole<G: Game, S: FixedDepthSearch<G>>(
     root: &G,
     search: impl Fn() -> S,
     depth: u32,
-) -> Vec<Answer<G::Move>> {
+) -> Vec<SearchResult<G::Move>> {
     let whole = deepen(&mut search(), root, budget(Limit::Depth(depth)), &mut |_| ());
     let all = whole.counters.nodes;
     let mut legal = Vec::new();
     root.moves(&mut legal);
-    let mut answers: Vec<Answer<G::Move>> = Vec::new();
-    // Every limit where there are few, else a hundred of them and all iterations' ends.
+    let mut answers: Vec<SearchResult<G::Move>> = Vec::new();
+    // Every limit if there are few; else a hundred, and the ends of all iterations.
     let mut limits: Vec<u64> = (0..all).step_by(1 + all as usize / 100).chain([all]).collect();
     let ends = whole.iterations.iter().scan(0, |sum, iteration| {
         *sum += iteration.nodes;
@@ -216,10 +215,10 @@ fn is_a_part_of_the_whole<G: Game, S: Iterate<G>>(
             "{root:?}, {nodes}"
         );
         for (part, same) in found.iterations.iter().zip(&whole.iterations) {
-            let told = |iteration: &agon_search::Iteration<G::Move>| {
+            let untimed = |iteration: &agon_search::Iteration<G::Move>| {
                 (iteration.depth, iteration.nodes, iteration.line.clone(), iteration.value)
             };
-            assert_eq!(told(part), told(same), "{root:?}, {nodes}");
+            assert_eq!(untimed(part), untimed(same), "{root:?}, {nodes}");
         }
         match found.iterations.last() {
             None => assert_eq!(found.value, Value { number: 0.0, proof: None }, "{root:?}, {nodes}"),
@@ -235,11 +234,12 @@ fn is_a_part_of_the_whole<G: Game, S: Iterate<G>>(
     answers
 }
 
-/// A move that replaced that of the last completed iteration is no worse one ply deeper. Returns how many there were.
+/// Checks that a move which replaced that of the last completed iteration is no worse one ply deeper. Returns the
+/// number of such moves.
 fn replaced_by_better<G: DuelRules, E: Evaluate<G> + Clone>(
     root: &G,
     evaluator: &E,
-    answers: &[Answer<G::Move>],
+    answers: &[SearchResult<G::Move>],
 ) -> u64 {
     let Turn::Player(seat) = root.turn() else { return 0 };
     let mut replaced = 0;
@@ -256,7 +256,7 @@ fn replaced_by_better<G: DuelRules, E: Evaluate<G> + Clone>(
 }
 
 #[test]
-fn every_search_keeps_what_it_has_completed() {
+fn every_search_keeps_completed_iterations() {
     let all = Order::new(Stage::ALL);
     let mut replaced = 0;
     for seed in 0..30 {
@@ -279,7 +279,7 @@ fn every_search_keeps_what_it_has_completed() {
                 (Algorithm::Mtd(Driver::Bisection), 1, None),
             ] {
                 let options = Options { order, table_mb, aspiration, ..Options::plain(algorithm) };
-                let answers = is_a_part_of_the_whole(&tree, || DuelSearch::new(options, NodeValue), 4);
+                let answers = completes_part_of_whole(&tree, || DuelSearch::new(options, NodeValue), 4);
                 replaced += replaced_by_better(&tree, &NodeValue, &answers);
             }
             for algorithm in [
@@ -288,13 +288,13 @@ fn every_search_keeps_what_it_has_completed() {
                 many::Algorithm::BestReply(ThreatRule::MoveToFront),
             ] {
                 let root = ManyTree::<3>(tree.clone());
-                is_a_part_of_the_whole(&root, || ManySearch::new(algorithm, order, NodeValue), 4);
+                completes_part_of_whole(&root, || ManySearch::new(algorithm, order, NodeValue), 4);
             }
             for algorithm in
                 [chance::Algorithm::Expectiminimax, chance::Algorithm::Star1, chance::Algorithm::Star2]
             {
                 let root = ChanceTree(tree.clone());
-                is_a_part_of_the_whole(&root, || ChanceSearch::new(algorithm, order, NodeValue), 4);
+                completes_part_of_whole(&root, || ChanceSearch::new(algorithm, order, NodeValue), 4);
             }
         }
     }

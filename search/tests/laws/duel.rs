@@ -1,4 +1,4 @@
-//! Every search of duels returns the value that the definition gives, and plays a move that is worth it.
+//! Every search of duels returns the value of the definition and plays a move of that value.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use agon_search::duel::{Algorithm, Driver, DuelRules, DuelSearch, Options};
 use agon_search::evaluate::{Evaluate, Linear};
 use agon_search::ordering::{Order, Stage};
 use agon_search::value::end_score;
-use agon_search::{Answer, Budget, Limit, Score, Value};
+use agon_search::{Budget, Limit, Score, SearchResult, Value};
 
 use crate::tree::{NodeValue, RandomTree, Shape, is_legal_line};
 
@@ -24,24 +24,24 @@ fn answer<G: DuelRules, E: Evaluate<G>>(
     evaluator: E,
     options: Options,
     depth: u32,
-) -> Answer<G::Move> {
+) -> SearchResult<G::Move> {
     limited(root, evaluator, options, Limit::Depth(depth))
 }
 
-/// The answer of a search that begins with nothing kept.
+/// Returns the result of a search with fresh state.
 pub fn limited<G: DuelRules, E: Evaluate<G>>(
     root: &G,
     evaluator: E,
     options: Options,
     limit: Limit,
-) -> Answer<G::Move> {
+) -> SearchResult<G::Move> {
     let mut search = DuelSearch::new(options, evaluator);
     let answer = deepen(&mut search, root, budget(limit), &mut |_| ());
     assert!(is_legal_line(root, &answer.line), "{root:?}, {options:?}: {:?}", answer.line);
     answer
 }
 
-/// The value of a position for `seat` straight from the definition: no window, no table, nothing shared with the
+/// Returns the value of a position for `seat` by definition: without window or table, sharing no code with the
 /// searches.
 pub fn definition<G: DuelRules, E: Evaluate<G>>(
     position: &G,
@@ -77,7 +77,7 @@ pub fn children<G: DuelRules, E: Evaluate<G>>(
     moves.into_iter().zip(values).collect()
 }
 
-/// Checks every way to search a position: the value is that of the definition, and the move is worth it.
+/// Checks a position with every search: the value is that of the definition, and the move has it.
 fn agree<G: DuelRules, E: Evaluate<G> + Clone>(root: &G, evaluator: &E, ways: &[Options], depth: u32) -> u64 {
     let Turn::Player(seat) = root.turn() else { return 0 };
     let worth = children(root, seat, depth, 0, &mut evaluator.clone());
@@ -91,7 +91,7 @@ fn agree<G: DuelRules, E: Evaluate<G> + Clone>(root: &G, evaluator: &E, ways: &[
     ways.len() as u64
 }
 
-/// The orders that are tried: none, each stage alone, all.
+/// Returns the orders to test: none, each stage alone, all.
 fn orders() -> Vec<Order> {
     let all = Stage::ALL;
     let mut orders: Vec<Order> = all.iter().map(|&stage| Order::new(&[stage])).collect();
@@ -100,7 +100,7 @@ fn orders() -> Vec<Order> {
     orders
 }
 
-/// Every way to search that must agree with minimax; with a table only where positions do not depend on the path.
+/// Returns the options that must agree with minimax, with a table only if positions do not depend on the path.
 fn ways(table: bool) -> Vec<Options> {
     let mut ways = vec![Options::plain(Algorithm::Minimax)];
     for order in orders() {
@@ -121,7 +121,7 @@ fn ways(table: bool) -> Vec<Options> {
 }
 
 #[test]
-fn on_random_trees() {
+fn matches_definition_on_random_trees() {
     let mut checked = 0u64;
     for seed in 0..120 {
         let shape = Shape {
@@ -145,8 +145,8 @@ fn on_random_trees() {
 
 use agon_games::Game as _;
 
-/// With quiescence on all sides the pruned searches still agree with each other.
-fn alike_with_quiescence<G: DuelRules>(root: &G, evaluator: &Linear, table: bool, depth: u32) -> u64
+/// Checks that the pruned searches agree with each other if all use quiescence.
+fn agree_with_quiescence<G: DuelRules>(root: &G, evaluator: &Linear, table: bool, depth: u32) -> u64
 where
     Linear: Evaluate<G>,
 {
@@ -189,18 +189,18 @@ impl Visitor for Agree {
             let evaluator = Linear::default_of::<G>();
             searches += agree(&root, &evaluator, &ways(!G::PATH_DEPENDENT), self.depth);
             if G::NOISY {
-                searches += alike_with_quiescence(&root, &evaluator, !G::PATH_DEPENDENT, self.depth);
+                searches += agree_with_quiescence(&root, &evaluator, !G::PATH_DEPENDENT, self.depth);
             }
         }
         searches
     }
 
     fn many<G: agon_games::ManyGame>(self, _: &Parameters) -> u64 {
-        unreachable!("a duel was asked for")
+        unreachable!("the game is a duel")
     }
 
     fn chance<G: agon_games::ChanceGame>(self, _: &Parameters) -> u64 {
-        unreachable!("a duel was asked for")
+        unreachable!("the game is a duel")
     }
 }
 
@@ -222,7 +222,7 @@ const GAMES_AND_DEPTHS: [(&str, u32, u64); 13] = [
 ];
 
 #[test]
-fn no_duel_is_left_out() {
+fn laws_cover_every_duel() {
     for info in agon_games::GAMES.iter().filter(|info| !info.chance) {
         let listed = GAMES_AND_DEPTHS.iter().any(|(game, _, _)| game.split(':').next() == Some(info.name));
         assert!(listed, "{} has no line in GAMES_AND_DEPTHS", info.name);
@@ -230,7 +230,7 @@ fn no_duel_is_left_out() {
 }
 
 #[test]
-fn on_games() {
+fn matches_definition_on_games() {
     let mut searches = 0;
     for (game, depth, positions) in GAMES_AND_DEPTHS {
         searches += GameSpec::parse(game).unwrap().visit(Agree { depth, positions });

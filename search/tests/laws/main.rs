@@ -1,4 +1,4 @@
-//! The laws of the searches, on made-up trees and on every game that fits.
+//! Laws of the searches, on random trees and on every suitable game.
 
 #![allow(clippy::unwrap_used, reason = "in a test a panic is the report")]
 

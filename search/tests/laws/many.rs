@@ -1,5 +1,4 @@
-//! The searches of many seats against slow ones written straight from their definitions, and against alpha-beta where
-//! two seats make them the same.
+//! Searches of many seats against slow ones by definition, and against alpha-beta where two seats make them equal.
 
 use agon_games::random::{below, mix, seeded};
 use agon_games::{ChanceGame, DuelGame, GAMES, GameSpec, ManyGame, Parameters, Seat, Turn, Turns, Visitor};
@@ -9,7 +8,7 @@ use agon_search::evaluate::{Evaluate, Linear};
 use agon_search::many::{Algorithm, ManyRules, ManySearch, ThreatRule, Values};
 use agon_search::ordering::{Order, Stage};
 use agon_search::value::{INFINITY, WIN, shared_end_score};
-use agon_search::{Answer, Limit, Proof, Score, Value};
+use agon_search::{Limit, Proof, Score, SearchResult, Value};
 
 use crate::duel::budget;
 use crate::tree::{ManyTree, NodeValue, RandomTree, Shape, is_legal_line};
@@ -24,17 +23,18 @@ fn answer<G: ManyRules, E: Evaluate<G>>(
     algorithm: Algorithm,
     order: &[Stage],
     depth: u32,
-) -> Answer<G::Move> {
+) -> SearchResult<G::Move> {
     let mut search = ManySearch::new(algorithm, Order::new(order), evaluator);
     let answer = deepen(&mut search, root, budget(Limit::Depth(depth)), &mut |_| ());
     if !matches!(algorithm, Algorithm::BestReply(_)) {
-        // The line of best-reply search leaves the turn order; the others' lines can be played.
+        // Best-reply search leaves the turn order; the lines of the others can be played.
         assert!(is_legal_line(root, &answer.line), "{root:?}, {algorithm:?}: {:?}", answer.line);
     }
     answer
 }
 
-/// The hero's value by definition: no window, no order. `best_reply` lets one opponent move between two of the hero's.
+/// The hero's value by definition, without window or order. `best_reply` lets one opponent move between two moves of
+/// the hero.
 struct Slow<'a, E> {
     evaluator: &'a mut E,
     hero: Seat,
@@ -107,7 +107,7 @@ impl Extremes {
     }
 }
 
-/// Checks a position by all algorithms and returns how many searches that took.
+/// Checks a position with all algorithms and returns the number of searches.
 fn agree<G: ManyRules, E: Evaluate<G> + Clone>(root: &G, evaluator: &E, depth: u32) -> u64 {
     let Turn::Player(hero) = root.turn() else { return 0 };
     let mut searches = 0;
@@ -120,7 +120,7 @@ fn agree<G: ManyRules, E: Evaluate<G> + Clone>(root: &G, evaluator: &E, depth: u
     for order in orders {
         let mut check = |algorithm, expected: Value| {
             let found = answer(root, evaluator.clone(), algorithm, order, depth);
-            // With more than one opponent only a win against all of them is a proof.
+            // Against several opponents only a win over all of them is a proof.
             let sure = |proof: &Proof| {
                 G::SEATS == 2 || (algorithm == Algorithm::Paranoid && matches!(proof, Proof::Win(_)))
             };
@@ -162,7 +162,7 @@ fn on_trees<const SEATS: usize>() -> u64 {
 }
 
 #[test]
-fn on_random_trees() {
+fn matches_definition_on_random_trees() {
     let searches = on_trees::<2>() + on_trees::<3>() + on_trees::<4>() + on_trees::<6>();
     println!("{searches} searches of random trees agree with the definitions");
 }
@@ -171,7 +171,7 @@ struct Agree {
     positions: u64,
 }
 
-/// Positions somewhere in random games.
+/// Returns positions from random games.
 pub fn positions<G: agon_games::Complete>(start: &G, count: u64, plies: usize) -> Vec<G> {
     let mut scratch = Vec::new();
     (0..count)
@@ -204,7 +204,7 @@ impl Visitor for Agree {
             let mut search = DuelSearch::new(options, evaluator.clone());
             let expected = deepen(&mut search, &root, budget(Limit::Depth(3)), &mut |_| ());
             let mut algorithms = vec![Algorithm::Paranoid];
-            // Giving the turn to the seat that has it must change nothing, which history in the rules would.
+            // Giving the turn to the seat that has it changes nothing, unless the rules depend on history.
             if G::TURNS == Turns::Rotate && !G::PATH_DEPENDENT {
                 algorithms.extend(RULES.map(Algorithm::BestReply));
             }
@@ -229,7 +229,7 @@ impl Visitor for Agree {
 }
 
 #[test]
-fn on_games() {
+fn matches_definition_on_games() {
     let mut searches = 0;
     for info in GAMES {
         for seats in info.seats {

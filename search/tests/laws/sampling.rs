@@ -1,4 +1,4 @@
-//! UCT finds what full search finds, its solver proves it, and rewards go to the right seats.
+//! UCT converges to the move of full search, its solver proves it, and rewards reach the right seats.
 
 use agon_games::backgammon::Backgammon;
 use agon_games::pig::Pig;
@@ -14,7 +14,7 @@ use agon_search::evaluate::{Evaluate, Linear};
 use agon_search::sampling::monte_carlo::MonteCarlo;
 use agon_search::sampling::uct::{Final, Options, Uct};
 use agon_search::sampling::{Playout, Rollout, SamplingRules};
-use agon_search::{Answer, Limit, Proof, Searcher};
+use agon_search::{Limit, Proof, SearchResult, Searcher};
 
 use crate::chance::ExactPig;
 use crate::duel::budget;
@@ -36,15 +36,15 @@ fn options() -> Options {
     }
 }
 
-fn uct<G: SamplingRules>(root: &G, options: Options, simulations: u64, seed: u64) -> Answer<G::Move>
+fn uct<G: SamplingRules>(root: &G, options: Options, simulations: u64, seed: u64) -> SearchResult<G::Move>
 where
     NodeValue: Evaluate<G>,
 {
     Uct::new(options, NodeValue).search(root, budget(Limit::Nodes(simulations)), seed, &mut |_| ())
 }
 
-/// All payoffs of a finite tree that max-n may end with: where a mover is indifferent among its moves, or cannot tell
-/// because another seat is, each of them may be the one.
+/// Returns all payoffs that max-n may end with in a finite tree: an indifferent mover may choose any of its equal
+/// moves.
 fn max_n<const SEATS: usize>(position: &ManyTree<SEATS>) -> Vec<[i32; SEATS]> {
     let Turn::Player(mover) = position.turn() else {
         return vec![std::array::from_fn(|seat| position.payoff(Seat(seat as u8)))];
@@ -63,7 +63,7 @@ fn most<const SEATS: usize>(seat: Seat) -> impl Fn(&[[i32; SEATS]]) -> i32 {
     move |payoffs| payoffs.iter().map(|payoffs| payoffs[seat.index()]).max().unwrap()
 }
 
-/// The moves of a position and where they lead.
+/// Returns the moves of a position with their successors.
 fn first_moves<G: Game>(position: &G) -> Vec<(G::Move, G)> {
     let mut moves = Vec::new();
     position.moves(&mut moves);
@@ -75,7 +75,7 @@ fn first_moves<G: Game>(position: &G) -> Vec<(G::Move, G)> {
     moves.into_iter().map(next).collect()
 }
 
-/// In how many trees with a clear best move UCT plays it, and how many there are.
+/// Returns the number of trees with a clear best move that UCT plays, and the number of such trees.
 fn converges<const SEATS: usize>() -> (u32, u32) {
     let (mut right, mut trees) = (0, 0);
     for seed in 0..120 {
@@ -90,13 +90,13 @@ fn converges<const SEATS: usize>() -> (u32, u32) {
         let root = ManyTree::<SEATS>(RandomTree::new(shape));
         let Turn::Player(mover) = root.turn() else { continue };
         let moves: Vec<_> = first_moves(&root).into_iter().map(|(mv, next)| (mv, max_n(&next))).collect();
-        // Clear: whatever the indifferent do, no other move pays as much.
+        // Clear: no other move pays as much, whatever indifferent movers choose.
         let clear = moves.iter().find(|(mv, payoffs)| {
             let others = moves.iter().filter(|(other, _)| other != mv);
             others.map(|(_, others)| most(mover)(others)).all(|other| other < least(mover)(payoffs))
         });
         let Some((best, _)) = clear.filter(|_| moves.len() > 1) else { continue };
-        // With two seats the solver may prove it; with more it has nothing to say.
+        // The solver only works with two seats.
         for (choice, solver) in
             [(Final::Value, false), (Final::Visits, false), (Final::Value, true), (Final::Visits, true)]
         {
@@ -109,7 +109,7 @@ fn converges<const SEATS: usize>() -> (u32, u32) {
 }
 
 #[test]
-fn converges_to_the_best_move_for_any_number_of_seats() {
+fn converges_to_best_move_for_any_number_of_seats() {
     for (seats, (right, trees)) in
         [(2, converges::<2>()), (3, converges::<3>()), (4, converges::<4>()), (6, converges::<6>())]
     {
@@ -119,9 +119,9 @@ fn converges_to_the_best_move_for_any_number_of_seats() {
     }
 }
 
-/// What adds up in the counters of every search that samples: one leaf a simulation, and every position entered is on
-/// the way down the tree or in a playout.
-fn counts_add_up<M>(answer: &Answer<M>, limit: u64) {
+/// Checks the counters of a sampling search: one leaf per simulation, and every entered position is in the tree or in
+/// a playout.
+fn counts_add_up<M>(answer: &SearchResult<M>, limit: u64) {
     let counters = &answer.counters;
     assert_eq!((counters.simulations, counters.leaves), (limit, limit), "{counters:?}");
     let in_tree = counters.nodes - 1 - counters.playout_plies;
@@ -129,7 +129,7 @@ fn counts_add_up<M>(answer: &Answer<M>, limit: u64) {
     assert_eq!((counters.cutoffs, counters.table_probes, counters.researches), (0, 0, 0));
 }
 
-/// The expected payoff of a finite position for a seat, straight from the definition.
+/// Returns the expected payoff of a finite position for a seat, by definition.
 fn expected<G: Game + Chance>(position: &G, seat: Seat) -> f64 {
     let values = || first_moves(position).into_iter().map(|(_, next)| expected(&next, seat));
     match position.turn() {
@@ -145,8 +145,8 @@ fn expected<G: Game + Chance>(position: &G, seat: Seat) -> f64 {
     }
 }
 
-/// Whether UCT plays the best move of a position, by value and by visits and with the solver, and says only what is true
-/// of it; nothing where the best is not better than the rest by `margin`.
+/// Returns whether UCT plays the best move of a position, by value, by visits and with the solver, and makes only
+/// true proofs; `None` if the best move does not lead by `margin`.
 fn decides<G: SamplingRules + Chance, E: Evaluate<G> + Clone>(
     root: &G,
     evaluator: &E,
@@ -167,7 +167,7 @@ fn decides<G: SamplingRules + Chance, E: Evaluate<G> + Clone>(
         if !solver {
             counts_add_up(&answer, simulations);
         }
-        // What is proven is certain.
+        // A proof must be true.
         match answer.value.proof {
             Some(Proof::Win(_)) => assert!(moves[0].0 > 0.0 && expected_sign(root, seat) == 1, "{root:?}"),
             Some(Proof::Loss(_)) => assert!(expected_sign(root, seat) == -1, "{root:?}"),
@@ -177,13 +177,13 @@ fn decides<G: SamplingRules + Chance, E: Evaluate<G> + Clone>(
     }))
 }
 
-/// Who wins a position whatever chance does: 1 for `seat`, -1 for the other, 0 if that is not certain.
+/// Returns who wins a position whatever chance does: 1 for `seat`, -1 for the other, 0 if that is uncertain.
 fn expected_sign<G: Game + Chance>(position: &G, seat: Seat) -> i32 {
     let certain = |wanted: i32, seat| certainly(position, seat).then_some(wanted);
     certain(1, seat).or_else(|| certain(-1, seat.other())).unwrap_or(0)
 }
 
-/// Whether `seat` wins whatever the other and chance do.
+/// Returns whether `seat` wins against any play and any outcome.
 fn certainly<G: Game + Chance>(position: &G, seat: Seat) -> bool {
     let mut children = first_moves(position).into_iter().map(|(_, next)| next);
     match position.turn() {
@@ -194,7 +194,7 @@ fn certainly<G: Game + Chance>(position: &G, seat: Seat) -> bool {
 }
 
 #[test]
-fn converges_to_the_best_move_where_chance_decides_too() {
+fn converges_to_best_move_with_chance() {
     let (mut right, mut trees) = (0, 0);
     for seed in 0..200 {
         let shape = Shape {
@@ -205,7 +205,7 @@ fn converges_to_the_best_move_where_chance_decides_too() {
             ends: [0, 6][(seed % 2) as usize],
             last: 4,
         };
-        // A tenth of the range of the payoffs.
+        // A tenth of the range of payoffs.
         let Some(found) = decides(&ChanceTree(RandomTree::new(shape)), &NodeValue, 10_000, 0.6) else {
             continue;
         };
@@ -218,7 +218,7 @@ fn converges_to_the_best_move_where_chance_decides_too() {
 }
 
 #[test]
-fn pig_is_sampled_towards_its_exact_solution() {
+fn pig_converges_to_exact_solution() {
     let exact = ExactPig::solve(12);
     let spec = GameSpec::parse("pig:target=12").unwrap();
     let (mut right, mut decisions) = (0, 0);
@@ -247,7 +247,7 @@ fn pig_is_sampled_towards_its_exact_solution() {
 }
 
 #[test]
-fn bearing_off_is_sampled_towards_its_exact_solution() {
+fn bearing_off_converges_to_exact_solution() {
     let spec = GameSpec::parse("backgammon").unwrap();
     let evaluator = Linear::default_of::<Backgammon>();
     let (mut right, mut decisions) = (0, 0);
@@ -297,7 +297,7 @@ impl Visitor for Solve {
             other => panic!("{} after \"{}\": {other:?}", G::NAME, self.moves),
         }
         if let Some(Proof::Win(_)) = value.proof {
-            // The move that is played must itself be winning.
+            // The move must win.
             let mut next = root.clone();
             next.play(answer.best);
             if let Turn::Player(_) = next.turn() {
@@ -315,7 +315,7 @@ impl Visitor for Solve {
 }
 
 #[test]
-fn the_solver_proves_small_games() {
+fn solver_proves_small_games() {
     let solve =
         |game: &str, moves, simulations| GameSpec::parse(game).unwrap().visit(Solve { moves, simulations });
     assert_eq!(solve("tic-tac-toe", "", 100_000), None);
@@ -337,7 +337,7 @@ fn the_solver_proves_small_games() {
 }
 
 #[test]
-fn the_same_seed_gives_the_same_answer_and_the_tree_is_bounded() {
+fn same_seed_gives_same_result_in_bounded_tree() {
     let shape = Shape { seed: 3, width: 5, alternate: true, meets: false, ends: 9, last: 30 };
     let root = ManyTree::<3>(RandomTree::new(shape));
     let once = uct(&root, options(), 3_000, 7);
@@ -351,7 +351,7 @@ fn the_same_seed_gives_the_same_answer_and_the_tree_is_bounded() {
 }
 
 #[test]
-fn a_tree_that_is_kept_follows_the_game() {
+fn kept_tree_follows_game() {
     let shape = Shape { seed: 8, width: 4, alternate: true, meets: false, ends: 0, last: 12 };
     let mut position = ManyTree::<2>(RandomTree::new(shape));
     let mut search = Uct::new(options(), NodeValue);
@@ -363,14 +363,14 @@ fn a_tree_that_is_kept_follows_the_game() {
     }
     let kept = search.search(&position, budget(Limit::Nodes(10)), 1, &mut |_| ());
     assert!(kept.counters.tree_nodes > 500, "{}", kept.counters.tree_nodes);
-    // A position that the game did not lead to starts an empty tree.
+    // A position outside the game starts an empty tree.
     let other = ManyTree::<2>(RandomTree::new(shape));
     let fresh = search.search(&other, budget(Limit::Nodes(10)), 1, &mut |_| ());
     assert!(fresh.counters.tree_nodes < 100, "{}", fresh.counters.tree_nodes);
 }
 
 #[test]
-fn all_options_play_legal_moves_within_their_limit() {
+fn all_options_play_legal_moves_within_limit() {
     let shape = Shape { seed: 5, width: 6, alternate: false, meets: false, ends: 7, last: 20 };
     let root = ManyTree::<3>(RandomTree::new(shape));
     let mut legal = Vec::new();

@@ -1,5 +1,5 @@
-//! The options that may change a search's value (null move, late move reductions, deeper table hits): what must hold for
-//! them all the same. A proof is a proof, a game that is searched to its end is solved, and nothing depends on chance.
+//! Options that may change a search's value (null move, late move reductions, deeper table hits), and what must hold
+//! with them: proofs are true, a game searched to its end is solved, and searches are deterministic.
 
 use agon_games::random::mix;
 use agon_games::schema::Choice;
@@ -9,13 +9,13 @@ use agon_search::duel::{Algorithm, Driver, DuelRules, DuelSearch, Options, Table
 use agon_search::evaluate::{Evaluate, Linear};
 use agon_search::ordering::{Order, Stage};
 use agon_search::value::{Score, proof};
-use agon_search::{Answer, Limit, Proof, Value};
+use agon_search::{Limit, Proof, SearchResult, Value};
 
 use crate::duel::{budget, definition, limited};
 use crate::many::positions;
 use crate::tree::{NodeValue, RandomTree, Shape};
 
-/// In how many positions passing would be better than the best move, if it were a move like the others, and of how many.
+/// The number of positions in which passing would be better than every move, and the number of all positions.
 struct Passing {
     depth: u32,
     positions: u64,
@@ -38,15 +38,15 @@ impl Visitor for Passing {
         (better, all)
     }
     fn many<G: ManyGame>(self, _: &Parameters) -> (u64, u64) {
-        unreachable!("a duel was asked for")
+        unreachable!("the game is a duel")
     }
     fn chance<G: ChanceGame>(self, _: &Parameters) -> (u64, u64) {
-        unreachable!("a duel was asked for")
+        unreachable!("the game is a duel")
     }
 }
 
 #[test]
-fn passing_is_hardly_ever_best_where_a_game_says_so() {
+fn zugzwang_is_rare_where_passing_hurts() {
     let best = |game: &str, depth, positions| {
         let (better, all) = GameSpec::parse(game).unwrap().visit(Passing { depth, positions });
         println!("{game}: passing is best in {better} of {all} positions");
@@ -63,7 +63,7 @@ fn passing_is_hardly_ever_best_where_a_game_says_so() {
     assert_eq!(said.collect::<Vec<_>>(), ["tic-tac-toe", "chess", "chinese-checkers"]);
 }
 
-/// Every mixture of the options; a null move where the game allows it.
+/// Returns all combinations of the options, with null moves where the game allows them.
 fn ways(table: bool, null: bool) -> Vec<Options> {
     let order = Order::new(Stage::ALL);
     let mut ways = Vec::new();
@@ -93,8 +93,8 @@ fn ways(table: bool, null: bool) -> Vec<Options> {
     ways
 }
 
-/// What adds up in the counters of every search of a duel, whatever its options.
-fn counts_add_up<M>(answer: &Answer<M>) {
+/// Checks that the counters of a duel search add up, whatever its options.
+fn counts_add_up<M>(answer: &SearchResult<M>) {
     let counters = &answer.counters;
     let nodes: u64 = answer.iterations.iter().map(|iteration| iteration.nodes).sum();
     assert!(nodes <= counters.nodes && counters.leaves <= counters.nodes, "{counters:?}");
@@ -108,7 +108,7 @@ fn counts_add_up<M>(answer: &Answer<M>) {
     assert_eq!(depths, (1..=answer.depth).collect::<Vec<_>>());
 }
 
-/// Whether what a search proved is so: who wins is who wins with best play, and that it takes no longer than was said.
+/// Checks that a proof is true: the winner wins with best play, within the stated plies.
 fn is_true(said: Proof, by_definition: impl Fn(u32) -> Score) -> bool {
     match said {
         Proof::Win(plies) => matches!(proof(by_definition(plies)), Some(Proof::Win(best)) if best <= plies),
@@ -116,8 +116,9 @@ fn is_true(said: Proof, by_definition: impl Fn(u32) -> Score) -> bool {
     }
 }
 
-/// Searches a position in every way, to every depth and with limits of nodes, and returns how many proofs were checked.
-fn hold<G: DuelRules, E: Evaluate<G> + Clone>(
+/// Searches a position with all options, to every depth and with node limits, and returns the number of checked
+/// proofs.
+fn check_proofs<G: DuelRules, E: Evaluate<G> + Clone>(
     root: &G,
     evaluator: &E,
     ways: &[Options],
@@ -132,8 +133,12 @@ fn hold<G: DuelRules, E: Evaluate<G> + Clone>(
             counts_add_up(&found);
             assert_eq!(found.line.first(), Some(&found.best));
             let again = search(limit);
-            let told = |answer: &Answer<G::Move>| (answer.best, answer.value, answer.counters);
-            assert_eq!(told(&found), told(&again), "{root:?}, {options:?}, {limit:?}: not the same again");
+            let untimed = |answer: &SearchResult<G::Move>| (answer.best, answer.value, answer.counters);
+            assert_eq!(
+                untimed(&found),
+                untimed(&again),
+                "{root:?}, {options:?}, {limit:?}: not the same again"
+            );
             if let Some(said) = found.value.proof {
                 let by_definition = |depth| definition(root, seat, depth, 0, &mut evaluator.clone());
                 assert!(is_true(said, by_definition), "{root:?}, {options:?}, {limit:?}: {said:?}");
@@ -159,16 +164,16 @@ fn proofs_are_true_and_counts_add_up_on_random_trees() {
             ends: [3, 5, 9][(seed / 2 % 3) as usize],
             last: 7,
         };
-        proofs += hold(&RandomTree::new(shape), &NodeValue, &ways(true, true), 5);
+        proofs += check_proofs(&RandomTree::new(shape), &NodeValue, &ways(true, true), 5);
     }
     println!("{proofs} proofs are true");
     assert!(proofs > 1000);
 }
 
-/// That a position is won even after passing proves no win: passing is no move. Small trees, where passing is often
-/// better than every move.
+/// A position that is won even after passing is not proven won, because passing is no move. In small trees passing is
+/// often better than every move.
 #[test]
-fn null_moves_prove_nothing() {
+fn null_moves_make_no_proofs() {
     let mut proofs = 0;
     for seed in 0..600 {
         let shape = Shape {
@@ -180,7 +185,7 @@ fn null_moves_prove_nothing() {
             last: 9,
         };
         let null = ways(false, true).into_iter().filter(|options| options.null_move);
-        proofs += hold(&RandomTree::new(shape), &NodeValue, &null.collect::<Vec<_>>(), 7);
+        proofs += check_proofs(&RandomTree::new(shape), &NodeValue, &null.collect::<Vec<_>>(), 7);
     }
     println!("{proofs} proofs are true in spite of null moves");
     assert!(proofs > 1000);
@@ -198,13 +203,13 @@ impl Visitor for Hold {
         let start = G::initial(parameters).unwrap();
         let ways = ways(!G::PATH_DEPENDENT, G::PASSING_HURTS);
         let roots = positions(&start, self.positions, self.plies);
-        roots.iter().map(|root| hold(root, &Linear::default_of::<G>(), &ways, self.depth)).sum()
+        roots.iter().map(|root| check_proofs(root, &Linear::default_of::<G>(), &ways, self.depth)).sum()
     }
     fn many<G: ManyGame>(self, _: &Parameters) -> u64 {
-        unreachable!("a duel was asked for")
+        unreachable!("the game is a duel")
     }
     fn chance<G: ChanceGame>(self, _: &Parameters) -> u64 {
-        unreachable!("a duel was asked for")
+        unreachable!("the game is a duel")
     }
 }
 
@@ -228,13 +233,13 @@ fn proofs_are_true_and_counts_add_up_on_games() {
     assert!(proofs > 100);
 }
 
-/// What an answer tells but for how long it took.
-fn told<M: Copy>(answer: &Answer<M>) -> (M, agon_search::Value, agon_search::Counters) {
+/// Returns a search's result without its time.
+fn untimed<M: Copy>(answer: &SearchResult<M>) -> (M, agon_search::Value, agon_search::Counters) {
     (answer.best, answer.value, answer.counters)
 }
 
 #[test]
-fn what_cannot_apply_changes_nothing() {
+fn inapplicable_options_change_nothing() {
     for seed in 0..60 {
         let shape = Shape {
             seed: mix(seed, 78),
@@ -250,19 +255,18 @@ fn what_cannot_apply_changes_nothing() {
             let same = |options: Options, depth| {
                 let found = limited(&root, NodeValue, options, Limit::Depth(depth));
                 let expected = limited(&root, NodeValue, plain, Limit::Depth(depth));
-                assert_eq!(told(&found), told(&expected), "{root:?}, depth {depth}, {options:?}");
+                assert_eq!(untimed(&found), untimed(&expected), "{root:?}, depth {depth}, {options:?}");
             };
-            // Neither of them at so little depth.
+            // Neither applies at this depth.
             same(Options { late_move_reductions: true, ..plain }, 2);
             same(Options { null_move: true, ..plain }, 3);
-            // In these trees a position stands at one ply only: no entry is deeper than what is asked.
+            // In these trees a position occurs at one ply only, so no entry is deeper than required.
             same(Options { table_hits: TableHits::Deeper, ..plain }, 5);
         }
     }
 }
 
-/// The nodes of two searches, the second from where the first expects the game to be two plies later, without any of the
-/// options and with each of them.
+/// The nodes of two searches, the second two plies later on the expected line, without options and with each of them.
 struct Nodes {
     depth: u32,
 }
@@ -283,7 +287,7 @@ impl Visitor for Nodes {
             let mut nodes = [0; 2];
             for mut root in positions(&start, 8, 40) {
                 let mut search = DuelSearch::new(options, Linear::default_of::<G>());
-                // The second one less deep than what the table knows of its positions.
+                // The second one is less deep than the table's entries.
                 for (sum, depth) in nodes.iter_mut().zip([self.depth, self.depth - 3]) {
                     let found = deepen(&mut search, &root, budget(Limit::Depth(depth)), &mut |_| ());
                     *sum += found.counters.nodes;
@@ -297,15 +301,15 @@ impl Visitor for Nodes {
         })
     }
     fn many<G: ManyGame>(self, _: &Parameters) -> [[u64; 2]; 4] {
-        unreachable!("a duel was asked for")
+        unreachable!("the game is a duel")
     }
     fn chance<G: ChanceGame>(self, _: &Parameters) -> [[u64; 2]; 4] {
-        unreachable!("a duel was asked for")
+        unreachable!("the game is a duel")
     }
 }
 
 #[test]
-fn each_option_saves_nodes_where_it_is_meant_to() {
+fn options_save_nodes() {
     let nodes = GameSpec::parse("chess").unwrap().visit(Nodes { depth: 5 });
     println!("chess: nodes without, with reductions, null moves, deeper hits: {nodes:?}");
     let [plain, reduced, null, deeper] = nodes;
@@ -314,7 +318,7 @@ fn each_option_saves_nodes_where_it_is_meant_to() {
 
 /// A search that needs no more depth has met no horizon: its value is that of the whole tree.
 #[test]
-fn a_search_that_stops_by_itself_knows_the_value() {
+fn early_stop_has_exact_value() {
     let mut whole = 0;
     for seed in 0..60 {
         let shape = Shape {
@@ -340,7 +344,7 @@ fn a_search_that_stops_by_itself_knows_the_value() {
     assert!(whole > 100);
 }
 
-/// Who wins from the start with best play: 1, 0 or -1, by each way to search to the end.
+/// The winner with best play from the start, as 1, 0 or -1, for each search to the end.
 struct Solved;
 
 impl Visitor for Solved {
@@ -360,14 +364,14 @@ impl Visitor for Solved {
         values
     }
     fn many<G: ManyGame>(self, _: &Parameters) -> Vec<i32> {
-        unreachable!("a duel was asked for")
+        unreachable!("the game is a duel")
     }
     fn chance<G: ChanceGame>(self, _: &Parameters) -> Vec<i32> {
-        unreachable!("a duel was asked for")
+        unreachable!("the game is a duel")
     }
 }
 
-/// A reduction is one ply at a time, so that enough depth sees every line to its end.
+/// A reduction is one ply, so that enough depth reaches the end of every line.
 #[test]
 fn solved_games_stay_solved() {
     for (game, value) in [

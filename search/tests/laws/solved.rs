@@ -11,7 +11,7 @@ use agon_search::{Limit, Proof};
 
 use crate::duel::budget;
 
-/// 1, 0 or -1: who wins with best play from the start, for the first seat, by each way to search.
+/// The result for the first seat with best play from the start, as 1, 0 or -1, for each search.
 struct Value;
 
 fn ways() -> Vec<Options> {
@@ -40,10 +40,10 @@ impl Visitor for Value {
         values[0]
     }
     fn many<G: ManyGame>(self, _: &Parameters) -> i32 {
-        unreachable!("a duel was asked for")
+        unreachable!("the game is a duel")
     }
     fn chance<G: ChanceGame>(self, _: &Parameters) -> i32 {
-        unreachable!("a duel was asked for")
+        unreachable!("the game is a duel")
     }
 }
 
@@ -67,7 +67,7 @@ fn solved_games_have_their_values() {
 
 /// The first player's result by Irving, Donkers and Uiterwijk ("Solving Kalah", 2000), for 1 to 6 seeds.
 #[test]
-fn small_kalah_is_as_published() {
+fn small_kalah_matches_published_values() {
     for (holes, results) in [(1, "DLWLWD"), (2, "WLLLWW"), (3, "DWWWWL")] {
         for (seeds, result) in (1..).zip(results.chars()) {
             let value =
@@ -78,11 +78,11 @@ fn small_kalah_is_as_published() {
             }
         }
     }
-    // Where the rule of captures matters; with the other one it is a draw, which takes longer to see.
+    // Chosen where the capture rule matters; with the other rule the game is a draw, which takes longer to prove.
     assert_eq!(GameSpec::parse("kalah:holes=5,seeds=2").unwrap().visit(Value), 1);
 }
 
-/// Searches a game to its end at each move against random replies: what is won stays won, what is drawn is not lost.
+/// Searches a game to its end at each move against random replies: a won game stays won, a drawn game is not lost.
 struct Perfect;
 
 impl Visitor for Perfect {

@@ -1,18 +1,18 @@
-//! The small trees of the textbooks, and what theory says of whole families of trees.
+//! Small trees from textbooks, and theorems about families of trees.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 
 use agon_games::random::{below, mix, seeded};
 use agon_search::clock::WallClock;
-use agon_search::deepening::Iterate;
+use agon_search::deepening::FixedDepthSearch;
 use agon_search::duel::{Algorithm, Driver, DuelSearch, Options};
 use agon_search::value::{INFINITY, UNIT};
 use agon_search::{Budget, Limit, Score};
 
 use crate::tree::{Listed, Seen, Uniform};
 
-/// A search of a tree with given leaves that is ready to go, and what it will have seen.
+/// Returns a started search of a tree with given leaves, and a record of the leaves it evaluates.
 fn prepare(
     widths: &[usize],
     values: &[Score],
@@ -23,11 +23,11 @@ fn prepare(
     let budget = Budget::start(Limit::Depth(widths.len() as u32), Arc::new(WallClock::start()));
     let mut search = DuelSearch::new(options, evaluator);
     let root = Uniform::new(widths);
-    search.begin(&root, budget);
+    search.start(&root, budget);
     (search, root, seen)
 }
 
-/// Searches a tree to its full depth at once: the value, the evaluations, the leaves among them.
+/// Searches a tree to its full depth and returns the value, the number of evaluations and the evaluated leaves.
 fn search(widths: &[usize], values: &[Score], options: Options) -> (Score, usize, BTreeSet<usize>) {
     let (mut search, mut root, seen) = prepare(widths, values, options);
     let value = search.iterate(&mut root, widths.len() as u32).unwrap();
@@ -39,13 +39,13 @@ fn plain(algorithm: Algorithm) -> Options {
     Options::plain(algorithm)
 }
 
-/// A table that forgets nothing of so small a tree.
+/// Returns options with a table that holds the whole tree.
 fn with_memory(driver: Driver) -> Options {
     Options { table_mb: 4, ..Options::plain(Algorithm::Mtd(driver)) }
 }
 
 #[test]
-fn textbook_trees_visit_the_stated_leaves() {
+fn textbook_trees_visit_stated_leaves() {
     let visits = |widths: &[usize], values: &[Score]| {
         let (value, times, _) = search(widths, values, plain(Algorithm::AlphaBeta));
         (value, times)
@@ -56,7 +56,7 @@ fn textbook_trees_visit_the_stated_leaves() {
 }
 
 #[test]
-fn fail_soft_returns_a_bound_beyond_the_window() {
+fn fail_soft_bound_lies_outside_window() {
     let (mut search, mut root, seen) = prepare(&[3, 2], &[4, 3, 2, 9, 7, 1], plain(Algorithm::AlphaBeta));
     assert_eq!(search.search_window(&mut root, 2, -INFINITY, INFINITY), Ok(3));
     seen.lock().unwrap().times = 0;
@@ -64,8 +64,8 @@ fn fail_soft_returns_a_bound_beyond_the_window() {
     assert_eq!(seen.lock().unwrap().times, 3);
 }
 
-/// The leaves of a uniform tree whose subtrees hold disjoint intervals of values. With `best_first` the best child comes
-/// first everywhere; else the worst does: ascending at max, descending at min.
+/// Returns the leaves of a uniform tree whose subtrees hold disjoint intervals of values. With `best_first` the best
+/// child comes first everywhere; else the worst does: ascending at max, descending at min.
 fn sorted_leaves(width: usize, depth: usize, best_first: bool) -> Vec<Score> {
     let leaf_value = |mut leaf: usize| {
         let digits: Vec<usize> = (0..depth)
@@ -85,7 +85,7 @@ fn sorted_leaves(width: usize, depth: usize, best_first: bool) -> Vec<Score> {
 }
 
 #[test]
-fn knuth_and_moore_count_the_leaves() {
+fn leaf_counts_match_knuth_and_moore() {
     for width in 2..=5usize {
         for depth in 1..=6usize {
             let widths = vec![width; depth];
@@ -101,7 +101,7 @@ fn knuth_and_moore_count_the_leaves() {
 }
 
 #[test]
-fn dominated_searches_see_no_leaf_that_alpha_beta_does_not() {
+fn dominated_searches_visit_only_alpha_beta_leaves() {
     let mut checked = 0;
     for seed in 0..400 {
         let mut random = seeded(mix(77, seed));

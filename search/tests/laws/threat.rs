@@ -1,9 +1,9 @@
-//! The Threat-ADS list of best-reply search: accessed as Polk and Oommen (2013) define it, kept through the iterations of
-//! a search, fresh in the next one, and able to change how many nodes a search takes but never its value.
+//! The Threat-ADS list of best-reply search: accessed as Polk and Oommen (2013) define it, kept across iterations,
+//! reset by the next search. It may change the nodes of a search but never its value.
 
 use agon_games::random::mix;
 use agon_games::{ChanceGame, DuelGame, GameSpec, ManyGame, Parameters, Seat, Turn, Visitor};
-use agon_search::deepening::Iterate;
+use agon_search::deepening::FixedDepthSearch;
 use agon_search::evaluate::{Evaluate, Linear};
 use agon_search::many::{Algorithm, ManyRules, ManySearch, ThreatRule};
 use agon_search::ordering::Order;
@@ -16,7 +16,7 @@ use crate::tree::{ManyTree, NodeValue, RandomTree, Shape};
 
 const RULES: [ThreatRule; 3] = [ThreatRule::None, ThreatRule::MoveToFront, ThreatRule::Transpose];
 
-/// Best-reply search by its definition with the list as a plain sequence, and what it entered.
+/// Best-reply search by definition, with the list as a plain sequence.
 struct Slow<'a, E> {
     evaluator: &'a mut E,
     hero: Seat,
@@ -36,7 +36,7 @@ impl<E> Slow<'_, E> {
         }
     }
 
-    /// The hero's value of a position that has been entered, `replies` telling whether an opponent is to answer.
+    /// Returns the hero's value of an entered position; with `replies` an opponent is to move.
     fn value<G: ManyRules>(
         &mut self,
         position: &G,
@@ -52,7 +52,7 @@ impl<E> Slow<'_, E> {
         if depth == 0 || position.turn() == Turn::Over {
             return self.leaf(position, ply);
         }
-        // 1. Who may move: the hero, or all opponents in the order of the list as it is now.
+        // 1. The movers: the hero, or all opponents in the current order of the list.
         let seats = if replies { self.list.clone() } else { vec![self.hero] };
         let mut children = Vec::new();
         for seat in seats {
@@ -68,7 +68,7 @@ impl<E> Slow<'_, E> {
         if children.is_empty() {
             return if replies { self.leaf(position, ply) } else { ply as Score - WIN };
         }
-        // 2. The worst reply or the hero's best move, cut off when it is beyond the window.
+        // 2. The worst reply or the hero's best move, with cutoffs.
         let mut best: Option<(Seat, Score)> = None;
         for (seat, next) in children {
             let value = self.value(&next, depth - 1, (alpha, beta), ply + 1, !replies);
@@ -85,7 +85,7 @@ impl<E> Slow<'_, E> {
             }
         }
         let (seat, value) = best.unwrap();
-        // 3. The opponent whose move was the most minimising is accessed.
+        // 3. Access the opponent with the worst reply.
         if replies {
             let place = self.list.iter().position(|&other| other == seat).unwrap();
             let target = match self.rule {
@@ -100,12 +100,12 @@ impl<E> Slow<'_, E> {
     }
 }
 
-/// The opponents in the order of their turns.
+/// Returns the opponents in turn order.
 fn in_turn<G: ManyRules>(hero: Seat) -> Vec<Seat> {
     (1..G::SEATS).map(|step| Seat(((hero.index() + step) % G::SEATS) as u8)).collect()
 }
 
-/// Searches a position by each rule, iteration after iteration, and returns the nodes of each.
+/// Searches a position with each rule, iteration by iteration, and returns the nodes of each.
 fn as_defined<G: ManyRules, E: Evaluate<G> + Clone>(root: &G, evaluator: &E, depth: u32) -> [u64; 3] {
     let Turn::Player(hero) = root.turn() else { return [0; 3] };
     let mut values = Vec::new();
@@ -113,9 +113,9 @@ fn as_defined<G: ManyRules, E: Evaluate<G> + Clone>(root: &G, evaluator: &E, dep
         let mut slow =
             Slow { evaluator: &mut evaluator.clone(), hero, rule, list: in_turn::<G>(hero), nodes: 0 };
         let mut search = ManySearch::new(Algorithm::BestReply(rule), Order::NONE, evaluator.clone());
-        // Twice: a second search owes nothing to the first.
+        // Twice: a second search is independent of the first.
         for _ in 0..2 {
-            search.begin(root, budget(Limit::Depth(depth)));
+            search.start(root, budget(Limit::Depth(depth)));
             assert_eq!(search.threats().seats(), in_turn::<G>(hero), "{root:?}: a search starts afresh");
             (slow.list, slow.nodes) = (in_turn::<G>(hero), 0);
             for depth in 1..=depth {
@@ -135,7 +135,7 @@ fn as_defined<G: ManyRules, E: Evaluate<G> + Clone>(root: &G, evaluator: &E, dep
     nodes
 }
 
-/// In how many searches the list of each rule changed the nodes.
+/// The number of searches in which the list of each rule changed the nodes.
 #[derive(Default, Debug)]
 struct Changes {
     searches: u64,
@@ -168,7 +168,7 @@ fn on_trees<const SEATS: usize>(changes: &mut Changes) {
 }
 
 #[test]
-fn the_list_is_accessed_as_defined_on_random_trees() {
+fn threat_list_matches_definition_on_random_trees() {
     let mut changes = Changes::default();
     on_trees::<3>(&mut changes);
     on_trees::<4>(&mut changes);
@@ -185,7 +185,7 @@ struct Defined {
 impl Visitor for Defined {
     type Output = Changes;
     fn duel<G: DuelGame>(self, _: &Parameters) -> Changes {
-        unreachable!("a game of many seats was asked for")
+        unreachable!("the game has many seats")
     }
     fn many<G: ManyGame>(self, parameters: &Parameters) -> Changes {
         let start = G::initial(parameters).unwrap();
@@ -196,12 +196,12 @@ impl Visitor for Defined {
         changes
     }
     fn chance<G: ChanceGame>(self, _: &Parameters) -> Changes {
-        unreachable!("a game of many seats was asked for")
+        unreachable!("the game has many seats")
     }
 }
 
 #[test]
-fn the_list_is_accessed_as_defined_on_games() {
+fn threat_list_matches_definition_on_games() {
     for (game, positions, depth) in [
         ("virus:seats=4,size=6", 10, 3),
         ("rolit:seats=4", 10, 3),

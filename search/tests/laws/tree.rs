@@ -1,4 +1,4 @@
-//! Made-up trees as games: shapes drawn from a seed, and the small trees of the textbooks.
+//! Random trees as games, and the small trees of the textbooks.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
@@ -8,23 +8,23 @@ use agon_games::{Chance, Deterministic, Duel, Game, Keyed, Noisy, Ordered, Payof
 use agon_search::Score;
 use agon_search::evaluate::Evaluate;
 
-/// How a random tree is made.
+/// The shape of a random tree.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Shape {
     pub seed: u64,
-    /// The most children a node has.
+    /// The maximum number of children.
     pub width: u64,
-    /// Whether the two seats strictly alternate; else the next mover is drawn.
+    /// Whether the two seats strictly alternate; else the next mover is random.
     pub alternate: bool,
     /// Whether different paths meet in the same position.
     pub meets: bool,
-    /// One node in so many is an end; 0 for none.
+    /// One node in `ends` is an end; 0 for none.
     pub ends: u64,
-    /// Every node at this ply is an end.
+    /// The ply at which every node is an end.
     pub last: u64,
 }
 
-/// A node of a random tree. What it is like is a function of its number.
+/// A node of a random tree. Its properties are functions of its number.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RandomTree {
     shape: Shape,
@@ -38,7 +38,7 @@ impl RandomTree {
         RandomTree { shape, node: 0, ply: 0, mover: Seat::FIRST }
     }
 
-    /// A number of this node for a purpose.
+    /// Returns a random number for this node and a purpose.
     fn drawn(&self, purpose: u64) -> u64 {
         mix(mix(mix(self.shape.seed, self.node), self.ply), purpose)
     }
@@ -52,7 +52,7 @@ impl RandomTree {
             || (self.shape.ends > 0 && self.ply > 0 && self.drawn(2).is_multiple_of(self.shape.ends))
     }
 
-    /// The value of the node for seat 0, few different ones so that ties are common.
+    /// Returns the node's value for seat 0, from a small range so that ties are common.
     fn value(&self) -> Score {
         (self.drawn(3) % 41) as Score - 20
     }
@@ -72,7 +72,7 @@ impl Game for RandomTree {
     }
 
     fn play(&mut self, mv: u8) {
-        // Where paths meet, the order of moves does not matter and few nodes stand at each ply.
+        // Where paths meet, the order of moves does not matter and each ply has few nodes.
         self.node =
             if self.shape.meets { (self.node + u64::from(mv)) % 64 } else { mix(self.node, u64::from(mv)) };
         self.ply += 1;
@@ -115,7 +115,7 @@ impl Ordered for RandomTree {
     }
 }
 
-/// The value of the node itself.
+/// The node's own value.
 #[derive(Clone)]
 pub struct NodeValue;
 
@@ -126,7 +126,8 @@ impl Evaluate<RandomTree> for NodeValue {
     }
 }
 
-/// A tree with so many children at each ply and given leaves, max at the root, seats alternating.
+/// A tree with the same number of children at each node of a ply and given leaves, max at the root, seats
+/// alternating.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Uniform {
     widths: Vec<usize>,
@@ -197,14 +198,14 @@ impl Ordered for Uniform {
     }
 }
 
-/// The leaves that a search evaluated: how often in all, and which.
+/// The evaluated leaves, and the number of evaluations.
 #[derive(Default, Debug)]
 pub struct Seen {
     pub times: usize,
     pub leaves: BTreeSet<usize>,
 }
 
-/// Values of leaves from a list, for seat 0, which records what is asked.
+/// Leaf values for seat 0 from a list, with a record of evaluations.
 pub struct Listed {
     pub values: Vec<Score>,
     pub seen: Arc<Mutex<Seen>>,
@@ -221,7 +222,7 @@ impl Evaluate<Uniform> for Listed {
     }
 }
 
-/// A random tree in which some nodes are chance's.
+/// A random tree in which some nodes belong to chance.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ChanceTree(pub RandomTree);
 
@@ -252,7 +253,7 @@ impl Game for ChanceTree {
         3 * self.0.payoff(seat)
     }
 
-    /// Outcomes by their weights.
+    /// Draws outcomes by weight.
     fn sample(&self, random: &mut Random, scratch: &mut Vec<u8>) -> u8 {
         scratch.clear();
         self.moves(scratch);
@@ -308,13 +309,13 @@ impl Ordered for ChanceTree {
 
 impl Evaluate<ChanceTree> for NodeValue {
     fn evaluate(&mut self, position: &ChanceTree, seat: Seat) -> Score {
-        // Twentieths of a unit up to one, three times as far as that now and then: some fall beyond the payoffs.
+        // Twentieths of a unit up to one, now and then three times as far: some lie beyond the payoffs.
         let value = position.0.value() * 150;
         if seat == Seat::FIRST { value } else { -value }
     }
 }
 
-/// A random tree for several seats, in rotation or with the next mover drawn.
+/// A random tree for several seats, in rotation or with a random next mover.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ManyTree<const SEATS: usize>(pub RandomTree);
 
@@ -333,7 +334,7 @@ impl<const SEATS: usize> Game for ManyTree<SEATS> {
 
     fn play(&mut self, mv: u8) {
         let mover = self.0.mover;
-        // What a move leads to depends on who makes it, which best-reply search decides.
+        // The successor depends on the mover, whom best-reply search chooses.
         self.0.node = mix(self.0.node, u64::from(mover.0));
         self.0.play(mv);
         self.0.mover = if self.0.shape.alternate {
@@ -381,7 +382,7 @@ impl<const SEATS: usize> Ordered for ManyTree<SEATS> {
 
 impl<const SEATS: usize> Evaluate<ManyTree<SEATS>> for NodeValue {
     fn evaluate(&mut self, position: &ManyTree<SEATS>, seat: Seat) -> Score {
-        // The board alone is evaluated, not whose turn it is: best-reply search gives the turn away.
+        // Only the board is evaluated, not the turn, because best-reply search passes it.
         let value = |seat: u64| (mix(mix(position.0.node, position.0.ply), seat) % 2001) as Score - 1000;
         match (SEATS, seat) {
             (2, Seat::FIRST) => value(0),

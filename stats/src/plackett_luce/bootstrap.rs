@@ -1,9 +1,9 @@
-//! Intervals by resampling bouts: the games of one bout share their opening and are drawn together or not at all.
+//! Intervals by resampling bouts: the games of one bout share their opening and are drawn together.
 //!
-//! Within a roster as many bouts are drawn as were played, with replacement, so the schedule stays what it was. Rosters
-//! of few bouts are drawn from together: alone, one bout would always be drawn as it is and seem to be certain. A replica
-//! in which a player of the core never loses puts that player about 2000 Elo up, where the ridge stops it, and moves the
-//! mean along; an interval that ends so far out says that the data do not bound the strength on that side.
+//! Within a roster, as many bouts are drawn with replacement as were played, so that the schedule is kept. Rosters of
+//! few bouts share a stratum: alone, a single bout would always be drawn and seem certain. In a replica in which a
+//! core player never loses, the ridge stops that player at about 2000 Elo and the mean moves along; an interval that
+//! ends so far out means that the data do not bound the strength on that side.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroUsize;
@@ -11,31 +11,32 @@ use std::num::NonZeroUsize;
 use rand::RngExt as _;
 
 use super::Pool;
-use super::fit::{Anchor, ELO_PER_NAT, Model, anchor_strengths};
+use super::fit::{Anchor, Model, anchor_strengths};
 use super::graph::{Component, Side, components};
 use crate::distribution::{Random, seeded};
+use crate::elo::POINTS_PER_LOGIT;
 use crate::parallel;
 use crate::replicas::{Measure, percentile_interval};
 
-/// Rosters of fewer bouts than this are drawn from together.
+/// Rosters of fewer bouts share a stratum.
 const FEWEST_BOUTS: u64 = 8;
 
 /// The fitted strengths and seat effects of every replica, on the Elo scale.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Replicas {
-    /// The fit of the data themselves: strengths, then seat effects.
+    /// The fit of the data: strengths, then seat effects.
     fitted: Vec<f64>,
-    /// The same of each replica.
+    /// The fit of each replica.
     drawn: Vec<Vec<f64>>,
-    /// The component of each player, none for those who have only a bound.
+    /// The component of each player; `None` for players with only a bound.
     comparable: Vec<Option<usize>>,
-    /// How many bouts each player played in, and in how many strata they were drawn.
+    /// The evidence for each player.
     evidence: Vec<Evidence>,
-    /// The same of all bouts.
+    /// The evidence of all bouts.
     all_evidence: Evidence,
 }
 
-/// How much a parameter rests on.
+/// The number of bouts, and of strata they were drawn from.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Evidence {
     bouts: usize,
@@ -43,20 +44,20 @@ struct Evidence {
 }
 
 impl Replicas {
-    /// A player's strength with its interval. `None` where there is only a bound, or no two bouts.
+    /// Returns a player's strength with its interval. `None` if there is only a bound or fewer than two bouts.
     pub fn strength(&self, player: usize) -> Option<Measure> {
         (*self.comparable.get(player)?)?;
         self.measure(player, self.evidence[player])
     }
 
-    /// A seat's effect with its interval. `None` if there are no two bouts.
+    /// Returns a seat's effect with its interval. `None` with fewer than two bouts.
     pub fn seat_effect(&self, seat: usize) -> Option<Measure> {
         let place = self.comparable.len() + seat;
         (place < self.fitted.len()).then(|| self.measure(place, self.all_evidence))?
     }
 
-    /// The likelihood of superiority: the share of replicas in which `first` is stronger than `second`, an equal one
-    /// counted half. `None` where the two cannot be compared.
+    /// Returns the likelihood of superiority: the share of replicas in which `first` is stronger than `second`,
+    /// equality counting half. `None` if the two cannot be compared.
     pub fn superiority(&self, first: usize, second: usize) -> Option<f64> {
         let components = ((*self.comparable.get(first)?)?, (*self.comparable.get(second)?)?);
         if components.0 != components.1 || self.drawn.is_empty() {
@@ -70,7 +71,7 @@ impl Replicas {
         Some(ahead.sum::<f64>() / self.drawn.len() as f64)
     }
 
-    /// The variance, over the replicas, of a sum of strengths with these weights by player; of few replicas, nothing.
+    /// Returns the variance, over the replicas, of a weighted sum of strengths; `None` with fewer than two replicas.
     pub fn variance(&self, weights: &[f64]) -> Option<f64> {
         let sum =
             |replica: &Vec<f64>| -> f64 { replica.iter().zip(weights).map(|(x, weight)| x * weight).sum() };
@@ -87,14 +88,14 @@ impl Replicas {
     }
 }
 
-/// The bouts of one roster, or of several small ones, ready to be drawn from.
+/// The bouts of one roster, or of several small ones, for resampling.
 #[derive(Default)]
 struct Stratum<'a> {
-    /// Who plays in them.
+    /// The players of the rosters.
     players: BTreeSet<usize>,
-    /// The kinds of bouts.
+    /// The distinct bouts.
     kinds: Vec<&'a [usize]>,
-    /// The kind of every bout. Drawing from this list is drawing from the counts.
+    /// The index of each bout's kind: drawing from this list is drawing by count.
     bouts: Vec<u32>,
 }
 
@@ -108,7 +109,7 @@ impl<'a> Stratum<'a> {
         }
     }
 
-    /// Adds the games of as many bouts as there are.
+    /// Draws as many bouts as there are and counts their games.
     fn resample(&self, random: &mut Random, counts: &mut [f64]) {
         let mut drawn = vec![0u32; self.kinds.len()];
         for _ in 0..self.bouts.len() {
@@ -128,7 +129,7 @@ pub(super) fn bootstrap(
     seed: u64,
     replicas: usize,
     threads: NonZeroUsize,
-    made_one: &(dyn Fn() + Sync),
+    on_replica: &(dyn Fn() + Sync),
 ) -> Replicas {
     let model = Model::new(pool);
     let components = components(pool.players, pool.kinds.iter());
@@ -148,7 +149,7 @@ pub(super) fn bootstrap(
     let whole = model.maximise(&pool.counts(), vec![0.0; model.size()]);
     let shown = |mut point: Vec<f64>| {
         anchor_strengths(&mut point[..pool.players], &components, anchor);
-        point.iter_mut().for_each(|parameter| *parameter *= ELO_PER_NAT);
+        point.iter_mut().for_each(|parameter| *parameter *= POINTS_PER_LOGIT);
         point
     };
     let drawn = parallel::map(replicas as u64, threads, |replica| {
@@ -156,7 +157,7 @@ pub(super) fn bootstrap(
         let random = &mut seeded(seed, replica);
         strata.iter().for_each(|stratum| stratum.resample(random, &mut counts));
         let drawn = shown(model.maximise(&counts, whole.clone()));
-        made_one();
+        on_replica();
         drawn
     });
 
@@ -173,7 +174,7 @@ pub(super) fn bootstrap(
     Replicas { fitted: shown(whole), drawn, comparable, evidence, all_evidence }
 }
 
-/// The component in whose core the player is.
+/// Returns the component whose core contains the player.
 fn component_of(components: &[Component], player: usize) -> Option<usize> {
     components.iter().position(|component| {
         component.blocks.iter().any(|block| block.side == Side::Core && block.members.contains(&player))
@@ -185,11 +186,11 @@ mod tests {
     use super::*;
     use crate::plackett_luce::{Game, LowestPlaces};
 
-    /// Duels in bouts of two, whose standard error is known: the interval has that width.
+    /// The interval has the width of the known standard error of duels in bouts of two.
     #[test]
-    fn intervals_have_the_width_of_the_binomial() {
+    fn intervals_match_binomial_error() {
         let mut pool = Pool::new(2, 2, LowestPlaces::Decided).unwrap();
-        // Bouts won, shared and lost 100, 200, 100 times: as independent games at even odds.
+        // Bouts won, shared and lost 100, 200 and 100 times, like independent games at even odds.
         for (first, second, count) in [(1, -1, 100), (1, 1, 100), (-1, -1, 100), (-1, 1, 100)] {
             for _ in 0..count {
                 let game = |players: [usize; 2], payoff| Game {
@@ -201,7 +202,7 @@ mod tests {
         }
         let replicas = pool.bootstrap(Anchor::Player(1), 3, 1000);
         let measure = replicas.strength(0).unwrap();
-        let expected = 1.96 * ELO_PER_NAT / (800.0_f64 / 4.0).sqrt();
+        let expected = 1.96 * POINTS_PER_LOGIT / (800.0_f64 / 4.0).sqrt();
         let half = (measure.high - measure.low) / 2.0;
         assert!(measure.value.abs() < 1e-6 && (half / expected - 1.0).abs() < 0.08, "{measure:?} {expected}");
         let superiority = replicas.superiority(0, 1).unwrap();

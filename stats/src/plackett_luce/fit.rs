@@ -1,69 +1,59 @@
-//! Maximum likelihood by Newton's method, and bounds for those whose strength has no maximum.
+//! Maximum likelihood by Newton's method, and bounds for players whose strength has no maximum.
 //!
 //! The log-likelihood is concave in strengths and seat effects (Hunter 2004, section 3). A ridge far below one game's
-//! information makes its maximum unique and finite whatever the data are: it centres what only differences decide, it
-//! leaves a seat effect at its smallest where the schedule confounds it with players, and it stops strengths that run
-//! away at about 2000 Elo, from where they are replaced by bounds.
+//! information makes its maximum unique and finite: it centres parameters of which only differences matter, keeps
+//! seat effects small where the schedule confounds them with players, and stops divergent strengths at about 2000
+//! Elo, where bounds replace them.
 
 use nalgebra::{DMatrix, DVector};
 
 use super::Pool;
 use super::graph::{Block, Component, Side, components};
 use super::likelihood::Prepared;
-
-/// Elo per nat of log-odds: 400 Elo are odds of 10.
-pub(super) const ELO_PER_NAT: f64 = 400.0 / std::f64::consts::LN_10;
+use crate::elo::POINTS_PER_LOGIT;
+use crate::pool::Bound;
 
 /// The weight of half the squared parameters, in nats.
 const RIDGE: f64 = 1e-6;
 
-/// How many nats off the maximum may be: a hundred-thousandth of an Elo.
+/// The allowed error of the maximum in nats: a hundred-thousandth of an Elo.
 const PRECISION: f64 = 5e-8;
 
-/// What has the strength 0.
+/// The origin of the scale.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Anchor {
-    /// The mean of each component's core, that is of those who have more than a bound.
+    /// The mean of each component's core, that is of players without a bound.
     Mean,
-    /// This player, in the component it is in; the means elsewhere.
+    /// This player in its own component; the means elsewhere.
     Player(usize),
-}
-
-/// Which side of the stated strength a player is on, where the data give no more.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Bound {
-    /// The strength is a lower bound: nobody nearer to the core ever came before this player.
-    AtLeast,
-    /// The strength is an upper bound: nobody nearer to the core ever came after this player.
-    AtMost,
 }
 
 /// A player's strength.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Strength {
-    /// On the Elo scale; relative to the players of the same component alone. For a bound: the strength at which a
-    /// record so clean has 5 % of the likelihood that it has without limit, all else as fitted.
+    /// The strength on the Elo scale, relative to the same component. For a bound: the strength at which the
+    /// likelihood of the player's record is 5 % of its limit, all else as fitted.
     pub elo: f64,
-    /// Set where the likelihood has no maximum.
+    /// The bound, if the likelihood has no maximum.
     pub bound: Option<Bound>,
-    /// The component the player is in.
+    /// The player's component.
     pub component: usize,
 }
 
 /// Fitted strengths and seat effects.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Fit {
-    /// By player.
+    /// The strengths by player.
     pub strengths: Vec<Strength>,
-    /// By seat, on the Elo scale, with mean 0. Shared by all components.
+    /// The effects by seat on the Elo scale, with mean 0, shared by all components.
     pub seat_effects: Vec<f64>,
-    /// The players of each component, within which strengths can be compared.
+    /// The players of each component. Only strengths within a component can be compared.
     pub components: Vec<Vec<usize>>,
-    /// The logarithm of the likelihood at its maximum, in nats.
+    /// The log-likelihood at its maximum, in nats.
     pub log_likelihood: f64,
 }
 
-/// The kinds of a pool's games made ready, without their counts.
+/// The likelihood of a pool's games, without their counts.
 pub(super) struct Model {
     players: usize,
     seats: usize,
@@ -76,7 +66,7 @@ impl Model {
         Model { players: pool.players, seats: pool.seats, prepared }
     }
 
-    /// How many parameters there are: strengths, then seat effects.
+    /// Returns the number of parameters: strengths, then seat effects.
     pub fn size(&self) -> usize {
         self.players + self.seats
     }
@@ -92,16 +82,16 @@ impl Model {
         self.log_likelihood(counts, point) - RIDGE / 2.0 * squares
     }
 
-    /// The point of maximal likelihood, in nats, from a point near it.
+    /// Returns the parameters of maximum likelihood, in nats, from a starting point.
     pub fn maximise(&self, counts: &[f64], mut point: Vec<f64>) -> Vec<f64> {
-        // Newton's steps here are few; the limit only ends what rounding would keep from ending.
+        // Newton's method needs few steps; the limit only stops rounding noise.
         for _ in 0..200 {
             let step = self.newton_step(counts, &point);
             let longest = step.iter().fold(0.0, |longest: f64, part| longest.max(part.abs()));
             let moved = |share: f64| -> Vec<f64> {
                 point.iter().zip(step.iter()).map(|(from, part)| from + share * part).collect()
             };
-            // Short steps are in the realm of quadratic convergence; long ones are halved until they do not descend.
+            // Short steps converge quadratically; long ones are halved until they do not descend.
             let mut share = 1.0;
             if longest > 0.25 {
                 share = f64::min(1.0, 4.0 / longest);
@@ -130,8 +120,8 @@ impl Model {
             gradient[i] -= RIDGE * parameter;
             information[(i, i)] += RIDGE;
         }
-        // Moving all strengths, or all effects, together changes nothing but the ridge, whose maximum is at the sum 0;
-        // curvature along the two directions keeps the matrix well conditioned and the maximum where it is.
+        // A common shift of all strengths, or of all effects, only changes the ridge, whose maximum has the sum 0.
+        // Curvature along both directions keeps the matrix well conditioned and the maximum in place.
         let curvature = 1.0 + information.trace() / size as f64;
         for (range, members) in [(0..self.players, self.players), (self.players..size, self.seats)] {
             let excess: f64 = point[range.clone()].iter().sum::<f64>() / members as f64;
@@ -146,7 +136,7 @@ impl Model {
     }
 }
 
-/// Moves each component so that its anchor is at 0, given strengths of any origin.
+/// Shifts each component so that its anchor is at 0.
 pub(super) fn anchor_strengths(strengths: &mut [f64], components: &[Component], anchor: Anchor) {
     for component in components {
         let members = component.members();
@@ -172,7 +162,7 @@ pub(super) fn fit(pool: &Pool, anchor: Anchor) -> Fit {
     let mut strengths = vec![unrated; pool.players];
     for (number, component) in components.iter().enumerate() {
         let members = component.members();
-        // A bound rests on the games among the component's own players.
+        // A bound depends on the games among the component's own players.
         let within = pool.kinds.iter().map(|kind| kind.players.iter().all(|player| members.contains(player)));
         let counts: Vec<f64> =
             within.zip(&counts).map(|(within, &count)| if within { count } else { 0.0 }).collect();
@@ -191,24 +181,25 @@ pub(super) fn fit(pool: &Pool, anchor: Anchor) -> Fit {
     let (fitted, effects) = point.split_at_mut(pool.players);
     anchor_strengths(fitted, &components, anchor);
     for (strength, nats) in strengths.iter_mut().zip(fitted) {
-        strength.elo = ELO_PER_NAT * *nats;
+        strength.elo = POINTS_PER_LOGIT * *nats;
     }
     Fit {
         strengths,
-        seat_effects: effects.iter().map(|nats| ELO_PER_NAT * nats).collect(),
+        seat_effects: effects.iter().map(|nats| POINTS_PER_LOGIT * nats).collect(),
         components: components.iter().map(Component::members).collect(),
         log_likelihood,
     }
 }
 
-/// Moves a block outside the core, with all beyond it, to where the likelihood is 5 % of its limit at infinity.
+/// Moves a block outside the core, with all blocks farther out, to where the likelihood is 5 % of its limit at
+/// infinity.
 fn place_at_bound(model: &Model, counts: &[f64], point: &mut [f64], block: &Block) {
     let outwards = match block.side {
         Side::Core => return,
         Side::Above => 1.0,
         Side::Below => -1.0,
     };
-    // In nats; beyond this the likelihood of one game differs from its limit by less than rounding.
+    // In nats; farther out a game's likelihood differs from its limit by less than rounding.
     let far = 60.0;
     let moved = |distance: f64| {
         let mut moved = point.to_vec();
@@ -221,7 +212,7 @@ fn place_at_bound(model: &Model, counts: &[f64], point: &mut [f64], block: &Bloc
     let (mut near, mut beyond) = (-far, far);
     while beyond - near > PRECISION {
         let middle = f64::midpoint(near, beyond);
-        // The likelihood only grows outwards: nobody inside ever came before these.
+        // The likelihood increases outwards: no player farther in ever placed ahead of the block.
         if model.log_likelihood(counts, &moved(middle)) < target {
             near = middle;
         } else {
@@ -253,9 +244,9 @@ mod tests {
         fit.strengths.iter().map(|strength| strength.elo).collect()
     }
 
-    /// With two seats the fit is a plain logistic regression of the score, here by slow gradient ascent.
+    /// With two seats the fit is a logistic regression of the score, here by slow gradient ascent.
     #[test]
-    fn two_seats_are_bradley_and_terry() {
+    fn two_seats_match_bradley_terry() {
         let mut random = seeded(4, 0);
         let mut results = Vec::new();
         for first in 0..4 {
@@ -278,17 +269,17 @@ mod tests {
             advantage += 0.01 * slope;
         }
         for player in 0..4 {
-            let expected = ELO_PER_NAT * (strengths[player] - strengths[2]);
+            let expected = POINTS_PER_LOGIT * (strengths[player] - strengths[2]);
             assert!((fit.strengths[player].elo - expected).abs() < 1e-3, "{fit:?} {strengths:?}");
         }
         let fitted = fit.seat_effects[0] - fit.seat_effects[1];
-        assert!((fitted - ELO_PER_NAT * advantage).abs() < 1e-3);
+        assert!((fitted - POINTS_PER_LOGIT * advantage).abs() < 1e-3);
         assert!((fit.seat_effects[0] + fit.seat_effects[1]).abs() < 1e-6);
     }
 
     /// 60 wins, 30 draws, 10 losses are a score of 0.75: 190.85 Elo.
     #[test]
-    fn a_score_of_three_quarters() {
+    fn three_quarter_score_is_191_elo() {
         let half = [(0, 1, 1, 30), (0, 1, 0, 15), (0, 1, -1, 5), (1, 0, -1, 30), (1, 0, 0, 15), (1, 0, 1, 5)];
         let fit = duels(2, &half).fit(Anchor::Player(1));
         assert!((fit.strengths[0].elo - 190.85).abs() < 0.005, "{fit:?}");
@@ -299,16 +290,16 @@ mod tests {
 
     /// Winning all of n games has probability 5 % where each is won with probability 0.05^(1/n).
     #[test]
-    fn only_wins_give_a_bound() {
+    fn clean_record_gives_bound() {
         let pool = duels(3, &[(0, 1, 1, 10), (1, 0, 1, 10), (2, 1, 1, 10), (1, 2, -1, 10)]);
         let fit = pool.fit(Anchor::Player(1));
         assert_eq!(fit.strengths[0].bound, None);
         assert_eq!(fit.strengths[2].bound, Some(Bound::AtLeast));
         assert_eq!(fit.components, [vec![0, 1, 2]]);
-        // The seats are worth something here, so the two colours are not alike: solve for the bound directly.
-        let advantage = (fit.seat_effects[0] - fit.seat_effects[1]) / ELO_PER_NAT;
+        // Seat effects make the two colours differ: solve for the bound directly.
+        let advantage = (fit.seat_effects[0] - fit.seat_effects[1]) / POINTS_PER_LOGIT;
         let won = |nats: f64| 1.0 / (1.0 + (-nats).exp());
-        let strength = fit.strengths[2].elo / ELO_PER_NAT;
+        let strength = fit.strengths[2].elo / POINTS_PER_LOGIT;
         let probability = (won(strength + advantage) * won(strength - advantage)).powi(10);
         assert!((probability - 0.05).abs() < 1e-5, "{probability}");
         let lost = duels(3, &[(0, 1, 1, 10), (1, 0, 1, 10), (2, 1, -1, 10), (1, 2, 1, 10)]);
@@ -318,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn a_chain_of_winners_is_bounded_link_by_link() {
+    fn chain_of_winners_has_increasing_bounds() {
         let pool = duels(4, &[(0, 1, 0, 20), (2, 1, 1, 10), (0, 2, -1, 10), (3, 2, 1, 10), (2, 3, -1, 10)]);
         let fit = pool.fit(Anchor::Player(0));
         let elo = elo(&fit);
@@ -327,28 +318,28 @@ mod tests {
     }
 
     #[test]
-    fn components_are_rated_by_themselves() {
+    fn components_are_rated_separately() {
         let apart = [(0, 1, 1, 6), (0, 1, -1, 2), (2, 3, 1, 1), (2, 3, -1, 1)];
         let mirrored: Vec<_> = apart.iter().map(|&(a, b, payoff, count)| (b, a, -payoff, count)).collect();
         let fit = duels(5, &[&apart[..], &mirrored].concat()).fit(Anchor::Player(1));
         assert_eq!(fit.components, [vec![0, 1], vec![2, 3], vec![4]]);
         let elo = elo(&fit);
-        assert!((elo[0] - ELO_PER_NAT * 3.0_f64.ln()).abs() < 1e-3 && elo[1] == 0.0, "{elo:?}");
+        assert!((elo[0] - POINTS_PER_LOGIT * 3.0_f64.ln()).abs() < 1e-3 && elo[1] == 0.0, "{elo:?}");
         assert!(elo[2].abs() < 1e-3 && elo[3].abs() < 1e-3 && elo[4] == 0.0, "{elo:?}");
         assert_eq!(fit.strengths[3].component, 1);
     }
 
     #[test]
-    fn an_empty_pool_and_a_seat_that_always_wins_stay_finite() {
+    fn empty_pool_and_winning_seat_stay_finite() {
         assert_eq!(elo(&duels(3, &[]).fit(Anchor::Mean)), [0.0; 3]);
         let fit = duels(2, &[(0, 1, 1, 50), (1, 0, 1, 50)]).fit(Anchor::Mean);
         assert!(elo(&fit).iter().all(|elo| elo.abs() < 1e-3), "{fit:?}");
         assert!(fit.seat_effects[0] > 800.0 && fit.seat_effects[0] < 4000.0, "{fit:?}");
     }
 
-    /// A player who sits in several seats is compared with the others, and its own seats with each other.
+    /// A player in several seats is compared with the others, and its own seats with each other.
     #[test]
-    fn fewer_players_than_seats() {
+    fn rates_fewer_players_than_seats() {
         let mut pool = Pool::new(2, 3, LowestPlaces::Undecided).unwrap();
         for winner in [0, 0, 0, 1, 2] {
             let mut payoffs = vec![0; 3];
@@ -358,8 +349,8 @@ mod tests {
         let alone = pool.fit(Anchor::Mean);
         assert!(elo(&alone).iter().all(|elo| elo.abs() < 1e-6), "{alone:?}");
         let odds = alone.seat_effects[0] - alone.seat_effects[1];
-        assert!((odds - ELO_PER_NAT * 3.0_f64.ln()).abs() < 1e-2, "{alone:?}");
-        // Player 1 in one of three seats wins half of the time: twice as strong as one of the other two seats.
+        assert!((odds - POINTS_PER_LOGIT * 3.0_f64.ln()).abs() < 1e-2, "{alone:?}");
+        // Player 1 in one of three seats wins half of the games: it is twice as strong as each of the other seats.
         let mut mixed = Pool::new(2, 3, LowestPlaces::Undecided).unwrap();
         for seat in 0..3 {
             for winner in [seat, seat, (seat + 1) % 3, (seat + 2) % 3] {
@@ -370,11 +361,11 @@ mod tests {
             }
         }
         let fit = mixed.fit(Anchor::Player(0));
-        assert!((fit.strengths[1].elo - ELO_PER_NAT * 2.0_f64.ln()).abs() < 1e-3, "{fit:?}");
+        assert!((fit.strengths[1].elo - POINTS_PER_LOGIT * 2.0_f64.ln()).abs() < 1e-3, "{fit:?}");
     }
 
     #[test]
-    fn games_that_do_not_fit_are_refused() {
+    fn rejects_mismatched_games() {
         assert!(Pool::new(3, 9, LowestPlaces::Decided).is_err());
         assert!(Pool::new(3, 1, LowestPlaces::Decided).is_err());
         let mut pool = Pool::new(3, 3, LowestPlaces::Decided).unwrap();

@@ -1,18 +1,19 @@
-//! What can be compared: the graph of who came before whom, its strong components, and what follows for strengths.
+//! Comparability: the graph of "placed ahead of", its strong components, and the bounds that follow.
 //!
-//! The strengths of maximal likelihood are finite just where from every player to every other there is a path of
-//! "came before in some game" (Hunter, "MM algorithms for generalized Bradley-Terry models", 2004, assumption 1).
+//! Strengths of maximum likelihood are finite exactly if the graph has a path from every player to every other
+//! (Hunter, "MM algorithms for generalized Bradley-Terry models", 2004, assumption 1).
 
 use super::likelihood::{Kind, seats_of};
+use crate::reachability::Reachability;
 
-/// Where a strong component stands to the core of its component.
+/// The side of a component's core on which a block lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Side {
-    /// It is the core.
+    /// The block is the core.
     Core,
-    /// It came before players of the core and never after.
+    /// The block placed ahead of core players and never behind.
     Above,
-    /// It came after players of the core and never before.
+    /// The block placed behind core players and never ahead.
     Below,
 }
 
@@ -21,19 +22,18 @@ pub(super) enum Side {
 pub(super) struct Block {
     pub members: Vec<usize>,
     pub side: Side,
-    /// The blocks' members that move along when this block moves away from the core: those still farther out.
+    /// The players that move along when this block moves away from the core: those farther out.
     pub outward: Vec<usize>,
 }
 
-/// Players who can be compared: a core and those who are only known to be above or below it. The blocks nearer to the
-/// core come first.
+/// Comparable players: a core and the blocks only known to be above or below it, the nearest first.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Component {
     pub blocks: Vec<Block>,
 }
 
 impl Component {
-    /// All its players, in order.
+    /// Returns all players in order.
     pub fn members(&self) -> Vec<usize> {
         let mut members: Vec<usize> = self.blocks.iter().flat_map(|block| block.members.clone()).collect();
         members.sort_unstable();
@@ -41,18 +41,17 @@ impl Component {
     }
 }
 
-/// The components of a pool of `players` players, the first by their smallest player first.
+/// Returns the components of a pool, ordered by their smallest players.
 pub(super) fn components<'a>(players: usize, kinds: impl Iterator<Item = &'a Kind>) -> Vec<Component> {
-    let reaches = reachability(players, kinds);
-    let mutual = |a: usize, b: usize| reaches[a][b] && reaches[b][a];
+    let graph = reachability(players, kinds);
     let mut left: Vec<usize> = (0..players).collect();
     let mut found = Vec::new();
     while !left.is_empty() {
-        // The core is the largest strong component of those left, the one with the smallest player among equals.
-        let strong = |&a: &usize| left.iter().copied().filter(|&b| mutual(a, b)).collect::<Vec<_>>();
+        // The core is the largest remaining strong component, among equals that with the smallest player.
+        let strong = |&a: &usize| left.iter().copied().filter(|&b| graph.mutual(a, b)).collect::<Vec<_>>();
         let core = left.iter().map(strong).rev().max_by_key(Vec::len).expect("a player is left");
         let centre = core[0];
-        let side_of = |player: usize| match (reaches[player][centre], reaches[centre][player]) {
+        let side_of = |player: usize| match (graph.reaches(player, centre), graph.reaches(centre, player)) {
             (true, true) => Some(Side::Core),
             (true, false) => Some(Side::Above),
             (false, true) => Some(Side::Below),
@@ -61,19 +60,19 @@ pub(super) fn components<'a>(players: usize, kinds: impl Iterator<Item = &'a Kin
         let mut blocks: Vec<Block> = Vec::new();
         for &player in &left {
             let Some(side) = side_of(player) else { continue };
-            if blocks.iter().any(|block| mutual(block.members[0], player)) {
+            if blocks.iter().any(|block| graph.mutual(block.members[0], player)) {
                 continue;
             }
             let members = strong(&player);
             let farther = |&other: &usize| match side {
                 Side::Core => false,
-                Side::Above => reaches[other][player] && !reaches[player][other],
-                Side::Below => reaches[player][other] && !reaches[other][player],
+                Side::Above => graph.reaches(other, player) && !graph.reaches(player, other),
+                Side::Below => graph.reaches(player, other) && !graph.reaches(other, player),
             };
             let outward = left.iter().copied().filter(farther).collect();
             blocks.push(Block { members, side, outward });
         }
-        // What lies farther out than a block has fewer players farther out still.
+        // A block farther out has fewer players beyond it.
         blocks.sort_by_key(|block| (block.side != Side::Core, std::cmp::Reverse(block.outward.len())));
         left.retain(|&player| side_of(player).is_none());
         found.push(Component { blocks });
@@ -82,31 +81,20 @@ pub(super) fn components<'a>(players: usize, kinds: impl Iterator<Item = &'a Kin
     found
 }
 
-/// `reaches[a][b]`: there is a path of "came before or shared a place" from a to b. Every player reaches itself.
-fn reachability<'a>(players: usize, kinds: impl Iterator<Item = &'a Kind>) -> Vec<Vec<bool>> {
-    let mut reaches: Vec<Vec<bool>> = (0..players).map(|a| (0..players).map(|b| a == b).collect()).collect();
+/// Returns the closure of "placed ahead of or tied with". Every player reaches itself.
+fn reachability<'a>(players: usize, kinds: impl Iterator<Item = &'a Kind>) -> Reachability {
+    let mut edges: Vec<(usize, usize)> = (0..players).map(|player| (player, player)).collect();
     for kind in kinds {
         for (place, &group) in kind.groups.iter().enumerate() {
             let last = place + 1 == kind.groups.len();
+            let after = kind.groups[place + 1..].iter().fold(0, |set, later| set | later);
+            let tied = if last && kind.last_undecided { 0 } else { group };
             for seat in seats_of(group) {
-                let after = kind.groups[place + 1..].iter().fold(0, |set, later| set | later);
-                let tied = if last && kind.last_undecided { 0 } else { group };
-                for other in seats_of(after | tied) {
-                    reaches[kind.players[seat]][kind.players[other]] = true;
-                }
+                edges.extend(seats_of(after | tied).map(|other| (kind.players[seat], kind.players[other])));
             }
         }
     }
-    // Warshall's closure.
-    for middle in 0..players {
-        let onward = reaches[middle].clone();
-        for from in &mut reaches {
-            if from[middle] {
-                from.iter_mut().zip(&onward).for_each(|(to, reached)| *to |= reached);
-            }
-        }
-    }
-    reaches
+    Reachability::new(players, edges)
 }
 
 #[cfg(test)]
@@ -118,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn cores_and_what_is_beyond_them() {
+    fn finds_cores_and_outer_blocks() {
         // 0 and 1 beat each other; 2 always beats 1; 3 always beats 2; 4 always loses to 0; 5 and 6 play apart.
         let games = [duel(0, 1), duel(1, 0), duel(2, 1), duel(3, 2), duel(0, 4), duel(5, 6), duel(6, 5)];
         let found = components(8, games.iter());
@@ -145,11 +133,13 @@ mod tests {
     }
 
     #[test]
-    fn undecided_places_compare_nobody_and_ties_both_ways() {
+    fn undecided_places_are_not_compared() {
         let kind = |last_undecided| Kind { players: vec![0, 1, 2], groups: vec![1, 6], last_undecided };
         let decided = reachability(3, [kind(false)].iter());
-        assert!(decided[1][2] && decided[2][1] && decided[0][1] && !decided[1][0]);
+        assert!(
+            decided.reaches(1, 2) && decided.reaches(2, 1) && decided.reaches(0, 1) && !decided.reaches(1, 0)
+        );
         let undecided = reachability(3, [kind(true)].iter());
-        assert!(!undecided[1][2] && !undecided[2][1] && undecided[0][2]);
+        assert!(!undecided.reaches(1, 2) && !undecided.reaches(2, 1) && undecided.reaches(0, 2));
     }
 }

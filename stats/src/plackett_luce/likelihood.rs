@@ -1,20 +1,20 @@
-//! The logarithm of a ranking's likelihood, with gradient and Hessian in the utilities of the seats.
+//! The log-likelihood of a ranking, with gradient and Hessian in the utilities of the seats.
 //!
 //! With utilities u and the sum L(S) of exp(u) over a set S of seats, an order of the seats a, b, c, ... has the
-//! log-likelihood sum u - ln L(all) - ln L(all but a) - ... A group that is tied counts with the mean over its orders.
-//! In t! orders a subset of size s stands first in s! (t - s)! of them, so the mean needs no enumeration of orders:
-//! each subset S of the group that is placed weighs 1 / binomial(t, s) with the term ln L(what remains without S).
+//! log-likelihood sum u - ln L(all) - ln L(all but a) - ... A tied group counts with the mean over its orders. In t!
+//! orders a subset of size s is first in s! (t - s)! of them, so the mean needs no enumeration of orders: each subset
+//! S of the placed group has the weight 1 / binomial(t, s) and the term ln L(the rest without S).
 
 use nalgebra::{DMatrix, DVector};
 
-/// A kind of game: equal games have equal likelihoods and are counted together.
+/// A distinct game: equal games have equal likelihoods and are counted together.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Kind {
     /// The player of each seat.
     pub players: Vec<usize>,
-    /// The sets of seats that share a place, as bits, from the first place to the last.
+    /// The sets of tied seats as bits, from the first place to the last.
     pub groups: Vec<u8>,
-    /// Whether the order within the last group was not decided; its likelihood is then one.
+    /// Whether the order within the last group is undecided; its likelihood is then one.
     pub last_undecided: bool,
 }
 
@@ -25,17 +25,17 @@ struct Term {
     weight: f64,
 }
 
-/// A kind of game made ready: log-likelihood = sum over `placed` of u - sum over `terms` of weight ln L(set).
+/// A prepared game: log-likelihood = sum over `placed` of u - sum over `terms` of weight ln L(set).
 #[derive(Clone, Debug)]
 pub(super) struct Prepared {
-    /// The parameter of each seat's player.
+    /// The player of each seat.
     players: Vec<usize>,
-    /// The seats whose place is decided.
+    /// The seats with a decided place.
     placed: u8,
     terms: Vec<Term>,
 }
 
-/// The seats of a set.
+/// Returns the seats of a set.
 pub(super) fn seats_of(set: u8) -> impl Iterator<Item = usize> {
     (0..8).filter(move |seat| set >> seat & 1 == 1)
 }
@@ -49,7 +49,7 @@ impl Prepared {
                 break;
             }
             let size = group.count_ones();
-            // All subsets of the group but the whole of it, from the empty set on.
+            // All proper subsets of the group, starting with the empty set.
             let mut subset = 0u8;
             while subset != group {
                 let weight = 1.0 / binomial(size, subset.count_ones());
@@ -62,7 +62,8 @@ impl Prepared {
         Prepared { players: kind.players.clone(), placed, terms }
     }
 
-    /// The utility of each seat, in nats: the player's strength and the seat's effect, relative to the greatest.
+    /// Returns the utility of each seat in nats, the player's strength plus the seat's effect, relative to the
+    /// greatest.
     fn utilities(&self, strengths: &[f64], effects: &[f64]) -> [f64; 8] {
         let mut utilities = [f64::NEG_INFINITY; 8];
         for (seat, &player) in self.players.iter().enumerate() {
@@ -72,9 +73,9 @@ impl Prepared {
         utilities.map(|utility| utility - greatest)
     }
 
-    /// The log-likelihood.
+    /// Returns the log-likelihood.
     pub fn value(&self, strengths: &[f64], effects: &[f64]) -> f64 {
-        // Measuring from another origin changes nothing: there are as many placed seats as terms weigh together.
+        // The origin cancels: there are as many placed seats as the weights' sum.
         let utilities = self.utilities(strengths, effects);
         let weights = utilities.map(f64::exp);
         let decided: f64 = seats_of(self.placed).map(|seat| utilities[seat]).sum();
@@ -82,8 +83,8 @@ impl Prepared {
         decided - self.terms.iter().map(|term| term.weight * sum(term.set).ln()).sum::<f64>()
     }
 
-    /// Adds `count` times the gradient to `gradient` and the negative Hessian to `information`, both over the players'
-    /// strengths and then the seats' effects.
+    /// Adds `count` times the gradient and the negative Hessian over the players' strengths and then the seats'
+    /// effects.
     pub fn add_derivatives(
         &self,
         (strengths, effects): (&[f64], &[f64]),
@@ -98,7 +99,7 @@ impl Prepared {
             first[seat] += 1.0;
         }
         for term in &self.terms {
-            // Whole arrays, with nothing in the seats that are out: loops of a fixed length.
+            // Loops of fixed length over whole arrays: seats outside the set have the share 0.
             let mut shares = [0.0; 8];
             for seat in 0..8 {
                 shares[seat] = if term.set >> seat & 1 == 1 { weights[seat] } else { 0.0 };
@@ -141,7 +142,7 @@ mod tests {
     use crate::plackett_luce::{Game, LowestPlaces};
     use rand::RngExt as _;
 
-    /// All orders of the items.
+    /// Returns all orders of the items.
     fn orders(items: &[usize]) -> Vec<Vec<usize>> {
         if items.is_empty() {
             return vec![Vec::new()];
@@ -155,14 +156,14 @@ mod tests {
         all
     }
 
-    /// The probability that the seats come in just this order.
+    /// Returns the probability of exactly this order of the seats.
     fn order_probability(order: &[usize], utilities: &[f64]) -> f64 {
         let weight = |seat: &usize| utilities[*seat].exp();
         (0..order.len()).map(|i| weight(&order[i]) / order[i..].iter().map(weight).sum::<f64>()).product()
     }
 
-    /// By definition: the mean over the orders of tied groups of the logarithm of the sum over the orders of the
-    /// undecided.
+    /// Returns the log-likelihood by definition: the mean over orders of tied groups of the logarithm of the sum over
+    /// orders of the undecided.
     fn enumerated(game: &Game, lowest: LowestPlaces, utilities: &[f64]) -> f64 {
         let mut paid = game.payoffs.clone();
         paid.sort_unstable();
@@ -202,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn likelihood_is_that_of_enumerated_orders() {
+    fn likelihood_matches_enumerated_orders() {
         for seats in 2..=6 {
             for stream in 0..30 {
                 let (game, strengths, effects) = random_game(seats, stream);
@@ -219,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tie_of_all_is_the_same_whatever_the_lowest_places_are() {
+    fn full_tie_ignores_lowest_places() {
         let game = Game { players: vec![0, 1, 2], payoffs: vec![1, 1, 1] };
         let decided = read(&game, 3, 3, LowestPlaces::Decided).unwrap();
         assert_eq!(decided, read(&game, 3, 3, LowestPlaces::Undecided).unwrap());
@@ -227,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn eight_tied_seats_cost_subsets_and_not_orders() {
+    fn eight_tied_seats_need_255_terms() {
         let game = Game { players: vec![0; 8], payoffs: vec![0; 8] };
         let prepared = Prepared::new(&read(&game, 1, 8, LowestPlaces::Decided).unwrap());
         assert_eq!(prepared.terms.len(), 255);
@@ -236,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn derivatives_are_those_of_finite_differences() {
+    fn derivatives_match_finite_differences() {
         for seats in 2..=5 {
             for stream in 0..10 {
                 let (game, strengths, effects) = random_game(seats, stream);

@@ -1,49 +1,48 @@
-//! From the payoffs of a game to its ranking: who came before whom, which places are shared, which are not decided.
+//! Rankings from the payoffs of a game: places, ties and undecided places.
 
 use thiserror::Error;
 
 use super::likelihood::Kind;
 
-/// The fewest seats a ranking has.
+/// The minimum number of seats.
 pub const FEWEST_SEATS: usize = 2;
-/// The most seats a ranking may have: sets of seats are bytes.
+/// The maximum number of seats: sets of seats are bytes.
 pub const MOST_SEATS: usize = 8;
 
-/// One game: who sat where, and what each seat was paid.
+/// One game: the players by seat and their payoffs.
 ///
-/// A player may sit in several seats of one game, where there are fewer players than seats. Its strength is then the
-/// same in all of them, so a comparison between its own seats tells of the seats alone.
+/// With fewer players than seats, a player sits in several seats of one game. It has the same strength in all of
+/// them, so comparisons between its own seats only inform about the seats.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Game {
     /// The player of each seat.
     pub players: Vec<usize>,
-    /// The payoff of each seat; more is better.
+    /// The payoff of each seat; greater is better.
     pub payoffs: Vec<i32>,
 }
 
-/// What equal payoffs at the bottom mean. Everywhere else equal payoffs are a tie, and where all seats are paid the
-/// same, the whole game is a tie whatever is said here.
+/// The meaning of equal payoffs at the bottom. Elsewhere equal payoffs are a tie, and if all payoffs are equal the
+/// whole game is a tie.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LowestPlaces {
-    /// A tie: the rules rank every seat, and these are ranked equal. The likelihood's logarithm is its mean over all
-    /// orders of the tied.
+    /// A tie: the rules rank these seats equal. The log-likelihood is its mean over their orders.
     Decided,
-    /// Not decided: the rules pay the upper places alone, as where the winners share one unit and the others get
-    /// nothing. The likelihood is the sum over all orders of these seats: only that they came last is counted.
+    /// Undecided: the rules only pay the upper places, as where the winners share one unit. The likelihood is the sum
+    /// over the orders of these seats: only their coming last is counted.
     Undecided,
 }
 
-/// Why a game cannot be ranked.
+/// A game that cannot be ranked.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum RankingError {
-    /// A number of seats that has no ranking here.
+    /// An unsupported number of seats.
     #[error("rankings are for {FEWEST_SEATS} to {MOST_SEATS} seats, not for {seats}")]
     Seats {
-        /// The number of seats as given.
+        /// The number of seats.
         seats: usize,
     },
-    /// A game of another shape than the pool's.
+    /// A game with another number of seats than the pool's.
     #[error(
         "a game of this pool has {seats} seats, but this one has {players} players and {payoffs} payoffs"
     )]
@@ -58,14 +57,14 @@ pub enum RankingError {
     /// A player who is not in the pool.
     #[error("player {player} is not one of the pool's {players} players, which are numbered from 0")]
     Player {
-        /// The player's number as given.
+        /// The player's number.
         player: usize,
-        /// How many players the pool has.
+        /// The number of players in the pool.
         players: usize,
     },
 }
 
-/// Reads a game as its kind: the players by seat and the tied groups of seats from the first place to the last.
+/// Reads a game as the players by seat and the tied groups of seats, the first place first.
 pub(super) fn read(
     game: &Game,
     players: usize,

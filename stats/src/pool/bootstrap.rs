@@ -1,10 +1,10 @@
-//! Errors of ratings by resampling bouts: the pool is played again and again from what was seen, and rated each time.
+//! Errors of ratings by resampling bouts and rating each resampled pool.
 //!
-//! Units are drawn within each pairing, and within it apart for bouts and for single games in either seat, as counts and
-//! not one by one. Of n units n - 1 are drawn, and weighted n / (n - 1): then variances are right for any n (McCarthy and
-//! Snowden 1985; Rao and Wu 1988), where drawing n would make them too small. A unit that is alone is drawn from the fitted
-//! model. Each replica keeps a thousandth of what was really played: a player who won everything in a replica has then not
-//! won everything, and its rating is large instead of infinite, just as scores are clamped to 0.999 elsewhere.
+//! Units are drawn as counts within each pairing, separately for bouts and for single games in either seat. Of n
+//! units n - 1 are drawn and weighted n / (n - 1): then variances are right for any n (McCarthy and Snowden 1985; Rao
+//! and Wu 1988), where drawing n would make them too small. A single unit is drawn from the fitted model. Each
+//! replica keeps a thousandth of the real results, so that a player who wins everything in a replica gets a large
+//! rating instead of an infinite one, as scores are clamped to 0.999 elsewhere.
 
 use std::num::NonZeroUsize;
 use std::ops::Range;
@@ -13,39 +13,40 @@ use nalgebra::DMatrix;
 
 use super::fit::Fit;
 use super::model::Point;
-use super::results::{KINDS, Pairing, Tally, Unit};
+use super::results::{GameCounts, KINDS, Pairing, Unit};
 use super::uncertainty::{Uncertainty, with_spread};
 use crate::distribution::{Random, seeded};
 use crate::elo::{LEAST_SCORE, POINTS_PER_LOGIT};
 use crate::multinomial::multinomial;
 use crate::parallel;
+use crate::replicas::quantile;
 
-/// Kinds that are drawn together: bouts, games with the first seat, games with the second.
+/// Unit kinds that are drawn together: bouts, games with the first seat, games with the second.
 const STRATA: [Range<usize>; 3] = [0..9, 9..12, 12..15];
 
-/// Replicas that are enough for two digits of an interval.
+/// The default number of replicas, enough for two digits of an interval.
 pub const DEFAULT_REPLICAS: NonZeroUsize = NonZeroUsize::new(1000).expect("one thousand is not zero");
 
 impl Fit {
-    /// Intervals and covariance over `replicas` resampled pools. Intervals go from the 2.5 % to the 97.5 % point of the
-    /// replicas. What is drawn depends on the seed only, not on the number of threads.
+    /// Computes intervals and covariance over `replicas` resampled pools. Intervals are the 2.5 % and 97.5 %
+    /// quantiles. The result depends on the seed, not on the number of threads.
     pub fn bootstrap(&self, replicas: NonZeroUsize, seed: u64, threads: NonZeroUsize) -> Uncertainty {
-        self.bootstrap_watched(replicas, seed, threads, &|| ())
+        self.bootstrap_with_progress(replicas, seed, threads, &|| ())
     }
 
-    /// The same, with a call after each replica from the thread that made it, for those who show how far it is.
-    pub fn bootstrap_watched(
+    /// Does the same and calls `on_replica` after each replica on its thread, to show progress.
+    pub fn bootstrap_with_progress(
         &self,
         replicas: NonZeroUsize,
         seed: u64,
         threads: NonZeroUsize,
-        made_one: &(dyn Fn() + Sync),
+        on_replica: &(dyn Fn() + Sync),
     ) -> Uncertainty {
         let players = self.problem.players;
         let pairings: Vec<Resampler<'_>> = self.inner.iter().map(|pairing| self.resampler(pairing)).collect();
         let replicas = parallel::map(replicas.get() as u64, threads, |replica| {
             let replica = self.replica(&pairings, &mut seeded(seed, replica));
-            made_one();
+            on_replica();
             replica
         });
         let interval = |of: &dyn Fn(&Replica) -> f64| {
@@ -68,7 +69,7 @@ impl Fit {
     }
 
     fn replica(&self, pairings: &[Resampler<'_>], random: &mut Random) -> Replica {
-        let tallies: Vec<Tally> = pairings.iter().map(|pairing| pairing.draw(random)).collect();
+        let tallies: Vec<GameCounts> = pairings.iter().map(|pairing| pairing.draw(random)).collect();
         let parameters = self.problem.maximise(&tallies, self.parameters.clone());
         let zero = self.anchor.map_or(0.0, |anchor| parameters.ratings[anchor]);
         let anchored = self.anchor.map(|anchor| self.structure.block_of[anchor]);
@@ -79,7 +80,7 @@ impl Fit {
         Replica { ratings: ratings.collect(), advantage: parameters.advantage * POINTS_PER_LOGIT }
     }
 
-    /// What a pairing's units are drawn from.
+    /// Returns the distribution of a pairing's resampled units.
     fn resampler<'a>(&self, pairing: &'a Pairing) -> Resampler<'a> {
         let difference = self.parameters.ratings[pairing.one] - self.parameters.ratings[pairing.other];
         let rate = self.draw_rate();
@@ -95,7 +96,7 @@ impl Fit {
     }
 }
 
-/// A pairing as it is drawn again.
+/// The distribution of a pairing's resampled units.
 struct Resampler<'a> {
     seen: &'a [u64; KINDS],
     /// The probability of each kind within its stratum, by the fitted model.
@@ -103,7 +104,7 @@ struct Resampler<'a> {
 }
 
 impl Resampler<'_> {
-    fn draw(&self, random: &mut Random) -> Tally {
+    fn draw(&self, random: &mut Random) -> GameCounts {
         let mut units = [0.0; KINDS];
         for stratum in STRATA {
             let count: u64 = self.seen[stratum.clone()].iter().sum();
@@ -121,23 +122,14 @@ impl Resampler<'_> {
                 units[kind] = worth * drawn as f64 + LEAST_SCORE * self.seen[kind] as f64;
             }
         }
-        Tally::of(&units)
+        GameCounts::of(&units)
     }
 }
 
-/// What is kept of a resampled pool, in Elo.
+/// The parameters of a resampled pool, in Elo.
 struct Replica {
     ratings: Vec<f64>,
     advantage: f64,
-}
-
-/// The point below which a share of the sorted values lies, between two of them in proportion (Hyndman and Fan 1996,
-/// definition 6).
-fn quantile(sorted: &[f64], share: f64) -> f64 {
-    let place = (share * (sorted.len() + 1) as f64 - 1.0).clamp(0.0, (sorted.len() - 1) as f64);
-    let below = place.floor() as usize;
-    let above = (below + 1).min(sorted.len() - 1);
-    sorted[below] + (place - below as f64) * (sorted[above] - sorted[below])
 }
 
 fn covariance(players: usize, replicas: &[Replica]) -> DMatrix<f64> {
@@ -157,14 +149,14 @@ fn covariance(players: usize, replicas: &[Replica]) -> DMatrix<f64> {
 mod tests {
     use super::*;
 
-    fn points(tally: &Tally) -> f64 {
+    fn points(tally: &GameCounts) -> f64 {
         let [_, draws, wins] = tally.total();
         wins + 0.5 * draws
     }
 
-    /// The points of a replica vary as those of the units do: n times their unbiased variance, with their mean.
+    /// The points of a replica have the mean of the units and n times their unbiased variance.
     #[test]
-    fn replicas_have_the_variance_of_the_data() {
+    fn replicas_have_variance_of_data() {
         let mut seen = [0; KINDS];
         for (kind, count) in [(0, 1), (3, 2), (8, 1), (6, 3), (10, 2), (11, 1), (12, 3), (14, 1)] {
             seen[kind] = count;
@@ -189,9 +181,9 @@ mod tests {
         assert!((variance / expected_variance - 1.0).abs() < 0.03, "{variance} is not {expected_variance}");
     }
 
-    /// A unit that is alone comes from the model, and a thousandth of it stays.
+    /// A single unit is drawn from the model, plus a thousandth of the real one.
     #[test]
-    fn a_single_unit_is_drawn_from_the_model() {
+    fn draws_single_unit_from_model() {
         let mut seen = [0; KINDS];
         seen[11] = 1;
         let mut modelled = [0.0; KINDS];
@@ -206,14 +198,5 @@ mod tests {
             wins += u32::from(tally.first[2] > 0.5);
         }
         assert!((7370..=7630).contains(&wins), "{wins}");
-    }
-
-    #[test]
-    fn quantiles_of_known_values() {
-        let values: Vec<f64> = (1..=39).map(f64::from).collect();
-        assert_eq!((quantile(&values, 0.025), quantile(&values, 0.975)), (1.0, 39.0));
-        assert_eq!(quantile(&values, 0.5), 20.0);
-        assert_eq!(quantile(&values[..2], 0.5), 1.5);
-        assert_eq!(quantile(&values[..1], 0.025), 1.0);
     }
 }

@@ -1,32 +1,32 @@
-//! The ratings of a pool.
+//! Fitted ratings of a pool.
 //!
-//! Players of the same block are estimated; whole blocks above or below their component's reference get a bound. How sure
-//! all this is stands in `sandwich` and `bootstrap`, and what is made of it for people in `table`.
+//! Players of the same block get estimates; whole blocks above or below their component's reference get bounds.
+//! Errors are computed in `sandwich` and `bootstrap`, tables in `table`.
 
 use thiserror::Error;
 
 use super::model::Point;
 use super::newton::{Parameters, Problem};
-use super::results::{Pairing, Results, Sorted, Tally, Unit};
+use super::results::{GameCounts, Pairing, Results, Sorted, Unit};
 use super::structure::{Component, Structure, advantage_is_identifiable};
 use crate::elo::POINTS_PER_LOGIT;
 
-/// The probability of a result as one-sided as the one seen, at a bound: bounds are one-sided at 95 %.
+/// The probability of such a one-sided result at a bound: bounds are one-sided at 95 %.
 const BOUND_PROBABILITY: f64 = 0.05;
 
-/// The largest bound told, in log-odds from the reference; larger ones mean nothing that could be checked.
+/// The largest bound in log-odds from the reference.
 const LARGEST_BOUND: f64 = 40.0;
 
-/// How a pool is rated.
+/// The options of a fit.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Options {
-    /// The player whose rating is zero. Without one, zero is the mean of each component's reference block, or with a
-    /// prior, its imaginary opponent.
+    /// The player whose rating is zero. Without it, zero is the mean of each component's reference block or, with a
+    /// prior, the imaginary opponent.
     pub anchor: Option<String>,
-    /// Whether the first seat's advantage is fitted. It is left out anyway where it cannot be told from the ratings.
+    /// Whether to fit the first seat's advantage, if it is identifiable.
     pub seat_advantage: bool,
-    /// Imaginary wins, and as many losses, of each player against one rated zero. Zero for none. They are won or lost,
-    /// never drawn, without seats, and connect everybody with everybody.
+    /// Imaginary wins, and as many losses, of each player against an opponent rated zero; 0 for none. They have no
+    /// draws and no seats, and connect all players.
     pub prior: f64,
 }
 
@@ -36,41 +36,41 @@ impl Default for Options {
     }
 }
 
-/// Why a pool cannot be rated as asked.
+/// Options that do not fit the pool.
 #[derive(Clone, PartialEq, Debug, Error)]
 #[non_exhaustive]
 pub enum RatingError {
     /// The anchor did not play.
-    #[error("the anchor `{anchor}` is none of the players: {}", players.join(", "))]
+    #[error("the anchor `{anchor}` is not among the players: {}", players.join(", "))]
     UnknownAnchor {
-        /// What was given.
+        /// The anchor as given.
         anchor: String,
-        /// Who played.
+        /// The players of the pool.
         players: Vec<String>,
     },
-    /// The prior is no count.
+    /// An invalid prior.
     #[error("the prior is {0}; it is a number of games, zero for none")]
     Prior(f64),
 }
 
-/// On which side of its value the rating of a player lies who won or lost everything.
+/// The side on which the rating lies of a player who won or lost everything.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Bound {
-    /// It won everything: the rating is at least the value.
+    /// The player won everything: the rating is at least the value.
     AtLeast,
-    /// It lost everything: the rating is at most the value.
+    /// The player lost everything: the rating is at most the value.
     AtMost,
 }
 
-/// A rated pool. Players are in the order of their names.
+/// A rated pool. Players are sorted by name.
 #[derive(Clone, Debug)]
 pub struct Fit {
     pub(super) results: Sorted,
     pub(super) structure: Structure,
     pub(super) problem: Problem,
-    /// The pairings within blocks and their games, as the problem has them.
+    /// The pairings within blocks and their games, in the problem's order.
     pub(super) inner: Vec<Pairing>,
-    pub(super) tallies: Vec<Tally>,
+    pub(super) tallies: Vec<GameCounts>,
     pub(super) parameters: Parameters,
     pub(super) anchor: Option<usize>,
     ratings: Vec<f64>,
@@ -97,7 +97,7 @@ impl Fit {
         let within =
             |pairing: &&Pairing| structure.block_of[pairing.one] == structure.block_of[pairing.other];
         let inner: Vec<Pairing> = results.pairings.iter().filter(within).cloned().collect();
-        let tallies: Vec<Tally> = inner.iter().map(Pairing::tally).collect();
+        let tallies: Vec<GameCounts> = inner.iter().map(Pairing::tally).collect();
         let met = inner.iter().zip(&tallies).map(|(pairing, tally)| (pairing.one, pairing.other, tally));
         let problem = Problem {
             players,
@@ -124,43 +124,44 @@ impl Fit {
         Ok(fit)
     }
 
-    /// The players' names, in order.
+    /// Returns the sorted names of the players.
     pub fn names(&self) -> &[String] {
         &self.results.names
     }
 
-    /// The ratings in Elo; where there is a bound, its value.
+    /// Returns the ratings in Elo, or the bounds.
     pub fn ratings(&self) -> &[f64] {
         &self.ratings
     }
 
-    /// Which ratings are only bounds: of players who won or lost everything against those they are compared with. At
-    /// the bound, such a result has a probability of 5 %, with everybody else's rating as it is.
+    /// Returns the bounds of players who won or lost everything against those they are compared with. At the bound
+    /// such a result has a probability of 5 %, given the other ratings.
     pub fn bounds(&self) -> &[Option<Bound>] {
         &self.bounds
     }
 
-    /// The component of each player. Ratings of different components cannot be compared: no results connect them.
+    /// Returns the component of each player. No results connect different components, so their ratings cannot be
+    /// compared.
     pub fn component_of(&self) -> &[usize] {
         &self.component_of
     }
 
-    /// How many components there are.
+    /// Returns the number of components.
     pub fn components(&self) -> usize {
         self.structure.components.len()
     }
 
-    /// What the first seat is worth in Elo, or nothing where it was not fitted.
+    /// Returns the first seat's advantage in Elo, if it was fitted.
     pub fn seat_advantage(&self) -> Option<f64> {
         self.problem.advantage.then_some(self.parameters.advantage * POINTS_PER_LOGIT)
     }
 
-    /// The share of draws between equal players.
+    /// Returns the share of draws between equal players.
     pub fn draw_rate(&self) -> f64 {
         self.parameters.draw_rate()
     }
 
-    /// Whether all results were whole bouts; otherwise some were single games, and count as independent.
+    /// Returns whether all results were whole bouts; single games count as independent.
     pub fn bouts_only(&self) -> bool {
         self.results.pairings.iter().all(|pairing| {
             let singles = pairing.units.iter().enumerate().filter(|&(_, &count)| count > 0);
@@ -168,13 +169,14 @@ impl Fit {
         })
     }
 
-    /// Puts the blocks of each component on one scale, and the anchor at zero.
+    /// Shifts the blocks of each component to one scale, and the anchor to zero.
     fn place(&mut self) {
         let mut ratings = self.parameters.ratings.clone();
         for (index, component) in self.structure.components.iter().enumerate() {
             let mut placed = vec![component.reference];
             for (blocks, bound) in [(&component.above, Bound::AtLeast), (&component.below, Bound::AtMost)] {
-                // A bound from below bounds nobody from above, so that each side stands on the reference alone.
+                // A lower bound bounds no other player from above, so each side is placed against the reference
+                // alone.
                 placed.truncate(1);
                 for &block in blocks {
                     let offset = self.bound(block, &placed, &ratings, bound);
@@ -200,14 +202,14 @@ impl Fit {
         self.ratings = ratings.into_iter().map(|rating| rating * POINTS_PER_LOGIT).collect();
     }
 
-    /// The players of a component.
+    /// Returns the players of a component.
     pub(super) fn members(&self, component: &Component) -> Vec<usize> {
         let blocks = component.above.iter().chain(&component.below).chain([&component.reference]);
         blocks.flat_map(|&block| self.structure.blocks[block].iter().copied()).collect()
     }
 
-    /// How far a block, which won (or lost) all games against the placed ones, must be moved for that to have a
-    /// probability of 5 %. Games count as independent.
+    /// Returns the offset at which a block's wins (or losses) against the placed blocks have a probability of 5 %.
+    /// Games count as independent.
     fn bound(&self, block: usize, placed: &[usize], ratings: &[f64], bound: Bound) -> f64 {
         let rate = self.parameters.draw_rate();
         let sign = if bound == Bound::AtLeast { 1.0 } else { -1.0 };
@@ -237,7 +239,7 @@ impl Fit {
             let win = |lead: f64| Point::new(lead + offset, rate).probabilities()[2];
             games.iter().filter(|(_, count)| *count > 0.0).map(|&(lead, count)| count * win(lead).ln()).sum()
         };
-        // The probability rises with the offset: halve until nothing is left to halve.
+        // The probability increases with the offset: bisect.
         let (mut low, mut high) = (-LARGEST_BOUND, LARGEST_BOUND);
         for _ in 0..100 {
             let middle = low + (high - low) / 2.0;

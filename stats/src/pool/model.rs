@@ -1,16 +1,16 @@
-//! The likelihood of one game, with all its derivatives.
+//! The likelihood of one game and its derivatives.
 //!
 //! The first seat's expected score s is logistic in x, its advantage in log-odds; draws are split off by Davidson's
-//! relation at that score ([`crate::elo::Split`]). In terms of the log-odds y of the draw rate at equality, x and y are the
-//! mean of one natural statistic of an exponential family (the score) and the natural parameter of the other (drawn or
-//! not). Such mixed parameters are orthogonal (Barndorff-Nielsen 1978, "Information and exponential families"): in expectation nothing is lost by
-//! not knowing the other, and derivatives are short. Written with q = s (1 - s), the draw rate r, and
-//! p = r / sqrt(r^2 + 4 (1 - 2r) q):
+//! relation at that score ([`crate::elo::Split`]). With the log-odds y of the draw rate at equality, x and y are the
+//! mean of one natural statistic of an exponential family (the score) and the natural parameter of the other (drawn
+//! or not). Such mixed parameters are orthogonal (Barndorff-Nielsen 1978, "Information and exponential families"), so
+//! the expected cross derivative is 0 and derivatives are short. Written with q = s (1 - s), the draw rate r, and p =
+//! r / sqrt(r^2 + 4 (1 - 2r) q):
 //!
 //! draw d = 4 q p / (1 + p), variance of the score V = q / (1 + p), and for a game of score S drawn (D = 1) or not
 //! d/dx ln L = (S - s) (1 + p), d/dy ln L = D - d - 2 (S - s) (1 - 2s) p.
 
-use super::results::Tally;
+use super::results::GameCounts;
 use crate::elo::logistic;
 
 /// The model at one advantage and one draw rate.
@@ -25,12 +25,12 @@ pub struct Point {
 }
 
 impl Point {
-    /// At the first seat's advantage `x` in log-odds and the draw rate at equality.
+    /// Creates the model at the first seat's advantage `x` in log-odds and the draw rate at equality.
     #[inline]
     pub fn new(x: f64, rate: f64) -> Self {
         let (score, against) = (logistic(x), logistic(-x));
         let product = score * against;
-        // The same square twice, as a sum without cancellation for either half of the rates.
+        // Two forms of the same square, each a sum without cancellation for its half of the rates.
         let square = if rate <= 0.5 {
             rate * rate + 4.0 * (1.0 - 2.0 * rate) * product
         } else {
@@ -40,15 +40,15 @@ impl Point {
         Point { score, against, product, rate, root, ratio: rate / root }
     }
 
-    /// The first seat's expected score.
+    /// Returns the first seat's expected score.
     pub fn score(&self) -> f64 {
         self.score
     }
 
-    /// The probabilities of the first seat's loss, draw and win.
+    /// Returns the probabilities of the first seat's loss, draw and win.
     #[inline]
     pub fn probabilities(&self) -> [f64; 3] {
-        // Wins and losses from their difference and their product, so that nothing cancels where draws are many.
+        // Compute wins and losses from their difference and product, which does not cancel where draws are frequent.
         let product = (2.0 * self.product * (1.0 - self.rate) / (self.root + self.rate)).powi(2);
         let lead = (self.score - self.against).abs();
         let larger = 0.5 * (lead + (lead * lead + 4.0 * product).sqrt());
@@ -57,7 +57,7 @@ impl Point {
         if self.score > self.against { [smaller, draw, larger] } else { [larger, draw, smaller] }
     }
 
-    /// The derivatives of the log-likelihood of a game in which the first seat got this many half points.
+    /// Returns the derivatives of the log-likelihood of a game with these half points for the first seat.
     pub fn gradient(&self, half_points: usize) -> [f64; 2] {
         let excess = half_points as f64 / 2.0 - self.score;
         let drawn = f64::from(u8::from(half_points == 1));
@@ -65,7 +65,7 @@ impl Point {
         [excess * (1.0 + self.ratio), drawn - draw - 2.0 * excess * (self.against - self.score) * self.ratio]
     }
 
-    /// The log-likelihood of games by the first seat's outcome, worst first, with its derivatives.
+    /// Returns the log-likelihood of games by the first seat's outcome, loss first, with its derivatives.
     #[inline]
     pub fn terms(&self, games: &[f64; 3]) -> Terms {
         let count = games[0] + games[1] + games[2];
@@ -73,7 +73,7 @@ impl Point {
             return Terms::default();
         }
         let probabilities = self.probabilities();
-        // An outcome that did not happen says nothing, even where it is impossible.
+        // An outcome that did not occur adds nothing, even if its probability is 0.
         let value = (0..3).filter(|&i| games[i] > 0.0).map(|i| games[i] * probabilities[i].ln()).sum();
         let excess = games[2] + 0.5 * games[1] - count * self.score;
         let tilt = self.against - self.score;
@@ -96,7 +96,7 @@ impl Point {
     }
 }
 
-/// A log-likelihood with its derivatives by x and y, and the second ones' expectations; that of `xy` is zero.
+/// A log-likelihood with its derivatives by x and y, and the expected second ones; that of `xy` is 0.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Terms {
     pub value: f64,
@@ -109,8 +109,8 @@ pub struct Terms {
     pub expected_yy: f64,
 }
 
-/// The games of a pairing: their likelihood by the difference of its players, the first seat's advantage and the draw
-/// rate's log-odds, in this order.
+/// The log-likelihood of a pairing's games, with derivatives by the players' difference, the first seat's advantage
+/// and the draw rate's log-odds, in this order.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct PairingTerms {
     pub value: f64,
@@ -120,9 +120,9 @@ pub struct PairingTerms {
 }
 
 impl PairingTerms {
-    /// At a difference and an advantage, both in log-odds.
+    /// Computes the terms at a difference and an advantage in log-odds.
     #[inline]
-    pub fn new(difference: f64, advantage: f64, rate: f64, tally: &Tally) -> Self {
+    pub fn new(difference: f64, advantage: f64, rate: f64, tally: &GameCounts) -> Self {
         let first = Point::new(advantage + difference, rate).terms(&tally.first);
         let [loss, draw, win] = tally.second;
         let second = Point::new(advantage - difference, rate).terms(&[win, draw, loss]);
@@ -155,7 +155,7 @@ mod tests {
     const ADVANTAGES: [f64; 6] = [-6.0, -1.2, -0.1, 0.0, 0.7, 5.0];
 
     #[test]
-    fn probabilities_are_the_split() {
+    fn probabilities_match_split() {
         for rate in RATES {
             for x in ADVANTAGES {
                 let split = Split::at(logistic(x), rate);
@@ -167,9 +167,9 @@ mod tests {
         }
     }
 
-    /// Every derivative against the difference quotient of the one before.
+    /// Each derivative equals the difference quotient of its antiderivative.
     #[test]
-    fn derivatives_are_those_of_the_likelihood() {
+    fn derivatives_match_likelihood() {
         let games = [13.0, 9.0, 31.0];
         let log_odds = |rate: f64| (rate / (1.0 - rate)).ln();
         let terms = |x: f64, y: f64| Point::new(x, logistic(y)).terms(&games);
@@ -205,9 +205,9 @@ mod tests {
         }
     }
 
-    /// The expected second derivatives are the variances of the first, and the two parameters are orthogonal.
+    /// The negated expected second derivatives are the variances of the first, and the parameters are orthogonal.
     #[test]
-    fn information_is_the_variance_of_the_gradient() {
+    fn information_is_variance_of_gradient() {
         for rate in &RATES[1..] {
             for x in ADVANTAGES {
                 let point = Point::new(x, *rate);

@@ -1,86 +1,83 @@
-//! The largest likelihood of a pool: Newton's method on all players' ratings, the first seat's advantage and the draw rate
-//! together.
+//! The maximum likelihood of a pool: Newton's method on all ratings, the first seat's advantage and the draw rate.
 //!
-//! Within a block only differences count, so that each block's mean is held at zero. The advantage and the draw rate are
-//! held within a box: data in which the first seat always wins, or everything is drawn, have their largest likelihood at
-//! infinity, and get the edge of the box instead. Data without a draw have a draw rate of zero.
+//! Within a block only differences matter, so each block's mean is held at zero. The advantage and the draw rate are
+//! held within a box: data in which the first seat always wins, or everything is drawn, would diverge, and get the
+//! edge of the box instead. Data without draws have a draw rate of zero.
 
 use nalgebra::{Cholesky, DMatrix, DVector};
 
 use super::model::PairingTerms;
-use super::results::Tally;
+use super::results::GameCounts;
 use crate::elo::{LARGEST_DIFFERENCE, POINTS_PER_LOGIT, logistic};
 
 /// The largest advantage of the first seat, in log-odds.
 const LARGEST_ADVANTAGE: f64 = LARGEST_DIFFERENCE / POINTS_PER_LOGIT;
 
-/// The log-odds of the smallest and of the largest draw rate: a millionth of a millionth of a tenth, and all but a
-/// millionth.
+/// The log-odds of the smallest and the largest draw rate: 1e-13 and all but a millionth.
 const DRAW_LOG_ODDS: (f64, f64) = (-30.0, 13.8);
 
-/// The box of the parameters that all games share: the advantage and the draw rate's log-odds.
+/// The box of the shared parameters: the advantage and the draw rate's log-odds.
 const BOX: [(f64, f64); 2] = [(-LARGEST_ADVANTAGE, LARGEST_ADVANTAGE), DRAW_LOG_ODDS];
 
-/// A step changes no parameter by more, in log-odds: further away the quadratic model says nothing.
+/// The largest change of a parameter per step, in log-odds: farther away the quadratic model fails.
 const LARGEST_STEP: f64 = 2.0;
 
-/// A decrement (the squared error of the parameters in standard errors) below which a full step is sure to be one of
-/// Newton's quadratic convergence, and one below which that step is the last.
+/// The decrement (the squared error of the parameters in standard errors) below which full steps converge
+/// quadratically, and the one below which a step is the last.
 const SURE: f64 = 1e-4;
 const DONE: f64 = 1e-10;
 
-/// What of a sum of many logarithms is noise.
+/// The relative rounding error of a sum of many logarithms.
 const ROUNDING: f64 = 1e-13;
 
-/// A bound on the iterations that is never met by a likelihood that rises with each.
+/// An iteration limit that an increasing likelihood never reaches.
 const ITERATIONS: usize = 200;
 
-/// What is fitted.
+/// The problem to maximise.
 #[derive(Clone, Debug)]
 pub struct Problem {
-    /// How many players there are.
+    /// The number of players.
     pub players: usize,
-    /// Who met whom, within blocks only: between blocks one side won everything, which the largest likelihood gives
-    /// probability one.
+    /// The pairings within blocks. Between blocks one side won everything, which has probability one at the maximum.
     pub pairings: Vec<(usize, usize)>,
-    /// The players whose mean rating is held at zero, for each block.
+    /// The players of each block, whose mean rating is held at zero.
     pub blocks: Vec<Vec<usize>>,
-    /// Whether the first seat's advantage is fitted; otherwise it is zero.
+    /// Whether the first seat's advantage is fitted; otherwise it is 0.
     pub advantage: bool,
-    /// Whether the draw rate is fitted; otherwise nothing is drawn.
+    /// Whether the draw rate is fitted; otherwise it is 0.
     pub draws: bool,
-    /// Wins, and as many losses, of each player against a common opponent rated 0, who is then the scale's origin: no
-    /// mean is held.
+    /// Imaginary wins, and as many losses, of each player against an opponent rated 0, who is then the scale's
+    /// origin: no mean is held.
     pub prior: f64,
 }
 
-/// Values of everything that is fitted, in log-odds.
+/// The fitted parameters, in log-odds.
 #[derive(Clone, Debug)]
 pub struct Parameters {
-    /// Of each player.
+    /// The ratings.
     pub ratings: Vec<f64>,
-    /// What the first seat is worth.
+    /// The first seat's advantage.
     pub advantage: f64,
-    /// Of the draw rate of equal players; minus infinity where nothing is drawn.
+    /// The draw rate of equal players; minus infinity without draws.
     pub draw: f64,
 }
 
 impl Parameters {
-    /// The draw rate of equal players.
+    /// Returns the draw rate of equal players.
     pub fn draw_rate(&self) -> f64 {
         logistic(self.draw)
     }
 }
 
 impl Problem {
-    /// How many parameters are free.
+    /// Returns the number of free parameters.
     pub fn freedom(&self) -> usize {
         let held = if self.prior > 0.0 { 0 } else { self.blocks.len() };
         self.players - held + usize::from(self.advantage) + usize::from(self.draws)
     }
 
-    /// Where to start from without knowing better: equal players and the overall draw rate.
-    pub fn start(&self, tallies: &[Tally]) -> Parameters {
+    /// Returns the starting point: equal players and the overall draw rate.
+    pub fn start(&self, tallies: &[GameCounts]) -> Parameters {
         let mut totals = [0.0; 3];
         for tally in tallies {
             totals.iter_mut().zip(tally.total()).for_each(|(total, games)| *total += games);
@@ -94,12 +91,12 @@ impl Problem {
         Parameters { ratings: vec![0.0; self.players], advantage: 0.0, draw }
     }
 
-    /// The parameters of the largest likelihood of `tallies`, one for each pairing.
-    pub fn maximise(&self, tallies: &[Tally], start: Parameters) -> Parameters {
+    /// Returns the parameters that maximise the likelihood of `tallies`, one per pairing.
+    pub fn maximise(&self, tallies: &[GameCounts], start: Parameters) -> Parameters {
         let mut here = start;
         let mut slopes = self.slopes(tallies, &here, Curvature::Observed);
         for _ in 0..ITERATIONS {
-            // Away from the summit the likelihood need not be concave; its expected curvature always is.
+            // Far from the maximum the likelihood may not be concave; its expected curvature always is.
             let step = self
                 .step(&slopes, &here)
                 .or_else(|| self.step(&self.slopes(tallies, &here, Curvature::Expected), &here));
@@ -112,7 +109,7 @@ impl Problem {
                 return there;
             }
             let mut slopes_there = self.slopes(tallies, &there, Curvature::Observed);
-            // Far from the summit a step may overshoot it.
+            // Far from the maximum a step may overshoot.
             let least = slopes.value - ROUNDING * slopes.value.abs();
             while decrement > SURE && slopes_there.value < least && step.amax() > 1e-12 {
                 step *= 0.5;
@@ -124,15 +121,14 @@ impl Problem {
         here
     }
 
-    /// Whether the advantage and the draw rate do not move: they are not fitted, or at an edge of their box.
+    /// Returns whether the advantage and the draw rate are fixed: not fitted, or at an edge of their box.
     pub fn held(&self, at: &Parameters) -> [bool; 2] {
         let [advantage, draw] = at.at_edge();
         [!self.advantage || advantage, !self.draws || draw]
     }
 
-    /// Newton's step. A parameter at the edge of its box that would leave it is held, and the others step without it:
-    /// cutting it off alone would leave them where its change was to make up for theirs. Nothing where the information is
-    /// not positive definite.
+    /// Returns Newton's step; `None` if the information is not positive definite. A parameter that would leave its
+    /// box is held and the step is computed again, because the other steps account for its change.
     fn step(&self, slopes: &Slopes, at: &Parameters) -> Option<DVector<f64>> {
         let mut held = [!self.advantage, !self.draws];
         loop {
@@ -146,9 +142,9 @@ impl Problem {
         }
     }
 
-    /// The log-likelihood at some parameters, with its gradient and negated curvature, the information. Each
-    /// block's mean has an information of its own, which makes the whole regular.
-    pub fn slopes(&self, tallies: &[Tally], at: &Parameters, curvature: Curvature) -> Slopes {
+    /// Returns the log-likelihood with its gradient and information (the negated curvature). Each block's mean has
+    /// its own information, which makes the matrix regular.
+    pub fn slopes(&self, tallies: &[GameCounts], at: &Parameters, curvature: Curvature) -> Slopes {
         let (advantage, draw) = (self.players, self.players + 1);
         let mut value = 0.0;
         let mut gradient = DVector::zeros(self.players + 2);
@@ -165,7 +161,7 @@ impl Problem {
             gradient[other] -= terms.gradient[0];
             gradient[advantage] += terms.gradient[1];
             gradient[draw] += terms.gradient[2];
-            // The lower triangle is enough.
+            // Only the lower triangle is used.
             information[(one, one)] -= second[0][0];
             information[(other, other)] -= second[0][0];
             information[(one.max(other), one.min(other))] += second[0][0];
@@ -190,7 +186,7 @@ impl Problem {
         Slopes { value, gradient, information }
     }
 
-    /// Adds a square of each block's sum: gradients have no part along it, so that steps have none either.
+    /// Adds the square of each block's sum. Gradients have no component along it, so steps have none either.
     fn hold_means(&self, information: &mut DMatrix<f64>) {
         let largest = (0..self.players).map(|player| information[(player, player)]).fold(1.0, f64::max);
         for block in &self.blocks {
@@ -204,10 +200,10 @@ impl Problem {
     }
 }
 
-/// Which second derivatives to take.
+/// The second derivatives to use.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Curvature {
-    /// Those of the data.
+    /// Of the data.
     Observed,
     /// Their expectation.
     Expected,
@@ -217,14 +213,14 @@ pub enum Curvature {
 #[derive(Clone, Debug)]
 pub struct Slopes {
     pub value: f64,
-    /// By the ratings, the advantage and the draw rate, in this order.
+    /// The derivatives by the ratings, the advantage and the draw rate.
     pub gradient: DVector<f64>,
-    /// In the same order; the lower triangle.
+    /// The information in the same order; the lower triangle.
     pub information: DMatrix<f64>,
 }
 
 impl Slopes {
-    /// The same with the advantage, the draw rate or both taken out of every step.
+    /// Returns the derivatives with held parameters removed from every step.
     pub fn holding(mut self, held: [bool; 2]) -> Self {
         let players = self.gradient.len() - held.len();
         for (index, _) in (players..).zip(held).filter(|(_, held)| *held) {
@@ -238,7 +234,7 @@ impl Slopes {
 }
 
 impl Parameters {
-    /// The parameters a step away, the shared ones within their box.
+    /// Returns the parameters after a step, the shared ones within their box.
     pub fn moved(&self, step: &DVector<f64>) -> Self {
         let players = self.ratings.len();
         let shared: [f64; 2] = std::array::from_fn(|index| {
@@ -252,7 +248,7 @@ impl Parameters {
         }
     }
 
-    /// Whether the advantage and the draw rate are at an edge of their box.
+    /// Returns whether the advantage and the draw rate are at an edge of their box.
     fn at_edge(&self) -> [bool; 2] {
         std::array::from_fn(|index| {
             let (value, (low, high)) = (self.shared()[index], BOX[index]);
@@ -264,7 +260,7 @@ impl Parameters {
         [self.advantage, self.draw]
     }
 
-    /// Whether the advantage and the draw rate are at an edge that a step crosses.
+    /// Returns whether the step takes the advantage and the draw rate out of their box.
     fn leaves_box(&self, step: &DVector<f64>) -> [bool; 2] {
         std::array::from_fn(|index| {
             let (value, (low, high)) = (self.shared()[index], BOX[index]);
@@ -273,7 +269,7 @@ impl Parameters {
         })
     }
 
-    /// The share of a step that ends at the first edge it meets.
+    /// Returns the share of a step up to the first edge of the box.
     fn share_within_box(&self, step: &DVector<f64>) -> f64 {
         let share = |index: usize| {
             let (value, (low, high)) = (self.shared()[index], BOX[index]);

@@ -1,7 +1,7 @@
-//! What was played in a pool: counts of units of evidence for each pairing, and nothing else.
+//! The results of a pool: counts of units by pairing.
 //!
-//! A unit is a whole bout where bouts are known, or a single game where they are not (PGN, CSV). Counts suffice for
-//! everything that is asked: ratings need the games, errors need to know which games belong together.
+//! A unit is a whole bout, or a single game if bouts are unknown (PGN, CSV). Counts suffice: ratings need the games,
+//! errors need to know which games belong together.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -9,14 +9,14 @@ use thiserror::Error;
 
 use crate::outcome::Outcome;
 
-/// Kinds of units: nine of bouts, three of games in either seat.
+/// The number of unit kinds: nine of bouts, three of games in either seat.
 pub(super) const KINDS: usize = 15;
 
-/// A player of the pool, as [`Results::player`] gave it.
+/// A player of the pool, as returned by [`Results::player`].
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Player(u32);
 
-/// Why a result is refused.
+/// A rejected result.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 #[non_exhaustive]
 pub enum ResultsError {
@@ -25,7 +25,7 @@ pub enum ResultsError {
     Itself(String),
 }
 
-/// One unit of evidence from the view of one of the two players: outcomes are this player's.
+/// One unit of evidence, with outcomes from one player's view.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Unit {
     /// Two games of one opening: with the first seat, and with the second.
@@ -37,7 +37,7 @@ pub(super) enum Unit {
 }
 
 impl Unit {
-    /// Where units of this kind are counted.
+    /// Returns the index of the kind.
     pub fn kind(self) -> usize {
         match self {
             Unit::Bout(first, second) => 3 * first.half_points() + second.half_points(),
@@ -46,7 +46,7 @@ impl Unit {
         }
     }
 
-    /// The units of a kind.
+    /// Returns the unit of a kind.
     pub fn of_kind(kind: usize) -> Self {
         match kind {
             0..9 => Unit::Bout(Outcome::ALL[kind / 3], Outcome::ALL[kind % 3]),
@@ -55,7 +55,7 @@ impl Unit {
         }
     }
 
-    /// The same unit from the other player's view.
+    /// Returns the unit from the other player's view.
     fn reversed(self) -> Self {
         match self {
             Unit::Bout(first, second) => Unit::Bout(second.reversed(), first.reversed()),
@@ -64,7 +64,7 @@ impl Unit {
         }
     }
 
-    /// The outcome with the first seat, if the unit has such a game.
+    /// Returns the outcome with the first seat, if there is such a game.
     pub fn first(self) -> Option<Outcome> {
         match self {
             Unit::Bout(outcome, _) | Unit::First(outcome) => Some(outcome),
@@ -72,7 +72,7 @@ impl Unit {
         }
     }
 
-    /// The outcome with the second seat, if the unit has such a game.
+    /// Returns the outcome with the second seat, if there is such a game.
     pub fn second(self) -> Option<Outcome> {
         match self {
             Unit::Bout(_, outcome) | Unit::Second(outcome) => Some(outcome),
@@ -80,7 +80,7 @@ impl Unit {
         }
     }
 
-    /// The points the player made in it.
+    /// Returns the player's points.
     pub fn points(self) -> f64 {
         self.first().map_or(0.0, Outcome::score) + self.second().map_or(0.0, Outcome::score)
     }
@@ -95,7 +95,7 @@ pub struct Results {
 }
 
 impl Results {
-    /// The player of this name, new or known.
+    /// Returns the player with this name, adding it if it is new.
     pub fn player(&mut self, name: &str) -> Player {
         if let Some(&player) = self.players.get(name) {
             return player;
@@ -106,8 +106,8 @@ impl Results {
         player
     }
 
-    /// Counts `count` bouts in which `one` met `other`, with the outcomes of `one`: `first` in the game where it had the
-    /// first seat, `second` where it had the second.
+    /// Adds `count` bouts of `one` against `other`, with the outcomes of `one`: `first` with the first seat, `second`
+    /// with the second.
     pub fn add_bouts(
         &mut self,
         one: Player,
@@ -119,7 +119,7 @@ impl Results {
         self.add(one, other, Unit::Bout(first, second), count)
     }
 
-    /// Counts `count` single games in which `first` had the first seat and got `outcome`.
+    /// Adds `count` single games in which `first` had the first seat and got `outcome`.
     pub fn add_games(
         &mut self,
         first: Player,
@@ -140,7 +140,7 @@ impl Results {
         Ok(())
     }
 
-    /// The same results with players in the order of their names, so that nothing depends on the order of arrival.
+    /// Returns the results with players sorted by name, so that the order of arrival does not matter.
     pub(super) fn sorted(&self) -> Sorted {
         let mut order: Vec<usize> = (0..self.names.len()).collect();
         order.sort_by(|&a, &b| self.names[a].cmp(&self.names[b]));
@@ -171,16 +171,16 @@ impl Results {
 /// Results in canonical order.
 #[derive(Clone, Debug)]
 pub(super) struct Sorted {
-    /// In ascending order; everywhere else a player is an index into it.
+    /// The names in ascending order; players are indices into it.
     pub names: Vec<String>,
-    /// By both players, ascending.
+    /// The pairings in ascending order of players.
     pub pairings: Vec<Pairing>,
 }
 
 /// All units between two players, from the view of `one`.
 #[derive(Clone, Debug)]
 pub(super) struct Pairing {
-    /// The one whose name comes first.
+    /// The player with the smaller name.
     pub one: usize,
     /// The other.
     pub other: usize,
@@ -188,19 +188,19 @@ pub(super) struct Pairing {
     pub units: [u64; KINDS],
 }
 
-/// Games between two players by outcome, worst first, for the one with the first seat and with the second.
+/// Games between two players by outcome, loss first, from the view of `one`.
 #[derive(Clone, Copy, PartialEq, Default, Debug)]
-pub(super) struct Tally {
-    /// Games where the pairing's one had the first seat.
+pub(super) struct GameCounts {
+    /// Games in which `one` had the first seat.
     pub first: [f64; 3],
-    /// Games where it had the second seat.
+    /// Games in which `one` had the second seat.
     pub second: [f64; 3],
 }
 
-impl Tally {
-    /// The games within counts of units, which need not be whole numbers.
+impl GameCounts {
+    /// Counts the games of units, whose counts need not be integers.
     pub fn of(units: &[f64; KINDS]) -> Self {
-        let mut tally = Tally::default();
+        let mut tally = GameCounts::default();
         for (kind, &count) in units.iter().enumerate() {
             let unit = Unit::of_kind(kind);
             if let Some(outcome) = unit.first() {
@@ -213,16 +213,16 @@ impl Tally {
         tally
     }
 
-    /// Games by outcome, whatever the seat.
+    /// Returns the games by outcome.
     pub fn total(&self) -> [f64; 3] {
         std::array::from_fn(|outcome| self.first[outcome] + self.second[outcome])
     }
 }
 
 impl Pairing {
-    /// The games within the units.
-    pub fn tally(&self) -> Tally {
-        Tally::of(&self.units.map(|count| count as f64))
+    /// Returns the games of the units.
+    pub fn tally(&self) -> GameCounts {
+        GameCounts::of(&self.units.map(|count| count as f64))
     }
 }
 
@@ -231,7 +231,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn kinds_are_told_apart_and_views_are_opposite() {
+    fn unit_kinds_round_trip_and_reverse() {
         for kind in 0..KINDS {
             let unit = Unit::of_kind(kind);
             assert_eq!(unit.kind(), kind);
@@ -242,9 +242,9 @@ mod tests {
         }
     }
 
-    /// The same games told in another order and from the other side are the same results.
+    /// Results do not depend on the order or the side in which they are added.
     #[test]
-    fn the_order_of_arrival_does_not_matter() {
+    fn arrival_order_does_not_matter() {
         let mut one = Results::default();
         let (a, b) = (one.player("a"), one.player("b"));
         one.add_bouts(a, b, Outcome::Win, Outcome::Draw, 3).unwrap();
@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_meets_itself() {
+    fn rejects_player_against_itself() {
         let mut results = Results::default();
         let a = results.player("a");
         assert_eq!(results.add_games(a, a, Outcome::Win, 1), Err(ResultsError::Itself("a".into())));

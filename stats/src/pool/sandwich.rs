@@ -1,8 +1,8 @@
-//! Errors of ratings by the sandwich: what the likelihood's curvature would say, corrected by how much bouts really vary.
+//! Errors of ratings by the sandwich: the likelihood's curvature, corrected by the actual variance of bouts.
 //!
-//! The covariance is A^-1 B A^-1, with A the information and B the summed squares of the units' gradients (Huber 1967;
-//! White 1982, with units as clusters: Liang and Zeger 1986), times n / (n - p) for n units and p parameters. It holds
-//! even though the games of a bout depend on each other and the model is not quite true.
+//! The covariance is A^-1 B A^-1, with A the information and B the summed squares of the units' gradients (Huber
+//! 1967; White 1982, with units as clusters: Liang and Zeger 1986), times n / (n - p) for n units and p parameters.
+//! It holds even though the games of a bout depend on each other and the model is only approximate.
 
 use nalgebra::{Cholesky, DMatrix};
 
@@ -16,7 +16,7 @@ use crate::elo::POINTS_PER_LOGIT;
 use crate::outcome::Outcome;
 
 impl Fit {
-    /// Intervals and covariance by the sandwich. Intervals are symmetric, of 1.96 standard deviations.
+    /// Computes intervals and covariance by the sandwich. Intervals are symmetric, of 1.96 standard deviations.
     pub fn sandwich(&self) -> Uncertainty {
         let players = self.problem.players;
         let held = self.problem.held(&self.parameters);
@@ -26,7 +26,7 @@ impl Fit {
         let scale = POINTS_PER_LOGIT.powi(2) * (units as f64 / spare).max(1.0);
         let full = &bread * meat * &bread * scale;
 
-        // From means held at zero to the anchor held at zero.
+        // Change the origin from the means to the anchor.
         let mut covariance = full.view((0, 0), (players, players)).into_owned();
         if let Some(anchor) = self.anchor {
             let block = &self.structure.blocks[self.structure.block_of[anchor]];
@@ -57,7 +57,7 @@ impl Fit {
         }
     }
 
-    /// The inverse of the information.
+    /// Returns the inverse of the information.
     fn bread(&self, held: [bool; 2]) -> DMatrix<f64> {
         let information = |curvature| {
             self.problem.slopes(&self.tallies, &self.parameters, curvature).holding(held).information
@@ -65,14 +65,14 @@ impl Fit {
         if let Some(factor) = Cholesky::new(information(Curvature::Observed)) {
             return factor.inverse();
         }
-        // Ratings so far apart that rounding hides what connects them: what is hidden has no part in the inverse.
+        // Ratings are so far apart that rounding hides their connection: the pseudo-inverse ignores it.
         let mut expected = information(Curvature::Expected);
         expected.fill_upper_triangle_with_lower_triangle();
         let negligible = 1e-14 * expected.amax();
         expected.pseudo_inverse(negligible).expect("the threshold is not negative")
     }
 
-    /// The summed squares of the units' gradients.
+    /// Returns the summed squares of the units' gradients.
     fn meat(&self, held: [bool; 2]) -> DMatrix<f64> {
         let players = self.problem.players;
         let mut meat = DMatrix::zeros(players + 2, players + 2);
@@ -95,7 +95,7 @@ impl Fit {
                 }
             }
         }
-        // What does not move has no error.
+        // Fixed parameters have no error.
         for (index, held) in (players..).zip(held) {
             if held {
                 meat.row_mut(index).fill(0.0);
@@ -106,7 +106,7 @@ impl Fit {
     }
 }
 
-/// The gradient of each kind of unit at a difference, by the difference, the advantage and the draw rate.
+/// Returns the gradient of each unit kind by the difference, the advantage and the draw rate.
 pub(super) fn unit_gradients(difference: f64, advantage: f64, rate: f64) -> [[f64; 3]; KINDS] {
     let first = Point::new(advantage + difference, rate);
     let second = Point::new(advantage - difference, rate);

@@ -1,17 +1,17 @@
-//! Who can be compared with whom.
+//! Comparability of players.
 //!
-//! A likelihood has its largest value at finite ratings within a set of players exactly if, however the set is split in
-//! two, each half scored against the other (Zermelo 1929; Ford 1957): if the graph "scored against" is strongly
-//! connected. Its strongly connected parts are the **blocks**; within them ratings are estimates. Between blocks that met,
-//! one side won everything, and all that is known is a bound. Blocks that neither won nor lost their way to each other
-//! are not comparable at all: they are separate **components**.
+//! The likelihood has its maximum at finite ratings exactly if the graph "scored against" is strongly connected
+//! (Zermelo 1929; Ford 1957). Its strongly connected parts are the **blocks**; within them ratings are estimates.
+//! Between blocks that met, one side won everything, and only a bound is known. Blocks without a path between them
+//! are not comparable: they are separate **components**.
 
-use super::results::{Sorted, Tally};
+use super::results::{GameCounts, Sorted};
+use crate::reachability::Reachability;
 
 /// The blocks and components of a pool.
 #[derive(Clone, Debug)]
 pub struct Structure {
-    /// Players of each block, ascending.
+    /// The players of each block, ascending.
     pub blocks: Vec<Vec<usize>>,
     /// The block of each player.
     pub block_of: Vec<usize>,
@@ -19,29 +19,38 @@ pub struct Structure {
     pub components: Vec<Component>,
 }
 
-/// Blocks that can be compared with one of them.
+/// Comparable blocks.
 #[derive(Clone, Debug)]
 pub struct Component {
-    /// The block whose ratings are the scale of the others.
+    /// The block to which the others are compared.
     pub reference: usize,
-    /// Blocks that won their way to the reference, each after those it won its way through.
+    /// Blocks with winning paths to the reference, nearer ones first.
     pub above: Vec<usize>,
-    /// Blocks that lost their way to the reference, each after those it lost its way through.
+    /// Blocks with losing paths to the reference, nearer ones first.
     pub below: Vec<usize>,
 }
 
 impl Structure {
-    /// Of results. The block with the `anchor` is a reference; otherwise the largest block is, then that with the most
-    /// games, then that with the first name.
+    /// Computes the structure of results. References are the block of the `anchor`, else the largest block, then that
+    /// with the most games, then that with the first name.
     pub fn new(results: &Sorted, anchor: Option<usize>) -> Self {
         let players = results.names.len();
-        let reach = Reach::new(players, results);
+        let scored_against = results.pairings.iter().flat_map(|pairing| {
+            let [losses, draws, wins] = pairing.tally().total();
+            let (one, other) = (pairing.one, pairing.other);
+            [(one, other, wins + draws), (other, one, losses + draws)]
+        });
+        let reach = Reachability::new(
+            players,
+            scored_against.filter(|&(.., points)| points > 0.0).map(|(from, to, _)| (from, to)),
+        );
         let mut blocks: Vec<Vec<usize>> = Vec::new();
         let mut block_of = vec![usize::MAX; players];
         for player in 0..players {
             if block_of[player] == usize::MAX {
-                let members: Vec<usize> =
-                    (player..players).filter(|&other| other == player || reach.both(player, other)).collect();
+                let members: Vec<usize> = (player..players)
+                    .filter(|&other| other == player || reach.mutual(player, other))
+                    .collect();
                 members.iter().for_each(|&member| block_of[member] = blocks.len());
                 blocks.push(members);
             }
@@ -64,7 +73,7 @@ impl Structure {
         Structure { blocks, block_of, components }
     }
 
-    /// One block of everybody, as a prior makes it: it lets everybody win and lose against a common opponent.
+    /// Creates one block of all players: a prior connects everybody through a common opponent.
     pub fn joined(players: usize) -> Self {
         let component = Component { reference: 0, above: Vec::new(), below: Vec::new() };
         let (blocks, components) = if players == 0 {
@@ -75,9 +84,8 @@ impl Structure {
         Structure { blocks, block_of: vec![0; players], components }
     }
 
-    fn components(blocks: &[Vec<usize>], reach: &Reach, mut remaining: Vec<usize>) -> Vec<Component> {
-        // Whoever reaches more stands above whoever it reaches, so that these counts sort a block behind those between
-        // it and the reference.
+    fn components(blocks: &[Vec<usize>], reach: &Reachability, mut remaining: Vec<usize>) -> Vec<Component> {
+        // Of two blocks above, the farther one reaches more players, so these counts sort blocks by their distance.
         let scored_on = |block: usize| reach.count_from(blocks[block][0]);
         let scored_by = |block: usize| reach.count_to(blocks[block][0]);
         let mut components = Vec::new();
@@ -87,8 +95,8 @@ impl Structure {
                 let others = remaining.iter().copied().filter(|&block| block != reference);
                 others.filter(|&block| reaches(blocks[block][0])).collect()
             };
-            let mut above = select(&|player| reach.one(player, here));
-            let mut below = select(&|player| reach.one(here, player));
+            let mut above = select(&|player| reach.reaches(player, here));
+            let mut below = select(&|player| reach.reaches(here, player));
             above.sort_by_key(|&block| (scored_on(block), block));
             below.sort_by_key(|&block| (scored_by(block), block));
             remaining.retain(|block| *block != reference && !above.contains(block) && !below.contains(block));
@@ -98,59 +106,11 @@ impl Structure {
     }
 }
 
-/// Who scored against whom, directly or through others.
-struct Reach {
-    rows: Vec<Vec<u64>>,
-}
-
-impl Reach {
-    fn new(players: usize, results: &Sorted) -> Self {
-        let words = players.div_ceil(64);
-        let mut rows = vec![vec![0u64; words]; players];
-        for pairing in &results.pairings {
-            let [losses, draws, wins] = pairing.tally().total();
-            for (from, to, points) in
-                [(pairing.one, pairing.other, wins + draws), (pairing.other, pairing.one, losses + draws)]
-            {
-                if points > 0.0 {
-                    rows[from][to / 64] |= 1 << (to % 64);
-                }
-            }
-        }
-        // Warshall's closure, a row of bits at a time.
-        for through in 0..players {
-            let via = rows[through].clone();
-            for row in &mut rows {
-                if row[through / 64] >> (through % 64) & 1 == 1 {
-                    row.iter_mut().zip(&via).for_each(|(word, via)| *word |= via);
-                }
-            }
-        }
-        Reach { rows }
-    }
-
-    fn one(&self, from: usize, to: usize) -> bool {
-        self.rows[from][to / 64] >> (to % 64) & 1 == 1
-    }
-
-    fn both(&self, one: usize, other: usize) -> bool {
-        self.one(one, other) && self.one(other, one)
-    }
-
-    fn count_from(&self, player: usize) -> usize {
-        self.rows[player].iter().map(|word| word.count_ones() as usize).sum()
-    }
-
-    fn count_to(&self, player: usize) -> usize {
-        (0..self.rows.len()).filter(|&other| self.one(other, player)).count()
-    }
-}
-
-/// Whether the first seat's advantage can be told from the players' strengths: it cannot if some ratings give every first
-/// seat the same head start, as where one player always sits first.
+/// Returns whether the first seat's advantage is identifiable: it is not if some ratings give every first seat the
+/// same head start, as where one player always sits first.
 pub fn advantage_is_identifiable<'a>(
     players: usize,
-    pairings: impl Iterator<Item = (usize, usize, &'a Tally)>,
+    pairings: impl Iterator<Item = (usize, usize, &'a GameCounts)>,
 ) -> bool {
     let mut steps: Vec<Vec<(usize, i64)>> = vec![Vec::new(); players];
     for (one, other, tally) in pairings {
@@ -187,7 +147,7 @@ mod tests {
     use crate::outcome::Outcome;
     use crate::pool::results::Results;
 
-    /// Results from `winner > loser` and `one = other`.
+    /// Parses results such as `winner > loser` and `one = other`.
     fn results(games: &[&str]) -> Sorted {
         let mut results = Results::default();
         for game in games {
@@ -212,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn winners_of_everything_are_above() {
+    fn undefeated_players_are_above() {
         // b and c are a block; a beat it, z beat a; d lost to it, e to d.
         let structure =
             Structure::new(&results(&["b > c", "c > b", "a > b", "z > a", "c > d", "d > e"]), None);
@@ -227,7 +187,7 @@ mod tests {
 
     /// Two winners over the same loser, and players who never met, cannot be compared.
     #[test]
-    fn what_cannot_be_compared_is_separate() {
+    fn incomparable_players_are_separate() {
         let structure = Structure::new(&results(&["a > c", "a > c", "b > c", "x = y"]), None);
         let members: Vec<(Vec<usize>, usize, usize)> = structure
             .components
@@ -242,10 +202,10 @@ mod tests {
     }
 
     #[test]
-    fn an_advantage_needs_both_seats() {
+    fn advantage_requires_both_seats() {
         let identifiable = |games: &[&str]| {
             let results = results(games);
-            let tallies: Vec<Tally> =
+            let tallies: Vec<GameCounts> =
                 results.pairings.iter().map(super::super::results::Pairing::tally).collect();
             let pairings = results.pairings.iter().zip(&tallies);
             advantage_is_identifiable(results.names.len(), pairings.map(|(p, tally)| (p.one, p.other, tally)))

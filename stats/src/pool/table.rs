@@ -1,15 +1,17 @@
-//! What people ask of a rated pool: the standings, who did what against whom, and where the model is surprised.
+//! Tables of a rated pool: standings, crosstable and residuals.
+
+use std::cmp::Ordering;
 
 use super::fit::{Bound, Fit};
 use super::model::Point;
 use super::results::Unit;
 use super::uncertainty::Uncertainty;
 
-/// A player's row of the standings.
+/// A row of the standings.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Standing {
-    /// The place within the component, from 1. Players who won everything come before those with an estimate, players who
-    /// lost everything after.
+    /// The rank within the component, from 1. Players who won everything come first, players who lost everything
+    /// last.
     pub rank: usize,
     /// The component, from 0; see [`Fit::component_of`].
     pub component: usize,
@@ -19,10 +21,10 @@ pub struct Standing {
     pub elo: f64,
     /// Whether the rating is only a bound.
     pub bound: Option<Bound>,
-    /// The lower end of the interval of 95 %; the bound itself for who won everything, nothing for who lost everything, nor
-    /// for whom the bounds of all others are measured from, nor where all bouts came out alike.
+    /// The lower end of the 95 % interval: the bound of a player who won everything; `None` for one who lost
+    /// everything, for the only player of a reference, and if all bouts had the same result.
     pub low: Option<f64>,
-    /// The upper end, likewise.
+    /// The upper end, correspondingly.
     pub high: Option<f64>,
     /// Games played.
     pub games: u64,
@@ -32,42 +34,42 @@ pub struct Standing {
     pub draws: u64,
     /// Games lost.
     pub losses: u64,
-    /// Points a game, or nothing without games.
+    /// Points per game; `None` without games.
     pub score: Option<f64>,
-    /// The likelihood of superiority over the next of the component; nothing for the last, and next to a bound.
+    /// The likelihood of superiority over the next player of the component; `None` for the last, and next to a bound.
     pub los_next: Option<f64>,
 }
 
-/// Games of one player against another.
+/// The games of one player against another.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Meeting {
-    /// Games won by the one.
+    /// Games won by the first.
     pub wins: u64,
     /// Games drawn.
     pub draws: u64,
-    /// Games lost by the one.
+    /// Games lost by the first.
     pub losses: u64,
 }
 
 impl Meeting {
-    /// Games played.
+    /// Returns the number of games.
     pub fn games(&self) -> u64 {
         self.wins + self.draws + self.losses
     }
 
-    /// Points a game, or nothing without games.
+    /// Returns the points per game; `None` without games.
     pub fn score(&self) -> Option<f64> {
         let games = self.games();
         (games > 0).then(|| (self.wins as f64 + 0.5 * self.draws as f64) / games as f64)
     }
 }
 
-/// How a pairing compares with what the ratings expect of it.
+/// The results of a pairing compared with the expectation of the ratings.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Residual {
-    /// The player from whose view it is told, as an index of the fit's names.
+    /// The player whose points are given, as an index of the fit's names.
     pub one: usize,
-    /// The other.
+    /// The opponent.
     pub other: usize,
     /// Games played.
     pub games: u64,
@@ -75,28 +77,47 @@ pub struct Residual {
     pub observed: f64,
     /// Points expected.
     pub expected: f64,
-    /// The difference in standard deviations of its own, estimated from how much the units of this pairing vary, or
-    /// nothing if there are fewer than two or they all scored the same.
+    /// The difference in its standard deviations, estimated from the pairing's own units; `None` with fewer than two
+    /// units or if all scored the same.
     pub deviations: Option<f64>,
 }
 
+/// Compares two players' ranks, each given by component, bound and rating.
+pub(crate) fn compare_ranks(
+    one: (usize, Option<Bound>, f64),
+    other: (usize, Option<Bound>, f64),
+) -> Ordering {
+    let class = |bound: Option<Bound>| match bound {
+        Some(Bound::AtLeast) => 0,
+        None => 1,
+        Some(Bound::AtMost) => 2,
+    };
+    (one.0.cmp(&other.0)).then(class(one.1).cmp(&class(other.1))).then(other.2.total_cmp(&one.2))
+}
+
+/// Returns the ends of a rating's interval. A bound has one end; a player without comparable others has none.
+pub(crate) fn interval_ends(
+    elo: f64,
+    bound: Option<Bound>,
+    alone: bool,
+    estimated: impl FnOnce() -> Option<(f64, f64)>,
+) -> (Option<f64>, Option<f64>) {
+    match bound {
+        Some(Bound::AtLeast) => (Some(elo), None),
+        Some(Bound::AtMost) => (None, Some(elo)),
+        None if alone => (None, None),
+        None => estimated().unzip(),
+    }
+}
+
 impl Fit {
-    /// The standings, component by component, each from the first rank to the last.
+    /// Returns the standings, component by component, in order of rank.
     pub fn standings(&self, uncertainty: &Uncertainty) -> Vec<Standing> {
         let meetings = self.crosstable();
-        let class = |player: usize| match self.bounds()[player] {
-            Some(Bound::AtLeast) => 0,
-            None => 1,
-            Some(Bound::AtMost) => 2,
-        };
         let mut order: Vec<usize> = (0..self.names().len()).collect();
-        order.sort_by(|&a, &b| {
-            let ratings = self.ratings();
-            (self.component_of()[a].cmp(&self.component_of()[b]))
-                .then(class(a).cmp(&class(b)))
-                .then(ratings[b].total_cmp(&ratings[a]))
-                .then(a.cmp(&b))
-        });
+        let rank =
+            |player: usize| (self.component_of()[player], self.bounds()[player], self.ratings()[player]);
+        order.sort_by(|&a, &b| compare_ranks(rank(a), rank(b)).then(a.cmp(&b)));
         let mut rank = 0;
         let mut standings = Vec::with_capacity(order.len());
         for (index, &player) in order.iter().enumerate() {
@@ -112,14 +133,10 @@ impl Fit {
             };
             let (elo, bound) = (self.ratings()[player], self.bounds()[player]);
             let alone = self.structure.blocks[self.structure.block_of[player]].len() == 1;
-            let (low, high) = match bound {
-                Some(Bound::AtLeast) => (Some(elo), None),
-                Some(Bound::AtMost) => (None, Some(elo)),
-                None if alone => (None, None),
-                // The anchor's rating is given, and certain.
-                None if self.anchor == Some(player) => (Some(elo), Some(elo)),
-                None => uncertainty.interval(player).unzip(),
-            };
+            let (low, high) = interval_ends(elo, bound, alone, || {
+                // The anchor's rating is certain.
+                if self.anchor == Some(player) { Some((elo, elo)) } else { uncertainty.interval(player) }
+            });
             standings.push(Standing {
                 rank,
                 component,
@@ -139,7 +156,7 @@ impl Fit {
         standings
     }
 
-    /// Who did what against whom: a row for each player, a column for each opponent, in the order of the names.
+    /// Returns each player's games against each opponent, in the order of the names.
     pub fn crosstable(&self) -> Vec<Vec<Meeting>> {
         let players = self.names().len();
         let mut table = vec![vec![Meeting::default(); players]; players];
@@ -162,7 +179,8 @@ impl Fit {
         table
     }
 
-    /// The likelihoods of superiority of each player (row) over each other (column), nothing where they cannot be told.
+    /// Returns the likelihood of superiority of each player (row) over each other (column); `None` if they are not
+    /// comparable.
     pub fn superiority(&self, uncertainty: &Uncertainty) -> Vec<Vec<Option<f64>>> {
         let players = 0..self.names().len();
         let row = |one: usize| -> Vec<Option<f64>> {
@@ -173,7 +191,7 @@ impl Fit {
         players.clone().map(row).collect()
     }
 
-    /// Points made against points expected, of each pairing within blocks, in the order of the names.
+    /// Returns actual and expected points of each pairing within blocks, in the order of the names.
     pub fn residuals(&self) -> Vec<Residual> {
         let residual = |pairing: &super::results::Pairing| {
             let difference = self.parameters.ratings[pairing.one] - self.parameters.ratings[pairing.other];
@@ -193,7 +211,7 @@ impl Fit {
                 excess += weight * (unit.points() - hoped);
                 squares += weight * (unit.points() - hoped).powi(2);
             }
-            // Units vary about their mean, n / (n - 1) times as much as their mean square says.
+            // The unbiased variance of n units about their mean, by n / (n - 1).
             let variance = (squares - excess * excess / units) * units / (units - 1.0);
             let deviations = (units > 1.0 && variance > 1e-9 * units).then(|| excess / variance.sqrt());
             Residual { one: pairing.one, other: pairing.other, games, observed, expected, deviations }

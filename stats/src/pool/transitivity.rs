@@ -1,17 +1,16 @@
-//! Is one number a player enough? The likelihood of a free strength for each pairing against that of the ratings.
+//! A test whether a single rating per player suffices, against a free strength for each pairing.
 //!
-//! The statistic is twice the difference of the log-likelihoods, whose expectation under the ratings is the number of
-//! pairings beyond those a tree of comparisons needs. The games of a bout are not independent, which scales it: it is
-//! divided by the mean, over pairings, of how much a pairing's bouts vary to how much independent games would (the first
-//! order correction of Rao and Scott 1981 and 1984). Only pairings within blocks count: between blocks nothing can be
-//! told.
+//! The statistic is twice the difference of the log-likelihoods. Its expectation under the ratings is the number of
+//! pairings beyond a spanning tree of comparisons. Because the games of a bout are not independent, it is divided by
+//! the mean, over pairings, of the variance of bouts relative to independent games (the first order correction of Rao
+//! and Scott 1981 and 1984). Only pairings within blocks count.
 
 use nalgebra::DVector;
 
 use super::fit::Fit;
 use super::model::PairingTerms;
 use super::newton::Parameters;
-use super::results::Tally;
+use super::results::GameCounts;
 use super::sandwich::unit_gradients;
 use crate::distribution::chi_square_tail;
 use crate::elo::{LARGEST_DIFFERENCE, POINTS_PER_LOGIT};
@@ -19,34 +18,35 @@ use crate::elo::{LARGEST_DIFFERENCE, POINTS_PER_LOGIT};
 /// The largest free strength, in log-odds: that of a score of 0.999.
 const LARGEST: f64 = LARGEST_DIFFERENCE / POINTS_PER_LOGIT;
 
-/// Units a pairing, on average, from which on the likelihood ratio follows chi-square well enough to be told.
+/// The mean number of units per pairing from which the likelihood ratio follows chi-square well enough.
 const FEWEST_UNITS: f64 = 10.0;
 
-/// A bound on the turns of the free fit; a handful is usual.
+/// The iteration limit of the free fit; a handful is usual.
 const TURNS: usize = 50;
 
-/// A test of the ratings against free pairings.
+/// The result of the test.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Transitivity {
     /// Twice the difference of the log-likelihoods, as if all games were independent.
     pub likelihood_ratio: f64,
-    /// How many times as much bouts vary as independent games would: what the ratio is divided by.
+    /// The variance of bouts relative to independent games, which divides the ratio.
     pub overdispersion: f64,
     /// Degrees of freedom.
     pub degrees: usize,
-    /// The probability of so large a ratio if one number a player is enough; nothing without freedom, and with
-    /// fewer than ten units a pairing, where the ratio does not follow chi-square.
+    /// The probability of such a ratio if a single rating per player suffices; `None` without degrees of freedom and
+    /// with fewer than ten units per pairing, where chi-square does not hold.
     pub p_value: Option<f64>,
 }
 
 impl Fit {
-    /// Tests whether the pairings need more than one number a player: cycles such as that of rock, paper and scissors. With
-    /// a prior, the ratings are not the likeliest ones, and the ratio is larger by as much.
+    /// Tests whether the pairings need more than a single rating per player, as in rock-paper-scissors. With a prior
+    /// the ratings do not maximise the likelihood, and the ratio is larger accordingly.
     pub fn transitivity(&self) -> Transitivity {
         let connected = self.structure.blocks.iter().map(|block| block.len() - 1).sum::<usize>();
-        // Where each pairing always sat the same way, free differences take in the first seat's advantage too.
-        let both_ways =
-            |tally: &Tally| [tally.first, tally.second].iter().all(|seat| seat.iter().sum::<f64>() > 0.0);
+        // If each pairing always had the same seats, free differences absorb the first seat's advantage.
+        let both_ways = |tally: &GameCounts| {
+            [tally.first, tally.second].iter().all(|seat| seat.iter().sum::<f64>() > 0.0)
+        };
         let taken_in = self.problem.advantage && !self.tallies.iter().any(both_ways);
         let degrees = self.inner.len().saturating_sub(connected + usize::from(taken_in));
         let rated = summed(&self.differences(), &self.parameters, &self.tallies).value;
@@ -60,13 +60,13 @@ impl Fit {
         Transitivity { likelihood_ratio, overdispersion, degrees, p_value }
     }
 
-    /// The difference of each pairing by the ratings, in log-odds.
+    /// Returns the rating difference of each pairing, in log-odds.
     fn differences(&self) -> Vec<f64> {
         let ratings = &self.parameters.ratings;
         self.problem.pairings.iter().map(|&(one, other)| ratings[one] - ratings[other]).collect()
     }
 
-    /// How many times as much bouts vary about the free differences as independent games would.
+    /// Returns the variance of bouts about the free differences relative to independent games.
     fn overdispersion(&self, free: &FreePairings) -> f64 {
         let (mut sum, mut pairings) = (0.0, 0.0);
         for ((pairing, tally), &difference) in self.inner.iter().zip(&self.tallies).zip(&free.differences) {
@@ -75,7 +75,7 @@ impl Fit {
             let squares: f64 =
                 gradients.iter().zip(&pairing.units).map(|(g, &count)| count as f64 * g[0] * g[0]).sum();
             let information = -PairingTerms::new(difference, free.advantage, free.rate, tally).expected[0][0];
-            // Pairings at the edge of what can be told have lost their variance.
+            // Pairings at the limit have lost their variance.
             if units > 1.0 && difference.abs() < LARGEST && squares > 0.0 && information > 0.0 {
                 sum += squares / information * units / (units - 1.0);
                 pairings += 1.0;
@@ -85,7 +85,7 @@ impl Fit {
     }
 }
 
-/// The largest likelihood with a difference of its own for each pairing.
+/// The maximum likelihood with a free difference for each pairing.
 struct FreePairings {
     differences: Vec<f64>,
     advantage: f64,
@@ -94,8 +94,8 @@ struct FreePairings {
 }
 
 impl FreePairings {
-    /// In turns: all differences at the advantage and draw rate so far, then these two at the differences so far. They
-    /// hardly depend on each other, so that few turns are needed.
+    /// Fits alternately all differences and the shared parameters, which hardly depend on each other, so that few
+    /// turns are needed.
     fn fit(fit: &Fit) -> Self {
         let tallies = &fit.tallies[..];
         let mut differences = fit.differences();
@@ -127,8 +127,8 @@ impl FreePairings {
     }
 }
 
-/// The terms of all pairings together.
-fn summed(differences: &[f64], shared: &Parameters, tallies: &[Tally]) -> PairingTerms {
+/// Returns the sum of the terms of all pairings.
+fn summed(differences: &[f64], shared: &Parameters, tallies: &[GameCounts]) -> PairingTerms {
     let rate = shared.draw_rate();
     let mut sum = PairingTerms::default();
     for (&difference, tally) in differences.iter().zip(tallies) {
@@ -145,9 +145,8 @@ fn summed(differences: &[f64], shared: &Parameters, tallies: &[Tally]) -> Pairin
     sum
 }
 
-/// The likeliest difference of one pairing: the root of the gradient, between the largest differences, by Newton's method
-/// and by halving where that leaves what is left.
-fn best_difference(start: f64, shared: &Parameters, tally: &Tally) -> f64 {
+/// Returns the most likely difference of one pairing, by Newton's method with bisection.
+fn best_difference(start: f64, shared: &Parameters, tally: &GameCounts) -> f64 {
     let rate = shared.draw_rate();
     let (mut low, mut high) = (-LARGEST, LARGEST);
     let mut difference = start;

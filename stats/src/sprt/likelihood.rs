@@ -1,4 +1,4 @@
-//! The largest likelihoods under a hypothesis on the mean, and under one on the mean in standard deviations.
+//! Maximum likelihoods under a hypothesis on the mean, and on the mean in standard deviations.
 //!
 //! Source: Van den Bergh, "The generalized maximum likelihood ratio for the expectation value of a distribution" and
 //! "Comments on normalized Elo": the most likely distribution under such a hypothesis is the observed one with each
@@ -8,17 +8,17 @@ use super::{Bounds, Model};
 use crate::elo::{NORMALISED_UNIT, expected_score};
 use crate::pairs::Scores;
 
-/// A score that was not seen counts as this many, so that its probability is small instead of impossible.
+/// The count of a score that did not occur, so that its probability is small instead of 0.
 const UNSEEN: f64 = 1e-3;
 
-/// Iterations of the normalised model, and the change of a probability at which they end early.
+/// The iteration limit of the normalised model, and the change of a probability that ends it.
 const ITERATIONS: usize = 10;
 const CHANGE: f64 = 1e-9;
 
-/// Values of the scores: as many as a pair has; a game uses the first three.
+/// A value for each score of a pair; games use the first three.
 type Distribution = [f64; 5];
 
-/// The log-likelihood ratio of the alternative against the null hypothesis.
+/// Returns the log-likelihood ratio of the alternative against the null hypothesis.
 pub fn ratio(bounds: &Bounds, scores: &Scores) -> f64 {
     if scores.units() == 0 {
         return 0.0;
@@ -30,7 +30,7 @@ pub fn ratio(bounds: &Bounds, scores: &Scores) -> f64 {
     data.units * mean_ratio
 }
 
-/// The observed distribution, with unseen scores made possible.
+/// The observed distribution, with small probabilities for scores that did not occur.
 struct Data {
     observed: Distribution,
     kinds: usize,
@@ -49,7 +49,7 @@ impl Data {
         Data { observed, kinds: scores.counts().len(), units, games: scores.games_per_unit() }
     }
 
-    /// The score of a kind, from 0 to 1.
+    /// Returns a score from 0 to 1.
     fn score(&self, kind: usize) -> f64 {
         kind as f64 / (self.kinds - 1) as f64
     }
@@ -61,7 +61,7 @@ impl Data {
         }
     }
 
-    /// The most likely distribution whose mean is `mean`.
+    /// Returns the most likely distribution whose mean is `mean`.
     fn with_mean(&self, mean: f64) -> Distribution {
         let mut deviation = [0.0; 5];
         for (kind, deviation) in deviation.iter_mut().enumerate().take(self.kinds) {
@@ -70,8 +70,8 @@ impl Data {
         self.reweighted(&deviation).expect("a mean strictly between 0 and 1 has scores on both sides")
     }
 
-    /// The most likely distribution whose mean exceeds 1/2 by `excess` standard deviations: repeatedly the most likely
-    /// one under the condition made linear at the last.
+    /// Returns the most likely distribution whose mean exceeds 1/2 by `excess` standard deviations, by repeated
+    /// linearisation of the condition.
     fn with_excess(&self, excess: f64) -> Distribution {
         let mut fitted = [1.0 / self.kinds as f64; 5];
         for _ in 0..ITERATIONS {
@@ -84,7 +84,7 @@ impl Data {
                 *condition =
                     score - 0.5 - 0.5 * excess * deviation * (1.0 + ((mean - score) / deviation).powi(2));
             }
-            // A condition that no distribution meets ends the approach at the last that was reached.
+            // No distribution meets the condition: keep the last one.
             let Some(next) = self.reweighted(&condition) else { break };
             let change = (0..self.kinds).map(|i| (next[i] - fitted[i]).abs()).fold(0.0, f64::max);
             fitted = next;
@@ -95,7 +95,7 @@ impl Data {
         fitted
     }
 
-    /// The most likely distribution under which `phi` has mean zero, or nothing if `phi` has one sign only.
+    /// Returns the most likely distribution under which `phi` has mean 0; `None` if `phi` has only one sign.
     fn reweighted(&self, phi: &Distribution) -> Option<Distribution> {
         let (observed, phi) = (&self.observed[..self.kinds], &phi[..self.kinds]);
         let x = multiplier(observed, phi)?;
@@ -107,8 +107,8 @@ impl Data {
     }
 }
 
-/// The root of sum p phi / (1 + x phi), which falls from one pole, -1/max(phi), to the next, -1/min(phi): Newton's
-/// method, and the middle of what is left wherever a step would leave it. Nothing if there are no two poles.
+/// Returns the root of sum p phi / (1 + x phi), which decreases from the pole -1/max(phi) to the pole -1/min(phi), by
+/// Newton's method with bisection. `None` without two poles.
 fn multiplier(observed: &[f64], phi: &[f64]) -> Option<f64> {
     let least = phi.iter().copied().fold(f64::INFINITY, f64::min);
     let greatest = phi.iter().copied().fold(f64::NEG_INFINITY, f64::max);
@@ -117,7 +117,7 @@ fn multiplier(observed: &[f64], phi: &[f64]) -> Option<f64> {
     }
     let (mut low, mut high) = (-1.0 / greatest, -1.0 / least);
     let mut x = 0.0;
-    // Halving alone would be done after these many.
+    // Bisection alone would converge within this limit.
     for _ in 0..100 {
         let (mut value, mut slope) = (0.0, 0.0);
         for (&share, &phi) in observed.iter().zip(phi) {
@@ -152,7 +152,7 @@ mod tests {
         Bounds::new(elo0, elo1, model, 0.05, 0.05).unwrap().llr(Pairs(pairs))
     }
 
-    /// Tests that were run on fishtest, with the ratio it printed.
+    /// Tests run on fishtest, with the published ratios.
     #[test]
     fn published_ratios() {
         for (pairs, model, elo0, elo1, expected) in [
@@ -167,9 +167,9 @@ mod tests {
         }
     }
 
-    /// Unseen scores and single games, against a second implementation in Python that halves instead of stepping.
+    /// Scores that did not occur and single games, compared with a second implementation in Python by bisection.
     #[test]
-    fn ratios_of_few_and_one_sided_results() {
+    fn ratios_match_second_implementation() {
         let games = |losses, draws, wins| Scores::from(Games { wins, draws, losses });
         for (scores, logistic, normalised) in [
             (Pairs([0, 0, 10, 6, 0]).into(), 0.4537223026386458, 0.2699135895878911),
@@ -195,17 +195,17 @@ mod tests {
         }
     }
 
-    /// Mean and standard deviation of a distribution over the scores of the data.
+    /// Returns the mean and the standard deviation of a distribution over the scores.
     fn moments(data: &Data, q: &Distribution) -> (f64, f64) {
         let mean: f64 = (0..data.kinds).map(|i| q[i] * data.score(i)).sum();
         let variance: f64 = (0..data.kinds).map(|i| q[i] * (data.score(i) - mean).powi(2)).sum();
         (mean, variance.sqrt())
     }
 
-    /// What is fitted is a distribution, meets its hypothesis, and no distribution near it that meets the hypothesis too
-    /// is likelier. This is the definition, and knows nothing of how the fit is found.
+    /// A fit is a distribution, meets its hypothesis, and is locally the most likely such distribution: the
+    /// definition, independent of the method.
     #[test]
-    fn fits_are_the_likeliest_that_meet_the_hypothesis() {
+    fn fits_maximise_likelihood_under_hypothesis() {
         let mut random = seeded(1, 0);
         for _ in 0..2000 {
             let data = Data::new(&random_scores(&mut random));
@@ -222,10 +222,10 @@ mod tests {
                     }
                 };
                 let total: f64 = fitted[..data.kinds].iter().sum();
-                // A score unseen in a million has its root within a billionth of the pole.
+                // A score that occurs once in a million has its root within a billionth of the pole.
                 assert!((total - 1.0).abs() < 1e-6);
                 assert!(excess(&fitted).abs() < 1e-6, "{model:?} {elo} {:?}", data.observed);
-                // A direction that keeps the sum and, to first order, the hypothesis changes the likelihood by nothing.
+                // A direction that keeps the sum and, to first order, the hypothesis does not change the likelihood.
                 let likelihood = |q: &Distribution| -> f64 {
                     (0..data.kinds).map(|i| data.observed[i] * q[i].max(1e-300).ln()).sum()
                 };
@@ -236,7 +236,7 @@ mod tests {
                         let (mut up, mut down) = (fitted, fitted);
                         up[kind] += step;
                         down[kind] -= step;
-                        // In units of the probability itself, as probabilities differ by many orders.
+                        // In units of the probability, because probabilities differ by orders of magnitude.
                         slopes[kind] = (function(&up) - function(&down)) / (2.0 * step) * fitted[kind];
                     }
                     slopes
@@ -259,7 +259,7 @@ mod tests {
         }
     }
 
-    /// Whatever the data and the bounds, the ratio is a number; from the other view it is the opposite.
+    /// The ratio is finite for all data and bounds, and opposite from the other player's view.
     #[test]
     fn ratios_are_finite_and_antisymmetric() {
         let mut random = seeded(2, 0);

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use agon_games::schema::Choice;
 use agon_games::{DuelGame, GameSpec, Parameters, Seat, Visitor};
 use agon_search::clock::WallClock;
-use agon_search::deepening::{Iterate, deepen};
+use agon_search::deepening::{FixedDepthSearch, deepen};
 use agon_search::duel::{Algorithm, DuelSearch, Options};
 use agon_search::evaluate::Evaluate;
 use agon_search::ordering::{Order, Stage};
@@ -54,7 +54,7 @@ impl Visitor for Task {
         match self {
             Task::AlphaBeta(depth) => {
                 let mut search = DuelSearch::new(Options::plain(Algorithm::AlphaBeta), Nothing);
-                search.begin(&start, budget(Limit::Depth(depth)));
+                search.start(&start, budget(Limit::Depth(depth)));
                 let value = search.search_window(&mut start.clone(), depth, -INFINITY, INFINITY);
                 assert_eq!(value, Ok(0));
                 search.effort().counters

@@ -1,8 +1,7 @@
-//! `agon bench efficiency`: what each ordering stage saves, and the algorithms against alpha-beta, in nodes at equal
-//! depth on the same positions; and how deep minimax and alpha-beta get in the same time.
+//! `agon bench efficiency`: the nodes of ordering stages and algorithms relative to alpha-beta, at equal depth on the same
+//! positions; and the depths of minimax and alpha-beta in equal time.
 
 use std::io::{self, Write};
-use std::process::ExitCode;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use agon_arena::{Arena, Environment, Opening, SeedPath};
@@ -12,11 +11,10 @@ use clap::Args;
 use serde::Serialize;
 
 use crate::commands::player::{read_limit, read_player};
-use crate::fail::Outcome;
-use crate::number::whole;
-use crate::table::{Align, Table, write_json};
+use crate::fail::{Outcome, UsageError};
+use crate::number::{cores, whole};
+use crate::table::{Align, Table, print};
 
-/// The arguments of `agon bench efficiency`.
 #[derive(Args)]
 pub struct Efficiency {
     /// Games with search depths, as in othello=6 [default: five classical games]
@@ -33,7 +31,7 @@ pub struct Efficiency {
     json: bool,
 }
 
-/// The games and depths for those who name none.
+/// The default games and depths.
 const DEFAULT: [(&str, u32); 5] =
     [("connect-four", 10), ("othello", 6), ("kalah", 9), ("checkers", 9), ("chess", 5)];
 
@@ -49,7 +47,7 @@ struct Document {
 struct Game {
     game: String,
     depth: u32,
-    /// Nodes of alpha-beta with every stage: what the ratios are taken to.
+    /// The nodes of alpha-beta with every stage, the denominator of the ratios.
     reference_nodes: u64,
     ratios: Vec<Ratio>,
     mean_depth_minimax: f64,
@@ -62,7 +60,7 @@ struct Ratio {
     ratio: f64,
 }
 
-/// The players that are compared with alpha-beta with every stage on.
+/// Returns the players that are compared with alpha-beta with every stage.
 fn contestants() -> Vec<(String, String)> {
     let alpha_beta = |order: &str| format!(r#"search = {{ algorithm = "alpha-beta", order = [{order}] }}"#);
     let mut players = Vec::new();
@@ -82,13 +80,12 @@ fn contestants() -> Vec<(String, String)> {
 }
 
 impl Efficiency {
-    /// Runs the command.
     pub fn run(self) -> Outcome {
         let time = read_limit(&self.time)?;
         let games: Vec<(String, u32)> = if self.games.is_empty() {
             DEFAULT.map(|(name, depth)| (name.to_string(), depth)).to_vec()
         } else {
-            self.games.iter().map(|text| read_game(text)).collect::<Result<_, _>>()?
+            self.games.iter().map(|text| parse_game(text)).collect::<Result<_, _>>()?
         };
         let mut document = Document { positions: self.positions, games: Vec::new() };
         for (name, depth) in games {
@@ -113,24 +110,18 @@ impl Efficiency {
                 mean_depth_alpha_beta: mean_depth("alpha-beta")?,
             });
         }
-        let mut out = io::stdout().lock();
-        if self.json {
-            write_json(&document, &mut out)?;
-        } else {
-            write_document(&document, &mut out)?;
-        }
-        Ok(ExitCode::SUCCESS)
+        print(self.json, &document, |out| write_document(&document, out))
     }
 
-    /// Nodes and depths of a player, summed over the positions; on all cores.
+    /// Sums the nodes and depths of a player over the positions, on all cores.
     fn sum(&self, game: &GameSpec, player: &str, limit: Limit) -> anyhow::Result<(u64, u64)> {
         let config = read_player(game, player)?.config;
-        let taken = AtomicU64::new(0);
+        let next_position = AtomicU64::new(0);
         let work = || -> anyhow::Result<(u64, u64)> {
             let mut arena = Arena::new(game, std::slice::from_ref(&config), Environment::system())?;
             let (mut nodes, mut depths) = (0, 0);
             loop {
-                let number = taken.fetch_add(1, Ordering::Relaxed);
+                let number = next_position.fetch_add(1, Ordering::Relaxed);
                 if number >= self.positions {
                     return Ok((nodes, depths));
                 }
@@ -142,9 +133,8 @@ impl Efficiency {
                 depths += u64::from(record.depth);
             }
         };
-        let threads = std::thread::available_parallelism().map_or(1, usize::from);
         let results: anyhow::Result<Vec<(u64, u64)>> = std::thread::scope(|scope| {
-            let workers: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
+            let workers: Vec<_> = (0..cores().get()).map(|_| scope.spawn(work)).collect();
             workers
                 .into_iter()
                 .map(|worker| worker.join().expect("a thread that searches does not panic"))
@@ -154,18 +144,17 @@ impl Efficiency {
     }
 }
 
-/// Reads `othello=6`.
-fn read_game(text: &str) -> Result<(String, u32), crate::fail::WrongCall> {
+/// Parses `othello=6`.
+fn parse_game(text: &str) -> Result<(String, u32), UsageError> {
     let pair = text.rsplit_once('=').and_then(|(game, depth)| Some((game.to_string(), depth.parse().ok()?)));
-    pair.filter(|(_, depth)| (1..=100).contains(depth)).ok_or_else(|| {
-        crate::fail::WrongCall(format!("`{text}` is not GAME=DEPTH; write for example othello=6"))
-    })
+    pair.filter(|(_, depth)| (1..=100).contains(depth))
+        .ok_or_else(|| UsageError(format!("`{text}` is not GAME=DEPTH; write for example othello=6")))
 }
 
 fn write_document(document: &Document, out: &mut impl Write) -> io::Result<()> {
     writeln!(
         out,
-        "nodes as a ratio to alpha-beta with every stage, {} positions a game",
+        "nodes relative to alpha-beta with every stage, {} positions per game",
         document.positions
     )?;
     let mut columns = vec![("", Align::Left)];

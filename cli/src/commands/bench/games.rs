@@ -1,7 +1,6 @@
-//! `agon bench games`: random games and perft leaves a second, one thread, the median of several runs.
+//! `agon bench games`: random games and perft leaves per second in one thread, as the median of several runs.
 
 use std::io::{self, Write};
-use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use agon_games::random::seeded;
@@ -11,9 +10,8 @@ use serde::Serialize;
 
 use crate::fail::Outcome;
 use crate::number::whole;
-use crate::table::{Align, Table, rate, write_json};
+use crate::table::{Table, print, rate};
 
-/// The arguments of `agon bench games`.
 #[derive(Args)]
 pub struct Games {
     /// Games to measure [default: all, with default parameters]
@@ -48,7 +46,6 @@ struct Speed {
 }
 
 impl Games {
-    /// Runs the command.
     pub fn run(self) -> Outcome {
         let mut names: Vec<&str> = self.games.iter().map(String::as_str).collect();
         if names.is_empty() {
@@ -60,27 +57,14 @@ impl Games {
         for spec in &games {
             speeds.push(measure(spec, self.runs, budget)?);
         }
-        let mut out = io::stdout().lock();
-        if self.json {
-            write_json(&Document { games: speeds }, &mut out)?;
-        } else {
-            write_table(&speeds, &mut out)?;
-        }
-        Ok(ExitCode::SUCCESS)
+        let document = Document { games: speeds };
+        print(self.json, &document, |out| write_table(&document.games, out))
     }
 }
 
 fn write_table(speeds: &[Speed], out: &mut impl Write) -> io::Result<()> {
-    let columns = [
-        ("game", Align::Left),
-        ("games/s", Align::Right),
-        ("plies", Align::Right),
-        ("ns/ply", Align::Right),
-        ("rollouts/s", Align::Right),
-        ("perft", Align::Right),
-        ("leaves/s", Align::Right),
-    ];
-    let mut table = Table::new(&columns);
+    let numbers = ["games/s", "plies", "ns/ply", "rollouts/s", "perft", "leaves/s"];
+    let mut table = Table::of_numbers("game", &numbers);
     for speed in speeds {
         table.row([
             speed.game.split(':').next().unwrap_or_default().to_string(),
@@ -121,12 +105,12 @@ fn measure(spec: &GameSpec, runs: u16, budget: Duration) -> anyhow::Result<Speed
 }
 
 fn median(runs: u16, mut measure: impl FnMut(u64) -> f64) -> f64 {
-    let mut figures: Vec<f64> = (0..u64::from(runs)).map(&mut measure).collect();
-    figures.sort_by(f64::total_cmp);
-    figures[figures.len() / 2]
+    let mut results: Vec<f64> = (0..u64::from(runs)).map(&mut measure).collect();
+    results.sort_by(f64::total_cmp);
+    results[results.len() / 2]
 }
 
-/// Plays random games for `budget`: how many, how many plies, how many a second.
+/// Plays random games for `budget`, and returns the games, plies and games per second.
 fn play(start: &dyn AnyGame, seed: u64, budget: Duration, rollout: bool) -> (u64, u64, f64) {
     let mut random = seeded(seed);
     let (mut games, mut plies) = (0, 0);
@@ -139,13 +123,12 @@ fn play(start: &dyn AnyGame, seed: u64, budget: Duration, rollout: bool) -> (u64
         if elapsed >= budget {
             return (games, plies, games as f64 / elapsed.as_secs_f64());
         }
-        // Reading the clock must not cost what a game of nim does.
+        // Batches make the cost of reading the clock negligible.
         batch = if elapsed < budget / 64 { batch * 2 } else { batch };
     }
 }
 
-/// The perft with the most leaves among the depths that fit the budget, and its leaves. Where games are short, the
-/// deepest has but a few: most lines have ended before.
+/// Returns the depth with the most leaves that fits the budget, and its leaves. In short games greater depths have fewer.
 fn perft_depth(start: &dyn AnyGame, budget: Duration) -> (u32, u64) {
     let mut best = (1, start.perft(1));
     for depth in 2..=40 {
@@ -163,14 +146,14 @@ fn perft_depth(start: &dyn AnyGame, budget: Duration) -> (u32, u64) {
     best
 }
 
-/// How often a second the tree of that depth is walked, over as many walks as fill the budget.
+/// Returns the number of perft runs per second at a depth, over the budget.
 fn perft_walks(start: &dyn AnyGame, depth: u32, budget: Duration) -> f64 {
     let mut walks = 0u64;
     let mut batch = 1;
     let clock = Instant::now();
     loop {
         for _ in 0..batch {
-            // Hidden, so that a walk whose answer is known is not left out.
+            // black_box keeps the compiler from dropping repeated runs.
             std::hint::black_box(std::hint::black_box(start).perft(depth));
         }
         walks += batch;
@@ -178,7 +161,7 @@ fn perft_walks(start: &dyn AnyGame, depth: u32, budget: Duration) -> f64 {
         if elapsed >= budget {
             return walks as f64 / elapsed.as_secs_f64();
         }
-        // Reading the clock must not cost what a small tree does.
+        // Batches make the cost of reading the clock negligible.
         batch = if elapsed < budget / 64 { batch * 2 } else { batch };
     }
 }

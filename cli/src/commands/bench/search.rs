@@ -1,10 +1,8 @@
-//! `agon bench search`: each algorithm on each fitting game, and one signature over all that they counted.
+//! `agon bench search`: the speed of each algorithm on each fitting game, and one signature over all counters.
 //!
-//! The signature depends on no clock, no thread and no machine: the same build prints the same number everywhere, and a
-//! change of any search or rule changes it.
+//! The signature does not depend on the clock, threads or the machine. Any change of a search or a rule changes it.
 
 use std::io::{self, Write};
-use std::process::ExitCode;
 use std::time::Instant;
 
 use agon_arena::algorithms::fitting;
@@ -18,9 +16,8 @@ use serde::Serialize;
 use crate::commands::player::read_player;
 use crate::fail::Outcome;
 use crate::number::whole;
-use crate::table::{Align, Table, rate, write_json};
+use crate::table::{Align, Table, print, rate};
 
-/// The arguments of `agon bench search`.
 #[derive(Args)]
 pub struct Search {
     /// Games to search [default: all; games of many seats with the fewest and the most]
@@ -50,11 +47,10 @@ struct Line {
     nodes_per_second: f64,
 }
 
-/// Positions that each algorithm searches: the start and two random ones.
+/// The plies before the positions that each algorithm searches.
 const OPENINGS: [u32; 3] = [0, 7, 16];
 
 impl Search {
-    /// Runs the command.
     pub fn run(self) -> Outcome {
         let games = if self.games.is_empty() { all_games() } else { self.games.clone() };
         let mut lines = Vec::new();
@@ -94,17 +90,11 @@ impl Search {
             }
         }
         let document = Document { searches: lines, signature: format!("{signature:016x}") };
-        let mut out = io::stdout().lock();
-        if self.json {
-            write_json(&document, &mut out)?;
-        } else {
-            write_document(&document, &mut out)?;
-        }
-        Ok(ExitCode::SUCCESS)
+        print(self.json, &document, |out| write_document(&document, out))
     }
 }
 
-/// Every game; those of many seats with two and with the most.
+/// Returns every game; those of many seats with the fewest and the most.
 fn all_games() -> Vec<String> {
     GAMES
         .iter()
@@ -117,10 +107,10 @@ fn all_games() -> Vec<String> {
         .collect()
 }
 
-/// A random opening at whose end a player decides.
+/// Returns a random opening before a decision of a player.
 fn opening(arena: &Arena, number: u64, plies: u32) -> Opening {
     let seed_path = SeedPath { run: 1, bout: number, game: 0 };
-    // Some games are over before so many plies: then to the first decision.
+    // A game may end before this number of plies: then take the first decision.
     let moves = arena.random_decision(seed_path, plies).or_else(|_| arena.random_decision(seed_path, 0));
     Opening { position: None, moves: moves.unwrap_or_default() }
 }

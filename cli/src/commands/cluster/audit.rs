@@ -1,18 +1,16 @@
-//! `agon audit`: what was written down about workers and runs.
+//! `agon audit`: prints the audit log of workers and runs.
 
-use std::io::{self, Write as _};
-use std::process::ExitCode;
+use std::io::Write as _;
 
 use agon_proto::v1;
 use clap::Args;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use super::block_on;
-use super::client::{Address, told};
+use super::client::{Address, rejection};
 use crate::fail::Outcome;
-use crate::table::{COLUMNS, folded, utc, write_json};
+use crate::table::{COLUMNS, folded, null_if_empty, print, utc};
 
-/// The arguments of `agon audit`.
 #[derive(Args)]
 pub struct Audit {
     /// Only entries about this run: id, unique prefix, or `latest`
@@ -32,33 +30,29 @@ pub struct Audit {
 }
 
 #[derive(Serialize)]
+struct Entry<'a>(#[serde(with = "EntryJson")] &'a v1::AuditEntry);
+
+/// The JSON fields of an entry.
+#[derive(Serialize)]
+#[serde(remote = "v1::AuditEntry")]
 struct EntryJson {
     number: u64,
-    at: String,
+    #[serde(rename = "at", serialize_with = "serialize_time")]
+    at_us: i64,
     kind: String,
-    worker: Option<String>,
-    run: Option<String>,
+    #[serde(serialize_with = "null_if_empty")]
+    worker: String,
+    #[serde(serialize_with = "null_if_empty")]
+    run: String,
     bout: Option<u64>,
     text: String,
 }
 
-impl From<v1::AuditEntry> for EntryJson {
-    fn from(entry: v1::AuditEntry) -> EntryJson {
-        let given = |text: String| Some(text).filter(|text| !text.is_empty());
-        EntryJson {
-            number: entry.number,
-            at: utc(entry.at_us),
-            kind: entry.kind,
-            worker: given(entry.worker),
-            run: given(entry.run),
-            bout: entry.bout,
-            text: entry.text,
-        }
-    }
+fn serialize_time<S: Serializer>(at_us: &i64, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(&utc(*at_us))
 }
 
 impl Audit {
-    /// Runs the command.
     pub fn run(self) -> Outcome {
         block_on(async move {
             let mut operator = self.address.connect().await?;
@@ -67,30 +61,26 @@ impl Audit {
                 run: self.run.unwrap_or_default(),
                 limit: self.limit,
             };
-            let answer = operator.list_audit(request).await.map_err(|status| told(&status))?;
-            let entries: Vec<EntryJson> =
-                answer.into_inner().entries.into_iter().map(EntryJson::from).collect();
-            let mut out = io::stdout().lock();
-            if self.json {
-                write_json(&serde_json::json!({ "entries": entries }), &mut out)?;
-            } else if entries.is_empty() {
-                writeln!(out, "nothing was written down")?;
-            }
-            for entry in entries.iter().filter(|_| !self.json) {
-                let place = match (&entry.run, entry.bout) {
-                    (Some(run), Some(bout)) => format!(" {run} bout {bout}"),
-                    (Some(run), None) => format!(" {run}"),
-                    _ => String::new(),
-                };
-                let worker = entry.worker.as_ref().map(|worker| format!(" {worker}")).unwrap_or_default();
-                let text = format!("{} {}{worker}{place}: {}", entry.at, entry.kind, entry.text);
-                // What goes on in a further line stands below the words and not below the time.
-                for (index, line) in folded(&text, COLUMNS - 2).iter().enumerate() {
-                    let indent = if index == 0 { "" } else { "  " };
-                    writeln!(out, "{indent}{line}")?;
+            let answer = operator.list_audit(request).await.map_err(|status| rejection(&status))?;
+            let entries = answer.into_inner().entries;
+            let document = serde_json::json!({ "entries": entries.iter().map(Entry).collect::<Vec<_>>() });
+            print(self.json, &document, |out| {
+                if entries.is_empty() {
+                    writeln!(out, "no entries")?;
                 }
-            }
-            Ok(ExitCode::SUCCESS)
+                for entry in &entries {
+                    let mut text = format!("{} {}", utc(entry.at_us), entry.kind);
+                    for name in [&entry.worker, &entry.run].into_iter().filter(|name| !name.is_empty()) {
+                        text.push_str(&format!(" {name}"));
+                    }
+                    if let Some(bout) = entry.bout.filter(|_| !entry.run.is_empty()) {
+                        text.push_str(&format!(" bout {bout}"));
+                    }
+                    text.push_str(&format!(": {}", entry.text));
+                    writeln!(out, "{}", folded(&text, COLUMNS - 2).join("\n  "))?;
+                }
+                Ok(())
+            })
         })
     }
 }

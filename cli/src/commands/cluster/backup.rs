@@ -1,7 +1,7 @@
 //! `agon data backup` and `agon data restore`: back up a coordinator's state while it runs, and restore it.
 
 use std::fs::File;
-use std::io::{self, Write};
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -13,10 +13,9 @@ use clap::Args;
 use serde::Serialize;
 
 use super::storage::Storage;
-use crate::fail::{Outcome, WrongCall};
-use crate::table::write_json;
+use crate::fail::{Outcome, bail_usage};
+use crate::table::print;
 
-/// The arguments of `agon data backup`.
 #[derive(Args)]
 pub struct Backup {
     /// New file to write, or - for standard output
@@ -28,7 +27,6 @@ pub struct Backup {
     json: bool,
 }
 
-/// The arguments of `agon data restore`.
 #[derive(Args)]
 pub struct Restore {
     /// Backup file, or - for standard input
@@ -40,7 +38,7 @@ pub struct Restore {
     json: bool,
 }
 
-/// A copy, as it is told.
+/// A backup and its contents.
 #[derive(Serialize)]
 struct Document {
     file: String,
@@ -59,47 +57,39 @@ impl Document {
         Document { file, state, version, id, epoch, runs, bouts }
     }
 
-    fn holds(&self) -> String {
+    fn contents(&self) -> String {
         let runs = if self.runs == 1 { "1 run".to_string() } else { format!("{} runs", self.runs) };
-        format!("{runs} and {} bouts that were not exported yet", self.bouts)
+        format!("{runs} and {} bouts that are not exported yet", self.bouts)
     }
 }
 
 impl Backup {
-    /// Runs the command.
     pub fn run(self) -> Outcome {
         let state = self.storage.state_folder()?;
         if self.file == Path::new("-") {
             if self.json {
-                return Err(
-                    WrongCall("standard output has the copy; --json goes with a file".to_string()).into()
-                );
+                bail_usage!("--json needs a file: standard output has the backup");
             }
             let copy = maintenance::copy(&state)?;
-            let mut file = File::open(&copy.0).context("the copy cannot be read")?;
+            let mut file = File::open(&copy.0).context("cannot read the backup")?;
             let mut out = io::stdout().lock();
-            io::copy(&mut file, &mut out).context("the copy cannot be passed on")?;
+            io::copy(&mut file, &mut out).context("cannot write the backup")?;
             out.flush()?;
             return Ok(ExitCode::SUCCESS);
         }
         let contents = maintenance::back_up(&state, &self.file)?;
         let document = Document::new(&self.file, &state, contents);
-        let mut out = io::stdout().lock();
-        if self.json {
-            write_json(&document, &mut out)?;
-        } else {
-            writeln!(out, "{} has {}", document.file, document.holds())?;
-            writeln!(out, "The dataset is not in it: keep {} too", self.storage.data)?;
-        }
-        Ok(ExitCode::SUCCESS)
+        print(self.json, &document, |out| {
+            writeln!(out, "{} has {}", document.file, document.contents())?;
+            writeln!(out, "It does not contain the dataset: keep {} too", self.storage.data)
+        })
     }
 }
 
 impl Restore {
-    /// Runs the command.
     pub fn run(self) -> Outcome {
         let state = self.storage.state_folder()?;
-        // An address that leads nowhere is noticed before anything is written.
+        // Reject an unusable location before writing.
         self.storage.check()?;
         let contents = if self.file == Path::new("-") {
             maintenance::restore_from(&mut io::stdin().lock(), &state, self.storage.purpose())?
@@ -107,18 +97,14 @@ impl Restore {
             maintenance::restore(&self.file, &state, self.storage.purpose())?
         };
         let document = Document::new(&self.file, &state, contents);
-        let mut out = io::stdout().lock();
-        if self.json {
-            write_json(&document, &mut out)?;
-        } else {
-            writeln!(out, "{} has {} again", document.state, document.holds())?;
-            let place = match self.storage.purpose() {
+        print(self.json, &document, |out| {
+            writeln!(out, "{} has {} again", document.state, document.contents())?;
+            let location = match self.storage.purpose() {
                 Purpose::Data => format!("--data {}", self.storage.data),
                 Purpose::State => format!("--data {} --state {}", self.storage.data, document.state),
             };
-            writeln!(out, "What was exported since is taken from the dataset; start with")?;
-            writeln!(out, "agon coordinator {place} --take-over")?;
-        }
-        Ok(ExitCode::SUCCESS)
+            writeln!(out, "Later bouts are taken from the dataset. Start the coordinator with")?;
+            writeln!(out, "agon coordinator {location} --take-over")
+        })
     }
 }

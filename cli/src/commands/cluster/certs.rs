@@ -1,19 +1,17 @@
-//! `agon certs`: the certificates of a private cluster.
+//! `agon certs`: creates and renews the certificates of a private cluster.
 
-use std::io::{self, Write as _};
+use std::io::Write as _;
 use std::path::PathBuf;
-use std::process::ExitCode;
 use std::time::Duration;
 
-use agon_transport::authority::{Authority, Validity, check_host, hosts};
-use agon_transport::tokens::check_name;
+use agon_transport::authority::{Authority, Validity, certificate_hosts, validate_host};
+use agon_transport::tokens::validate_name;
 use anyhow::Context as _;
 use clap::Args;
 
-use crate::fail::{Outcome, WrongCall};
-use crate::table::write_json;
+use crate::fail::{Outcome, UsageError, bail_usage};
+use crate::table::print;
 
-/// The arguments of `agon certs`.
 #[derive(Args)]
 pub struct Certs {
     /// Folder for ca, coordinator and client certificates (.pem) and keys (.key); existing certificates are renewed
@@ -32,36 +30,37 @@ pub struct Certs {
     json: bool,
 }
 
-/// What every coordinator can be called on its own machine.
+/// The names of a coordinator on its own machine.
 const LOCAL: [&str; 3] = ["localhost", "127.0.0.1", "::1"];
-/// The client that nobody named, and what is no name of one.
+/// The default client.
 const CLIENT: &str = "client";
-const TAKEN: [&str; 2] = ["ca", "coordinator"];
+/// The names that other certificates have.
+const RESERVED: [&str; 2] = ["ca", "coordinator"];
 
 impl Certs {
-    /// Runs the command.
     pub fn run(self) -> Outcome {
-        let wrong = |error: agon_transport::CredentialError| WrongCall(error.0);
+        let wrong = |error: agon_transport::CredentialError| UsageError(error.0);
         let [certificate, key, coordinator] =
             ["ca.pem", "ca.key", "coordinator.pem"].map(|name| self.folder.join(name));
-        let before = if coordinator.exists() { hosts(&coordinator).map_err(wrong)? } else { Vec::new() };
+        let before =
+            if coordinator.exists() { certificate_hosts(&coordinator).map_err(wrong)? } else { Vec::new() };
         let mut hosts: Vec<String> = LOCAL.map(str::to_string).to_vec();
         for host in before.iter().chain(&self.hosts) {
-            check_host(host).map_err(wrong)?;
+            validate_host(host).map_err(wrong)?;
             if !hosts.contains(host) {
                 hosts.push(host.clone());
             }
         }
         let clients = if self.clients.is_empty() { vec![CLIENT.to_string()] } else { self.clients.clone() };
         for name in &clients {
-            check_name(name).map_err(WrongCall)?;
-            if TAKEN.contains(&name.as_str()) {
-                return Err(WrongCall(format!("{name}.pem is not a client's; choose another name")).into());
+            validate_name(name).map_err(UsageError)?;
+            if RESERVED.contains(&name.as_str()) {
+                bail_usage!("`{name}` is reserved; choose another client name");
             }
         }
         std::fs::create_dir_all(&self.folder)
-            .with_context(|| format!("{} cannot be made", self.folder.display()))?;
-        // The authority stays: whoever knows it already knows what it signs from now on.
+            .with_context(|| format!("cannot create {}", self.folder.display()))?;
+        // Renewal keeps the authority, so that peers accept the new certificates.
         let (authority, renewed) = match (certificate.exists(), key.exists()) {
             (true, true) => (Authority::open(&certificate, &key).map_err(wrong)?, true),
             (false, false) => {
@@ -70,42 +69,36 @@ impl Certs {
                 (authority, false)
             }
             _ => {
-                let reason = format!(
-                    "{} has one of ca.pem and ca.key and not the other; bring it back, or choose an empty folder",
+                bail_usage!(
+                    "{} has only one of ca.pem and ca.key; restore the other, or choose an empty folder",
                     self.folder.display()
                 );
-                return Err(WrongCall(reason).into());
             }
         };
-        let validity = Validity::of(Duration::from_secs(u64::from(self.days) * 86_400));
-        authority.coordinator(&hosts, validity).map_err(wrong)?.write(&self.folder, "coordinator")?;
+        let validity = Validity::lasting(Duration::from_secs(u64::from(self.days) * 86_400));
+        authority.issue_server(&hosts, validity).map_err(wrong)?.write(&self.folder, "coordinator")?;
         for name in &clients {
             let subject = if name == CLIENT { "agon client" } else { name };
-            authority.client(subject, validity)?.write(&self.folder, name)?;
+            authority.issue_client(subject, validity)?.write(&self.folder, name)?;
         }
 
-        let mut out = io::stdout().lock();
-        let folder = self.folder.display();
-        if self.json {
-            let folder = folder.to_string();
-            let told = serde_json::json!({
-                "folder": folder, "hosts": hosts, "clients": clients, "days": self.days, "renewed": renewed,
-            });
-            write_json(&told, &mut out)?;
-            return Ok(ExitCode::SUCCESS);
-        }
-        let what =
-            if renewed { "renewed, by the authority that was there" } else { "made, with a new authority" };
-        writeln!(out, "certificates for {} days in {folder}: {what}", self.days)?;
-        writeln!(out, "the coordinator may be called: {}", hosts.join(", "))?;
-        writeln!(out, "  ca.pem                            everybody: by it they know each other")?;
-        writeln!(out, "  coordinator.pem, coordinator.key  the coordinator alone")?;
-        for name in &clients {
-            let files = format!("{name}.pem, {name}.key");
-            let whose = if name == CLIENT { "workers and operators" } else { name };
-            writeln!(out, "  {files:32}  {whose}")?;
-        }
-        writeln!(out, "  ca.key                            nobody: keep it where it is safe")?;
-        Ok(ExitCode::SUCCESS)
+        let folder = self.folder.display().to_string();
+        let document = serde_json::json!({
+            "folder": folder, "hosts": hosts, "clients": clients, "days": self.days, "renewed": renewed,
+        });
+        print(self.json, &document, |out| {
+            let what =
+                if renewed { "renewed by the existing authority" } else { "created with a new authority" };
+            writeln!(out, "certificates for {} days in {folder}: {what}", self.days)?;
+            writeln!(out, "names of the coordinator: {}", hosts.join(", "))?;
+            let mut line = |files: &str, holder: &str| writeln!(out, "  {files:32}  {holder}");
+            line("ca.pem", "every machine of the cluster")?;
+            line("coordinator.pem, coordinator.key", "the coordinator only")?;
+            for name in &clients {
+                let holder = if name == CLIENT { "workers and operators" } else { name };
+                line(&format!("{name}.pem, {name}.key"), holder)?;
+            }
+            line("ca.key", "no machine of the cluster: keep it safe")
+        })
     }
 }

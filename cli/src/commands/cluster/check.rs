@@ -1,8 +1,7 @@
-//! `agon check`: reads a spec and tells what it would do, without playing.
+//! `agon check`: reads a spec and prints its plan without playing.
 
-use std::io::{self, Write as _};
+use std::io::{self, Write};
 use std::path::PathBuf;
-use std::process::ExitCode;
 
 use agon_arena::Spec;
 use agon_arena::roster::rotations;
@@ -16,10 +15,10 @@ use serde::Serialize;
 
 use super::spec_file::SpecFile;
 use super::status::clock;
-use crate::fail::{Outcome, WrongCall};
-use crate::table::{Align, Table, write_json};
+use crate::fail::{Outcome, UsageError};
+use crate::number::cores;
+use crate::table::{Align, Table, print};
 
-/// The arguments of `agon check`.
 #[derive(Args)]
 pub struct Check {
     /// Spec file
@@ -41,21 +40,20 @@ struct CheckJson {
 }
 
 impl Check {
-    /// Runs the command.
     pub fn run(self) -> Outcome {
         let file = SpecFile::read(&self.spec)?;
         let id = agon_schedule::run_id::first(&file.spec.name, &file.source)
-            .map_err(|error| WrongCall(error.to_string()))?;
+            .map_err(|error| UsageError(error.to_string()))?;
         let mut schedule = Schedule::new(file.spec.clone())
-            .map_err(|error| WrongCall(format!("{}: {error}", self.spec.display())))?;
-        let wrong = |error: agon_schedule::schedule::ScheduleError| WrongCall(error.to_string());
+            .map_err(|error| UsageError(format!("{}: {error}", self.spec.display())))?;
+        let wrong = |error: agon_schedule::schedule::ScheduleError| UsageError(error.to_string());
         let bouts = schedule.bouts();
         let plays = !matches!(file.spec.plan, Plan::Probe(_));
         let mut games = 0;
         if file.spec.tune().is_some() {
             games = 2 * bouts;
         } else if plays {
-            // All rounds have the same games.
+            // All rounds have the same number of games.
             let round = schedule.pairings().unwrap_or(1).min(bouts).min(10_000);
             for index in 0..round {
                 games += rotations(&schedule.bout(index).map_err(wrong)?.players).count() as u64;
@@ -66,8 +64,7 @@ impl Check {
         let seconds = seconds_a_move(&file).map(|move_time| {
             let moves =
                 if plays { games as f64 * plies } else { bouts as f64 * file.spec.players.len() as f64 };
-            let cores = std::thread::available_parallelism().map_or(1, usize::from);
-            moves * move_time / cores as f64
+            moves * move_time / cores().get() as f64
         });
         let answer = CheckJson {
             run: id,
@@ -78,37 +75,36 @@ impl Check {
             repeatable: file.spec.is_repeatable(),
             seconds,
         };
-        let mut out = io::stdout().lock();
-        if self.json {
-            write_json(&answer, &mut out)?;
-        } else {
+        print(self.json, &answer, |out| {
             match file.spec.tune() {
-                Some(tune) => write_tune(&answer.run, &file.spec, tune, &mut out)?,
+                Some(tune) => write_tune(&answer.run, &file.spec, tune, out)?,
                 None => writeln!(out, "{}: {} players of {}", answer.run, answer.players.len(), answer.game)?,
             }
             if plays {
                 let sequential = matches!(file.spec.plan, Plan::Tournament(Format::Sprt(_)));
                 let most = if sequential { "at most " } else { "" };
-                writeln!(out, "{most}{bouts} bouts of together {games} games")?;
+                writeln!(out, "{most}{bouts} bouts with {games} games")?;
             } else {
                 writeln!(out, "{bouts} positions, {} searches", bouts * answer.players.len() as u64)?;
             }
             if let Some(seconds) = answer.seconds {
                 writeln!(out, "at most about {} on this machine", clock(seconds))?;
             }
-            let repeat =
-                if answer.repeatable { "can be played again bit by bit" } else { "depend on the machine" };
-            writeln!(out, "its games {repeat}")?;
-        }
-        Ok(ExitCode::SUCCESS)
+            let repeat = if answer.repeatable {
+                "repeatable bit by bit"
+            } else {
+                "not repeatable: they depend on time"
+            };
+            writeln!(out, "games are {repeat}")
+        })
     }
 }
 
-/// What a tune would do, in a few lines.
+/// Describes the plan of a tuning run.
 fn write_tune(id: &str, spec: &Spec, tune: &Tune, out: &mut impl io::Write) -> io::Result<()> {
     let name = |player: usize| spec.players[player].name.as_str();
     let steps = tune.bouts / tune.step_bouts();
-    writeln!(out, "{id}: a tune of {} in {}", name(tune.player), spec.game)?;
+    writeln!(out, "{id}: tunes {} in {}", name(tune.player), spec.game)?;
     let how = match tune.method {
         Method::Spsa { window, .. } => {
             format!("{steps} iterations of SPSA, {window} at once, {} bouts each", tune.step_bouts())
@@ -144,17 +140,17 @@ fn write_tune(id: &str, spec: &Spec, tune: &Tune, out: &mut impl io::Write) -> i
     )
 }
 
-/// The longest a game can be, at most what a long one is in practice.
+/// Returns the ply limit of a game, at most 200.
 fn games_plies(schedule: &mut Schedule) -> Result<u32, agon_schedule::schedule::ScheduleError> {
-    if let Some(work) = schedule.tuning().and_then(Tuning::due) {
-        schedule.tuning_mut().into_iter().for_each(|course| course.settle(work.clone().run()));
+    if let Some(work) = schedule.tuning().and_then(Tuning::pending_proposal) {
+        schedule.tuning_mut().into_iter().for_each(|tuning| tuning.add_proposals(work.clone().run()));
     }
     let opening = schedule.bout(0)?.opening;
     let played = opening.moves.split_ascii_whitespace().count() as u32;
     Ok(schedule.referee().ply_bound().saturating_sub(played).min(200))
 }
 
-/// What the slowest player may take for a move, if its limit is one of time.
+/// Returns the mean time limit per move, if all limits are times.
 fn seconds_a_move(file: &SpecFile) -> Option<f64> {
     let times: Vec<Option<f64>> = file
         .spec

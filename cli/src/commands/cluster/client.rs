@@ -1,6 +1,5 @@
-//! The operator's connection to a coordinator.
+//! The connection of operator commands to a coordinator.
 
-use std::io::Write as _;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -10,13 +9,13 @@ use anyhow::anyhow;
 use clap::Args;
 use tonic::{Code, Status};
 
-use crate::fail::WrongCall;
+use crate::fail::{UsageError, note};
 use crate::settings::Layers;
 
-/// Where a coordinator is unless somebody says otherwise.
-const USUAL: &str = "http://127.0.0.1:7400";
+/// The default address of a coordinator.
+const DEFAULT_URL: &str = "http://127.0.0.1:7400";
 
-/// Where the coordinator is, and what to show it.
+/// The address of a coordinator, and the credentials for it.
 #[derive(Args, Clone)]
 #[command(next_help_heading = "Connection")]
 pub struct Address {
@@ -41,60 +40,59 @@ pub struct Address {
 }
 
 impl Address {
-    /// What is asked for, from all layers.
+    /// Merges the layers into a connector.
     pub fn connector(self, layers: &Layers) -> anyhow::Result<Connector> {
         let text = |text: &str| Ok(text.to_string());
-        let url = layers.value_or("client.coordinator", self.coordinator, text, USUAL.to_string())?;
+        let url = layers.value_or("client.coordinator", self.coordinator, text, DEFAULT_URL.to_string())?;
         let credentials = ClientCredentials {
             authority: layers.path("client.tls_ca", self.tls_ca)?,
             certificate: layers.path("client.tls_cert", self.tls_cert)?,
             key: layers.path("client.tls_key", self.tls_key)?,
             token: layers.path("client.token_file", self.token_file)?,
         };
-        let connector = Connector::new(&url, credentials).map_err(|error| WrongCall(error.to_string()))?;
+        let connector = Connector::new(&url, credentials).map_err(|error| UsageError(error.to_string()))?;
         if connector.sends_token_unencrypted() {
-            let warning = "warning: the token crosses the network without TLS, where others can read it";
-            let _ = writeln!(std::io::stderr(), "{warning}");
+            note("warning: the token crosses the network without TLS, where others can read it");
         }
         Ok(connector.with(|endpoint| endpoint.connect_timeout(Duration::from_secs(5))))
     }
 
-    /// An operator's connection.
+    /// Connects an operator client.
     pub async fn connect(self) -> anyhow::Result<Operator> {
         self.connection().await.map(client)
     }
 
-    /// A connection.
+    /// Connects to the coordinator.
     pub async fn connection(self) -> anyhow::Result<Connection> {
         let layers = Layers::open(self.config.as_deref())?;
         self.connector(&layers)?.connect().await.map_err(|error| match error {
             ConnectError::Unreachable { url, .. } => anyhow!(
-                "no coordinator answers at {url}; start one with `agon coordinator`, or say where it is with \
+                "no coordinator answers at {url}; start one with `agon coordinator`, or give its address with \
                  --coordinator"
             ),
-            ConnectError::Credentials(reason) => WrongCall(reason).into(),
+            ConnectError::Credentials(reason) => UsageError(reason).into(),
             other => other.into(),
         })
     }
 }
 
-/// What operators' commands speak with.
+/// The client of operator commands.
 pub type Operator = OperatorClient<Connection>;
 
-/// The client over a connection.
+/// Creates an operator client over a connection.
 pub fn client(connection: Connection) -> Operator {
     OperatorClient::new(connection).max_decoding_message_size(64 << 20)
 }
 
-/// What a refusal means for the caller: wrong calls end with 2, the rest with 1.
-pub fn told(status: &Status) -> anyhow::Error {
+/// Turns the status of a failed call into an error: a usage error if the request was wrong.
+pub fn rejection(status: &Status) -> anyhow::Error {
     match status.code() {
         Code::InvalidArgument | Code::NotFound | Code::FailedPrecondition => {
-            WrongCall(status.message().to_string()).into()
+            UsageError(status.message().to_string()).into()
         }
         _ if std::error::Error::source(status).is_some() => {
-            anyhow!("the connection broke: {}", status_text(status))
+            anyhow!("connection lost: {}", status_text(status))
         }
-        _ => anyhow!("the coordinator says: {}", status_text(status)),
+        _ => anyhow!("the coordinator refused: {}", status_text(status)),
     }
 }

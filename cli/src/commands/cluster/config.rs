@@ -1,8 +1,6 @@
-//! `agon config`: what settings are, and where each came from.
+//! `agon config`: shows settings and their origins.
 
-use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
 
@@ -11,16 +9,15 @@ use super::coordinator::Coordinator;
 use super::worker::Worker;
 use crate::fail::Outcome;
 use crate::settings::{Layers, Shown};
-use crate::table::{Align, Table, write_json};
+use crate::table::{Align, Table, print};
 
-/// What is done with settings.
+/// The commands of `agon config`.
 #[derive(Subcommand)]
 pub enum Config {
     /// Show every setting with its value and origin
     Show(Show),
 }
 
-/// The arguments of `agon config show`.
 #[derive(Args)]
 #[command(args_conflicts_with_subcommands = true)]
 pub struct Show {
@@ -45,7 +42,7 @@ enum Process {
     Client(Box<Address>),
 }
 
-/// The arguments of a process, as if it were called without any.
+/// Returns the arguments of a process called without flags.
 fn without_flags<T: Args>(config: Option<&PathBuf>) -> anyhow::Result<T> {
     let command = T::augment_args(clap::Command::new("agon"));
     let config = config.into_iter().flat_map(|path| ["--config".into(), path.clone().into_os_string()]);
@@ -55,52 +52,49 @@ fn without_flags<T: Args>(config: Option<&PathBuf>) -> anyhow::Result<T> {
 }
 
 impl Config {
-    /// Runs the command.
     pub fn run(self) -> Outcome {
         let Config::Show(show) = self;
-        let (shown, complaint) = match show.process {
+        let (shown, problem) = match show.process {
             Some(Process::Coordinator(command)) => {
-                of(command.config.clone().as_deref(), |layers| command.look(layers))?
+                recorded(command.config.clone().as_deref(), |layers| command.record(layers))?
             }
             Some(Process::Worker(command)) => {
-                of(command.address.config.clone().as_deref(), |layers| command.look(layers))?
+                recorded(command.address.config.clone().as_deref(), |layers| command.record(layers))?
             }
             Some(Process::Client(address)) => {
-                of(address.config.clone().as_deref(), |layers| address.connector(layers).map(|_| ()))?
+                recorded(address.config.clone().as_deref(), |layers| address.connector(layers).map(|_| ()))?
             }
-            None => of(show.config.as_deref(), |layers| {
-                without_flags::<Coordinator>(show.config.as_ref())?.look(layers)?;
-                without_flags::<Worker>(show.config.as_ref())?.look(layers)
+            None => recorded(show.config.as_deref(), |layers| {
+                without_flags::<Coordinator>(show.config.as_ref())?.record(layers)?;
+                without_flags::<Worker>(show.config.as_ref())?.record(layers)
             })?,
         };
-        let mut out = io::stdout().lock();
-        if show.json {
-            let setting = |shown: &Shown| {
-                let (kind, place) = (shown.origin.kind(), shown.origin.to_string());
-                serde_json::json!({ "key": shown.key, "value": shown.value, "from": kind, "place": place })
-            };
-            let settings: Vec<_> = shown.iter().map(setting).collect();
-            write_json(&serde_json::json!({ "settings": settings }), &mut out)?;
-        } else {
-            let mut table =
-                Table::new(&[("setting", Align::Left), ("value", Align::Left), ("from", Align::Left)]);
+        let setting = |shown: &Shown| {
+            let (kind, place) = (shown.origin.kind(), shown.origin.to_string());
+            serde_json::json!({ "key": shown.key, "value": shown.value, "from": kind, "place": place })
+        };
+        let document = serde_json::json!({ "settings": shown.iter().map(setting).collect::<Vec<_>>() });
+        let printed = print(show.json, &document, |out| {
+            let mut table = Table::new(&["setting", "value", "from"].map(|name| (name, Align::Left)));
             for Shown { key, value, origin } in shown {
                 let value = value.unwrap_or_else(|| "-".to_string());
                 table.row([key.to_string(), value, origin.to_string()]);
             }
-            table.write(&mut out)?;
-        }
-        out.flush()?;
-        // What is wrong with them together is said after what they are.
-        complaint.map(|()| ExitCode::SUCCESS)
+            table.write(out)
+        })?;
+        // Show the settings before the error in them.
+        problem.map(|()| printed)
     }
 }
 
-/// The settings that were asked for, and what is wrong with them.
-type Looked = (Vec<Shown>, anyhow::Result<()>);
+/// The recorded settings, and the error in them if there is one.
+type Recorded = (Vec<Shown>, anyhow::Result<()>);
 
-fn of(config: Option<&Path>, look: impl FnOnce(&Layers) -> anyhow::Result<()>) -> anyhow::Result<Looked> {
+fn recorded(
+    config: Option<&Path>,
+    record: impl FnOnce(&Layers) -> anyhow::Result<()>,
+) -> anyhow::Result<Recorded> {
     let layers = Layers::open(config)?;
-    let complaint = look(&layers);
-    Ok((layers.shown(), complaint))
+    let problem = record(&layers);
+    Ok((layers.shown(), problem))
 }

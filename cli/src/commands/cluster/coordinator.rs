@@ -1,4 +1,4 @@
-//! `agon coordinator`: the service that schedules, lends and keeps.
+//! `agon coordinator`: the service that schedules runs, leases bouts and stores results.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -15,10 +15,9 @@ use tracing::warn;
 
 use super::storage::{Storage, TakeOver};
 use super::{Log, block_on, stop_signal};
-use crate::fail::{Outcome, WrongCall};
+use crate::fail::{Outcome, UsageError, bail_usage};
 use crate::settings::{Layers, address, number};
 
-/// The arguments of `agon coordinator`.
 #[derive(Args)]
 pub struct Coordinator {
     /// Address to listen on [default: 127.0.0.1:7400]
@@ -97,11 +96,11 @@ struct LimitFlags {
     idle_ms: Option<u32>,
 }
 
-/// Files that are open beside connections: the state, the dataset, the log, monitors.
+/// Open files other than connections: state, dataset, log, metrics.
 const OTHER_FILES: u64 = 64 + MAX_SCRAPES as u64;
 
-/// What a coordinator is started with.
-struct Chosen {
+/// The settings of a coordinator process.
+struct Settings {
     listen: SocketAddr,
     metrics: Option<SocketAddr>,
     log: Log,
@@ -110,19 +109,18 @@ struct Chosen {
 }
 
 impl Coordinator {
-    /// Runs the command.
     pub fn run(self) -> Outcome {
         let layers = Layers::open(self.config.as_deref())?;
-        let chosen = self.choose(&layers)?;
-        chosen.log.start("info");
-        let Chosen { listen, metrics, mut config, .. } = chosen;
-        lacks(listen, &config, chosen.insecure)?;
+        let Settings { listen, metrics, log, insecure, mut config } = self.settings(&layers)?;
+        log.start("info");
+        check_exposure(listen, &config, insecure)?;
         if let Some(address) = metrics.filter(|address| !address.ip().is_loopback()) {
-            let what = "/metrics, /healthz and /readyz ask nobody anything, over TLS or not; keep that address inside";
+            let what =
+                "/metrics, /healthz and /readyz need no credentials, even with TLS; keep the address private";
             warn_operator(&format!("{address} can be reached from other machines: {what}"));
         }
-        let most = most_connections(config.limits.connections as u64);
-        config.limits.connections = usize::try_from(most).unwrap_or(usize::MAX);
+        let connections = available_connections(config.limits.connections as u64);
+        config.limits.connections = usize::try_from(connections).unwrap_or(usize::MAX);
         block_on(async move {
             let bind = async |address: SocketAddr, flag: &str| {
                 TcpListener::bind(address).await.map_err(|error| {
@@ -134,50 +132,44 @@ impl Coordinator {
                 config.metrics = Some(bind(address, "--metrics").await?);
             }
             match agon_coordinator::run(config, listener, stop_signal()).await {
-                // Files that make no sense are found before anything changes.
-                Err(CoordinatorError::Credentials(error)) => Err(WrongCall(error.to_string()).into()),
+                // Unusable credential files are found before anything changes.
+                Err(CoordinatorError::Credentials(error)) => Err(UsageError(error.to_string()).into()),
                 ended => ended.map(|()| ExitCode::SUCCESS).map_err(Into::into),
             }
         })
     }
 
-    /// What all layers together say.
-    fn choose(self, layers: &Layers) -> anyhow::Result<Chosen> {
-        let usual = SocketAddr::from(([127, 0, 0, 1], 7400));
-        let listen = layers.value_or("coordinator.listen", self.listen, address, usual)?;
+    /// Merges the layers into settings.
+    fn settings(self, layers: &Layers) -> anyhow::Result<Settings> {
+        let default = SocketAddr::from(([127, 0, 0, 1], 7400));
+        let listen = layers.value_or("coordinator.listen", self.listen, address, default)?;
         let data = layers.path_or("coordinator.data", self.data, "agon-data")?;
         let storage = Storage { data: data.into(), state: layers.path("coordinator.state", self.state)? };
-        let lease =
-            layers.value_or("coordinator.lease_ms", self.lease_ms, number("coordinator.lease_ms"), 30_000)?;
-        let heartbeat = layers.value_or(
-            "coordinator.heartbeat_ms",
-            self.heartbeat_ms,
-            number("coordinator.heartbeat_ms"),
-            5000,
-        )?;
+        let lease = layers.number("coordinator.lease_ms", self.lease_ms, 30_000)?;
+        let heartbeat = layers.number("coordinator.heartbeat_ms", self.heartbeat_ms, 5000)?;
         if heartbeat.saturating_mul(3) > lease {
-            let reason = "a lease must last at least three heartbeats; give --lease-ms and --heartbeat-ms so";
-            return Err(WrongCall(reason.to_string()).into());
+            bail_usage!(
+                "a lease of {lease} ms is shorter than three heartbeats of {heartbeat} ms; change --lease-ms or \
+                 --heartbeat-ms"
+            );
         }
         let mut config = storage.config(&self.take_over)?;
         config.timing.lease = Duration::from_millis(lease.into());
         config.timing.grace = config.timing.lease;
         config.timing.heartbeat = Duration::from_millis(heartbeat.into());
-        config.part_bouts = layers
-            .value_or("coordinator.part_bouts", self.part_bouts, number("coordinator.part_bouts"), 500)?
-            .into();
+        config.part_bouts = layers.number("coordinator.part_bouts", self.part_bouts, 500)?.into();
         let metrics = layers.value("coordinator.metrics", self.metrics, address)?;
         let log = self.log.choose(layers, "coordinator.log")?;
         config.tls = self.auth.tls(layers)?;
         config.tokens = layers.path("coordinator.tokens", self.auth.tokens)?;
         let insecure = layers.switch("coordinator.insecure", self.auth.insecure)?;
-        config.limits = self.limits.choose(layers)?;
-        Ok(Chosen { listen, metrics, log, insecure, config })
+        config.limits = self.limits.limits(layers)?;
+        Ok(Settings { listen, metrics, log, insecure, config })
     }
 
-    /// Asks for every setting, so that the layers know all of them.
-    pub fn look(self, layers: &Layers) -> anyhow::Result<()> {
-        self.choose(layers).map(|_| ())
+    /// Records every setting in the layers.
+    pub fn record(self, layers: &Layers) -> anyhow::Result<()> {
+        self.settings(layers).map(|_| ())
     }
 }
 
@@ -192,74 +184,59 @@ impl AuthFlags {
             }
             (None, None, None) => Ok(None),
             (None, None, Some(_)) => {
-                let reason =
-                    "--tls-client-ca asks for certificates over TLS, which needs --tls-cert and --tls-key";
-                Err(WrongCall(reason.to_string()).into())
+                bail_usage!("--tls-client-ca needs TLS; give --tls-cert and --tls-key too")
             }
-            _ => {
-                Err(WrongCall("--tls-cert and --tls-key belong together; give both or none".to_string())
-                    .into())
-            }
+            _ => bail_usage!("--tls-cert and --tls-key belong together; give both or none"),
         }
     }
 }
 
 impl LimitFlags {
-    fn choose(self, layers: &Layers) -> anyhow::Result<Limits> {
-        let usual = Limits::default();
+    fn limits(self, layers: &Layers) -> anyhow::Result<Limits> {
+        let default = Limits::default();
         let milliseconds = |time: Duration| u32::try_from(time.as_millis()).unwrap_or(u32::MAX);
-        let key = "coordinator.limits.connections";
-        let most = u32::try_from(usual.connections).unwrap_or(u32::MAX);
-        let connections =
-            layers.value_or(key, self.max_connections, number("coordinator.limits.connections"), most)?
-                as usize;
-        let streams = layers.value_or(
-            "coordinator.limits.streams",
-            self.max_streams,
-            number("coordinator.limits.streams"),
-            usual.streams,
-        )?;
-        let key = "coordinator.limits.calls_per_second";
-        let calls_per_second = layers.value_or(
-            key,
-            self.max_calls_per_second,
-            number("coordinator.limits.calls_per_second"),
-            usual.calls_per_second,
-        )?;
-        let key = "coordinator.limits.first_call_ms";
-        let first_call =
-            layers.value_or(key, self.first_call_ms, number(key), milliseconds(usual.first_call))?;
-        let key = "coordinator.limits.idle_ms";
-        let idle = layers.value_or(key, self.idle_ms, number(key), milliseconds(usual.idle))?;
+        let number = |name: &'static str, flag, default| layers.number(name, flag, default);
+        let connections = u32::try_from(default.connections).unwrap_or(u32::MAX);
+        let connections = number("coordinator.limits.connections", self.max_connections, connections)?;
+        let streams = number("coordinator.limits.streams", self.max_streams, default.streams)?;
+        let calls = self.max_calls_per_second;
+        let calls_per_second =
+            number("coordinator.limits.calls_per_second", calls, default.calls_per_second)?;
+        let first_call = milliseconds(default.first_call);
+        let first_call = number("coordinator.limits.first_call_ms", self.first_call_ms, first_call)?;
+        let idle = number("coordinator.limits.idle_ms", self.idle_ms, milliseconds(default.idle))?;
         let [first_call, idle] = [first_call, idle].map(|time| Duration::from_millis(time.into()));
-        Ok(Limits { connections, streams, calls_per_second, first_call, idle, ..Limits::default() })
+        let connections = connections as usize;
+        Ok(Limits { connections, streams, calls_per_second, first_call, idle, ..default })
     }
 }
 
-/// Refuses a public address where somebody could come in, or read a token, whom nobody meant.
-fn lacks(listen: SocketAddr, config: &Config, insecure: bool) -> anyhow::Result<()> {
+/// Rejects a public address without authentication, or with tokens in plain text, unless `insecure`.
+fn check_exposure(listen: SocketAddr, config: &Config, insecure: bool) -> anyhow::Result<()> {
     if listen.ip().is_loopback() {
         return Ok(());
     }
-    let asks =
+    let authenticates =
         config.tokens.is_some() || config.tls.as_ref().is_some_and(|tls| tls.client_authority.is_some());
-    let lack = match (asks, config.tls.is_some()) {
+    let risk = match (authenticates, config.tls.is_some()) {
         (true, true) => return Ok(()),
         (true, false) => "tokens cross the network without TLS, where others can read them",
-        (false, _) => "nobody is asked who they are",
+        (false, _) => "callers are not authenticated",
     };
     if insecure {
-        warn_operator(&format!("INSECURE: {listen} can be reached from other machines, and {lack}"));
+        warn_operator(&format!("INSECURE: {listen} can be reached from other machines, and {risk}"));
         return Ok(());
     }
-    let remedy = "listen on 127.0.0.1; or make certificates with `agon certs` and tokens with `agon token`, and give \
-                  --tls-cert, --tls-key and --tokens; or say --insecure in a network that you trust";
-    Err(WrongCall(format!("{listen} can be reached from other machines, and {lack}: {remedy}")).into())
+    bail_usage!(
+        "{listen} can be reached from other machines, and {risk}: listen on 127.0.0.1; or create certificates with \
+         `agon certs` and tokens with `agon token`, and give --tls-cert, --tls-key and --tokens; or give --insecure in a \
+         network that you trust"
+    );
 }
 
-/// As many connections as the system has files for, up to what is wanted.
+/// Raises the limit of open files as needed, and returns the number of connections that it allows.
 #[cfg(unix)]
-fn most_connections(wanted: u64) -> u64 {
+fn available_connections(wanted: u64) -> u64 {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
@@ -269,18 +246,15 @@ fn most_connections(wanted: u64) -> u64 {
     if raised > files && setrlimit(Resource::Nofile, Rlimit { current: Some(raised), maximum }).is_ok() {
         files = raised;
     }
-    let most = files.saturating_sub(OTHER_FILES).max(1).min(wanted);
-    if most < wanted {
-        warn!(
-            most,
-            wanted, "the system allows {files} open files, so that there are fewer connections than wanted"
-        );
+    let available = files.saturating_sub(OTHER_FILES).max(1).min(wanted);
+    if available < wanted {
+        warn!(available, wanted, files, "connections limited by the open-file limit");
     }
-    most
+    available
 }
 
-/// Other systems say so when there are too many.
+/// Returns `wanted`: other systems report exhaustion when it happens.
 #[cfg(not(unix))]
-fn most_connections(wanted: u64) -> u64 {
+fn available_connections(wanted: u64) -> u64 {
     wanted
 }

@@ -1,4 +1,4 @@
-//! `agon data`: voids, backs up and restores what a coordinator keeps.
+//! `agon data`: backs up and restores the state of a coordinator, and voids bouts.
 
 use clap::Subcommand;
 
@@ -18,7 +18,6 @@ pub enum Data {
 }
 
 impl Data {
-    /// Runs the command.
     pub fn run(self) -> Outcome {
         match self {
             Data::Backup(command) => command.run(),

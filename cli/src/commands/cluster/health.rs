@@ -1,7 +1,6 @@
-//! `agon health`: whether a coordinator serves, for what watches over its container. It asks the standard health service
-//! of gRPC, which any other program can ask too.
+//! `agon health`: checks by the standard health service of gRPC that a coordinator serves, as a probe of its container.
 
-use std::io::{self, Write as _};
+use std::io::Write as _;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -14,12 +13,11 @@ use tonic_health::pb::health_check_response::ServingStatus;
 use tonic_health::pb::health_client::HealthClient;
 
 use super::block_on;
-use super::client::{Address, told};
+use super::client::{Address, rejection};
 use crate::fail::Outcome;
 use crate::number::whole;
-use crate::table::write_json;
+use crate::table::print;
 
-/// The arguments of `agon health`.
 #[derive(Args)]
 pub struct Health {
     /// Seconds to wait for a reply
@@ -39,28 +37,25 @@ struct Document {
 }
 
 impl Health {
-    /// Runs the command.
     pub fn run(self) -> Outcome {
         block_on(async move {
-            let Ok(asked) = timeout(Duration::from_secs(self.timeout.into()), ask(self.address)).await else {
+            let Ok(serves) = timeout(Duration::from_secs(self.timeout.into()), check(self.address)).await
+            else {
                 bail!("the coordinator did not answer within {} s", self.timeout);
             };
-            let serves = asked?;
-            let mut out = io::stdout().lock();
-            if self.json {
-                write_json(&Document { serves }, &mut out)?;
-            } else {
-                writeln!(out, "the coordinator {}", if serves { "serves" } else { "does not serve" })?;
-            }
+            let serves = serves?;
+            print(self.json, &Document { serves }, |out| {
+                writeln!(out, "the coordinator {}", if serves { "serves" } else { "does not serve" })
+            })?;
             Ok(if serves { ExitCode::SUCCESS } else { ExitCode::FAILURE })
         })
     }
 }
 
-async fn ask(address: Address) -> anyhow::Result<bool> {
+async fn check(address: Address) -> anyhow::Result<bool> {
     let mut client = HealthClient::new(address.connection().await?);
-    // The service without a name is the coordinator as a whole.
+    // The empty name stands for the whole server.
     let request = HealthCheckRequest { service: String::new() };
-    let answer = client.check(request).await.map_err(|status| told(&status))?;
+    let answer = client.check(request).await.map_err(|status| rejection(&status))?;
     Ok(answer.into_inner().status() == ServingStatus::Serving)
 }

@@ -1,18 +1,16 @@
-//! `agon list`: the runs of a coordinator.
+//! `agon list`: lists the runs of a coordinator.
 
-use std::io::{self, Write as _};
-use std::process::ExitCode;
+use std::io::Write as _;
 
 use agon_proto::v1;
 use clap::Args;
 
 use super::block_on;
-use super::client::{Address, told};
+use super::client::{Address, rejection};
 use super::status::{RunJson, clock, state_name};
 use crate::fail::Outcome;
-use crate::table::{Align, Table, rate, write_json};
+use crate::table::{Align, Table, print, rate};
 
-/// The arguments of `agon list`.
 #[derive(Args)]
 pub struct List {
     /// Print one JSON document
@@ -23,30 +21,20 @@ pub struct List {
 }
 
 impl List {
-    /// Runs the command.
     pub fn run(self) -> Outcome {
         block_on(async move {
             let mut operator = self.address.connect().await?;
-            let answer = operator.list_runs(v1::ListRunsRequest {}).await.map_err(|status| told(&status))?;
+            let answer =
+                operator.list_runs(v1::ListRunsRequest {}).await.map_err(|status| rejection(&status))?;
             let runs = answer.into_inner().runs;
-            let mut out = io::stdout().lock();
-            if self.json {
-                let runs: Vec<RunJson> = runs.iter().map(RunJson::from).collect();
-                write_json(&serde_json::json!({ "runs": runs }), &mut out)?;
-            } else if runs.is_empty() {
-                writeln!(out, "no runs yet; submit one with `agon submit SPEC`")?;
-            } else {
-                let words = [
-                    ("run", Align::Left),
-                    ("state", Align::Left),
-                    ("prio", Align::Right),
-                    ("held", Align::Right),
-                    ("bouts", Align::Right),
-                    ("games", Align::Right),
-                    ("games/s", Align::Right),
-                    ("left", Align::Right),
-                ];
-                let mut table = Table::new(&words);
+            let document = serde_json::json!({ "runs": runs.iter().map(RunJson::from).collect::<Vec<_>>() });
+            print(self.json, &document, |out| {
+                if runs.is_empty() {
+                    return writeln!(out, "no runs yet; submit one with `agon submit SPEC`");
+                }
+                let numbers = ["prio", "held", "bouts", "games", "games/s", "left"];
+                let words = ["run", "state"].map(|name| (name, Align::Left));
+                let mut table = Table::new(&[&words[..], &numbers.map(|name| (name, Align::Right))].concat());
                 for run in &runs {
                     table.row([
                         run.run.clone(),
@@ -59,12 +47,10 @@ impl List {
                         run.seconds_left.map(clock).unwrap_or_default(),
                     ]);
                 }
-                table.write(&mut out)?;
-                for run in runs.iter().filter(|run| !run.waiting.is_empty()) {
-                    writeln!(out, "{}: {}", run.run, run.waiting)?;
-                }
-            }
-            Ok(ExitCode::SUCCESS)
+                table.write(out)?;
+                let waiting = runs.iter().filter(|run| !run.waiting.is_empty());
+                waiting.into_iter().try_for_each(|run| writeln!(out, "{}: {}", run.run, run.waiting))
+            })
         })
     }
 }

@@ -1,4 +1,4 @@
-//! The commands of the cluster: the services, and what operators ask of them.
+//! The commands of the cluster: coordinator, worker, and the commands of operators.
 
 pub mod audit;
 mod backup;
@@ -35,21 +35,21 @@ use tracing_subscriber::util::SubscriberInitExt as _;
 use crate::fail::Outcome;
 use crate::settings::Layers;
 
-/// Runs something asynchronous to its end on a runtime of its own.
+/// Runs a future to its end on its own runtime.
 pub fn block_on(future: impl Future<Output = Outcome>) -> Outcome {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()
         .build()
-        .context("no threads can be had")?;
+        .context("cannot start the runtime")?;
     let outcome = runtime.block_on(future);
-    // Whatever still sleeps somewhere has nothing more to say.
+    // Do not wait for detached tasks that sleep.
     runtime.shutdown_timeout(std::time::Duration::from_millis(200));
     outcome
 }
 
-/// Ready when the process is asked to stop, from this call on, however late it is first waited for: the first process of a
-/// container is not ended by a signal that nobody listens to, and a service has much to do before it waits.
+/// Returns a future that resolves at a stop signal. Listens from this call on, not from the first poll: the first process
+/// of a container ignores signals without a handler, and a service starts up before it polls.
 fn stop_signal() -> impl Future<Output = ()> + Send + 'static {
     #[cfg(unix)]
     {
@@ -69,7 +69,7 @@ fn stop_signal() -> impl Future<Output = ()> + Send + 'static {
     }
 }
 
-/// How a service tells what happens.
+/// The log options of a service.
 #[derive(Args)]
 struct Log {
     /// Log format on standard error [default: text]; AGON_LOG sets levels, as in info,agon_worker=debug
@@ -92,7 +92,7 @@ impl std::fmt::Display for LogForm {
 }
 
 impl Log {
-    /// What all layers together say.
+    /// Merges the layers into the log options.
     fn choose(self, layers: &Layers, key: &'static str) -> anyhow::Result<Log> {
         let parse = |text: &str| LogForm::from_str(text, false).map_err(|_| "it is text or json".to_string());
         Ok(Log { log: Some(layers.value_or(key, self.log, parse, LogForm::Text)?) })
@@ -103,14 +103,14 @@ impl Log {
     }
 }
 
-/// Logs on standard error, as much as `AGON_LOG` wants.
+/// Starts the log on standard error with the levels of `AGON_LOG`.
 fn start_log(default: &str, form: LogForm) {
     let parse = |text: &str| text.parse::<Targets>().ok();
     let chosen = std::env::var("AGON_LOG").ok().as_deref().and_then(parse);
     let wanted = tracing_subscriber::registry().with(chosen.or_else(|| parse(default)));
     let colour = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
     let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr).with_ansi(colour);
-    // A second log in one process is the first one.
+    // A second start in one process keeps the first log.
     let _ = match form {
         LogForm::Text => wanted.with(lines.with_target(false)).try_init(),
         LogForm::Json => wanted.with(lines.json().flatten_event(true)).try_init(),

@@ -1,4 +1,4 @@
-//! `agon run`: coordinator and worker in one process, talking gRPC over loopback, from a spec to its answer.
+//! `agon run`: plays a spec with a coordinator and a worker in one process, connected by gRPC over loopback.
 
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -14,20 +14,19 @@ use clap::Args;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 
-use super::client::{Operator, client, told};
+use super::client::{Operator, client, rejection};
 use super::live::Live;
 use super::spec_file::SpecFile;
 use super::status::{RunJson, is_open, progress_line, state_name, write_result};
 use super::storage::{Storage, TakeOver};
 use super::{LogForm, block_on, start_log, stop_signal};
-use crate::fail::{self, Outcome, WrongCall};
+use crate::fail::{self, Outcome, UsageError};
 use crate::number::whole;
-use crate::table::write_json;
+use crate::table::print;
 
-/// Where data lie unless somebody says otherwise.
+/// The default data folder.
 const DEFAULT_DATA: &str = "agon-data";
 
-/// The arguments of `agon run`.
 #[derive(Args)]
 pub struct Run {
     /// Spec file
@@ -51,29 +50,28 @@ pub struct Run {
 }
 
 impl Run {
-    /// Runs the command.
     pub fn run(self) -> Outcome {
         start_log("error", LogForm::Text);
         let file = SpecFile::read(&self.spec)?;
         Schedule::new(file.spec.clone())
-            .map_err(|error| WrongCall(format!("{}: {error}", self.spec.display())))?;
+            .map_err(|error| UsageError(format!("{}: {error}", self.spec.display())))?;
         block_on(self.play(file))
     }
 
     async fn play(self, file: SpecFile) -> Outcome {
-        // 1. A coordinator on a port of its own, for this process alone.
-        let listener = TcpListener::bind("127.0.0.1:0").await.context("no local port can be had")?;
-        let address = listener.local_addr().context("no local port can be had")?;
+        // 1. Start a coordinator on its own port, for this process only.
+        let listener = TcpListener::bind("127.0.0.1:0").await.context("cannot open a local port")?;
+        let address = listener.local_addr().context("cannot open a local port")?;
         let (stop, stopped) = watch::channel(false);
         let mut config = self.storage.config(&self.take_over)?;
-        // Nobody else holds anything of this process's runs, and a worker in it does not get lost.
+        // No other worker holds leases of this process, so that none need time to return.
         config.timing.grace = Duration::ZERO;
         config.timing.heartbeat = Duration::from_secs(1);
-        // What else is unfinished in the same place waits until it is asked for.
-        config.only_asked = true;
+        // Other unfinished runs of the dataset wait.
+        config.only_requested = true;
         let mut coordinator = tokio::spawn(agon_coordinator::run(config, listener, wait(stopped)));
 
-        // 2. The run.
+        // 2. Submit the run.
         let connector = Connector::new(&format!("http://{address}"), ClientCredentials::default())?;
         let submitted = tokio::select! {
             ended = &mut coordinator => return Err(ended_early(ended)),
@@ -85,26 +83,26 @@ impl Run {
             status = self.resume(&mut operator, status).await?;
         }
         let finished_before = status.existed && !is_open(&status);
-        // The worker comes when all of this is said.
+        // The worker connects later.
         status.waiting.clear();
         if !self.quiet {
             let so_far = progress_line(&status);
             let what = match (status.existed, status.state()) {
                 (false, _) => String::new(),
-                (true, v1::RunState::Running) => format!("{id} goes on ({so_far})"),
+                (true, v1::RunState::Running) => format!("{id} continues ({so_far})"),
                 (true, v1::RunState::Cancelled) => {
                     format!("{id} was cancelled ({so_far}); --again runs it once more")
                 }
                 (true, _) => format!("{id} was run before ({so_far}); --again runs it once more"),
             };
-            let warning = if self.again { same_games(&file, &status) } else { None };
-            let others = unfinished_beside(&mut operator, &id).await;
+            let warning = if self.again { repetition_warning(&file, &status) } else { None };
+            let others = other_unfinished_runs(&mut operator, &id).await;
             for line in [what].into_iter().filter(|line| !line.is_empty()).chain(warning).chain(others) {
-                fail::tell(&line);
+                fail::note(&line);
             }
         }
 
-        // 3. Workers, unless there is nothing to do.
+        // 3. Start a worker, unless the run is over.
         let (halt, halted) = watch::channel(false);
         let mut worker = WorkerConfig::new(connector, format!("local-{}", std::process::id()));
         if let Some(slots) = self.slots {
@@ -115,21 +113,21 @@ impl Run {
             if finished_before { Ok(None) } else { agon_worker::run(worker, wait(halted)).await.map(Some) }
         });
 
-        // 4. Watch until the run is over or somebody has had enough.
+        // 4. Watch until the run is over or interrupted.
         let mut live = Live::new(self.quiet || self.json);
         let request = v1::WatchRunRequest { run: id.clone() };
-        let mut stream = operator.watch_run(request).await.map_err(|status| told(&status))?.into_inner();
+        let mut stream = operator.watch_run(request).await.map_err(|status| rejection(&status))?.into_inner();
         let mut last = status;
-        let mut arrived = false;
-        let mut enough = std::pin::pin!(stop_signal());
+        let mut is_connected = false;
+        let mut interrupt = std::pin::pin!(stop_signal());
         let interrupted = loop {
             tokio::select! {
-                () = &mut enough => break true,
-                message = stream.message() => match message.map_err(|status| told(&status))? {
+                () = &mut interrupt => break true,
+                message = stream.message() => match message.map_err(|status| rejection(&status))? {
                     Some(mut status) => {
-                        // The worker of this process measures itself before it comes: that it is not there yet is no news.
-                        arrived |= status.workers > 0;
-                        if !arrived {
+                        // Hide the wait for the worker of this process, which measures itself before it connects.
+                        is_connected |= status.workers > 0;
+                        if !is_connected {
                             status.waiting.clear();
                         }
                         live.show(&status);
@@ -142,27 +140,27 @@ impl Run {
         };
         live.clear();
 
-        // 5. Everybody goes home; what was acknowledged is on disk.
+        // 5. Shut down; acknowledged bouts are on disk.
         drop(stream);
         let _ = halt.send(true);
-        let worked = worker.await.context("the worker ended badly")?;
+        let worked = worker.await.context("the worker panicked")?;
         if interrupted {
-            // What the worker finished before it went counts too.
+            // Include the bouts that the worker finished while it stopped.
             let request = v1::ShowRunRequest { run: id };
             last = operator.show_run(request).await.map_or(last, tonic::Response::into_inner);
             last.waiting.clear();
         }
         drop(operator);
         let _ = stop.send(true);
-        coordinator.await.context("the coordinator ended badly")??;
+        coordinator.await.context("the coordinator panicked")??;
         if interrupted {
-            // First of all, for whoever reads the answer may be gone with the same Ctrl-C.
-            let _ = writeln!(io::stderr(), "stopped; the same command goes on from here");
-            let _ = self.tell(&last);
+            // The same Ctrl-C may have closed standard output: note this first, and ignore errors.
+            fail::note("stopped; the same command continues the run");
+            let _ = self.write_answer(&last);
             return Ok(ExitCode::FAILURE);
         }
         worked?;
-        self.tell(&last)?;
+        self.write_answer(&last)?;
         Ok(ExitCode::SUCCESS)
     }
 
@@ -172,36 +170,35 @@ impl Run {
         if status.pause_reason == v1::PauseReason::BuildChanged as i32 {
             let data = self.data_option();
             bail!(
-                "{id} is paused: it was started by a build that searches differently. To resume or cancel it, start `agon coordinator{data}` and say `agon resume \
+                "{id} is paused: it was started by a build that searches differently. To resume or cancel it, start `agon coordinator{data}` and use `agon resume \
                  {id}` or `agon cancel {id}`; `agon run {}{data} --again` plays it from its beginning",
                 self.spec.display()
             );
         }
         let request = v1::ResumeRunRequest { run: id.clone() };
-        let status = operator.resume_run(request).await.map_err(|status| told(&status))?.into_inner();
+        let status = operator.resume_run(request).await.map_err(|status| rejection(&status))?.into_inner();
         if !self.quiet {
-            fail::tell(&format!("{id} was paused by an operator and is resumed"));
+            fail::note(&format!("{id} was paused by an operator and is resumed"));
         }
         Ok(v1::RunStatus { existed: true, ..status })
     }
 
-    /// The option that says where the data lie, where it must be said.
+    /// Returns the option `--data`, unless it has its default.
     fn data_option(&self) -> String {
         let data = self.storage.data.to_string();
         if data == DEFAULT_DATA { String::new() } else { format!(" --data {data}") }
     }
 
-    fn tell(&self, status: &v1::RunStatus) -> anyhow::Result<()> {
-        let mut out = io::stdout().lock();
-        if self.json {
-            write_json(&RunJson::from(status), &mut out)?;
-            return Ok(());
-        }
-        // What the coordinator calls running has nobody left who runs it.
+    fn write_answer(&self, status: &v1::RunStatus) -> Outcome {
+        print(self.json, &RunJson::from(status), |out| self.write_text(status, out))
+    }
+
+    fn write_text(&self, status: &v1::RunStatus, out: &mut impl Write) -> io::Result<()> {
+        // An open run stops with this process.
         let state = if is_open(status) { "stopped" } else { state_name(status) };
-        write_result(status, state, &mut out)?;
+        write_result(status, state, out)?;
         if status.abandoned > 0 {
-            writeln!(out, "\n{} bouts were given up under way and played again", status.abandoned)?;
+            writeln!(out, "\n{} bouts were abandoned and played again", status.abandoned)?;
         }
         writeln!(out)?;
         let (run, data) = (&status.run, self.data_option());
@@ -211,7 +208,10 @@ impl Run {
         let unit = if status.probe { "positions" } else { "bouts" };
         let kept = status.committed.saturating_sub(status.exported);
         if is_open(status) && kept > 0 {
-            writeln!(out, "{kept} {unit} are kept in the state, and reach the dataset as the run goes on")?;
+            writeln!(
+                out,
+                "{kept} {unit} are kept in the state, and reach the dataset when the run continues"
+            )?;
         }
         if status.exported > 0 {
             let table = if status.probe { "probes" } else { "moves" };
@@ -230,30 +230,30 @@ impl Run {
     }
 }
 
-/// What to know before a spec is run once more, where that tells nothing new.
-pub fn same_games(file: &SpecFile, status: &v1::RunStatus) -> Option<String> {
+/// Warns if running a spec once more repeats its games.
+pub fn repetition_warning(file: &SpecFile, status: &v1::RunStatus) -> Option<String> {
     let first = agon_schedule::run_id::first(&file.spec.name, &file.source).ok()?;
     (status.run != first && !status.existed && file.spec.is_repeatable()).then(|| {
         format!(
-            "{} plays the games of {first} once more, move by move, since all limits are of nodes or depth; for new games \
-             change `seed`",
+            "{} repeats the games of {first} move by move, because all limits are of nodes or depth; for new games change \
+             `seed`",
             status.run
         )
     })
 }
 
-/// What else is unfinished in the same place, and waits meanwhile.
-async fn unfinished_beside(operator: &mut Operator, id: &str) -> Option<String> {
+/// Lists the other unfinished runs of the dataset.
+async fn other_unfinished_runs(operator: &mut Operator, id: &str) -> Option<String> {
     let runs = operator.list_runs(v1::ListRunsRequest {}).await.ok()?.into_inner().runs;
     let others = runs.iter().filter(|run| run.run != id && is_open(run)).map(|run| run.run.as_str());
     let others: Vec<&str> = others.collect();
     (!others.is_empty())
-        .then(|| format!("unfinished here, and waiting until they are run again: {}", others.join(", ")))
+        .then(|| format!("other unfinished runs, waiting until they are run again: {}", others.join(", ")))
 }
 
-/// Ready when the switch is thrown or nobody can throw it any more.
-async fn wait(mut switch: watch::Receiver<bool>) {
-    let _ = switch.wait_for(|thrown| *thrown).await;
+/// Waits until the value is true or its sender is dropped.
+async fn wait(mut signal: watch::Receiver<bool>) {
+    let _ = signal.wait_for(|sent| *sent).await;
 }
 
 async fn submit(
@@ -261,18 +261,18 @@ async fn submit(
     file: &SpecFile,
     again: bool,
 ) -> anyhow::Result<(Operator, v1::RunStatus)> {
-    let mut patience = 200;
-    let channel = loop {
+    let mut attempts = 200;
+    let connection = loop {
         match connector.connect().await {
-            Ok(channel) => break channel,
-            Err(error) if patience == 0 => return Err(error).context("the coordinator does not answer"),
-            Err(_) => patience -= 1,
+            Ok(connection) => break connection,
+            Err(error) if attempts == 0 => return Err(error).context("the coordinator does not answer"),
+            Err(_) => attempts -= 1,
         }
         tokio::time::sleep(Duration::from_millis(50)).await;
     };
-    let mut operator = client(channel);
+    let mut operator = client(connection);
     let request = v1::SubmitRunRequest { spec: Some((&file.source).into()), again, priority: 0 };
-    let status = operator.submit_run(request).await.map_err(|status| told(&status))?.into_inner();
+    let status = operator.submit_run(request).await.map_err(|status| rejection(&status))?.into_inner();
     Ok((operator, status))
 }
 
@@ -280,8 +280,8 @@ fn ended_early(
     ended: Result<Result<(), agon_coordinator::CoordinatorError>, tokio::task::JoinError>,
 ) -> anyhow::Error {
     match ended {
-        Ok(Ok(())) => anyhow!("the coordinator ended early"),
+        Ok(Ok(())) => anyhow!("the coordinator stopped early"),
         Ok(Err(error)) => error.into(),
-        Err(error) => anyhow!("the coordinator ended badly: {error}"),
+        Err(error) => anyhow!("the coordinator panicked: {error}"),
     }
 }

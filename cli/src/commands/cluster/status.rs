@@ -1,13 +1,13 @@
-//! How a run looks to people and to programs.
+//! The status of a run as text and JSON.
 
 use std::io::{self, Write};
 
 use agon_proto::v1;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
-use crate::table::{Align, COLUMNS, Table, folded, rate, shortened};
+use crate::table::{COLUMNS, Table, folded, null_if_empty, rate, shortened};
 
-/// The name of a run's state.
+/// Returns the name of a run's state.
 pub fn state_name(status: &v1::RunStatus) -> &'static str {
     match status.state() {
         v1::RunState::Running => "running",
@@ -19,20 +19,20 @@ pub fn state_name(status: &v1::RunStatus) -> &'static str {
     }
 }
 
-/// Whether bouts of it are still wanted.
+/// Returns whether a run still needs bouts.
 pub fn is_open(status: &v1::RunStatus) -> bool {
     matches!(status.state(), v1::RunState::Running | v1::RunState::Paused)
 }
 
-/// A run as JSON; `run` ends with the first five fields.
+/// The status of a run as JSON.
 #[derive(Serialize)]
-pub struct RunJson {
-    run: String,
+pub struct RunJson<'a> {
+    run: &'a str,
     state: &'static str,
     bouts: u64,
     games: u64,
-    data: String,
-    game: String,
+    data: &'a str,
+    game: &'a str,
     total: u64,
     failed: u64,
     leased: u64,
@@ -40,55 +40,63 @@ pub struct RunJson {
     workers: u32,
     games_per_second: f64,
     seconds_left: Option<f64>,
-    waiting: Option<String>,
+    #[serde(serialize_with = "null_if_empty")]
+    waiting: &'a str,
     abandoned: u64,
     priority: i32,
     voided: u64,
     checked: u64,
     disputed: u64,
-    standings: Vec<StandingJson>,
-    sprt: Option<SprtJson>,
-    tune: Option<TuneJson>,
+    standings: Vec<Standing<'a>>,
+    sprt: Option<Sprt<'a>>,
+    tune: Option<Tune<'a>>,
 }
 
 #[derive(Serialize)]
+struct Standing<'a>(#[serde(with = "StandingJson")] &'a v1::Standing);
+
+#[derive(Serialize)]
+struct Sprt<'a>(#[serde(with = "SprtJson")] &'a v1::Sprt);
+
+#[derive(Serialize)]
+struct Tune<'a>(#[serde(with = "TuneJson")] &'a v1::TuneStatus);
+
+#[derive(Serialize)]
+struct Parameter<'a>(#[serde(with = "ParameterJson")] &'a v1::TunedParameter);
+
+/// The JSON fields of a tuning run.
+#[derive(Serialize)]
+#[serde(remote = "v1::TuneStatus")]
 struct TuneJson {
     method: String,
     step: u64,
     steps: u64,
     tuning_bouts: u64,
-    parameters: Vec<ParameterJson>,
+    #[serde(serialize_with = "serialize_parameters")]
+    parameters: Vec<v1::TunedParameter>,
     recent_score: Option<f64>,
     recent_bouts: u64,
 }
 
+/// The JSON fields of a tuned parameter.
 #[derive(Serialize)]
+#[serde(remote = "v1::TunedParameter")]
 struct ParameterJson {
     path: String,
     start: f64,
     value: f64,
 }
 
-impl From<&v1::TuneStatus> for TuneJson {
-    fn from(tune: &v1::TuneStatus) -> TuneJson {
-        let parameter = |parameter: &v1::TunedParameter| ParameterJson {
-            path: parameter.path.clone(),
-            start: parameter.start,
-            value: parameter.value,
-        };
-        TuneJson {
-            method: tune.method.clone(),
-            step: tune.step,
-            steps: tune.steps,
-            tuning_bouts: tune.tuning_bouts,
-            parameters: tune.parameters.iter().map(parameter).collect(),
-            recent_score: tune.recent_score,
-            recent_bouts: tune.recent_bouts,
-        }
-    }
+fn serialize_parameters<S: Serializer>(
+    parameters: &[v1::TunedParameter],
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(parameters.iter().map(Parameter))
 }
 
+/// The JSON fields of a player's standing.
 #[derive(Serialize)]
+#[serde(remote = "v1::Standing")]
 struct StandingJson {
     player: String,
     elo: Option<f64>,
@@ -105,7 +113,9 @@ struct StandingJson {
     most_overshoot_us: u64,
 }
 
+/// The JSON fields of a sequential test.
 #[derive(Serialize)]
+#[serde(remote = "v1::Sprt")]
 struct SprtJson {
     llr: f64,
     lower: f64,
@@ -115,15 +125,15 @@ struct SprtJson {
     prefix: u64,
 }
 
-impl From<&v1::RunStatus> for RunJson {
-    fn from(status: &v1::RunStatus) -> RunJson {
+impl<'a> From<&'a v1::RunStatus> for RunJson<'a> {
+    fn from(status: &'a v1::RunStatus) -> RunJson<'a> {
         RunJson {
-            run: status.run.clone(),
+            run: &status.run,
             state: state_name(status),
             bouts: status.committed,
             games: status.games,
-            data: status.data.clone(),
-            game: status.game.clone(),
+            data: &status.data,
+            game: &status.game,
             total: status.bouts,
             failed: status.failed,
             leased: status.leased,
@@ -131,54 +141,27 @@ impl From<&v1::RunStatus> for RunJson {
             workers: status.workers,
             games_per_second: status.games_per_second,
             seconds_left: status.seconds_left,
-            waiting: Some(status.waiting.clone()).filter(|reason| !reason.is_empty()),
+            waiting: &status.waiting,
             abandoned: status.abandoned,
             priority: status.priority,
             voided: status.voided,
             checked: status.checked,
             disputed: status.disputed,
-            standings: status.standings.iter().map(StandingJson::from).collect(),
-            sprt: status.sprt.as_ref().map(|sprt| SprtJson {
-                llr: sprt.llr,
-                lower: sprt.lower,
-                upper: sprt.upper,
-                verdict: sprt.verdict.clone(),
-                pairs: sprt.pairs.clone(),
-                prefix: sprt.prefix,
-            }),
-            tune: status.tune.as_ref().map(TuneJson::from),
+            standings: status.standings.iter().map(Standing).collect(),
+            sprt: status.sprt.as_ref().map(Sprt),
+            tune: status.tune.as_ref().map(Tune),
         }
     }
 }
 
-impl From<&v1::Standing> for StandingJson {
-    fn from(row: &v1::Standing) -> StandingJson {
-        StandingJson {
-            player: row.player.clone(),
-            elo: row.elo,
-            low: row.low,
-            high: row.high,
-            games: row.games,
-            wins: row.wins,
-            draws: row.draws,
-            losses: row.losses,
-            score: row.score,
-            mean_nodes: row.mean_nodes,
-            mean_depth: row.mean_depth,
-            mean_overshoot_us: row.mean_overshoot_us,
-            most_overshoot_us: row.most_overshoot_us,
-        }
-    }
-}
-
-/// Seconds as a clock shows them.
+/// Formats seconds as `h:mm:ss` or `m:ss`.
 pub fn clock(seconds: f64) -> String {
     let seconds = seconds.max(0.0).round() as u64;
     let (hours, minutes, seconds) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
     if hours > 0 { format!("{hours}:{minutes:02}:{seconds:02}") } else { format!("{minutes}:{seconds:02}") }
 }
 
-/// One line on how far a run is.
+/// Describes the progress of a run in one line.
 pub fn progress_line(status: &v1::RunStatus) -> String {
     let mut line = if status.probe {
         format!("{}/{} positions", status.committed, status.bouts)
@@ -203,7 +186,7 @@ pub fn progress_line(status: &v1::RunStatus) -> String {
     line
 }
 
-/// The rating with its interval: `+123 +-45`, or a bound.
+/// Formats a rating and its interval, or a bound.
 fn rating(row: &v1::Standing) -> (String, String) {
     let Some(elo) = row.elo else { return ("-".to_string(), String::new()) };
     match (row.low, row.high) {
@@ -214,7 +197,7 @@ fn rating(row: &v1::Standing) -> (String, String) {
     }
 }
 
-/// The mean depth; a search that samples has none.
+/// Formats the mean depth; sampling searches have none.
 fn depth(row: &v1::Standing) -> String {
     if row.mean_depth == 0.0 { "-".to_string() } else { format!("{:.1}", row.mean_depth) }
 }
@@ -222,30 +205,15 @@ fn depth(row: &v1::Standing) -> String {
 /// The longest name in the standings.
 const NAME: usize = 20;
 
-/// The standings of a run, within eighty columns.
+/// Writes the standings of a run in 80 columns.
 pub fn write_standings(status: &v1::RunStatus, most: usize, out: &mut impl Write) -> io::Result<()> {
     let probe = status.probe;
-    let words: &[(&str, Align)] = if probe {
-        &[
-            ("player", Align::Left),
-            ("searches", Align::Right),
-            ("nodes", Align::Right),
-            ("depth", Align::Right),
-        ]
+    let numbers: &[&str] = if probe {
+        &["searches", "nodes", "depth"]
     } else {
-        &[
-            ("player", Align::Left),
-            ("Elo", Align::Right),
-            ("95 %", Align::Right),
-            ("score", Align::Right),
-            ("W", Align::Right),
-            ("D", Align::Right),
-            ("L", Align::Right),
-            ("nodes", Align::Right),
-            ("depth", Align::Right),
-        ]
+        &["Elo", "95 %", "score", "W", "D", "L", "nodes", "depth"]
     };
-    let mut table = Table::new(words);
+    let mut table = Table::of_numbers("player", numbers);
     for row in status.standings.iter().take(most) {
         let (elo, interval) = rating(row);
         let name = shortened(&row.player, NAME);
@@ -262,7 +230,7 @@ pub fn write_standings(status: &v1::RunStatus, most: usize, out: &mut impl Write
     table.write(out)
 }
 
-/// How far a tune is: a line with its step and the recent score, and one for each few parameters.
+/// Describes the progress of a tuning run: its step, its recent score, and its parameters.
 pub fn tune_lines(tune: &v1::TuneStatus) -> String {
     let what = if tune.method == "spsa" { "iteration" } else { "trial" };
     let mut text = format!("{what} {} of {}", tune.step, tune.steps);
@@ -288,37 +256,37 @@ pub fn tune_lines(tune: &v1::TuneStatus) -> String {
     text
 }
 
-/// A value with as many digits as people read.
+/// Formats a value with few digits.
 fn short(value: f64) -> String {
     let digits = if value.abs() >= 100.0 { 1 } else { 3 };
     let text = format!("{value:.digits$}");
     if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_string() } else { text }
 }
 
-/// How a sequential test stands, in lines of eighty columns; nothing of other runs.
+/// Describes the state of a sequential test, if the run is one.
 pub fn sprt_lines(status: &v1::RunStatus) -> Option<String> {
     let sprt = status.sprt.as_ref()?;
     let ratio = format!(
         "LLR {:+.2} of {:+.2} to {:+.2} after {} bouts",
         sprt.llr, sprt.lower, sprt.upper, sprt.prefix
     );
-    let asked = status.hypotheses.clone().unwrap_or_default();
-    let unit = if asked.normalised { "nElo" } else { "Elo" };
+    let hypotheses = status.hypotheses.clone().unwrap_or_default();
+    let unit = if hypotheses.normalised { "nElo" } else { "Elo" };
     let accepted = |name: &str, one: f64, other: f64| {
         format!(
             "{ratio}: {name} is accepted: {} is {one} {unit} stronger than {} rather than {other}",
-            asked.player, asked.against
+            hypotheses.player, hypotheses.against
         )
     };
     let text = match sprt.verdict.as_str() {
-        "H1" => accepted("H1", asked.high, asked.low),
-        "H0" => accepted("H0", asked.low, asked.high),
+        "H1" => accepted("H1", hypotheses.high, hypotheses.low),
+        "H0" => accepted("H0", hypotheses.low, hypotheses.high),
         _ => format!("{ratio}: undecided"),
     };
     Some(folded(&text, COLUMNS).join("\n"))
 }
 
-/// What a run that is over, or stopped for now, came to: how far it is, its standings, its test.
+/// Writes the result of a run: progress, standings and sequential test.
 pub fn write_result(status: &v1::RunStatus, state: &str, out: &mut impl Write) -> io::Result<()> {
     writeln!(out, "{} ({}): {state}", status.run, status.game)?;
     writeln!(out, "{}\n", progress_line(status))?;

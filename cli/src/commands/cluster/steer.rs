@@ -1,19 +1,18 @@
-//! `agon cancel`, `agon pause`, `agon resume`, `agon prioritise`: what an operator does with a run.
+//! `agon cancel`, `agon pause`, `agon resume`, `agon prioritise`: control of a run.
 
-use std::io::{self, Write as _};
-use std::process::ExitCode;
+use std::io::Write as _;
 
 use agon_proto::v1;
 use clap::Args;
 
 use super::block_on;
-use super::client::{Address, Operator, told};
+use super::client::{Address, Operator, rejection};
 use super::status::{RunJson, progress_line, state_name};
 use crate::commands::runs::announce;
 use crate::fail::Outcome;
-use crate::table::write_json;
+use crate::table::print;
 
-/// A run and how the answer is printed.
+/// The arguments of a command on one run.
 #[derive(Args)]
 pub struct Steer {
     /// Run id, name or unique prefix, or `latest`
@@ -34,45 +33,32 @@ impl Steer {
         block_on(async move {
             let mut operator = self.address.connect().await?;
             let status =
-                ask(&mut operator, self.run.clone()).await.map_err(|status| told(&status))?.into_inner();
+                ask(&mut operator, self.run.clone()).await.map_err(|status| rejection(&status))?.into_inner();
             announce(&self.run, &status.run);
-            let mut out = io::stdout().lock();
-            if self.json {
-                write_json(&RunJson::from(&status), &mut out)?;
-            } else {
+            print(self.json, &RunJson::from(&status), |out| {
                 let priority = match status.priority {
                     0 => String::new(),
                     priority => format!(", priority {priority}"),
                 };
-                writeln!(
-                    out,
-                    "{}: {}{priority}, {}",
-                    status.run,
-                    state_name(&status),
-                    progress_line(&status)
-                )?;
-            }
-            Ok(ExitCode::SUCCESS)
+                let (state, progress) = (state_name(&status), progress_line(&status));
+                writeln!(out, "{}: {state}{priority}, {progress}", status.run)
+            })
         })
     }
 
-    /// Runs `agon cancel`.
     pub fn cancel(self) -> Outcome {
         self.ask(async |operator, run| operator.cancel_run(v1::CancelRunRequest { run }).await)
     }
 
-    /// Runs `agon pause`.
     pub fn pause(self) -> Outcome {
         self.ask(async |operator, run| operator.pause_run(v1::PauseRunRequest { run }).await)
     }
 
-    /// Runs `agon resume`.
     pub fn resume(self) -> Outcome {
         self.ask(async |operator, run| operator.resume_run(v1::ResumeRunRequest { run }).await)
     }
 }
 
-/// The arguments of `agon prioritise`.
 #[derive(Args)]
 #[command(allow_missing_positional = true)]
 pub struct Prioritise {
@@ -84,7 +70,6 @@ pub struct Prioritise {
 }
 
 impl Prioritise {
-    /// Runs the command.
     pub fn run(self) -> Outcome {
         let priority = self.priority;
         self.steer.ask(async |operator, run| {

@@ -1,4 +1,4 @@
-//! Where a coordinator keeps what it must not lose, as its commands take it.
+//! The arguments for the locations of a coordinator's dataset and state.
 
 use std::path::PathBuf;
 
@@ -7,9 +7,9 @@ use agon_coordinator::data::Purpose;
 use agon_storage::location::Location;
 use clap::Args;
 
-use crate::fail::WrongCall;
+use crate::fail::{UsageError, bail_usage};
 
-/// Where dataset and state lie.
+/// The locations of dataset and state.
 #[derive(Args, Clone)]
 pub struct Storage {
     /// Data folder (with the state), or an object store as s3://bucket/prefix
@@ -20,7 +20,7 @@ pub struct Storage {
     pub state: Option<PathBuf>,
 }
 
-/// The operator's word.
+/// The option `--take-over`.
 #[derive(Args, Clone)]
 pub struct TakeOver {
     /// Take ownership; use only when no other coordinator runs on this data
@@ -29,7 +29,7 @@ pub struct TakeOver {
 }
 
 impl Storage {
-    /// What the folder of the state is for.
+    /// Returns the purpose of the state folder.
     pub fn purpose(&self) -> Purpose {
         match self.data {
             Location::Folder(_) => Purpose::Data,
@@ -37,35 +37,33 @@ impl Storage {
         }
     }
 
-    /// The folder of the state.
-    pub fn state_folder(&self) -> Result<PathBuf, WrongCall> {
+    /// Returns the state folder.
+    pub fn state_folder(&self) -> Result<PathBuf, UsageError> {
         match (&self.data, &self.state) {
             (Location::Folder(folder), None) => Ok(folder.clone()),
             (Location::Folder(folder), Some(_)) => {
-                let told = format!(
+                bail_usage!(
                     "the data folder {} holds its state itself; --state goes with a dataset in an object store",
                     folder.display()
-                );
-                Err(WrongCall(told))
+                )
             }
             (Location::Store(_), None) => Ok(PathBuf::from(agon_coordinator::STATE_FOLDER)),
             (Location::Store(_), Some(state)) => Ok(state.clone()),
         }
     }
 
-    /// Whether the place can be one at all. Nothing is asked of a store yet.
+    /// Rejects a location that cannot hold a dataset. Does not contact an object store.
     pub fn check(&self) -> anyhow::Result<()> {
         match &self.data {
             Location::Folder(folder) if folder.is_file() => {
-                let told = format!("{} is a file and no folder; give a folder with --data", folder.display());
-                Err(WrongCall(told).into())
+                bail_usage!("{} is a file, not a folder; give a folder with --data", folder.display())
             }
             Location::Folder(_) => Ok(()),
             Location::Store(address) => Ok(address.open().map(|_| ())?),
         }
     }
 
-    /// A coordinator's configuration over them.
+    /// Returns a coordinator's configuration for the locations.
     pub fn config(&self, take_over: &TakeOver) -> anyhow::Result<Config> {
         self.check()?;
         let mut config = Config::new(&self.data);

@@ -1,21 +1,19 @@
-//! `agon submit`: hands a spec to a coordinator.
+//! `agon submit`: submits a spec to a coordinator.
 
-use std::io::{self, Write as _};
+use std::io::Write as _;
 use std::path::PathBuf;
-use std::process::ExitCode;
 
 use agon_proto::v1;
 use clap::Args;
 
 use super::block_on;
-use super::client::{Address, told};
-use super::run::same_games;
+use super::client::{Address, rejection};
+use super::run::repetition_warning;
 use super::spec_file::SpecFile;
 use super::status::{RunJson, is_open, progress_line, state_name};
 use crate::fail::{self, Outcome};
-use crate::table::write_json;
+use crate::table::print;
 
-/// The arguments of `agon submit`.
 #[derive(Args)]
 pub struct Submit {
     /// Spec file
@@ -35,7 +33,6 @@ pub struct Submit {
 }
 
 impl Submit {
-    /// Runs the command.
     pub fn run(self) -> Outcome {
         let file = SpecFile::read(&self.spec)?;
         block_on(async move {
@@ -45,23 +42,19 @@ impl Submit {
                 again: self.again,
                 priority: self.priority,
             };
-            let status = operator.submit_run(request).await.map_err(|status| told(&status))?.into_inner();
-            let mut out = io::stdout().lock();
-            if self.json {
-                write_json(&RunJson::from(&status), &mut out)?;
-            } else {
+            let status =
+                operator.submit_run(request).await.map_err(|status| rejection(&status))?.into_inner();
+            let warning = repetition_warning(&file, &status).filter(|_| self.again);
+            warning.iter().for_each(|warning| fail::note(warning));
+            print(self.json, &RunJson::from(&status), |out| {
                 let what = if status.existed { state_name(&status) } else { "submitted" };
                 writeln!(out, "{}: {what}, {}", status.run, progress_line(&status))?;
                 match status.state() {
-                    v1::RunState::Paused => writeln!(out, "let it go on with: agon resume {}", status.run)?,
-                    _ if is_open(&status) => writeln!(out, "follow it with: agon watch {}", status.run)?,
-                    _ => writeln!(out, "run it once more with: agon submit {} --again", self.spec.display())?,
+                    v1::RunState::Paused => writeln!(out, "resume it with: agon resume {}", status.run),
+                    _ if is_open(&status) => writeln!(out, "follow it with: agon watch {}", status.run),
+                    _ => writeln!(out, "run it once more with: agon submit {} --again", self.spec.display()),
                 }
-            }
-            if let Some(warning) = same_games(&file, &status).filter(|_| self.again) {
-                fail::tell(&warning);
-            }
-            Ok(ExitCode::SUCCESS)
+            })
         })
     }
 }

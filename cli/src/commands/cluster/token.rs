@@ -1,22 +1,21 @@
-//! `agon token`: makes, lists and revokes the tokens that a coordinator asks for.
+//! `agon token`: creates, lists and revokes access tokens.
 //!
-//! It changes the tokens file and asks no coordinator: one that runs reads the file again when it has changed.
+//! Edits the tokens file only: a running coordinator reads the file again when it has changed.
 
-use std::io::{self, Write as _};
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 use std::time::SystemTime;
 
-use agon_transport::tokens::TokenFile;
+use agon_transport::tokens::{TokenEntry, TokenFile};
 use agon_transport::{CredentialError, Role, write_secret};
 use anyhow::Context as _;
 use clap::{Args, Subcommand, ValueEnum};
 
-use crate::fail::{Outcome, WrongCall};
+use crate::fail::{Outcome, UsageError, bail_usage, note};
 use crate::settings::Layers;
-use crate::table::{Align, Table, utc, write_json};
+use crate::table::{Align, Table, print, utc};
 
-/// What is done with tokens.
+/// The commands of `agon token`.
 #[derive(Subcommand)]
 pub enum Token {
     /// Create a token and print it once
@@ -27,7 +26,6 @@ pub enum Token {
     Revoke(Revoke),
 }
 
-/// The arguments of `agon token create`.
 #[derive(Args)]
 pub struct Create {
     /// Unique name of the token
@@ -65,7 +63,6 @@ impl From<RoleName> for Role {
     }
 }
 
-/// The arguments of `agon token list`.
 #[derive(Args)]
 pub struct List {
     #[command(flatten)]
@@ -75,10 +72,9 @@ pub struct List {
     json: bool,
 }
 
-/// The arguments of `agon token revoke`.
 #[derive(Args)]
 pub struct Revoke {
-    /// Its name
+    /// Name of the token
     name: String,
     #[command(flatten)]
     file: File,
@@ -87,14 +83,13 @@ pub struct Revoke {
     json: bool,
 }
 
-/// Which tokens.
+/// The location of the tokens file.
 #[derive(Args)]
 struct File {
-    /// The tokens file, as the coordinator is given it [default: coordinator.tokens of the configuration file, else
-    /// tokens.toml]
+    /// Tokens file of the coordinator [default: coordinator.tokens of the configuration file, or tokens.toml]
     #[arg(long, value_name = "FILE")]
     tokens: Option<PathBuf>,
-    /// A configuration file under it [env: AGON_CONFIG]
+    /// Configuration file [env: AGON_CONFIG]
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
 }
@@ -105,15 +100,14 @@ impl File {
     }
 }
 
-/// Where a file lies or will lie, however it is called.
-fn place(path: &Path) -> PathBuf {
+/// Returns the absolute path of a file that may not exist yet.
+fn absolute(path: &Path) -> PathBuf {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let folder = folder.canonicalize().unwrap_or_else(|_| folder.to_path_buf());
     path.canonicalize().unwrap_or_else(|_| folder.join(path.file_name().unwrap_or_default()))
 }
 
 impl Token {
-    /// Runs the command.
     pub fn run(self) -> Outcome {
         match self {
             Token::Create(command) => command.run(),
@@ -123,91 +117,77 @@ impl Token {
     }
 }
 
-fn wrong(error: CredentialError) -> WrongCall {
-    WrongCall(error.0)
+fn wrong(error: CredentialError) -> UsageError {
+    UsageError(error.0)
 }
 
 impl Create {
     fn run(self) -> Outcome {
         if self.output.as_ref().is_some_and(|output| output.exists()) {
-            let reason =
-                "there is such a file already; a token is not written over anything, choose another --output";
-            return Err(WrongCall(reason.to_string()).into());
+            bail_usage!("the file exists already; choose another --output");
         }
         let tokens = self.file.path()?;
-        if self.output.as_ref().is_some_and(|output| place(output) == place(&tokens)) {
-            let reason = "the token would be written over the tokens file; choose another --output";
-            return Err(WrongCall(reason.to_string()).into());
+        if self.output.as_ref().is_some_and(|output| absolute(output) == absolute(&tokens)) {
+            bail_usage!("--output names the tokens file; choose another file");
         }
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         let created = utc(i64::try_from(now.as_micros()).unwrap_or(i64::MAX));
         let role = Role::from(self.role);
         let make = |file: &mut TokenFile| file.create(&self.name, role, &created);
-        let secret = TokenFile::change(&tokens, make).map_err(wrong)?;
+        let secret = TokenFile::update(&tokens, make).map_err(wrong)?;
         if let Some(output) = &self.output {
-            // A token that nobody has is of no use.
+            // Revoke a token that cannot be stored.
             write_secret(output, &format!("{secret}\n")).or_else(|error| {
-                TokenFile::change(&tokens, |file| file.revoke(&self.name)).map_err(wrong)?;
+                TokenFile::update(&tokens, |file| file.revoke(&self.name)).map_err(wrong)?;
                 Err(error).with_context(|| format!("{} cannot be written", output.display()))
             })?;
         }
-        let mut out = io::stdout().lock();
-        let place = self.output.as_ref().map(|output| output.display().to_string());
-        if self.json {
-            let printed = self.output.is_none().then_some(&secret);
-            let told = serde_json::json!({
-                "name": self.name, "role": role.name(), "created": created, "token": printed, "output": place,
-            });
-            write_json(&told, &mut out)?;
-        } else if let Some(place) = place {
-            writeln!(out, "the token `{}` ({}) is in {place}", self.name, role.name())?;
-        } else {
-            writeln!(out, "{secret}")?;
-            let note = "it is not shown again; keep it in a file of its own, for --token-file";
-            let _ = writeln!(io::stderr(), "the token `{}` ({}): {note}", self.name, role.name());
+        let output = self.output.as_ref().map(|output| output.display().to_string());
+        let printed = output.is_none().then_some(&secret);
+        let document = serde_json::json!({
+            "name": self.name, "role": role.name(), "created": created, "token": printed, "output": output,
+        });
+        if printed.is_some() && !self.json {
+            let advice = "it is not shown again; keep it in a file of its own, for --token-file";
+            note(&format!("token `{}` ({}): {advice}", self.name, role.name()));
         }
-        Ok(ExitCode::SUCCESS)
+        print(self.json, &document, |out| match &output {
+            Some(file) => writeln!(out, "token `{}` ({}) is in {file}", self.name, role.name()),
+            None => writeln!(out, "{secret}"),
+        })
     }
 }
 
 impl List {
     fn run(self) -> Outcome {
         let file = TokenFile::read(&self.file.path()?).map_err(wrong)?;
-        let mut out = io::stdout().lock();
-        if self.json {
-            let entry = |entry: &agon_transport::tokens::Entry| serde_json::json!({ "name": entry.name, "role": entry.role.name(), "created": entry.created });
-            let tokens: Vec<_> = file.entries.iter().map(entry).collect();
-            write_json(&serde_json::json!({ "tokens": tokens }), &mut out)?;
-        } else if file.entries.is_empty() {
-            writeln!(out, "there is no token; make one with `agon token create`")?;
-        } else {
-            let mut table =
-                Table::new(&[("name", Align::Left), ("role", Align::Left), ("created", Align::Left)]);
+        let token = |entry: &TokenEntry| serde_json::json!({ "name": entry.name, "role": entry.role.name(), "created": entry.created });
+        let document = serde_json::json!({ "tokens": file.entries.iter().map(token).collect::<Vec<_>>() });
+        print(self.json, &document, |out| {
+            if file.entries.is_empty() {
+                return writeln!(out, "no tokens yet; create one with `agon token create`");
+            }
+            let mut table = Table::new(&["name", "role", "created"].map(|name| (name, Align::Left)));
             for entry in file.entries {
                 table.row([entry.name, entry.role.name().to_string(), entry.created]);
             }
-            table.write(&mut out)?;
-        }
-        Ok(ExitCode::SUCCESS)
+            table.write(out)
+        })
     }
 }
 
 impl Revoke {
     fn run(self) -> Outcome {
         let tokens = self.file.path()?;
-        let file = tokens.display();
+        let file = tokens.display().to_string();
         if !tokens.exists() {
-            return Err(WrongCall(format!("there is no {file}")).into());
+            bail_usage!("there is no file {file}; name the tokens file with --tokens");
         }
-        TokenFile::change(&tokens, |file| file.revoke(&self.name)).map_err(wrong)?;
-        let mut out = io::stdout().lock();
-        if self.json {
-            let file = file.to_string();
-            write_json(&serde_json::json!({ "name": self.name, "revoked": true, "tokens": file }), &mut out)?;
-        } else {
-            let what = "a coordinator with that file ends what it opened within a second";
-            writeln!(out, "the token `{}` is no more in {file}: {what}", self.name)?;
-        }
-        Ok(ExitCode::SUCCESS)
+        TokenFile::update(&tokens, |file| file.revoke(&self.name)).map_err(wrong)?;
+        let document = serde_json::json!({ "name": self.name, "revoked": true, "tokens": file });
+        print(self.json, &document, |out| {
+            let effect = "a coordinator with this file closes its connections within a second";
+            writeln!(out, "token `{}` revoked in {file}: {effect}", self.name)
+        })
     }
 }

@@ -1,4 +1,4 @@
-//! `agon watch`: follows a run to its end.
+//! `agon watch`: follows a run until it ends.
 
 use std::io;
 use std::process::ExitCode;
@@ -8,14 +8,13 @@ use anyhow::bail;
 use clap::Args;
 
 use super::block_on;
-use super::client::{Address, told};
+use super::client::{Address, rejection};
 use super::live::Live;
 use super::status::{RunJson, is_open, state_name, write_result};
 use crate::commands::runs::announce;
 use crate::fail::Outcome;
 use crate::table::write_json;
 
-/// The arguments of `agon watch`.
 #[derive(Args)]
 pub struct Watch {
     /// Run id, name or unique prefix, or `latest`
@@ -32,15 +31,15 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// Runs the command.
     pub fn run(self) -> Outcome {
         block_on(async move {
             let mut operator = self.address.connect().await?;
             let request = v1::WatchRunRequest { run: self.run.clone() };
-            let mut stream = operator.watch_run(request).await.map_err(|status| told(&status))?.into_inner();
+            let mut stream =
+                operator.watch_run(request).await.map_err(|status| rejection(&status))?.into_inner();
             let mut live = Live::new(self.json || self.once);
             let mut last = None;
-            while let Some(status) = stream.message().await.map_err(|status| told(&status))? {
+            while let Some(status) = stream.message().await.map_err(|status| rejection(&status))? {
                 if self.json {
                     let mut out = io::stdout().lock();
                     write_json(&RunJson::from(&status), &mut out)?;
@@ -55,12 +54,12 @@ impl Watch {
                 }
             }
             live.clear();
-            let cut_off = last.as_ref().is_some_and(is_open) && !self.once;
+            let is_cut_off = last.as_ref().is_some_and(is_open) && !self.once;
             if let Some(status) = last.filter(|_| !self.json) {
                 let mut out = io::stdout().lock();
                 write_result(&status, state_name(&status), &mut out)?;
             }
-            if cut_off {
+            if is_cut_off {
                 bail!("the coordinator shut down and the run is not over; watch again when it is back");
             }
             Ok(ExitCode::SUCCESS)

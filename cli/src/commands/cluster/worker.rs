@@ -1,4 +1,4 @@
-//! `agon worker`: plays what a coordinator lends.
+//! `agon worker`: plays bouts for a coordinator.
 
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,10 +10,9 @@ use tracing::{debug, info, warn};
 
 use super::client::Address;
 use super::{Log, block_on, stop_signal};
-use crate::fail::{Outcome, WrongCall};
+use crate::fail::{Outcome, UsageError};
 use crate::settings::{Layers, number};
 
-/// The arguments of `agon worker`.
 #[derive(Args)]
 pub struct Worker {
     /// Bouts played at once [default: one per core]
@@ -38,14 +37,13 @@ pub struct Worker {
 }
 
 impl Worker {
-    /// Runs the command.
     pub fn run(self) -> Outcome {
         let layers = Layers::open(self.address.config.as_deref())?;
-        let (mut config, log) = self.choose(&layers)?;
-        config.connector.check().map_err(|error| WrongCall(error.to_string()))?;
+        let (mut config, log) = self.settings(&layers)?;
+        config.connector.check().map_err(|error| UsageError(error.to_string()))?;
         log.start("info");
-        let teller = Teller::new(Instant::now());
-        config.watch = Arc::new(move |event| teller.tell(event, Instant::now()));
+        let logger = EventLogger::new(Instant::now());
+        config.on_event = Arc::new(move |event| logger.log(event, Instant::now()));
         block_on(async move {
             let summary = agon_worker::run(config, stop_signal()).await?;
             info!(
@@ -54,7 +52,7 @@ impl Worker {
                 committed = summary.committed,
                 returned = summary.returned,
                 abandoned = summary.abandoned,
-                "the worker is done"
+                "worker stopped"
             );
             Ok(ExitCode::SUCCESS)
         })
@@ -62,8 +60,8 @@ impl Worker {
 }
 
 impl Worker {
-    /// What all layers together say.
-    fn choose(self, layers: &Layers) -> anyhow::Result<(Config, Log)> {
+    /// Merges the layers into a configuration.
+    fn settings(self, layers: &Layers) -> anyhow::Result<(Config, Log)> {
         let text = |text: &str| Ok(text.to_string());
         let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
         let host = Some(host.trim()).filter(|host| !host.is_empty()).unwrap_or("worker").to_string();
@@ -76,27 +74,25 @@ impl Worker {
         config.pin = layers.switch("worker.pin", self.pin)?;
         let key = "worker.timed_when_throttled";
         config.timed_when_throttled = layers.switch(key, self.timed_when_throttled)?;
-        config.grace = Duration::from_secs(
-            layers.value_or("worker.grace", self.grace, number("worker.grace"), 20)?.into(),
-        );
+        config.grace = Duration::from_secs(layers.number("worker.grace", self.grace, 20)?.into());
         Ok((config, self.log.choose(layers, "worker.log")?))
     }
 
-    /// Asks for every setting, so that the layers know all of them.
-    pub fn look(self, layers: &Layers) -> anyhow::Result<()> {
-        self.choose(layers).map(|_| ())
+    /// Records every setting in the layers.
+    pub fn record(self, layers: &Layers) -> anyhow::Result<()> {
+        self.settings(layers).map(|_| ())
     }
 }
 
-/// How often is told what was played.
-const BETWEEN_SUMMARIES: Duration = Duration::from_secs(30);
+/// The time between two summaries of played bouts.
+const SUMMARY_INTERVAL: Duration = Duration::from_secs(30);
 
-/// What happens, as log lines: bouts together now and then, everything else at once.
-struct Teller {
+/// A logger of worker events. Bouts are summarised periodically.
+struct EventLogger {
     played: Mutex<Played>,
 }
 
-/// What was played since it was last told.
+/// The bouts since the last summary.
 #[derive(Clone, Copy, PartialEq, Debug)]
 struct Played {
     since: Instant,
@@ -104,24 +100,23 @@ struct Played {
     games: u64,
 }
 
-impl Teller {
-    fn new(now: Instant) -> Teller {
-        Teller { played: Mutex::new(Played { since: now, bouts: 0, games: 0 }) }
+impl EventLogger {
+    fn new(now: Instant) -> EventLogger {
+        EventLogger { played: Mutex::new(Played { since: now, bouts: 0, games: 0 }) }
     }
 
-    fn tell(&self, event: &WorkerEvent, now: Instant) {
+    fn log(&self, event: &WorkerEvent, now: Instant) {
         match event {
             WorkerEvent::Connected { epoch, adopted } => {
-                info!(epoch, adopted, "connected to the coordinator");
+                info!(epoch, adopted, "coordinator connected");
             }
             WorkerEvent::Disconnected { reason, retry } => warn!(
                 reason,
                 retry_ms = retry.as_millis() as u64,
-                "the coordinator cannot be reached; what is held is played, and it is tried again: see that it runs and \
-                 that --coordinator is its address"
+                "coordinator unreachable; check that it runs, and the address in --coordinator"
             ),
-            WorkerEvent::Failed { lease, reason } => warn!(%lease, reason, "a bout cannot be played"),
-            WorkerEvent::Dropped { lease, reason } => info!(%lease, reason, "a bout is given up"),
+            WorkerEvent::Failed { lease, reason } => warn!(%lease, reason, "bout failed"),
+            WorkerEvent::Dropped { lease, reason } => info!(%lease, reason, "bout abandoned"),
             WorkerEvent::Draining { reason } => info!(reason, "draining"),
             WorkerEvent::Finished { lease, games, plies, time } => {
                 let ms = time.as_millis() as u64;
@@ -136,12 +131,12 @@ impl Teller {
         }
     }
 
-    /// Counts a bout; what was played since the last time, where it is time to tell.
+    /// Counts a bout. Returns the counts since the last summary if the next one is due.
     fn add(&self, games: u64, now: Instant) -> Option<Played> {
         let mut played = self.played.lock().unwrap_or_else(PoisonError::into_inner);
         played.bouts += 1;
         played.games += games;
-        if now - played.since < BETWEEN_SUMMARIES {
+        if now - played.since < SUMMARY_INTERVAL {
             return None;
         }
         Some(std::mem::replace(&mut *played, Played { since: now, bouts: 0, games: 0 }))
@@ -153,13 +148,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bouts_are_told_together() {
+    fn summarises_bouts_periodically() {
         let start = Instant::now();
         let after = |seconds| start + Duration::from_secs(seconds);
-        let teller = Teller::new(start);
-        assert_eq!((teller.add(2, after(1)), teller.add(2, after(29))), (None, None));
-        assert_eq!(teller.add(3, after(31)), Some(Played { since: start, bouts: 3, games: 7 }));
-        assert_eq!(teller.add(2, after(60)), None);
-        assert_eq!(teller.add(2, after(61)), Some(Played { since: after(31), bouts: 2, games: 4 }));
+        let logger = EventLogger::new(start);
+        assert_eq!((logger.add(2, after(1)), logger.add(2, after(29))), (None, None));
+        assert_eq!(logger.add(3, after(31)), Some(Played { since: start, bouts: 3, games: 7 }));
+        assert_eq!(logger.add(2, after(60)), None);
+        assert_eq!(logger.add(2, after(61)), Some(Played { since: after(31), bouts: 2, games: 4 }));
     }
 }

@@ -1,18 +1,16 @@
 //! `agon workers`: lists, drains, quarantines and trusts workers.
 
-use std::io::{self, Write as _};
-use std::process::ExitCode;
+use std::io::Write as _;
 
 use agon_proto::v1;
 use clap::{Args, Subcommand};
 use serde::Serialize;
 
 use super::block_on;
-use super::client::{Address, Operator, told};
+use super::client::{Address, Operator, rejection};
 use crate::fail::Outcome;
-use crate::table::{Align, Table, rate, write_json};
+use crate::table::{Align, Table, null_if_empty, print, rate};
 
-/// The arguments of `agon workers`.
 #[derive(Args)]
 #[command(args_conflicts_with_subcommands = true)]
 pub struct Workers {
@@ -35,7 +33,6 @@ enum WorkersCommand {
 }
 
 impl Workers {
-    /// Runs the command.
     pub fn run(self) -> Outcome {
         match self.command.unwrap_or(WorkersCommand::List(self.list)) {
             WorkersCommand::List(command) => command.run(),
@@ -46,7 +43,6 @@ impl Workers {
     }
 }
 
-/// The arguments of `agon workers list`.
 #[derive(Args)]
 struct List {
     #[command(flatten)]
@@ -57,16 +53,23 @@ struct List {
 }
 
 #[derive(Serialize)]
+struct Worker<'a>(#[serde(with = "WorkerJson")] &'a v1::WorkerStatus);
+
+/// The JSON fields of a worker.
+#[derive(Serialize)]
+#[serde(remote = "v1::WorkerStatus")]
 struct WorkerJson {
     worker: String,
     build: String,
     slots: u32,
-    nodes_per_second: f64,
+    #[serde(rename = "nodes_per_second")]
+    speed: f64,
     connected: bool,
     leases: u32,
     committed: u64,
     refused: u64,
-    flag: Option<String>,
+    #[serde(serialize_with = "null_if_empty")]
+    flag: String,
     seconds_since_heartbeat: f64,
     throttled: bool,
     confirmed: u64,
@@ -79,27 +82,20 @@ impl List {
     fn run(self) -> Outcome {
         block_on(async move {
             let mut operator = self.address.connect().await?;
-            let answer =
-                operator.list_workers(v1::ListWorkersRequest {}).await.map_err(|status| told(&status))?;
+            let answer = operator
+                .list_workers(v1::ListWorkersRequest {})
+                .await
+                .map_err(|status| rejection(&status))?;
             let workers = answer.into_inner().workers;
-            let mut out = io::stdout().lock();
-            if self.json {
-                let workers: Vec<WorkerJson> = workers.into_iter().map(WorkerJson::from).collect();
-                write_json(&serde_json::json!({ "workers": workers }), &mut out)?;
-            } else if workers.is_empty() {
-                writeln!(out, "no worker has connected yet; start one with `agon worker`")?;
-            } else {
-                let words = [
-                    ("worker", Align::Left),
-                    ("slots", Align::Right),
-                    ("nodes/s", Align::Right),
-                    ("bouts", Align::Right),
-                    ("held", Align::Right),
-                    ("checked", Align::Right),
-                    ("over ms", Align::Right),
-                    ("state", Align::Left),
-                ];
-                let mut table = Table::new(&words);
+            let document = serde_json::json!({ "workers": workers.iter().map(Worker).collect::<Vec<_>>() });
+            print(self.json, &document, |out| {
+                if workers.is_empty() {
+                    return writeln!(out, "no worker has connected yet; start one with `agon worker`");
+                }
+                let numbers = ["slots", "nodes/s", "bouts", "held", "checked", "over ms"];
+                let numbers = numbers.map(|name| (name, Align::Right));
+                let (worker, state) = ([("worker", Align::Left)], [("state", Align::Left)]);
+                let mut table = Table::new(&[&worker[..], &numbers, &state].concat());
                 for worker in &workers {
                     table.row([
                         worker.worker.clone(),
@@ -112,14 +108,13 @@ impl List {
                         state_of(worker),
                     ]);
                 }
-                table.write(&mut out)?;
-            }
-            Ok(ExitCode::SUCCESS)
+                table.write(out)
+            })
         })
     }
 }
 
-/// The state of a worker in a few words.
+/// Describes the state of a worker.
 fn state_of(worker: &v1::WorkerStatus) -> String {
     let state = match (worker.connected, worker.throttled) {
         (true, true) => "throttled".to_string(),
@@ -129,7 +124,7 @@ fn state_of(worker: &v1::WorkerStatus) -> String {
     if worker.flag.is_empty() { state } else { format!("quarantine: {}", worker.flag) }
 }
 
-/// A worker and how the answer is printed.
+/// The arguments of a command on one worker.
 #[derive(Args)]
 struct OneWorker {
     /// Worker name, as `agon workers` lists it
@@ -141,7 +136,6 @@ struct OneWorker {
     json: bool,
 }
 
-/// The arguments of `agon workers quarantine`.
 #[derive(Args)]
 struct Quarantine {
     #[command(flatten)]
@@ -167,14 +161,11 @@ impl OneWorker {
     ) -> Outcome {
         block_on(async move {
             let mut operator = self.address.connect().await?;
-            let status = ask(&mut operator, self.worker).await.map_err(|status| told(&status))?.into_inner();
-            let mut out = io::stdout().lock();
-            if self.json {
-                write_json(&WorkerJson::from(status), &mut out)?;
-            } else {
-                writeln!(out, "{}: {}", status.worker, state_of(&status))?;
-            }
-            Ok(ExitCode::SUCCESS)
+            let status =
+                ask(&mut operator, self.worker).await.map_err(|status| rejection(&status))?.into_inner();
+            print(self.json, &Worker(&status), |out| {
+                writeln!(out, "{}: {}", status.worker, state_of(&status))
+            })
         })
     }
 
@@ -184,27 +175,5 @@ impl OneWorker {
 
     fn drain(self) -> Outcome {
         self.ask(async |operator, worker| operator.drain_worker(v1::DrainWorkerRequest { worker }).await)
-    }
-}
-
-impl From<v1::WorkerStatus> for WorkerJson {
-    fn from(worker: v1::WorkerStatus) -> WorkerJson {
-        WorkerJson {
-            worker: worker.worker,
-            build: worker.build,
-            slots: worker.slots,
-            nodes_per_second: worker.speed,
-            connected: worker.connected,
-            leases: worker.leases,
-            committed: worker.committed,
-            refused: worker.refused,
-            flag: Some(worker.flag).filter(|flag| !flag.is_empty()),
-            seconds_since_heartbeat: worker.seconds_since_heartbeat,
-            throttled: worker.throttled,
-            confirmed: worker.confirmed,
-            crashes: worker.crashes,
-            forfeits: worker.forfeits,
-            mean_overshoot_us: worker.mean_overshoot_us,
-        }
     }
 }

@@ -1,4 +1,4 @@
-//! What two specs say differently, key by key, in words.
+//! The differences of two specs, key by key.
 
 use agon_arena::Spec;
 use agon_arena::spec::{Format, Openings, Plan, SpecPlayer};
@@ -6,22 +6,22 @@ use agon_games::GAMES;
 use serde::Serialize;
 
 use super::super::games::limit_text;
-use super::super::runs::Counted;
+use super::super::runs::LoadedRun;
 
-/// Something that two specs say differently.
+/// A difference of two specs.
 #[derive(Serialize)]
 pub struct Difference {
-    /// What it is.
+    /// The name of the key.
     pub what: String,
-    /// What the first says.
+    /// The value in the first spec.
     pub first: String,
-    /// What the second says.
+    /// The value in the second spec.
     pub second: String,
 }
 
-/// What two runs were asked to do differently.
-pub fn differences(first: &Counted, second: &Counted) -> Vec<Difference> {
-    let mut found = Found(Vec::new());
+/// Returns the differences of the builds and specs of two runs.
+pub fn differences(first: &LoadedRun, second: &LoadedRun) -> Vec<Difference> {
+    let mut found = Differences(Vec::new());
     found.compare("build", &first.run.build, &second.run.build);
     let (one, other) = (&first.spec, &second.spec);
     found.compare("game", &one.game.to_string(), &other.game.to_string());
@@ -29,16 +29,16 @@ pub fn differences(first: &Counted, second: &Counted) -> Vec<Difference> {
     found.compare("normalise", &one.normalise.to_string(), &other.normalise.to_string());
     if one.openings != other.openings {
         let (one, other) = (openings(&one.openings), openings(&other.openings));
-        let both = if one == other { " of other lines" } else { "" };
-        found.0.push(Difference { what: "openings".to_string(), first: one, second: other + both });
+        let other_lines = if one == other { " (other ones)" } else { "" };
+        found.0.push(Difference { what: "openings".to_string(), first: one, second: other + other_lines });
     }
     found.compare("tournament", &plan(one), &plan(other));
-    // Another game has other features, whose weights are no change.
+    // The features of different games are not comparable.
     let features = if one.game.name() == other.game.name() { features(one) } else { Vec::new() };
     let namesake = |player: &SpecPlayer| other.players.iter().find(|known| known.name == player.name);
     let both: Vec<(&SpecPlayer, &SpecPlayer)> =
         one.players.iter().filter_map(|player| Some((player, namesake(player)?))).collect();
-    // A limit that all share is told once.
+    // A limit that all players share is listed once.
     let shared =
         both.iter().all(|(one, other)| (one.limit, other.limit) == (both[0].0.limit, both[0].1.limit));
     if shared && let Some((one, other)) = both.first() {
@@ -57,9 +57,9 @@ pub fn differences(first: &Counted, second: &Counted) -> Vec<Difference> {
     found.0
 }
 
-struct Found(Vec<Difference>);
+struct Differences(Vec<Difference>);
 
-impl Found {
+impl Differences {
     fn compare(&mut self, what: &str, first: &str, second: &str) {
         if first != second {
             let (what, first, second) = (what.to_string(), first.to_string(), second.to_string());
@@ -85,7 +85,7 @@ impl Found {
     }
 }
 
-/// The names of the features of a spec's game.
+/// Returns the features of a spec's game.
 fn features(spec: &Spec) -> Vec<&'static str> {
     let info = GAMES.iter().find(|info| info.name == spec.game.name());
     info.map_or_else(Vec::new, |info| info.features.iter().map(|feature| feature.name).collect())
@@ -95,15 +95,15 @@ fn openings(openings: &Openings) -> String {
     match openings {
         Openings::None => "none".to_string(),
         Openings::Random { plies } => format!("{plies} random plies"),
-        Openings::Lines(lines) => format!("a file of {}", lines.len()),
+        Openings::Lines(lines) => format!("a file with {} openings", lines.len()),
     }
 }
 
 fn plan(spec: &Spec) -> String {
     match &spec.plan {
-        Plan::Tournament(Format::RoundRobin { bouts }) => format!("round-robin, {bouts} bouts a pairing"),
+        Plan::Tournament(Format::RoundRobin { bouts }) => format!("round-robin, {bouts} bouts per pairing"),
         Plan::Tournament(Format::Gauntlet { hero, bouts }) => {
-            format!("gauntlet of {}, {bouts} bouts a pairing", spec.players[*hero].name)
+            format!("gauntlet of {}, {bouts} bouts per pairing", spec.players[*hero].name)
         }
         Plan::Tournament(Format::Sprt(test)) => {
             format!("sequential test of {} against {}", test.bounds[0], test.bounds[1])

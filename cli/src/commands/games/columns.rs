@@ -1,4 +1,4 @@
-//! Rows of moves as JSON, under the names of their columns.
+//! Rows of moves as JSON objects with the names of the columns.
 
 use agon_records::MoveRow;
 use serde::ser::SerializeMap;
@@ -6,7 +6,7 @@ use serde::{Serialize, Serializer};
 
 use crate::commands::search::proven;
 
-/// A row of `moves`, with what the score proves. Without a search, everything from the player on is null.
+/// A row of `moves` with the proof of its score. Without a search, all columns from `player` on are null.
 pub(super) struct MoveColumns<'a>(pub(super) &'a MoveRow);
 
 impl Serialize for MoveColumns<'_> {

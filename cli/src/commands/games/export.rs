@@ -1,4 +1,4 @@
-//! Games of a run in the formats of other programs, one after the other as they are read.
+//! Export of the games of a run in the formats of other programs.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -10,104 +10,101 @@ use agon_analysis::{Dataset, Query, Recording, Run};
 use agon_arena::Spec;
 use agon_arena::limit::scaled;
 use agon_games::GameSpec;
-use agon_games::exchange::{Format, Moment, Ply, SeatSheet, Sheet, Thought, Worth, Writer, names};
+use agon_games::exchange::{Format, UtcDateTime, Ply, GamePlayer, ScoreSheet, SearchSummary, MoveValue, Writer, names};
 use agon_records::{GameRow, LimitKind, MoveRow};
 use agon_search::{Limit, Proof};
 use anyhow::Context as _;
 
-use super::place_name;
-use crate::fail::WrongCall;
+use super::game_name;
+use crate::fail::{UsageError, note};
 
-/// Writes games to a file and says how many.
-pub(super) fn to_file(
-    dataset: &Dataset,
-    run: &Run,
-    spec: &Spec,
-    query: &Query,
-    format: &str,
-    limit: usize,
-    path: &Path,
-) -> anyhow::Result<()> {
-    // A call that is wrong leaves no file behind.
-    read_format(format, &spec.game)?;
-    let cannot = || format!("{} cannot be written", path.display());
-    let file = File::create(path).with_context(cannot)?;
-    let mut out = BufWriter::with_capacity(1 << 16, file);
-    let written = export(dataset, run, spec, query, format, limit, &mut out)?;
-    out.flush().with_context(cannot)?;
-    let games = if written == 1 { "game" } else { "games" };
-    // Where standard error cannot be written, there is nobody left to tell.
-    let _ = writeln!(std::io::stderr(), "{written} {games} in {}", path.display());
-    Ok(())
+/// An export of games.
+pub(super) struct Export<'a> {
+    pub dataset: &'a Dataset,
+    pub run: &'a Run,
+    pub spec: &'a Spec,
+    pub query: &'a Query,
+    pub format: &'a str,
+    pub limit: usize,
 }
 
-/// Writes games, at most `limit` of them, and returns how many.
-pub(super) fn export(
-    dataset: &Dataset,
-    run: &Run,
-    spec: &Spec,
-    query: &Query,
-    format: &str,
-    limit: usize,
-    out: &mut impl Write,
-) -> anyhow::Result<usize> {
-    let writer = Writer::new(read_format(format, &spec.game)?, &spec.game)?;
-    let mut text = String::new();
-    let mut written = 0;
-    for recording in Recordings::new(dataset, run, query)?.take(limit) {
-        let recording = recording?;
-        let (bout, game) = (recording.game.bout, recording.game.game);
-        let limits = limits(spec, &recording.game);
-        text.clear();
-        writer.write(&sheet(run, &recording, &limits, &place_name(bout, game)), &mut text).with_context(
-            || format!("bout {bout}, game {game} cannot be written; `agon verify` says more"),
-        )?;
-        out.write_all(text.as_bytes())?;
-        written += 1;
+impl Export<'_> {
+    /// Writes the games to a file, and reports their number.
+    pub fn write_file(&self, path: &Path) -> anyhow::Result<()> {
+        // Check the format before creating the file.
+        parse_format(self.format, &self.spec.game)?;
+        let cannot = || format!("{} cannot be written", path.display());
+        let mut out = BufWriter::with_capacity(1 << 16, File::create(path).with_context(cannot)?);
+        let written = self.write(&mut out)?;
+        out.flush().with_context(cannot)?;
+        let games = if written == 1 { "game" } else { "games" };
+        note(&format!("{written} {games} in {}", path.display()));
+        Ok(())
     }
-    Ok(written)
+
+    /// Writes at most `limit` games, and returns their number.
+    pub fn write(&self, out: &mut impl Write) -> anyhow::Result<usize> {
+        let Export { dataset, run, spec, query, format, limit } = *self;
+        let writer = Writer::new(parse_format(format, &spec.game)?, &spec.game)?;
+        let mut text = String::new();
+        let mut written = 0;
+        for recording in Recordings::new(dataset, run, query)?.take(limit) {
+            let recording = recording?;
+            let (bout, game) = (recording.game.bout, recording.game.game);
+            let limits = limits(spec, &recording.game);
+            let name = game_name(bout, game);
+            let sheet = sheet(run, &recording, &limits, &name);
+            text.clear();
+            writer.write(&sheet, &mut text).with_context(|| {
+                format!("bout {bout}, game {game} cannot be written; run `agon verify` for details")
+            })?;
+            out.write_all(text.as_bytes())?;
+            written += 1;
+        }
+        Ok(written)
+    }
 }
 
-/// The format of this name, which the game must have.
-fn read_format(name: &str, game: &GameSpec) -> Result<Format, WrongCall> {
+/// Parses the name of a format that the game has.
+fn parse_format(name: &str, game: &GameSpec) -> Result<Format, UsageError> {
     let format = Format::ALL.into_iter().find(|format| format.name() == name).ok_or_else(|| {
         let known = names(Format::of(game.name()));
-        WrongCall(format!("there is no format `{name}`; {} has: {known}", game.name()))
+        UsageError(format!("there is no format `{name}`; {} has: {known}", game.name()))
     })?;
-    Writer::new(format, game).map_err(|error| WrongCall(error.to_string()))?;
+    Writer::new(format, game).map_err(|error| UsageError(error.to_string()))?;
     Ok(format)
 }
 
-/// What limited a player in a game, in the words of the formats.
-struct Limited {
+/// The limit of a player in a game.
+struct SeatLimit {
     limit: String,
     time_control: String,
 }
 
-/// The limits of a game by seat, as they were for the machine that played it.
-fn limits(spec: &Spec, game: &GameRow) -> Vec<Limited> {
+/// Returns the limits of a game by seat, scaled by the speed factor of its machine.
+fn limits(spec: &Spec, game: &GameRow) -> Vec<SeatLimit> {
     let of_name = |name: &String| match spec.players.iter().find(|player| player.name == *name) {
         Some(player) => {
             let limit = scaled(player.limit, game.speed_factor);
-            Limited { limit: limit_text(limit), time_control: time_control(limit) }
+            SeatLimit { limit: limit_text(limit), time_control: time_control(limit) }
         }
-        None => Limited { limit: "?".to_string(), time_control: "?".to_string() },
+        None => SeatLimit { limit: "?".to_string(), time_control: "?".to_string() },
     };
     game.players.iter().map(of_name).collect()
 }
 
-/// A recorded game as the formats want it.
-fn sheet<'a>(run: &'a Run, recording: &'a Recording, limits: &'a [Limited], round: &'a str) -> Sheet<'a> {
+/// Returns the sheet of a recorded game.
+fn sheet<'a>(run: &'a Run, recording: &'a Recording, limits: &'a [SeatLimit], round: &'a str) -> ScoreSheet<'a> {
     let Recording { game, moves } = recording;
     let seats = game.players.iter().zip(&game.payoffs).zip(limits).map(|((player, &payoff), limited)| {
-        let Limited { limit, time_control } = limited;
-        SeatSheet { player, limit, time_control, payoff }
+        let SeatLimit { limit, time_control } = limited;
+        GamePlayer { player, limit, time_control, payoff }
     });
     let played = recording.played();
-    Sheet {
+    ScoreSheet {
         event: &run.id,
         round,
-        started: Moment::from_unix_microseconds(game.started),
+        started: UtcDateTime::from_unix_microseconds(game.started),
         seats: seats.collect(),
         position: recording.opening_position(),
         plies: moves[..played].iter().map(ply).collect(),
@@ -117,13 +114,13 @@ fn sheet<'a>(run: &'a Run, recording: &'a Recording, limits: &'a [Limited], roun
 }
 
 fn ply(row: &MoveRow) -> Ply<'_> {
-    let thought = row.search.as_ref().map(|search| {
+    let search = row.search.as_ref().map(|search| {
         let value = search.value();
-        Thought {
+        SearchSummary {
             value: match value.proof {
-                Some(Proof::Win(plies)) => Worth::Win(plies),
-                Some(Proof::Loss(plies)) => Worth::Loss(plies),
-                None => Worth::Number(value.number),
+                Some(Proof::Win(plies)) => MoveValue::Win(plies),
+                Some(Proof::Loss(plies)) => MoveValue::Loss(plies),
+                None => MoveValue::Number(value.number),
             },
             depth: search.depth,
             nodes: search.counters.nodes,
@@ -131,10 +128,10 @@ fn ply(row: &MoveRow) -> Ply<'_> {
             time: Duration::from_micros(search.time_us),
         }
     });
-    Ply { mv: &row.mv, thought }
+    Ply { mv: &row.mv, search }
 }
 
-/// A limit as a call has it.
+/// Formats a limit as on the command line.
 pub(in crate::commands) fn limit_text(limit: Limit) -> String {
     let (kind, value) = LimitKind::of(limit);
     let increment = match limit {
@@ -146,7 +143,7 @@ pub(in crate::commands) fn limit_text(limit: Limit) -> String {
     format!("{}={value}{increment}", kind.name())
 }
 
-/// A limit as PGN's tag TimeControl has it, in seconds; time for a move as cutechess writes it.
+/// Formats a limit as PGN's tag TimeControl, in seconds; time per move as cutechess writes it.
 fn time_control(limit: Limit) -> String {
     match limit {
         Limit::Wall(time) | Limit::Cpu(time) => format!("{}/move", time.as_secs_f64()),
@@ -163,7 +160,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn limits_in_the_words_of_calls_and_of_pgn() {
+    fn formats_limits_for_calls_and_pgn() {
         for (text, control) in [
             ("ms=50", "0.05/move"),
             ("cpu_ms=2000", "2/move"),

@@ -1,4 +1,4 @@
-//! The games of a run as a table that fits a terminal, or as JSON.
+//! The games of a run as a table of 80 columns, or as JSON.
 
 use std::io::Write;
 
@@ -7,15 +7,15 @@ use agon_analysis::{Dataset, Query, Run};
 use agon_records::GameRow;
 use agon_schedule::RunState;
 
-use super::place_name;
+use super::game_name;
 use crate::table::{Align, COLUMNS, Table, shortened, write_sentence};
 
-/// The most characters of an ending.
+/// The longest ending.
 const ENDING: usize = 21;
-/// The fewest characters of an opening.
+/// The shortest space for an opening.
 const OPENING: usize = 10;
 
-/// Writes `{"run", "complete", "games": [...]}`, a game as soon as it is read.
+/// Writes `{"run", "complete", "games": [...]}`, game by game.
 pub(super) fn write_json(
     dataset: &Dataset,
     run: &Run,
@@ -41,7 +41,7 @@ pub(super) fn write_json(
     Ok(())
 }
 
-/// Writes the first games, and how many more there are.
+/// Writes the first games, and the number of the others.
 pub(super) fn write_table(
     dataset: &Dataset,
     run: &Run,
@@ -71,16 +71,16 @@ pub(super) fn write_table(
         write_sentence(&format!("and {more} more {games}; --limit {found} lists them all"), out)?;
     }
     if matches!(run.state, RunState::Running | RunState::Paused) {
-        write_sentence("The run goes on: more games may come.", out)?;
+        write_sentence("The run is not over: more games will follow.", out)?;
     }
     Ok(())
 }
 
-/// One row a game, 80 columns wide: what is too long is cut.
+/// Returns a table of 80 columns with a row for each game; cuts long cells.
 fn table(rows: &[GameRow]) -> Table {
     let seats = rows.iter().map(|row| row.players.len()).max().unwrap_or(0);
     let pair = seats <= 2;
-    let places: Vec<String> = rows.iter().map(|row| place_name(row.bout, row.game)).collect();
+    let numbers: Vec<String> = rows.iter().map(|row| game_name(row.bout, row.game)).collect();
     let payoffs: Vec<String> = rows.iter().map(|row| payoffs_text(&row.payoffs)).collect();
     let plies: Vec<String> = rows.iter().map(|row| row.plies.to_string()).collect();
     let endings: Vec<String> = rows.iter().map(|row| shortened(&row.ending, ENDING)).collect();
@@ -88,12 +88,12 @@ fn table(rows: &[GameRow]) -> Table {
         texts.iter().map(|text| text.chars().count()).chain([heading.len()]).max().unwrap_or(0)
     };
     let columns = if pair { 7 } else { 6 };
-    let taken = widest(&places, "game")
+    let taken = widest(&numbers, "game")
         + widest(&payoffs, "payoffs")
         + widest(&plies, "plies")
         + widest(&endings, "ending")
         + 2 * (columns - 1);
-    // Names get what they need as long as something is left for the opening.
+    // Names take the space they need, except a minimum for the opening.
     let most = COLUMNS.saturating_sub(taken + OPENING) / seats.max(1);
     let name_room = if pair { most } else { most.saturating_sub(1) }.max(3);
     let players: Vec<Vec<String>> = rows
@@ -132,12 +132,12 @@ fn table(rows: &[GameRow]) -> Table {
             endings[index].clone(),
             shortened(&row.opening, opening_room),
         ];
-        table.row([places[index].clone()].into_iter().chain(names).chain(rest));
+        table.row([numbers[index].clone()].into_iter().chain(names).chain(rest));
     }
     table
 }
 
-/// Payoffs by seat, with a sign where they can be below nothing.
+/// Formats payoffs by seat, with signs if any is negative.
 pub(super) fn payoffs_text(payoffs: &[i32]) -> String {
     let signed = payoffs.iter().any(|&payoff| payoff < 0);
     let text = |payoff: &i32| if signed { format!("{payoff:+}") } else { payoff.to_string() };
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_fits_eighty_columns() {
+    fn tables_fit_eighty_columns() {
         let long = "a-player-with-a-name-of-some-forty-letters";
         let opening = "e2e4 e7e5 g1f3 b8c6 f1b5 a7a6 b5a4 g8f6 e1g1 f8e7";
         text(&[row(1_000_000, &[long, long], &[-1, 1], "forty quiet moves a side", opening)]);
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn a_row_a_game() {
+    fn prints_one_row_per_game() {
         expect_test::expect![[r#"
             game  seat 0  seat 1  payoffs  plies  ending     opening
              1.1  full    plain     +1 -1   1000  checkmate  e2e4

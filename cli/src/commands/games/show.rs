@@ -1,40 +1,40 @@
-//! One game ply by ply: who moved, what was thought, and the board after it.
+//! One game ply by ply: player, search and board.
 
 use std::io::{self, Write};
 use std::ops::RangeInclusive;
 
-use agon_analysis::boards::{Sight, boards};
-use agon_analysis::format::worth;
+use agon_analysis::board_view::{BoardView, game_boards};
+use agon_analysis::format::value_text;
 use agon_analysis::games::Recordings;
 use agon_analysis::{Dataset, Query, Recording, Run};
 use agon_games::GameSpec;
-use agon_games::exchange::Moment;
+use agon_games::exchange::UtcDateTime;
 use agon_records::{GameRow, MoveRow, SearchRow};
 use serde::Serialize;
 
 use super::columns::MoveColumns;
 use super::list::payoffs_text;
-use crate::fail::WrongCall;
-use crate::table::{write_facts, write_sentence};
+use crate::fail::{UsageError, bail_usage};
+use crate::table::{write_facts, write_json, write_sentence};
 
 #[derive(Serialize)]
 struct Document<'a> {
     run: &'a str,
     game: &'a GameRow,
-    /// Before the first ply that is shown.
-    start: Sight,
+    /// The position before the first shown ply.
+    start: BoardView,
     moves: Vec<Step<'a>>,
 }
 
-/// A ply, and what is on the board after it.
+/// A ply with the position after it.
 #[derive(Serialize)]
 struct Step<'a> {
     #[serde(flatten)]
     columns: MoveColumns<'a>,
-    /// Not so where the clock ran out before.
+    /// Whether the move was played; false if the clock had run out.
     played: bool,
     #[serde(flatten)]
-    after: Sight,
+    after: BoardView,
 }
 
 /// Shows a game of a run, or some plies of it.
@@ -47,20 +47,20 @@ pub(super) fn show(
     out: &mut impl Write,
 ) -> anyhow::Result<()> {
     if run.voided.contains(&bout) {
-        return Err(WrongCall(format!("bout {bout} was voided and does not count; choose another")).into());
+        bail_usage!("bout {bout} was voided; choose another");
     }
     let query = Query { bouts: Some(bout..=bout), game: Some(game), ..Query::default() };
     let found = Recordings::new(dataset, run, &query)?.next().transpose()?;
     let recording = found
-        .ok_or_else(|| WrongCall(format!("bout {bout}, game {game} is not in the dataset of {}", run.id)))?;
+        .ok_or_else(|| UsageError(format!("bout {bout}, game {game} is not in the dataset of {}", run.id)))?;
     let last = recording.moves.len().saturating_sub(1) as u64;
     let plies = plies.unwrap_or(0..=last);
     if *plies.start() > last {
-        return Err(WrongCall(format!("the game has no ply {}; its last is {last}", plies.start())).into());
+        bail_usage!("the game has no ply {}; its last is {last}", plies.start());
     }
     let row = &recording.game;
     let spec = GameSpec::parse(&format!("{}:{}", row.rules, row.variant))?;
-    let boards = boards(&recording, plies.clone())?;
+    let boards = game_boards(&recording, plies.clone())?;
     let shown = recording.moves.iter().enumerate().filter(|(index, _)| plies.contains(&(*index as u64)));
     let moves = shown.zip(boards.after).map(|((index, row), after)| Step {
         columns: MoveColumns(row),
@@ -69,8 +69,7 @@ pub(super) fn show(
     });
     let document = Document { run: &run.id, game: row, start: boards.start, moves: moves.collect() };
     if json {
-        serde_json::to_writer(&mut *out, &document)?;
-        writeln!(out)?;
+        write_json(&document, out)?;
     } else {
         draw(&document, &spec, &recording, out)?;
     }
@@ -95,7 +94,7 @@ fn draw(
 }
 
 fn write_head(game: &GameRow, out: &mut impl Write) -> io::Result<()> {
-    let started = Moment::from_unix_microseconds(game.started);
+    let started = UtcDateTime::from_unix_microseconds(game.started);
     let who = |(seat, name): (usize, &String)| {
         let settings = game.settings.get(seat).filter(|settings| !settings.is_empty());
         let text = settings.map_or_else(|| name.clone(), |settings| format!("{name} with {settings}"));
@@ -124,7 +123,7 @@ fn write_ply(row: &MoveRow, game: &GameRow, played: bool, out: &mut impl Write) 
     write_sentence(&format!("ply {}: {who}: {}{late}", row.ply, row.mv), out)?;
     match &row.search {
         Some(search) => {
-            write_sentence(&thought(search, row.legal), out)?;
+            write_sentence(&search_text(search, row.legal), out)?;
             if !search.pv.is_empty() {
                 write_facts(&[("line", search.pv.clone())], out)?;
             }
@@ -135,9 +134,9 @@ fn write_ply(row: &MoveRow, game: &GameRow, played: bool, out: &mut impl Write) 
     }
 }
 
-/// What was thought, in a sentence.
-fn thought(search: &SearchRow, legal: u16) -> String {
-    let value = worth(search.value());
+/// Describes a search.
+fn search_text(search: &SearchRow, legal: u16) -> String {
+    let value = value_text(search.value());
     let simulations = match search.counters.simulations {
         0 => String::new(),
         simulations => format!(", {simulations} simulations"),

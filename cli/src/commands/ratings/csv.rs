@@ -1,15 +1,15 @@
-//! Results as a table: a row for each meeting, with the columns white, black, wins, draws and losses (of White).
+//! Result tables: rows with the columns white, black, wins, draws and losses (of White).
 //!
-//! Such tables are made on purpose, by people or by programs: a row that cannot be read is an error and not left out.
+//! An unreadable row is an error, not skipped as in PGN: such tables are written on purpose.
 
 use std::io::{BufRead, Read as _};
 
 use agon_stats::outcome::Outcome;
 
-use super::results::Tallies;
-use crate::fail::WrongCall;
+use super::results::ResultCounts;
+use crate::fail::UsageError;
 
-/// The columns, in the order they have unless the first row names them.
+/// The columns, in this order unless a header names them.
 const COLUMNS: [&str; 5] = ["white", "black", "wins", "draws", "losses"];
 
 /// The largest count of a row.
@@ -18,8 +18,8 @@ const LARGEST_COUNT: u64 = 1_000_000_000_000;
 /// The longest row, in bytes.
 const LONGEST_ROW: u64 = 64 * 1024;
 
-/// Counts all rows of a table; `name` is what errors call it.
-pub fn read(mut source: impl BufRead, name: &str, tallies: &mut Tallies) -> anyhow::Result<()> {
+/// Counts all rows of a table; `name` is its name in errors.
+pub fn read(mut source: impl BufRead, name: &str, counts: &mut ResultCounts) -> anyhow::Result<()> {
     let mut order = [0, 1, 2, 3, 4];
     let mut row = Vec::new();
     for line in 1_u64.. {
@@ -27,7 +27,7 @@ pub fn read(mut source: impl BufRead, name: &str, tallies: &mut Tallies) -> anyh
         if source.by_ref().take(LONGEST_ROW).read_until(b'\n', &mut row)? == 0 {
             break;
         }
-        let wrong = |what: String| WrongCall(format!("{name}:{line}: {what}"));
+        let wrong = |reason: String| UsageError(format!("{name}:{line}: {reason}"));
         if row.len() as u64 == LONGEST_ROW {
             return Err(wrong(format!("the row is longer than {LONGEST_ROW} bytes")).into());
         }
@@ -59,28 +59,28 @@ pub fn read(mut source: impl BufRead, name: &str, tallies: &mut Tallies) -> anyh
                 ))
             })
         };
-        let (white, black) = (tallies.player(player(0)?), tallies.player(player(1)?));
+        let (white, black) = (counts.player(player(0)?), counts.player(player(1)?));
         let (wins, draws, losses): (u64, u64, u64) = (count(2)?, count(3)?, count(4)?);
         if white == black {
-            return Err(wrong(format!("`{}` is on both sides", tallies.name(white))).into());
+            return Err(wrong(format!("`{}` is on both sides", counts.name(white))).into());
         }
         for (outcome, games) in [(Outcome::Win, wins), (Outcome::Draw, draws), (Outcome::Loss, losses)] {
-            tallies.add(white, black, outcome, games);
+            counts.add(white, black, outcome, games);
         }
     }
     Ok(())
 }
 
-/// Where each column is, if this row names all of them.
+/// Returns the position of each column if this row is a header.
 fn header(cells: &[Vec<u8>]) -> Option<[usize; 5]> {
     let mut order = [0; 5];
-    for (place, column) in order.iter_mut().zip(COLUMNS) {
-        *place = cells.iter().position(|cell| cell.eq_ignore_ascii_case(column.as_bytes()))?;
+    for (position, column) in order.iter_mut().zip(COLUMNS) {
+        *position = cells.iter().position(|cell| cell.eq_ignore_ascii_case(column.as_bytes()))?;
     }
     Some(order)
 }
 
-/// The cells of a row: separated by commas, in quotes where they hold some, a quote doubled inside quotes (RFC 4180).
+/// Splits a row into cells: commas separate them, quotes enclose commas, and doubled quotes stand for one (RFC 4180).
 fn cells(row: &[u8]) -> Vec<Vec<u8>> {
     let (mut cells, mut cell, mut within) = (Vec::new(), Vec::new(), false);
     let mut bytes = row.iter().copied().peekable();
@@ -104,13 +104,13 @@ mod tests {
     use super::*;
 
     fn games(text: &str) -> Result<u64, String> {
-        let mut tallies = Tallies::default();
-        read(text.as_bytes(), "table", &mut tallies).map_err(|error| error.to_string())?;
-        Ok(tallies.counts.values().flatten().sum())
+        let mut counts = ResultCounts::default();
+        read(text.as_bytes(), "table", &mut counts).map_err(|error| error.to_string())?;
+        Ok(counts.counts.values().flatten().sum())
     }
 
     #[test]
-    fn rows_are_counted() {
+    fn counts_rows() {
         assert_eq!(games("white,black,wins,draws,losses\na,b,6,3,1\n\n# note\nb,a,1,2,3\r\n"), Ok(16));
         assert_eq!(games("\u{feff}Losses, Wins, Draws, Black, White, note\n1,2,3,a,b,hello"), Ok(6));
         assert_eq!(games("\"Fischer, \"\"Bobby\"\"\", Spassky, 7, 11, 3"), Ok(21));
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_that_cannot_be_read_are_named() {
+    fn rejects_unreadable_rows() {
         for (row, reason) in [
             ("a,b,1,2", "table:2: the row has 4 cells; it needs white, black, wins, draws, losses"),
             ("a,b,-1,2,3", "table:2: wins is `-1`; it is a whole number from 0 to"),

@@ -1,29 +1,30 @@
-//! A rated pool for programs: the JSON of `agon ratings`, which the tables for people are made of too.
+//! The answer of `agon ratings`: its JSON, from which the tables are made too.
 
 use agon_stats::pool::{Bound, Standing};
-use agon_stats::tournament::{Answer, Effect};
+use agon_stats::tournament::{Effect, TournamentRatings};
 use serde::Serialize;
 
-use crate::commands::runs::Told;
+use crate::commands::runs::RunSummary;
 
-/// What was asked beyond the ratings.
-pub struct Asked {
-    /// Added to all ratings.
+/// The scale of the ratings, and the requested tables.
+#[derive(Default)]
+pub struct Request {
+    /// The number added to all ratings.
     pub shift: f64,
-    /// Who is rated `shift`; without one the mean is.
+    /// The player with the rating `shift`; by default the mean has it.
     pub anchor: Option<String>,
-    /// Resampled tournaments, or 0 for errors by formula.
+    /// Bootstrap replicas, or 0 for errors by formula.
     pub replicas: usize,
-    /// Everybody's superiority over everybody.
+    /// Whether to compute the likelihood of superiority of each pair.
     pub los: bool,
-    /// Who did what against whom.
+    /// Whether to tabulate each player's results against each opponent.
     pub crosstable: bool,
-    /// Points made against points expected.
+    /// Whether to compare scored and expected points.
     pub residuals: bool,
 }
 
-/// What was not rated.
-#[derive(Serialize, Clone)]
+/// The games and players that were left out.
+#[derive(Serialize, Clone, Default)]
 pub struct Skipped {
     /// Games without a result.
     pub unfinished: u64,
@@ -34,41 +35,41 @@ pub struct Skipped {
     pub left_out: usize,
 }
 
-/// A rated pool.
+/// A rated pool of players.
 #[derive(Serialize)]
 pub struct Document {
-    /// The run, where it is one.
+    /// The run, if there is exactly one.
     pub run: Option<String>,
     pub complete: bool,
-    /// What is played, where it is known.
+    /// The game, if known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub game: Option<String>,
     /// The runs that were rated together.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub runs: Vec<Told>,
-    /// What was counted as independent.
+    pub runs: Vec<RunSummary>,
+    /// The unit of evidence: `bout` or `game`.
     pub unit: &'static str,
     pub games: u64,
     pub players: Vec<Player>,
     pub seat_advantage: Option<f64>,
     pub seat_advantage_interval: Option<[f64; 2]>,
-    /// Of more than two seats, each against their mean.
+    /// The effects of more than two seats, relative to their mean.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub seat_effects: Vec<SeatEffect>,
     pub draw_rate: Option<f64>,
-    /// The names of players that results connect, group by group.
+    /// The groups of players that results connect.
     pub components: Vec<Vec<String>>,
     pub transitivity: Option<Transitivity>,
     pub anchor: Option<String>,
     pub average: Option<f64>,
-    /// `bootstrap`, `sandwich` or, of more than two seats without replicas, `none`.
+    /// `bootstrap`, `sandwich`, or `none` for more than two seats without replicas.
     pub errors: &'static str,
     pub replicas: usize,
     pub skipped: Skipped,
-    /// What should be known before the numbers are trusted.
+    /// Warnings.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub cautions: Vec<String>,
-    /// Rows and columns in the order of the players.
+    /// The results of the row against the column, in the order of the players.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub crosstable: Option<Vec<Vec<Option<Meeting>>>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -77,7 +78,7 @@ pub struct Document {
     pub residuals: Option<Vec<Residual>>,
 }
 
-/// A player's row.
+/// A player's rating and results.
 #[derive(Serialize)]
 pub struct Player {
     pub rank: usize,
@@ -86,7 +87,7 @@ pub struct Player {
     pub elo: f64,
     pub low: Option<f64>,
     pub high: Option<f64>,
-    /// `at_least` or `at_most` where `elo` is only a bound.
+    /// `at_least` or `at_most` if `elo` is only a bound.
     pub bound: Option<&'static str>,
     pub games: u64,
     pub wins: u64,
@@ -96,7 +97,7 @@ pub struct Player {
     pub los_next: Option<f64>,
 }
 
-/// The test whether one number a player is enough.
+/// The test whether one rating per player explains the results.
 #[derive(Serialize)]
 pub struct Transitivity {
     pub statistic: f64,
@@ -104,7 +105,7 @@ pub struct Transitivity {
     pub p_value: Option<f64>,
 }
 
-/// Games of one player against another.
+/// The games of one player against another.
 #[derive(Serialize, Clone)]
 pub struct Meeting {
     pub wins: u64,
@@ -112,7 +113,7 @@ pub struct Meeting {
     pub losses: u64,
 }
 
-/// A pairing against what the ratings expect of it.
+/// The scored and expected points of a pairing.
 #[derive(Serialize)]
 pub struct Residual {
     pub one: String,
@@ -123,7 +124,7 @@ pub struct Residual {
     pub deviations: Option<f64>,
 }
 
-/// What a seat is worth.
+/// The advantage of a seat.
 #[derive(Serialize)]
 pub struct SeatEffect {
     pub seat: usize,
@@ -133,25 +134,25 @@ pub struct SeatEffect {
 }
 
 impl Document {
-    /// Puts an answer into words.
-    pub fn new(answer: &Answer, asked: &Asked, skipped: &Skipped) -> Self {
+    /// Creates the document of an answer.
+    pub fn new(answer: &TournamentRatings, request: &Request, skipped: &Skipped) -> Self {
         let standings = answer.standings();
         let seat_effects: Vec<SeatEffect> =
             answer.seat_effects().into_iter().enumerate().map(seat_effect).collect();
         let seats = seat_effects.len().max(2) as u64;
         let games = standings.iter().map(|standing| standing.games).sum::<u64>() / seats;
         let advantage = answer.seat_advantage();
-        // No formula tells those of more than two seats.
-        let intervals = asked.replicas > 0 || seat_effects.is_empty();
+        // There is no formula for more than two seats.
+        let intervals = request.replicas > 0 || seat_effects.is_empty();
         let mut cautions = Vec::new();
         if standings.iter().all(|standing| standing.draws == standing.games) {
             cautions.push(
-                "Every game was drawn: these games show no difference, and nothing tells how large one could be."
+                "Every game was drawn: the games show no difference, and give no bound on its size."
                     .to_string(),
             );
-        } else if standings.iter().any(|standing| is_alike(standing, standings)) && intervals {
+        } else if standings.iter().any(|standing| lacks_interval(standing, standings)) && intervals {
             cautions.push(
-                "Where + and - are empty all bouts came out alike, which does not tell how sure a rating is."
+                "An empty + or - means that all bouts had the same result: the error is not estimable."
                     .to_string(),
             );
         }
@@ -162,12 +163,12 @@ impl Document {
             runs: Vec::new(),
             unit: if answer.bouts_only() { "bout" } else { "game" },
             games,
-            players: standings.iter().map(|standing| player(standing, asked.shift)).collect(),
+            players: standings.iter().map(|standing| player(standing, request.shift)).collect(),
             seat_advantage: advantage.map(|effect| effect.elo),
             seat_advantage_interval: advantage
                 .and_then(|effect| effect.interval)
                 .map(|(low, high)| [low, high]),
-            errors: match asked.replicas {
+            errors: match request.replicas {
                 0 if seat_effects.is_empty() => "sandwich",
                 0 => "none",
                 _ => "bootstrap",
@@ -180,20 +181,20 @@ impl Document {
                 degrees: test.degrees,
                 p_value: test.p_value,
             }),
-            anchor: asked.anchor.clone(),
-            average: asked.anchor.is_none().then_some(asked.shift),
-            replicas: asked.replicas,
+            anchor: request.anchor.clone(),
+            average: request.anchor.is_none().then_some(request.shift),
+            replicas: request.replicas,
             skipped: skipped.clone(),
             cautions,
-            crosstable: asked.crosstable.then(|| crosstable(answer)),
-            los: asked.los.then(|| answer.superiority()),
-            residuals: asked.residuals.then(|| residuals(answer)),
+            crosstable: request.crosstable.then(|| crosstable(answer)),
+            los: request.los.then(|| answer.superiority()),
+            residuals: request.residuals.then(|| residuals(answer)),
         }
     }
 }
 
-/// Whether a player that others are compared with has no interval.
-fn is_alike(row: &Standing, standings: &[Standing]) -> bool {
+/// Returns whether a comparable player has no interval.
+fn lacks_interval(row: &Standing, standings: &[Standing]) -> bool {
     let compared = |other: &&Standing| other.bound.is_none() && other.component == row.component;
     compared(&row) && row.low.is_none() && standings.iter().filter(compared).count() > 1
 }
@@ -218,13 +219,13 @@ fn player(standing: &Standing, shift: f64) -> Player {
         wins: standing.wins,
         draws: standing.draws,
         losses: standing.losses,
-        score: standing.score.expect("everybody in a pool has games"),
+        score: standing.score.expect("every player in a pool has games"),
         los_next: standing.los_next,
         name: standing.name.clone(),
     }
 }
 
-fn crosstable(answer: &Answer) -> Vec<Vec<Option<Meeting>>> {
+fn crosstable(answer: &TournamentRatings) -> Vec<Vec<Option<Meeting>>> {
     let cell = |meeting: agon_stats::pool::Meeting| {
         let (wins, draws, losses) = (meeting.wins, meeting.draws, meeting.losses);
         (meeting.games() > 0).then_some(Meeting { wins, draws, losses })
@@ -232,8 +233,8 @@ fn crosstable(answer: &Answer) -> Vec<Vec<Option<Meeting>>> {
     answer.crosstable().into_iter().map(|row| row.into_iter().map(cell).collect()).collect()
 }
 
-/// The greatest surprise first; those whose size cannot be told last. Each from the view of the one whose name comes first.
-fn residuals(answer: &Answer) -> Vec<Residual> {
+/// Returns the residuals, the largest deviation first.
+fn residuals(answer: &TournamentRatings) -> Vec<Residual> {
     let name = |player: usize| answer.standings()[player].name.clone();
     let mut residuals: Vec<Residual> = answer
         .residuals()
@@ -247,7 +248,7 @@ fn residuals(answer: &Answer) -> Vec<Residual> {
             deviations: residual.deviations,
         })
         .collect();
-    let surprise = |residual: &Residual| residual.deviations.map_or(-1.0, f64::abs);
-    residuals.sort_by(|one, other| surprise(other).total_cmp(&surprise(one)));
+    let size = |residual: &Residual| residual.deviations.map_or(-1.0, f64::abs);
+    residuals.sort_by(|one, other| size(other).total_cmp(&size(one)));
     residuals
 }

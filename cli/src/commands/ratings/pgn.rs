@@ -1,9 +1,8 @@
-//! Who met whom with which result, from PGN of any size (Edwards 1994, "Portable Game Notation Specification").
+//! Results from PGN of any size (Edwards 1994, "Portable Game Notation Specification").
 //!
-//! The file goes by once, through one buffer. Of the tags White, Black and Result are read, of the moves only where they
-//! end; nothing is checked against the rules of a game. What real files get wrong is read as it was meant where there is
-//! no doubt (quotes inside names, Latin-1, a missing Result tag, tags without moves); otherwise the game is left out and
-//! named, and the next one is read.
+//! Reads a file once through one buffer: the tags White, Black and Result, and of the moves only their end, unlike the
+//! reader of positions in `agon_games::exchange::pgn`, which plays them. Mends common flaws (quotes inside names, Latin-1,
+//! a missing Result tag, tags without moves), reports other malformed games, and goes on with the next one.
 
 use std::io::{self, Read};
 
@@ -11,37 +10,37 @@ use agon_games::exchange::tags;
 use agon_stats::outcome::Outcome;
 use memchr::{memchr, memrchr};
 
-/// The bytes held at a time: a line longer than this is read in pieces.
+/// The size of the buffer in bytes; a longer line is read in pieces.
 const BUFFER: usize = 256 * 1024;
 
 /// The longest name, in bytes; the standard has 255 for a whole line.
 const LONGEST_NAME: usize = 1000;
 
-/// What was found in a file.
+/// A game of a file.
 pub enum Found<'a> {
-    /// A finished game, with the outcome for White. Names are bytes as they stand in the file.
+    /// A finished game. Names are bytes of the file.
     Game {
-        /// Who had the white pieces.
+        /// The player with the white pieces.
         white: &'a [u8],
-        /// Who had the black pieces.
+        /// The player with the black pieces.
         black: &'a [u8],
-        /// How it ended for White.
+        /// The outcome for White.
         outcome: Outcome,
-        /// The line where the game begins.
+        /// The first line of the game.
         line: u64,
     },
     /// A game without a result.
     Unfinished,
     /// A game that cannot be counted.
     Malformed {
-        /// The line where it begins.
+        /// The first line of the game.
         line: u64,
-        /// What is wrong with it.
+        /// The first flaw.
         reason: String,
     },
 }
 
-/// Reads all games of a file.
+/// Passes each game of a file to `found`.
 pub fn scan(mut source: impl Read, found: &mut dyn FnMut(Found<'_>)) -> io::Result<()> {
     let mut scanner = Scanner::new(found);
     let mut buffer = vec![0; BUFFER];
@@ -54,7 +53,7 @@ pub fn scan(mut source: impl Read, found: &mut dyn FnMut(Found<'_>)) -> io::Resu
             continue;
         }
         if start == 0 && end == buffer.len() {
-            // A line longer than the buffer is cut where no word is.
+            // Cut a line longer than the buffer between words.
             start = memrchr(b' ', &buffer[..end]).filter(|&cut| cut > 0).unwrap_or(end);
             scanner.piece(&buffer[..start]);
         }
@@ -73,7 +72,7 @@ pub fn scan(mut source: impl Read, found: &mut dyn FnMut(Found<'_>)) -> io::Resu
     }
 }
 
-/// A result as it is written.
+/// The result in a tag or after the moves.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Ending {
     Finished(Outcome),
@@ -101,10 +100,10 @@ impl Ending {
     }
 }
 
-/// What is known of the game that is being read. Names keep their memory from game to game.
+/// The tags of the current game. Names keep their allocation from game to game.
 #[derive(Default)]
 struct Header {
-    /// Where the game began; zero before anything of it was seen.
+    /// The first line of the game; zero before it.
     line: u64,
     white: Vec<u8>,
     black: Vec<u8>,
@@ -112,7 +111,7 @@ struct Header {
     has_white: bool,
     has_black: bool,
     result: Option<Ending>,
-    /// The first thing that is wrong.
+    /// The first flaw.
     flaw: Option<String>,
 }
 
@@ -134,15 +133,15 @@ struct Scanner<'f> {
     found: &'f mut dyn FnMut(Found<'_>),
     line: u64,
     header: Header,
-    /// Whether moves of this game were seen: then a tag begins the next.
+    /// Whether moves of this game were read: then a tag begins the next game.
     moves: bool,
-    /// The line in which a comment in braces was opened that is not closed yet.
+    /// The line of the open comment in braces.
     comment: Option<u64>,
-    /// How many variations are open.
+    /// The number of open variations.
     variations: u32,
     /// Whether the rest of the line is a comment.
     skip_line: bool,
-    /// Whether something of the current line was read, and whether the line before had nothing in it.
+    /// Whether a piece of the current line was read, whether the previous line was blank, and whether this one is so far.
     within_line: bool,
     after_blank: bool,
     blank: bool,
@@ -170,16 +169,16 @@ impl<'f> Scanner<'f> {
         (self.blank, self.within_line, self.skip_line) = (true, false, false);
     }
 
-    /// Reads a line, or a part of one that does not fit the buffer.
+    /// Reads a line, or a piece of a line that does not fit the buffer.
     fn piece(&mut self, text: &[u8]) {
         let mut rest = text;
         if !std::mem::replace(&mut self.within_line, true) {
             if self.line == 1 {
                 rest = rest.strip_prefix(b"\xef\xbb\xbf").unwrap_or(rest);
             }
-            // The escape mechanism of the standard: such a line is for another program.
+            // The escape mechanism of the standard: lines for other programs.
             self.skip_line = rest.first() == Some(&b'%') && self.comment.is_none();
-            self.close_lost_comment(rest);
+            self.close_unclosed_comment(rest);
         }
         while !self.skip_line {
             if self.comment.is_some() {
@@ -216,9 +215,9 @@ impl<'f> Scanner<'f> {
         }
     }
 
-    /// A comment that nobody closed would hide all games behind it: a tag after an empty line shows that it is over.
-    /// Commands within comments begin with `[%`.
-    fn close_lost_comment(&mut self, line: &[u8]) {
+    /// Ends an unclosed comment at a tag after a blank line, so that it does not hide the rest of the file. Commands within
+    /// comments begin with `[%`.
+    fn close_unclosed_comment(&mut self, line: &[u8]) {
         let Some(opened) = self.comment else { return };
         if self.after_blank && matches!(line, [b'[', b'A'..=b'Z', ..]) {
             self.comment = None;
@@ -227,7 +226,7 @@ impl<'f> Scanner<'f> {
         }
     }
 
-    /// A word of the moves; returns its length.
+    /// Reads a word of the moves, and returns its length.
     fn word(&mut self, text: &[u8]) -> usize {
         let ends =
             |byte: &u8| byte.is_ascii_whitespace() || matches!(byte, b'{' | b'}' | b'(' | b')' | b';' | b'[');
@@ -244,12 +243,12 @@ impl<'f> Scanner<'f> {
         length
     }
 
-    /// A tag pair; returns its length.
+    /// Reads a tag pair, and returns its length.
     fn tag(&mut self, text: &[u8]) -> usize {
         let inner = &text[1..];
-        let place = tags::name(inner);
-        let behind = place.end;
-        let name = &inner[place];
+        let name = tags::name(inner);
+        let end = name.end;
+        let name = &inner[name];
         let repeated = match name {
             b"Event" => {
                 self.header.line > 0
@@ -266,7 +265,7 @@ impl<'f> Scanner<'f> {
         if self.header.line == 0 {
             self.header.line = self.line;
         }
-        let Some((value, length)) = tags::quoted(&inner[behind..]) else {
+        let Some((value, length)) = tags::quoted(&inner[end..]) else {
             self.header.flaw(|| {
                 let shown = String::from_utf8_lossy(&text[..text.len().min(40)]).trim_end().to_string();
                 format!("the tag `{shown}` is not closed")
@@ -288,15 +287,15 @@ impl<'f> Scanner<'f> {
                 header.result = Ending::read(value);
                 if header.result.is_none() && !matches!(value, b"" | b"?") {
                     let text = String::from_utf8_lossy(&value[..value.len().min(40)]).into_owned();
-                    header.flaw(|| format!("the result `{text}` is none of 1-0, 0-1, 1/2-1/2 and *"));
+                    header.flaw(|| format!("the result `{text}` is not 1-0, 0-1, 1/2-1/2 or *"));
                 }
             }
             _ => (),
         }
-        1 + behind + length
+        1 + end + length
     }
 
-    /// Ends the game that is being read, if there is one; `word` is the result after its moves.
+    /// Ends the current game, if there is one; `word` is the result after its moves.
     fn finish(&mut self, word: Option<Ending>) {
         (self.moves, self.variations) = (false, 0);
         let header = &mut self.header;
@@ -312,7 +311,7 @@ impl<'f> Scanner<'f> {
         }
         for (side, name) in [("White", &header.white), ("Black", &header.black)] {
             if matches!(&name[..], b"" | b"?") {
-                header.flaw.get_or_insert_with(|| format!("the tag {side} names nobody"));
+                header.flaw.get_or_insert_with(|| format!("the tag {side} has no name"));
             } else if name.len() > LONGEST_NAME {
                 header
                     .flaw
@@ -339,8 +338,8 @@ impl<'f> Scanner<'f> {
 mod tests {
     use super::*;
 
-    /// What was found, in short: `a-b=1` for White's half points, `*`, or `!line reason`. Read in pieces of every small
-    /// size and at once, which must not matter.
+    /// Returns the games as `a-b=1` with White's half points, `*`, or `!line reason`. Checks that pieces of any size give the
+    /// same games.
     fn read(text: &[u8]) -> Vec<String> {
         struct Slow<'a>(&'a [u8], usize);
         impl Read for Slow<'_> {
@@ -374,7 +373,7 @@ mod tests {
     const GAME: &str = "[White \"a\"]\n[Black \"b\"]\n";
 
     #[test]
-    fn games_as_they_should_be() {
+    fn reads_well_formed_games() {
         let text = "[Event \"x\"]\n[White \"a\"]\n[Black \"b\"]\n[Result \"1-0\"]\n\n1. e4 e5 2. Nf3 1-0\n\n\
                     [Event \"y\"]\n[White \"b\"]\n[Black \"c d\"]\n[Result \"1/2-1/2\"]\n\n1. d4 1/2-1/2\n\n\
                     [Event \"z\"]\n[White \"c\"]\n[Black \"a\"]\n[Result \"0-1\"]\n\n0-1\n\
@@ -388,7 +387,7 @@ mod tests {
     }
 
     #[test]
-    fn moves_are_skipped_with_all_they_may_hold() {
+    fn skips_moves_comments_and_variations() {
         for moves in [
             "1. e4 {1-0 [White \"x\"] (} e5 1-0",
             "1. e4 {over\n\n[%clk 1]\n lines 0-1} 1-0",
@@ -405,7 +404,7 @@ mod tests {
     }
 
     #[test]
-    fn results_are_found_where_they_are() {
+    fn finds_results_in_tags_and_after_moves() {
         assert_eq!(read(format!("{GAME}\n1. e4 0-1\n\n{GAME}\n1. d4 1-0").as_bytes()), ["a-b=0", "a-b=2"]);
         // Tags alone, with and without an empty line between the games, and with the players first.
         assert_eq!(read(format!("{GAME}[Result \"1/2\"]\n").repeat(3).as_bytes()), ["a-b=1"; 3]);
@@ -421,7 +420,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_read_as_they_were_meant() {
+    fn mends_quotes_and_encodings_of_names() {
         let name = |value: &str| read(format!("[White \"{value}\"]\n[Black \"b\"]\n1-0\n").as_bytes());
         assert_eq!(name("Fischer, Robert J."), ["Fischer, Robert J.-b=2"]);
         assert_eq!(name("  a ] b "), ["a ] b-b=2"]);
@@ -441,7 +440,7 @@ mod tests {
     }
 
     #[test]
-    fn malformed_games_are_named_and_the_next_is_read() {
+    fn reports_malformed_games_and_reads_the_next() {
         let after = format!("{GAME}[Result \"1-0\"]\n\n1-0\n");
         let flaw = |text: &str| {
             let found = read(format!("\n{text}\n{after}").as_bytes());
@@ -449,8 +448,8 @@ mod tests {
             assert_eq!(found[1], "a-b=2", "{text}");
             found[0].clone()
         };
-        assert_eq!(flaw("[White \"a\"]\n[Result \"1-0\"]\n\n1-0"), "!2 the tag Black names nobody");
-        assert_eq!(flaw("[White \"?\"]\n[Black \"b\"]\n\n1-0"), "!2 the tag White names nobody");
+        assert_eq!(flaw("[White \"a\"]\n[Result \"1-0\"]\n\n1-0"), "!2 the tag Black has no name");
+        assert_eq!(flaw("[White \"?\"]\n[Black \"b\"]\n\n1-0"), "!2 the tag White has no name");
         assert_eq!(
             flaw(&format!("{GAME}\n1. e4 e5")),
             "!2 it has no result, neither as a tag nor after its moves"
@@ -461,21 +460,20 @@ mod tests {
         );
         assert_eq!(
             flaw(&format!("{GAME}[Result \"2-0\"]\n\n1. e4 *")),
-            "!2 the result `2-0` is none of 1-0, 0-1, 1/2-1/2 and *"
+            "!2 the result `2-0` is not 1-0, 0-1, 1/2-1/2 or *"
         );
         assert_eq!(flaw("[White \"a\n[Black \"b\"]\n1-0"), "!2 the tag `[White \"a` is not closed");
         assert_eq!(
             flaw(&format!("{GAME}[Result \"1-0\"]\n\n1. e4 {{a comment\n1-0\n")),
             "!2 the comment opened in line 6 is not closed"
         );
-        assert_eq!(flaw("some text"), "!2 the tag White names nobody");
+        assert_eq!(flaw("some text"), "!2 the tag White has no name");
         let long = "x".repeat(LONGEST_NAME + 1);
         assert!(flaw(&format!("[White \"{long}\"]\n[Black \"b\"]\n1-0")).contains("longer than 1000 bytes"));
     }
 
-    /// A line of a megabyte is cut at words, and a result behind it is seen.
     #[test]
-    fn lines_may_be_longer_than_the_buffer() {
+    fn reads_lines_longer_than_the_buffer() {
         let moves = "Nf3 ".repeat(BUFFER);
         let text =
             format!("{GAME}\n{moves} ({moves} 1-0) {{{moves}}} 0-1\n{GAME}\n1-0\n{GAME};{moves}0-1\n1-0");

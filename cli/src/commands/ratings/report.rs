@@ -1,4 +1,4 @@
-//! A rated pool for people, in eighty columns.
+//! The answer of `agon ratings` as text of 80 columns.
 
 use std::io::{self, Write};
 
@@ -7,23 +7,23 @@ use agon_stats::elo::LARGEST_DIFFERENCE;
 use super::document::{Document, Player};
 use crate::table::{Align, COLUMNS, Table, fixed, rate, signed, write_facts, write_sentence};
 
-/// The shortest a name is cut to, whatever the width.
+/// The shortest length to which a name is cut.
 const SHORTEST_NAME: usize = 8;
 
 /// The longest name beside a matrix or in a list of pairings.
 const LABEL: usize = 20;
 
-/// Below this probability a pool is said to need more than one number a player.
-const SURPRISING: f64 = 0.01;
+/// The p-value below which one rating per player is rejected.
+const SIGNIFICANT: f64 = 0.01;
 
-/// Writes the standings and what was asked beside them.
+/// Writes the standings and the requested tables.
 pub fn write(document: &Document, out: &mut impl Write) -> io::Result<()> {
     let groups = document.components.len();
     if groups > 1 {
         write_sentence(
             &format!(
-                "No results connect these {groups} groups of players. Each is rated by itself: ratings of different groups \
-                 cannot be compared."
+                "No results connect these {groups} groups of players. Each group is rated separately: ratings of different \
+                 groups are not comparable."
             ),
             out,
         )?;
@@ -86,7 +86,7 @@ fn cells(player: &Player) -> [String; 11] {
     ]
 }
 
-/// A count, with a unit where its digits would not fit beside the others.
+/// Formats a count; shortens it if it would not fit.
 fn count(games: u64) -> String {
     if games < 10_000_000 { games.to_string() } else { rate(games as f64) }
 }
@@ -95,9 +95,8 @@ fn percent(share: f64) -> String {
     format!("{:.1} %", 100.0 * share)
 }
 
-/// A name in a number of characters.
+/// Cuts a name to a number of characters, and replaces control characters.
 fn cut(name: &str, room: usize) -> String {
-    // What moves the cursor in a name would move it in the table.
     let name: String = name.chars().map(|c| if c.is_control() { '?' } else { c }).collect();
     if name.chars().count() <= room {
         return name;
@@ -105,11 +104,11 @@ fn cut(name: &str, room: usize) -> String {
     name.chars().take(room - 1).chain(['…']).collect()
 }
 
-/// What holds for the pool as a whole.
+/// Describes the pool as a whole.
 fn facts(document: &Document) -> Vec<(&'static str, String)> {
     let mut facts = Vec::new();
     let players = document.players.len();
-    facts.extend(document.runs.iter().map(|run| ("run", format!("{}: {}", run.run, run.standing))));
+    facts.extend(document.runs.iter().map(|run| ("run", format!("{}: {}", run.run, run.progress))));
     facts.extend(document.game.iter().map(|game| ("game", game.clone())));
     facts.push((
         "games",
@@ -141,11 +140,9 @@ fn facts(document: &Document) -> Vec<(&'static str, String)> {
                 }
                 (Some(elo), None) => {
                     let more = if elo.abs() > LARGEST_DIFFERENCE - 1.0 { " or more" } else { "" };
-                    format!("worth {} Elo{more}, with an error that cannot be told", signed(elo, 1))
+                    format!("worth {} Elo{more}, interval not estimable", signed(elo, 1))
                 }
-                (None, _) => {
-                    "its advantage is not in the model, or cannot be told from the ratings".to_string()
-                }
+                (None, _) => "its advantage is not modelled, or not separable from the ratings".to_string(),
             },
         )
     }));
@@ -153,21 +150,28 @@ fn facts(document: &Document) -> Vec<(&'static str, String)> {
         document.draw_rate.map(|rate| format!("{} of the games between equal players", percent(rate)));
     facts.extend(draws.map(|draws| ("draws", draws)));
     let unit = document.unit;
-    facts.extend(document.transitivity.as_ref().map(|test| ("transitivity", match test.p_value {
-        None => format!("cannot be tested: that takes several ways to compare the same players, and ten {unit}s a pairing"),
-        Some(p) if p < SURPRISING => format!(
-            "one number a player is not enough ({}): some pairings go against the ratings, and --residuals lists them",
-            probability(p)
-        ),
-        Some(p) => format!("nothing speaks against one number a player ({})", probability(p)),
-    })));
+    facts.extend(document.transitivity.as_ref().map(|test| {
+        (
+            "transitivity",
+            match test.p_value {
+                None => format!("not testable: the test needs cycles of pairings with ten {unit}s each"),
+                Some(p) if p < SIGNIFICANT => format!(
+                    "results contradict a single rating per player ({}); --residuals lists the pairings",
+                    probability(p)
+                ),
+                Some(p) => {
+                    format!("results are consistent with a single rating per player ({})", probability(p))
+                }
+            },
+        )
+    }));
     let zero = match (&document.anchor, document.average) {
-        (Some(anchor), _) => format!("the rating of {anchor} is given"),
+        (Some(anchor), _) => format!("the rating of {anchor} is fixed"),
         (None, average) => format!("the mean rating is {}", average.unwrap_or(0.0)),
     };
     let errors = match (document.replicas, two_seats) {
         (0, true) => "to the ends of the 95 % interval, by the sandwich formula".to_string(),
-        (0, false) => "no formula tells them of more than two seats; --replicas 1000 does".to_string(),
+        (0, false) => "not computed: more than two seats need --replicas 1000".to_string(),
         (replicas, _) => format!("to the ends of the 95 % interval, from {replicas} resampled pools"),
     };
     facts.push(("scale", zero));
@@ -175,8 +179,8 @@ fn facts(document: &Document) -> Vec<(&'static str, String)> {
     if document.players.iter().any(|player| player.bound.is_some()) {
         facts.push((
             "> and <",
-            "who won or lost everything has no rating, only a bound: beyond it such a result has a probability of more \
-             than 5 %"
+            "a player that won or lost everything has no rating, only a bound: a rating beyond it gives such a result \
+             with more than 5 % probability"
                 .to_string(),
         ));
     }
@@ -198,13 +202,13 @@ fn probability(p: f64) -> String {
     if p < 0.0001 { "p < 0.0001".to_string() } else { format!("p = {p:.4}") }
 }
 
-/// Who did what against whom, where that was asked for.
+/// Writes the crosstable, if requested.
 pub fn write_crosstable(document: &Document, out: &mut impl Write) -> io::Result<()> {
     let Some(table) = &document.crosstable else { return Ok(()) };
     if document.seat_effects.is_empty() {
         writeln!(out, "\nwon-drawn-lost by the row against the column")?;
     } else {
-        writeln!(out, "\nbefore-level-behind of the row against the column, in games that either won")?;
+        writeln!(out, "\nahead-level-behind of the row against the column, in games that either won")?;
     }
     write_matrix(document, out, |row, column| {
         let meeting = table[row][column].as_ref();
@@ -212,7 +216,7 @@ pub fn write_crosstable(document: &Document, out: &mut impl Write) -> io::Result
     })
 }
 
-/// The row's share of the points against the column, where the crosstable was asked for.
+/// Writes the scores of the crosstable, if requested.
 pub fn write_scores(document: &Document, out: &mut impl Write) -> io::Result<()> {
     let Some(table) = &document.crosstable else { return Ok(()) };
     writeln!(out, "\nscore of the row against the column, in %")?;
@@ -232,7 +236,7 @@ fn write_superiority(document: &Document, out: &mut impl Write) -> io::Result<()
     })
 }
 
-/// A row and a column for each player, in as many bands of columns as the width asks for. Columns are numbered by row.
+/// Writes a matrix of the players in bands of columns that fit the width. Columns have the numbers of the rows.
 fn write_matrix(
     document: &Document,
     out: &mut impl Write,
@@ -267,12 +271,12 @@ fn write_matrix(
 
 fn write_residuals(document: &Document, out: &mut impl Write) -> io::Result<()> {
     let Some(residuals) = &document.residuals else { return Ok(()) };
-    writeln!(out, "\npoints made against points expected, in standard deviations of the pairing")?;
+    writeln!(out, "\nscored and expected points, with the deviation in standard deviations")?;
     let mut table = Table::new(&[
         ("player", Align::Left),
         ("against", Align::Left),
         ("games", Align::Right),
-        ("made", Align::Right),
+        ("scored", Align::Right),
         ("expected", Align::Right),
         ("deviations", Align::Right),
     ]);

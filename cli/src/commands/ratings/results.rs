@@ -1,23 +1,23 @@
-//! Results of many files, counted as they are read: who met whom from which seat, and nothing of single games.
+//! Counts of results by the pair of players and their seats, without single games.
 
 use std::collections::HashMap;
 
 use agon_stats::outcome::Outcome;
 use agon_stats::pool;
 
-/// Counts of games, by who had the first seat and who the second.
+/// Counts of games by the players of the first and the second seat.
 #[derive(Default)]
-pub struct Tallies {
+pub struct ResultCounts {
     names: Vec<String>,
     by_name: HashMap<String, u32>,
-    /// The same players by the bytes of their names as files have them, which need not be UTF-8.
+    /// The players by the bytes of their names in files, which need not be UTF-8.
     by_bytes: HashMap<Vec<u8>, u32>,
-    /// For the first seat's player and the second's: games the first lost, drew and won.
+    /// The losses, draws and wins of the first seat's player against the second's.
     pub(super) counts: HashMap<(u32, u32), [u64; 3]>,
 }
 
-impl Tallies {
-    /// The player with this name.
+impl ResultCounts {
+    /// Returns the player with this name.
     pub fn player(&mut self, name: &[u8]) -> u32 {
         if let Some(&player) = self.by_bytes.get(name) {
             return player;
@@ -32,7 +32,7 @@ impl Tallies {
         player
     }
 
-    /// The name of a player.
+    /// Returns the name of a player.
     pub fn name(&self, player: u32) -> &str {
         &self.names[player as usize]
     }
@@ -44,9 +44,9 @@ impl Tallies {
         }
     }
 
-    /// The players with at least so many games among themselves: whoever has fewer is left out, then whoever has fewer
-    /// without them, and so on. Returns how many were left out.
-    pub fn keep_players_of(&mut self, least: u64) -> usize {
+    /// Leaves out players with fewer than `least` games, then those with fewer games against the others, and so on. Returns
+    /// the number of players left out.
+    pub fn remove_players_below(&mut self, least: u64) -> usize {
         let mut left_out = vec![false; self.names.len()];
         loop {
             let mut games = vec![0; self.names.len()];
@@ -67,7 +67,7 @@ impl Tallies {
         }
     }
 
-    /// How many players have games.
+    /// Returns the number of players with games.
     pub fn players(&self) -> usize {
         let mut players: Vec<u32> = self.counts.keys().flat_map(|&(first, second)| [first, second]).collect();
         players.sort_unstable();
@@ -75,28 +75,28 @@ impl Tallies {
         players.len()
     }
 
-    /// Whether a player of this name has games.
+    /// Returns whether a player of this name has games.
     pub fn has_games(&self, name: &str) -> bool {
         let has =
             |player: &u32| self.counts.keys().any(|&(first, second)| first == *player || second == *player);
         self.by_name.get(name).is_some_and(has)
     }
 
-    /// The results as the statistics take them.
+    /// Returns the results for rating.
     pub fn results(&self) -> pool::Results {
         let mut results = pool::Results::default();
         for (&(first, second), counts) in &self.counts {
             let (first, second) = (results.player(self.name(first)), results.player(self.name(second)));
             for (outcome, &count) in Outcome::ALL.into_iter().zip(counts) {
                 let added = results.add_games(first, second, outcome, count);
-                added.expect("whoever counts games has seen to it that the players differ");
+                added.expect("the readers reject games of a player against itself");
             }
         }
         results
     }
 }
 
-/// A name as text: UTF-8, or Latin-1 where it is not, which every byte is.
+/// Decodes a name as UTF-8, or as Latin-1, which accepts every byte.
 fn decoded(name: &[u8]) -> String {
     match std::str::from_utf8(name) {
         Ok(text) => text.to_string(),
@@ -110,24 +110,24 @@ mod tests {
 
     #[test]
     fn one_name_in_two_encodings_is_one_player() {
-        let mut tallies = Tallies::default();
-        let player = tallies.player("Müller".as_bytes());
-        assert_eq!(tallies.player(b"M\xfcller"), player);
-        assert_eq!(tallies.name(player), "Müller");
-        assert_ne!(tallies.player(b"Muller"), player);
+        let mut counts = ResultCounts::default();
+        let player = counts.player("Müller".as_bytes());
+        assert_eq!(counts.player(b"M\xfcller"), player);
+        assert_eq!(counts.name(player), "Müller");
+        assert_ne!(counts.player(b"Muller"), player);
     }
 
-    /// Without c, whose single game is too few, b has one game less and goes too, and then d.
+    /// Leaving out c leaves b with one game, and leaving out b leaves d with one.
     #[test]
-    fn players_of_few_games_are_left_out_together() {
-        let mut tallies = Tallies::default();
-        let [a, b, c, d, e] = [b"a", b"b", b"c", b"d", b"e"].map(|name| tallies.player(name));
-        tallies.add(a, e, Outcome::Win, 5);
-        tallies.add(b, c, Outcome::Win, 1);
-        tallies.add(b, d, Outcome::Draw, 1);
-        tallies.add(d, a, Outcome::Draw, 1);
-        assert_eq!(tallies.keep_players_of(2), 3);
-        assert_eq!((tallies.players(), tallies.counts.len()), (2, 1));
-        assert_eq!(tallies.keep_players_of(2), 3);
+    fn leaves_out_players_with_few_games_repeatedly() {
+        let mut counts = ResultCounts::default();
+        let [a, b, c, d, e] = [b"a", b"b", b"c", b"d", b"e"].map(|name| counts.player(name));
+        counts.add(a, e, Outcome::Win, 5);
+        counts.add(b, c, Outcome::Win, 1);
+        counts.add(b, d, Outcome::Draw, 1);
+        counts.add(d, a, Outcome::Draw, 1);
+        assert_eq!(counts.remove_players_below(2), 3);
+        assert_eq!((counts.players(), counts.counts.len()), (2, 1));
+        assert_eq!(counts.remove_players_below(2), 3);
     }
 }

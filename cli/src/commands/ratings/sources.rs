@@ -1,30 +1,30 @@
-//! Files and standard input, read into tallies one after the other; what cannot be counted is named on standard error.
+//! Reads PGN files and result tables, and names skipped games on standard error.
 
 use std::fs::File;
-use std::io::{self, BufReader, Read, Write};
+use std::io::{self, BufReader, Read};
 use std::path::PathBuf;
 
 use super::csv;
 use super::pgn::{Found, scan};
-use super::results::Tallies;
-use crate::fail::WrongCall;
+use super::results::ResultCounts;
+use crate::fail::{UsageError, bail_usage, note};
 use crate::progress::Progress;
 
-/// How many malformed games are named; all are counted.
+/// The number of malformed games that are named; all are counted.
 const NAMED: u64 = 10;
 
-/// What was read, and what was left out.
+/// The results of files, and the numbers of skipped games.
 #[derive(Default)]
 pub struct Reading {
-    /// The finished games.
-    pub tallies: Tallies,
+    /// The results of finished games.
+    pub counts: ResultCounts,
     /// Games without a result.
     pub unfinished: u64,
     /// Games that cannot be counted.
     pub malformed: u64,
 }
 
-/// What a file holds.
+/// The format of a file.
 #[derive(Clone, Copy)]
 enum Format {
     Pgn,
@@ -36,7 +36,7 @@ pub fn read(pgn: &[PathBuf], csv: &[PathBuf]) -> anyhow::Result<Reading> {
     let sources: Vec<(&PathBuf, Format)> = (pgn.iter().map(|path| (path, Format::Pgn)))
         .chain(csv.iter().map(|path| (path, Format::Csv)))
         .collect();
-    refuse_twice(&sources)?;
+    check_distinct(&sources)?;
     let mut reading = Reading::default();
     let progress = Progress::default();
     for (path, format) in sources {
@@ -44,44 +44,45 @@ pub fn read(pgn: &[PathBuf], csv: &[PathBuf]) -> anyhow::Result<Reading> {
         let (source, name): (Box<dyn Read>, String) = if name == "-" {
             (Box::new(io::stdin().lock()), "standard input".to_string())
         } else {
-            let file = File::open(path).map_err(|error| WrongCall(format!("cannot read {name}: {error}")))?;
+            let file =
+                File::open(path).map_err(|error| UsageError(format!("cannot read {name}: {error}")))?;
             (Box::new(file), name)
         };
-        let cannot = |error: io::Error| WrongCall(format!("cannot read {name}: {error}"));
+        let cannot = |error: io::Error| UsageError(format!("cannot read {name}: {error}"));
         match format {
             Format::Pgn => reading.pgn(source, &name, &progress).map_err(cannot)?,
             Format::Csv => {
-                csv::read(BufReader::new(source), &name, &mut reading.tallies).map_err(|error| {
-                    match error.downcast::<io::Error>() {
-                        Ok(error) => cannot(error).into(),
-                        Err(error) => error,
-                    }
+                csv::read(BufReader::new(source), &name, &mut reading.counts).map_err(|error| match error
+                    .downcast::<io::Error>(
+                ) {
+                    Ok(error) => cannot(error).into(),
+                    Err(error) => error,
                 })?;
             }
         }
     }
     progress.clear();
     if reading.malformed > NAMED {
-        let _ = writeln!(io::stderr(), "and {} malformed games more", reading.malformed - NAMED);
+        note(&format!("and {} more malformed games", reading.malformed - NAMED));
     }
     Ok(reading)
 }
 
-/// The same file twice counts every game twice, and makes everything look surer than it is.
-fn refuse_twice(sources: &[(&PathBuf, Format)]) -> Result<(), WrongCall> {
+/// Rejects a file that is given twice: its games would count twice.
+fn check_distinct(sources: &[(&PathBuf, Format)]) -> Result<(), UsageError> {
     let mut seen = Vec::new();
     for (path, _) in sources {
-        let place = path.canonicalize().unwrap_or_else(|_| (*path).clone());
-        if seen.contains(&place) {
-            return Err(WrongCall(format!("{} is given twice; its games would count twice", path.display())));
+        let resolved = path.canonicalize().unwrap_or_else(|_| (*path).clone());
+        if seen.contains(&resolved) {
+            bail_usage!("{} is given twice; its games would count twice", path.display());
         }
-        seen.push(place);
+        seen.push(resolved);
     }
     Ok(())
 }
 
 impl Reading {
-    /// Counts the games of one PGN file; `name` is what messages call it.
+    /// Counts the games of a PGN file; `name` is its name in messages.
     pub fn pgn(&mut self, source: impl Read, name: &str, progress: &Progress) -> io::Result<()> {
         let mut games = 0_u64;
         scan(source, &mut |found| {
@@ -91,26 +92,25 @@ impl Reading {
             }
             match found {
                 Found::Game { white, black, outcome, line } => {
-                    let (white, black) = (self.tallies.player(white), self.tallies.player(black));
+                    let (white, black) = (self.counts.player(white), self.counts.player(black));
                     if white == black {
-                        let reason = format!("`{}` is on both sides", self.tallies.name(white));
-                        self.leave_out(name, line, &reason, progress);
+                        let reason = format!("`{}` is on both sides", self.counts.name(white));
+                        self.skip(name, line, &reason, progress);
                     } else {
-                        self.tallies.add(white, black, outcome, 1);
+                        self.counts.add(white, black, outcome, 1);
                     }
                 }
                 Found::Unfinished => self.unfinished += 1,
-                Found::Malformed { line, reason } => self.leave_out(name, line, &reason, progress),
+                Found::Malformed { line, reason } => self.skip(name, line, &reason, progress),
             }
         })
     }
 
-    fn leave_out(&mut self, name: &str, line: u64, reason: &str, progress: &Progress) {
+    fn skip(&mut self, name: &str, line: u64, reason: &str, progress: &Progress) {
         self.malformed += 1;
         if self.malformed <= NAMED {
             progress.clear();
-            // Where standard error cannot be written, the count in the answer still tells.
-            let _ = writeln!(io::stderr(), "{name}:{line}: a game is left out: {reason}");
+            note(&format!("{name}:{line}: game skipped: {reason}"));
         }
     }
 }

@@ -1,43 +1,36 @@
-//! The answer to a question in SQL: a table within eighty columns, or its rows one below the other where it is too wide; JSON
-//! and comma-separated values as they are made.
+//! The answer of `agon sql`: a table of 80 columns, or a list of cells for each row if the table is too wide; JSON and CSV are
+//! written while the query runs.
 
-use std::io::{self, BufWriter, Write};
+use std::io::{self, Write};
 use std::process::ExitCode;
 
-use agon_analysis::Dataset;
 use agon_analysis::sql::{Answer, Column, Limits, Row, SqlError};
-use agon_storage::location::Location;
 use serde::Serialize;
 use serde_json::Value;
 
 use super::Sql;
-use crate::commands::runs::{self, cores};
-use crate::fail::{Outcome, WrongCall};
-use crate::table::{Align, COLUMNS, Table, fixed, shortened, write_facts, write_sentence};
+use crate::commands::runs;
+use crate::fail::{Outcome, UsageError};
+use crate::number::cores;
+use crate::table::{Align, COLUMNS, Table, fixed, shortened, stdout, write_facts, write_sentence};
 
-/// The narrowest that a column of words is cut to.
+/// The smallest width to which a column of words is cut.
 const NARROWEST: usize = 12;
 
-/// A column for programs.
+/// A column of the JSON answer.
 #[derive(Serialize)]
-struct Named<'a> {
+struct ColumnJson<'a> {
     name: &'a str,
     #[serde(rename = "type")]
     kind: &'a str,
 }
 
-/// Asks, and writes what comes.
+/// Runs the query and writes its rows.
 pub(super) fn answer(call: &Sql) -> Outcome {
-    if let Location::Store(address) = Location::from(&call.data) {
-        let told =
-            format!("`agon sql` reads folders, not {address}; docs/dataset.md asks DuckDB and Polars there");
-        return Err(WrongCall(told).into());
-    }
-    let dataset = Dataset::open(&call.data)?;
-    let run = runs::find(&dataset, &call.run)?;
+    let (dataset, run) = runs::open(call.folder()?, &call.run)?;
     let limits = Limits { megabytes: call.memory, threads: cores() };
-    let answer = Answer::ask(&dataset, &run, &call.question, limits).map_err(sorted)?;
-    let mut out = BufWriter::with_capacity(1 << 16, io::stdout().lock());
+    let answer = Answer::ask(&dataset, &run, &call.question, limits).map_err(classified)?;
+    let mut out = stdout();
     if call.json {
         write_json(&run.id, answer, &mut out)?;
     } else if call.csv {
@@ -49,24 +42,24 @@ pub(super) fn answer(call: &Sql) -> Outcome {
     Ok(ExitCode::SUCCESS)
 }
 
-/// A question that is wrong is a wrong call.
-fn sorted(error: SqlError) -> anyhow::Error {
+/// Turns an error in the query into a usage error.
+fn classified(error: SqlError) -> anyhow::Error {
     match error {
-        SqlError::Question(reason) => WrongCall(reason).into(),
+        SqlError::Query(reason) => UsageError(reason).into(),
         SqlError::Dataset(error) => error.into(),
         error => error.into(),
     }
 }
 
-/// Writes `{"run", "columns": [{"name", "type"}], "rows": [[...]]}`, a row as soon as it is there.
+/// Writes `{"run", "columns": [{"name", "type"}], "rows": [[...]]}`, row by row.
 fn write_json(run: &str, answer: Answer, out: &mut impl Write) -> anyhow::Result<()> {
-    let columns: Vec<Named<'_>> =
-        answer.columns().iter().map(|Column { name, kind, .. }| Named { name, kind }).collect();
+    let columns: Vec<ColumnJson<'_>> =
+        answer.columns().iter().map(|Column { name, kind, .. }| ColumnJson { name, kind }).collect();
     let (run, columns) = (serde_json::to_string(run)?, serde_json::to_string(&columns)?);
     write!(out, "{{\"run\":{run},\"columns\":{columns},\"rows\":[")?;
     let mut first = true;
     for rows in answer {
-        for row in rows.map_err(sorted)? {
+        for row in rows.map_err(classified)? {
             if !std::mem::take(&mut first) {
                 out.write_all(b",")?;
             }
@@ -81,7 +74,7 @@ fn write_csv(answer: Answer, out: &mut impl Write) -> anyhow::Result<()> {
     let names: Vec<String> = answer.columns().iter().map(|column| quoted(&column.name)).collect();
     writeln!(out, "{}", names.join(","))?;
     for rows in answer {
-        for row in rows.map_err(sorted)? {
+        for row in rows.map_err(classified)? {
             let cells: Vec<String> = row.iter().map(|cell| quoted(&plain(cell))).collect();
             writeln!(out, "{}", cells.join(","))?;
         }
@@ -89,7 +82,7 @@ fn write_csv(answer: Answer, out: &mut impl Write) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A cell with all its digits; nothing for null.
+/// Formats a cell with all digits, and null as the empty text.
 fn plain(cell: &Value) -> String {
     match cell {
         Value::Null => String::new(),
@@ -98,7 +91,7 @@ fn plain(cell: &Value) -> String {
     }
 }
 
-/// In quotes where a comma, a quote or the end of a line is in it (RFC 4180).
+/// Quotes a cell that contains a comma, a quote or a line break (RFC 4180).
 fn quoted(text: &str) -> String {
     if text.contains([',', '"', '\n', '\r']) {
         format!("\"{}\"", text.replace('"', "\"\""))
@@ -111,7 +104,7 @@ fn write_rows(answer: Answer, most: usize, out: &mut impl Write) -> anyhow::Resu
     let columns = answer.columns().to_vec();
     let (mut shown, mut found): (Vec<Row>, usize) = (Vec::new(), 0);
     for rows in answer {
-        let rows = rows.map_err(sorted)?;
+        let rows = rows.map_err(classified)?;
         found += rows.len();
         let room = most - shown.len();
         shown.extend(rows.into_iter().take(room));
@@ -120,10 +113,10 @@ fn write_rows(answer: Answer, most: usize, out: &mut impl Write) -> anyhow::Resu
         write_sentence("The answer has no rows.", out)?;
         return Ok(());
     }
-    let cells: Vec<Vec<String>> = shown.iter().map(|row| row.iter().map(read).collect()).collect();
+    let cells: Vec<Vec<String>> = shown.iter().map(|row| row.iter().map(display).collect()).collect();
     match widths(&columns, &cells) {
         Some(widths) => table(&columns, &cells, &widths).write(out)?,
-        None => below_each_other(&columns, &cells, out)?,
+        None => write_lists(&columns, &cells, out)?,
     }
     if found > shown.len() {
         let more = found - shown.len();
@@ -133,18 +126,18 @@ fn write_rows(answer: Answer, most: usize, out: &mut impl Write) -> anyhow::Resu
     Ok(())
 }
 
-/// A cell as people read it: on one line, few decimals.
-fn read(cell: &Value) -> String {
+/// Formats a cell for a table: on one line, with few decimals.
+fn display(cell: &Value) -> String {
     let text = match cell {
         Value::Null => "-".to_string(),
         Value::Number(number) if number.is_f64() => number.as_f64().map_or("-".to_string(), decimals),
-        Value::Array(items) => items.iter().map(read).collect::<Vec<_>>().join(" "),
+        Value::Array(items) => items.iter().map(display).collect::<Vec<_>>().join(" "),
         cell => plain(cell),
     };
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
 
-/// A number with three decimals, or with four digits where that would say too little or too much.
+/// Formats a number with three decimals, or with four digits if it is very large or very small.
 fn decimals(number: f64) -> String {
     match number.abs() {
         size if size >= 1e12 || (size > 0.0 && size < 1e-2) => format!("{number:.3e}"),
@@ -152,7 +145,7 @@ fn decimals(number: f64) -> String {
     }
 }
 
-/// The widths of columns that fit together; none where even the narrowest do not.
+/// Returns widths of columns that fit together, if there are any.
 fn widths(columns: &[Column], cells: &[Vec<String>]) -> Option<Vec<usize>> {
     let width = |index: usize, column: &Column| {
         let cells = cells.iter().map(|row| row[index].chars().count());
@@ -161,7 +154,7 @@ fn widths(columns: &[Column], cells: &[Vec<String>]) -> Option<Vec<usize>> {
     let mut widths: Vec<usize> =
         columns.iter().enumerate().map(|(index, column)| width(index, column)).collect();
     let gaps = 2 * widths.len().saturating_sub(1);
-    // The widest column of words gives way first; numbers are never cut.
+    // Shrink the widest column of words first; never cut numbers.
     while widths.iter().sum::<usize>() + gaps > COLUMNS {
         let wide = (0..columns.len()).filter(|&index| !columns[index].number && widths[index] > NARROWEST);
         let widest = wide.max_by_key(|&index| widths[index])?;
@@ -185,8 +178,8 @@ fn table(columns: &[Column], cells: &[Vec<String>], widths: &[usize]) -> Table {
     table
 }
 
-/// A line a cell, an empty line between rows.
-fn below_each_other(columns: &[Column], cells: &[Vec<String>], out: &mut impl Write) -> io::Result<()> {
+/// Writes each cell on a line, and an empty line between rows.
+fn write_lists(columns: &[Column], cells: &[Vec<String>], out: &mut impl Write) -> io::Result<()> {
     for (index, row) in cells.iter().enumerate() {
         if index > 0 {
             writeln!(out)?;
@@ -209,15 +202,15 @@ mod tests {
     }
 
     #[test]
-    fn cells_are_read_and_quoted() {
-        let read_all = [json!(null), json!(7), json!(0.5), json!(1e-9), json!("a\nb"), json!([1, null])]
-            .map(|cell| read(&cell));
-        assert_eq!(read_all, ["-", "7", "0.500", "1.000e-9", "a b", "1 -"]);
+    fn displays_and_quotes_cells() {
+        let displayed = [json!(null), json!(7), json!(0.5), json!(1e-9), json!("a\nb"), json!([1, null])]
+            .map(|cell| display(&cell));
+        assert_eq!(displayed, ["-", "7", "0.500", "1.000e-9", "a b", "1 -"]);
         assert_eq!(["a", "a,b", "say \"x\""].map(quoted), ["a", "\"a,b\"", "\"say \"\"x\"\"\""]);
     }
 
     #[test]
-    fn tables_fit_or_are_turned() {
+    fn shrinks_columns_to_fit() {
         let wide = vec!["x".repeat(70), "y".repeat(70), "123456".to_string()];
         let columns = [column("a", false), column("b", false), column("n", true)];
         let found = widths(&columns, std::slice::from_ref(&wide)).unwrap();

@@ -1,0 +1,316 @@
+//! The answer of a report in one sentence, with the sentences that qualify it.
+//!
+//! Every sentence is a function of the report, and states what is unknown.
+
+use super::ratings::{RatedPlayer, Ratings, SequentialTest};
+use super::{Availability, Question, Report, estimate_text, interval_text, tuning};
+use crate::format::{fixed, likelihood, percent, signed};
+use crate::pruning::{Interval, Ratio};
+
+/// Likelihood of superiority from which a player is called stronger: a two-sided 95 %.
+const SURE: f64 = 0.975;
+/// Likelihood of superiority from which a player is called probably stronger.
+const LIKELY: f64 = 0.8;
+
+/// Returns the answer and its remarks.
+pub(super) fn summarise(report: &Report) -> (String, Vec<String>) {
+    let (answer, mut remarks) = match report.question {
+        Question::Probe => fewest_nodes(report),
+        Question::Test => match &report.test {
+            Some(test) => verdict(test),
+            None => ("The test has no results yet.".to_string(), Vec::new()),
+        },
+        Question::Tune => match &report.tuning {
+            Some(tuning) => tuning::summarise(tuning),
+            None => ("The tune has no results yet.".to_string(), Vec::new()),
+        },
+        Question::Tournament => match &report.ratings {
+            Availability::Available(ratings) => {
+                strongest(ratings, report.lengths.as_ref().map_or(0, |lengths| lengths.games))
+            }
+            Availability::Missing { why } => (why.clone(), Vec::new()),
+        },
+    };
+    remarks.extend(progress(report));
+    (answer, remarks)
+}
+
+/// Describes what is missing from an unfinished run.
+fn progress(report: &Report) -> Option<String> {
+    let noun = if report.question == Question::Probe { "positions" } else { "bouts" };
+    let (counted, bouts) = (report.counted, report.bouts);
+    match report.state {
+        "done" | "decided" => None,
+        "cancelled" => Some(format!("Cancelled with {counted} of {bouts} {noun} in the dataset.")),
+        state => {
+            Some(format!("Unfinished ({state}): {counted} of {bouts} {noun} are in the dataset so far."))
+        }
+    }
+}
+
+fn strongest(ratings: &Ratings, games: u64) -> (String, Vec<String>) {
+    let players = &ratings.players;
+    let count = players.len();
+    let Some(first) = players.first() else {
+        return ("No games have been played yet.".to_string(), Vec::new());
+    };
+    if ratings.components.len() > 1 {
+        let groups = ratings.components.iter().map(|group| group.join(", ")).collect::<Vec<_>>().join("; ");
+        let answer = "No strongest player: the results do not connect all players.".to_string();
+        return (answer, vec![format!("Ratings are comparable only within each of these groups: {groups}.")]);
+    }
+    if players.iter().all(|player| player.wins + player.losses == 0) {
+        let answer = "The players are equal: every game was drawn.".to_string();
+        return (answer, vec![format!("All {games} games were drawn, so all ratings are equal.")]);
+    }
+    let next = players.get(1);
+    let title = if count == 2 {
+        "the stronger of two players".to_string()
+    } else {
+        format!("the strongest of {count} players")
+    };
+    let adjective = if count == 2 { "stronger" } else { "strongest" };
+    let perfect = first.draws + first.losses == 0;
+    let answer = match (first.los_next, next) {
+        _ if perfect => format!("{} is {title}: it won every game.", first.name),
+        (Some(los), _) if los >= SURE => format!("{} is {title}.", first.name),
+        (Some(los), _) if los >= LIKELY => format!("{} is probably {title}.", first.name),
+        (_, Some(next)) if is_equal(first, next) => {
+            format!("No {adjective} player: {} and {} have equal ratings.", first.name, next.name)
+        }
+        (_, Some(next)) => {
+            format!(
+                "No clearly {adjective} player: {} leads, but {} may be as strong.",
+                first.name, next.name
+            )
+        }
+        (_, None) => format!("{} is the only player.", first.name),
+    };
+    let mut remarks = vec![rating_remark(first, ratings.seat_effects.len())];
+    if let Some(next) = next.filter(|next| !is_equal(first, next)) {
+        let gap = fixed(first.elo - next.elo, 0);
+        match first.los_next {
+            Some(los) => remarks.push(format!(
+                "It is {gap} Elo above {}, the next player, with a likelihood of superiority of {}.",
+                next.name,
+                likelihood(los)
+            )),
+            None if perfect => remarks.push(format!(
+                "It is at least {gap} Elo above {}, the next player: with a smaller gap, this many wins would have a probability below 5 %.",
+                next.name
+            )),
+            None => {}
+        }
+    }
+    let compared = players.iter().filter(|player| player.bound.is_none()).count() > 1;
+    if first.bound.is_none() && first.low.is_none() && compared {
+        remarks.push("All bouts had the same result, so the intervals are not estimable.".to_string());
+    }
+    if ratings.transitivity.is_some_and(|p| p < 0.01) {
+        remarks.push("A single rating per player does not explain all results: they depend on the pairing, see the head-to-head results.".to_string());
+    }
+    (answer, remarks)
+}
+
+/// Returns whether two ratings are equal when rounded for display.
+fn is_equal(first: &RatedPlayer, next: &RatedPlayer) -> bool {
+    (first.elo - next.elo).abs() < 0.05 && first.bound.is_none() && next.bound.is_none()
+}
+
+/// Describes a player's rating; `seats` is the number of seats, or 0 for two.
+fn rating_remark(player: &RatedPlayer, seats: usize) -> String {
+    let interval = match player.interval().ends() {
+        Some((low, high)) => format!(" (95 %: {} to {})", signed(low, 0), signed(high, 0)),
+        None => String::new(),
+    };
+    let even = match seats {
+        0..=2 => String::new(),
+        seats => format!(", where an even share is {}", percent(1.0 / seats as f64)),
+    };
+    let score =
+        player.score.map(|score| format!("{} of the points in {} games{even}", percent(score), player.games));
+    let score = score.unwrap_or_default();
+    // Without an interval the rating is the reference that the others' bounds are relative to.
+    match player.low.or(player.high) {
+        None => format!("It scored {score}."),
+        Some(_) => {
+            format!(
+                "Its rating is {} Elo relative to the mean{interval}; it scored {score}.",
+                player.elo_text()
+            )
+        }
+    }
+}
+
+fn verdict(test: &SequentialTest) -> (String, Vec<String>) {
+    let SequentialTest { player, against, bounds: [first, second], .. } = test;
+    let unit = if test.model == "normalised" { "normalised Elo" } else { "Elo" };
+    let (low, high) = (signed(*first, 1), signed(*second, 1));
+    let answer = match test.verdict {
+        "H1" => {
+            format!("{player} is stronger than {against}: the test accepted {high} {unit} over {low}.")
+        }
+        "H0" => {
+            format!("{player} is not stronger than {against} by {high} {unit}: the test accepted {low}.")
+        }
+        _ => format!(
+            "Not decided yet whether {player} is stronger than {against} by {high} {unit} or by {low}."
+        ),
+    };
+    let mut remarks = Vec::new();
+    if let Some(elo) = test.elo {
+        let bias = if test.verdict == "continue" { "" } else { "; a stopped test slightly overestimates it" };
+        remarks.push(format!("The difference so far is {}{bias}.", estimate_text(&elo, 1, " Elo")));
+    }
+    remarks.push(format!(
+        "The log-likelihood ratio is {} after {} bouts; the first hypothesis is accepted below {}, the second above {}.",
+        signed(test.llr, 2),
+        test.looked_at,
+        signed(test.lower, 2),
+        signed(test.upper, 2)
+    ));
+    (answer, remarks)
+}
+
+fn fewest_nodes(report: &Report) -> (String, Vec<String>) {
+    let ratios = &report.pruning.ratios;
+    let Some(depth) = common_depth(ratios) else {
+        let answer = match report.players.len() {
+            _ if report.counted == 0 => "No position has been searched yet.".to_string(),
+            1 => format!("{} is the only player, so there is no comparison.", report.players[0].name),
+            _ => "The players completed no common depth at which their nodes can be compared.".to_string(),
+        };
+        return (answer, Vec::new());
+    };
+    let at: Vec<&Ratio> = ratios.iter().filter(|ratio| ratio.depth == depth).collect();
+    // Geometric mean ratios on the same positions are transitive, so the number of ratios below one orders the players.
+    let wins = |name: &str| {
+        at.iter()
+            .filter(|ratio| (ratio.a == name && ratio.ratio < 1.0) || (ratio.b == name && ratio.ratio > 1.0))
+            .count()
+    };
+    let mut names: Vec<&str> = report.players.iter().map(|player| player.name.as_str()).collect();
+    names.sort_by_key(|name| std::cmp::Reverse(wins(name)));
+    let best = names[0];
+    let mut remarks = Vec::new();
+    let mut unclear = Vec::new();
+    for other in &names[1..] {
+        let Some((interval, positions)) = ratio_between(&at, best, other) else { continue };
+        let ends = match interval.ends() {
+            Some(_) => format!(" (95 %: {})", interval_text(&interval, |end| fixed(end, 3))),
+            None => String::new(),
+        };
+        if interval.high.is_none_or(|high| high >= 1.0) {
+            unclear.push(*other);
+        }
+        remarks.push(format!(
+            "To depth {depth} it needs {} times the nodes of {other}{ends}, at {positions} positions that both searched.",
+            fixed(interval.value, 3)
+        ));
+    }
+    let answer = match &unclear[..] {
+        [] => format!("{best} needs the fewest nodes to depth {depth}."),
+        others => {
+            format!(
+                "{best} needs the fewest nodes to depth {depth}, but not significantly fewer than {}.",
+                others.join(", ")
+            )
+        }
+    };
+    (answer, remarks)
+}
+
+/// Returns the depth at which most pairs of players can be compared, the greatest of several.
+pub(super) fn common_depth(ratios: &[Ratio]) -> Option<usize> {
+    let depths = ratios.iter().map(|ratio| ratio.depth);
+    let pairs = |depth: usize| ratios.iter().filter(|ratio| ratio.depth == depth).count();
+    depths.max_by_key(|&depth| (pairs(depth), depth))
+}
+
+/// Returns the node ratio of two players in the given order, with the number of positions.
+fn ratio_between(ratios: &[&Ratio], first: &str, second: &str) -> Option<(Interval, u64)> {
+    ratios.iter().find_map(|ratio| {
+        let inverse = |value: f64| 1.0 / value;
+        let Interval { value, low, high } = ratio.interval();
+        let interval = if ratio.a == first && ratio.b == second {
+            Interval { value, low, high }
+        } else if ratio.a == second && ratio.b == first {
+            Interval { value: inverse(value), low: high.map(inverse), high: low.map(inverse) }
+        } else {
+            return None;
+        };
+        Some((interval, ratio.positions))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rated(
+        name: &str,
+        elo: f64,
+        bound: Option<&'static str>,
+        [wins, draws, losses]: [u64; 3],
+    ) -> RatedPlayer {
+        RatedPlayer {
+            rank: 1,
+            name: name.to_string(),
+            elo,
+            low: None,
+            high: None,
+            bound,
+            games: wins + draws + losses,
+            wins,
+            draws,
+            losses,
+            score: Some(0.5),
+            los_next: None,
+        }
+    }
+
+    fn pool(players: Vec<RatedPlayer>) -> Ratings {
+        Ratings {
+            components: vec![players.iter().map(|player| player.name.clone()).collect()],
+            players,
+            seat_advantage: None,
+            seat_effects: Vec::new(),
+            draw_rate: None,
+            transitivity: None,
+            replicas: 1,
+        }
+    }
+
+    /// Players of a group share a bound, so the leader need not have won every game.
+    #[test]
+    fn perfect_score_is_required_for_claim() {
+        let top = |draws| {
+            vec![
+                rated("a", 300.0, Some("at_least"), [20, draws, 0]),
+                rated("b", 290.0, Some("at_least"), [20, draws, 0]),
+                rated("c", 0.0, None, [10, 0, 20]),
+            ]
+        };
+        let (answer, _) = strongest(&pool(top(4)), 60);
+        assert_eq!(answer, "No clearly strongest player: a leads, but b may be as strong.");
+        let (answer, remarks) = strongest(&pool(top(0)), 60);
+        assert_eq!(answer, "a is the strongest of 3 players: it won every game.");
+        assert!(remarks[1].starts_with("It is at least 10 Elo above b"), "{remarks:?}");
+    }
+
+    #[test]
+    fn equal_ratings_have_no_leader() {
+        let level = vec![rated("a", 0.0, None, [5, 0, 5]), rated("b", 0.0, None, [5, 0, 5])];
+        let (answer, remarks) = strongest(&pool(level), 10);
+        assert_eq!(answer, "No stronger player: a and b have equal ratings.");
+        assert!(remarks.iter().all(|remark| !remark.contains("Elo above")), "{remarks:?}");
+    }
+
+    #[test]
+    fn score_in_many_seats_states_even_share() {
+        assert!(
+            rating_remark(&rated("a", 1.0, None, [1, 0, 3]), 4).ends_with(", where an even share is 25.0 %.")
+        );
+        assert!(rating_remark(&rated("a", 1.0, None, [1, 0, 3]), 0).ends_with("in 4 games."));
+    }
+}

@@ -1,0 +1,81 @@
+//! Shutdown: drains the sessions, cuts off calls that stay open and stops the background tasks.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::net::TcpListener;
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+use tracing::info;
+
+use crate::export::export;
+use crate::state::Coordinator;
+use crate::{BoxFuture, metrics};
+
+/// How long open calls may take to end on shutdown.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
+/// How long the part being written may take on shutdown.
+const EXPORT_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Waits for the shutdown signal, then drains the sessions and reports it.
+pub(crate) async fn drain(
+    shutdown: BoxFuture<()>,
+    coordinator: Arc<Coordinator>,
+    started: oneshot::Sender<()>,
+) {
+    shutdown.await;
+    info!("draining");
+    coordinator.drain();
+    let _ = started.send(());
+}
+
+/// Waits until open calls should have ended after a drain.
+pub(crate) async fn close_deadline(drain_started: oneshot::Receiver<()>) {
+    let _ = drain_started.await;
+    tokio::time::sleep(CLOSE_TIMEOUT).await;
+}
+
+/// The tasks that run beside the services.
+pub(crate) struct BackgroundTasks {
+    exporter: JoinHandle<()>,
+    expiry: JoinHandle<()>,
+    metrics: Option<JoinHandle<()>>,
+}
+
+impl BackgroundTasks {
+    /// Starts the metrics endpoint, the export and the expiry of leases.
+    pub(crate) fn spawn(
+        coordinator: &Arc<Coordinator>,
+        part_bouts: u64,
+        metrics: Option<TcpListener>,
+    ) -> BackgroundTasks {
+        let endpoint = |listener| tokio::spawn(metrics::serve(Arc::clone(coordinator), listener));
+        BackgroundTasks {
+            metrics: metrics.map(endpoint),
+            exporter: tokio::spawn(export(Arc::clone(coordinator), part_bouts)),
+            expiry: tokio::spawn(expire_leases(Arc::clone(coordinator))),
+        }
+    }
+
+    /// Stops the tasks. After an orderly end, the part being written is finished first.
+    pub(crate) async fn stop(self, coordinator: &Coordinator, orderly: bool) {
+        if orderly {
+            // Otherwise the next process finishes the part.
+            let _ = tokio::time::timeout(EXPORT_TIMEOUT, self.exporter).await;
+        } else {
+            coordinator.drain();
+            self.exporter.abort();
+        }
+        self.expiry.abort();
+        self.metrics.iter().for_each(JoinHandle::abort);
+    }
+}
+
+/// Expires leases periodically.
+async fn expire_leases(coordinator: Arc<Coordinator>) {
+    let pause = (coordinator.timing.lease / 20).clamp(Duration::from_millis(20), Duration::from_secs(1));
+    loop {
+        tokio::time::sleep(pause).await;
+        coordinator.expire_leases();
+    }
+}
