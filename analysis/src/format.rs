@@ -68,7 +68,8 @@ pub fn value_text(value: Value) -> String {
 
 /// Formats microseconds since 1970 as a UTC date and time, to the second.
 pub fn utc(microseconds: i64) -> String {
-    let UtcDateTime { year, month, day, hour, minute, second, .. } = UtcDateTime::from_unix_microseconds(microseconds);
+    let UtcDateTime { year, month, day, hour, minute, second, .. } =
+        UtcDateTime::from_unix_microseconds(microseconds);
     format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
 }
 

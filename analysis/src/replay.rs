@@ -1,8 +1,8 @@
-//! Replay of recorded games, compared bit by bit in every column of the content digest.
+//! Replays recorded games and compares them with the records, bit by bit in every column of the content digest.
 //!
 //! Everything is derived from the run's own spec; only moves and counters come from the records. Games start with empty
-//! tables and seeds of their own, so one can be replayed without the others of its bout. Deliberately not here: time
-//! limits, which are not reproducible.
+//! tables and their own seeds, so each can be replayed without the rest of its bout. Runs with time limits are rejected,
+//! because they are not reproducible.
 
 use std::collections::HashSet;
 use std::num::NonZeroUsize;
@@ -28,14 +28,14 @@ const BATCH: usize = 256;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReplayError {
-    /// From the dataset.
+    /// The dataset cannot be read.
     #[error(transparent)]
     Dataset(#[from] DatasetError),
     /// The spec cannot be parsed.
     #[error("cannot parse the spec of the run: {0}")]
     Spec(#[from] SpecError),
     /// The spec cannot be scheduled.
-    #[error("the spec of the run cannot be scheduled: {0}")]
+    #[error("cannot schedule the spec of the run: {0}")]
     Schedule(#[from] ScheduleError),
     /// A player has a time limit.
     #[error(
@@ -48,7 +48,7 @@ pub enum ReplayError {
         /// Kind of limit.
         kind: &'static str,
     },
-    /// There are no games.
+    /// The dataset has no games of the run.
     #[error("the run has no games in its dataset yet")]
     Empty,
     /// The bout or game is not recorded.
@@ -69,7 +69,7 @@ pub enum ReplayError {
         /// The game.
         game: u16,
     },
-    /// From the arena.
+    /// The game or search cannot be played.
     #[error(transparent)]
     Play(#[from] PlayError),
     /// The game cannot be set up.
@@ -98,7 +98,7 @@ pub enum Selection {
     Bout {
         /// Its number.
         bout: u64,
-        /// One game of it, or all.
+        /// One game of it; `None` for all.
         game: Option<u16>,
     },
 }
@@ -108,13 +108,13 @@ pub enum Selection {
 pub struct Replay {
     /// The run.
     pub run: String,
-    /// Replayed games, or searches of a probe.
+    /// The number of replayed games, or searches of a probe.
     pub games: u64,
-    /// Identical ones.
+    /// The number of these that are identical.
     pub identical_games: u64,
-    /// Their recorded plies.
+    /// The number of plies recorded for them.
     pub moves: u64,
-    /// Identical ones.
+    /// The number of these that are identical.
     pub identical_moves: u64,
     /// First difference by bout and game.
     pub difference: Option<Difference>,
@@ -184,7 +184,7 @@ impl Replay {
     }
 }
 
-/// A recorded game and its scheduled bout.
+/// A recorded game or search with its scheduled bout.
 struct Task {
     bout: Bout,
     recorded: Recorded,
@@ -195,14 +195,14 @@ enum Recorded {
     Search(ProbeRow),
 }
 
-/// Comparison of one game.
+/// The comparison of one game or search.
 struct Outcome {
     moves: u64,
     identical_moves: u64,
     difference: Option<Difference>,
 }
 
-/// Reader of the selected rows.
+/// Reads the selected rows and schedules their bouts.
 struct Collector {
     schedule: Schedule,
     /// Parts of `games` or `probes`.
@@ -234,7 +234,7 @@ impl Collector {
         }
     }
 
-    /// Selects one random row from each of `games` equal stretches of the run.
+    /// Selects a stratified sample: one random row from each of `games` equal strata of the run.
     fn sample(&self, games: u64, seed: u64) -> Result<Vec<(Part, Vec<u64>)>, ReplayError> {
         let counts = self.parts.iter().map(Part::rows).collect::<Result<Vec<u64>, _>>()?;
         let total: u64 = counts.iter().sum();
@@ -242,22 +242,22 @@ impl Collector {
             return Err(ReplayError::Empty);
         }
         let games = games.clamp(1, total);
-        let edge = |stretch: u64| (u128::from(stretch) * u128::from(total) / u128::from(games)) as u64;
+        let start_of = |stratum: u64| (u128::from(stratum) * u128::from(total) / u128::from(games)) as u64;
         let mut random = seeded(seed);
         let mut selected = (0..games)
-            .map(|stretch| {
-                let width = edge(stretch + 1) - edge(stretch);
-                edge(stretch) + below(&mut random, width as usize) as u64
+            .map(|stratum| {
+                let width = start_of(stratum + 1) - start_of(stratum);
+                start_of(stratum) + below(&mut random, width as usize) as u64
             })
             .peekable();
-        let mut before = 0;
+        let mut rows_before = 0;
         let mut parts = Vec::new();
         for (part, count) in self.parts.iter().zip(counts) {
             let mut rows = Vec::new();
-            while let Some(row) = selected.next_if(|row| *row < before + count) {
-                rows.push(row - before);
+            while let Some(row) = selected.next_if(|row| *row < rows_before + count) {
+                rows.push(row - rows_before);
             }
-            before += count;
+            rows_before += count;
             if !rows.is_empty() {
                 parts.push((part.clone(), rows));
             }
@@ -279,7 +279,7 @@ impl Collector {
         Err(ReplayError::NotRecorded { bout, game })
     }
 
-    /// Reads some rows of a part with their scheduled bouts.
+    /// Reads rows of a part and pairs each with its scheduled bout.
     fn tasks(&mut self, part: &Part, rows: &[u64]) -> Result<Vec<Task>, ReplayError> {
         let rows = || rows.iter().map(|&row| row as usize);
         if part.table == Table::Probes {
@@ -304,6 +304,7 @@ impl Collector {
             .collect()
     }
 
+    /// Returns a bout of the schedule; an error if the schedule has no such bout.
     fn scheduled(&mut self, bout: u64, game: u16) -> Result<Bout, ReplayError> {
         if bout >= self.schedule.bouts() {
             return Err(ReplayError::NotScheduled { bout, game });
@@ -379,65 +380,66 @@ impl Task {
                     speed_factor: 1.0,
                     settings: &settings,
                 };
-                let again = BoutRows::game(&head, &record)?;
-                Ok(compare_games((row, moves), (&again.games[0], &again.moves)))
+                let replayed = BoutRows::game(&head, &record)?;
+                Ok(compare_games((row, moves), (&replayed.games[0], &replayed.moves)))
             }
             Recorded::Search(row) => {
                 let index = row.decision.game;
-                let number = self.bout.players[usize::from(index)];
-                let again = search_again(spec, &self.bout, index, number, arena)?;
+                let player = self.bout.players[usize::from(index)];
+                let replayed = replay_search(spec, &self.bout, index, player, arena)?;
                 let location = (row.decision.bout, index, Some(row.decision.ply));
-                let difference = first_difference(location, row.cells(), again.cells());
+                let difference = first_difference(location, row.cells(), replayed.cells());
                 Ok(Outcome { moves: 1, identical_moves: u64::from(difference.is_none()), difference })
             }
         }
     }
 }
 
-/// Searches a position of a probe like a worker: all players with the seed of the bout's first game.
-fn search_again(
+/// Repeats a search of a probe as a worker does: all players use the seed of the bout's first game.
+fn replay_search(
     spec: &Spec,
     bout: &Bout,
     index: u16,
-    number: usize,
+    player: usize,
     arena: &mut Arena,
 ) -> Result<ProbeRow, ReplayError> {
-    let SpecPlayer { name, limit, .. } = &spec.players[number];
+    let SpecPlayer { name, limit, .. } = &spec.players[player];
     let seed = SeedPath { run: spec.seed, bout: bout.index, game: 0 }.game_seed();
-    let record = arena.search(number, &bout.opening, *limit, seed, &mut |_| ())?;
+    let record = arena.search(player, &bout.opening, *limit, seed, &mut |_| ())?;
     let decision = arena.decision(&bout.opening)?;
     Ok(ProbeRow::new(bout.index, index, &bout.opening, decision, name.clone(), &record)?)
 }
 
-/// Compares a game; a difference in a ply takes precedence over one in the result, which it explains.
-fn compare_games(recorded: (&GameRow, &[MoveRow]), again: (&GameRow, &[MoveRow])) -> Outcome {
-    let ((row, moves), (row_again, moves_again)) = (recorded, again);
+/// Compares a game with its replay. A difference in a ply is reported before one in the game's row, because it is the cause.
+fn compare_games(recorded: (&GameRow, &[MoveRow]), replayed: (&GameRow, &[MoveRow])) -> Outcome {
+    let ((row, moves), (replayed_row, replayed_moves)) = (recorded, replayed);
     let (bout, game) = (row.bout, row.game);
     let mut identical_moves = 0;
     let mut difference = None;
-    for (one, other) in moves.iter().zip(moves_again) {
-        let found = first_difference((bout, game, Some(one.ply)), one.cells(), other.cells());
+    for (mv, replayed) in moves.iter().zip(replayed_moves) {
+        let found = first_difference((bout, game, Some(mv.ply)), mv.cells(), replayed.cells());
         identical_moves += u64::from(found.is_none());
         difference = difference.or(found);
     }
     let difference = difference
-        .or_else(|| first_difference((bout, game, None), row.cells(), row_again.cells()))
+        .or_else(|| first_difference((bout, game, None), row.cells(), replayed_row.cells()))
         .or_else(|| {
-            // The game row may agree although rows of moves are missing or superfluous.
-            let (recorded, replayed) = (moves.len().to_string(), moves_again.len().to_string());
-            let differs = moves.len() != moves_again.len();
+            // The game's row may be identical although rows of moves are missing or superfluous.
+            let (recorded, replayed) = (moves.len().to_string(), replayed_moves.len().to_string());
+            let differs = moves.len() != replayed_moves.len();
             differs.then_some(Difference { bout, game, ply: None, column: "plies", recorded, replayed })
         });
     Outcome { moves: moves.len() as u64, identical_moves, difference }
 }
 
+/// Returns the first column that differs, ignoring columns outside the content digest.
 fn first_difference(
     (bout, game, ply): (u64, u16, Option<u16>),
     recorded: Cells<'_>,
-    again: Cells<'_>,
+    replayed: Cells<'_>,
 ) -> Option<Difference> {
-    let mut pairs = recorded.into_iter().zip(again).filter(|((name, _), _)| !NOT_IN_DIGEST.contains(name));
-    // Compared as text, which distinguishes negative zero.
+    let mut pairs = recorded.into_iter().zip(replayed).filter(|((name, _), _)| !NOT_IN_DIGEST.contains(name));
+    // Compared as text, which unlike `==` distinguishes -0.0 from 0.0.
     pairs.find_map(|((column, recorded), (_, replayed))| {
         let (recorded, replayed) = (recorded.to_string(), replayed.to_string());
         (recorded != replayed).then_some(Difference { bout, game, ply, column, recorded, replayed })

@@ -1,7 +1,7 @@
 //! Folds columns of a whole table over several threads.
 //!
 //! Each thread takes the next row group, decodes the requested columns and folds their rows into its own accumulator. The
-//! order is not deterministic, so folds must be commutative, for example integer sums. Memory is bounded by one row group
+//! order is not deterministic, so folds must not depend on it: integer sums, for example. Memory is bounded by one row group
 //! per thread plus the accumulators. Voided bouts are skipped; damaged and missing parts are errors.
 
 use std::collections::{BTreeSet, VecDeque};
@@ -20,7 +20,7 @@ pub fn whole_table(dataset: &Dataset, run: &Run, table: Table) -> Result<Vec<Par
     whole_range(dataset, run, table, &(0..=u64::MAX))
 }
 
-/// Lists all parts of a table and checks that none with the given bouts is missing.
+/// Lists all parts of a table and checks that no part with one of the given bouts is missing.
 pub(crate) fn whole_range(
     dataset: &Dataset,
     run: &Run,
@@ -28,6 +28,7 @@ pub(crate) fn whole_range(
     bouts: &RangeInclusive<u64>,
 ) -> Result<Vec<Part>, DatasetError> {
     let parts = dataset.parts(run, table)?;
+    // Each part of `games` has a part of `moves` with the same name.
     if table == Table::Moves {
         for games in dataset.parts(run, Table::Games)? {
             if !parts.iter().any(|part| part.file_name() == games.file_name()) {
@@ -36,6 +37,7 @@ pub(crate) fn whole_range(
             }
         }
     }
+    // Bouts below `end` must be present unless they failed.
     let end = match run.state {
         RunState::Done => run.bouts,
         RunState::Running | RunState::Paused => {
@@ -44,15 +46,16 @@ pub(crate) fn whole_range(
         // A run that ended early may have holes anywhere.
         RunState::Decided | RunState::Cancelled => 0,
     };
-    let mut named = BoutRanges::default();
-    for (number, part) in parts.iter().enumerate() {
-        // Without bouts in every name, holes cannot be detected.
+    let mut listed = BoutRanges::default();
+    for (index, part) in parts.iter().enumerate() {
+        // Holes can be detected only if every file name states its bouts.
         let Some((first, last)) = part.bouts else { return Ok(parts) };
-        named.add_range(first..=last, number);
+        listed.add_range(first..=last, index);
     }
-    let holes = named.holes(end);
+    let holes = listed.holes(end);
     let missing: u64 = holes.iter().map(|hole| hole.end() - hole.start() + 1).sum();
     let overlaps = |hole: &&RangeInclusive<u64>| hole.start() <= bouts.end() && bouts.start() <= hole.end();
+    // Failed bouts have no rows, so up to `failed` missing bouts are expected.
     match holes.iter().find(overlaps) {
         Some(hole) if missing > run.failed => {
             Err(DatasetError::MissingBouts { table: table.name(), first: *hole.start(), last: *hole.end() })
@@ -61,14 +64,14 @@ pub(crate) fn whole_range(
     }
 }
 
-/// The remaining row groups.
+/// The row groups that no thread has taken yet.
 struct Queue {
     parts: VecDeque<Part>,
     /// The current part and its next row group.
     current: Option<(Arc<OpenPart>, usize)>,
 }
 
-/// A part with its decoded footer.
+/// An open part with its decoded Parquet footer.
 struct OpenPart {
     part: Part,
     source: Source,
@@ -76,6 +79,7 @@ struct OpenPart {
 }
 
 impl Queue {
+    /// Takes the next row group: its part and its index.
     fn next(&mut self, columns: &[&str]) -> Result<Option<(Arc<OpenPart>, usize)>, DatasetError> {
         loop {
             if let Some((opened, next)) = &mut self.current
@@ -112,10 +116,11 @@ pub fn scan<A: Send>(
     let stop = || queue.lock().unwrap_or_else(PoisonError::into_inner).parts.clear();
     let work = || {
         let mut accumulator = start();
+        // The last part, with this thread's own file handle.
         let mut file: Option<(Arc<OpenPart>, Source)> = None;
         while let Some((opened, group)) = take()? {
             let source = match file.take() {
-                Some((before, source)) if Arc::ptr_eq(&before, &opened) => source,
+                Some((last, source)) if Arc::ptr_eq(&last, &opened) => source,
                 _ => opened.part.reopen(&opened.source)?,
             };
             opened.part.decode(|| {

@@ -22,7 +22,7 @@ pub enum TuneError {
     #[error(transparent)]
     Dataset(#[from] DatasetError),
     /// The spec cannot be scheduled.
-    #[error("the spec of the run cannot be scheduled: {0}")]
+    #[error("cannot schedule the spec of the run: {0}")]
     Schedule(#[from] ScheduleError),
     /// The run is not a tune.
     #[error("{run} is not a tune: its spec has no [tune]")]

@@ -1,7 +1,8 @@
-//! Known answers: the signature of a few fixed searches, by which builds detect whether they search alike.
+//! Known answers: a few fixed searches and a signature over their results. Builds with different signatures search
+//! differently.
 //!
-//! The signature does not depend on clocks, threads or machines. It is cheap enough to compute at every start; the benchmark
-//! has a thorough one over every game and algorithm.
+//! The signature does not depend on clocks, threads or machines. It is cheap enough to compute at every start. The benchmark
+//! has a more thorough signature, over every game and algorithm.
 
 use agon_games::GameSpec;
 use agon_games::random::mix;
@@ -12,8 +13,8 @@ use crate::config::PlayerConfig;
 use crate::record::SearchRecord;
 use crate::seeds::SeedPath;
 
-/// The game, the player and the node limit of each search. They cover all families of algorithms, and games with passes,
-/// with chance and with more than two seats.
+/// The game, the player and the limit of each search in nodes (in simulations for sampling algorithms). They cover
+/// all families of algorithms, and games with passes, with chance and with more than two seats.
 const SEARCHES: &[(&str, &str, u64)] = &[
     ("tic-tac-toe", r#"search = { algorithm = "alpha-beta" }"#, 2_000),
     ("othello", r#"search = { algorithm = "pvs" }"#, 20_000),
@@ -28,9 +29,9 @@ const SEARCHES: &[(&str, &str, u64)] = &[
 /// The results of the fixed searches.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct KnownAnswers {
-    /// Sixteen hexadecimal digits over all counters, moves and values.
+    /// A hash of all counters, moves and values, as 16 hexadecimal digits.
     pub signature: String,
-    /// The number of entered positions.
+    /// The number of positions searched.
     pub nodes: u64,
 }
 
@@ -46,6 +47,7 @@ pub fn known_answers() -> KnownAnswers {
     KnownAnswers { signature: format!("{signature:016x}"), nodes }
 }
 
+/// Searches a position after three or more random plies.
 fn search(game: &str, player: &str, limit: u64) -> Result<SearchRecord, PlayError> {
     let game = GameSpec::parse(game)?;
     let player = PlayerConfig::parse(&game, player)?;
@@ -55,8 +57,8 @@ fn search(game: &str, player: &str, limit: u64) -> Result<SearchRecord, PlayErro
     arena.search(0, &opening, Limit::Nodes(limit), 1, &mut |_| ())
 }
 
-/// Mixes the counters, the move and the value of a search into a signature. Counters that were added later change it only if
-/// they are not 0.
+/// Mixes the counters, the move and the value of a search into a signature. A counter added after the original ones changes
+/// the signature only if it is not 0, so that builds without it remain comparable.
 pub fn sign(signature: u64, record: &SearchRecord) -> u64 {
     let counts = record.counters.values();
     let (original, later) = counts.split_at(Counters::ORIGINAL);
@@ -75,7 +77,7 @@ mod tests {
         let answers = known_answers();
         assert_eq!(answers, known_answers());
         assert_eq!(answers.signature.len(), 16);
-        assert!(answers.nodes > 50_000, "{} nodes measure no speed", answers.nodes);
+        assert!(answers.nodes > 50_000, "{} nodes are too few to measure the speed", answers.nodes);
     }
 
     #[test]
@@ -84,8 +86,8 @@ mod tests {
             .iter()
             .map(|&(game, player, limit)| sign(0, &search(game, player, limit).unwrap()))
             .collect();
-        for (index, one) in all.iter().enumerate() {
-            assert!(!all[..index].contains(one), "search {index}");
+        for (index, signature) in all.iter().enumerate() {
+            assert!(!all[..index].contains(signature), "search {index}");
         }
     }
 }

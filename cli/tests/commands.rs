@@ -394,7 +394,7 @@ fn person_plays_and_quits() {
     assert!(answer.code == 0 && answer.out.contains("seat 1: "), "{}", answer.err);
     let long = agon_with_input(&["play", "chess", "--seed", "123456", "--against", "monte-carlo"], b"quit\n");
     assert!(long.out.lines().all(|line| line.chars().count() <= 80), "{}", long.out);
-    assert_refused(&["play", "tic-tac-toe", "--seat", "2"], "has the seats 0 to 1");
+    assert_refused(&["play", "tic-tac-toe", "--seat", "2"], "has seats 0 to 1");
 }
 
 #[cfg(not(feature = "cloud"))]

@@ -155,7 +155,7 @@ fn flag_name(word: &str) -> Option<&str> {
     let word = word.trim_start_matches('[').trim_end_matches([']', ',', '.', ')']);
     word.starts_with("--")
         .then(|| word.split('=').next().unwrap_or(word))
-        .filter(|name| name.trim_matches('-') != "")
+        .filter(|name| !name.trim_matches('-').is_empty())
 }
 
 /// Returns what the call names that does not exist.
@@ -290,10 +290,7 @@ fn named_tests_exist() {
             let parts: Vec<&str> = code.text.split("::").collect();
             let is_name =
                 |part: &&str| !part.is_empty() && part.chars().all(|c| c.is_ascii_lowercase() || c == '_');
-            if !page.name().starts_with("docs/ops")
-                || parts.len() < 2
-                || !parts.iter().all(|part| is_name(part))
-            {
+            if !page.name().starts_with("docs/ops") || parts.len() < 2 || !parts.iter().all(is_name) {
                 continue;
             }
             count += 1;

@@ -1,4 +1,4 @@
-//! The summary of a bout: what standings, ratings and the comparison of workers need.
+//! The summary of a bout: the results and effort from which standings, ratings and the comparison of workers are computed.
 
 use agon_stats::pairs::PairScore;
 use agon_stats::tournament::{Game, pair_of};
@@ -7,9 +7,9 @@ use serde::{Deserialize, Serialize};
 /// The results and effort of a bout, without its moves.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Summary {
-    /// The games without their moves.
+    /// The games of the bout.
     pub games: Vec<GameSummary>,
-    /// The effort of each player of the spec.
+    /// The effort of each player, in the order of the spec.
     pub effort: Vec<Effort>,
     /// The number of games lost on time.
     pub forfeits: u64,
@@ -18,29 +18,29 @@ pub struct Summary {
 /// A game without its moves.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub struct GameSummary {
-    /// The players by seat, as numbers of the spec.
+    /// The players by seat, as indices into the players of the spec.
     pub players: Vec<usize>,
     /// The payoffs by seat.
     pub payoffs: Vec<i32>,
 }
 
-/// The sums over the searches of one player.
+/// The search effort of one player, summed over its moves.
 #[derive(Clone, Copy, PartialEq, Default, Debug, Serialize, Deserialize)]
 pub struct Effort {
     /// The number of searches.
     pub moves: u64,
-    /// Nodes.
+    /// The number of nodes.
     pub nodes: u64,
-    /// Depths.
+    /// The sum of the search depths.
     pub depth: u64,
-    /// Microseconds over the time limit.
+    /// The time over the limit, in microseconds.
     pub overshoot_us: u64,
-    /// The largest overshoot of one search.
+    /// The largest overshoot of one search, in microseconds.
     pub most_overshoot_us: u64,
 }
 
 impl Effort {
-    /// Adds `other`.
+    /// Adds the effort of `other`.
     pub fn add(&mut self, other: &Effort) {
         self.moves += other.moves;
         self.nodes += other.nodes;
@@ -49,7 +49,7 @@ impl Effort {
         self.most_overshoot_us = self.most_overshoot_us.max(other.most_overshoot_us);
     }
 
-    /// Subtracts `other`. The largest overshoot stays, since the second largest is unknown.
+    /// Subtracts the effort of `other`. The largest overshoot stays, because the next largest is not known.
     pub fn subtract(&mut self, other: &Effort) {
         self.moves = self.moves.saturating_sub(other.moves);
         self.nodes = self.nodes.saturating_sub(other.nodes);
@@ -59,30 +59,32 @@ impl Effort {
 }
 
 impl Summary {
-    /// Returns the score of the player that began the first game, in a bout with two seats.
+    /// Returns the score of the player that began the first game. `None` unless the bout is two games with two seats, played
+    /// with reversed seats.
     pub fn pair_score(&self) -> Option<PairScore> {
         let games: Vec<Game> = self.games.iter().map(Game::from).collect();
         pair_of(&games).map(|(_, [first, second])| PairScore::of(first, second))
     }
 
-    /// Returns the same score in half points.
+    /// Returns the [`pair_score`](Summary::pair_score) in half points, 0 to 4.
     pub fn half_points(&self) -> Option<u8> {
         self.pair_score().map(PairScore::half_points)
     }
 
-    /// Returns the microseconds over the time limit and the number of moves, summed over the players.
+    /// Returns the time over the limit in microseconds and the number of moves, both summed over the players.
     pub fn overshoot(&self) -> (u64, u64) {
         self.effort
             .iter()
             .fold((0, 0), |(sum, moves), effort| (sum + effort.overshoot_us, moves + effort.moves))
     }
 
-    /// Returns a key of the pairing, and whether its first player won the bout (0), lost it (1) or neither (2). The
-    /// comparison of workers counts these. A probe has none.
+    /// Returns a key for the set of players, and the outcome for the player listed first in the spec: 0 for more than an
+    /// even share of the points, 1 for less, 2 for exactly that. The comparison of workers counts these outcomes.
+    /// `None` for a probe, which has no games.
     pub fn pairing_outcome(&self) -> Option<(u64, usize)> {
-        let roster = self.games.first()?.players.iter().collect::<std::collections::BTreeSet<_>>();
-        let first = **roster.first()?;
-        let pairing = roster
+        let players = self.games.first()?.players.iter().collect::<std::collections::BTreeSet<_>>();
+        let first = **players.first()?;
+        let pairing = players
             .iter()
             .fold(0_u64, |key, player| key.wrapping_mul(1 << 10).wrapping_add(**player as u64 + 1));
         let mut score = 0.0;

@@ -1,18 +1,19 @@
-//! The bouts that were found and the part of each, as ranges: the bouts of a part are mostly consecutive.
+//! The bouts found in a dataset, each with the part (file) that contains it. They are stored as ranges, because the bouts of
+//! a part are mostly consecutive.
 
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
-/// Bouts with the index of their part.
+/// A set of bouts, each with the index of its part.
 #[derive(Default)]
 pub struct BoutRanges {
-    /// The first bout of each range, with the last bout and the part.
+    /// For each range: the first bout as the key, then the last bout and the part. Ranges do not overlap.
     ranges: BTreeMap<u64, (u64, usize)>,
     bouts: u64,
 }
 
 impl BoutRanges {
-    /// Adds a bout of a part. Returns the part that already has the bout, in which case nothing changes.
+    /// Adds a bout of a part. If a part already has the bout, changes nothing and returns that part.
     pub fn add(&mut self, bout: u64, part: usize) -> Option<usize> {
         if let Some((_, (last, owner))) = self.ranges.range_mut(..=bout).next_back() {
             if bout <= *last {
@@ -29,11 +30,11 @@ impl BoutRanges {
         None
     }
 
-    /// Adds a range of bouts of a part. Returns a part that already has one of them, in which case nothing changes.
+    /// Adds a range of bouts of a part. If a part already has one of them, changes nothing and returns that part.
     pub fn add_range(&mut self, bouts: RangeInclusive<u64>, part: usize) -> Option<usize> {
         let (first, last) = bouts.into_inner();
-        if let Some((_, (known, owner))) = self.ranges.range(..=last).next_back()
-            && *known >= first
+        if let Some((_, (owner_last, owner))) = self.ranges.range(..=last).next_back()
+            && *owner_last >= first
         {
             return Some(*owner);
         }
@@ -42,12 +43,12 @@ impl BoutRanges {
         None
     }
 
-    /// Returns the number of bouts.
+    /// Returns the number of bouts added.
     pub fn bouts(&self) -> u64 {
         self.bouts
     }
 
-    /// Returns the ranges of missing bouts below `end`.
+    /// Returns the ranges of bouts below `end` that were not added.
     pub fn holes(&self, end: u64) -> Vec<RangeInclusive<u64>> {
         let mut holes = Vec::new();
         let mut next = 0;

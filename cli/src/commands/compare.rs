@@ -32,7 +32,7 @@ pub struct Compare {
     #[arg(value_name = "RUN")]
     second: String,
     /// Data folder, or an object store as s3://bucket/prefix
-    #[arg(long, value_name = "PLACE", default_value = "agon-data")]
+    #[arg(long, value_name = "LOCATION", default_value = "agon-data")]
     data: Location,
     /// Print one JSON document
     #[arg(long)]

@@ -23,7 +23,7 @@ pub struct Duel {
     /// Algorithms with default options, separated by commas
     #[arg(long, value_name = "A,B", value_delimiter = ',')]
     players: Vec<String>,
-    /// Another player: an algorithm, or TOML as 'search = { algorithm = "uct", c = 1.2 }'
+    /// Another player: an algorithm, or TOML such as 'search = { algorithm = "uct", c = 1.2 }'
     #[arg(long = "player", value_name = "PLAYER")]
     more: Vec<String>,
     /// Minimum number of games; each bout plays one opening in every rotation of the seats

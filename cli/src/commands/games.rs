@@ -61,7 +61,7 @@ pub struct Games {
     #[arg(long)]
     json: bool,
     /// Data folder, or an object store as s3://bucket/prefix
-    #[arg(long, value_name = "PLACE", default_value = "agon-data")]
+    #[arg(long, value_name = "LOCATION", default_value = "agon-data")]
     data: Location,
     /// Only this bout, or a range as in 10-19
     #[arg(long, value_name = "N[-M]")]

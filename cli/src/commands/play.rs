@@ -23,7 +23,7 @@ pub struct Play {
     /// Your seat: a number from 0, or `human` for the first
     #[arg(long, default_value = "human", allow_negative_numbers = true)]
     seat: String,
-    /// Player of the other seats: an algorithm, or TOML as 'search = { algorithm = "pvs" }'
+    /// Player of the other seats: an algorithm, or TOML such as 'search = { algorithm = "pvs" }'
     #[arg(long, value_name = "PLAYER")]
     against: Option<String>,
     /// Limit per move of that player: ms=500, nodes=1000, depth=6, ...
@@ -43,14 +43,14 @@ impl Play {
             bail_usage!("--limit: a game against a person has no clock; give ms, cpu_ms, nodes or depth");
         }
         let seats = game.parameters().seats();
-        let number = if self.seat == "human" { Some(0) } else { self.seat.parse().ok() };
-        let human = number.filter(|seat| usize::from(*seat) < seats).map(Seat).ok_or_else(|| {
-            UsageError(format!("--seat {}: {game} has the seats 0 to {}", self.seat, seats - 1))
+        let index = if self.seat == "human" { Some(0) } else { self.seat.parse().ok() };
+        let human = index.filter(|seat| usize::from(*seat) < seats).map(Seat).ok_or_else(|| {
+            UsageError(format!("--seat {}: {game} has seats 0 to {}", self.seat, seats - 1))
         })?;
-        let seed = self.seed.unwrap_or_else(time_of_day);
+        let seed = self.seed.unwrap_or_else(seed_from_clock);
         let arena = Arena::new(&game, &[player.config], Environment::system())?;
         let greeting =
-            format!("{game}, seed {seed}. You have seat {}; {} has the others.", human.0, player.name);
+            format!("{game}, seed {seed}. You play seat {}; {} plays all other seats.", human.0, player.name);
         let mut out = io::stdout();
         write_sentence(&greeting, &mut out)?;
         writeln!(out, "Type a move, `moves`, `back` or `quit`.")?;
@@ -59,12 +59,13 @@ impl Play {
     }
 }
 
-/// Returns a seed from the clock.
-fn time_of_day() -> u64 {
+/// Returns a seed from the clock, of at most six digits so that it is easy to type.
+fn seed_from_clock() -> u64 {
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
     now.map_or(1, |time| time.as_millis() as u64 % 1_000_000)
 }
 
+/// A game in progress.
 struct Session {
     start: Box<dyn AnyGame>,
     arena: Arena,
@@ -73,7 +74,7 @@ struct Session {
     seed_path: SeedPath,
 }
 
-/// The input of the person.
+/// A line typed by the person.
 enum Input {
     Move(String),
     Back,
@@ -82,28 +83,30 @@ enum Input {
 
 impl Session {
     fn play(mut self) -> Outcome {
+        // The moves and chance outcomes so far.
         let mut line: Vec<String> = Vec::new();
-        let mut drawn = usize::MAX;
+        // The length of the line when the board was last shown.
+        let mut shown = usize::MAX;
         let mut out = io::stdout();
         loop {
             let mut position = self.start.copy();
             position.follow(&line.join(" ")).expect("only legal moves are in the line");
             let turn = position.turn();
-            if drawn != line.len() && (turn == Turn::Over || turn == Turn::Player(self.human)) {
+            if shown != line.len() && (turn == Turn::Over || turn == Turn::Player(self.human)) {
                 writeln!(out, "\n{}\n", position.board())?;
-                drawn = line.len();
+                shown = line.len();
             }
             let seed = self.seed_path.ply_seed(line.len() as u32);
             match turn {
                 Turn::Over => {
                     let ending = position.ending().unwrap_or_default();
-                    writeln!(out, "Over: {ending}. {}", result(&*position, self.human))?;
+                    writeln!(out, "Game over: {ending}. {}", result(&*position, self.human))?;
                     return Ok(ExitCode::SUCCESS);
                 }
                 Turn::Chance => {
-                    let word = position.draw(&mut seeded(seed));
-                    writeln!(out, "chance: {word}")?;
-                    line.push(word);
+                    let outcome = position.draw(&mut seeded(seed));
+                    writeln!(out, "chance: {outcome}")?;
+                    line.push(outcome);
                 }
                 Turn::Player(seat) if seat == self.human => match ask(&*position)? {
                     Input::Move(text) => line.push(text),
@@ -121,6 +124,7 @@ impl Session {
     }
 }
 
+/// Asks until the person enters a legal move, `back` or `quit`. The end of the input quits.
 fn ask(position: &dyn AnyGame) -> io::Result<Input> {
     let mut bytes = Vec::new();
     let mut out = io::stdout();
@@ -146,7 +150,7 @@ fn ask(position: &dyn AnyGame) -> io::Result<Input> {
     }
 }
 
-/// Takes back the moves from the person's last decision on.
+/// Undoes the person's last move and everything after it. Does nothing if the person has not moved yet.
 fn take_back(start: &dyn AnyGame, line: &mut Vec<String>, human: Seat) {
     let mut position = start.copy();
     let mut last = None;
@@ -159,18 +163,19 @@ fn take_back(start: &dyn AnyGame, line: &mut Vec<String>, human: Seat) {
     line.truncate(last.unwrap_or(line.len()));
 }
 
+/// Describes the result of a finished game for the person: a win is a payoff above an even share of the sum.
 fn result(position: &dyn AnyGame, human: Seat) -> String {
     let payoffs = position.payoffs().unwrap_or_default();
-    let even = f64::from(position.payoff_sum()) / position.seats() as f64;
-    let own = payoffs.get(usize::from(human.0)).map_or(even, |&payoff| f64::from(payoff));
+    let even_share = f64::from(position.payoff_sum()) / position.seats() as f64;
+    let own = payoffs.get(usize::from(human.0)).map_or(even_share, |&payoff| f64::from(payoff));
     let payoffs: Vec<String> =
         payoffs.iter().enumerate().map(|(seat, payoff)| format!("seat {seat}: {payoff}")).collect();
-    let verdict = if own > even {
+    let verdict = if own > even_share {
         "You win."
-    } else if own < even {
+    } else if own < even_share {
         "You lose."
     } else {
-        "A draw."
+        "Draw."
     };
     format!("{verdict} Payoffs: {}.", payoffs.join(", "))
 }

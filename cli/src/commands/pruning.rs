@@ -28,7 +28,7 @@ pub struct PruningOfRun {
     #[arg(long)]
     json: bool,
     /// Data folder, or an object store as s3://bucket/prefix
-    #[arg(long, value_name = "PLACE", default_value = "agon-data")]
+    #[arg(long, value_name = "LOCATION", default_value = "agon-data")]
     data: Location,
     #[command(flatten)]
     threads: Threads,

@@ -64,7 +64,7 @@ pub struct Ratings {
     #[arg(long)]
     json: bool,
     /// Data folder, or an object store as s3://bucket/prefix
-    #[arg(long, value_name = "PLACE", default_value = "agon-data", conflicts_with_all = ["pgn", "csv"])]
+    #[arg(long, value_name = "LOCATION", default_value = "agon-data", conflicts_with_all = ["pgn", "csv"])]
     data: Location,
     /// Do not model the advantage of the first seat (White)
     #[arg(long)]

@@ -17,9 +17,9 @@ pub struct ReplayGames {
     /// Run id, name or unique prefix, or `latest`
     #[arg(value_name = "RUN", default_value = "latest")]
     run: String,
-    /// Bout, or one of its games as in 12.1 [default: a sample of the run]
+    /// Bout, or one of its games such as 12.1 [default: a sample of the run]
     #[arg(value_name = "BOUT[.GAME]", conflicts_with_all = ["games", "seed"])]
-    place: Option<String>,
+    bout: Option<String>,
     /// Number of sampled games, spread over the run
     #[arg(long, default_value_t = 20, value_parser = whole::<u64>("the number of games", 1, 10_000_000), allow_negative_numbers = true)]
     games: u64,
@@ -27,7 +27,7 @@ pub struct ReplayGames {
     #[arg(long)]
     json: bool,
     /// Data folder, or an object store as s3://bucket/prefix
-    #[arg(long, value_name = "PLACE", default_value = "agon-data")]
+    #[arg(long, value_name = "LOCATION", default_value = "agon-data")]
     data: Location,
     #[command(flatten)]
     threads: Threads,
@@ -38,7 +38,7 @@ pub struct ReplayGames {
 
 impl ReplayGames {
     pub fn run(self) -> Outcome {
-        let selection = match &self.place {
+        let selection = match &self.bout {
             None => Selection::Sample { games: self.games, seed: self.seed },
             Some(text) => parse_selection(text)?,
         };
@@ -55,6 +55,7 @@ impl ReplayGames {
     }
 }
 
+/// Parses `BOUT` or `BOUT.GAME`.
 fn parse_selection(text: &str) -> Result<Selection, UsageError> {
     let (bout, game) = match text.split_once('.') {
         None => (text, None),
@@ -64,7 +65,7 @@ fn parse_selection(text: &str) -> Result<Selection, UsageError> {
         || Some(Selection::Bout { bout: bout.parse().ok()?, game: game.map(str::parse).transpose().ok()? });
     selection().ok_or_else(|| {
         UsageError(format!(
-            "`{text}` is not a bout; write its number as in 12, or one of its games as in 12.1"
+            "`{text}` is not a bout; give a bout such as `12`, or one of its games such as `12.1`"
         ))
     })
 }

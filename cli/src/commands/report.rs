@@ -29,7 +29,7 @@ pub struct Report {
     #[arg(long)]
     json: bool,
     /// Data folder, or an object store as s3://bucket/prefix
-    #[arg(long, value_name = "PLACE", default_value = "agon-data")]
+    #[arg(long, value_name = "LOCATION", default_value = "agon-data")]
     data: Location,
     /// Bootstrap replicas for each interval
     #[arg(long, value_name = "N", default_value = "1000", value_parser = whole::<usize>("the number of replicas", 1, 1_000_000), allow_negative_numbers = true)]

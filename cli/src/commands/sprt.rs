@@ -43,7 +43,7 @@ pub struct Sprt {
     #[arg(long)]
     json: bool,
     /// Data folder, or an object store as s3://bucket/prefix
-    #[arg(long, value_name = "PLACE", default_value = "agon-data", conflicts_with_all = ["pairs", "wdl"])]
+    #[arg(long, value_name = "LOCATION", default_value = "agon-data", conflicts_with_all = ["pairs", "wdl"])]
     data: Location,
 }
 

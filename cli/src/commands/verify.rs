@@ -24,7 +24,7 @@ pub struct Verify {
     #[arg(long)]
     all: bool,
     /// Data folder, or an object store as s3://bucket/prefix
-    #[arg(long, value_name = "PLACE", default_value = "agon-data")]
+    #[arg(long, value_name = "LOCATION", default_value = "agon-data")]
     data: Location,
     /// Check the coordinator's state instead, even while it runs [default: in the data folder, or agon-state]
     #[arg(long, value_name = "DIR", num_args = 0..=1, require_equals = true)]

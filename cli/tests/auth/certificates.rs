@@ -126,7 +126,12 @@ fn renewed_certificate_keeps_its_names() {
         assert_fails("an invalid host name", &answer, 2, "is not a host name or IP address");
     }
     assert_fails("an invalid client name", &certs(&["--client", "../x"]), 2, "use 1 to 64 letters");
-    assert_fails("a coordinator as a client", &certs(&["--client", "coordinator"]), 2, "is not a client's");
+    assert_fails(
+        "a coordinator as a client",
+        &certs(&["--client", "coordinator"]),
+        2,
+        "`coordinator` is reserved; choose",
+    );
     assert!(!pki.exists(), "nothing was written");
     assert_eq!(certs(&["--host", "agon.example", "--host", "10.0.0.7"]).code, 0);
     let renewed = certs(&["--host", "more.example", "--client", "anna", "--client", "fleet"]);

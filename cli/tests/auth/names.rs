@@ -26,7 +26,7 @@ fn worker_name_belongs_to_its_token() {
     // A session under the other worker's name.
     let status = ScriptedWorker::connect(&secured.connector("thief"), "honest").map(|_| ()).unwrap_err();
     assert_eq!(status.code(), Code::PermissionDenied, "{status}");
-    assert!(status.message().contains("the worker name `honest` belongs to the token `plays`"), "{status}");
+    assert!(status.message().contains("the worker name `honest` belongs to token `plays`"), "{status}");
     println!("a hello under another's name | {:?}: {}", status.code(), status.message());
 
     // A failure of its bout, and invalid bouts under its name, which would quarantine it.
@@ -35,7 +35,7 @@ fn worker_name_belongs_to_its_token() {
     {
         let status = thief.submit(sent, 1).remove(0).unwrap_err();
         assert_eq!(status.code(), Code::PermissionDenied, "{what}: {status}");
-        assert!(status.message().contains("belongs to `honest`, a worker of the token `plays`"), "{status}");
+        assert!(status.message().contains("belongs to `honest`, a worker of token `plays`"), "{status}");
         println!("{what} | {:?}: {}", status.code(), status.message());
     }
 
@@ -44,7 +44,7 @@ fn worker_name_belongs_to_its_token() {
     for _ in 0..20 {
         let status = thief.submit(unknown.clone(), 1).remove(0).unwrap_err();
         assert_eq!(status.code(), Code::Aborted, "{status}");
-        assert!(status.message().contains("worker `unknown` has no session with the token `thief`"));
+        assert!(status.message().contains("worker `unknown` has no session with token `thief`"));
     }
     assert_eq!(secured.state(), before);
 
@@ -102,7 +102,7 @@ fn rejected_submissions_do_not_fill_the_disk() {
         assert_eq!(again.submit_one(renamed(&messages, &name)).outcome(), Outcome::Refused);
     }
     let status = ScriptedWorker::connect(&secured.connector("plays"), "liar-100").map(|_| ()).unwrap_err();
-    assert!(status.message().contains("100 workers of the token `plays` are in quarantine"), "{status}");
+    assert!(status.message().contains("100 workers of token `plays` are in quarantine"), "{status}");
     println!("the 101st name of a lying worker | {:?}: {}", status.code(), status.message());
     assert!(
         ScriptedWorker::connect(&secured.connector("plays"), "liar").is_ok(),

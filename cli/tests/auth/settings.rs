@@ -69,7 +69,7 @@ fn config_reports_the_source_of_each_value() {
 
     for (text, message) in [
         ("[coordinator]\nlisen = 3\n", "agon.toml:2: there is no setting `coordinator.lisen`: did you mean"),
-        ("[coordinator]\nlisten = 3\n", "agon.toml:2: `listen`: `3` is no address"),
+        ("[coordinator]\nlisten = 3\n", "agon.toml:2: `listen`: `3` is not an address"),
         ("[coordinator]\nlease_ms = 1\n", "agon.toml:2: `lease_ms`: the lease duration is a whole number"),
         ("[coordinator]\ntls_cert = \"x\"\n", "--tls-cert and --tls-key belong together"),
         ("[coordinator]\nlisten = \"0.0.0.0:1\"\n", "can be reached from other machines"),

@@ -217,10 +217,13 @@ fn refuses_public_address_without_authentication() {
     assert_refused(&[&public[..], &tls[..2]].concat(), "--tls-cert and --tls-key belong together");
     assert_refused(
         &[&public[..], &["--tls-client-ca", &certificate]].concat(),
-        "needs --tls-cert and --tls-key",
+        "--tls-client-ca needs TLS; give --tls-cert and --tls-key",
     );
     for (flags, message) in [
-        (vec!["--insecure"], "INSECURE: 0.0.0.0:0 can be reached from other machines, and nobody is asked"),
+        (
+            vec!["--insecure"],
+            "INSECURE: 0.0.0.0:0 can be reached from other machines, and callers are not authenticated",
+        ),
         (
             vec!["--insecure", "--tokens", &tokens],
             "INSECURE: 0.0.0.0:0 can be reached from other machines, and tokens cross",
@@ -247,7 +250,7 @@ fn refuses_public_address_without_authentication() {
     let quiet = [("AGON_LOG".to_string(), "error".to_string())];
     let call = [&public[..], &["--insecure", "--metrics", "0.0.0.0:0"]].concat();
     let process = Process::start_with(&call, &quiet, secured.path("quiet.log").into());
-    for message in ["warning: INSECURE: 0.0.0.0:0 can be reached", "/healthz and /readyz ask nobody anything"]
+    for message in ["warning: INSECURE: 0.0.0.0:0 can be reached", "/healthz and /readyz need no credentials"]
     {
         wait_until(message, || process.log().contains(message).then_some(()));
     }
@@ -283,7 +286,7 @@ fn tokens_file_keeps_its_path_and_permissions() {
     let create = ["token", "create", "a", "--role", "worker", "--config", &config, "--output"];
     assert_refused(
         &[&create[..], &[&path("etc/../etc/tokens.toml")]].concat(),
-        "written over the tokens file",
+        "--output names the tokens file; choose another",
     );
     assert_eq!(agon(&[&create[..], &[&output]].concat()).code, 0);
     assert!(std::path::Path::new(&path("etc/tokens.toml")).exists());

@@ -108,7 +108,11 @@ fn pruning_reports_missing_measures() {
     assert_eq!(document["players"][0]["vs_minimax"], Value::Null);
     let (_, out, _) = agon(&sample, &["pruning"]);
     assert!(out.starts_with("deep searches with an effective branching factor of "), "{out}");
-    assert!(out.contains("simulations/s by wide") && out.contains("no two players search the same"), "{out}");
+    assert!(
+        out.contains("simulations/s by wide")
+            && out.contains("the players of a tournament search different positions"),
+        "{out}"
+    );
 
     sample.manifest["state"] = json!("running");
     sample.manifest["committed"] = json!(2);
@@ -140,7 +144,7 @@ fn rejects_wrong_calls_with_a_remedy() {
         (&["pruning", "--replicas", "-1"], "the number of replicas is a whole number from 0 to 100000"),
         (
             &["replay", "latest", "x"],
-            "`x` is not a bout; write its number as in 12, or one of its games as in 12.1",
+            "`x` is not a bout; give a bout such as `12`, or one of its games such as `12.1`",
         ),
         (&["replay", "latest", "99"], "bout 99 is not in the dataset of the run"),
         (&["replay", "latest", "1", "--games", "3"], "cannot be used with"),
@@ -476,7 +480,7 @@ fn errors_name_the_invalid_input() {
         &SampleDataset::play(THREE_SEATS),
         &["sprt", "--bounds=0,5"],
         2,
-        "between two players of a game of two seats",
+        "takes two players of a game of two seats",
     );
 
     // Only draws.

@@ -1,4 +1,4 @@
-//! Copies of a state that may be in use, and inspection of such copies.
+//! Copies of a coordinator's state, which is an SQLite database and may be in use, and inspection of such copies.
 //!
 //! SQLite copies a snapshot in a read transaction, so that the writer is not blocked.
 
@@ -9,14 +9,14 @@ use rusqlite::{Connection, OpenFlags};
 
 use super::{StoreError, schema};
 
-/// The contents of a state.
+/// What a state file contains, as reported before a restore.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Contents {
-    /// The version of the tables.
+    /// The version of the schema.
     pub version: i64,
-    /// The id; empty before version 3.
+    /// The id of the state; empty before version 3.
     pub id: String,
-    /// The epoch: how often a coordinator has opened it.
+    /// The epoch: the number of times a coordinator has opened the state.
     pub epoch: u64,
     /// The number of runs.
     pub runs: u64,
@@ -26,15 +26,15 @@ pub struct Contents {
 
 /// Writes a copy atomically, replacing an existing file.
 pub(super) fn copy(connection: &Connection, to: &Path) -> Result<(), StoreError> {
-    let unwritable = |reason: String| StoreError::CopyFailed { file: to.to_path_buf(), reason };
+    let copy_failed = |reason: String| StoreError::CopyFailed { file: to.to_path_buf(), reason };
     let mut partial = to.to_path_buf().into_os_string();
     partial.push(".partial");
     let partial = TemporaryState(partial.into());
-    // An interrupted attempt may have left one.
+    // Remove what an interrupted attempt may have left.
     partial.remove();
-    let name = partial.0.to_str().ok_or_else(|| unwritable("the name is not UTF-8".to_string()))?;
+    let name = partial.0.to_str().ok_or_else(|| copy_failed("the path is not UTF-8".to_string()))?;
     connection.execute("VACUUM INTO ?1", [name]).map_err(|error| match StoreError::from(error) {
-        StoreError::Failed(reason) => unwritable(reason),
+        StoreError::Failed(reason) => copy_failed(reason),
         error => error,
     })?;
     let folder = to.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
@@ -42,7 +42,7 @@ pub(super) fn copy(connection: &Connection, to: &Path) -> Result<(), StoreError>
         .and_then(|file| file.sync_all())
         .and_then(|()| fs::rename(&partial.0, to))
         .and_then(|()| File::open(folder)?.sync_all())
-        .map_err(|error| unwritable(error.to_string()))
+        .map_err(|error| copy_failed(error.to_string()))
 }
 
 /// Copies a state that may be in use.
@@ -50,16 +50,16 @@ pub fn copy_file(from: &Path, to: &Path) -> Result<(), StoreError> {
     copy(&open_read_only(from)?, to)
 }
 
-/// A state file that is removed on drop, with its companions.
+/// A state file that is removed on drop, with SQLite's `-wal` and `-shm` files and the copies made before migrations.
 #[derive(Debug)]
 pub struct TemporaryState(pub PathBuf);
 
 impl TemporaryState {
     fn remove(&self) {
-        for companion in ["", "-wal", "-shm"] {
+        for suffix in ["", "-wal", "-shm"] {
             let mut name = self.0.clone().into_os_string();
-            name.push(companion);
-            // Best effort.
+            name.push(suffix);
+            // Best effort: most of these files do not exist.
             let _ = fs::remove_file(name);
         }
         for version in schema::earlier_versions() {
@@ -96,12 +96,12 @@ pub fn inspect(path: &Path) -> Result<Contents, StoreError> {
         return Err(StoreError::Damaged(check));
     }
     if version == 0 {
-        return Err(StoreError::Damaged("it is empty or no state of agon".to_string()));
+        return Err(StoreError::Damaged("it is empty, or not a state file of agon".to_string()));
     }
-    let count = |expression: &str| {
+    let number = |expression: &str| {
         connection
             .query_row(&format!("SELECT {expression}"), [], |row| row.get::<_, i64>(0))
-            .map(|count| count as u64)
+            .map(|number| number as u64)
     };
     let id = match version {
         2 => String::new(),
@@ -110,9 +110,9 @@ pub fn inspect(path: &Path) -> Result<Contents, StoreError> {
     Ok(Contents {
         version,
         id,
-        epoch: count("epoch FROM meta")?,
-        runs: count("count(*) FROM runs")?,
-        bouts: count("count(*) FROM bouts")?,
+        epoch: number("epoch FROM meta")?,
+        runs: number("count(*) FROM runs")?,
+        bouts: number("count(*) FROM bouts")?,
     })
 }
 

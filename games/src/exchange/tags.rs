@@ -1,13 +1,13 @@
 //! The tag pairs of PGN and PDN: `[Name "value"]` (Edwards 1994, "Portable Game Notation Specification", 8.1).
 //!
-//! The reader works on bytes, because real files have any encoding, and tolerates unescaped quotes and surrounding spaces.
+//! The reader works on bytes, because PGN files occur in any encoding. It tolerates unescaped quotes and surrounding spaces.
 
 use std::fmt::Write as _;
 
 use memchr::memchr;
 
-/// Reads the value after a tag's name. Returns the text between the quotes and the length up to and including the closing
-/// bracket. A quote that is escaped or not followed by a bracket belongs to the text.
+/// Reads a tag's value from the text after its name. Returns the text between the quotes, still escaped, and the length up
+/// to and including the closing bracket. A quote that is escaped or not followed by a bracket is part of the text.
 #[inline]
 pub fn quoted(text: &[u8]) -> Option<(&[u8], usize)> {
     let start =
@@ -16,20 +16,20 @@ pub fn quoted(text: &[u8]) -> Option<(&[u8], usize)> {
     loop {
         let quote = from + memchr(b'"', &text[from..])?;
         from = quote + 1;
-        let behind = text[from..].iter().position(|byte| !byte.is_ascii_whitespace());
+        let next = text[from..].iter().position(|byte| !byte.is_ascii_whitespace());
         // An escaped quote before a bracket is still the end if no other quote follows on the line.
         let escaped = text[start..quote].iter().rev().take_while(|&&byte| byte == b'\\').count() % 2 == 1;
-        let last = || memchr(b'"', &text[from..]).is_none();
-        if let Some(behind) = behind
-            && text[from + behind] == b']'
-            && (!escaped || last())
+        let is_last = || memchr(b'"', &text[from..]).is_none();
+        if let Some(next) = next
+            && text[from + next] == b']'
+            && (!escaped || is_last())
         {
-            return Some((&text[start..quote], from + behind + 1));
+            return Some((&text[start..quote], from + next + 1));
         }
     }
 }
 
-/// Returns the range of a tag's name in the text after the opening bracket.
+/// Returns the range of a tag's name in `inner`, the text after the opening bracket.
 #[inline]
 pub fn name(inner: &[u8]) -> std::ops::Range<usize> {
     let start = inner.iter().position(|&byte| byte != b' ').unwrap_or(inner.len());
@@ -38,7 +38,7 @@ pub fn name(inner: &[u8]) -> std::ops::Range<usize> {
     start..start + length
 }
 
-/// Replaces `value` with the text of a tag, trimmed and without escapes of quotes and backslashes.
+/// Writes the text of a tag to `value`, trimmed and with `\"` and `\\` unescaped. Replaces the earlier content.
 #[inline]
 pub fn unescape(text: &[u8], value: &mut Vec<u8>) {
     value.clear();
@@ -49,12 +49,12 @@ pub fn unescape(text: &[u8], value: &mut Vec<u8>) {
     }
     let mut bytes = text.iter().copied().peekable();
     while let Some(byte) = bytes.next() {
-        let escapes = byte == b'\\' && matches!(bytes.peek(), Some(b'"' | b'\\'));
-        value.push(if escapes { bytes.next().unwrap_or(byte) } else { byte });
+        let is_escape = byte == b'\\' && matches!(bytes.peek(), Some(b'"' | b'\\'));
+        value.push(if is_escape { bytes.next().unwrap_or(byte) } else { byte });
     }
 }
 
-/// Appends a tag pair on its own line.
+/// Appends a tag pair and a line break, escaping quotes and backslashes.
 pub(super) fn write(name: &str, value: &str, out: &mut String) {
     let escaped = value.replace('\\', "\\\\").replace('"', "\\\"");
     writeln!(out, "[{name} \"{escaped}\"]").expect("a String takes all text");

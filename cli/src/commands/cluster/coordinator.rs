@@ -24,7 +24,7 @@ pub struct Coordinator {
     #[arg(long, value_name = "ADDRESS", value_parser = address)]
     listen: Option<SocketAddr>,
     /// Data folder (with the state), or an object store as s3://bucket/prefix [default: agon-data]
-    #[arg(long, value_name = "PLACE")]
+    #[arg(long, value_name = "LOCATION")]
     data: Option<PathBuf>,
     /// State folder if the dataset is in an object store [default: agon-state]
     #[arg(long, value_name = "DIR")]

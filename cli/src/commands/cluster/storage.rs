@@ -13,7 +13,7 @@ use crate::fail::{UsageError, bail_usage};
 #[derive(Args, Clone)]
 pub struct Storage {
     /// Data folder (with the state), or an object store as s3://bucket/prefix
-    #[arg(long, value_name = "PLACE", default_value = "agon-data")]
+    #[arg(long, value_name = "LOCATION", default_value = "agon-data")]
     pub data: Location,
     /// State folder if the dataset is in an object store [default: agon-state]
     #[arg(long, value_name = "DIR")]

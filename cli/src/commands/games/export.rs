@@ -10,7 +10,9 @@ use agon_analysis::{Dataset, Query, Recording, Run};
 use agon_arena::Spec;
 use agon_arena::limit::scaled;
 use agon_games::GameSpec;
-use agon_games::exchange::{Format, UtcDateTime, Ply, GamePlayer, ScoreSheet, SearchSummary, MoveValue, Writer, names};
+use agon_games::exchange::{
+    Format, GamePlayer, MoveValue, Ply, ScoreSheet, SearchSummary, UtcDateTime, Writer, names,
+};
 use agon_records::{GameRow, LimitKind, MoveRow};
 use agon_search::{Limit, Proof};
 use anyhow::Context as _;
@@ -94,7 +96,12 @@ fn limits(spec: &Spec, game: &GameRow) -> Vec<SeatLimit> {
 }
 
 /// Returns the sheet of a recorded game.
-fn sheet<'a>(run: &'a Run, recording: &'a Recording, limits: &'a [SeatLimit], round: &'a str) -> ScoreSheet<'a> {
+fn sheet<'a>(
+    run: &'a Run,
+    recording: &'a Recording,
+    limits: &'a [SeatLimit],
+    round: &'a str,
+) -> ScoreSheet<'a> {
     let Recording { game, moves } = recording;
     let seats = game.players.iter().zip(&game.payoffs).zip(limits).map(|((player, &payoff), limited)| {
         let SeatLimit { limit, time_control } = limited;
