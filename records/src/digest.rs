@@ -1,7 +1,7 @@
 //! The content digest of a bout, over all columns except those of [`NOT_IN_DIGEST`].
 //!
 //! Builds compare digests with each other and with stored ones, so a test pins their values. A change of the encoded bytes
-//! needs a new [`DOMAIN`].
+//! needs a new `DOMAIN`.
 
 use agon_search::Counters;
 

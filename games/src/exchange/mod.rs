@@ -8,6 +8,7 @@ pub mod epd;
 mod movetext;
 mod pdn;
 pub mod pgn;
+pub mod pgn_lexer;
 mod sgf;
 pub mod tags;
 

@@ -4,9 +4,12 @@
 //! the value in pawns from the mover's view, the depth, the time, and the nodes; a mate is `+M5` or `-M4`, in plies. Opening
 //! moves are `{book}`, and the last comment has the reason for the end. The reader returns the tag FEN and the moves up to a
 //! ply; it skips comments, variations and annotations. Deliberately not here: results, which `agon ratings` reads without
-//! the moves.
+//! the moves, by the same lexer.
+
+use std::collections::VecDeque;
 
 use super::movetext::{MoveText, Numbering, Sides, comment};
+use super::pgn_lexer::{Flaw, Lexer, Visitor};
 use super::{ReadError, ScoreSheet, Start, WriteError, epd, first, legal, tags};
 use crate::chess::Chess;
 use crate::game::{Game, Notation};
@@ -48,185 +51,152 @@ pub fn starts<'a>(
     text: &'a str,
     plies: Option<usize>,
 ) -> impl Iterator<Item = Result<Start, ReadError>> + 'a {
-    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    Reader { parameters, rest: text, line: 1, at_line_start: true, plies: plies.unwrap_or(usize::MAX) }
+    let games = Games {
+        parameters,
+        plies: plies.unwrap_or(usize::MAX),
+        current: PartialGame::default(),
+        finished: VecDeque::new(),
+    };
+    Reader { lines: Some(text.split('\n')), lexer: Lexer::default(), games }
 }
 
+/// An iterator over the games of a text. Ends after an error.
 struct Reader<'a> {
-    parameters: &'a Parameters,
-    rest: &'a str,
-    line: usize,
-    at_line_start: bool,
-    plies: usize,
-}
-
-struct Tag<'a> {
-    name: &'a str,
-    value: &'a [u8],
-}
-
-/// A partly read game.
-#[derive(Default)]
-struct PartialGame<'a> {
-    start: Start,
-    /// The position after the moves so far; `None` before the first move of the game's first position.
-    position: Option<Chess>,
-    plies: usize,
-    tags: Vec<&'a str>,
-    /// Whether a move was read; then a tag begins the next game.
-    moves: bool,
+    /// The unread lines; `None` after the last.
+    lines: Option<std::str::Split<'a, char>>,
+    lexer: Lexer,
+    games: Games<'a>,
 }
 
 impl Iterator for Reader<'_> {
     type Item = Result<Start, ReadError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let game = self.game();
-        if game.is_err() {
-            // The text after an error is not reliable.
-            self.rest = "";
+        while self.games.finished.is_empty() {
+            let line = self.lines.as_mut()?.next();
+            let read = match line {
+                Some(line) => self.lexer.piece(line.as_bytes(), &mut self.games),
+                None => self.lexer.finish(&mut self.games),
+            };
+            self.lexer.end_line();
+            if line.is_none() || read.is_err() {
+                self.lines = None;
+                self.games.finish();
+            }
+            if let Err(error) = read {
+                self.games.finished.clear();
+                return Some(Err(error));
+            }
         }
-        game.transpose()
+        self.games.finished.pop_front().map(Ok)
     }
 }
 
-impl<'a> Reader<'a> {
-    /// Reads the next game, if there is one.
-    fn game(&mut self) -> Result<Option<Start>, ReadError> {
-        let mut partial = PartialGame::default();
-        let mut variations = 0_usize;
-        loop {
-            self.skip_space();
-            let Some(first) = self.rest.bytes().next() else { break };
-            if partial.start.line == 0 && !matches!(first, b'{' | b';' | b'%') {
-                partial.start.line = self.line;
-            }
-            match first {
-                b'{' => self.comment()?,
-                b';' => self.skip_line(),
-                b'%' if self.at_line_start => self.skip_line(),
-                b'(' => {
-                    variations += 1;
-                    self.take(1);
-                }
-                b')' => {
-                    variations = variations.saturating_sub(1);
-                    self.take(1);
-                }
-                b'}' | b']' => return Err(self.wrong("a bracket is closed that was not opened; remove it")),
-                b'[' => {
-                    let before = self.rest;
-                    let tag = self.tag()?;
-                    if partial.moves || partial.tags.contains(&tag.name) {
-                        self.rest = before;
-                        break;
-                    }
-                    self.apply_tag(&mut partial, &tag)?;
-                }
-                _ => {
-                    let word = self.word();
-                    if variations > 0 {
-                        continue;
-                    }
-                    partial.moves = true;
-                    if matches!(word, "1-0" | "0-1" | "1/2-1/2" | "1/2" | "*") {
-                        break;
-                    }
-                    self.play(&mut partial, word)?;
-                }
-            }
+/// The games of a text, collected from its tags and words.
+struct Games<'a> {
+    parameters: &'a Parameters,
+    /// The number of plies to read of each game.
+    plies: usize,
+    current: PartialGame,
+    finished: VecDeque<Start>,
+}
+
+/// A partly read game.
+#[derive(Default)]
+struct PartialGame {
+    start: Start,
+    /// The position after the moves so far; `None` before the first move of the game's first position.
+    position: Option<Chess>,
+    plies: usize,
+    /// The names of the tags.
+    tags: Vec<Vec<u8>>,
+    /// Whether a word was read; then a tag begins the next game.
+    moves: bool,
+}
+
+impl Visitor for Games<'_> {
+    type Error = ReadError;
+
+    fn tag(&mut self, line: u64, name: &[u8], value: &[u8]) -> Result<(), ReadError> {
+        if self.current.moves || self.current.tags.iter().any(|known| known == name) {
+            self.finish();
         }
-        Ok((partial.start.line > 0).then_some(partial.start))
-    }
-
-    fn wrong(&self, reason: impl Into<String>) -> ReadError {
-        ReadError { line: self.line, reason: reason.into() }
-    }
-
-    /// Takes a number of bytes without a line end.
-    fn take(&mut self, bytes: usize) -> &'a str {
-        let (taken, rest) = self.rest.split_at(bytes);
-        self.rest = rest;
-        self.at_line_start = false;
-        taken
-    }
-
-    fn skip_space(&mut self) {
-        let text = self.rest.trim_start();
-        let space = &self.rest[..self.rest.len() - text.len()];
-        if !space.is_empty() {
-            self.line += space.bytes().filter(|&byte| byte == b'\n').count();
-            self.at_line_start = space.ends_with('\n');
-            self.rest = text;
-        }
-    }
-
-    fn skip_line(&mut self) {
-        let end = self.rest.find('\n').unwrap_or(self.rest.len());
-        self.take(end);
-    }
-
-    fn comment(&mut self) -> Result<(), ReadError> {
-        let end = self.rest.find('}').ok_or_else(|| self.wrong("the comment is not closed; add a `}`"))?;
-        let comment = self.take(end + 1);
-        self.line += comment.bytes().filter(|&byte| byte == b'\n').count();
-        Ok(())
-    }
-
-    /// Reads a tag, which is on one line.
-    fn tag(&mut self) -> Result<Tag<'a>, ReadError> {
-        let end = self.rest.find('\n').unwrap_or(self.rest.len());
-        let inner = &self.rest[1..end];
-        let name = tags::name(inner.as_bytes());
-        let Some((value, length)) = tags::quoted(&inner.as_bytes()[name.end..]) else {
-            return Err(self.wrong("the tag is not closed; write it as [Name \"value\"] in one line"));
-        };
-        self.take(1 + name.end + length);
-        Ok(Tag { name: &inner[name], value })
-    }
-
-    /// Applies a tag that concerns the first position.
-    fn apply_tag(&self, game: &mut PartialGame<'a>, tag: &Tag<'a>) -> Result<(), ReadError> {
-        let Tag { name, value } = *tag;
-        game.tags.push(name);
+        self.begin(line);
+        self.current.tags.push(name.to_vec());
         let mut text = Vec::new();
         tags::unescape(value, &mut text);
         let text = String::from_utf8_lossy(&text);
         match name {
-            "FEN" => {
-                let position = epd::position(self.parameters, &text).map_err(|reason| self.wrong(reason))?;
-                game.start.position = Some(position.position());
-                game.position = Some(position);
+            b"FEN" => {
+                let position = epd::position(self.parameters, &text).map_err(|reason| error(line, reason))?;
+                self.current.start.position = Some(position.position());
+                self.current.position = Some(position);
             }
-            "Variant" if !is_standard(&text) => {
-                return Err(self
-                    .wrong(format!("the variant `{text}` has other rules; remove its games from the file")));
+            b"Variant" if !is_standard(&text) => {
+                let reason = format!("the variant `{text}` has other rules; remove its games from the file");
+                return Err(error(line, reason));
             }
             _ => {}
         }
         Ok(())
     }
 
-    /// Reads a word of the moves, up to a space or a bracket.
-    fn word(&mut self) -> &'a str {
-        let ends = |c: char| c.is_whitespace() || matches!(c, '{' | '}' | '(' | ')' | ';' | '[' | ']');
-        let end = self.rest.find(ends).unwrap_or(self.rest.len());
-        self.take(end)
+    fn word(&mut self, line: u64, word: &[u8], in_variation: bool) -> Result<(), ReadError> {
+        self.begin(line);
+        if in_variation {
+            return Ok(());
+        }
+        self.current.moves = true;
+        match word {
+            b"1-0" | b"0-1" | b"1/2-1/2" | b"1/2" | b"*" => {
+                self.finish();
+                Ok(())
+            }
+            _ => self.play(line, &String::from_utf8_lossy(word)),
+        }
+    }
+
+    fn flaw(&mut self, line: u64, flaw: Flaw<'_>) -> Result<(), ReadError> {
+        Err(error(
+            line,
+            match flaw {
+                Flaw::UnclosedTag { .. } => "the tag is not closed; write it as [Name \"value\"] in one line",
+                Flaw::UnclosedComment => "the comment is not closed; add a `}`",
+                Flaw::UnopenedBracket => "a bracket is closed that was not opened; remove it",
+            },
+        ))
+    }
+}
+
+impl Games<'_> {
+    /// Notes the first line of a game.
+    fn begin(&mut self, line: u64) {
+        if self.current.start.line == 0 {
+            self.current.start.line = line as usize;
+        }
+    }
+
+    /// Ends the current game, if there is one.
+    fn finish(&mut self) {
+        let game = std::mem::take(&mut self.current);
+        if game.start.line > 0 {
+            self.finished.push_back(game.start);
+        }
     }
 
     /// Plays the move of a word, if it has one within the wanted plies.
-    fn play(&self, game: &mut PartialGame<'a>, word: &str) -> Result<(), ReadError> {
+    fn play(&mut self, line: u64, word: &str) -> Result<(), ReadError> {
+        let game = &mut self.current;
         let Some(mv) = move_of(word).filter(|_| game.plies < self.plies) else { return Ok(()) };
         let position = match &mut game.position {
             Some(position) => position,
             None => {
-                let initial =
-                    Chess::initial(self.parameters).map_err(|error| self.wrong(error.to_string()))?;
-                game.position.insert(initial)
+                let initial = Chess::initial(self.parameters);
+                game.position.insert(initial.map_err(|reason| error(line, reason.to_string()))?)
             }
         };
         let Some(mv) = position.parse_move(mv) else {
-            return Err(self.wrong(MoveError::new(position, game.plies + 1, mv).to_string()));
+            return Err(error(line, MoveError::new(position, game.plies + 1, mv).to_string()));
         };
         if game.plies > 0 {
             game.start.moves.push(' ');
@@ -236,6 +206,10 @@ impl<'a> Reader<'a> {
         game.plies += 1;
         Ok(())
     }
+}
+
+fn error(line: u64, reason: impl Into<String>) -> ReadError {
+    ReadError { line: line as usize, reason: reason.into() }
 }
 
 fn is_standard(variant: &str) -> bool {

@@ -1,11 +1,13 @@
 //! Results from PGN of any size (Edwards 1994, "Portable Game Notation Specification").
 //!
-//! Reads a file once through one buffer: the tags White, Black and Result, and of the moves only their end, unlike the
-//! reader of positions in `agon_games::exchange::pgn`, which plays them. Mends common flaws (quotes inside names, Latin-1,
+//! Reads a file once through one buffer: the tags White, Black and Result, and of the moves only their end. The reader of
+//! openings in `agon_games::exchange::pgn` uses the same lexer and plays the moves. Mends common flaws (quotes inside names, Latin-1,
 //! a missing Result tag, tags without moves), reports other malformed games, and goes on with the next one.
 
+use std::convert::Infallible;
 use std::io::{self, Read};
 
+use agon_games::exchange::pgn_lexer::{Flaw, Lexer, Visitor};
 use agon_games::exchange::tags;
 use agon_stats::outcome::Outcome;
 use memchr::{memchr, memrchr};
@@ -42,27 +44,28 @@ pub enum Found<'a> {
 
 /// Passes each game of a file to `found`.
 pub fn scan(mut source: impl Read, found: &mut dyn FnMut(Found<'_>)) -> io::Result<()> {
-    let mut scanner = Scanner::new(found);
+    let (mut lexer, mut games) = (Lexer::default(), Games { found, header: Header::default(), moves: false });
     let mut buffer = vec![0; BUFFER];
     let (mut start, mut end) = (0, 0);
     loop {
         if let Some(length) = memchr(b'\n', &buffer[start..end]) {
-            scanner.piece(&buffer[start..start + length]);
-            scanner.end_line();
+            let Ok(()) = lexer.piece(&buffer[start..start + length], &mut games);
+            lexer.end_line();
             start += length + 1;
             continue;
         }
         if start == 0 && end == buffer.len() {
             // Cut a line longer than the buffer between words.
             start = memrchr(b' ', &buffer[..end]).filter(|&cut| cut > 0).unwrap_or(end);
-            scanner.piece(&buffer[..start]);
+            let Ok(()) = lexer.piece(&buffer[..start], &mut games);
         }
         buffer.copy_within(start..end, 0);
         (start, end) = (0, end - start);
         match source.read(&mut buffer[end..]) {
             Ok(0) => {
-                scanner.piece(&buffer[..end]);
-                scanner.finish(None);
+                let Ok(()) = lexer.piece(&buffer[..end], &mut games);
+                let Ok(()) = lexer.finish(&mut games);
+                games.finish(None);
                 return Ok(());
             }
             Ok(count) => end += count,
@@ -129,149 +132,20 @@ impl Header {
     }
 }
 
-struct Scanner<'f> {
+/// The games of a file, collected from its tags and words.
+struct Games<'f> {
     found: &'f mut dyn FnMut(Found<'_>),
-    line: u64,
     header: Header,
-    /// Whether moves of this game were read: then a tag begins the next game.
+    /// Whether a word of this game was read: then a tag begins the next game.
     moves: bool,
-    /// The line of the open comment in braces.
-    comment: Option<u64>,
-    /// The number of open variations.
-    variations: u32,
-    /// Whether the rest of the line is a comment.
-    skip_line: bool,
-    /// Whether a piece of the current line was read, whether the previous line was blank, and whether this one is so far.
-    within_line: bool,
-    after_blank: bool,
-    blank: bool,
 }
 
-impl<'f> Scanner<'f> {
-    fn new(found: &'f mut dyn FnMut(Found<'_>)) -> Self {
-        Scanner {
-            found,
-            line: 1,
-            header: Header::default(),
-            moves: false,
-            comment: None,
-            variations: 0,
-            skip_line: false,
-            within_line: false,
-            after_blank: true,
-            blank: true,
-        }
-    }
+impl Visitor for Games<'_> {
+    type Error = Infallible;
 
-    fn end_line(&mut self) {
-        self.line += 1;
-        self.after_blank = self.blank;
-        (self.blank, self.within_line, self.skip_line) = (true, false, false);
-    }
-
-    /// Reads a line, or a piece of a line that does not fit the buffer.
-    fn piece(&mut self, text: &[u8]) {
-        let mut rest = text;
-        if !std::mem::replace(&mut self.within_line, true) {
-            if self.line == 1 {
-                rest = rest.strip_prefix(b"\xef\xbb\xbf").unwrap_or(rest);
-            }
-            // The escape mechanism of the standard: lines for other programs.
-            self.skip_line = rest.first() == Some(&b'%') && self.comment.is_none();
-            self.close_unclosed_comment(rest);
-        }
-        while !self.skip_line {
-            if self.comment.is_some() {
-                self.blank &= rest.iter().all(u8::is_ascii_whitespace);
-                let Some(end) = memchr(b'}', rest) else { return };
-                self.comment = None;
-                rest = &rest[end + 1..];
-            }
-            let Some(start) = rest.iter().position(|byte| !byte.is_ascii_whitespace()) else { return };
-            rest = &rest[start..];
-            self.blank = false;
-            let length = match rest[0] {
-                b'[' => self.tag(rest),
-                b'{' => {
-                    self.comment = Some(self.line);
-                    1
-                }
-                b';' => {
-                    self.skip_line = true;
-                    1
-                }
-                b'(' => {
-                    self.variations += 1;
-                    1
-                }
-                b')' => {
-                    self.variations = self.variations.saturating_sub(1);
-                    1
-                }
-                b'}' => 1,
-                _ => self.word(rest),
-            };
-            rest = &rest[length..];
-        }
-    }
-
-    /// Ends an unclosed comment at a tag after a blank line, so that it does not hide the rest of the file. Commands within
-    /// comments begin with `[%`.
-    fn close_unclosed_comment(&mut self, line: &[u8]) {
-        let Some(opened) = self.comment else { return };
-        if self.after_blank && matches!(line, [b'[', b'A'..=b'Z', ..]) {
-            self.comment = None;
-            self.moves = true;
-            self.header.flaw(|| format!("the comment opened in line {opened} is not closed"));
-        }
-    }
-
-    /// Reads a word of the moves, and returns its length.
-    fn word(&mut self, text: &[u8]) -> usize {
-        let ends =
-            |byte: &u8| byte.is_ascii_whitespace() || matches!(byte, b'{' | b'}' | b'(' | b')' | b';' | b'[');
-        let length = text.iter().position(ends).unwrap_or(text.len());
-        if self.header.line == 0 {
-            self.header.line = self.line;
-        }
-        self.moves = true;
-        if self.variations == 0
-            && let Some(ending) = Ending::read(&text[..length])
-        {
-            self.finish(Some(ending));
-        }
-        length
-    }
-
-    /// Reads a tag pair, and returns its length.
-    fn tag(&mut self, text: &[u8]) -> usize {
-        let inner = &text[1..];
-        let name = tags::name(inner);
-        let end = name.end;
-        let name = &inner[name];
-        let repeated = match name {
-            b"Event" => {
-                self.header.line > 0
-                    && (self.header.has_event || self.header.has_white || self.header.has_black)
-            }
-            b"White" => self.header.has_white,
-            b"Black" => self.header.has_black,
-            b"Result" => self.header.result.is_some(),
-            _ => false,
-        };
-        if self.moves || repeated {
-            self.finish(None);
-        }
-        if self.header.line == 0 {
-            self.header.line = self.line;
-        }
-        let Some((value, length)) = tags::quoted(&inner[end..]) else {
-            self.header.flaw(|| {
-                let shown = String::from_utf8_lossy(&text[..text.len().min(40)]).trim_end().to_string();
-                format!("the tag `{shown}` is not closed")
-            });
-            return text.len();
-        };
+    #[inline]
+    fn tag(&mut self, line: u64, name: &[u8], value: &[u8]) -> Result<(), Infallible> {
+        self.begin_tag(line, name);
         let header = &mut self.header;
         match name {
             b"Event" => header.has_event = true,
@@ -292,12 +166,62 @@ impl<'f> Scanner<'f> {
             }
             _ => (),
         }
-        1 + end + length
+        Ok(())
+    }
+
+    #[inline]
+    fn word(&mut self, line: u64, word: &[u8], in_variation: bool) -> Result<(), Infallible> {
+        if self.header.line == 0 {
+            self.header.line = line;
+        }
+        self.moves = true;
+        if !in_variation && let Some(ending) = Ending::read(word) {
+            self.finish(Some(ending));
+        }
+        Ok(())
+    }
+
+    fn flaw(&mut self, line: u64, flaw: Flaw<'_>) -> Result<(), Infallible> {
+        match flaw {
+            Flaw::UnclosedTag { name, text } => {
+                self.begin_tag(line, name);
+                self.header.flaw(|| {
+                    let shown = String::from_utf8_lossy(&text[..text.len().min(40)]).trim_end().to_string();
+                    format!("the tag `{shown}` is not closed")
+                });
+            }
+            Flaw::UnclosedComment => {
+                self.moves = true;
+                self.header.flaw(|| format!("the comment opened in line {line} is not closed"));
+            }
+            Flaw::UnopenedBracket => (),
+        }
+        Ok(())
+    }
+}
+
+impl Games<'_> {
+    /// Ends the current game if this tag begins the next one.
+    fn begin_tag(&mut self, line: u64, name: &[u8]) {
+        let header = &self.header;
+        let repeated = match name {
+            b"Event" => header.line > 0 && (header.has_event || header.has_white || header.has_black),
+            b"White" => header.has_white,
+            b"Black" => header.has_black,
+            b"Result" => header.result.is_some(),
+            _ => false,
+        };
+        if self.moves || repeated {
+            self.finish(None);
+        }
+        if self.header.line == 0 {
+            self.header.line = line;
+        }
     }
 
     /// Ends the current game, if there is one; `word` is the result after its moves.
     fn finish(&mut self, word: Option<Ending>) {
-        (self.moves, self.variations) = (false, 0);
+        self.moves = false;
         let header = &mut self.header;
         if header.line == 0 {
             return;
