@@ -9,12 +9,12 @@ use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use agon_arena::spec::{Plan, SpecPlayer};
-use agon_arena::{Arena, Environment, GameRequest, PlayError, PlayerConfig, SeedPath, Spec, SpecError};
+use agon_arena::{Arena, Bout, Environment, GameRequest, PlayError, PlayerConfig, SeedPath, Spec, SpecError};
 use agon_games::SetupError;
 use agon_games::random::{below, seeded};
 use agon_records::schema::NOT_IN_DIGEST;
 use agon_records::{BoutRows, Cells, GameHead, GameRow, LimitKind, MoveRow, ProbeRow, RowError, Table};
-use agon_schedule::schedule::{Bout, Schedule, ScheduleError};
+use agon_schedule::schedule::{Schedule, ScheduleError};
 use serde::Serialize;
 
 use crate::dataset::{Dataset, DatasetError, Part, Run};
@@ -314,7 +314,7 @@ impl Collector {
 
     fn game_task(&mut self, row: GameRow, moves: Vec<MoveRow>) -> Result<Task, ReplayError> {
         let bout = self.scheduled(row.bout, row.game)?;
-        let request = self.schedule.request(&bout).games().nth(usize::from(row.game));
+        let request = self.schedule.spec().games(&bout, 1.0).nth(usize::from(row.game));
         let request = request.ok_or(ReplayError::NotScheduled { bout: row.bout, game: row.game })?;
         Ok(Task { bout, recorded: Recorded::Game { request, row, moves } })
     }

@@ -7,9 +7,9 @@ use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 
 use agon_arena::spec::Plan;
-use agon_arena::{GameRequest, Spec};
+use agon_arena::{Bout, GameRequest, Spec};
 use agon_records::{BoutRows, MoveRow, Plies, ReadError, Table, check_game, check_probe, content_digest};
-use agon_schedule::schedule::{Bout, Schedule};
+use agon_schedule::schedule::Schedule;
 use agon_storage::bout_ranges::BoutRanges;
 use agon_storage::completeness::missing;
 use bytes::Bytes;
@@ -265,7 +265,7 @@ impl Verifier {
             self.problem(Some(games_part), index, None, "a probe has no games".to_string());
             return;
         }
-        let requests: Vec<GameRequest> = self.schedule.request(bout).games().collect();
+        let requests: Vec<GameRequest> = self.schedule.spec().games(bout, 1.0).collect();
         let numbers: Vec<usize> = rows.games.iter().map(|row| usize::from(row.game)).collect();
         if !numbers.iter().copied().eq(0..requests.len()) {
             let reason =

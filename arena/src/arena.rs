@@ -22,6 +22,7 @@ use crate::record::{GameRecord, IterationRecord, MoveRecord, SearchRecord};
 use crate::referee::{self, Claim, Fault};
 use crate::roster::rotations;
 use crate::seeds::SeedPath;
+use crate::spec::Values;
 
 /// Why a game cannot be played or a position not searched.
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
@@ -595,37 +596,28 @@ impl<G: Complete> MoveLog<G> {
     }
 }
 
-/// A request for a bout: one opening, played once in each rotation of its players.
-#[derive(Clone, PartialEq, Debug)]
-pub struct BoutRequest {
-    /// The opening of its games.
-    pub opening: Opening,
-    /// The players of the first game by seat.
+/// A bout of a run: one opening, played once in each rotation of its players, or the position of a probe.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Bout {
+    /// The number in the run.
+    pub index: u64,
+    /// The players of the first game by seat, as numbers of the spec; in a probe, the players that search.
     pub players: Vec<usize>,
-    /// The limit of each player, by number.
-    pub limits: Vec<Limit>,
-    /// The seed of the run.
-    pub run_seed: u64,
-    /// The number of the bout.
-    pub bout: u64,
+    /// The opening of its games; in a probe, the position.
+    pub opening: Opening,
+    /// In a tuning run, the players whose values differ from the spec.
+    pub values: Vec<(usize, Values)>,
 }
 
-impl BoutRequest {
-    /// Returns the request with time limits multiplied by a factor.
-    pub fn scaled(mut self, factor: f64) -> BoutRequest {
-        for limit in &mut self.limits {
-            *limit = crate::limit::scaled(*limit, factor);
-        }
-        self
-    }
-
-    /// Returns the games: in game `r` each player sits `r` seats further back, until the seating repeats.
-    pub fn games(&self) -> impl Iterator<Item = GameRequest> + '_ {
-        rotations(&self.players).enumerate().map(|(rotation, seats)| GameRequest {
+impl Bout {
+    /// Returns the games: in game `r` each player sits `r` seats further back, until the seating repeats. `limits` has the
+    /// limit of each player by number.
+    pub fn games(&self, run_seed: u64, limits: Vec<Limit>) -> impl Iterator<Item = GameRequest> + '_ {
+        rotations(&self.players).enumerate().map(move |(rotation, seats)| GameRequest {
             opening: self.opening.clone(),
             seats,
-            limits: self.limits.clone(),
-            seed_path: SeedPath { run: self.run_seed, bout: self.bout, game: rotation as u32 },
+            limits: limits.clone(),
+            seed_path: SeedPath { run: run_seed, bout: self.index, game: rotation as u32 },
         })
     }
 }

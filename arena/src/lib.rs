@@ -19,12 +19,12 @@ pub mod spec;
 
 pub use agon_games::schema::ConfigError;
 pub use algorithms::{ALGORITHMS, Algorithm, AlgorithmInfo, Family, LimitUnit};
-pub use arena::{Arena, BoutRequest, Decision, Environment, GameRequest, Opening, PlayError, TIME_FORFEIT};
+pub use arena::{Arena, Bout, Decision, Environment, GameRequest, Opening, PlayError, TIME_FORFEIT};
 pub use config::PlayerConfig;
 pub use limit::parse_limit;
 pub use record::{GameRecord, IterationRecord, MoveRecord, SearchRecord};
 pub use referee::{Claim, Fault, PlyClaim, SearchClaim};
-pub use roster::{Roster, RosterError};
+pub use roster::{Roster, RosterBout, RosterError};
 pub use seeds::SeedPath;
 pub use signature::{KnownAnswers, known_answers};
 pub use spec::{Spec, SpecError, SpecProblem, SpecSource};

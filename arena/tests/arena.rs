@@ -9,8 +9,7 @@ use std::time::Duration;
 use agon_arena::algorithms::fitting;
 use agon_arena::limit::{FACTORS, REFERENCE_SPEED, scaled, speed_factor};
 use agon_arena::{
-    Arena, BoutRequest, Environment, Family, GameRecord, GameRequest, Opening, PlayError, PlayerConfig,
-    SeedPath,
+    Arena, Bout, Environment, Family, GameRecord, GameRequest, Opening, PlayError, PlayerConfig, SeedPath,
 };
 use agon_games::{GAMES, GameSpec};
 use agon_search::Limit;
@@ -38,15 +37,13 @@ fn without_times(record: &GameRecord) -> GameRecord {
     record
 }
 
-fn bout(arena: &Arena, players: usize, limit: Limit, number: u64) -> BoutRequest {
+/// Returns the games of a bout with a random opening of three plies.
+fn games_of(arena: &Arena, players: usize, limit: Limit, number: u64) -> Vec<GameRequest> {
     let seed_path = SeedPath { run: 5, bout: number, game: 0 };
-    BoutRequest {
-        opening: Opening { position: None, moves: arena.random_opening(seed_path, 3).unwrap() },
-        players: (0..arena.seats()).map(|seat| seat % players).collect(),
-        limits: vec![limit; players],
-        run_seed: 5,
-        bout: number,
-    }
+    let opening = Opening { position: None, moves: arena.random_opening(seed_path, 3).unwrap() };
+    let players_by_seat = (0..arena.seats()).map(|seat| seat % players).collect();
+    let bout = Bout { index: number, players: players_by_seat, opening, values: Vec::new() };
+    bout.games(5, vec![limit; players]).collect()
 }
 
 /// Pairs of algorithms play bouts twice, in another order and in another thread.
@@ -77,8 +74,7 @@ fn games_are_reproducible() {
                 let mut played: Vec<(u64, Vec<GameRecord>)> = order
                     .iter()
                     .map(|&number| {
-                        let request = bout(&arena, 2, Limit::Nodes(nodes), number);
-                        let games: Vec<GameRequest> = request.games().collect();
+                        let games = games_of(&arena, 2, Limit::Nodes(nodes), number);
                         let record = |game| without_times(&arena.play(game, &mut |_| ()).unwrap());
                         (number, games.iter().map(record).collect())
                     })
@@ -104,7 +100,7 @@ fn single_searches_are_reproducible_without_keep() {
     ];
     let mut arena = Arena::new(&spec, &players, Environment::system()).unwrap();
     let limit = Limit::Nodes(2_000);
-    let request = bout(&arena, 2, limit, 3).games().next().unwrap();
+    let request = games_of(&arena, 2, limit, 3).remove(0);
     let record = arena.play(&request, &mut |_| ()).unwrap();
     let mut checked = 0;
     for mv in &record.moves {

@@ -4,7 +4,7 @@
 
 use agon_arena::algorithms::fitting;
 use agon_arena::{
-    Arena, BoutRequest, Claim, Environment, Family, GameRecord, GameRequest, Opening, PlayerConfig, PlyClaim,
+    Arena, Bout, Claim, Environment, Family, GameRecord, GameRequest, Opening, PlayerConfig, PlyClaim,
     SearchClaim, SeedPath,
 };
 use agon_games::random::{Random, below, seeded};
@@ -22,16 +22,13 @@ fn player(game: &GameSpec, algorithm: &str) -> PlayerConfig {
     PlayerConfig::parse(game, &format!("search = {{ algorithm = \"{algorithm}\" }}")).unwrap()
 }
 
-/// Returns a bout of two players with an opening of three plies.
-fn bout(arena: &Arena, limits: [Limit; 2], number: u64) -> BoutRequest {
+/// Returns the games of a bout of two players with an opening of three plies.
+fn games_of(arena: &Arena, limits: [Limit; 2], number: u64) -> Vec<GameRequest> {
     let seed_path = SeedPath { run: 9, bout: number, game: 0 };
-    BoutRequest {
-        opening: Opening { position: None, moves: arena.random_opening(seed_path, 3).unwrap() },
-        players: (0..arena.seats()).map(|seat| seat % 2).collect(),
-        limits: limits.to_vec(),
-        run_seed: 9,
-        bout: number,
-    }
+    let opening = Opening { position: None, moves: arena.random_opening(seed_path, 3).unwrap() };
+    let players = (0..arena.seats()).map(|seat| seat % 2).collect();
+    let bout = Bout { index: number, players, opening, values: Vec::new() };
+    bout.games(9, limits.to_vec()).collect()
 }
 
 fn claim<'a>(record: &'a GameRecord, players: &[PlayerConfig]) -> Claim<'a> {
@@ -62,7 +59,7 @@ fn accepts_games_of_every_algorithm_and_limit() {
                 }
                 let players = [player(&game, algorithm.name), player(&game, "random")];
                 let mut arena = Arena::new(&game, &players, Environment::system()).unwrap();
-                let request = bout(&arena, [limit, Limit::Nodes(1)], 1).games().next().unwrap();
+                let request = games_of(&arena, [limit, Limit::Nodes(1)], 1).remove(0);
                 let record = arena.play(&request, &mut |_| ()).unwrap();
                 if let Err(fault) = referee.verify(&request, &claim(&record, &players)) {
                     wrong.push(format!("{game}: {} within {limit:?}: {fault}", algorithm.name));
@@ -208,7 +205,7 @@ fn rejects_every_change_of_a_game() {
         let mut arena = Arena::new(&game, &players, Environment::system()).unwrap();
         let referee = Arena::new(&game, &[], Environment::system()).unwrap();
         for number in 0..2 {
-            for request in bout(&arena, [Limit::Nodes(5000), Limit::Nodes(1)], number).games() {
+            for request in games_of(&arena, [Limit::Nodes(5000), Limit::Nodes(1)], number) {
                 let record = leak(arena.play(&request, &mut |_| ()).unwrap());
                 assert_eq!(referee.verify(&request, &claim(record, &players)), Ok(()), "{game}");
                 for _ in 0..4 {
@@ -224,9 +221,8 @@ fn openings_accept_other_notations_and_records_do_not() {
     let game = GameSpec::parse("go:size=5").unwrap();
     let players = [player(&game, "random"), player(&game, "random")];
     let mut arena = Arena::new(&game, &players, Environment::system()).unwrap();
-    let mut request = bout(&arena, [Limit::Nodes(1); 2], 1);
+    let mut request = games_of(&arena, [Limit::Nodes(1); 2], 1).remove(0);
     request.opening.moves = "c3 PASS b2".to_string();
-    let request = request.games().next().unwrap();
     let record = arena.play(&request, &mut |_| ()).unwrap();
     assert_eq!(arena.verify(&request, &claim(&record, &players)), Ok(()));
     let small: Vec<String> = record.moves.iter().map(|mv| mv.mv.to_lowercase()).collect();

@@ -7,7 +7,7 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use agon_proto::{Assembler, Bout, Lease, v1};
+use agon_proto::{Assembler, Lease, LeasedBout, v1};
 use prost::Message as _;
 use serde::Serialize;
 
@@ -209,8 +209,7 @@ async fn check_bout(
             v1::Submission::decode_length_delimited(&payload[..]).map_err(|error| error.to_string())?;
         let lease = Lease::required(message.lease).map_err(|error| error.to_string())?;
         let planned = run.schedule.bout(bout.bout).map_err(|error| error.to_string())?;
-        let (players, opening, values) = (planned.players, planned.opening, planned.values);
-        let leased = Bout { lease, players, opening, values };
+        let leased = LeasedBout { lease, bout: planned };
         let columns =
             Assembler::read(run.spec.clone(), leased, &payload).map_err(|error| error.to_string())?;
         if digest.as_deref() != Some(&columns.content_digest()[..]) {

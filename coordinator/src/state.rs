@@ -18,9 +18,9 @@ use std::hash::{BuildHasher as _, RandomState};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
-use agon_arena::known_answers;
+use agon_arena::{Bout, known_answers};
 use agon_proto::v1::{self, coordinator_message::Kind};
-use agon_proto::{Bout as LeasedBout, Lease as WireLease};
+use agon_proto::{Lease as WireLease, LeasedBout};
 use agon_schedule::RunState;
 use agon_transport::{Caller, RateLimiter};
 use tokio::sync::mpsc::error::TrySendError;
@@ -37,7 +37,6 @@ use crate::metrics::Metrics;
 use crate::store::{ReplicaDigest, Store, StoreError};
 use crate::verification::replication::Replication;
 use crate::verification::reputation::Reputation;
-use agon_schedule::schedule::Bout;
 
 /// Heartbeat and lease durations.
 #[derive(Clone, Debug)]
@@ -469,9 +468,8 @@ pub(crate) fn lease_ref(key: &BoutKey, token: Token) -> v1::LeaseRef {
 }
 
 /// Builds a leased bout for the wire.
-fn leased_bout(run: &str, bout: &Bout, token: Token) -> LeasedBout {
+fn leased_bout(run: &str, bout: Bout, token: Token) -> LeasedBout {
     let lease =
         WireLease { run: run.to_string(), bout: bout.index, epoch: token.epoch, sequence: token.sequence };
-    let (players, opening, values) = (bout.players.clone(), bout.opening.clone(), bout.values.clone());
-    LeasedBout { lease, players, opening, values }
+    LeasedBout { lease, bout }
 }

@@ -7,7 +7,7 @@ use std::sync::{Arc, LazyLock};
 use agon_arena::{Spec, SpecSource};
 use agon_fuzz::{PROBE, TOURNAMENT, bout, encoded, messages, spec};
 use agon_proto::session::{Heartbeat, Hello, Progress, Returned, Welcome};
-use agon_proto::{Assembler, Bout, v1};
+use agon_proto::{Assembler, LeasedBout, v1};
 use agon_records::BoutRows;
 use libfuzzer_sys::fuzz_target;
 use prost::Message as _;
@@ -60,7 +60,7 @@ fn coordinator_message(bytes: &[u8]) {
     };
     assert!(refused.is_none_or(|error| !error.to_string().is_empty()));
     if let Ok(grant) = v1::Grant::decode(bytes)
-        && let Ok(bout) = Bout::try_from(grant)
+        && let Ok(bout) = LeasedBout::try_from(grant)
     {
         let _ = SPECS.iter().map(|spec| bout.check(spec)).collect::<Vec<_>>();
     }

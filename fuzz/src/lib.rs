@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use agon_arena::{Arena, Environment, Opening, PlayerConfig, Spec, SpecSource};
 use agon_proto::v1::Submission;
-use agon_proto::{Bout, BoutWriter, Lease, WireError};
+use agon_proto::{LeasedBout, BoutWriter, Lease, WireError};
 use agon_records::{BoutRows, GameHead, MoveRow};
 use prost::Message as _;
 
@@ -49,23 +49,23 @@ pub fn spec(text: &str) -> Arc<Spec> {
 }
 
 /// Creates a bout of [`TOURNAMENT`] or [`PROBE`].
-pub fn bout() -> Bout {
+pub fn bout() -> LeasedBout {
     let lease = Lease { run: "wire-0123abcd".to_string(), bout: 5, epoch: 3, sequence: 11 };
-    Bout { lease, players: vec![1, 0], opening: Opening::default(), values: Vec::new() }
+    LeasedBout::new(lease, vec![1, 0], Opening::default(), Vec::new())
 }
 
 /// Plays a bout and returns its rows.
-pub fn played(spec: &Spec, bout: &Bout) -> BoutRows {
+pub fn played(spec: &Spec, bout: &LeasedBout) -> BoutRows {
     let configs: Vec<PlayerConfig> = spec.players.iter().map(|player| player.config.clone()).collect();
     let names: Vec<String> = spec.players.iter().map(|player| player.name.clone()).collect();
     let mut arena = Arena::new(&spec.game, &configs, Environment::system()).expect("the spec is valid");
     let mut rows = BoutRows::default();
-    for (index, request) in bout.request(spec).games().enumerate() {
+    for (index, request) in spec.games(&bout.bout, 1.0).enumerate() {
         let record = arena.play(&request, &mut |_| ()).expect("the request is valid");
         let head = GameHead {
             game: &spec.game,
             names: &names,
-            opening: &bout.opening,
+            opening: &bout.bout.opening,
             bout: bout.lease.bout,
             index: index as u16,
             worker: "worker",
@@ -80,7 +80,7 @@ pub fn played(spec: &Spec, bout: &Bout) -> BoutRows {
 }
 
 /// Returns the messages of a bout.
-pub fn messages(spec: &Arc<Spec>, bout: &Bout, rows: &BoutRows) -> Result<Vec<Submission>, WireError> {
+pub fn messages(spec: &Arc<Spec>, bout: &LeasedBout, rows: &BoutRows) -> Result<Vec<Submission>, WireError> {
     let mut writer = BoutWriter::new(Arc::clone(spec), bout.clone())?;
     let mut messages = vec![writer.head("worker", "build")?];
     for game in &rows.games {

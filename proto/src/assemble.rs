@@ -14,7 +14,7 @@ use agon_records::{BoutColumns, GameRow, MoveRow, Plies, ProbeRow};
 use prost::Message;
 use prost::bytes::Bytes;
 
-use crate::bout::Bout;
+use crate::bout::LeasedBout;
 use crate::check;
 use crate::error::WireError;
 use crate::lease::Lease;
@@ -52,7 +52,7 @@ pub struct CompleteBout {
 /// Collects the messages of one bout. After an error the bout must be sent again from its head.
 pub struct Assembler {
     spec: Arc<Spec>,
-    bout: Bout,
+    leased: LeasedBout,
     /// The players by seat of each game; a probe has no games.
     seatings: Vec<Vec<usize>>,
     state: State,
@@ -76,15 +76,15 @@ enum State {
 
 impl Assembler {
     /// Creates an assembler that expects the head of a bout.
-    pub fn new(spec: Arc<Spec>, bout: Bout) -> Result<Assembler, WireError> {
-        bout.check(&spec)?;
+    pub fn new(spec: Arc<Spec>, leased: LeasedBout) -> Result<Assembler, WireError> {
+        leased.check(&spec)?;
         let seatings = match spec.plan {
-            Plan::Tournament(_) | Plan::Tune(_) => rotations(&bout.players).collect(),
+            Plan::Tournament(_) | Plan::Tune(_) => rotations(&leased.bout.players).collect(),
             Plan::Probe(_) => Vec::new(),
         };
         Ok(Assembler {
             spec,
-            bout,
+            leased,
             seatings,
             state: State::Head,
             columns: BoutColumns::default(),
@@ -95,9 +95,9 @@ impl Assembler {
         })
     }
 
-    /// Returns the bout.
-    pub fn bout(&self) -> &Bout {
-        &self.bout
+    /// Returns the leased bout.
+    pub fn leased(&self) -> &LeasedBout {
+        &self.leased
     }
 
     /// Returns the spec.
@@ -111,8 +111,8 @@ impl Assembler {
     }
 
     /// Decodes a bout from its [encoded](Assembler::into_encoded) messages, with all checks.
-    pub fn read(spec: Arc<Spec>, bout: Bout, mut encoded: &[u8]) -> Result<BoutColumns, WireError> {
-        let mut assembler = Assembler::new(spec, bout)?;
+    pub fn read(spec: Arc<Spec>, leased: LeasedBout, mut encoded: &[u8]) -> Result<BoutColumns, WireError> {
+        let mut assembler = Assembler::new(spec, leased)?;
         while !encoded.is_empty() {
             let message = v1::Submission::decode_length_delimited(&mut encoded);
             let message = message.map_err(|_| WireError::Digest { what: "messages" })?;
@@ -147,8 +147,8 @@ impl Assembler {
     fn step(&mut self, state: State, submission: v1::Submission) -> Result<Option<Assembled>, WireError> {
         self.append(&submission)?;
         let lease = Lease::required(submission.lease)?;
-        if lease != self.bout.lease {
-            let (found, expected) = (lease.to_string(), self.bout.lease.to_string());
+        if lease != self.leased.lease {
+            let (found, expected) = (lease.to_string(), self.leased.lease.to_string());
             return Err(WireError::AnotherLease { found, expected });
         }
         match (state, check::required("kind", submission.kind)?) {
@@ -189,7 +189,7 @@ impl Assembler {
 
     fn moves(&mut self, batch: &[u8]) -> Result<(), WireError> {
         let mut moves = std::mem::take(&mut self.columns.moves);
-        let locate = |game| Ok((self.bout.lease.bout, self.current_game("plies", game)?, self.plies));
+        let locate = |game| Ok((self.leased.lease.bout, self.current_game("plies", game)?, self.plies));
         let games = self.seatings.len();
         self.plies += plies::from_wire(batch, locate, games, &self.spec.players, &mut moves)?;
         self.columns.moves = moves;
@@ -206,7 +206,7 @@ impl Assembler {
         let (row, search) = (moves.len(), moves.searches.player.len());
         rows.iter().for_each(|row| moves.push(row));
         // The numbers that the receiver will assign.
-        moves.bout[row..].fill(self.bout.lease.bout);
+        moves.bout[row..].fill(self.leased.lease.bout);
         moves.game[row..].fill(game);
         for (number, ply) in (first as u64..).zip(&mut moves.ply[row..]) {
             *ply = number as u16;
@@ -231,7 +231,7 @@ impl Assembler {
         if self.state != State::Play {
             return Err(self.out_of_order(&kind, "the head"));
         }
-        let submission = v1::Submission { lease: Some((&self.bout.lease).into()), kind: Some(kind) };
+        let submission = v1::Submission { lease: Some((&self.leased.lease).into()), kind: Some(kind) };
         self.append(&submission)?;
         Ok(submission)
     }
@@ -244,11 +244,11 @@ impl Assembler {
             check::number("payoffs", payoff, -MAX_PAYOFF..=MAX_PAYOFF)?;
         }
         let row = GameRow {
-            bout: self.bout.lease.bout,
+            bout: self.leased.lease.bout,
             game,
             rules: self.spec.game.name().to_string(),
             variant: self.spec.game.parameters().to_string(),
-            opening: opening_text(&self.bout.opening),
+            opening: opening_text(&self.leased.bout.opening),
             players: seats.iter().map(|&player| self.spec.players[player].name.clone()).collect(),
             payoffs: end.payoffs,
             plies: u32::try_from(self.plies).expect("a game has at most 65536 plies"),
@@ -259,7 +259,7 @@ impl Assembler {
             started: check::number("started_us", end.started_us, 0..=MAX_TIME_US as i64)?,
             duration_us: check::number("duration_us", end.duration_us, 0..=MAX_TIME_US)?,
             speed_factor: check::not_negative("speed_factor", end.speed_factor)?,
-            settings: self.spec.settings(&self.bout.values, seats),
+            settings: self.spec.settings(&self.leased.bout.values, seats),
         };
         self.columns.games.push(row);
         self.plies = 0;
@@ -271,23 +271,23 @@ impl Assembler {
             return Err(self.out_of_order(&Kind::Probes(batch.clone()), &self.expected()));
         }
         let mut searches = Plies::default();
-        let locate = |_| Ok((self.bout.lease.bout, 0, 0));
+        let locate = |_| Ok((self.leased.lease.bout, 0, 0));
         plies::from_wire(batch, locate, 1, &self.spec.players, &mut searches)?;
         self.add_probes(&searches)
     }
 
     fn add_probes(&mut self, searches: &Plies) -> Result<(), WireError> {
-        let left = self.bout.players.len() - self.columns.probes.len();
+        let left = self.leased.bout.players.len() - self.columns.probes.len();
         check::count("searches", searches.len(), 1..=left)?;
-        let ply = self.bout.opening.moves.split_ascii_whitespace().count();
+        let ply = self.leased.bout.opening.moves.split_ascii_whitespace().count();
         let ply = check::number("ply", ply as u64, 0..=u16::MAX)?;
         for decision in searches.rows() {
             let index = self.columns.probes.len();
-            let decision = MoveRow { bout: self.bout.lease.bout, game: index as u16, ply, ..decision };
-            self.check_searcher(&decision, self.bout.players[index])?;
+            let decision = MoveRow { bout: self.leased.lease.bout, game: index as u16, ply, ..decision };
+            self.check_searcher(&decision, self.leased.bout.players[index])?;
             self.columns.probes.push(ProbeRow {
-                position: self.bout.opening.position.clone().unwrap_or_default(),
-                moves: self.bout.opening.moves.clone(),
+                position: self.leased.bout.opening.position.clone().unwrap_or_default(),
+                moves: self.leased.bout.opening.moves.clone(),
                 decision,
             });
         }
@@ -311,7 +311,7 @@ impl Assembler {
             Plan::Tournament(_) | Plan::Tune(_) => {
                 self.columns.games.len() == self.seatings.len() && self.plies == 0
             }
-            Plan::Probe(_) => self.columns.probes.len() == self.bout.players.len(),
+            Plan::Probe(_) => self.columns.probes.len() == self.leased.bout.players.len(),
         };
         if !is_complete {
             return Err(self.out_of_order(&Kind::End(end.clone()), &self.expected()));
@@ -324,7 +324,7 @@ impl Assembler {
             return Err(WireError::Digest { what: "content" });
         }
         let bout = std::mem::take(&mut self.columns);
-        let (lease, kind) = (Some((&self.bout.lease).into()), Some(Kind::End(end.clone())));
+        let (lease, kind) = (Some((&self.leased.lease).into()), Some(Kind::End(end.clone())));
         let last = v1::Submission { lease, kind };
         last.encode_length_delimited(&mut self.encoded).expect("a vector grows as needed");
         Ok(Assembled::Complete(Box::new(CompleteBout { bout, content_digest, bytes_digest })))
@@ -346,8 +346,8 @@ impl Assembler {
             Plan::Tournament(_) | Plan::Tune(_) if self.columns.games.len() < self.seatings.len() => {
                 format!("plies or the end of game {}", self.columns.games.len())
             }
-            Plan::Probe(_) if self.columns.probes.len() < self.bout.players.len() => {
-                let player = self.bout.players[self.columns.probes.len()];
+            Plan::Probe(_) if self.columns.probes.len() < self.leased.bout.players.len() => {
+                let player = self.leased.bout.players[self.columns.probes.len()];
                 format!("the search of `{}`", self.spec.players[player].name)
             }
             _ => "the end of the bout".to_string(),

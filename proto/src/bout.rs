@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use agon_arena::spec::{Plan, Values};
-use agon_arena::{BoutRequest, Opening, Spec, SpecSource};
+use agon_arena::{Bout, Opening, Spec, SpecSource};
 
 use crate::check;
 use crate::error::WireError;
@@ -53,28 +53,24 @@ impl TryFrom<v1::Opening> for Opening {
     }
 }
 
-/// A leased bout, or a position of a probe.
+/// A leased bout.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Bout {
+pub struct LeasedBout {
     /// The lease.
     pub lease: Lease,
-    /// The players of the first game by seat, as numbers of the spec; in a probe, the players that search.
-    pub players: Vec<usize>,
-    /// The opening of its games; in a probe, the position.
-    pub opening: Opening,
-    /// In a tuning run, the players whose values differ from the spec.
-    pub values: Vec<(usize, Values)>,
+    /// The bout; its index is that of the lease.
+    pub bout: Bout,
 }
 
-impl From<&Bout> for v1::Grant {
-    fn from(bout: &Bout) -> v1::Grant {
+impl From<&LeasedBout> for v1::Grant {
+    fn from(LeasedBout { lease, bout }: &LeasedBout) -> v1::Grant {
         let wire = |player: usize| u32::try_from(player).expect("a spec has few players");
         let values = |(player, values): &(usize, Values)| v1::PlayerValues {
             player: wire(*player),
             millionths: values.0.clone(),
         };
         v1::Grant {
-            lease: Some((&bout.lease).into()),
+            lease: Some(lease.into()),
             players: bout.players.iter().map(|&player| wire(player)).collect(),
             opening: Some((&bout.opening).into()),
             values: bout.values.iter().map(values).collect(),
@@ -82,10 +78,10 @@ impl From<&Bout> for v1::Grant {
     }
 }
 
-impl TryFrom<v1::Grant> for Bout {
+impl TryFrom<v1::Grant> for LeasedBout {
     type Error = WireError;
 
-    fn try_from(grant: v1::Grant) -> Result<Bout, WireError> {
+    fn try_from(grant: v1::Grant) -> Result<LeasedBout, WireError> {
         check::count("players", grant.players.len(), 1..=MAX_PLAYERS)?;
         check::count("values", grant.values.len(), 0..=grant.players.len())?;
         let player = |player| check::number("players", player, 0..=MAX_PLAYERS as u32 - 1);
@@ -93,44 +89,40 @@ impl TryFrom<v1::Grant> for Bout {
             check::count("millionths", given.millionths.len(), 1..=MAX_PARAMETERS)?;
             Ok::<_, WireError>((player(given.player)? as usize, Values(given.millionths)))
         };
-        Ok(Bout {
-            lease: Lease::required(grant.lease)?,
-            players: grant
-                .players
-                .into_iter()
-                .map(|number| player(number).map(|number| number as usize))
-                .collect::<Result<_, _>>()?,
-            opening: check::required("opening", grant.opening)?.try_into()?,
-            values: grant.values.into_iter().map(values).collect::<Result<_, _>>()?,
-        })
+        let lease = Lease::required(grant.lease)?;
+        let players = grant.players.into_iter().map(|number| Ok(player(number)? as usize));
+        let players = players.collect::<Result<_, WireError>>()?;
+        let opening = check::required("opening", grant.opening)?.try_into()?;
+        let values = grant.values.into_iter().map(values).collect::<Result<_, _>>()?;
+        Ok(LeasedBout::new(lease, players, opening, values))
     }
 }
 
-impl Bout {
+impl LeasedBout {
+    /// Creates a leased bout.
+    pub fn new(
+        lease: Lease,
+        players: Vec<usize>,
+        opening: Opening,
+        values: Vec<(usize, Values)>,
+    ) -> LeasedBout {
+        LeasedBout { bout: Bout { index: lease.bout, players, opening, values }, lease }
+    }
+
     /// Checks the bout against its spec: one known player per seat, and values within the bounds of the tuning.
     pub fn check(&self, spec: &Spec) -> Result<(), WireError> {
+        let Bout { players, values, .. } = &self.bout;
         if let Plan::Tournament(_) | Plan::Tune(_) = spec.plan {
             let seats = spec.game.parameters().seats();
-            check::count("players", self.players.len(), seats..=seats)?;
+            check::count("players", players.len(), seats..=seats)?;
         }
         let last = spec.players.len().saturating_sub(1) as u64;
-        for &player in &self.players {
+        for &player in players {
             check::number("players", player as u64, 0..=last)?;
         }
         let allowed = |(player, values): &(usize, Values)| {
-            self.players.contains(player) && spec.tune().is_some_and(|tune| tune.allows(values))
+            players.contains(player) && spec.tune().is_some_and(|tune| tune.allows(values))
         };
-        if self.values.iter().all(allowed) { Ok(()) } else { Err(WireError::Values) }
-    }
-
-    /// Returns the request to the arena. Precondition: the bout [matches](Bout::check) the spec.
-    pub fn request(&self, spec: &Spec) -> BoutRequest {
-        BoutRequest {
-            opening: self.opening.clone(),
-            players: self.players.clone(),
-            limits: spec.players.iter().map(|player| player.limit).collect(),
-            run_seed: spec.seed,
-            bout: self.lease.bout,
-        }
+        if values.iter().all(allowed) { Ok(()) } else { Err(WireError::Values) }
     }
 }

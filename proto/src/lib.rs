@@ -16,7 +16,7 @@ pub mod session;
 pub mod write;
 
 pub use assemble::{Assembled, Assembler, CompleteBout};
-pub use bout::Bout;
+pub use bout::LeasedBout;
 pub use error::{WireError, WireInteger};
 pub use lease::Lease;
 pub use session::{Heartbeat, Hello, Progress, Returned, Welcome};

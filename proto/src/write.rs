@@ -9,7 +9,7 @@ use agon_arena::Spec;
 use agon_records::{GameRow, MoveRow, ProbeRow};
 
 use crate::assemble::Assembler;
-use crate::bout::Bout;
+use crate::bout::LeasedBout;
 use crate::error::WireError;
 use crate::lease::Lease;
 use crate::session::truncate_reason;
@@ -23,7 +23,7 @@ pub struct BoutWriter {
 
 impl BoutWriter {
     /// Begins the messages of a bout.
-    pub fn new(spec: Arc<Spec>, bout: Bout) -> Result<BoutWriter, WireError> {
+    pub fn new(spec: Arc<Spec>, bout: LeasedBout) -> Result<BoutWriter, WireError> {
         Ok(BoutWriter { assembler: Assembler::new(spec, bout)? })
     }
 
@@ -65,7 +65,7 @@ impl BoutWriter {
     }
 
     fn write(&mut self, kind: Kind) -> Result<v1::Submission, WireError> {
-        let lease = Some((&self.assembler.bout().lease).into());
+        let lease = Some((&self.assembler.leased().lease).into());
         let submission = v1::Submission { lease, kind: Some(kind) };
         self.assembler.accept(submission.clone())?;
         Ok(submission)

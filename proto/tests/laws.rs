@@ -10,27 +10,31 @@ use agon_games::random::{Random, below, mix, seeded};
 use agon_proto::limits::{MAX_BATCH_MOVES, MAX_COUNT, MAX_LINE, MAX_PLIES};
 use agon_proto::v1::submission::Kind;
 use agon_proto::v1::{self, Submission};
-use agon_proto::{Assembled, Assembler, Bout, BoutWriter, CompleteBout, Lease, WireError};
+use agon_proto::{Assembled, Assembler, BoutWriter, CompleteBout, Lease, LeasedBout, WireError};
 use agon_records::{BoutRows, LimitKind, MoveRow, ProbeRow, SearchRow, content_digest};
 use agon_search::Counters;
 use agon_testing::bouts::play;
 use agon_testing::specs::{KALAH, OTHELLO_PROBE, parse};
 use prost::Message;
 
-fn bout(opening: Opening) -> Bout {
+fn bout(opening: Opening) -> LeasedBout {
     let lease = Lease { run: "wire-0123abcd".to_string(), bout: 5, epoch: 3, sequence: 11 };
-    Bout { lease, players: vec![1, 0], opening, values: Vec::new() }
+    LeasedBout::new(lease, vec![1, 0], opening, Vec::new())
 }
 
-fn played(spec: &Spec, bout: &Bout) -> BoutRows {
+fn played(spec: &Spec, bout: &LeasedBout) -> BoutRows {
     play(spec, bout, "worker", "build")
 }
 
-fn messages(spec: &Arc<Spec>, bout: &Bout, rows: &BoutRows, batch: usize) -> Vec<Submission> {
+fn messages(spec: &Arc<Spec>, bout: &LeasedBout, rows: &BoutRows, batch: usize) -> Vec<Submission> {
     agon_testing::bouts::messages(spec, bout, rows, batch, ["worker", "build"]).unwrap()
 }
 
-fn assemble(spec: &Arc<Spec>, bout: &Bout, messages: &[Submission]) -> Result<Option<Assembled>, WireError> {
+fn assemble(
+    spec: &Arc<Spec>,
+    bout: &LeasedBout,
+    messages: &[Submission],
+) -> Result<Option<Assembled>, WireError> {
     let mut assembler = Assembler::new(Arc::clone(spec), bout.clone())?;
     let mut outcome = None;
     for message in messages {
@@ -117,12 +121,12 @@ fn submission_preserves_probes_and_rejects_another_order() {
     let bout = bout(Opening { position: None, moves: "d3 c3 c4".to_string() });
     let mut random = seeded(2);
     let mut rows = BoutRows::default();
-    for (index, &player) in bout.players.iter().enumerate() {
+    for (index, &player) in bout.bout.players.iter().enumerate() {
         let search =
             SearchRow { player: spec.players[player].name.clone(), ..random_search(&mut random, &spec) };
         rows.probes.push(ProbeRow {
             position: String::new(),
-            moves: bout.opening.moves.clone(),
+            moves: bout.bout.opening.moves.clone(),
             decision: MoveRow {
                 bout: 5,
                 game: index as u16,
@@ -341,8 +345,9 @@ fn rejects_bouts_that_contradict_their_spec() {
         (vec![0, 1, 0], "`players` has 3 entries"),
         (vec![0, 2], "`players` is 2, and it must be from 0 to 1"),
     ] {
-        let bout = Bout { players, ..bout(Opening::default()) };
-        let error = Assembler::new(Arc::clone(&spec), bout).err().unwrap().to_string();
+        let mut leased = bout(Opening::default());
+        leased.bout.players = players;
+        let error = Assembler::new(Arc::clone(&spec), leased).err().unwrap().to_string();
         assert!(error.contains(expected), "{error}");
     }
     // Values need a tuning run, a player of the bout, and must lie within the bounds.
@@ -351,10 +356,8 @@ fn rejects_bouts_that_contradict_their_spec() {
         + "[[tune.parameter]]\npath = \"search.c\"\nstart = 1\nmin = 0.5\nmax = 2\n"
         + "[[player]]\nname = \"a\"\nsearch = { algorithm = \"uct\" }\n";
     let tune = parse(&tune);
-    let with = |players: [usize; 2], values: Vec<(usize, Values)>| Bout {
-        players: players.to_vec(),
-        values,
-        ..bout(Opening::default())
+    let with = |players: [usize; 2], values: Vec<(usize, Values)>| {
+        LeasedBout::new(bout(Opening::default()).lease, players.to_vec(), Opening::default(), values)
     };
     let value = |player, value: i64| vec![(player, Values(vec![value]))];
     assert!(with([1, 0], value(1, 700_000)).check(&tune).is_ok());

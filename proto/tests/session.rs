@@ -7,7 +7,7 @@ use std::time::Duration;
 use agon_arena::spec::Values;
 use agon_arena::{Opening, SpecSource};
 use agon_proto::limits::{MAX_LEASES, MAX_SPEC_BYTES, MAX_SPEC_FILES};
-use agon_proto::{Bout, Heartbeat, Hello, Lease, Progress, Returned, Welcome, WireError, v1};
+use agon_proto::{Heartbeat, Hello, Lease, LeasedBout, Progress, Returned, Welcome, WireError, v1};
 
 fn lease(bout: u64) -> Lease {
     Lease { run: "run-01234567".to_string(), bout, epoch: u64::MAX, sequence: 9 }
@@ -54,8 +54,8 @@ fn messages_survive_conversion() {
     for position in [None, Some("4k3/8/8/8/8/8/8/4K2R w K - 0 1".to_string())] {
         let opening = Opening { position, moves: "e1g1".to_string() };
         for values in [vec![], vec![(2, Values(vec![-1_250_000, i64::MAX]))]] {
-            let bout = Bout { lease: lease(1), players: vec![2, 0], opening: opening.clone(), values };
-            assert_eq!(Bout::try_from(v1::Grant::from(&bout)), Ok(bout));
+            let bout = LeasedBout::new(lease(1), vec![2, 0], opening.clone(), values);
+            assert_eq!(LeasedBout::try_from(v1::Grant::from(&bout)), Ok(bout));
         }
     }
     let files = [("a.openings".to_string(), "d3\n".to_string())].into_iter().collect();
@@ -110,7 +110,7 @@ fn rejects_specs_and_grants_out_of_bounds() {
         (v1::Grant { lease: None, ..grant(vec![0]) }, "`lease` is missing"),
         (v1::Grant { opening: None, ..grant(vec![0]) }, "`opening` is missing"),
     ] {
-        let error = Bout::try_from(message).unwrap_err().to_string();
+        let error = LeasedBout::try_from(message).unwrap_err().to_string();
         assert!(error.contains(expected), "{expected}: {error}");
     }
 }

@@ -1,6 +1,6 @@
 //! Rows for tests: random rows with extreme values in every column, and rows of played games.
 
-use agon_arena::{Arena, BoutRequest, Environment, Opening, PlayerConfig, parse_limit};
+use agon_arena::{Arena, Bout, Environment, Opening, PlayerConfig, SeedPath, parse_limit};
 use agon_games::GameSpec;
 use agon_games::random::mix;
 use agon_search::Counters;
@@ -122,22 +122,16 @@ pub fn played(game: &str, players: [&str; 2], limit: &str, bouts: u64) -> Vec<Bo
     let limits = vec![parse_limit(limit).unwrap(); 2];
     let mut all = Vec::new();
     for bout in 0..bouts {
-        let mut request = BoutRequest {
-            opening: Opening::default(),
-            players: vec![0, 1],
-            limits: limits.clone(),
-            run_seed: 1,
-            bout,
-        };
-        let seed_path = request.games().next().unwrap().seed_path;
-        request.opening.moves = arena.random_opening(seed_path, 4).unwrap();
+        let seed_path = SeedPath { run: 1, bout, game: 0 };
+        let opening = Opening { position: None, moves: arena.random_opening(seed_path, 4).unwrap() };
+        let planned = Bout { index: bout, players: vec![0, 1], opening, values: Vec::new() };
         let mut rows = BoutRows::default();
-        for (index, asked) in request.games().enumerate() {
-            let record = arena.play(&asked, &mut |_| ()).unwrap();
+        for (index, request) in planned.games(1, limits.clone()).enumerate() {
+            let record = arena.play(&request, &mut |_| ()).unwrap();
             let head = GameHead {
                 game: &game,
                 names: &names,
-                opening: &request.opening,
+                opening: &planned.opening,
                 bout,
                 index: index as u16,
                 worker: "worker-1",

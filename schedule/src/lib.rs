@@ -10,6 +10,6 @@ pub mod summary;
 pub mod tuning;
 
 pub use run::{RunManifest, RunState, TuneManifest};
-pub use schedule::{Bout, Schedule, ScheduleError};
+pub use schedule::{Schedule, ScheduleError};
 pub use summary::Summary;
 pub use tuning::{Tuning, TuningBout};

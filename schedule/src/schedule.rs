@@ -5,8 +5,8 @@
 
 use std::collections::HashSet;
 
-use agon_arena::spec::{Format, Openings, Plan, Positions, Values};
-use agon_arena::{Arena, BoutRequest, Environment, Opening, PlayError, Roster, RosterError, SeedPath, Spec};
+use agon_arena::spec::{Format, Openings, Plan, Positions};
+use agon_arena::{Arena, Bout, Environment, Opening, PlayError, Roster, RosterError, SeedPath, Spec};
 use agon_games::GAMES;
 use agon_games::random::mix;
 
@@ -66,21 +66,6 @@ pub enum ScheduleError {
     /// The run has too many bouts.
     #[error("{0} bouts are too many for one run; ask for fewer")]
     TooMany(u64),
-}
-
-/// One bout of a schedule, or one position of a probe.
-#[derive(Clone, PartialEq, Debug)]
-pub struct Bout {
-    /// The number in the run.
-    pub index: u64,
-    /// The number of the pairing.
-    pub pairing: u64,
-    /// The players of the first game by seat; in a probe, all players.
-    pub players: Vec<usize>,
-    /// The opening.
-    pub opening: Opening,
-    /// In a tuning run, the players whose values differ from the spec.
-    pub values: Vec<(usize, Values)>,
 }
 
 /// The consecutive draws without a new opening after which drawing ends.
@@ -244,30 +229,19 @@ impl Schedule {
 
     /// Returns the bout with this number, which is below [`Schedule::bouts`].
     pub fn bout(&mut self, index: u64) -> Result<Bout, ScheduleError> {
-        let (pairing, players, opening, values) = match &self.order {
-            Order::Probe => (0, (0..self.spec.players.len()).collect(), index, Vec::new()),
+        let (players, opening, values) = match &self.order {
+            Order::Probe => ((0..self.spec.players.len()).collect(), index, Vec::new()),
             Order::Roster(roster) => {
                 let bout = roster.bout(index);
-                (bout.pairing, bout.circle, bout.opening, Vec::new())
+                (bout.circle, bout.opening, Vec::new())
             }
             Order::Tuning(tuning) => {
                 let TuningBout { players, values, opening } =
                     tuning.bout(index).ok_or(ScheduleError::NotYet(index))?;
-                (0, players, opening, values)
+                (players, opening, values)
             }
         };
-        Ok(Bout { index, pairing, players, opening: self.opening(opening)?, values })
-    }
-
-    /// Returns the games that a bout of a tournament consists of, as a request to the arena.
-    pub fn request(&self, bout: &Bout) -> BoutRequest {
-        BoutRequest {
-            opening: bout.opening.clone(),
-            players: bout.players.clone(),
-            limits: self.spec.players.iter().map(|player| player.limit).collect(),
-            run_seed: self.spec.seed,
-            bout: bout.index,
-        }
+        Ok(Bout { index, players, opening: self.opening(opening)?, values })
     }
 
     /// Returns the opening with this number. Beyond the last one, openings repeat.
@@ -390,9 +364,11 @@ mod tests {
         assert_eq!(bouts.len(), 120);
         let lines: HashSet<&str> = bouts.iter().map(|bout| bout.opening.moves.as_str()).collect();
         assert_eq!(lines.len(), 40);
+        let Order::Roster(roster) = &forwards.order else { panic!("a tournament has a roster") };
         for trio in bouts.chunks(3) {
             assert!(trio.iter().all(|bout| bout.opening == trio[0].opening));
-            assert_eq!(trio.iter().map(|bout| bout.pairing).collect::<Vec<_>>(), [0, 1, 2]);
+            let pairing = |bout: &Bout| roster.bout(bout.index).pairing;
+            assert_eq!(trio.iter().map(pairing).collect::<Vec<_>>(), [0, 1, 2]);
         }
     }
 

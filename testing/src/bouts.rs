@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use agon_arena::{Arena, BoutRequest, Environment, Opening, PlayerConfig, Spec};
+use agon_arena::{Arena, Bout, Environment, PlayerConfig, Spec};
 use agon_proto::v1::Submission;
-use agon_proto::{Bout, BoutWriter, WireError};
+use agon_proto::{BoutWriter, LeasedBout, WireError};
 use agon_records::{BoutRows, GameHead, MoveRow};
 
 /// The microsecond at which the first game of a bout starts in [`play`].
@@ -17,45 +17,35 @@ pub fn arena(spec: &Spec) -> Arena {
 }
 
 /// Plays a leased bout and returns its rows; each game starts a microsecond after the one before.
-pub fn play(spec: &Spec, bout: &Bout, worker: &str, build: &str) -> BoutRows {
+pub fn play(spec: &Spec, bout: &LeasedBout, worker: &str, build: &str) -> BoutRows {
     play_on(&mut arena(spec), spec, bout, worker, build)
 }
 
 /// Plays a leased bout like [`play`], on an existing arena for the spec.
-pub fn play_on(arena: &mut Arena, spec: &Spec, bout: &Bout, worker: &str, build: &str) -> BoutRows {
-    let started = |game: u16| STARTED + i64::from(game);
-    let origin = Origin { bout: bout.lease.bout, opening: &bout.opening, worker, build };
-    play_games(spec, arena, &bout.request(spec), &origin, started)
-}
-
-/// The columns of a bout's games that do not follow from playing them.
-pub struct Origin<'a> {
-    pub bout: u64,
-    pub opening: &'a Opening,
-    pub worker: &'a str,
-    pub build: &'a str,
+pub fn play_on(arena: &mut Arena, spec: &Spec, leased: &LeasedBout, worker: &str, build: &str) -> BoutRows {
+    play_games(spec, arena, &leased.bout, [worker, build], |game| STARTED + i64::from(game))
 }
 
 /// Plays the games of a bout and returns their rows.
 pub fn play_games(
     spec: &Spec,
     arena: &mut Arena,
-    request: &BoutRequest,
-    origin: &Origin<'_>,
+    bout: &Bout,
+    [worker, build]: [&str; 2],
     started: impl Fn(u16) -> i64,
 ) -> BoutRows {
     let names: Vec<String> = spec.players.iter().map(|player| player.name.clone()).collect();
     let mut rows = BoutRows::default();
-    for (request, index) in request.games().zip(0..) {
+    for (request, index) in spec.games(bout, 1.0).zip(0..) {
         let record = arena.play(&request, &mut |_| ()).unwrap();
         let head = GameHead {
             game: &spec.game,
             names: &names,
-            opening: origin.opening,
-            bout: origin.bout,
+            opening: &bout.opening,
+            bout: bout.index,
             index,
-            worker: origin.worker,
-            build: origin.build,
+            worker,
+            build,
             started: started(index),
             speed_factor: 1.0,
             settings: &[],
@@ -68,7 +58,7 @@ pub fn play_games(
 /// Encodes a bout, with at most `batch` moves per message.
 pub fn messages(
     spec: &Arc<Spec>,
-    bout: &Bout,
+    bout: &LeasedBout,
     rows: &BoutRows,
     batch: usize,
     [worker, build]: [&str; 2],

@@ -5,12 +5,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use agon_arena::spec::Plan;
-use agon_arena::{Arena, SeedPath, Spec, SpecSource};
+use agon_arena::{Arena, Bout, SeedPath, Spec, SpecSource};
 use agon_records::{BoutRows, MoveRow, ProbeRow, SearchRow};
-use agon_schedule::schedule::{Bout, Schedule};
+use agon_schedule::schedule::Schedule;
 use serde_json::{Value, json};
 
-use crate::bouts::{Origin, arena, play_games};
+use crate::bouts::{arena, play_games};
 use crate::specs::{TOURNAMENT, vary};
 
 /// Bouts per part.
@@ -124,8 +124,7 @@ pub fn write_file(file: &Path, bytes: &[u8]) {
 }
 
 fn play_bout(schedule: &Schedule, bout: &Bout, arena: &mut Arena) -> BoutRows {
-    let origin = Origin { bout: bout.index, opening: &bout.opening, worker: "sample", build: "1" };
-    play_games(schedule.spec(), arena, &schedule.request(bout), &origin, |_| 5)
+    play_games(schedule.spec(), arena, bout, ["sample", "1"], |_| 5)
 }
 
 /// Searches the position of a bout. In connect-four seats alternate, and a few plies fill no column.

@@ -9,7 +9,7 @@ use agon_proto::v1::worker_client::WorkerClient;
 use agon_proto::v1::{
     Acknowledgement, CoordinatorMessage, Return, Submission, WorkerMessage, worker_message,
 };
-use agon_proto::{Bout, Heartbeat, Hello, Lease, PROTOCOLS, Progress};
+use agon_proto::{Heartbeat, Hello, Lease, LeasedBout, PROTOCOLS, Progress};
 use agon_records::BoutRows;
 use agon_transport::{ClientCredentials, Connection, Connector};
 use tokio::runtime::Runtime;
@@ -119,12 +119,12 @@ impl ScriptedWorker {
     }
 
     /// Requests a bout and waits for the grant.
-    pub fn lease(&mut self) -> Bout {
+    pub fn lease(&mut self) -> LeasedBout {
         self.lease_within(TIMEOUT).expect("no message from the coordinator")
     }
 
     /// Requests a bout and waits for the grant for a limited time.
-    pub fn lease_within(&mut self, timeout: Duration) -> Option<Bout> {
+    pub fn lease_within(&mut self, timeout: Duration) -> Option<LeasedBout> {
         self.heartbeat(1, Vec::new());
         loop {
             let message = async { tokio::time::timeout(timeout, self.inbound.message()).await };
@@ -148,17 +148,17 @@ impl ScriptedWorker {
     }
 
     /// Plays a bout honestly.
-    pub fn play(&self, bout: &Bout) -> BoutRows {
+    pub fn play(&self, bout: &LeasedBout) -> BoutRows {
         bouts::play(self.spec(), bout, &self.name, BUILD)
     }
 
     /// Encodes these rows as the messages of a bout, with matching digests.
-    pub fn messages(&self, bout: &Bout, rows: &BoutRows) -> Vec<Submission> {
+    pub fn messages(&self, bout: &LeasedBout, rows: &BoutRows) -> Vec<Submission> {
         bouts::messages(self.spec(), bout, rows, 32, [&self.name, BUILD]).unwrap()
     }
 
     /// Plays a bout honestly and encodes it.
-    pub fn honest_messages(&self, bout: &Bout) -> Vec<Submission> {
+    pub fn honest_messages(&self, bout: &LeasedBout) -> Vec<Submission> {
         self.messages(bout, &self.play(bout))
     }
 

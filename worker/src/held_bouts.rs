@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use agon_proto::{Bout, Lease};
+use agon_proto::{Lease, LeasedBout};
 
 /// The stage of a held bout.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -21,7 +21,7 @@ pub(crate) enum Stage {
 /// The held bouts and the state of the slots.
 pub(crate) struct HeldBouts {
     stages: BTreeMap<Lease, Stage>,
-    waiting: VecDeque<Bout>,
+    waiting: VecDeque<LeasedBout>,
     /// The bout of each busy slot, abandoned or not.
     slots: Vec<Option<Lease>>,
 }
@@ -33,7 +33,7 @@ impl HeldBouts {
     }
 
     /// Adds a leased bout. Returns false if the lease is already held.
-    pub(crate) fn add(&mut self, bout: Bout) -> bool {
+    pub(crate) fn add(&mut self, bout: LeasedBout) -> bool {
         if self.stages.contains_key(&bout.lease) {
             return false;
         }
@@ -43,7 +43,7 @@ impl HeldBouts {
     }
 
     /// Assigns the bout that has waited longest to a free slot, if there are both.
-    pub(crate) fn start(&mut self) -> Option<(usize, Bout)> {
+    pub(crate) fn start(&mut self) -> Option<(usize, LeasedBout)> {
         let slot = self.slots.iter().position(Option::is_none)?;
         let bout = self.waiting.pop_front()?;
         self.slots[slot] = Some(bout.lease.clone());
@@ -115,9 +115,9 @@ mod tests {
 
     use super::*;
 
-    fn bout(number: u64) -> Bout {
+    fn bout(number: u64) -> LeasedBout {
         let lease = Lease { run: "run".to_string(), bout: number, epoch: 1, sequence: number };
-        Bout { lease, players: vec![0, 1], opening: Opening::default(), values: Vec::new() }
+        LeasedBout::new(lease, vec![0, 1], Opening::default(), Vec::new())
     }
 
     #[test]

@@ -8,7 +8,7 @@ use agon_arena::spec::Plan;
 use agon_arena::{Arena, PlayError, SeedPath, Spec};
 use agon_proto::limits::BATCH_MOVES;
 use agon_proto::v1::Submission;
-use agon_proto::{Bout, BoutWriter, WireError};
+use agon_proto::{BoutWriter, LeasedBout, WireError};
 use agon_records::{GameHead, GameRow, MoveRow, ProbeRow, RowError};
 
 /// The time limit for collecting moves into one message.
@@ -19,7 +19,7 @@ pub(crate) struct Job {
     /// The spec of its run.
     pub(crate) spec: Arc<Spec>,
     /// The bout, checked against the spec.
-    pub(crate) bout: Bout,
+    pub(crate) leased: LeasedBout,
 }
 
 /// The worker's identity in the rows.
@@ -85,10 +85,10 @@ pub(crate) fn play(
     progress: &GameProgress,
     send: &mut dyn FnMut(Submission),
 ) -> Result<(Played, Submission, Arena), BoutError> {
-    let mut writer = BoutWriter::new(Arc::clone(&job.spec), job.bout.clone())?;
+    let mut writer = BoutWriter::new(Arc::clone(&job.spec), job.leased.clone())?;
     send(writer.head(&identity.worker, &identity.build)?);
     let mut arena = seat()?;
-    for (player, config) in job.spec.configured_players(&job.bout.values) {
+    for (player, config) in job.spec.configured_players(&job.leased.bout.values) {
         arena.configure(player, config);
     }
     let played = match job.spec.plan {
@@ -109,10 +109,10 @@ fn play_games(
     writer: &mut BoutWriter,
     send: &mut dyn FnMut(Submission),
 ) -> Result<Played, BoutError> {
-    let (spec, bout) = (&job.spec, &job.bout);
+    let (spec, bout) = (&job.spec, &job.leased.bout);
     let names: Vec<String> = spec.players.iter().map(|player| player.name.clone()).collect();
     let mut played = Played { games: 0, plies: 0 };
-    for (index, request) in bout.request(spec).scaled(factor).games().enumerate() {
+    for (index, request) in spec.games(bout, factor).enumerate() {
         let index = u16::try_from(index).expect("a bout has as many games as seats");
         progress.set(u32::from(index), 0);
         let started = unix_microseconds();
@@ -121,7 +121,7 @@ fn play_games(
         let record = arena.play(&request, &mut |mv| {
             progress.set(u32::from(index), mv.ply + 1);
             if error.is_none() {
-                let row = MoveRow::new(bout.lease.bout, index, mv, &names).map_err(BoutError::from);
+                let row = MoveRow::new(bout.index, index, mv, &names).map_err(BoutError::from);
                 error = row.and_then(|row| batch.add(row)).err();
             }
         })?;
@@ -134,7 +134,7 @@ fn play_games(
             game: &spec.game,
             names: &names,
             opening: &bout.opening,
-            bout: bout.lease.bout,
+            bout: bout.index,
             index,
             worker: &identity.worker,
             build: &identity.build,
@@ -185,8 +185,8 @@ fn search_probe(
     writer: &mut BoutWriter,
     send: &mut dyn FnMut(Submission),
 ) -> Result<Played, BoutError> {
-    let (spec, bout) = (&job.spec, &job.bout);
-    let seed = SeedPath { run: spec.seed, bout: bout.lease.bout, game: 0 }.game_seed();
+    let (spec, bout) = (&job.spec, &job.leased.bout);
+    let seed = SeedPath { run: spec.seed, bout: bout.index, game: 0 }.game_seed();
     let decision = arena.decision(&bout.opening)?;
     for (index, &number) in bout.players.iter().enumerate() {
         let player = &spec.players[number];
@@ -194,7 +194,7 @@ fn search_probe(
         let index = index as u16;
         progress.set(u32::from(index) + 1, 0);
         let name = player.name.clone();
-        let row = ProbeRow::new(bout.lease.bout, index, &bout.opening, decision, name, &record)?;
+        let row = ProbeRow::new(bout.index, index, &bout.opening, decision, name, &record)?;
         send(writer.probes([&row])?);
     }
     Ok(Played { games: bout.players.len() as u64, plies: 0 })

@@ -152,7 +152,7 @@ struct SlotThread {
 impl SlotThread {
     fn run(&mut self, inbox: &Receiver<Job>) {
         while let Ok(job) = inbox.recv() {
-            let lease = job.bout.lease.clone();
+            let lease = job.leased.lease.clone();
             let ending = self.play(&job);
             // Fails after the worker has ended; then the thread ends too.
             let _ = self.reports.send(Report { slot: self.number, lease, ending });
@@ -167,13 +167,13 @@ impl SlotThread {
         let factor = if job.spec.normalise { speed_factor(self.speed.get()) } else { 1.0 };
         let started = Instant::now();
         // After a panic the arena is not stored again, since its state may be invalid.
-        let reusable = self.arena.take().filter(|(run, _)| *run == job.bout.lease.run);
+        let reusable = self.arena.take().filter(|(run, _)| *run == job.leased.lease.run);
         let seat = || match reusable {
             Some((_, arena)) => Ok(arena),
             None => self.create_arena(job),
         };
         let mut send = |message| {
-            let _ = self.messages.send(Command::Message(job.bout.lease.clone(), message));
+            let _ = self.messages.send(Command::Message(job.leased.lease.clone(), message));
         };
         let result = catch_panic(|| play(job, seat, &self.identity, factor, &self.progress, &mut send));
         // An interrupted search returns early without an error.
@@ -182,7 +182,7 @@ impl SlotThread {
         }
         match result {
             Ok((played, end, arena)) => {
-                self.arena = Some((job.bout.lease.run.clone(), arena));
+                self.arena = Some((job.leased.lease.run.clone(), arena));
                 Ending::Finished { played, time: started.elapsed(), end: Box::new(end) }
             }
             Err(reason) => Ending::Failed(reason),

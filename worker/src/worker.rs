@@ -16,7 +16,9 @@ use agon_proto::session::truncate_reason;
 use agon_proto::v1::coordinator_message::Kind;
 use agon_proto::v1::{Outcome, worker_message};
 use agon_proto::write::failure;
-use agon_proto::{Bout, Heartbeat, Hello, Lease, PROTOCOLS, Progress, Returned, Welcome, WireError, v1};
+use agon_proto::{
+    Heartbeat, Hello, Lease, LeasedBout, PROTOCOLS, Progress, Returned, Welcome, WireError, v1,
+};
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep_until};
 
@@ -346,7 +348,7 @@ impl Worker {
             Kind::Grant(grant) => {
                 self.grants_received += 1;
                 self.reported_room = self.reported_room.saturating_sub(1);
-                self.accept_grant(Bout::try_from(grant)?);
+                self.accept_grant(LeasedBout::try_from(grant)?);
             }
             Kind::Revoke(revoke) => {
                 let revoked = Returned::try_from(revoke)?;
@@ -378,7 +380,7 @@ impl Worker {
         Ok(())
     }
 
-    fn accept_grant(&mut self, bout: Bout) {
+    fn accept_grant(&mut self, bout: LeasedBout) {
         let rejection = match self.specs.get(&bout.lease.run) {
             _ if self.draining.is_some() => Some(String::new()),
             None => Some("its spec was not sent".to_string()),
@@ -472,11 +474,11 @@ impl Worker {
     }
 
     fn start_bouts(&mut self) {
-        while let Some((slot, bout)) = self.held.start() {
-            let Some(Ok(spec)) = self.specs.get(&bout.lease.run) else {
+        while let Some((slot, leased)) = self.held.start() {
+            let Some(Ok(spec)) = self.specs.get(&leased.lease.run) else {
                 unreachable!("the specs of held bouts are kept");
             };
-            self.slots[slot].play(Job { spec: Arc::clone(spec), bout });
+            self.slots[slot].play(Job { spec: Arc::clone(spec), leased });
         }
     }
 

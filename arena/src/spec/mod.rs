@@ -16,8 +16,9 @@ use agon_games::schema::Problem;
 use agon_search::Limit;
 use toml::de::{DeTable, DeValue};
 
-use crate::arena::Opening;
+use crate::arena::{Bout, GameRequest, Opening};
 use crate::config::PlayerConfig;
+use crate::limit::scaled;
 
 pub use openings::{LARGEST_BOOK, Openings};
 pub use tune::{Tune, Values};
@@ -203,6 +204,11 @@ impl Spec {
             Plan::Tune(tune) => Some(tune),
             _ => None,
         }
+    }
+
+    /// Returns the games of a bout, with time limits multiplied by `factor`.
+    pub fn games<'a>(&self, bout: &'a Bout, factor: f64) -> impl Iterator<Item = GameRequest> + use<'a> {
+        bout.games(self.seed, self.players.iter().map(|player| scaled(player.limit, factor)).collect())
     }
 
     /// Returns the configurations of players with tuned values. Precondition: the tuning of the spec allows them.

@@ -11,7 +11,7 @@ use agon_arena::{Spec, SpecSource};
 use agon_records::{BoutRows, GameRow, MoveRow, Table, write_games, write_moves_in_groups};
 use agon_schedule::{RunManifest, RunState, Schedule};
 use agon_storage::layout::{manifest_name, part_name};
-use agon_testing::bouts::{self, Origin, play_games};
+use agon_testing::bouts::{self, play_games};
 use anyhow::Context as _;
 
 use agon::progress::Progress;
@@ -139,8 +139,7 @@ fn play() -> anyhow::Result<Played> {
     while bouts < schedule.bouts() {
         let bout = schedule.bout(bouts)?;
         let build = env!("CARGO_PKG_VERSION");
-        let origin = Origin { bout: bout.index, opening: &bout.opening, worker: "bench", build };
-        let mut rows = play_games(&spec, &mut arena, &schedule.request(&bout), &origin, |_| 0);
+        let mut rows = play_games(&spec, &mut arena, &bout, ["bench", build], |_| 0);
         if played.moves.len() + rows.moves.len() > PLAYED {
             break;
         }

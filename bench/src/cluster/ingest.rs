@@ -8,7 +8,7 @@ use agon_arena::{Spec, known_answers};
 use agon_proto::v1::Acknowledgement;
 use agon_records::BoutRows;
 use agon_schedule::schedule::Schedule;
-use agon_testing::bouts::{self, Origin, play_games};
+use agon_testing::bouts::{self, play_games};
 use agon_testing::folder::Folder;
 use agon_testing::scripted_worker::BUILD;
 use anyhow::Context as _;
@@ -80,9 +80,7 @@ fn record(spec: &Spec) -> anyhow::Result<HashMap<u64, BoutRows>> {
     let mut rows = HashMap::new();
     for index in 0..schedule.bouts() {
         let bout = schedule.bout(index)?;
-        let origin = Origin { bout: index, opening: &bout.opening, worker: &worker, build: BUILD };
-        let request = schedule.request(&bout);
-        rows.insert(index, play_games(spec, &mut arena, &request, &origin, |_| bouts::STARTED));
+        rows.insert(index, play_games(spec, &mut arena, &bout, [&worker, BUILD], |_| bouts::STARTED));
     }
     Ok(rows)
 }

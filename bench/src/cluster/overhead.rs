@@ -94,8 +94,7 @@ async fn play_in_loop(source: &SpecSource) -> anyhow::Result<Throughput> {
         let mut schedule = Schedule::new(spec.clone())?;
         let mut bouts = Vec::new();
         for index in 0..schedule.bouts() {
-            let bout = schedule.bout(index)?;
-            bouts.push(schedule.request(&bout));
+            bouts.push(schedule.bout(index)?);
         }
         let (next, plies) = (AtomicU64::new(0), AtomicU64::new(0));
         let started = Instant::now();
@@ -103,7 +102,7 @@ async fn play_in_loop(source: &SpecSource) -> anyhow::Result<Throughput> {
             let play = || -> anyhow::Result<()> {
                 let mut arena = bouts::arena(&spec);
                 while let Some(bout) = bouts.get(next.fetch_add(1, Ordering::Relaxed) as usize) {
-                    for game in bout.games() {
+                    for game in spec.games(bout, 1.0) {
                         let record = arena.play(&game, &mut |_| ())?;
                         plies.fetch_add(record.moves.len() as u64, Ordering::Relaxed);
                     }

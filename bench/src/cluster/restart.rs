@@ -11,7 +11,7 @@ use agon_records::BoutColumns;
 use agon_schedule::run_id;
 use agon_schedule::schedule::Schedule;
 use agon_storage::summarise;
-use agon_testing::bouts::{self, Origin, play_games};
+use agon_testing::bouts::{self, play_games};
 use agon_testing::folder::Folder;
 use agon_testing::scripted_worker::BUILD;
 
@@ -65,9 +65,8 @@ search = {{ algorithm = "random" }}
         ));
         let mut schedule = Schedule::resume(Spec::parse(&source)?)?;
         let bout = schedule.bout(0)?;
-        let (spec, request) = (schedule.spec(), schedule.request(&bout));
-        let origin = Origin { bout: 0, opening: &bout.opening, worker: WORKER, build: BUILD };
-        let rows = play_games(spec, &mut bouts::arena(spec), &request, &origin, |_| bouts::STARTED);
+        let spec = schedule.spec();
+        let rows = play_games(spec, &mut bouts::arena(spec), &bout, [WORKER, BUILD], |_| bouts::STARTED);
         let played = BoutColumns::from(&rows);
         let summary = summarise(spec, &played);
         let exported = each - WAITING;

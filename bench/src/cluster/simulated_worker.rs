@@ -10,7 +10,7 @@ use agon_proto::limits::BATCH_MOVES;
 use agon_proto::v1::coordinator_message::Kind;
 use agon_proto::v1::worker_client::WorkerClient;
 use agon_proto::v1::{self, worker_message};
-use agon_proto::{Bout, Heartbeat, Hello, Progress, WireError};
+use agon_proto::{Heartbeat, Hello, LeasedBout, Progress, WireError};
 use agon_records::BoutRows;
 use agon_testing::bouts;
 use agon_testing::scripted_worker::{BUILD, hello};
@@ -31,7 +31,7 @@ pub(super) fn name(number: usize) -> String {
 /// Encodes a bout as its worker's messages.
 pub(super) fn messages(
     spec: &Arc<Spec>,
-    bout: &Bout,
+    bout: &LeasedBout,
     rows: &BoutRows,
     worker: &str,
 ) -> Result<Vec<v1::Submission>, WireError> {
@@ -52,7 +52,7 @@ pub(super) struct Counters {
 pub(super) struct Grant {
     /// The number of the worker.
     pub(super) worker: usize,
-    pub(super) bout: Bout,
+    pub(super) bout: LeasedBout,
     /// The time since the worker requested it.
     pub(super) latency: Duration,
 }
@@ -71,7 +71,11 @@ pub(super) struct SimulatedWorker {
 
 impl SimulatedWorker {
     /// Holds a session until it ends. `held` has its bouts, which the next session may continue.
-    pub(super) async fn session(&mut self, endpoint: &Endpoint, held: &mut Vec<Bout>) -> anyhow::Result<()> {
+    pub(super) async fn session(
+        &mut self,
+        endpoint: &Endpoint,
+        held: &mut Vec<LeasedBout>,
+    ) -> anyhow::Result<()> {
         // Each local address has ports for a limited number of connections.
         let source =
             Ipv4Addr::new(127, 0, (1 + self.number / 250 % 250) as u8, (1 + self.number % 250) as u8);
@@ -109,7 +113,7 @@ impl SimulatedWorker {
                         Some(Kind::Grant(grant)) => {
                             received += 1;
                             self.counters.granted.fetch_add(1, Ordering::Relaxed);
-                            let bout = Bout::try_from(grant)?;
+                            let bout = LeasedBout::try_from(grant)?;
                             held.push(bout.clone());
                             let latency = requested.elapsed();
                             let _ = self.grants.send(Grant { worker: self.number, bout, latency });
@@ -133,7 +137,7 @@ impl SimulatedWorker {
                     if held.is_empty() {
                         requested = Instant::now();
                     }
-                    let progress = |bout: &Bout| {
+                    let progress = |bout: &LeasedBout| {
                         Progress { lease: bout.lease.clone(), started: true, game: 0, ply, pulse: 0 }
                     };
                     held.iter().map(progress).collect()

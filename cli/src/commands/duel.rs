@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use agon_arena::{Arena, BoutRequest, Environment, GameRecord, Opening, PlayerConfig, Roster, SeedPath};
+use agon_arena::{Arena, Bout, Environment, GameRecord, Opening, PlayerConfig, Roster, RosterBout, SeedPath};
 use agon_games::GameSpec;
 use clap::Args;
 use serde::Serialize;
@@ -105,17 +105,12 @@ impl Duel {
                 if bout >= bouts {
                     return Ok(());
                 }
-                let bout_plan = roster.bout(bout);
-                let seed_path = SeedPath { run: self.seed, bout: bout_plan.opening, game: 0 };
+                let RosterBout { opening, circle: players, .. } = roster.bout(bout);
+                let seed_path = SeedPath { run: self.seed, bout: opening, game: 0 };
                 let moves = arena.random_opening(seed_path, self.random_plies)?;
-                let request = BoutRequest {
-                    opening: Opening { position: None, moves },
-                    players: bout_plan.circle,
-                    limits: vec![limit; configs.len()],
-                    run_seed: self.seed,
-                    bout,
-                };
-                for game in request.games() {
+                let opening = Opening { position: None, moves };
+                let planned = Bout { index: bout, players, opening, values: Vec::new() };
+                for game in planned.games(self.seed, vec![limit; configs.len()]) {
                     let record = arena.play(&game, &mut |_| ())?;
                     count(&mut lines.lock().expect("no thread panicked"), &record);
                     progress.show(|| format!("{} of {bouts} bouts", bout + 1));

@@ -67,7 +67,7 @@ fn verification_survives_restart() {
         cluster.restart();
         let mut honest = ScriptedWorker::new(&cluster.address(), name);
         let again = honest.lease();
-        assert_eq!((again.lease.bout, &again.opening), (bout.lease.bout, &bout.opening), "{name}");
+        assert_eq!(&again.bout, &bout.bout, "{name}");
         assert_eq!(honest.submit_one(honest.honest_messages(&again)).outcome(), outcome, "{name}");
         // Audit entries are written asynchronously and may be lost with the process.
         wait_until("an audit entry is written", || (!audit_of_liar(&cluster).is_empty()).then_some(()));

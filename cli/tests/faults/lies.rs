@@ -1,6 +1,6 @@
 //! Workers that submit invalid bouts.
 
-use agon_proto::Bout;
+use agon_proto::LeasedBout;
 use agon_proto::v1::submission::Kind;
 use agon_proto::v1::{LimitKind, MoveBatch, Outcome, Submission};
 use agon_records::BoutRows;
@@ -11,10 +11,14 @@ use agon_testing::processes::Cluster;
 use agon_testing::scripted_worker::ScriptedWorker;
 
 /// Returns the messages of an invalid bout, given the worker and its leased bout.
-type Lie = fn(&ScriptedWorker, Bout) -> Vec<Submission>;
+type Lie = fn(&ScriptedWorker, LeasedBout) -> Vec<Submission>;
 
 /// Changes the rows of a played bout and encodes them with matching digests.
-fn changed_rows(rogue: &ScriptedWorker, bout: &Bout, change: impl FnOnce(&mut BoutRows)) -> Vec<Submission> {
+fn changed_rows(
+    rogue: &ScriptedWorker,
+    bout: &LeasedBout,
+    change: impl FnOnce(&mut BoutRows),
+) -> Vec<Submission> {
     let mut rows = rogue.play(bout);
     change(&mut rows);
     rogue.messages(bout, &rows)
@@ -23,7 +27,7 @@ fn changed_rows(rogue: &ScriptedWorker, bout: &Bout, change: impl FnOnce(&mut Bo
 /// Changes an encoded batch of moves.
 fn changed_batch(
     rogue: &ScriptedWorker,
-    bout: &Bout,
+    bout: &LeasedBout,
     change: impl FnOnce(&mut MoveBatch),
 ) -> Vec<Submission> {
     let mut messages = rogue.honest_messages(bout);
@@ -39,7 +43,11 @@ fn changed_batch(
 }
 
 /// Changes the lease in every message.
-fn changed_lease(rogue: &ScriptedWorker, mut bout: Bout, change: impl FnOnce(&mut Bout)) -> Vec<Submission> {
+fn changed_lease(
+    rogue: &ScriptedWorker,
+    mut bout: LeasedBout,
+    change: impl FnOnce(&mut LeasedBout),
+) -> Vec<Submission> {
     let mut messages = rogue.honest_messages(&bout);
     change(&mut bout);
     for message in &mut messages {

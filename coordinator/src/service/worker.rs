@@ -9,9 +9,7 @@ use std::time::{Duration, Instant};
 
 use agon_arena::{Arena, Spec};
 use agon_proto::v1::worker_message::Kind;
-use agon_proto::{
-    Assembled, Assembler, Bout, CompleteBout, Heartbeat, Hello, Lease, PROTOCOLS, Returned, v1,
-};
+use agon_proto::{Assembled, Assembler, CompleteBout, Heartbeat, Hello, Lease, PROTOCOLS, Returned, v1};
 use agon_records::{BoutColumns, check_bout, check_probe};
 use agon_schedule::{RunState, Summary};
 use agon_storage::summarise;
@@ -466,8 +464,8 @@ async fn record_commit(
 
 /// Replays the games of a bout by the rules.
 fn verify(incoming: &IncomingBout, spec: &Spec, columns: &BoutColumns) -> Result<(), String> {
-    let bout: &Bout = incoming.assembler.bout();
+    let bout = &incoming.assembler.leased().bout;
     let referee = incoming.referee.lock().unwrap_or_else(PoisonError::into_inner);
-    check_bout(spec, &referee, bout.request(spec).games(), columns).map_err(|fault| fault.reason)?;
+    check_bout(spec, &referee, spec.games(bout, 1.0), columns).map_err(|fault| fault.reason)?;
     columns.probes.iter().try_for_each(|row| check_probe(spec, &referee, &bout.players, &bout.opening, row))
 }

@@ -101,7 +101,7 @@ impl Coordinator {
         worker.room -= 1;
         worker.sent += 1;
         self.metrics.granted();
-        let leased = leased_bout(&key.run, &bout, token);
+        let leased = leased_bout(&key.run, bout, token);
         send(Kind::Grant(v1::Grant::from(&leased)))
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use agon_arena::{Arena, Spec};
-use agon_proto::{Bout as LeasedBout, Lease as WireLease};
+use agon_proto::{Lease as WireLease, LeasedBout};
 use agon_stats::sprt::Decision;
 use agon_transport::Caller;
 use tonic::Status;
@@ -42,7 +42,7 @@ impl Coordinator {
             }
             let bout = run.schedule.bout(lease.bout).ok()?;
             let token = Token { epoch: lease.epoch, sequence: lease.sequence };
-            Some((Arc::clone(&run.spec), leased_bout(&lease.run, &bout, token), Arc::clone(&run.referee)))
+            Some((Arc::clone(&run.spec), leased_bout(&lease.run, bout, token), Arc::clone(&run.referee)))
         })?
     }
 

@@ -10,7 +10,9 @@ use agon_proto::v1::coordinator_message::Kind;
 use agon_proto::v1::worker_server::{Worker, WorkerServer};
 use agon_proto::v1::{self, Acknowledgement, CoordinatorMessage, Outcome, Submission, WorkerMessage};
 use agon_proto::v1::{submission, worker_message};
-use agon_proto::{Assembled, Assembler, Bout, CompleteBout, Heartbeat, Hello, Lease, Returned, Welcome};
+use agon_proto::{
+    Assembled, Assembler, CompleteBout, Heartbeat, Hello, Lease, LeasedBout, Returned, Welcome,
+};
 use agon_testing::specs::parse;
 use tokio::net::TcpListener;
 use tokio::sync::{mpsc, watch};
@@ -25,9 +27,9 @@ pub const RUN: &str = "test-00000000";
 #[derive(Default)]
 pub struct State {
     /// Bouts to lease.
-    pub bouts: VecDeque<Bout>,
+    pub bouts: VecDeque<LeasedBout>,
     /// Leased bouts.
-    pub leased: BTreeMap<Lease, Bout>,
+    pub leased: BTreeMap<Lease, LeasedBout>,
     pub hellos: Vec<Hello>,
     pub heartbeats: Vec<Heartbeat>,
     pub returned: Vec<Returned>,

@@ -11,7 +11,7 @@ use std::time::Duration;
 use agon_arena::{Opening, known_answers};
 use agon_proto::v1::coordinator_message::Kind;
 use agon_proto::v1::{self, Outcome};
-use agon_proto::{Bout, Lease, Returned};
+use agon_proto::{Lease, LeasedBout, Returned};
 use agon_records::content_digest;
 use agon_testing::bouts;
 use agon_testing::specs::{KALAH, OTHELLO_PROBE, Variation, vary};
@@ -28,10 +28,10 @@ fn endless() -> Variation {
     vary(KALAH).set("game", "\"othello\"").limit("ms = 3600000")
 }
 
-fn bout(number: u64, moves: &str) -> Bout {
+fn bout(number: u64, moves: &str) -> LeasedBout {
     let lease = Lease { run: RUN.to_string(), bout: number, epoch: 1, sequence: number };
     let opening = Opening { position: None, moves: moves.to_string() };
-    Bout { lease, players: vec![0, 1], opening, values: Vec::new() }
+    LeasedBout::new(lease, vec![0, 1], opening, Vec::new())
 }
 
 fn add_bouts(coordinator: &FakeCoordinator, bouts: u64) {
@@ -245,10 +245,9 @@ async fn reports_a_bout_that_cannot_be_played_and_continues() {
 async fn returns_invalid_bouts_with_the_reason() {
     let coordinator = FakeCoordinator::new(KALAH);
     let foreign = Lease { run: "other-11111111".to_string(), ..bout(1, "").lease };
-    coordinator
-        .state()
-        .bouts
-        .extend([Bout { players: vec![0, 1, 0], ..bout(0, "") }, Bout { lease: foreign, ..bout(1, "") }]);
+    let mut crowded = bout(0, "");
+    crowded.bout.players = vec![0, 1, 0];
+    coordinator.state().bouts.extend([crowded, LeasedBout { lease: foreign, ..bout(1, "") }]);
     let worker = start(coordinator.serve().await, |_| ());
     coordinator.wait_until("both are returned", |state| state.returned.len() == 2).await;
     let (summary, _) = worker.stop().await;
