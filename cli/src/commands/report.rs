@@ -69,7 +69,7 @@ impl Report {
             out.write_all(report.page().as_bytes())?;
         } else {
             let page = report.page();
-            write_atomically(&target, page.as_bytes())?;
+            write_output(&target, page.as_bytes())?;
             writeln!(out, "{}", report.answer)?;
             writeln!(out, "The page is in {} ({} kB)", target.display(), page.len().div_ceil(1000))?;
         }
@@ -96,14 +96,22 @@ fn folder_of(target: &Path) -> &Path {
     }
 }
 
-/// Writes a temporary file in the same folder and renames it.
-fn write_atomically(target: &Path, bytes: &[u8]) -> anyhow::Result<()> {
-    let name = target.file_name().unwrap_or_default().to_string_lossy();
-    let temporary = folder_of(target).join(format!(".{name}.{}", std::process::id()));
-    let written = fs::write(&temporary, bytes).and_then(|()| fs::rename(&temporary, target));
-    if written.is_err() {
-        // The error of the write matters more than that of the removal.
-        let _ = fs::remove_file(&temporary);
-    }
+/// Writes a file: a temporary one in the same folder, which is then renamed. A target that is not a regular file, such as a
+/// pipe or `/dev/null`, is written to.
+fn write_output(target: &Path, bytes: &[u8]) -> anyhow::Result<()> {
+    // A link keeps pointing to the file that is replaced.
+    let target = fs::canonicalize(target).unwrap_or_else(|_| target.to_path_buf());
+    let written = if fs::metadata(&target).is_ok_and(|existing| !existing.is_file()) {
+        fs::write(&target, bytes)
+    } else {
+        let name = target.file_name().unwrap_or_default().to_string_lossy();
+        let temporary = folder_of(&target).join(format!(".{name}.{}", std::process::id()));
+        let written = fs::write(&temporary, bytes).and_then(|()| fs::rename(&temporary, &target));
+        if written.is_err() {
+            // The error of the write matters more than that of the removal.
+            let _ = fs::remove_file(&temporary);
+        }
+        written
+    };
     written.with_context(|| format!("{} cannot be written", target.display()))
 }

@@ -23,6 +23,26 @@ fn report_is_written_completely() {
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
 }
 
+/// The targets are links, so that a report that replaced its target would leave the device alone.
+#[test]
+fn report_writes_through_links_and_devices() {
+    let sample = SampleDataset::play(TOURNAMENT);
+    let folder = tempfile::tempdir().unwrap();
+    let page = folder.path().join("page.html");
+    fs::write(&page, "old").unwrap();
+    for target in [std::path::Path::new("/dev/null"), &page] {
+        let link = folder.path().join("link");
+        std::os::unix::fs::symlink(target, &link).unwrap();
+        let (code, _, err) =
+            agon(&sample, &["report", "--replicas", "50", "--output", link.to_str().unwrap()]);
+        assert_eq!((code, err.as_str()), (0, ""));
+        assert_eq!(fs::read_link(&link).unwrap(), target);
+        fs::remove_file(link).unwrap();
+    }
+    assert!(fs::read_to_string(&page).unwrap().contains(&sample.id));
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+}
+
 #[test]
 fn report_file_is_named_after_run() {
     let sample = SampleDataset::play(PROBE);
