@@ -12,7 +12,7 @@ use agon_arena::spec::Plan;
 use agon_records::{Groups, Table};
 use arrow::array::{Array, AsArray, RecordBatch};
 use arrow::datatypes::{
-    DataType, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, Schema, UInt8Type,
+    DataType, Field, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, Schema, UInt8Type,
     UInt16Type, UInt32Type, UInt64Type,
 };
 use arrow::error::ArrowError;
@@ -102,7 +102,7 @@ impl Answer {
             context.sql_with_options(query, read_only).await?.execute_stream().await
         });
         let stream = stream.map_err(|error| classify(&error, limits))?;
-        let column = |field: &Arc<arrow::datatypes::Field>| Column {
+        let column = |field: &Arc<Field>| Column {
             name: field.name().clone(),
             kind: field.data_type().to_string(),
             number: field.data_type().is_numeric(),
@@ -169,7 +169,13 @@ fn context(
 
 /// Returns the rows of all parts of a table.
 fn read_parts(context: &SessionContext, table: Table, parts: &[Part]) -> Result<DataFrame, DataFusionError> {
-    let schema = Arc::new(Schema::new(table.schema().fields().clone()));
+    // A part may lack columns that were added later; there they are null.
+    let later: Vec<&str> = table.columns().filter(|column| column.later).map(|column| column.name).collect();
+    let field = |field: &Arc<Field>| {
+        let nullable = field.is_nullable() || later.contains(&field.name().as_str());
+        field.as_ref().clone().with_nullable(nullable)
+    };
+    let schema = Arc::new(Schema::new(table.schema().fields().iter().map(field).collect::<Vec<_>>()));
     if parts.is_empty() {
         return context.read_table(Arc::new(MemTable::try_new(schema, vec![Vec::new()])?));
     }

@@ -132,4 +132,15 @@ mod with {
         assert_eq!(rows(&sample, question), json!([["plain", 3, 3], ["pruned", 3, 3]]));
         assert_eq!(rows(&sample, "select count(*) from games"), json!([[0]]));
     }
+
+    #[test]
+    fn a_column_that_an_older_part_lacks_is_null() {
+        let sample = SampleDataset::play(TOURNAMENT);
+        let older = "../records/tests/games-without-settings.parquet";
+        fs::copy(older, sample.part_file("games", 0)).unwrap();
+        let counts = "select count(*) > 0, count(settings) from games where settings is null";
+        assert_eq!(rows(&sample, counts), json!([[true, 0]]));
+        let (code, _, err) = sql(&sample, &["select * from games"]);
+        assert_eq!((code, err.as_str()), (0, ""));
+    }
 }

@@ -8,8 +8,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use arrow::array::{
-    Array, AsArray as _, BooleanArray, DictionaryArray, ListArray, RecordBatch, StringArray, UInt16Array,
-    UInt64Array,
+    Array, ArrayRef, AsArray as _, BooleanArray, DictionaryArray, ListArray, RecordBatch, StringArray,
+    UInt16Array, UInt64Array,
 };
 use arrow::buffer::NullBuffer;
 use arrow::compute::filter_record_batch;
@@ -22,7 +22,7 @@ use parquet::arrow::arrow_reader::{
 use parquet::errors::ParquetError;
 use parquet::file::reader::{ChunkReader, Length};
 
-use crate::read::{ReadError, column, open, required, typed};
+use crate::read::{ReadError, column, open, present, required, typed};
 use crate::schema::Table;
 
 /// The rows of a batch: a batch of a dozen columns stays in the processor's cache.
@@ -32,17 +32,19 @@ const BATCH_ROWS: usize = 8_192;
 pub struct Groups {
     part: ArrowReaderMetadata,
     mask: ProjectionMask,
+    /// The selected counters that the part was written without.
+    absent: Vec<&'static str>,
 }
 
 impl Groups {
-    /// Opens some columns of a part.
+    /// Opens some columns of a part. A counter that was added after the part was written is 0 in each search; the column
+    /// `player` must be selected beside it.
     pub fn open(source: &impl ChunkReader, table: Table, columns: &[&str]) -> Result<Groups, ReadError> {
         let (part, _) = open(source, table)?;
-        for &column in columns {
-            if part.schema().field_with_name(column).is_err() {
-                return Err(ReadError::MissingColumn { column: column.to_string() });
-            }
-        }
+        let selected: Vec<_> = table.columns().filter(|column| columns.contains(&column.name)).collect();
+        let present = present(&part, selected.iter().copied())?;
+        let names = selected.iter().map(|column| column.name);
+        let absent = names.filter(|name| !present.contains(name)).collect();
         // Texts are read as dictionaries.
         let dictionary = DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8));
         let encoded = |field: &Arc<Field>| match field.data_type() {
@@ -52,8 +54,8 @@ impl Groups {
         let fields: Vec<Arc<Field>> = part.schema().fields().iter().map(encoded).collect();
         let options = ArrowReaderOptions::new().with_schema(Arc::new(Schema::new(fields)));
         let part = ArrowReaderMetadata::try_new(Arc::clone(part.metadata()), options)?;
-        let mask = ProjectionMask::columns(part.parquet_schema(), columns.iter().copied());
-        Ok(Groups { part, mask })
+        let mask = ProjectionMask::columns(part.parquet_schema(), present);
+        Ok(Groups { part, mask, absent })
     }
 
     /// Returns the number of row groups.
@@ -80,7 +82,7 @@ impl Groups {
                 .with_projection(self.mask.clone())
                 .with_row_groups(vec![group])
                 .with_batch_size(BATCH_ROWS);
-        Ok(Batches(builder.build()?))
+        Ok(Batches { reader: builder.build()?, absent: self.absent.clone() })
     }
 }
 
@@ -129,14 +131,34 @@ impl ChunkReader for Pages {
 }
 
 /// The batches of a row group.
-pub struct Batches(ParquetRecordBatchReader);
+pub struct Batches {
+    reader: ParquetRecordBatchReader,
+    absent: Vec<&'static str>,
+}
 
 impl Iterator for Batches {
     type Item = Result<Batch, ReadError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        Some(self.0.next()?.map(Batch).map_err(ReadError::from))
+        let batch = self.reader.next()?.map_err(ReadError::from);
+        Some(batch.and_then(|batch| with_zeros(batch, &self.absent)).map(Batch))
     }
+}
+
+/// Adds counters that are 0 in each search.
+fn with_zeros(batch: RecordBatch, counters: &[&str]) -> Result<RecordBatch, ReadError> {
+    if counters.is_empty() {
+        return Ok(batch);
+    }
+    let players = batch.column_by_name("player").and_then(|players| players.nulls().cloned());
+    let zeros: ArrayRef = Arc::new(UInt64Array::new(vec![0; batch.num_rows()].into(), players));
+    let (schema, mut arrays, _) = batch.into_parts();
+    let mut fields = schema.fields().to_vec();
+    for &name in counters {
+        fields.push(Arc::new(Field::new(name, DataType::UInt64, true)));
+        arrays.push(Arc::clone(&zeros));
+    }
+    Ok(RecordBatch::try_new(Arc::new(Schema::new(fields)), arrays)?)
 }
 
 /// Some columns of consecutive rows.
@@ -267,5 +289,21 @@ impl<'a> ListSlices<'a> {
     /// Returns the elements of a row.
     pub fn of(&self, row: usize) -> &'a [u64] {
         &self.elements[self.offsets[row] as usize..self.offsets[row + 1] as usize]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_counter_that_a_part_lacks_is_zero_in_each_search() {
+        let part = Bytes::from_static(include_bytes!("../tests/earlier-moves.parquet"));
+        let groups =
+            Groups { absent: vec!["added"], ..Groups::open(&part, Table::Moves, &["player"]).unwrap() };
+        let batch = groups.read(&part, 0).unwrap().next().unwrap().unwrap();
+        let players = batch.names("player").unwrap();
+        assert!((0..batch.rows()).any(|row| players.key(row).is_none()), "some plies have no search");
+        assert_eq!(batch.searched_numbers("added", &players).unwrap(), vec![0; batch.rows()]);
     }
 }

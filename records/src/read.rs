@@ -282,7 +282,7 @@ fn batches(
 }
 
 /// Returns the names of the columns that a part has. Columns that were added later may be missing.
-fn present<'a>(
+pub(crate) fn present<'a>(
     part: &ArrowReaderMetadata,
     columns: impl Iterator<Item = &'a Column>,
 ) -> Result<Vec<&'a str>, ReadError> {
