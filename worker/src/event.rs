@@ -24,6 +24,13 @@ pub enum WorkerEvent {
         /// The delay before the next attempt.
         retry: Duration,
     },
+    /// The coordinator does not accept the credential yet.
+    CredentialRejected {
+        /// The coordinator's message.
+        reason: String,
+        /// The delay before the next attempt.
+        retry: Duration,
+    },
     /// A bout was leased.
     Granted {
         /// The lease.

@@ -21,6 +21,7 @@ use agon_proto::{
 };
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep_until};
+use tonic::Code;
 
 use crate::backoff::Backoff;
 use crate::config::Config;
@@ -35,6 +36,9 @@ use crate::submit::{Command, SubmitEvent, Submitter};
 
 /// The playing time that prefetched bouts must cover: a round trip and the coordinator's commit.
 const PREFETCH_TIME: Duration = Duration::from_millis(200);
+
+/// How long a rejected credential is tried again: the coordinator reads a changed file of tokens within a second.
+const CREDENTIAL_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The maximum number of prefetched bouts per slot.
 const MAX_PREFETCH_PER_SLOT: usize = 256;
@@ -108,6 +112,8 @@ struct Worker {
     /// The welcome of the current session.
     welcome: Option<Welcome>,
     backoff: Backoff,
+    /// When the coordinator first rejected the credential, since the last session.
+    rejected_since: Option<Instant>,
     /// The time of the next connection attempt, if there is no session.
     retry: Instant,
     next_heartbeat: Instant,
@@ -179,6 +185,7 @@ impl Worker {
             session: None,
             welcome: None,
             backoff: Backoff::new(&config.name, 0),
+            rejected_since: None,
             retry: now,
             next_heartbeat: now,
             grants_received: 0,
@@ -304,21 +311,33 @@ impl Worker {
             }
             SessionEvent::Rejected(status) => {
                 let (code, reason) = (status.code(), status.message().to_string());
-                return Err(WorkerError::Rejected { code, reason });
+                let since = *self.rejected_since.get_or_insert_with(Instant::now);
+                if code != Code::Unauthenticated || since.elapsed() >= CREDENTIAL_TIMEOUT {
+                    return Err(WorkerError::Rejected { code, reason });
+                }
+                let retry = self.end_session();
+                self.emit(&WorkerEvent::CredentialRejected { reason, retry });
             }
             SessionEvent::Lost(reason) => {
-                self.session = None;
-                self.welcome = None;
-                self.in_session.send_replace(false);
-                let retry = self.backoff.next_delay();
-                self.retry = Instant::now() + retry;
+                let retry = self.end_session();
                 self.emit(&WorkerEvent::Disconnected { reason, retry });
             }
         }
         Ok(())
     }
 
+    /// Forgets the session. Returns the delay before the next one.
+    fn end_session(&mut self) -> Duration {
+        self.session = None;
+        self.welcome = None;
+        self.in_session.send_replace(false);
+        let delay = self.backoff.next_delay();
+        self.retry = Instant::now() + delay;
+        delay
+    }
+
     fn begin_session(&mut self, welcome: Welcome) {
+        self.rejected_since = None;
         let adopted: BTreeSet<&Lease> = welcome.adopted.iter().collect();
         let lost: Vec<Lease> = self
             .held

@@ -117,6 +117,24 @@ fn revoking_a_token_ends_its_streams() {
     assert_eq!(status["connected"].as_bool(), Some(false), "{status}");
 }
 
+/// The coordinator reads a changed file of tokens a moment later.
+#[test]
+fn worker_waits_until_its_fresh_token_is_accepted() {
+    let secured = SecuredCluster::start(&[]);
+    let file = secured.path("tokens.toml");
+    let before = std::fs::read_to_string(&file).unwrap();
+    secured.create_token("fresh", Role::Worker);
+    let after = std::fs::read_to_string(&file).unwrap();
+    std::fs::write(&file, before).unwrap();
+    let worker = secured.start_process(&["worker", "--name", "w", "--slots", "1"], "fresh", "client");
+    wait_until("the worker reports the reason", || {
+        let log = worker.log();
+        (log.contains("credential rejected") && log.contains("unknown or revoked token")).then_some(())
+    });
+    std::fs::write(&file, after).unwrap();
+    secured.cluster.wait_for_run("the run is done", |run| run["state"] == "done");
+}
+
 #[test]
 fn limits_message_size_and_call_rate() {
     let secured = SecuredCluster::start(&["--max-calls-per-second", "20"]);

@@ -115,6 +115,9 @@ impl EventLogger {
                 retry_ms = retry.as_millis() as u64,
                 "coordinator unreachable; check that it runs, and the address in --coordinator"
             ),
+            WorkerEvent::CredentialRejected { reason, retry } => {
+                warn!(reason, retry_ms = retry.as_millis() as u64, "credential rejected");
+            }
             WorkerEvent::Failed { lease, reason } => warn!(%lease, reason, "bout failed"),
             WorkerEvent::Dropped { lease, reason } => info!(%lease, reason, "bout abandoned"),
             WorkerEvent::Draining { reason } => info!(reason, "draining"),
