@@ -246,6 +246,17 @@ fn explain_disconnect(error: io::Error) -> io::Error {
     }
 }
 
+/// Explains that an established connection was cut off: rustls refers to its manual instead.
+fn explain_cut(error: io::Error) -> io::Error {
+    match error.kind() {
+        kind @ io::ErrorKind::UnexpectedEof => explained(
+            kind,
+            "the connection was cut off: the coordinator was killed, or the network between both machines failed",
+        ),
+        _ => error,
+    }
+}
+
 /// The maximum length of a token; longer files are not token files.
 const MAX_TOKEN_BYTES: usize = 1024;
 
@@ -354,7 +365,9 @@ impl AsyncRead for ClientStream {
         if self.is_tls {
             read = read.map_err(explain_tls);
         }
-        if !self.received {
+        if self.received {
+            read = read.map_err(explain_cut);
+        } else {
             read = self.explain_first_read(read, buffer.filled().get(before).copied());
             self.received = read.is_ok();
         }

@@ -135,6 +135,18 @@ fn worker_waits_until_its_fresh_token_is_accepted() {
     secured.cluster.wait_for_run("the run is done", |run| run["state"] == "done");
 }
 
+/// rustls refers to its manual instead.
+#[test]
+fn cut_connection_is_reported_in_plain_words() {
+    let mut secured = SecuredCluster::start(&[]);
+    let worker = secured.start_worker("w", "client");
+    secured.wait_for_worker("w");
+    secured.cluster.kill();
+    wait_until("the worker is disconnected", || worker.log().contains("unreachable").then_some(()));
+    let log = worker.log();
+    assert!(log.contains("the connection was cut off") && !log.contains("https://docs"), "{log}");
+}
+
 #[test]
 fn limits_message_size_and_call_rate() {
     let secured = SecuredCluster::start(&["--max-calls-per-second", "20"]);
