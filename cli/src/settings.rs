@@ -109,6 +109,7 @@ pub const SETTINGS: &[Setting] = &[
         Kind::Whole("the heartbeat interval", 10, 3_600_000),
     ),
     setting("coordinator.part_bouts", "--part-bouts", Kind::Whole("the size of a part", 1, 1_000_000)),
+    setting("coordinator.export_seconds", "--export-seconds", Kind::Whole("the export interval", 1, 86_400)),
     setting("coordinator.metrics", "--metrics", Kind::Address),
     setting("coordinator.log", "--log", LOG),
     setting("coordinator.tls_cert", "--tls-cert", Kind::Text),

@@ -124,7 +124,7 @@ fn interrupted_run_stops_and_resumes() {
     assert_eq!((document["state"].as_str(), document["bouts"].as_u64()), (Some("done"), Some(300)));
 }
 
-/// Calls `agon run`, interrupts it after a bout, and returns its exit code, standard output and standard error. Unless
+/// Calls `agon run`, interrupts it after some bouts, and returns its exit code, standard output and standard error. Unless
 /// `read_output`, its standard output is closed.
 fn interrupt(call: &[&str], data: &str, read_output: bool) -> (i32, String, String) {
     let stored = || {
@@ -137,7 +137,7 @@ fn interrupt(call: &[&str], data: &str, read_output: bool) -> (i32, String, Stri
     let mut command = Command::new(env!("CARGO_BIN_EXE_agon"));
     let mut child = command.args(call).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let out = child.stdout.take().filter(|_| read_output);
-    wait_until("a bout is stored", || stored().filter(|stored| *stored > before));
+    wait_until("bouts are stored", || stored().filter(|stored| *stored > before + 5));
     assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
     let out = out.map(|out| std::io::read_to_string(out).unwrap()).unwrap_or_default();
     let err = std::io::read_to_string(child.stderr.take().unwrap()).unwrap();
@@ -151,16 +151,96 @@ fn interrupted_run_reports_its_state() {
     let call = ["run", &folder.path("spec.toml"), "--data", &folder.path("data")];
     let (code, out, err) = interrupt(&call, &folder.path("data"), true);
     assert_eq!(code, 1, "{err}");
-    for command in ["ratings", "report"] {
-        assert_refused(&[command, "--data", &folder.path("data")], "; bouts are exported in parts");
-    }
-    assert!(out.contains("stopped") && out.contains("are kept in the state, and reach the dataset"), "{out}");
-    assert!(!out.contains("Every search is in") && !out.contains("agon verify"), "{out}");
+    assert!(out.contains(": stopped") && out.contains("agon verify"), "{out}");
+    assert!(!out.contains("Every search is in"), "{out}");
     assert!(err.contains("stopped; the same command continues the run"), "{err}");
     assert!(!err.contains("no worker is connected"), "{err}");
     // With standard output closed, the message and the exit code are the same.
     let (code, _, err) = interrupt(&call, &folder.path("data"), false);
     assert!(code == 1 && err.contains("stopped; the same command continues the run"), "{code}: {err}");
+}
+
+/// A sequential test that does not end within a test.
+fn endless_test() -> String {
+    SPEC.replace(
+        "format = \"round-robin\"\nbouts = 100",
+        "format = \"sprt\"\nbounds = [199, 200]\nalpha = 1e-6\nbeta = 1e-6\nmax_bouts = 50_000",
+    )
+}
+
+/// Asserts that all commands answer from the first `exported` bouts of the latest run, and returns the answer of `sprt`.
+#[track_caller]
+fn assert_partial_answers(data: &str, exported: u64) -> Value {
+    let ratings = json(&["ratings", "--json", "--data", data]);
+    assert_eq!((&ratings["complete"], &ratings["runs"][0]["bouts"]), (&false.into(), &exported.into()));
+    for command in ["ratings", "crosstable", "sprt"] {
+        let answer = agon(&[command, "--data", data]);
+        let progress = format!("unfinished: {exported} of 50000 bouts");
+        assert!(answer.code == 0 && answer.out.contains(&progress), "{} {}", answer.out, answer.err);
+    }
+    for command in ["pruning", "games", "verify"] {
+        let answer = agon(&[command, "--data", data]);
+        assert_eq!(answer.code, 0, "{command}: {} {}", answer.out, answer.err);
+    }
+    let report = format!("{data}.html");
+    let answer = agon(&["report", "--data", data, "--output", &report]);
+    assert_eq!(answer.code, 0, "{}", answer.err);
+    assert!(std::fs::read_to_string(report).unwrap().contains(&format!("{exported} of 50")));
+    json(&["sprt", "--json", "--data", data])
+}
+
+#[test]
+fn interrupted_run_can_be_analysed() {
+    let folder = Folder::new();
+    folder.write("spec.toml", endless_test());
+    let data = folder.path("data");
+    let call = ["run", &folder.path("spec.toml"), "--data", &data, "--json"];
+    for _ in 0..2 {
+        let (code, out, err) = interrupt(&call, &data, true);
+        let shown: Value = serde_json::from_str(&out).unwrap();
+        assert_eq!(code, 1, "{err}");
+        let exported = shown["exported"].as_u64().unwrap();
+        // Bouts after one that was interrupted wait for it.
+        assert!(exported > 0 && exported <= shown["bouts"].as_u64().unwrap(), "{shown}");
+        let test = assert_partial_answers(&data, exported);
+        for key in ["llr", "pairs", "prefix"] {
+            assert_eq!(test[key], shown["sprt"][key], "{key}: {test} {shown}");
+        }
+    }
+}
+
+#[test]
+fn running_run_can_be_analysed() {
+    let mut cluster = Cluster::new(Duration::from_secs(60));
+    cluster.export_seconds = "1".to_string();
+    cluster.restart();
+    cluster.submit(&endless_test());
+    let worker = cluster.worker("one");
+    let data = cluster.data().to_str().unwrap().to_string();
+    for least in [1, 20] {
+        cluster.wait_for_run("bouts are exported", |run| run["exported"].as_u64() >= Some(least));
+        let ratings = json(&["ratings", "--json", "--data", &data]);
+        assert!(ratings["runs"][0]["bouts"].as_u64().unwrap() >= least, "{ratings}");
+    }
+    // Parts that are not full are few: their interval grows with the run.
+    drop(worker);
+    let run = cluster.wait_for_run("all bouts are exported", |run| run["exported"] == run["bouts"]);
+    assert_partial_answers(&data, run["exported"].as_u64().unwrap());
+}
+
+#[test]
+fn bouts_of_a_killed_coordinator_are_exported_at_the_next_start() {
+    let mut cluster = Cluster::start(Duration::from_secs(60));
+    cluster.submit(&endless_test());
+    let worker = cluster.worker("one");
+    cluster.wait_for_run("bouts are committed", |run| run["bouts"].as_u64() >= Some(3));
+    cluster.kill();
+    drop(worker);
+    let data = cluster.data().to_str().unwrap().to_string();
+    assert_refused(&["ratings", "--data", &data], "; bouts are exported every few seconds");
+    cluster.restart();
+    let run = cluster.wait_for_run("all bouts are exported", |run| run["exported"] == run["bouts"]);
+    assert_partial_answers(&data, run["exported"].as_u64().unwrap());
 }
 
 #[test]

@@ -3,6 +3,9 @@
 //! The bouts of a part are durable in the state before the part is written, and the same bouts give the same bytes under
 //! the same name, so that a repetition after a crash changes nothing. The manifest of a run precedes its parts, and the
 //! moves of a part precede its games: a reader that sees a game finds its moves.
+//!
+//! A part is written when it is full, and a smaller one at intervals, at the start and on shutdown, so that a dataset can
+//! be analysed at any time. The intervals grow with the age of a run, so that it has few small parts.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,7 +15,7 @@ use agon_proto::{Assembler, Lease, v1};
 use agon_records::{BoutColumns, Table};
 use agon_schedule::{RunManifest, RunState, Summary, Tuning, run_id};
 use prost::Message as _;
-use tracing::info;
+use tracing::{info, warn};
 
 use crate::leases::BoutKey;
 use crate::standings::{RunTotals, encode_checked, read_summary};
@@ -23,6 +26,27 @@ use agon_storage::ownership::OwnershipError;
 
 /// The delay before a failed export is retried.
 const RETRY: Duration = Duration::from_secs(2);
+
+/// The interval at which the exporter looks for parts that are due.
+const CHECK_INTERVAL: Duration = Duration::from_secs(1);
+
+/// The part of a run's age that may pass between two exports.
+const AGE_SHARE: u32 = 100;
+
+/// When parts are written.
+#[derive(Clone, Copy, Debug)]
+pub struct ExportSchedule {
+    /// Bouts in a full part.
+    pub part_bouts: u64,
+    /// The time after which a smaller part is written, if this is more than 1 % of the run's age.
+    pub interval: Duration,
+}
+
+impl Default for ExportSchedule {
+    fn default() -> ExportSchedule {
+        ExportSchedule { part_bouts: 500, interval: Duration::from_secs(10) }
+    }
+}
 
 /// An error of an export.
 #[derive(Debug, thiserror::Error)]
@@ -95,12 +119,12 @@ impl From<object_store::Error> for ExportError {
 }
 
 /// Writes parts as bouts are committed, until the coordinator drains; finishes the part being written.
-pub(crate) async fn export(coordinator: Arc<Coordinator>, part_bouts: u64) {
+pub(crate) async fn export(coordinator: Arc<Coordinator>, schedule: ExportSchedule) {
     while !coordinator.is_draining() {
         let mut fault = None;
         let mut failed = false;
         for run in coordinator.run_ids() {
-            let result = export_run(&coordinator, &run, part_bouts).await;
+            let result = export_run(&coordinator, &run, schedule, false).await;
             failed |= result.is_err();
             match result {
                 Ok(()) => coordinator.set_export_fault(&run, None),
@@ -117,7 +141,17 @@ pub(crate) async fn export(coordinator: Arc<Coordinator>, part_bouts: u64) {
         if failed {
             tokio::time::sleep(RETRY).await;
         } else {
-            coordinator.export.notified().await;
+            let _ = tokio::time::timeout(CHECK_INTERVAL, coordinator.export.notified()).await;
+        }
+    }
+}
+
+/// Writes everything that can be exported, after the last bout of this process was committed.
+pub(crate) async fn flush(coordinator: &Coordinator, schedule: ExportSchedule) {
+    for run in coordinator.run_ids() {
+        // The next process repeats what fails.
+        if let Err(error) = export_run(coordinator, &run, schedule, true).await {
+            warn!(run, %error, "export incomplete");
         }
     }
 }
@@ -129,6 +163,9 @@ struct RunSnapshot {
     total: u64,
     exported: u64,
     manifest_written: bool,
+    /// The age of the run, and the time since its last part, in this process.
+    age: Duration,
+    since_export: Option<Duration>,
 }
 
 impl RunSnapshot {
@@ -140,12 +177,25 @@ impl RunSnapshot {
             total: run.ledger.total(),
             exported: run.exported,
             manifest_written: run.manifest_written,
+            age: run.since.elapsed(),
+            since_export: run.last_export.map(|last| last.elapsed()),
         })
+    }
+
+    /// Returns whether a part that is not full is due.
+    fn is_interval_over(&self, interval: Duration) -> bool {
+        self.since_export.is_none_or(|since| since >= interval.max(self.age / AGE_SHARE))
     }
 }
 
-/// Writes the due parts of a run, and ends the run after the last one.
-async fn export_run(coordinator: &Coordinator, id: &str, part_bouts: u64) -> Result<(), ExportError> {
+/// Writes the due parts of a run, and ends the run after the last one. `flush` writes all bouts that can be exported, also
+/// while the coordinator drains.
+async fn export_run(
+    coordinator: &Coordinator,
+    id: &str,
+    schedule: ExportSchedule,
+    flush: bool,
+) -> Result<(), ExportError> {
     let _guard = coordinator.export_lock.lock().await;
     let Some(snapshot) = RunSnapshot::take(coordinator, id) else { return Ok(()) };
     if snapshot.exported == snapshot.total && !snapshot.state.is_open() && snapshot.manifest_written {
@@ -157,10 +207,10 @@ async fn export_run(coordinator: &Coordinator, id: &str, part_bouts: u64) -> Res
         write_run(coordinator, id).await?;
         coordinator.with_run(id, |run| run.manifest_written = true);
     }
-    // 2. The assigned part, then full parts of the done prefix, then the rest when no more bouts will follow.
+    // 2. The assigned part, then those that are due.
     finish_part(coordinator, id).await?;
-    while !coordinator.is_draining()
-        && let Some((first, last)) = next_part(coordinator, id, part_bouts).await?
+    while (flush || !coordinator.is_draining())
+        && let Some((first, last)) = next_part(coordinator, id, schedule, flush).await?
     {
         coordinator.store.assign_part(id.to_string(), first, last).await?;
         write_part(coordinator, id, first, last).await?;
@@ -194,14 +244,15 @@ pub(crate) async fn finish_part(coordinator: &Coordinator, id: &str) -> Result<(
 async fn next_part(
     coordinator: &Coordinator,
     id: &str,
-    part_bouts: u64,
+    ExportSchedule { part_bouts, interval }: ExportSchedule,
+    flush: bool,
 ) -> Result<Option<(u64, u64)>, ExportError> {
-    let Some(RunSnapshot { state, prefix, total, exported, .. }) = RunSnapshot::take(coordinator, id) else {
-        return Ok(None);
-    };
+    let Some(snapshot) = RunSnapshot::take(coordinator, id) else { return Ok(None) };
+    let RunSnapshot { state, prefix, total, exported, .. } = snapshot;
     if state.is_open() {
-        let full = prefix >= exported.saturating_add(part_bouts) || (prefix == total && exported < total);
-        return Ok(full.then(|| (exported, (exported + part_bouts).min(prefix) - 1)));
+        let ready = prefix - exported;
+        let due = ready >= part_bouts || prefix == total || flush || snapshot.is_interval_over(interval);
+        return Ok((due && ready > 0).then(|| (exported, exported + ready.min(part_bouts) - 1)));
     }
     // A run that has ended gets no more bouts: the rest goes into parts.
     let left = coordinator.store.summaries(id.to_string(), exported, u64::MAX).await?;
@@ -307,6 +358,7 @@ async fn mark_exported(
     coordinator.with_run(id, |run| {
         run.exported = exported;
         run.exported_totals = totals;
+        run.last_export = Some(Instant::now());
     });
     Ok(())
 }

@@ -33,6 +33,7 @@ use tokio::net::TcpListener;
 
 use crate::data::DataError;
 use crate::export::ExportError;
+pub use crate::export::ExportSchedule;
 use crate::state::Timing;
 use crate::store::StoreError;
 
@@ -50,8 +51,8 @@ pub struct Config {
     pub take_over: bool,
     /// Heartbeats and leases.
     pub timing: Timing,
-    /// Bouts in a full part of the dataset.
-    pub part_bouts: u64,
+    /// When the parts of the dataset are written.
+    pub export: ExportSchedule,
     /// The listener of the metrics endpoint.
     pub metrics: Option<TcpListener>,
     /// The server certificate and the client authentication.
@@ -72,7 +73,7 @@ impl Config {
             state: PathBuf::from(STATE_FOLDER),
             take_over: false,
             timing: Timing::default(),
-            part_bouts: 500,
+            export: ExportSchedule::default(),
             metrics: None,
             tls: None,
             tokens: None,

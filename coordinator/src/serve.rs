@@ -66,7 +66,7 @@ async fn serve(
         let (epoch, auth) = (coordinator.epoch, transport.describe());
         info!(%address, epoch, data = %config.data, auth, "listening");
     }
-    let tasks = BackgroundTasks::spawn(&coordinator, config.part_bouts, config.metrics);
+    let tasks = BackgroundTasks::spawn(&coordinator, config.export, config.metrics);
     coordinator.metrics.set_ready(true);
     let (draining, drain_started) = oneshot::channel();
     let server = Server::builder()

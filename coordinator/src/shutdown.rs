@@ -8,13 +8,13 @@ use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use tracing::info;
 
-use crate::export::export;
+use crate::export::{ExportSchedule, export, flush};
 use crate::state::Coordinator;
 use crate::{BoxFuture, metrics};
 
 /// How long open calls may take to end on shutdown.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
-/// How long the part being written may take on shutdown.
+/// How long the last parts may take on shutdown.
 const EXPORT_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Waits for the shutdown signal, then drains the sessions and reports it.
@@ -38,6 +38,7 @@ pub(crate) async fn close_deadline(drain_started: oneshot::Receiver<()>) {
 /// The tasks that run beside the services.
 pub(crate) struct BackgroundTasks {
     exporter: JoinHandle<()>,
+    schedule: ExportSchedule,
     expiry: JoinHandle<()>,
     metrics: Option<JoinHandle<()>>,
 }
@@ -46,22 +47,27 @@ impl BackgroundTasks {
     /// Starts the metrics endpoint, the export and the expiry of leases.
     pub(crate) fn spawn(
         coordinator: &Arc<Coordinator>,
-        part_bouts: u64,
+        schedule: ExportSchedule,
         metrics: Option<TcpListener>,
     ) -> BackgroundTasks {
         let endpoint = |listener| tokio::spawn(metrics::serve(Arc::clone(coordinator), listener));
         BackgroundTasks {
             metrics: metrics.map(endpoint),
-            exporter: tokio::spawn(export(Arc::clone(coordinator), part_bouts)),
+            exporter: tokio::spawn(export(Arc::clone(coordinator), schedule)),
+            schedule,
             expiry: tokio::spawn(expire_leases(Arc::clone(coordinator))),
         }
     }
 
-    /// Stops the tasks. After an orderly end, the part being written is finished first.
+    /// Stops the tasks. After an orderly end, all bouts that can be exported are exported first.
     pub(crate) async fn stop(self, coordinator: &Coordinator, orderly: bool) {
         if orderly {
-            // Otherwise the next process finishes the part.
-            let _ = tokio::time::timeout(EXPORT_TIMEOUT, self.exporter).await;
+            // What takes longer is left to the next process.
+            let last = async {
+                let _ = self.exporter.await;
+                flush(coordinator, self.schedule).await;
+            };
+            let _ = tokio::time::timeout(EXPORT_TIMEOUT, last).await;
         } else {
             coordinator.drain();
             self.exporter.abort();

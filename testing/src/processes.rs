@@ -112,6 +112,8 @@ pub struct Cluster {
     data: String,
     timing: [String; 2],
     part_bouts: String,
+    /// Seconds between exports of parts that are not full; by default longer than a test.
+    pub export_seconds: String,
     /// Additional flags for the coordinator.
     pub flags: Vec<String>,
     variables: Vec<(String, String)>,
@@ -138,6 +140,7 @@ impl Cluster {
             folder,
             timing: timing(lease),
             part_bouts: "16".to_string(),
+            export_seconds: "86400".to_string(),
             flags: Vec::new(),
             variables: Vec::new(),
             client: Vec::new(),
@@ -204,6 +207,8 @@ impl Cluster {
             heartbeat,
             "--part-bouts",
             &self.part_bouts,
+            "--export-seconds",
+            &self.export_seconds,
         ];
         arguments.extend(self.flags.iter().map(String::as_str));
         let log = self.path("coordinator.log").into();

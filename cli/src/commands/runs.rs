@@ -110,7 +110,13 @@ pub fn progress(run: &Run, found: u64) -> String {
         RunState::Decided => format!("decided with {found} of at most {total} bouts"),
         RunState::Cancelled => format!("cancelled, unfinished: {found} of {total} bouts are in the dataset"),
         RunState::Running | RunState::Paused => {
-            format!("unfinished: {found} of {total} bouts are in the dataset")
+            let committed = run.committed.saturating_sub(run.failed) + run.voided.len() as u64;
+            let more = match committed.saturating_sub(found) {
+                0 => String::new(),
+                // Committed behind one that is not.
+                more => format!(", {more} to follow"),
+            };
+            format!("unfinished: {found} of {total} bouts are in the dataset{more}")
         }
     };
     for (count, what) in [(run.failed, "failed"), (run.voided.len() as u64, "void")] {
@@ -126,8 +132,8 @@ pub fn no_results(run: &Run, found: u64) -> String {
     let (id, progress) = (&run.id, progress(run, found));
     match run.state {
         RunState::Running | RunState::Paused => format!(
-            "{id} has nothing in its dataset yet ({progress}); bouts are exported in parts, the last of them when the run \
-             ends: continue the run"
+            "{id} has nothing in its dataset yet ({progress}); bouts are exported every few seconds, in the order of the \
+             schedule: continue the run"
         ),
         _ => format!("{id} has nothing in its dataset ({progress}); --again runs its spec once more"),
     }

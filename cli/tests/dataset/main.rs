@@ -297,8 +297,8 @@ fn unfinished_runs_have_partial_answers() {
     assert_eq!(json_of(&sample, &["games", "--json"]).1["complete"], json!(false));
     sample.bouts.clear();
     sample.write();
-    let message = "has nothing in its dataset yet (unfinished: 0 of 20 bouts are in the dataset); bouts are exported \
-                    in parts";
+    let message = "has nothing in its dataset yet (unfinished: 0 of 20 bouts are in the dataset, 13 to follow); \
+                    bouts are exported every few seconds";
     let other = SampleDataset::play(TOURNAMENT);
     copy_folder(other.folder(), sample.folder());
     for call in [

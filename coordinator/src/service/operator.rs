@@ -107,8 +107,9 @@ impl OperatorService {
             ..StoredRun::default()
         };
         let persisted = PersistedRun { stored: stored.clone(), ..PersistedRun::default() };
-        let run = Run::new(source, schedule, persisted)
+        let mut run = Run::new(source, schedule, persisted)
             .map_err(|error| Status::invalid_argument(error.to_string()))?;
+        run.last_export = Some(run.since);
         self.coordinator.store.add_run(stored).await.map_err(unavailable)?;
         self.coordinator.add_run(&id, run);
         self.coordinator.spawn_proposal(&id);

@@ -30,6 +30,8 @@ pub(crate) struct Run {
     pub(crate) exported: u64,
     /// The totals of the exported bouts.
     pub(crate) exported_totals: RunTotals,
+    /// When this process last exported bouts; none for a run of an earlier process, whose bouts are exported at once.
+    pub(crate) last_export: Option<Instant>,
     /// Whether this process has written the manifest.
     pub(crate) manifest_written: bool,
     /// Why the run cannot be exported; it gets no grants.
@@ -54,7 +56,7 @@ pub(crate) struct Run {
     /// Replicas that differed.
     pub(super) disputed: u64,
     /// When this process added the run, and its progress then.
-    pub(super) since: Instant,
+    pub(crate) since: Instant,
     pub(super) done_before: u64,
     pub(super) games_before: u64,
 }
@@ -112,6 +114,7 @@ impl Run {
             decided: stored.decided,
             exported: stored.exported,
             exported_totals,
+            last_export: None,
             manifest_written: false,
             export_fault: None,
             voided,

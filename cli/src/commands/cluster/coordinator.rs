@@ -45,6 +45,9 @@ pub struct Coordinator {
     /// Heartbeat interval of workers, in milliseconds [default: 5000]
     #[arg(long, value_name = "MS", value_parser = number::<u32>("coordinator.heartbeat_ms"), allow_negative_numbers = true)]
     heartbeat_ms: Option<u32>,
+    /// Most seconds between exports to the dataset; after that, a part is written with fewer bouts [default: 10]
+    #[arg(long, value_name = "S", value_parser = number::<u32>("coordinator.export_seconds"), allow_negative_numbers = true)]
+    export_seconds: Option<u32>,
     /// Bouts per part of the dataset [default: 500]
     #[arg(long, value_name = "BOUTS", value_parser = number::<u32>("coordinator.part_bouts"), allow_negative_numbers = true)]
     part_bouts: Option<u32>,
@@ -157,7 +160,9 @@ impl Coordinator {
         config.timing.lease = Duration::from_millis(lease.into());
         config.timing.grace = config.timing.lease;
         config.timing.heartbeat = Duration::from_millis(heartbeat.into());
-        config.part_bouts = layers.number("coordinator.part_bouts", self.part_bouts, 500)?.into();
+        config.export.part_bouts = layers.number("coordinator.part_bouts", self.part_bouts, 500)?.into();
+        let seconds = layers.number("coordinator.export_seconds", self.export_seconds, 10)?;
+        config.export.interval = Duration::from_secs(seconds.into());
         let metrics = layers.value("coordinator.metrics", self.metrics, address)?;
         let log = self.log.choose(layers, "coordinator.log")?;
         config.tls = self.auth.tls(layers)?;

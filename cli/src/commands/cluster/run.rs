@@ -5,7 +5,9 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
+use agon_analysis::Dataset;
 use agon_proto::v1;
+use agon_records::Table;
 use agon_schedule::schedule::Schedule;
 use agon_transport::{ClientCredentials, Connector};
 use agon_worker::Config as WorkerConfig;
@@ -156,6 +158,7 @@ impl Run {
         if interrupted {
             // The same Ctrl-C may have closed standard output: note this first, and ignore errors.
             fail::note("stopped; the same command continues the run");
+            last.exported = self.exported(&last).await.unwrap_or(last.exported);
             let _ = self.write_answer(&last);
             return Ok(ExitCode::FAILURE);
         }
@@ -189,6 +192,19 @@ impl Run {
         if data == DEFAULT_DATA { String::new() } else { format!(" --data {data}") }
     }
 
+    /// Returns the end of the bouts that a stopped run has in its dataset.
+    async fn exported(&self, status: &v1::RunStatus) -> Option<u64> {
+        let (data, id) = (self.storage.data.clone(), status.run.clone());
+        let table = if status.probe { Table::Probes } else { Table::Games };
+        // Reading an object store blocks.
+        let parts = tokio::task::spawn_blocking(move || {
+            let dataset = Dataset::open(&data)?;
+            dataset.parts(&dataset.run(&id)?, table)
+        });
+        let parts = parts.await.ok()?.ok()?;
+        parts.iter().filter_map(|part| part.bouts).map(|(_, last)| last + 1).max()
+    }
+
     fn write_answer(&self, status: &v1::RunStatus) -> Outcome {
         print(self.json, &RunJson::from(status), |out| self.write_text(status, out))
     }
@@ -210,7 +226,8 @@ impl Run {
         if is_open(status) && kept > 0 {
             writeln!(
                 out,
-                "{kept} {unit} are kept in the state, and reach the dataset when the run continues"
+                "{kept} {unit} wait in the state for an earlier one that was not finished; they reach the dataset when the \
+                 run continues"
             )?;
         }
         if status.exported > 0 {
