@@ -70,6 +70,11 @@ impl<'a> Entry<'a> {
     }
 }
 
+/// Returns how the audit names an operator: by the credential, if there is one.
+pub(crate) fn operator_name(caller: &Caller) -> String {
+    if caller.is_authenticated() { caller.to_string() } else { "an operator".to_string() }
+}
+
 impl Coordinator {
     /// Counts an entry and writes it in the background, unless its caller exceeds the rate limit.
     pub(crate) fn audit(&self, entry: Entry<'_>) {

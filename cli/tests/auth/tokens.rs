@@ -135,6 +135,44 @@ fn worker_waits_until_its_fresh_token_is_accepted() {
     secured.cluster.wait_for_run("the run is done", |run| run["state"] == "done");
 }
 
+#[test]
+fn audit_names_the_credential_of_an_operator() {
+    let secured = SecuredCluster::start(&[]);
+    let _worker = ScriptedWorker::connect(&secured.connector("plays"), "w").unwrap();
+    let run = secured.run();
+    for call in [
+        &["pause", run][..],
+        &["resume", run],
+        &["prioritise", run, "3"],
+        &["workers", "quarantine", "w", "--reason", "too hot"],
+        &["workers", "quarantine", "w", "--reason", "too loud"],
+    ] {
+        let answer = secured.cluster.agon(call);
+        assert_eq!(answer.code, 0, "{call:?}: {}", answer.err);
+    }
+    let flag = "quarantined by token `op`: too hot; quarantined by token `op`: too loud";
+    assert_eq!(secured.cluster.worker_status("w")["flag"], flag);
+    for call in [&["workers", "trust", "w"][..], &["cancel", run]] {
+        let answer = secured.cluster.agon(call);
+        assert_eq!(answer.code, 0, "{call:?}: {}", answer.err);
+    }
+    let audit = secured.cluster.json(&["audit"]);
+    let texts: Vec<&str> =
+        audit["entries"].as_array().unwrap().iter().filter_map(|entry| entry["text"].as_str()).collect();
+    assert_eq!(
+        texts,
+        [
+            "paused by token `op`",
+            "resumed by token `op`",
+            "priority set to 3 by token `op`",
+            "quarantined by token `op`: too hot",
+            "quarantined by token `op`: too loud",
+            "trusted by token `op`",
+            "cancelled by token `op`",
+        ]
+    );
+}
+
 /// rustls refers to its manual instead.
 #[test]
 fn cut_connection_is_reported_in_plain_words() {

@@ -97,7 +97,7 @@ fn older_state_catches_up_with_dataset() {
     let third = cluster.submit(&quick(4000));
     cluster.wait_for_run("a part is exported", |run| exported(run) >= 16);
     assert_eq!(cluster.agon(&["cancel", &third]).code, 0);
-    let ended = cluster.wait_for_run("all bouts are exported", |run| run["exported"] == run["total"]);
+    let ended = cluster.wait_for_run("all bouts are exported", |run| run["exported"] == run["bouts"]);
     drop(worker);
     let known: Vec<Value> = [&first, &second].map(|run| cluster.run_status(run)).to_vec();
     // 2. The state is lost and restored from standard input.

@@ -46,3 +46,19 @@ fn workers_wait_out_a_coordinator_shutdown() {
     assert_eq!(worker.try_exit_code(), None);
     cluster.assert_finishes_undisturbed(&spec);
 }
+
+#[test]
+fn cancelled_run_shows_the_bouts_that_it_has() {
+    let mut cluster = Cluster::start(LONG);
+    let id = cluster.submit(&spec(400, "nodes = 300"));
+    let worker = cluster.worker("one");
+    cluster.wait_for_run("some bouts are committed", |run| run["bouts"].as_u64() > Some(20));
+    assert_eq!(cluster.agon(&["cancel", &id]).code, 0);
+    // The command returns when everything is exported.
+    cluster.agon(&["watch", &id]);
+    let run = cluster.last_run();
+    assert!(run["exported"] == run["bouts"] && run["bouts"].as_u64() < Some(400), "{run}");
+    drop(worker);
+    cluster.restart();
+    assert_eq!(cluster.last_run()["exported"], run["exported"]);
+}

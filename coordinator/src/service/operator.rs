@@ -9,12 +9,13 @@ use agon_arena::{Spec, SpecError, SpecSource};
 use agon_proto::session::truncate_reason;
 use agon_proto::v1;
 use agon_schedule::RunState;
+use agon_transport::Caller;
 use tokio::sync::mpsc;
 use tokio_stream::Stream;
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Request, Response, Status};
 
-use crate::audit::{AuditKind, Entry};
+use crate::audit::{AuditKind, Entry, operator_name};
 use crate::export::{FoldRules, unfold};
 use crate::standings::encode_checked;
 use crate::state::{Coordinator, PersistedRun, Run, now_us};
@@ -123,7 +124,7 @@ impl OperatorService {
         action: &str,
         from: &[RunState],
         to: RunState,
-        kind: AuditKind,
+        (kind, operator): (AuditKind, &Caller),
     ) -> Result<String, Status> {
         let id = self.find(run)?;
         let state = self.coordinator.with_run(&id, |run| run.state);
@@ -132,7 +133,8 @@ impl OperatorService {
             return Err(Status::failed_precondition(format!("cannot {action} {id}: it is {state}")));
         }
         self.coordinator.store.set_state(id.clone(), to, None).await.map_err(unavailable)?;
-        self.coordinator.audit(Entry::new(kind, format!("{} by an operator", kind.name())).run(&id));
+        let text = format!("{} by {}", kind.name(), operator_name(operator));
+        self.coordinator.audit(Entry::new(kind, text).run(&id));
         Ok(id)
     }
 
@@ -143,7 +145,12 @@ impl OperatorService {
     }
 
     /// Voids bouts: those in the state are replayed, those in the dataset are excluded from the results.
-    async fn void(&self, id: &str, request: &v1::VoidBoutsRequest) -> Result<v1::VoidBoutsResponse, Status> {
+    async fn void(
+        &self,
+        id: &str,
+        request: &v1::VoidBoutsRequest,
+        operator: &str,
+    ) -> Result<v1::VoidBoutsResponse, Status> {
         let coordinator = &self.coordinator;
         let _guard = coordinator.export_lock.lock().await;
         let selected = |bout: u64, worker: &str| match request.worker.as_str() {
@@ -202,7 +209,7 @@ impl OperatorService {
             format!("bouts of {}", request.worker)
         };
         let text = format!(
-            "{subject}: {} are replayed, {} in the dataset are voided{}{}",
+            "{subject}: {} are replayed, {} in the dataset are voided, by {operator}{}{}",
             answer.requeued,
             answer.voided,
             if request.reason.is_empty() { "" } else { ": " },
@@ -258,12 +265,10 @@ impl v1::operator_server::Operator for OperatorService {
         let coordinator = Arc::clone(&self.coordinator);
         tokio::spawn(async move {
             let mut changes = coordinator.watch();
-            while let Some(status) = coordinator.status(&id, true) {
+            loop {
                 changes.mark_unchanged();
-                let open = [v1::RunState::Running, v1::RunState::Paused].map(|state| state as i32);
-                // A run that has ended is complete when all its bouts are exported.
-                let ended = !open.contains(&status.state) && status.exported == status.bouts;
-                let complete = ended || coordinator.is_draining();
+                let complete = coordinator.is_complete(&id) || coordinator.is_draining();
+                let Some(status) = coordinator.status(&id, true) else { break };
                 if out.send(Ok(status)).await.is_err() || complete {
                     break;
                 }
@@ -279,8 +284,9 @@ impl v1::operator_server::Operator for OperatorService {
         &self,
         request: Request<v1::CancelRunRequest>,
     ) -> Result<Response<v1::RunStatus>, Status> {
+        let by = (AuditKind::Cancelled, &Caller::of(&request));
         let (run, from) = (request.into_inner().run, [RunState::Running, RunState::Paused]);
-        let id = self.transition(&run, "cancel", &from, RunState::Cancelled, AuditKind::Cancelled).await?;
+        let id = self.transition(&run, "cancel", &from, RunState::Cancelled, by).await?;
         self.coordinator.end_run(&id, RunState::Cancelled, None, "the run was cancelled");
         self.status(&id).map(Response::new)
     }
@@ -289,8 +295,9 @@ impl v1::operator_server::Operator for OperatorService {
         &self,
         request: Request<v1::PauseRunRequest>,
     ) -> Result<Response<v1::RunStatus>, Status> {
+        let by = (AuditKind::Paused, &Caller::of(&request));
         let (run, from) = (request.into_inner().run, [RunState::Running]);
-        let id = self.transition(&run, "pause", &from, RunState::Paused, AuditKind::Paused).await?;
+        let id = self.transition(&run, "pause", &from, RunState::Paused, by).await?;
         self.coordinator.update_run(&id, |run| run.state = RunState::Paused);
         self.status(&id).map(Response::new)
     }
@@ -299,8 +306,9 @@ impl v1::operator_server::Operator for OperatorService {
         &self,
         request: Request<v1::ResumeRunRequest>,
     ) -> Result<Response<v1::RunStatus>, Status> {
+        let by = (AuditKind::Resumed, &Caller::of(&request));
         let (run, from) = (request.into_inner().run, [RunState::Paused]);
-        let id = self.transition(&run, "resume", &from, RunState::Running, AuditKind::Resumed).await?;
+        let id = self.transition(&run, "resume", &from, RunState::Running, by).await?;
         self.coordinator.update_run(&id, |run| run.state = RunState::Running);
         self.status(&id).map(Response::new)
     }
@@ -309,10 +317,11 @@ impl v1::operator_server::Operator for OperatorService {
         &self,
         request: Request<v1::PrioritiseRunRequest>,
     ) -> Result<Response<v1::RunStatus>, Status> {
+        let operator = operator_name(&Caller::of(&request));
         let v1::PrioritiseRunRequest { run, priority } = request.into_inner();
         let id = self.find(&run)?;
         self.coordinator.store.set_priority(id.clone(), priority).await.map_err(unavailable)?;
-        let text = format!("priority set to {priority} by an operator");
+        let text = format!("priority set to {priority} by {operator}");
         self.coordinator.audit(Entry::new(AuditKind::Prioritised, text).run(&id));
         self.coordinator.update_run(&id, |run| run.priority = priority);
         self.status(&id).map(Response::new)
@@ -322,9 +331,10 @@ impl v1::operator_server::Operator for OperatorService {
         &self,
         request: Request<v1::VoidBoutsRequest>,
     ) -> Result<Response<v1::VoidBoutsResponse>, Status> {
+        let operator = operator_name(&Caller::of(&request));
         let request = request.into_inner();
         let id = self.find(&request.run)?;
-        self.void(&id, &request).await.map(Response::new)
+        self.void(&id, &request, &operator).await.map(Response::new)
     }
 
     async fn list_workers(
@@ -338,13 +348,12 @@ impl v1::operator_server::Operator for OperatorService {
         &self,
         request: Request<v1::QuarantineWorkerRequest>,
     ) -> Result<Response<v1::WorkerStatus>, Status> {
+        let operator = Caller::of(&request);
         let v1::QuarantineWorkerRequest { worker, reason } = request.into_inner();
-        let reason = if reason.is_empty() {
-            "quarantined by an operator".to_string()
-        } else {
-            truncate_reason(&reason)
-        };
-        self.coordinator.set_quarantine(&worker, Some(&reason)).map_err(Status::failed_precondition)?;
+        let reason = truncate_reason(&reason);
+        self.coordinator
+            .set_quarantine(&worker, Some(&reason), &operator)
+            .map_err(Status::failed_precondition)?;
         self.worker(&worker)
     }
 
@@ -352,8 +361,9 @@ impl v1::operator_server::Operator for OperatorService {
         &self,
         request: Request<v1::TrustWorkerRequest>,
     ) -> Result<Response<v1::WorkerStatus>, Status> {
+        let operator = Caller::of(&request);
         let worker = request.into_inner().worker;
-        self.coordinator.set_quarantine(&worker, None).map_err(Status::failed_precondition)?;
+        self.coordinator.set_quarantine(&worker, None, &operator).map_err(Status::failed_precondition)?;
         self.worker(&worker)
     }
 
@@ -361,8 +371,9 @@ impl v1::operator_server::Operator for OperatorService {
         &self,
         request: Request<v1::DrainWorkerRequest>,
     ) -> Result<Response<v1::WorkerStatus>, Status> {
+        let operator = Caller::of(&request);
         let worker = request.into_inner().worker;
-        self.coordinator.drain_worker(&worker).map_err(Status::failed_precondition)?;
+        self.coordinator.drain_worker(&worker, &operator).map_err(Status::failed_precondition)?;
         self.worker(&worker)
     }
 

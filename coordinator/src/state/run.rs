@@ -173,6 +173,16 @@ impl Run {
         self.standings.add_failed(bout)
     }
 
+    /// Returns the number of bouts that the dataset has, including failed and voided ones. A run that ended early has fewer
+    /// than its schedule.
+    pub(super) fn exported_bouts(&self) -> u64 {
+        if self.state.is_open() {
+            self.exported
+        } else {
+            self.exported_totals.bouts + self.voided.len() as u64
+        }
+    }
+
     /// Makes all bouts grantable that the schedule knows. Returns whether there are more than before.
     pub(super) fn extend(&mut self) -> bool {
         self.ledger.open_to(self.schedule.known_bouts())

@@ -266,14 +266,14 @@ search = { algorithm = "uct" }
         assert_eq!(ask(100), 2, "no more than the send queue holds");
         assert_eq!(ask(100), 2);
         for _ in 0..RESERVED_QUEUE {
-            coordinator.drain_worker("slow-reader").unwrap();
+            coordinator.drain_worker("slow-reader", &Caller::anonymous()).unwrap();
         }
         let sessions_and_leases = || {
             let state = coordinator.lock();
             (state.connected().count(), state.leases.count())
         };
         assert_eq!(sessions_and_leases(), (1, 2));
-        coordinator.drain_worker("slow-reader").unwrap();
+        coordinator.drain_worker("slow-reader", &Caller::anonymous()).unwrap();
         assert_eq!(sessions_and_leases(), (0, 0), "its leases are released");
         let mut received = 0;
         while unread.recv().await.is_some() {

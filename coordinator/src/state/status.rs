@@ -55,7 +55,7 @@ impl Coordinator {
             failed: run.standings.totals().failed,
             leased: state.leases.count_of_run(id),
             games,
-            exported: run.exported,
+            exported: run.exported_bouts(),
             bouts_per_second: rate,
             games_per_second: (games - run.games_before.min(games)) as f64 / seconds,
             seconds_left: (running && left.is_finite()).then_some(left),
@@ -88,6 +88,11 @@ impl Coordinator {
         } else {
             v1::PauseReason::Operator
         }
+    }
+
+    /// Returns whether a run has ended and all its bouts are exported.
+    pub(crate) fn is_complete(&self, id: &str) -> bool {
+        self.with_run(id, |run| !run.state.is_open() && run.exported == run.ledger.total()).unwrap_or(false)
     }
 
     /// Updates the gauges.

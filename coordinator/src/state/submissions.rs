@@ -279,8 +279,8 @@ impl Coordinator {
             if !state.quarantine.contains_key(worker) {
                 let entry = Entry::new(AuditKind::Refused, reason).worker(worker).bout(&key);
                 self.audit(entry.caused_by(&known.caller));
-                self.quarantine(state, worker, &fault);
             }
+            self.quarantine(state, worker, &fault);
         }
         fault
     }

@@ -12,11 +12,12 @@ pub const FORFEIT_SHARE: u64 = 10;
 pub struct Reputation {
     /// Committed bouts.
     pub bouts: u64,
-    /// Games in them.
+    /// Games in them since it was last trusted.
     pub games: u64,
-    /// Games lost on time.
+    /// Games lost on time since it was last trusted.
     pub forfeits: u64,
-    /// Bouts that it failed and another worker played; a bout that all workers fail does not count.
+    /// Bouts that it failed and another worker played since it was last trusted; a bout that all workers fail does not
+    /// count.
     pub crashes: u64,
     /// Searches measured.
     pub moves: u64,
@@ -37,6 +38,11 @@ impl Reputation {
             ));
         }
         None
+    }
+
+    /// Forgives what led to a quarantine. What the worker has done stays counted.
+    pub fn pardon(&mut self) {
+        (self.games, self.forfeits, self.crashes) = (0, 0, 0);
     }
 
     /// Returns the mean time of a search over its limit, in microseconds.
@@ -60,5 +66,9 @@ mod tests {
             None,
             "too few games"
         );
+        let mut pardoned =
+            Reputation { bouts: 9, games: 30, forfeits: 30, crashes: 9, moves: 5, overshoot_us: 7 };
+        pardoned.pardon();
+        assert_eq!(pardoned, Reputation { bouts: 9, moves: 5, overshoot_us: 7, ..Reputation::default() });
     }
 }
