@@ -38,7 +38,7 @@ use crate::game::{
 };
 use crate::random::{Random, below, zobrist};
 use crate::setup::{Domain, Parameter, Parameters, Setup, SetupError, Turns};
-use crate::text::{fields, read_mover, read_plies};
+use crate::text::{Piece, fields, read_mover, read_plies, read_rows};
 
 /// The ply limit per seat.
 const PLIES_A_SEAT: u16 = 150;
@@ -511,24 +511,12 @@ impl<const SEATS: usize> Setup for ChineseCheckers<SEATS> {
 
     fn read_position(_start: &Self, text: &str) -> Result<Self, String> {
         let [rows, mover, plies] = fields(text)?;
-        let rows: Vec<&str> = rows.split('/').collect();
-        if rows.len() != ROWS {
-            return Err(format!("there are {} rows instead of {ROWS}", rows.len()));
-        }
+        let widths: Vec<usize> =
+            TABLES.starts.windows(2).map(|ends| usize::from(ends[1] - ends[0])).collect();
         let mut pieces = [NO_HOLES; SEATS];
-        for (row, symbols) in rows.iter().enumerate() {
-            let (start, end) = (usize::from(TABLES.starts[row]), usize::from(TABLES.starts[row + 1]));
-            if symbols.chars().count() != end - start {
-                let letter = char::from(b'a' + row as u8);
-                return Err(format!("row {letter} must have {} holes", end - start));
-            }
-            for (ordinal, symbol) in (start..end).zip(symbols.chars()) {
-                match SYMBOLS[..SEATS].iter().position(|&known| known == symbol) {
-                    Some(seat) => add(&mut pieces[seat], usize::from(TABLES.places[ordinal])),
-                    None if symbol == '.' => {}
-                    None => return Err(format!("`{symbol}` is neither a piece of a seat nor .")),
-                }
-            }
+        for Piece { line, column, symbol } in read_rows(rows, &widths, &SYMBOLS[..SEATS])? {
+            let hole = TABLES.places[usize::from(TABLES.starts[line]) + column];
+            add(&mut pieces[symbol], usize::from(hole));
         }
         for seat in 0..SEATS {
             let symbol = SYMBOLS[seat];

@@ -470,7 +470,7 @@ impl Setup for ConnectFour {
         let (width, height, stride) = (start.width, start.height(), u32::from(start.stride));
         let [rows, mover] = fields(text)?;
         let mut stones = [0u64; 2];
-        for piece in read_rows(rows, width.into(), height.into(), &SYMBOLS)? {
+        for piece in read_rows(rows, &vec![width.into(); height.into()], &SYMBOLS)? {
             let row = usize::from(height) - 1 - piece.line;
             stones[piece.symbol] |= 1 << (piece.column * stride as usize + row);
         }

@@ -455,7 +455,8 @@ impl Notation for Go {
 const SYMBOLS: [char; 3] = ['.', 'X', 'O'];
 
 impl Go {
-    fn symbol(&self, row: usize, column: usize) -> char {
+    /// Returns the symbol of a point, with rows counted from the bottom.
+    pub(crate) fn symbol(&self, row: usize, column: usize) -> char {
         SYMBOLS[usize::from(self.board.colour(point_at(row, column)))]
     }
 }
@@ -502,7 +503,7 @@ impl Setup for Go {
 fn read_position(size: usize, text: &str) -> Result<(Board, Clock), String> {
     let [rows, mover, passes, plies] = fields(text)?;
     let mut colours = vec![vec![EMPTY; size]; size];
-    for stone in read_rows(rows, size, size, &SYMBOLS[1..])? {
+    for stone in read_rows(rows, &vec![size; size], &SYMBOLS[1..])? {
         colours[size - 1 - stone.line][stone.column] = stone.symbol as u8 + 1;
     }
     let mover = read_mover(mover, &SYMBOLS[1..])?;

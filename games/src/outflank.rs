@@ -282,7 +282,7 @@ pub(crate) fn write_board(symbol: impl Fn(usize) -> char) -> String {
 /// empty, and every other piece was placed adjacent to another.
 pub(crate) fn read_board<const N: usize>(text: &str, symbols: [char; N]) -> Result<[u64; N], String> {
     let mut pieces = [0u64; N];
-    for piece in read_rows(text, 8, 8, &symbols)? {
+    for piece in read_rows(text, &[8; 8], &symbols)? {
         pieces[piece.symbol] |= 1 << (8 * piece.line + piece.column);
     }
     let occupied = pieces.iter().fold(0, |all, pieces| all | pieces);

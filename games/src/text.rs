@@ -67,11 +67,14 @@ pub struct Piece {
     pub symbol: usize,
 }
 
-/// Reads the text of [`write_rows`]. Returns the cells that are not empty (`.`), from the top left.
-pub fn read_rows(text: &str, width: usize, height: usize, symbols: &[char]) -> Result<Vec<Piece>, String> {
+/// Reads rows joined by `/`, which have these widths from the top. Returns the cells that are not empty (`.`), from the top
+/// left.
+pub fn read_rows(text: &str, widths: &[usize], symbols: &[char]) -> Result<Vec<Piece>, String> {
     let lines: Vec<&str> = text.split('/').collect();
-    if lines.len() != height || lines.iter().any(|line| line.chars().count() != width) {
-        return Err(format!("there must be {height} rows of {width} squares"));
+    if !lines.iter().map(|line| line.chars().count()).eq(widths.iter().copied()) {
+        let mut named: Vec<String> = widths.iter().map(usize::to_string).collect();
+        named.dedup();
+        return Err(format!("there must be {} rows of {} squares", widths.len(), named.join(", ")));
     }
     let mut pieces = Vec::new();
     for (line, row) in lines.into_iter().enumerate() {

@@ -212,7 +212,7 @@ impl Setup for TicTacToe {
     fn read_position(_start: &Self, text: &str) -> Result<Self, String> {
         let [rows, mover] = fields(text)?;
         let mut stones = [0; 2];
-        for piece in read_rows(rows, 3, 3, &SYMBOLS)? {
+        for piece in read_rows(rows, &[3; 3], &SYMBOLS)? {
             stones[piece.symbol] |= 1 << (3 * (2 - piece.line) + piece.column);
         }
         let [crosses, noughts] = stones.map(u16::count_ones);

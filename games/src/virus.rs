@@ -529,7 +529,7 @@ impl<const SEATS: usize> Setup for Virus<SEATS> {
         let [rows, mover, plies] = fields(text)?;
         let symbols = &SEAT_DIGITS[..SEATS];
         let mut squares = [0; SEATS];
-        for piece in read_rows(rows, size, size, symbols)? {
+        for piece in read_rows(rows, &vec![size; size], symbols)? {
             squares[piece.symbol] |= 1 << (WIDTH * (size - 1 - piece.line) + piece.column);
         }
         let mover = read_mover(mover, symbols)?;

@@ -60,12 +60,10 @@ fn setup_stones(position: &Go, sheet: &ScoreSheet<'_>, size: usize) -> String {
     if sheet.position.is_none() {
         return text;
     }
-    let rows = position.position();
-    let rows: Vec<&str> = rows.split(' ').next().unwrap_or_default().split('/').collect();
     for (property, symbol) in [("AB", 'X'), ("AW", 'O')] {
         let stones: Vec<String> = (0..size * size)
             .map(|point| (point % size, point / size))
-            .filter(|&(column, row)| rows[row].chars().nth(column) == Some(symbol))
+            .filter(|&(column, row)| position.symbol(size - 1 - row, column) == symbol)
             .map(|(column, row)| format!("[{}{}]", letter(column), letter(row)))
             .collect();
         if !stones.is_empty() {
