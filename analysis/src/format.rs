@@ -14,6 +14,7 @@ pub fn shortened(text: &str, width: usize) -> String {
 /// Formats a number with three digits and a unit of thousands: `7.03 k`, `224 M`.
 pub fn rate(number: f64) -> String {
     let (scaled, unit) = match number {
+        n if n >= 1e12 => (n / 1e12, " T"),
         n if n >= 1e9 => (n / 1e9, " G"),
         n if n >= 1e6 => (n / 1e6, " M"),
         n if n >= 1e3 => (n / 1e3, " k"),
@@ -27,11 +28,37 @@ pub fn rate(number: f64) -> String {
     format!("{scaled:.decimals$}{unit}")
 }
 
+/// Separates the thousands of a decimal number.
+pub fn grouped(number: &str) -> String {
+    let start = number.len() - number.trim_start_matches(['+', '-']).len();
+    let end = number.find('.').unwrap_or(number.len());
+    let mut text = number.to_string();
+    let digits = end.saturating_sub(start);
+    for back in (3..digits).step_by(3) {
+        text.insert(end - back, ',');
+    }
+    text
+}
+
+/// Formats a whole number with separated thousands.
+pub fn count(number: u64) -> String {
+    grouped(&number.to_string())
+}
+
 /// Formats a number with a fixed number of decimals, without a sign if it rounds to zero.
 pub fn fixed(number: f64, decimals: usize) -> String {
     let text = format!("{number:.decimals$}");
     let zero = text.bytes().all(|byte| matches!(byte, b'-' | b'0' | b'.'));
     if zero { text.trim_start_matches('-').to_string() } else { text }
+}
+
+/// Formats a number with at least three significant digits, never in scientific notation.
+pub fn significant(number: f64) -> String {
+    let decimals = match number.abs() {
+        size if size >= 99.95 || size == 0.0 => 0,
+        size => (2.0 - size.log10().floor()).clamp(0.0, 12.0) as usize,
+    };
+    fixed(number, decimals)
 }
 
 /// Formats like [`fixed`], with a plus sign on positive numbers.
@@ -81,6 +108,18 @@ mod tests {
     fn rates_keep_three_digits() {
         let texts = [0.5, 7.0, 703.0, 7034.0, 224e6, 99.96, 1.5e9].map(rate);
         assert_eq!(texts, ["0.50  ", "7.00  ", "703  ", "7.03 k", "224 M", "100  ", "1.50 G"]);
+    }
+
+    #[test]
+    fn thousands_are_separated() {
+        let texts = ["0", "999", "-1000", "+1234567.8901", "12345"].map(grouped);
+        assert_eq!(texts, ["0", "999", "-1,000", "+1,234,567.8901", "12,345"]);
+    }
+
+    #[test]
+    fn small_numbers_keep_their_digits() {
+        let texts = [0.0, 0.000_021_34, 0.5, 7.0, 99.96, 1234.5].map(significant);
+        assert_eq!(texts, ["0", "0.0000213", "0.500", "7.00", "100", "1234"]);
     }
 
     #[test]

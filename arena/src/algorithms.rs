@@ -134,7 +134,7 @@ impl AlgorithmInfo {
 
     /// Returns whether the algorithm evaluates positions with these settings. Playouts are evaluated only where
     /// `rollout_plies` cuts them off.
-    pub(crate) fn evaluates_with(&self, settings: &Values) -> bool {
+    pub fn evaluates_with(&self, settings: &Values) -> bool {
         let has_cut = self.options.iter().any(|option| option.name == ROLLOUT_PLIES.name);
         self.evaluates && !(has_cut && settings.integer(ROLLOUT_PLIES.name) == 0)
     }

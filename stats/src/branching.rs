@@ -30,36 +30,6 @@ pub fn effective_branching_factor(nodes: f64, depth: u32) -> Option<f64> {
     }
 }
 
-/// Returns the branching factor b whose uniform trees of 1 + b + ... + b^d nodes fit several depths best: least
-/// squares of logarithms, each depth given as `(depth, nodes, weight)`. `None` if no depth has nodes and a weight.
-pub fn fitted_branching_factor(depths: &[(u32, f64, f64)]) -> Option<f64> {
-    let usable = |&&(depth, nodes, weight): &&(u32, f64, f64)| {
-        depth > 0 && nodes >= 1.0 && nodes.is_finite() && weight > 0.0 && weight.is_finite()
-    };
-    let depths: Vec<(u32, f64, f64)> = depths.iter().filter(usable).copied().collect();
-    let alone = |&(depth, nodes, _): &(u32, f64, f64)| effective_branching_factor(nodes, depth);
-    // The minimum lies between the least and the greatest of the depths' own factors.
-    let own: Vec<f64> = depths.iter().filter_map(alone).collect();
-    let (mut low, mut high) = (own.iter().copied().reduce(f64::min)?, own.iter().copied().reduce(f64::max)?);
-    // Half the slope of the sum of squares, whose sign change is bisected.
-    let slope = |branching: f64| -> f64 {
-        let term = |&(depth, nodes, weight): &(u32, f64, f64)| {
-            let (mut tree, mut grown) = (1.0_f64, 0.0);
-            for _ in 0..depth {
-                grown = grown * branching + tree;
-                tree = tree * branching + 1.0;
-            }
-            weight * (tree.ln() - nodes.ln()) * grown / tree
-        };
-        depths.iter().map(term).sum()
-    };
-    for _ in 0..60 {
-        let middle = f64::midpoint(low, high);
-        if slope(middle) < 0.0 { low = middle } else { high = middle }
-    }
-    Some(f64::midpoint(low, high))
-}
-
 /// Returns the geometric mean of nodes(d) / nodes(d - 1) over consecutive depths. `None` with fewer than two depths
 /// or a depth without nodes.
 pub fn growth(nodes_by_depth: &[u64]) -> Option<f64> {
@@ -125,30 +95,6 @@ mod tests {
             assert_eq!(effective_branching_factor(nodes, depth), None);
         }
         assert!(effective_branching_factor(f64::MAX, 300).unwrap().is_finite(), "the sum overflows");
-    }
-
-    #[test]
-    fn fitted_branching_factor_minimises_squares() {
-        for branching in [1.0, 1.5, 3.0, 35.0] {
-            let tree = |depth: u32| (depth, nodes_of_uniform_tree(branching, depth), f64::from(depth));
-            let found = fitted_branching_factor(&[1, 2, 3, 6].map(tree)).unwrap();
-            assert!((found - branching).abs() < 1e-9 * branching, "{branching}: {found}");
-        }
-        // No other factor has a smaller sum of squares.
-        let depths = [(1, 9.5, 10.0), (2, 30.0, 10.0), (3, 60.0, 9.0), (4, 350.0, 7.0), (5, 1500.0, 2.0)];
-        let squares = |branching: f64| -> f64 {
-            let square = |&(depth, nodes, weight): &(u32, f64, f64)| {
-                weight * (nodes_of_uniform_tree(branching, depth) / nodes).ln().powi(2)
-            };
-            depths.iter().map(square).sum()
-        };
-        let found = fitted_branching_factor(&depths).unwrap();
-        for other in (1..200).map(|step| f64::from(step) * 0.05) {
-            assert!(squares(found) <= squares(other), "{other} is nearer than {found}");
-        }
-        for none in [&[][..], &[(0, 5.0, 1.0)], &[(2, 0.0, 1.0)], &[(2, f64::NAN, 1.0)], &[(2, 5.0, 0.0)]] {
-            assert_eq!(fitted_branching_factor(none), None);
-        }
     }
 
     #[test]

@@ -72,6 +72,13 @@ impl Interval {
     pub fn ends(&self) -> Option<(f64, f64)> {
         self.low.zip(self.high)
     }
+
+    /// Multiplies the value and both ends by a positive number.
+    #[must_use]
+    pub fn scaled(&self, factor: f64) -> Interval {
+        let scaled = |end: f64| factor * end;
+        Interval { value: scaled(self.value), low: self.low.map(scaled), high: self.high.map(scaled) }
+    }
 }
 
 /// Search statistics of a player.

@@ -4,10 +4,13 @@
 //! `tuning.rs`, `play_statistics.rs` and `turning_points.rs` gather; `summary.rs` words the answer; the rest renders.
 //! Statistics are computed in other modules.
 
+mod boards;
+mod drawing;
 mod figures;
 mod html;
 mod page;
 mod play_statistics;
+mod players;
 mod ratings;
 mod searches;
 mod sections;
@@ -18,11 +21,11 @@ mod turning_points;
 
 use std::num::NonZeroUsize;
 
-use agon_arena::spec::{Format, Plan, SpecPlayer};
-use agon_records::{LimitKind, MoveRow};
+use agon_arena::spec::{Format, Plan};
+use agon_records::MoveRow;
 use serde::Serialize;
 
-use crate::board_view::{UnplayableGame, game_boards};
+use crate::board_view::{GameBoards, UnplayableGame, game_boards};
 use crate::dataset::{Dataset, DatasetError, Run};
 use crate::format::{signed, value_text};
 use crate::games::{Query, Recordings};
@@ -30,6 +33,7 @@ use crate::pruning::{self, Interval, Pruning, PruningError};
 use crate::tune::TuneError;
 
 pub use play_statistics::{Effort, GameLengths, GameSummary};
+pub use players::Player;
 pub use ratings::{Crosstable, PairRecord, RatedPlayer, RatingHistory, Ratings, SequentialTest};
 pub use tuning::{Trajectory, Tuning, Validation};
 
@@ -130,7 +134,7 @@ pub struct Report {
     pub answer: String,
     /// Sentences that qualify the answer.
     pub remarks: Vec<String>,
-    /// The players in spec order.
+    /// The players from best to worst, or in spec order if they have no common ratings.
     pub players: Vec<Player>,
     /// Results of a tune.
     pub tuning: Option<Tuning>,
@@ -154,17 +158,6 @@ pub struct Report {
     pub reproduction: Reproduction,
 }
 
-/// A player's configuration in brief.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
-pub struct Player {
-    /// Name.
-    pub name: String,
-    /// Search algorithm.
-    pub algorithm: String,
-    /// Limit per move.
-    pub limit: String,
-}
-
 /// The turning point of a lost game, with its board.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct DecisiveMoment {
@@ -176,7 +169,11 @@ pub struct DecisiveMoment {
     pub steps: f64,
     /// Whether the game has two seats, so that the sign of a score shows the leader.
     pub duel: bool,
-    /// The board before the loser's move.
+    /// The position before the loser's move.
+    pub before: String,
+    /// The position after it.
+    pub position: String,
+    /// The board after it, as text.
     pub board: String,
     /// The plies up to the loser's next search.
     pub plies: Vec<SearchedPly>,
@@ -267,7 +264,7 @@ impl Report {
             submitted_us: run.submitted_us,
             answer: String::new(),
             remarks: Vec::new(),
-            players: spec.players.iter().map(player).collect(),
+            players: players::read(&spec),
             tuning: tuning::read(dataset, run)?,
             test: results.test,
             ratings: results.ratings,
@@ -286,6 +283,7 @@ impl Report {
                 repeatable: spec.is_repeatable(),
             },
         };
+        players::order(&mut report);
         (report.answer, report.remarks) = summary::summarise(&report);
         Ok(report)
     }
@@ -293,15 +291,6 @@ impl Report {
     /// Renders the page as one self-contained HTML file.
     pub fn page(&self) -> String {
         page::page(self)
-    }
-}
-
-fn player(player: &SpecPlayer) -> Player {
-    let (kind, value) = LimitKind::of(player.limit);
-    Player {
-        name: player.name.clone(),
-        algorithm: player.config.algorithm.name.to_string(),
-        limit: format!("{}={value}", kind.name()),
     }
 }
 
@@ -326,7 +315,8 @@ fn decisive_moment(
     let query = Query { bouts: Some(point.bout..=point.bout), game: Some(point.game), ..Query::default() };
     let Some(recording) = Recordings::new(dataset, run, &query)?.next().transpose()? else { return Ok(None) };
     let plies = u64::from(point.ply)..=u64::from(point.next);
-    let board = game_boards(&recording, plies.clone())?.start.board;
+    let GameBoards { start, after } = game_boards(&recording, plies.clone())?;
+    let Some(after) = after.into_iter().next() else { return Ok(None) };
     let players = &recording.game.players;
     let name = |row: &MoveRow| row.seat.and_then(|seat| players.get(usize::from(seat)).cloned());
     let shown = recording.moves.iter().filter(|row| plies.contains(&u64::from(row.ply)));
@@ -344,7 +334,9 @@ fn decisive_moment(
         loser,
         steps: point.steps,
         duel: players.len() == 2,
-        board,
+        before: start.position,
+        position: after.position,
+        board: after.board,
         plies: shown.map(searched).collect(),
     }))
 }

@@ -35,6 +35,8 @@ pub(super) struct RunResults {
 pub struct Ratings {
     /// The players from best to worst, component by component.
     pub players: Vec<RatedPlayer>,
+    /// Elo difference between the first and the second of two players.
+    pub difference: Option<Interval>,
     /// Names of the players in each connected component.
     pub components: Vec<Vec<String>>,
     /// Elo advantage of the first of two seats.
@@ -234,8 +236,10 @@ fn ratings(answer: &TournamentRatings, settings: &Settings) -> Ratings {
         score: row.score,
         los_next: row.los_next,
     };
+    let players: Vec<RatedPlayer> = answer.standings().iter().map(rated).collect();
     Ratings {
-        players: answer.standings().iter().map(rated).collect(),
+        difference: difference(&players),
+        players,
         components: answer.components(),
         seat_advantage: answer.seat_advantage().map(interval),
         seat_effects: answer.seat_effects().into_iter().map(interval).collect(),
@@ -243,6 +247,18 @@ fn ratings(answer: &TournamentRatings, settings: &Settings) -> Ratings {
         transitivity: answer.transitivity().and_then(|test| test.p_value),
         replicas: settings.replicas.get(),
     }
+}
+
+/// Returns the difference of two players, whose ratings are each other's negative.
+fn difference(players: &[RatedPlayer]) -> Option<Interval> {
+    let [first, next] = players else { return None };
+    Some(match first.bound.or(next.bound) {
+        None => first.interval().scaled(2.0),
+        Some(_) => {
+            let least = first.elo - next.elo;
+            Interval { value: least, low: Some(least), high: None }
+        }
+    })
 }
 
 fn crosstable(answer: &TournamentRatings) -> Crosstable {

@@ -1,124 +1,92 @@
 //! Sections on searches: node ratios, nodes by depth, pruning, time and depth by ply.
 
-use agon_stats::branching::fitted_branching_factor;
-
-use super::figures::{interval_figure, line_figure};
-use super::html::{Section, columns, paragraph, table};
+use super::figures::Figure;
+use super::html::{Cell, Section, Table, paragraph};
 use super::play_statistics::Effort;
 use super::summary::common_depth;
 use super::svg::{Axis, Line, Row};
-use super::{Question, Report, interval_text};
-use crate::format::{fixed, percent, rate};
-use crate::pruning::{Interval, PlayerPruning, Ratio};
-
-/// Number of rows by player in the table of depths by ply.
-const PLY_ROWS: usize = 12;
+use super::{Question, Report};
+use crate::format::{fixed, grouped, significant};
+use crate::pruning::{DepthNodes, Interval, PlayerPruning, Ratio};
 
 /// Divisor of the searches of the busiest ply, below which a ply is not drawn.
 const RARE: u64 = 50;
-
-fn interval_row(name: String, interval: Interval, text: String) -> Row {
-    let Interval { value, low, high } = interval;
-    Row { name, value: Some(value), low, high, extreme: None, text }
-}
 
 /// Renders the node ratios between the players of a probe.
 pub(super) fn ratios(report: &Report) -> Option<Section> {
     let ratios = &report.pruning.ratios;
     let depth = common_depth(ratios)?;
-    let three_decimals = |value| fixed(value, 3);
     let row = |ratio: &Ratio| {
-        interval_row(format!("{} / {}", ratio.a, ratio.b), ratio.interval(), three_decimals(ratio.ratio))
+        let name = format!("{} / {}", ratio.a, ratio.b);
+        Row::new(name, report.class(&ratio.a), ratio.interval(), fixed(ratio.ratio, 3))
     };
     let rows: Vec<Row> = ratios.iter().filter(|ratio| ratio.depth == depth).map(row).collect();
-    let cells: Vec<Vec<String>> = ratios
-        .iter()
-        .map(|ratio| {
-            vec![
-                ratio.a.clone(),
-                ratio.b.clone(),
-                ratio.depth.to_string(),
-                three_decimals(ratio.ratio),
-                interval_text(&ratio.interval(), three_decimals),
-                ratio.positions.to_string(),
-            ]
-        })
-        .collect();
-    let columns = columns(&["first", "second"], &["depth", "ratio", "95 %", "positions"]);
+    let cells = |ratio: &Ratio| {
+        let [value, low, high] = Cell::interval(&ratio.interval(), Cell::significant);
+        let depth = Cell::from(ratio.depth as u64);
+        vec![report.cell(&ratio.a), report.cell(&ratio.b), depth, value, low, high, ratio.positions.into()]
+    };
+    let figure = Figure {
+        name: report.file("ratios"),
+        caption: format!(
+            "Geometric mean ratios of the nodes of depth {depth} at the same positions, with 95 % intervals over positions. Below one the first player needs fewer."
+        ),
+        data: Table::new(
+            "Node ratios at every depth that both completed, with 95 % intervals from low to high",
+            &["first", "second"],
+            &["depth", "ratio", "low", "high", "positions"],
+            ratios.iter().map(cells).collect(),
+        ),
+    };
     let axis =
         Axis { label: "nodes of the first ÷ nodes of the second", log: true, whole: false, mark: Some(1.0) };
     let title = format!("Node ratios to depth {depth} at the same positions");
-    let caption = format!(
-        "Geometric mean ratios of the nodes of depth {depth} at the same positions, with 95 % intervals over positions. Below one the first player needs fewer."
-    );
-    let data = table("Node ratios at every depth that both completed", &columns, &cells);
-    let body = interval_figure(&rows, axis, (&title, &caption), "pairs", &data);
+    let body = figure.intervals(&rows, axis, &title, "pairs");
     Some(Section { id: "ratios", title: "Node ratios", full: false, body })
 }
 
-/// Renders nodes by depth with the uniform trees of the fitted branching factors.
+/// Renders the mean nodes of each depth.
 pub(super) fn depths(report: &Report) -> Option<Section> {
     let by_depth = &report.pruning.by_depth;
     if by_depth.is_empty() {
         return None;
     }
-    let mut lines = Vec::new();
-    let mut factors = Vec::new();
-    for PlayerPruning { player, .. } in &report.pruning.players {
-        let depths: Vec<(u32, f64, f64)> = by_depth
-            .iter()
-            .filter(|row| row.player == *player)
-            .map(|row| (row.depth as u32, row.nodes.value, row.searches as f64))
-            .collect();
-        let Some(branching) = fitted_branching_factor(&depths) else { continue };
-        factors.push(format!("{player} {}", fixed(branching, 2)));
-        let most = depths.iter().map(|depth| depth.2).fold(0.0, f64::max);
-        let (usual, rare): (Vec<_>, Vec<_>) =
-            depths.into_iter().partition(|&(.., searches)| 2.0 * searches >= most);
-        let marks = |depths: &[(u32, f64, f64)]| -> Vec<(f64, f64)> {
-            depths.iter().map(|&(depth, nodes, _)| (f64::from(depth), nodes)).collect()
+    let line = |player: &PlayerPruning| {
+        let depths = || by_depth.iter().filter(|row| row.player == player.player);
+        let most = depths().map(|row| row.searches).max().unwrap_or(0);
+        let (usual, rare): (Vec<_>, Vec<_>) = depths().partition(|row| 2 * row.searches >= most);
+        let points = |rows: Vec<&DepthNodes>| -> Vec<(f64, f64)> {
+            rows.iter().map(|row| (row.depth as f64, row.nodes.value)).collect()
         };
-        let fit =
-            usual.iter().map(|&(depth, ..)| (f64::from(depth), uniform_tree(branching, depth))).collect();
-        lines.push(Line {
-            name: player.clone(),
-            points: marks(&usual),
-            rare: marks(&rare),
-            fit,
+        Line {
+            name: player.player.clone(),
+            class: report.class(&player.player),
+            points: points(usual),
+            rare: points(rare),
+            dots: true,
             ..Line::default()
-        });
-    }
-    let cells: Vec<Vec<String>> = by_depth
-        .iter()
-        .map(|row| {
-            vec![
-                row.player.clone(),
-                row.depth.to_string(),
-                compact(row.nodes.value),
-                interval_text(&row.nodes, compact),
-                row.searches.to_string(),
-            ]
-        })
-        .collect();
-    let columns = columns(&["player"], &["depth", "nodes", "95 %", "searches"]);
+        }
+    };
+    let lines: Vec<Line> = report.pruning.players.iter().map(line).collect();
+    let lines: Vec<Line> = lines.into_iter().filter(|line| !line.points.is_empty()).collect();
+    let cells = |row: &DepthNodes| {
+        let [nodes, low, high] = Cell::interval(&row.nodes, |value| Cell::number(value, 1));
+        vec![report.cell(&row.player), Cell::from(row.depth as u64), nodes, low, high, row.searches.into()]
+    };
+    let figure = Figure {
+        name: report.file("depths"),
+        caption: "Mean nodes of each completed depth. Rings are depths that fewer than half of the searches completed, in easier positions.".to_string(),
+        data: Table::new(
+            "Mean nodes by depth, with 95 % intervals from low to high",
+            &["player"],
+            &["depth", "nodes", "low", "high", "searches"],
+            by_depth.iter().map(cells).collect(),
+        ),
+    };
     let depth = Axis { label: "depth", log: false, whole: true, mark: None };
     let nodes = Axis { label: "nodes of the depth alone, mean", log: true, whole: false, mark: None };
-    let mut body = line_figure(
-        &lines,
-        [depth, nodes],
-        &format!("Nodes by depth on a logarithmic scale; fitted branching factors: {}", factors.join("; ")),
-        "Dots are mean nodes of each completed depth; lines are fitted uniform trees of 1 + b* + ... + b*^depth nodes, weighted by searches. Rings are depths that fewer than half of the searches completed, in easier positions.",
-        &table("Nodes by depth", &columns, &cells),
-    );
-    if !factors.is_empty() {
-        body.push_str(&paragraph(&format!("Fitted b*: {}.", factors.join(", "))));
-    }
+    let body = figure.lines(&lines, [depth, nodes], "Mean nodes by depth on a logarithmic scale");
     Some(Section { id: "depths", title: "Nodes by depth", full: false, body })
-}
-
-/// Returns the nodes of a uniform tree: 1 + b + ... + b^depth.
-fn uniform_tree(branching: f64, depth: u32) -> f64 {
-    (0..depth).fold(1.0, |sum, _| sum * branching + 1.0)
 }
 
 /// Renders the savings of pruning.
@@ -128,33 +96,44 @@ pub(super) fn pruning(report: &Report) -> Option<Section> {
     if players.iter().all(|player| player.mean_depth.is_none()) {
         return section(paragraph("No player searched by depth, so there are no pruning statistics."));
     }
-    let ratio = |measure: fn(&PlayerPruning) -> Option<Interval>, label: &str, caption: &str| {
-        let measured = players.iter().filter_map(|player| Some((&player.player, measure(player)?)));
-        let row =
-            |(name, value): (&String, Interval)| interval_row(name.clone(), value, compact(value.value));
-        let rows: Vec<Row> = measured.clone().map(row).collect();
+    let ratio = |name: &str, measure: fn(&PlayerPruning) -> Option<Interval>, label: &str, caption: &str| {
+        let measured = || players.iter().filter_map(|player| Some((&player.player, measure(player)?)));
+        let row = |(name, value): (&String, Interval)| {
+            Row::new(name.clone(), report.class(name), value, significant(value.value))
+        };
+        let rows: Vec<Row> = measured().map(row).collect();
         if rows.is_empty() {
             return String::new();
         }
         let cells = |(name, value): (&String, Interval)| {
-            vec![name.clone(), compact(value.value), interval_text(&value, compact)]
+            let [value, low, high] = Cell::interval(&value, Cell::significant);
+            vec![report.cell(name), value, low, high]
         };
-        let cells: Vec<Vec<String>> = measured.map(cells).collect();
-        let axis = Axis { label, log: true, whole: false, mark: Some(1.0) };
-        let data = table(label, &columns(&["player"], &["ratio", "95 %"]), &cells);
-        interval_figure(&rows, axis, (label, caption), "players", &data)
+        let figure = Figure {
+            name: report.file(name),
+            caption: caption.to_string(),
+            data: Table::new(
+                &format!("{label}, with 95 % intervals from low to high"),
+                &["player"],
+                &["ratio", "low", "high"],
+                measured().map(cells).collect(),
+            ),
+        };
+        figure.intervals(&rows, Axis { label, log: true, whole: false, mark: Some(1.0) }, label, "players")
     };
     let unpruned = ratio(
+        "unpruned",
         |player| player.vs_minimax,
         "nodes ÷ nodes without pruning",
         "Nodes relative to a search without pruning, to the same depth at the same positions. Lower is better.",
     );
     let minimal = ratio(
+        "minimal",
         |player| player.vs_minimal,
         "leaves ÷ minimal-tree leaves",
         "Leaves relative to the fewest that can prove the value of a uniform tree of the same width and depth. One is optimal; transpositions and uneven trees allow lower values.",
     );
-    let mut body = format!("<div class=\"pair\">\n{unpruned}{minimal}</div>\n{}", measures(players));
+    let mut body = format!("<div class=\"pair\">\n{unpruned}{minimal}</div>\n{}", measures(report));
     for note in &report.pruning.notes {
         let name = match note.measure {
             "vs_minimax" => "Without pruning: ",
@@ -174,33 +153,54 @@ fn sentence(text: &str) -> String {
     format!("{first}{}{stop}", letters.as_str())
 }
 
-/// A column of the table of measures: heading, description, value and number format.
-type Measure = (&'static str, &'static str, fn(&PlayerPruning) -> Option<Interval>, fn(f64) -> String);
+/// A column of the table of measures: heading, description, value and cell.
+type Measure = (&'static str, &'static str, fn(&PlayerPruning) -> Option<Interval>, fn(Option<f64>) -> Cell);
 
 const MEASURES: [Measure; 7] = [
-    ("depth", "mean completed depth", |player| player.mean_depth, |value| fixed(value, 1)),
-    ("mean b*", "mean effective branching factor b* by search", |player| player.ebf, |value| fixed(value, 2)),
-    ("growth", "growth of nodes from depth to depth", |player| player.growth, |value| fixed(value, 2)),
-    ("first-move cutoffs", "share of cutoffs by the first move", |player| player.first_move_share, percent),
-    ("table hits", "share of table probes that hit", |player| player.hit_rate, percent),
-    ("vs unpruned", "nodes ÷ nodes without pruning", |player| player.vs_minimax, compact),
-    ("vs minimal tree", "leaves ÷ minimal-tree leaves", |player| player.vs_minimal, compact),
+    ("depth", "mean completed depth", |player| player.mean_depth, |value| Cell::number(value, 1)),
+    (
+        "b*",
+        "mean effective branching factor b* of the searches",
+        |player| player.ebf,
+        |value| Cell::number(value, 2),
+    ),
+    ("growth", "growth of nodes from depth to depth", |player| player.growth, |value| Cell::number(value, 2)),
+    (
+        "first-move cutoffs, %",
+        "share of cutoffs by the first move",
+        |player| player.first_move_share,
+        Cell::percent,
+    ),
+    ("table hits, %", "share of table probes that hit", |player| player.hit_rate, Cell::percent),
+    ("vs unpruned", "nodes ÷ nodes without pruning", |player| player.vs_minimax, Cell::significant),
+    ("vs minimal tree", "leaves ÷ minimal-tree leaves", |player| player.vs_minimal, Cell::significant),
 ];
 
 /// Renders the measures that at least one player has.
-fn measures(players: &[PlayerPruning]) -> String {
+fn measures(report: &Report) -> String {
+    let players = &report.pruning.players;
     let defined = |(_, _, value, _): &&Measure| players.iter().any(|player| value(player).is_some());
     let shown: Vec<&Measure> = MEASURES.iter().filter(defined).collect();
     let headings: Vec<&str> = shown.iter().map(|(heading, ..)| *heading).collect();
     let row = |player: &PlayerPruning| {
-        let cell = |(_, _, value, format): &&Measure| {
-            value(player).map_or("-".to_string(), |interval: Interval| format(interval.value))
-        };
-        std::iter::once(player.player.clone()).chain(shown.iter().map(cell)).collect()
+        let cell = |(_, _, value, cell): &&Measure| cell(value(player).map(|interval| interval.value));
+        std::iter::once(report.cell(&player.player)).chain(shown.iter().map(cell)).collect()
     };
-    let rows: Vec<Vec<String>> = players.iter().map(row).collect();
     let caption: Vec<&str> = shown.iter().map(|(_, description, ..)| *description).collect();
-    table(&sentence(&caption.join("; ")), &columns(&["player"], &headings), &rows)
+    let rows = players.iter().map(row).collect();
+    Table::new(&sentence(&caption.join("; ")), &["player"], &headings, rows).html()
+}
+
+/// A unit of time: its name and its microseconds.
+type Unit = (&'static str, f64);
+
+/// Formats a time; the clock counts microseconds.
+fn time_text(microseconds: f64, (name, unit): Unit) -> String {
+    match microseconds {
+        time if time < 1.0 && unit > 1.0 => "under 1 µs".to_string(),
+        time if time < 1.0 => format!("under 1 {name}"),
+        time => format!("{} {name}", grouped(&significant(time / unit))),
+    }
 }
 
 /// Renders search times and overshoots.
@@ -209,77 +209,77 @@ pub(super) fn time(report: &Report) -> Option<Section> {
     if efforts.is_empty() {
         return None;
     }
+    // One unit for the whole section, in which the slowest median has at least one digit.
+    let slowest = efforts.iter().filter_map(|effort| effort.median_us).fold(0.0, f64::max);
+    let unit: Unit = if slowest < 1000.0 { ("µs", 1.0) } else { ("ms", 1000.0) };
+    let drawn = |microseconds: f64| microseconds.max(1.0) / unit.1;
     let row = |effort: &&Effort| Row {
         name: effort.player.clone(),
-        value: effort.median_us.map(milliseconds),
-        low: effort.range_us.map(|range| milliseconds(range[0])),
-        high: effort.range_us.map(|range| milliseconds(range[1])),
-        extreme: Some(milliseconds(effort.longest_us as f64)),
-        text: effort.median_us.map_or("-".to_string(), |us| format!("{} ms", milliseconds_text(us))),
+        class: report.class(&effort.player),
+        value: effort.median_us.map(drawn),
+        low: effort.range_us.map(|range| drawn(range[0])),
+        high: effort.range_us.map(|range| drawn(range[1])),
+        extreme: Some(drawn(effort.longest_us as f64)),
+        text: effort.median_us.map_or("-".to_string(), |median| time_text(median, unit)),
     };
     let rows: Vec<Row> = efforts.iter().map(row).collect();
-    let columns = columns(
-        &["player"],
-        &[
-            "searches",
-            "mean ms",
-            "median ms",
-            "slowest ms",
-            "nodes/s",
-            "simulations/s",
-            "overshoots",
-            "mean overshoot, ms",
-            "largest overshoot, ms",
-        ],
-    );
-    let cells: Vec<Vec<String>> = efforts.iter().map(|effort| time_cells(effort)).collect();
     let timed = efforts.iter().filter(|effort| effort.timed);
     let overshoot = match timed.max_by_key(|effort| effort.most_overshoot_us) {
         None => "No player is limited by time.".to_string(),
         Some(worst) if worst.most_overshoot_us == 0 => "No search exceeded its time limit.".to_string(),
         Some(worst) => format!(
-            "Largest overshoot of a time limit: {} by {} ms. The data table shows how often each player overshot, and by how much.",
+            "Largest overshoot of a time limit: {} by {}. The data table shows how often each player overshot, and by how much.",
             worst.player,
-            milliseconds_text(worst.most_overshoot_us as f64)
+            time_text(worst.most_overshoot_us as f64, unit)
         ),
     };
-    let axis = Axis { label: "milliseconds per search", log: true, whole: false, mark: None };
-    let caption =
-        "Dots are medians, bars the range from the 5 % to the 95 % quantile, outer marks the slowest search.";
-    let data = table("Time, speed and overshoot", &columns, &cells);
-    let figure = interval_figure(&rows, axis, ("Median time per search", caption), "players", &data);
-    let body = format!("{}{figure}", paragraph(&overshoot));
+    let name = unit.0;
+    let headings = [
+        "searches",
+        &format!("mean {name}"),
+        &format!("median {name}"),
+        &format!("slowest {name}"),
+        "nodes/s",
+        "simulations/s",
+        "overshoots, %",
+        &format!("mean overshoot, {name}"),
+        &format!("largest overshoot, {name}"),
+    ];
+    let figure = Figure {
+        name: report.file("time"),
+        caption: "Dots are medians, bars the range from the 5 % to the 95 % quantile, outer marks the slowest search.".to_string(),
+        data: Table::new(
+            "Time, speed and overshoot",
+            &["player"],
+            &headings,
+            efforts.iter().map(|effort| time_cells(report, effort, unit)).collect(),
+        ),
+    };
+    let label = if unit.1 > 1.0 { "milliseconds per search" } else { "microseconds per search" };
+    let axis = Axis { label, log: true, whole: false, mark: None };
+    let chart = figure.intervals(&rows, axis, "Median time per search", "players");
+    let body = format!("{}{chart}", paragraph(&overshoot));
     Some(Section { id: "time", title: "Time and overshoot", full: false, body })
 }
 
-fn time_cells(effort: &Effort) -> Vec<String> {
+fn time_cells(report: &Report, effort: &Effort, (_, unit): Unit) -> Vec<Cell> {
     let searches = effort.searches.max(1) as f64;
     let seconds = effort.time_us as f64 / 1e6;
-    let speed = |count: u64| match count > 0 && seconds > 0.0 {
-        true => compact(count as f64 / seconds),
-        false => "-".to_string(),
-    };
-    let timed = |text: String| if effort.timed { text } else { "-".to_string() };
+    let speed = |count: u64| Cell::number((count > 0 && seconds > 0.0).then(|| count as f64 / seconds), 0);
+    let time = |microseconds: f64| Cell::number(Some(microseconds / unit), 3);
+    let timed = |cell: Cell| if effort.timed { cell } else { Cell::Missing };
     vec![
-        effort.player.clone(),
-        effort.searches.to_string(),
-        milliseconds_text(effort.time_us as f64 / searches),
-        effort.median_us.map_or("-".to_string(), milliseconds_text),
-        milliseconds_text(effort.longest_us as f64),
+        report.cell(&effort.player),
+        effort.searches.into(),
+        time(effort.time_us as f64 / searches),
+        effort.median_us.map_or(Cell::Missing, time),
+        time(effort.longest_us as f64),
         speed(effort.nodes),
         speed(effort.simulations),
-        timed(percent(effort.overshoots as f64 / searches)),
-        timed(milliseconds_text(effort.overshoot_us as f64 / searches)),
-        timed(milliseconds_text(effort.most_overshoot_us as f64)),
+        timed(Cell::percent(Some(effort.overshoots as f64 / searches))),
+        timed(time(effort.overshoot_us as f64 / searches)),
+        timed(time(effort.most_overshoot_us as f64)),
     ]
-}
-
-fn milliseconds(microseconds: f64) -> f64 {
-    microseconds / 1000.0
-}
-
-fn milliseconds_text(microseconds: f64) -> String {
-    three_digits(milliseconds(microseconds))
 }
 
 /// Renders the mean depth by ply.
@@ -294,6 +294,7 @@ pub(super) fn depth_by_ply(report: &Report) -> Option<Section> {
         let points = effort.depth_by_ply.iter().filter(|point| point.2 > least);
         Line {
             name: effort.player.clone(),
+            class: report.class(&effort.player),
             points: points.map(|&(ply, depth, _)| (ply, depth)).collect(),
             ..Line::default()
         }
@@ -305,39 +306,27 @@ pub(super) fn depth_by_ply(report: &Report) -> Option<Section> {
     let mean =
         |effort: &Effort| effort.mean_depth.map(|depth| format!("{} {}", effort.player, fixed(depth, 1)));
     let means: Vec<String> = report.efforts.iter().filter_map(mean).collect();
-    let mut rows = Vec::new();
-    for effort in &report.efforts {
-        let step = effort.depth_by_ply.len().div_ceil(PLY_ROWS).max(1);
-        for (ply, depth, searches) in effort.depth_by_ply.iter().step_by(step) {
-            rows.push(vec![effort.player.clone(), fixed(*ply, 1), fixed(*depth, 2), searches.to_string()]);
-        }
-    }
-    let columns = columns(&["player"], &["ply", "mean depth", "searches"]);
+    let cells = |effort: &Effort| {
+        let player = report.cell(&effort.player);
+        let row = |&(ply, depth, searches): &(f64, f64, u64)| {
+            let ply = Cell::number(Some(ply), usize::from(ply.fract() > 0.0));
+            vec![player.clone(), ply, Cell::number(Some(depth), 2), searches.into()]
+        };
+        effort.depth_by_ply.iter().map(row).collect::<Vec<_>>()
+    };
+    let figure = Figure {
+        name: report.file("plies"),
+        caption: "Mean completed depth over the course of the games. Plies with less than a fiftieth of the searches of the busiest ply are not drawn.".to_string(),
+        data: Table::new(
+            "Mean completed depth by ply",
+            &["player"],
+            &["ply", "mean depth", "searches"],
+            report.efforts.iter().flat_map(cells).collect(),
+        ),
+    };
     let ply = Axis { label: "ply", log: false, whole: true, mark: None };
     let depth = Axis { label: "mean completed depth", log: false, whole: false, mark: None };
-    let body = line_figure(
-        &lines,
-        [ply, depth],
-        &format!("Mean completed depth by ply; over all plies: {}", means.join("; ")),
-        "Mean completed depth over the course of the games. Plies with less than a fiftieth of the searches of the busiest ply are not drawn.",
-        &table("Mean depth at selected plies", &columns, &rows),
-    );
+    let means = format!("Mean completed depth by ply; over all plies: {}", means.join("; "));
+    let body = figure.lines(&lines, [ply, depth], &means);
     Some(Section { id: "plies", title: "Depth by ply", full: false, body })
-}
-
-/// Formats a number with three digits and a unit of thousands, or with the decimals that a small one needs.
-fn compact(value: f64) -> String {
-    if value >= 0.1 { rate(value).trim_end().to_string() } else { three_digits(value) }
-}
-
-/// Formats a number with about three digits.
-fn three_digits(value: f64) -> String {
-    match value.abs() {
-        size if size >= 99.95 => fixed(value, 0),
-        size if size >= 9.995 => fixed(value, 1),
-        size if size >= 0.0995 || size == 0.0 => fixed(value, 2),
-        size if size >= 0.00995 => fixed(value, 3),
-        size if size >= 0.000995 => fixed(value, 4),
-        _ => format!("{value:.1e}"),
-    }
 }

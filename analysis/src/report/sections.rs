@@ -2,21 +2,20 @@
 
 use agon_stats::elo::LARGEST_DIFFERENCE;
 
-use super::figures::{figure, interval_figure, line_figure};
+use super::boards::Picture;
+use super::figures::{BOARDS, CHARTS, Figure, saved_svg};
 use super::html::{
-    Column, LONG_NAME, Section, available, columns, escape, heading, paragraph, table, value_table,
+    Cell, Column, LONG_NAME, Section, Table, available, escape, heading, paragraph, value_table,
 };
 use super::play_statistics::{GameLengths, GameSummary};
+use super::players::Player;
 use super::ratings::{Crosstable, PairRecord, RatedPlayer, RatingHistory, Ratings};
 use super::svg::{self, Axis, Line, MOST_CELLS, Row};
-use super::{Availability, DecisiveMoment, Question, Report, SearchedPly, estimate_text, interval_text};
-use crate::format::{fixed, likelihood, percent, signed};
+use super::{Availability, DecisiveMoment, Question, Report, SearchedPly, estimate_text};
+use crate::format::{count, fixed, likelihood, percent, signed};
 use crate::pruning::Interval;
 
 const ELO: Axis<'_> = Axis { label: "Elo (relative to the mean)", log: false, whole: false, mark: Some(0.0) };
-
-/// Number of rows by player in the table of rating histories.
-const HISTORY_ROWS: usize = 6;
 
 /// Renders the state of a sequential test.
 pub(super) fn test(report: &Report) -> Option<Section> {
@@ -35,7 +34,7 @@ pub(super) fn test(report: &Report) -> Option<Section> {
                 signed(test.upper, 2)
             ),
         ),
-        ("bouts used", test.looked_at.to_string()),
+        ("bouts used", count(test.looked_at)),
         score_counts(test.pairs),
         ("difference", test.elo.map_or("not estimable".to_string(), |elo| estimate_text(&elo, 1, " Elo"))),
         (stronger.as_str(), test.los.map_or("not estimable".to_string(), likelihood)),
@@ -45,65 +44,92 @@ pub(super) fn test(report: &Report) -> Option<Section> {
     Some(Section { id: "test", title: "Sequential test", full: true, body })
 }
 
-/// Returns a row with the bouts by score.
-pub(super) fn score_counts(pairs: [u64; 5]) -> (&'static str, String) {
-    ("bouts by score 0, 1/2, 1, 3/2, 2", pairs.map(|count| count.to_string()).join(", "))
+/// Renders the players with the options in which they differ.
+pub(super) fn players(report: &Report) -> String {
+    let columns = [
+        ("player", Column::Word),
+        ("search, and the options that differ", Column::Words),
+        ("limit", Column::Word),
+    ];
+    let row = |player: &Player| {
+        let options = player.options.iter().map(|(name, value)| format!("{name} = {value}"));
+        let search: Vec<String> = std::iter::once(player.algorithm.clone()).chain(options).collect();
+        let limit = Cell::from(player.limit.as_str());
+        vec![report.cell(&player.name), Cell::Text(search.join(", ")), limit]
+    };
+    let caption = match &report.ratings {
+        Availability::Available(_) => "The players, best first",
+        Availability::Missing { .. } => "The players",
+    };
+    Table::of(caption, &columns, report.players.iter().map(row).collect()).html()
 }
 
-/// Renders the ratings with their intervals.
+/// Returns a row with the bouts by score.
+pub(super) fn score_counts(pairs: [u64; 5]) -> (&'static str, String) {
+    ("bouts by score 0, 1/2, 1, 3/2, 2", pairs.map(count).join(", "))
+}
+
+/// Renders the ratings, or the difference of two players, with their intervals.
 pub(super) fn ratings(report: &Report) -> Option<Section> {
+    let title = if report.is_duel() { "Difference" } else { "Ratings" };
     (report.question != Question::Probe).then(|| Section {
         id: "ratings",
-        title: "Ratings",
+        title,
         full: false,
-        body: available(&report.ratings, rating_figure),
+        body: available(&report.ratings, |ratings| rating_figure(report, ratings)),
     })
 }
 
-fn rating_figure(ratings: &Ratings) -> String {
-    let row = |player: &RatedPlayer| {
-        let Interval { value, low, high } = player.interval();
-        Row {
-            name: player.name.clone(),
-            value: Some(value),
-            low,
-            high,
-            extreme: None,
-            text: player.elo_text(),
+fn rating_figure(report: &Report, ratings: &Ratings) -> String {
+    let mut figure = Figure {
+        name: report.file("ratings"),
+        caption: format!(
+            "Ratings with 95 % intervals from {} bootstrap replicas.",
+            count(ratings.replicas as u64)
+        ),
+        data: Table::new(
+            "Ratings with 95 % intervals from low to high, and each player's likelihood of superiority over the next",
+            &["player"],
+            &["rank", "Elo", "low", "high", "games", "won", "drawn", "lost", "score, %", "beats next, %"],
+            ratings.players.iter().map(|player| rating_cells(report, player)).collect(),
+        ),
+    };
+    let chart = match (ratings.difference, &ratings.players[..]) {
+        (Some(difference), [first, next]) => {
+            figure.caption = format!(
+                "Elo of {} above {}, with the 95 % interval; to the right of the line {} is ahead.",
+                first.name, next.name, first.name
+            );
+            let name = format!("{} - {}", first.name, next.name);
+            let row = Row::new(name, report.class(&first.name), difference, signed(difference.value, 0));
+            let axis = Axis { label: "Elo difference", ..ELO };
+            figure.intervals(&[row], axis, "Elo difference with its 95 % interval", "players")
+        }
+        _ => {
+            if ratings.players.iter().any(|player| player.bound.is_some()) {
+                figure.caption.push_str(" A player that won or lost every game has only a bound.");
+            }
+            let row = |player: &RatedPlayer| {
+                let class = report.class(&player.name);
+                Row::new(player.name.clone(), class, player.interval(), player.elo_text())
+            };
+            let rows: Vec<Row> = ratings.players.iter().map(row).collect();
+            figure.intervals(&rows, ELO, "Elo ratings with 95 % intervals", "players")
         }
     };
-    let rows: Vec<Row> = ratings.players.iter().map(row).collect();
-    let mut caption = format!("Ratings with 95 % intervals from {} bootstrap replicas.", ratings.replicas);
-    if ratings.players.iter().any(|player| player.bound.is_some()) {
-        caption.push_str(" A player that won or lost every game has only a bound.");
-    }
-    let columns =
-        columns(&["player"], &["#", "Elo", "95 %", "games", "won", "drawn", "lost", "score", "beats next"]);
-    let cells: Vec<Vec<String>> = ratings.players.iter().map(rating_cells).collect();
-    let data = table("Ratings, and each player's likelihood of superiority over the next", &columns, &cells);
-    let mut body =
-        interval_figure(&rows, ELO, ("Elo ratings with 95 % intervals", &caption), "players", &data);
-    body.push_str("<ul>\n");
-    for fact in facts(ratings) {
-        body.push_str(&format!("<li>{}</li>\n", escape(&fact)));
-    }
-    body.push_str("</ul>\n");
-    body
+    let facts: String = facts(ratings).iter().map(|fact| format!("<li>{}</li>\n", escape(fact))).collect();
+    format!("{chart}<ul>\n{facts}</ul>\n")
 }
 
-fn rating_cells(player: &RatedPlayer) -> Vec<String> {
-    vec![
-        player.name.clone(),
-        player.rank.to_string(),
-        player.elo_text(),
-        interval_text(&player.interval(), |end| signed(end, 0)),
-        player.games.to_string(),
-        player.wins.to_string(),
-        player.draws.to_string(),
-        player.losses.to_string(),
-        player.score.map_or("-".to_string(), percent),
-        player.los_next.map_or("-".to_string(), likelihood),
-    ]
+fn rating_cells(report: &Report, player: &RatedPlayer) -> Vec<Cell> {
+    let [elo, low, high] = Cell::interval(&player.interval(), |elo| Cell::signed(elo, 0));
+    let elo = if player.bound.is_some() { Cell::Text(player.elo_text()) } else { elo };
+    let games = [player.games, player.wins, player.draws, player.losses].map(Cell::from);
+    [report.cell(&player.name), Cell::from(player.rank as u64), elo, low, high]
+        .into_iter()
+        .chain(games)
+        .chain([Cell::percent(player.score), Cell::percent(player.los_next)])
+        .collect()
 }
 
 /// Lists the other estimates of the rating model.
@@ -139,48 +165,50 @@ fn facts(ratings: &Ratings) -> Vec<String> {
 /// Renders the head-to-head results.
 pub(super) fn crosstable(report: &Report) -> Option<Section> {
     let Availability::Available(table) = &report.crosstable else { return None };
-    (table.names.len() > 1).then(|| Section {
+    // The results of two players are beside their difference.
+    (table.names.len() > 2).then(|| Section {
         id: "crosstable",
         title: "Head-to-head results",
         full: false,
-        body: crosstable_figure(table),
+        body: crosstable_figure(report, table),
     })
 }
 
-fn crosstable_figure(crosstable: &Crosstable) -> String {
+fn crosstable_figure(report: &Report, crosstable: &Crosstable) -> String {
     let Crosstable { names, cells } = crosstable;
-    let numbers: Vec<String> = (1..=names.len()).map(|number| number.to_string()).collect();
-    let columns = columns(&["player"], &numbers.iter().map(String::as_str).collect::<Vec<_>>());
-    let rows: Vec<Vec<String>> = names
+    let pairs = names
         .iter()
         .zip(cells)
-        .enumerate()
-        .map(|(index, (name, row))| {
-            let cell = |(column, cell): (usize, &Option<PairRecord>)| match cell {
-                _ if column == index => String::new(),
-                Some(cell) => {
-                    format!("{} +{} ={} -{}", percent(cell.score()), cell.wins, cell.draws, cell.losses)
-                }
-                None => "-".to_string(),
-            };
-            let own = std::iter::once(format!("{} {name}", index + 1));
-            own.chain(row.iter().enumerate().map(cell)).collect()
-        })
-        .collect();
-    let data = table(
-        "Share of the points of the row's player against the column's; games won, drawn, lost",
-        &columns,
-        &rows,
-    );
+        .flat_map(|(name, row)| names.iter().zip(row).map(move |(other, cell)| (name, other, cell.as_ref())));
+    let row = |(name, other, cell): (&String, &String, &PairRecord)| {
+        let games = [cell.wins, cell.draws, cell.losses].map(Cell::from);
+        [report.cell(name), report.cell(other)]
+            .into_iter()
+            .chain(games)
+            .chain([Cell::percent(Some(cell.score()))])
+            .collect()
+    };
+    let rows = pairs.filter_map(|(name, other, cell)| Some(row((name, other, cell?)))).collect();
+    let figure = Figure {
+        name: report.file("crosstable"),
+        caption: "Percentage of the points that the row's player scored against the column's. Blue is more than half, orange less; an empty frame is a pair that never met.".to_string(),
+        data: Table::new(
+            "Games of each player against each other",
+            &["player", "against"],
+            &["won", "drawn", "lost", "score, %"],
+            rows,
+        ),
+    };
     if names.len() > MOST_CELLS {
-        return data;
+        return figure.data.html();
     }
     let shares: Vec<Vec<Option<f64>>> =
         cells.iter().map(|row| row.iter().map(|cell| cell.map(|cell| cell.score())).collect()).collect();
+    let players: Vec<(String, String)> =
+        names.iter().map(|name| (name.clone(), report.class(name))).collect();
     let alternative =
         "Heat map of each player's share of the points against each other; the data table has the numbers";
-    let caption = "Percentage of the points that the row's player scored against the column's. Blue is more than half, orange less; an empty frame is a pair that never met.";
-    figure(&svg::heat_map(names, &shares, alternative), caption, &data)
+    figure.draw(&svg::heat_map(&players, &shares, alternative))
 }
 
 /// Renders ratings over growing prefixes of the schedule.
@@ -188,11 +216,21 @@ pub(super) fn convergence(report: &Report) -> Option<Section> {
     if report.question == Question::Probe || report.ratings.get().is_none() {
         return None;
     }
-    let body = available(&report.convergence, |histories| convergence_figure(histories));
-    Some(Section { id: "convergence", title: "Convergence of the ratings", full: false, body })
+    let body = available(&report.convergence, |histories| convergence_figure(report, histories));
+    Some(Section { id: "convergence", title: "Convergence", full: false, body })
 }
 
-fn convergence_figure(histories: &[RatingHistory]) -> String {
+fn convergence_figure(report: &Report, histories: &[RatingHistory]) -> String {
+    // Two ratings are each other's negative: their difference says the same in one line.
+    let doubled = |interval: &Interval| interval.scaled(if report.is_duel() { 2.0 } else { 1.0 });
+    let histories: Vec<RatingHistory> = histories
+        .iter()
+        .take(if report.is_duel() { 1 } else { usize::MAX })
+        .map(|history| RatingHistory {
+            player: history.player.clone(),
+            points: history.points.iter().map(|(bouts, elo)| (*bouts, doubled(elo))).collect(),
+        })
+        .collect();
     // The first ratings may be far off: the scale fits those from a quarter of the bouts on.
     let points = || histories.iter().flat_map(|history| &history.points);
     let last = points().map(|point| point.0).max().unwrap_or(0);
@@ -207,6 +245,7 @@ fn convergence_figure(histories: &[RatingHistory]) -> String {
             |(bouts, elo): &(u64, Interval)| Some((*bouts as f64, elo.low?.max(low), elo.high?.min(high)));
         Line {
             name: history.player.clone(),
+            class: report.class(&history.player),
             points: drawn.clone().map(|(bouts, elo)| (*bouts as f64, elo.value)).collect(),
             band: drawn.filter_map(band).collect(),
             ..Line::default()
@@ -221,25 +260,35 @@ fn convergence_figure(histories: &[RatingHistory]) -> String {
             Some(format!("{} from {first} to {last}", history.player))
         })
         .collect();
-    let mut rows = Vec::new();
-    for history in histories {
-        let step = history.points.len().div_ceil(HISTORY_ROWS).max(1);
-        for (index, (bouts, elo)) in history.points.iter().enumerate() {
-            if index % step == 0 || index + 1 == history.points.len() {
-                let interval = interval_text(elo, |end| signed(end, 0));
-                rows.push(vec![history.player.clone(), bouts.to_string(), signed(elo.value, 0), interval]);
-            }
+    let cells = |history: &RatingHistory| {
+        let player = report.cell(&history.player);
+        let row = |(bouts, elo): &(u64, Interval)| {
+            let elo = Cell::interval(elo, |elo| Cell::signed(elo, 0));
+            [player.clone(), Cell::from(*bouts)].into_iter().chain(elo).collect()
+        };
+        history.points.iter().map(row).collect::<Vec<_>>()
+    };
+    let (what, label) = match &report.ratings {
+        Availability::Available(Ratings { players, .. }) if report.is_duel() => {
+            (format!("Elo of {} above {}", players[0].name, players[1].name), "Elo difference")
         }
-    }
+        _ => ("Ratings".to_string(), "Elo"),
+    };
+    let figure = Figure {
+        name: report.file("convergence"),
+        caption: format!(
+            "{what} from the first bouts of the schedule, with 95 % bands. Early values that are far off are not drawn."
+        ),
+        data: Table::new(
+            &format!("{what} from the first bouts, with 95 % intervals from low to high"),
+            &["player"],
+            &["bouts", "Elo", "low", "high"],
+            histories.iter().flat_map(cells).collect(),
+        ),
+    };
     let bouts = Axis { label: "bouts", log: false, whole: true, mark: None };
-    let elo = Axis { label: "Elo", ..ELO };
-    line_figure(
-        &lines,
-        [bouts, elo],
-        &format!("Ratings over the bouts played: {}", ends.join("; ")),
-        "Ratings from the first bouts of the schedule, with 95 % bands. Early ratings that are far off are not drawn.",
-        &table("Ratings from the first bouts", &columns(&["player"], &["bouts", "Elo", "95 %"]), &rows),
-    )
+    let elo = Axis { label, ..ELO };
+    figure.lines(&lines, [bouts, elo], &format!("{what} over the bouts played: {}", ends.join("; ")))
 }
 
 /// Renders the lengths and endings of games.
@@ -258,7 +307,7 @@ fn length_tables(lengths: &GameLengths) -> String {
     };
     let mut body = format!(
         "<p>{} games of {plies}. <code>agon games</code> lists them, <code>agon games --show {}</code> shows one ply by ply.</p>\n",
-        lengths.games,
+        count(lengths.games),
         escape(&example)
     );
     let columns = [
@@ -268,21 +317,25 @@ fn length_tables(lengths: &GameLengths) -> String {
         ("ending", Column::Words),
     ];
     let row = |game: &GameSummary| {
-        vec![game_number(game), game.plies.to_string(), seats(game), game.ending.clone()]
+        let ending = Cell::from(game.ending.as_str());
+        vec![Cell::Text(game_number(game)), u64::from(game.plies).into(), Cell::Text(seats(game)), ending]
     };
-    let rows = |games: &[GameSummary]| games.iter().map(row).collect::<Vec<_>>();
+    let table = |caption: &str, games: &[GameSummary]| {
+        Table::of(caption, &columns, games.iter().map(row).collect()).html()
+    };
     if !equal {
         body.push_str("<div class=\"pair\">\n");
-        body.push_str(&table("The longest games", &columns, &rows(&lengths.longest)));
-        body.push_str(&table("The shortest games", &columns, &rows(&lengths.shortest)));
+        body.push_str(&table("The longest games", &lengths.longest));
+        body.push_str(&table("The shortest games", &lengths.shortest));
         body.push_str("</div>\n");
     }
-    let columns = [("ending", Column::Words), ("games", Column::Number), ("share", Column::Number)];
-    let row = |(ending, count): &(String, u64)| {
-        vec![ending.clone(), count.to_string(), percent(*count as f64 / lengths.games.max(1) as f64)]
+    let columns = [("ending", Column::Words), ("games", Column::Number), ("share, %", Column::Number)];
+    let row = |(ending, games): &(String, u64)| {
+        let share = Cell::percent(Some(*games as f64 / lengths.games.max(1) as f64));
+        vec![Cell::from(ending.as_str()), Cell::from(*games), share]
     };
-    let rows: Vec<Vec<String>> = lengths.endings.iter().map(row).collect();
-    body.push_str(&table("How games ended", &columns, &rows));
+    let rows = lengths.endings.iter().map(row).collect();
+    body.push_str(&Table::of("How games ended", &columns, rows).html());
     body
 }
 
@@ -332,15 +385,15 @@ pub(super) fn moments(report: &Report) -> Option<Section> {
                     "The largest drops of the score of a player that did not win, from one of its moves to its next, in units of the player's mean change. With more than two seats, a score does not show who is ahead."
                 }
             };
-            let articles: String = report.moments.iter().map(moment).collect();
+            let articles: String = report.moments.iter().map(|found| moment(report, found)).collect();
             format!("{}<div class=\"moments\">\n{articles}</div>\n", paragraph(intro))
         }
     };
     Some(Section { id: "moments", title: "Decisive moments", full: true, body })
 }
 
-fn moment(moment: &DecisiveMoment) -> String {
-    let DecisiveMoment { game, loser, steps, board, plies, .. } = moment;
+fn moment(report: &Report, moment: &DecisiveMoment) -> String {
+    let DecisiveMoment { game, loser, steps, plies, .. } = moment;
     let value = |ply: Option<&SearchedPly>| ply.and_then(|ply| ply.worth.clone()).unwrap_or_default();
     let (before, after) = (plies.first(), plies.last());
     let description = format!(
@@ -364,16 +417,35 @@ fn moment(moment: &DecisiveMoment) -> String {
             Some(value) => format!("{value}{depth}{}", line_start(&ply.line)),
             None => "-".to_string(),
         };
-        vec![ply.ply.to_string(), ply.player.clone().unwrap_or("chance".to_string()), ply.mv.clone(), search]
+        let player = ply.player.as_ref().map_or(Cell::from("chance"), |name| report.cell(name));
+        vec![Cell::from(u64::from(ply.ply)), player, Cell::from(ply.mv.as_str()), Cell::Text(search)]
     };
-    let rows: Vec<Vec<String>> = plies.iter().map(row).collect();
+    let rows = plies.iter().map(row).collect();
     format!(
-        "<article>\n<h3>Game {}: {}</h3>\n{}<pre>{}</pre>\n{}</article>\n",
+        "<article>\n<h3>Game {}: {}</h3>\n{}{}{}</article>\n",
         escape(&game_number(game)),
         heading(&outcome(game)),
         paragraph(&description),
-        escape(board),
-        table("Moves and search results", &columns, &rows)
+        board(report, moment),
+        Table::of("Moves and search results", &columns, rows).html()
+    )
+}
+
+/// Renders the board after the loser's move, drawn if there is a drawing for the game.
+fn board(report: &Report, moment: &DecisiveMoment) -> String {
+    let DecisiveMoment { game, loser, board, before, position, plies, .. } = moment;
+    let Some(first) = plies.first() else { return String::new() };
+    let name = report.game.split(':').next().unwrap_or_default();
+    let seats: Vec<(String, String)> =
+        game.players.iter().map(|player| (player.clone(), report.class(player))).collect();
+    let picture = Picture { game: name, before, mv: &first.mv, position, seats: &seats };
+    let Some(svg) = picture.draw() else { return format!("<pre>{}</pre>\n", escape(board)) };
+    let caption = format!("After ply {}: {loser} played {}.", first.ply, first.mv);
+    let file = report.file(&format!("board-{}-{}", game_number(game), first.ply));
+    format!(
+        "<figure class=\"board\">\n{svg}\n<figcaption>{}</figcaption>\n<p class=\"save\">Save as {}</p>\n</figure>\n",
+        escape(&caption),
+        saved_svg(&file, &svg, &[CHARTS, BOARDS].concat())
     )
 }
 
@@ -391,12 +463,6 @@ fn line_start(line: &str) -> String {
 /// Renders the spec and the commands that reproduce the run.
 pub(super) fn reproduction(report: &Report) -> Section {
     let reproduction = &report.reproduction;
-    let players: Vec<Vec<String>> = report
-        .players
-        .iter()
-        .map(|player| vec![player.name.clone(), player.algorithm.clone(), player.limit.clone()])
-        .collect();
-    let mut body = table("Players", &columns(&["player", "algorithm", "limit per move"], &[]), &players);
     let repeatable = match reproduction.repeatable {
         true => {
             "All players are limited by nodes or depth: the same spec plays the same games on any machine, and replay compares them bit by bit."
@@ -405,11 +471,11 @@ pub(super) fn reproduction(report: &Report) -> Section {
             "Some players are limited by time: the same spec plays the same openings but not the same games. Replay needs players limited by nodes or depth."
         }
     };
-    body.push_str(&paragraph(repeatable));
-    let run = shell_word(&report.run);
+    let mut body = paragraph(repeatable);
+    let run = escape(&shell_word(&report.run));
+    let replay = if reproduction.repeatable { format!("agon replay {run}\n") } else { String::new() };
     body.push_str(&format!(
-        "<pre>agon run spec.toml      # with the spec below saved as spec.toml: repeats the run\nagon replay {run}\nagon verify {run}\nagon report {run}</pre>\n",
-        run = escape(&run)
+        "<pre>agon run spec.toml      # with the spec below saved as spec.toml: repeats the run\n{replay}agon verify {run}\nagon report {run}</pre>\n"
     ));
     let played = match &reproduction.played_by[..] {
         [] => String::new(),
@@ -420,8 +486,11 @@ pub(super) fn reproduction(report: &Report) -> Section {
         reproduction.build, reproduction.digest
     )));
     if !reproduction.files.is_empty() {
-        let files: Vec<String> =
-            reproduction.files.iter().map(|(name, size)| format!("{name} ({size} bytes)")).collect();
+        let files: Vec<String> = reproduction
+            .files
+            .iter()
+            .map(|(name, size)| format!("{name} ({} bytes)", count(*size)))
+            .collect();
         body.push_str(&paragraph(&format!(
             "Files named by the spec, included in the dataset's runs/{}.json: {}.",
             report.run,

@@ -273,6 +273,7 @@ mod tests {
         Ratings {
             components: vec![players.iter().map(|player| player.name.clone()).collect()],
             players,
+            difference: None,
             seat_advantage: None,
             seat_effects: Vec::new(),
             draw_rate: None,

@@ -1,25 +1,23 @@
-//! Charts in plain SVG: intervals, heat maps, and lines with bands, marks and fitted curves.
+//! Charts in plain SVG: intervals, heat maps, and lines with bands and marks.
 //!
-//! Charts are narrow, so that text stays readable on a phone, and scale with the page. Colours are classes of the page's
-//! style; from the seventh line on they repeat with dashes. Text is cut or moved to stay within the frame. Deliberately not
-//! here: the data, and any script.
+//! Charts are as wide as a phone's page, so that text stays readable there, and scale with the page. Colours are classes of
+//! the style sheet. Text is cut or moved to stay within the frame. Deliberately not here: the data, and any script.
 
-use std::fmt::Write as _;
-
-use super::html::{escape, fitted, text_width};
+use super::drawing::{Anchor, Drawing, LETTER, SMALL};
+use super::html::{fitted, text_width};
 use crate::format::{fixed, rate};
+use crate::pruning::Interval;
 
 /// Width of every chart.
-const WIDTH: f64 = 420.0;
-/// Font sizes of names and of small text.
-const LETTER: f64 = 12.5;
-const SMALL: f64 = 11.0;
+const WIDTH: f64 = 360.0;
 /// Height of a row.
-const ROW: f64 = 25.0;
+const ROW: f64 = 27.0;
 /// Maximum widths of names beside a heat map and beside intervals.
-const NAMES: f64 = 130.0;
-const ROW_NAMES: f64 = 190.0;
-/// Number of line colours; further lines repeat them dashed.
+const NAMES: f64 = 120.0;
+const ROW_NAMES: f64 = 150.0;
+/// Maximum width of names beside lines.
+const LINE_NAMES: f64 = 100.0;
+/// Number of colours; further players repeat them dashed.
 const COLOURS: usize = 6;
 
 /// Maximum number of lines in a chart.
@@ -28,100 +26,6 @@ pub(super) const MOST_LINES: usize = 12;
 pub(super) const MOST_ROWS: usize = 24;
 /// Maximum number of players in a heat map.
 pub(super) const MOST_CELLS: usize = 24;
-
-/// The point of a text that is at its coordinates.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Anchor {
-    Start,
-    Middle,
-    End,
-}
-
-/// An SVG image under construction.
-struct Drawing {
-    height: f64,
-    body: String,
-}
-
-impl Drawing {
-    fn new(height: f64) -> Drawing {
-        Drawing { height, body: String::new() }
-    }
-
-    fn line(&mut self, class: &str, from: (f64, f64), to: (f64, f64)) {
-        let _ = write!(
-            self.body,
-            "<line class=\"{class}\" x1=\"{}\" y1=\"{}\" x2=\"{}\" y2=\"{}\"/>",
-            fixed(from.0, 1),
-            fixed(from.1, 1),
-            fixed(to.0, 1),
-            fixed(to.1, 1)
-        );
-    }
-
-    fn rect(&mut self, class: &str, (x, y): (f64, f64), (width, height): (f64, f64)) {
-        let _ = write!(
-            self.body,
-            "<rect class=\"{class}\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"/>",
-            fixed(x, 1),
-            fixed(y, 1),
-            fixed(width, 1),
-            fixed(height, 1)
-        );
-    }
-
-    fn dot(&mut self, class: &str, (x, y): (f64, f64), radius: f64) {
-        let _ = write!(
-            self.body,
-            "<circle class=\"{class}\" cx=\"{}\" cy=\"{}\" r=\"{}\"/>",
-            fixed(x, 1),
-            fixed(y, 1),
-            fixed(radius, 1)
-        );
-    }
-
-    /// Draws a line through points, or an area if closed.
-    fn path(&mut self, class: &str, points: impl Iterator<Item = (f64, f64)>, closed: bool) {
-        let mut path = String::new();
-        for (x, y) in points {
-            let step = if path.is_empty() { 'M' } else { 'L' };
-            let _ = write!(path, "{step}{} {}", fixed(x, 1), fixed(y, 1));
-        }
-        let end = if closed { "Z" } else { "" };
-        let _ = write!(self.body, "<path class=\"{class}\" d=\"{path}{end}\"/>");
-    }
-
-    /// Draws text vertically centred at `y`; moves or cuts it to stay within the frame.
-    fn text(&mut self, class: &str, (x, y): (f64, f64), anchor: Anchor, size: f64, text: &str) {
-        let text = fitted(text, (WIDTH - 2.0) / size);
-        let width = text_width(&text) * size;
-        let (name, before) = match anchor {
-            Anchor::Start => ("start", 0.0),
-            Anchor::Middle => ("middle", width / 2.0),
-            Anchor::End => ("end", width),
-        };
-        let x = x.clamp(before + 1.0, (WIDTH - 1.0 - (width - before)).max(before + 1.0));
-        let y = y.clamp(size * 0.6, self.height - size * 0.6);
-        let small = if size < LETTER { " small" } else { "" };
-        let _ = write!(
-            self.body,
-            "<text class=\"{class}{small}\" x=\"{}\" y=\"{}\" text-anchor=\"{name}\">{}</text>",
-            fixed(x, 1),
-            fixed(y + size * 0.35, 1),
-            escape(&text)
-        );
-    }
-
-    fn finish(self, alternative: &str) -> String {
-        format!(
-            "<svg viewBox=\"0 0 {} {}\" role=\"img\" aria-label=\"{}\">{}</svg>",
-            fixed(WIDTH, 0),
-            fixed(self.height, 0),
-            escape(alternative),
-            self.body
-        )
-    }
-}
 
 /// The description of an axis.
 #[derive(Clone, Copy)]
@@ -238,11 +142,12 @@ impl Scale {
 
 /// Formats a number with as few characters as possible: `0.05`, `3`, `20 k`.
 fn short(value: f64) -> String {
-    if value.abs() >= 1e12 || (value != 0.0 && value.abs() < 1e-4) {
-        return format!("{value:.0e}");
-    }
     if value.abs() < 1000.0 {
-        let text = format!("{value:.4}");
+        // As many decimals as the first digit of a small value needs.
+        let text = match value.abs() {
+            size if size >= 1e-3 || size == 0.0 => format!("{value:.4}"),
+            size => format!("{value:.*}", (1.0 - size.log10()).ceil() as usize),
+        };
         return text.trim_end_matches('0').trim_end_matches('.').to_string();
     }
     let sign = if value < 0.0 { "-" } else { "" };
@@ -257,9 +162,11 @@ fn short(value: f64) -> String {
 pub(super) struct Row {
     /// Label on the left.
     pub name: String,
+    /// Class of the colour.
+    pub class: String,
     /// Value; a row without one stays empty.
     pub value: Option<f64>,
-    /// Ends of the interval, if known.
+    /// Ends of the interval; an interval with one end is open at the other.
     pub low: Option<f64>,
     pub high: Option<f64>,
     /// A marked value outside the interval.
@@ -268,10 +175,18 @@ pub(super) struct Row {
     pub text: String,
 }
 
+impl Row {
+    /// Creates a row from an estimate.
+    pub(super) fn new(name: String, class: String, interval: Interval, text: String) -> Row {
+        let Interval { value, low, high } = interval;
+        Row { name, class, value: Some(value), low, high, extreme: None, text }
+    }
+}
+
 /// Draws a dot with its interval in each row, between two labels.
 pub(super) fn intervals(rows: &[Row], axis: Axis<'_>, alternative: &str) -> String {
     let bottom = 6.0 + ROW * rows.len() as f64;
-    let mut drawing = Drawing::new(bottom + 40.0);
+    let mut drawing = Drawing::new(WIDTH, bottom + 40.0);
     let widest = |text: fn(&Row) -> &str, size: f64| {
         rows.iter().map(|row| text_width(text(row)) * size).fold(0.0, f64::max)
     };
@@ -283,20 +198,31 @@ pub(super) fn intervals(rows: &[Row], axis: Axis<'_>, alternative: &str) -> Stri
     for (index, row) in rows.iter().enumerate() {
         let y = 6.0 + ROW * (index as f64 + 0.5);
         let name = fitted(&row.name, ROW_NAMES / LETTER);
-        drawing.text("name", (0.0, y), Anchor::Start, LETTER, &name);
+        drawing.text(&format!("label {}", row.class), (0.0, y), Anchor::Start, LETTER, &name);
         drawing.text("quiet", (WIDTH, y), Anchor::End, SMALL, &row.text);
         let Some(value) = row.value.filter(|value| value.is_finite()) else { continue };
         let x = scale.position(value);
-        let (low, high) = (row.low.map(|low| scale.position(low)), row.high.map(|high| scale.position(high)));
-        drawing.line("bar", (low.unwrap_or(x), y), (high.unwrap_or(x), y));
-        for end in [low, high].into_iter().flatten() {
-            drawing.line("bar", (end, y - 4.0), (end, y + 4.0));
-        }
+        let bar = format!("bar {}", row.class);
+        let ends = [row.low, row.high].map(|end| end.map(|end| scale.position(end)));
+        let open = row.low.is_some() != row.high.is_some();
+        let [low, high] = [(ends[0], scale.from), (ends[1], scale.to)].map(|(end, edge)| match end {
+            Some(end) => {
+                drawing.line(&bar, (end, y - 4.0), (end, y + 4.0));
+                end
+            }
+            None if open => {
+                let back = if edge > x { edge - 6.0 } else { edge + 6.0 };
+                drawing.path(&bar, [(back, y - 4.0), (edge, y), (back, y + 4.0)], false);
+                edge
+            }
+            None => x,
+        });
+        drawing.line(&bar, (low, y), (high, y));
         if let Some(extreme) = row.extreme.filter(|extreme| extreme.is_finite()) {
             let x = scale.position(extreme);
-            drawing.line("extreme", (x, y - 5.0), (x, y + 5.0));
+            drawing.line(&bar, (x, y - 5.0), (x, y + 5.0));
         }
-        drawing.dot("dot", (x, y), 4.5);
+        drawing.dot(&format!("dot {}", row.class), (x, y), 4.5);
     }
     drawing.finish(alternative)
 }
@@ -323,25 +249,36 @@ fn grid_below(drawing: &mut Drawing, scale: &Scale, axis: Axis<'_>, top: f64, bo
     drawing.text("quiet", (middle, bottom + 29.0), Anchor::Middle, SMALL, axis.label);
 }
 
-/// Draws shares from 0 to 1 of rows against columns. Columns are labelled by row number, because names would not fit.
-pub(super) fn heat_map(names: &[String], cells: &[Vec<Option<f64>>], alternative: &str) -> String {
-    let count = names.len().max(1) as f64;
+/// Draws shares from 0 to 1 of rows against columns. Rows are players with the classes of their colours; columns are labelled
+/// by row number, because names would not fit.
+pub(super) fn heat_map(
+    players: &[(String, String)],
+    cells: &[Vec<Option<f64>>],
+    alternative: &str,
+) -> String {
+    let count = players.len().max(1) as f64;
     let numbered: Vec<String> =
-        names.iter().enumerate().map(|(index, name)| format!("{} {name}", index + 1)).collect();
+        players.iter().enumerate().map(|(index, (name, _))| format!("{} {name}", index + 1)).collect();
     let widest = numbered.iter().map(|name| text_width(name) * LETTER).fold(0.0, f64::max);
     let left = widest.min(NAMES) + 10.0;
     let side = ((WIDTH - left - 2.0) / count).min(60.0);
     // High enough for a name with any number of columns.
     let height = side.clamp(LETTER * 1.2, 34.0);
     let top = 20.0;
-    let mut drawing = Drawing::new(top + height * count + 2.0);
+    let mut drawing = Drawing::new(WIDTH, top + height * count + 2.0);
     let letters = side >= 26.0;
     // If the widest number does not fit above its column, only every nth column is labelled.
-    let spaced = (text_width(&names.len().to_string()) + 0.5) * SMALL;
+    let spaced = (text_width(&players.len().to_string()) + 0.5) * SMALL;
     let every = (spaced / side).ceil().max(1.0) as usize;
-    for (index, name) in numbered.iter().enumerate() {
+    for (index, (name, (_, class))) in numbered.iter().zip(players).enumerate() {
         let y = top + height * (index as f64 + 0.5);
-        drawing.text("name", (0.0, y), Anchor::Start, LETTER, &fitted(name, NAMES / LETTER));
+        drawing.text(
+            &format!("label {class}"),
+            (0.0, y),
+            Anchor::Start,
+            LETTER,
+            &fitted(name, NAMES / LETTER),
+        );
         let x = left + side * (index as f64 + 0.5);
         if index % every == 0 {
             drawing.text("quiet", (x, 10.0), Anchor::Middle, SMALL, &(index + 1).to_string());
@@ -371,25 +308,27 @@ pub(super) fn heat_map(names: &[String], cells: &[Vec<Option<f64>>], alternative
 pub(super) struct Line {
     /// Label.
     pub name: String,
+    /// Class of the colour.
+    pub class: String,
     /// Points sorted by x.
     pub points: Vec<(f64, f64)>,
     /// Points drawn as rings beside the line.
     pub rare: Vec<(f64, f64)>,
     /// Intervals: x and both ends.
     pub band: Vec<(f64, f64, f64)>,
-    /// A curve fitted to the points, which are then drawn as dots.
-    pub fit: Vec<(f64, f64)>,
+    /// Whether each point is marked by a dot.
+    pub dots: bool,
 }
 
 /// Draws lines with their names at their right ends.
 pub(super) fn lines(lines: &[Line], x_axis: Axis<'_>, y_axis: Axis<'_>, alternative: &str) -> String {
     let bottom = 230.0_f64.max(16.0 * lines.len() as f64 + 20.0);
-    let mut drawing = Drawing::new(bottom + 40.0);
-    let names = lines.iter().map(|line| text_width(&line.name) * SMALL).fold(0.0, f64::max).min(110.0);
+    let mut drawing = Drawing::new(WIDTH, bottom + 40.0);
+    let names = lines.iter().map(|line| text_width(&line.name) * SMALL).fold(0.0, f64::max).min(LINE_NAMES);
     let top = 24.0;
     let all = |line: &Line| -> Vec<(f64, f64)> {
         let ends = line.band.iter().flat_map(|&(x, low, high)| [(x, low), (x, high)]);
-        let marks = line.points.iter().chain(&line.rare).chain(&line.fit).copied();
+        let marks = line.points.iter().chain(&line.rare).copied();
         marks.chain(ends).collect()
     };
     let points: Vec<(f64, f64)> =
@@ -413,51 +352,40 @@ pub(super) fn lines(lines: &[Line], x_axis: Axis<'_>, y_axis: Axis<'_>, alternat
     let at = |(x, y): (f64, f64)| (x_scale.position(x), y_scale.position(y));
     let usable =
         |point: &(f64, f64)| point.0.is_finite() && point.1.is_finite() && (!y_axis.log || point.1 > 0.0);
-    for (index, line) in lines.iter().enumerate().filter(|(_, line)| line.band.len() > 1) {
+    for line in lines.iter().filter(|line| line.band.len() > 1) {
         let up = line.band.iter().map(|&(x, low, _)| at((x, low)));
         let down = line.band.iter().rev().map(|&(x, _, high)| at((x, high)));
-        drawing.path(&format!("band {}", series(index)), up.chain(down), true);
+        drawing.path(&format!("band {}", line.class), up.chain(down), true);
     }
     let mut ends = Vec::new();
-    for (index, line) in lines.iter().enumerate() {
-        let class = series(index);
-        let drawn = if line.fit.is_empty() { &line.points } else { &line.fit };
-        let drawn: Vec<(f64, f64)> = drawn.iter().copied().filter(usable).map(at).collect();
+    for line in lines {
+        let class = &line.class;
+        let drawn: Vec<(f64, f64)> = line.points.iter().copied().filter(usable).map(at).collect();
         if drawn.len() > 1 {
             drawing.path(&format!("curve {class}"), drawn.iter().copied(), false);
         }
-        if !line.fit.is_empty() || drawn.len() == 1 {
-            for point in line.points.iter().copied().filter(usable).map(at) {
-                drawing.dot(&format!("dot {class}"), point, 3.0);
-            }
+        for point in drawn.iter().filter(|_| line.dots || drawn.len() == 1) {
+            drawing.dot(&format!("dot {class}"), *point, 3.0);
         }
         for point in line.rare.iter().copied().filter(usable).map(at) {
             drawing.dot(&format!("ring {class}"), point, 3.0);
         }
-        let last = line
-            .points
-            .iter()
-            .copied()
-            .filter(usable)
-            .map(at)
-            .chain(drawn)
-            .max_by(|one, other| one.0.total_cmp(&other.0));
-        if let Some(last) = last {
-            ends.push((index, last));
+        if let Some(last) = drawn.last() {
+            ends.push((line, *last));
         }
     }
     let wanted: Vec<f64> = ends.iter().map(|(_, end)| end.1).collect();
-    for ((index, end), y) in ends.iter().zip(spread(&wanted, SMALL + 3.0, top, bottom)) {
-        let class = series(*index);
+    for ((line, end), y) in ends.iter().zip(spread(&wanted, SMALL + 3.0, top, bottom)) {
+        let class = &line.class;
         drawing.line(&format!("leader {class}"), *end, (right + 14.0, y));
-        let name = fitted(&lines[*index].name, 110.0 / SMALL);
+        let name = fitted(&line.name, LINE_NAMES / SMALL);
         drawing.text(&format!("label {class}"), (right + 17.0, y), Anchor::Start, SMALL, &name);
     }
     drawing.finish(alternative)
 }
 
-/// Returns the style class of a line by its index.
-fn series(index: usize) -> String {
+/// Returns the class of the colour with an index.
+pub(super) fn series(index: usize) -> String {
     let dashed = if (index / COLOURS).is_multiple_of(2) { "" } else { " dashed" };
     format!("s{}{dashed}", index % COLOURS)
 }
@@ -483,63 +411,11 @@ fn spread(wanted: &[f64], gap: f64, top: f64, bottom: f64) -> Vec<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::report::drawing::tests::check_frame as check;
 
     const ELO: Axis<'_> = Axis { label: "Elo", log: false, whole: false, mark: Some(0.0) };
     const NODES: Axis<'_> = Axis { label: "nodes", log: true, whole: false, mark: None };
     const BOUTS: Axis<'_> = Axis { label: "bouts", log: false, whole: true, mark: None };
-
-    /// Returns all values of an attribute.
-    fn numbers(svg: &str, attribute: &str) -> Vec<f64> {
-        let key = format!(" {attribute}=\"");
-        svg.split(&key).skip(1).map(|rest| rest.split('"').next().unwrap().parse().unwrap()).collect()
-    }
-
-    /// Checks that everything is within the frame and no two texts touch.
-    fn check(svg: &str) {
-        let frame = svg.split("viewBox=\"0 0 ").nth(1).unwrap().split('"').next().unwrap();
-        let (width, height) = frame.split_once(' ').unwrap();
-        let (width, height): (f64, f64) = (width.parse().unwrap(), height.parse().unwrap());
-        for (attributes, most) in [(["x", "x1", "x2", "cx"], width), (["y", "y1", "y2", "cy"], height)] {
-            for attribute in attributes {
-                for number in numbers(svg, attribute) {
-                    assert!((0.0..=most).contains(&number), "{attribute}={number} of {most}: {svg}");
-                }
-            }
-        }
-        for path in svg.split(" d=\"").skip(1) {
-            let path = path.split('"').next().unwrap().replace(['M', 'L', 'Z'], " ");
-            let path: Vec<f64> = path.split_whitespace().map(|number| number.parse().unwrap()).collect();
-            for point in path.chunks(2) {
-                assert!((0.0..=width).contains(&point[0]) && (0.0..=height).contains(&point[1]), "{point:?}");
-            }
-        }
-        let mut boxes: Vec<(f64, f64, f64, f64, String)> = Vec::new();
-        for text in svg.split("<text ").skip(1) {
-            let (head, rest) = text.split_once('>').unwrap();
-            let words = rest.split('<').next().unwrap().to_string();
-            let size = if head.contains(" small\"") { SMALL } else { LETTER };
-            let head = format!(" {head}");
-            let (x, y) = (numbers(&head, "x")[0], numbers(&head, "y")[0]);
-            let wide = text_width(&words) * size;
-            let from = if head.contains("\"middle\"") {
-                x - wide / 2.0
-            } else if head.contains("\"end\"") {
-                x - wide
-            } else {
-                x
-            };
-            assert!(from >= -0.1 && from + wide <= width + 0.1, "{words} from {from} for {wide}");
-            let one = (from, from + wide, y - size * 0.8, y + size * 0.2, words);
-            for other in &boxes {
-                let touch = one.0 < other.1 && other.0 < one.1 && one.2 < other.3 && other.2 < one.3;
-                assert!(!touch, "{one:?} touches {other:?}");
-            }
-            boxes.push(one);
-        }
-        for word in ["NaN", "inf"] {
-            assert!(!svg.contains(word), "{svg}");
-        }
-    }
 
     fn names(count: usize) -> Vec<String> {
         let long = "a-player-with-a-name-of-some-forty-letters";
@@ -557,6 +433,7 @@ mod tests {
                     let value = spread * (index as f64 - 2.0);
                     Row {
                         name: name.clone(),
+                        class: series(index),
                         value: Some(value),
                         low: (index != 1).then_some(value - spread / 3.0),
                         high: Some(value + spread / 4.0),
@@ -572,10 +449,16 @@ mod tests {
                         let y = |x: f64| spread * (index as f64 * 0.2 + x) / (1.0 + x);
                         let points: Vec<(f64, f64)> =
                             (1..20 - index).map(|x| (x as f64, y(x as f64))).collect();
-                        let fit = if index % 2 == 0 { points.clone() } else { Vec::new() };
                         let band = points.iter().map(|&(x, y)| (x, y - 1.0, y + 1.0)).collect();
                         let rare = vec![(21.0, spread), (22.0, f64::NAN)];
-                        Line { name: name.clone(), points, rare, band, fit }
+                        Line {
+                            name: name.clone(),
+                            class: series(index),
+                            points,
+                            rare,
+                            band,
+                            dots: index % 2 == 0,
+                        }
                     };
                     let drawn: Vec<Line> = names.iter().enumerate().map(line).collect();
                     check(&lines(&drawn, BOUTS, log, "over bouts"));
@@ -593,7 +476,8 @@ mod tests {
             };
             let cells: Vec<Vec<Option<f64>>> =
                 (0..count).map(|row| (0..count).map(|column| share(row, column)).collect()).collect();
-            check(&heat_map(&names(count), &cells, "scores"));
+            let players: Vec<(String, String)> = names(count).into_iter().zip((0..).map(series)).collect();
+            check(&heat_map(&players, &cells, "scores"));
         }
     }
 
@@ -601,6 +485,7 @@ mod tests {
     fn non_finite_values_are_not_drawn() {
         let row = |value| Row {
             name: "a".to_string(),
+            class: series(0),
             value,
             low: None,
             high: None,

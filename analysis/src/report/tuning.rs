@@ -3,20 +3,18 @@
 use agon_arena::spec::tune::{Parameter, decimal, number};
 use serde::Serialize;
 
-use super::figures::figure;
-use super::html::{Section, columns, escape, paragraph, table, value_table};
+use super::figures::Figure;
+use super::html::{Cell, Section, Table, escape, paragraph, value_table};
 use super::sections::score_counts;
-use super::svg::{self, Axis, Line};
-use super::{Report, estimate_text, interval_text};
+use super::svg::{Axis, Line, series};
+use super::{Report, estimate_text};
 use crate::dataset::{Dataset, Run};
 use crate::format::{fixed, likelihood, percent, signed};
 use crate::pruning::Interval;
 use crate::tune::{TuneError, TuneResult};
 
 /// Maximum number of points of a line.
-const POINTS: usize = 240;
-/// Maximum number of rows of a data table.
-const ROWS: usize = 24;
+const POINTS: usize = 120;
 /// Number of values at which a posterior is evaluated.
 const GRID: usize = 60;
 /// Maximum number of parameters in the remark.
@@ -172,6 +170,7 @@ pub(super) fn trajectories(report: &Report) -> Option<Section> {
     let draw = |parameter: &Trajectory| {
         let line = Line {
             name: parameter.path.clone(),
+            class: series(0),
             points: parameter.points.iter().map(|&(step, value)| (step as f64, value)).collect(),
             ..Line::default()
         };
@@ -181,14 +180,18 @@ pub(super) fn trajectories(report: &Report) -> Option<Section> {
         let [start, value] = [parameter.start, parameter.value].map(value_text);
         let caption =
             format!("{} from {start} to {value}; the horizontal line is the start value.", parameter.path);
-        let (last, stride) = (parameter.points.len(), parameter.points.len().div_ceil(ROWS).max(1));
-        let shown = parameter.points.iter().enumerate();
-        let shown = shown.filter(|(index, _)| index.is_multiple_of(stride) || index + 1 == last);
-        let rows: Vec<Vec<String>> =
-            shown.map(|(_, (step, value))| vec![step.to_string(), value_text(*value)]).collect();
-        let columns = columns(&[], &[step, &parameter.path]);
-        let data = table(&format!("Values of {}", parameter.path), &columns, &rows);
-        figure(&svg::lines(&[line], x_axis, y_axis, &caption), &caption, &data)
+        let row = |&(step, value): &(u64, f64)| vec![Cell::from(step), Cell::Number(value_text(value))];
+        let figure = Figure {
+            name: report.file(&parameter.path),
+            data: Table::new(
+                &format!("Values of {}", parameter.path),
+                &[],
+                &[step, &parameter.path],
+                parameter.points.iter().map(row).collect(),
+            ),
+            caption: caption.clone(),
+        };
+        figure.lines(&[line], [x_axis, y_axis], &caption)
     };
     let body = match tuning.folded {
         0 => paragraph("No step is complete yet."),
@@ -205,6 +208,7 @@ pub(super) fn posteriors(report: &Report) -> Option<Section> {
         let posterior = parameter.posterior.iter();
         let curve = Line {
             name: "expected".to_string(),
+            class: series(0),
             points: posterior.clone().map(|&(value, score, ..)| percents(&(value, score))).collect(),
             rare: parameter.trials.iter().map(percents).collect(),
             band: posterior
@@ -222,14 +226,21 @@ pub(super) fn posteriors(report: &Report) -> Option<Section> {
             parameter.path,
             value_text(parameter.value)
         );
-        let stride = parameter.posterior.len().div_ceil(ROWS).max(1);
         let row = |&(value, score, low, high): &(f64, f64, f64, f64)| {
-            let interval = Interval { value: score, low: Some(low), high: Some(high) };
-            vec![value_text(value), percent(score), interval_text(&interval, percent)]
+            let scores = [score, low, high].map(|score| Cell::percent(Some(score)));
+            std::iter::once(Cell::Number(value_text(value))).chain(scores).collect()
         };
-        let rows: Vec<Vec<String>> = posterior.step_by(stride).map(row).collect();
-        let data = table("Expected score", &columns(&[], &[&parameter.path, "score", "95 %"]), &rows);
-        figure(&svg::lines(&[curve], x_axis, y_axis, &caption), &caption, &data)
+        let figure = Figure {
+            name: report.file(&format!("posterior-{}", parameter.path)),
+            data: Table::new(
+                "Expected score in percent, with 95 % intervals from low to high",
+                &[],
+                &[&parameter.path, "score", "low", "high"],
+                posterior.map(row).collect(),
+            ),
+            caption: caption.clone(),
+        };
+        figure.lines(&[curve], [x_axis, y_axis], &caption)
     };
     let drawn = tuning.parameters.iter().filter(|parameter| !parameter.posterior.is_empty());
     let body: String = drawn.map(draw).collect();

@@ -1,0 +1,106 @@
+//! The players of a report: their configuration, their order and their colours.
+//!
+//! The order is that of the ratings and the same throughout the page; the colour is that of the player's number in the spec, so
+//! that it stays the same while results come in.
+
+use agon_arena::Spec;
+use agon_arena::spec::SpecPlayer;
+use agon_games::GAMES;
+use agon_records::LimitKind;
+use serde::Serialize;
+
+use super::html::Cell;
+use super::svg::series;
+use super::{Availability, Report};
+
+/// A player's configuration in brief.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Player {
+    /// Name.
+    pub name: String,
+    /// Number in the spec, from 0, which is also that of its colour.
+    pub number: usize,
+    /// Search algorithm.
+    pub algorithm: String,
+    /// Limit per move.
+    pub limit: String,
+    /// Options and weights that are not the same for all players that have them, or that differ from the default and from
+    /// the other players.
+    pub options: Vec<(String, String)>,
+}
+
+/// A setting of a player: name, value and whether it is the default.
+type Setting = (&'static str, String, bool);
+
+/// Reads the players in spec order.
+pub(super) fn read(spec: &Spec) -> Vec<Player> {
+    let settings: Vec<Vec<Setting>> = spec.players.iter().map(|player| settings(spec, player)).collect();
+    let differs = |(name, value, default): &&Setting| {
+        let others = || settings.iter().map(|other| other.iter().find(|setting| setting.0 == *name));
+        let unequal = others().flatten().any(|other| other.1 != *value);
+        let missing = others().any(|other| other.is_none());
+        unequal || (missing && !default)
+    };
+    let player = |(number, player): (usize, &SpecPlayer)| {
+        let (kind, value) = LimitKind::of(player.limit);
+        let options = settings[number].iter().filter(differs);
+        Player {
+            name: player.name.clone(),
+            number,
+            algorithm: player.config.algorithm.name.to_string(),
+            limit: format!("{} {value}", kind.name()),
+            options: options.map(|(name, value, _)| (name.to_string(), value.clone())).collect(),
+        }
+    };
+    spec.players.iter().enumerate().map(player).collect()
+}
+
+/// Lists the options of a player and the weights that it uses.
+fn settings(spec: &Spec, player: &SpecPlayer) -> Vec<Setting> {
+    let config = &player.config;
+    let option = |key: &agon_games::schema::Key| {
+        let value = config.settings.value(key.name);
+        (key.name, value.to_string(), key.default_value() == *value)
+    };
+    let mut settings: Vec<Setting> = config.algorithm.options.iter().map(option).collect();
+    if config.algorithm.evaluates_with(&config.settings) {
+        let features = GAMES.iter().find(|info| info.name == spec.game.name()).map(|info| info.features);
+        let weights = features.unwrap_or_default().iter().zip(&config.weights);
+        settings.extend(
+            weights.map(|(feature, &weight)| (feature.name, weight.to_string(), weight == feature.weight)),
+        );
+    }
+    settings
+}
+
+/// Puts the players of the whole report in the order of the ratings.
+pub(super) fn order(report: &mut Report) {
+    let Availability::Available(ratings) = &report.ratings else { return };
+    let rank = |name: &str| ratings.players.iter().position(|player| player.name == name);
+    report.players.sort_by_key(|player| rank(&player.name));
+    report.efforts.sort_by_key(|effort| rank(&effort.player));
+    report.pruning.players.sort_by_key(|player| rank(&player.player));
+    report.pruning.by_depth.sort_by_key(|row| rank(&row.player));
+}
+
+impl Report {
+    /// Returns the class of a player's colour.
+    pub(super) fn class(&self, name: &str) -> String {
+        series(self.players.iter().find(|player| player.name == name).map_or(0, |player| player.number))
+    }
+
+    /// Returns a table cell with a player's name and colour.
+    pub(super) fn cell(&self, name: &str) -> Cell {
+        Cell::Player(name.to_string(), self.class(name))
+    }
+
+    /// Returns whether two players were compared, so that their difference says everything.
+    pub(super) fn is_duel(&self) -> bool {
+        self.ratings.get().is_some_and(|ratings| ratings.difference.is_some())
+    }
+
+    /// Returns the name of a file that a chart is saved as, without its ending.
+    pub(super) fn file(&self, chart: &str) -> String {
+        format!("{}-{chart}", self.run)
+    }
+}
