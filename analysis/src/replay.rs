@@ -13,8 +13,9 @@ use agon_arena::{Arena, Bout, Environment, GameRequest, PlayError, PlayerConfig,
 use agon_games::SetupError;
 use agon_games::random::{below, seeded};
 use agon_records::schema::NOT_IN_DIGEST;
-use agon_records::{BoutRows, Cells, GameHead, GameRow, LimitKind, MoveRow, ProbeRow, RowError, Table};
+use agon_records::{BoutRows, Cell, Cells, GameHead, GameRow, LimitKind, MoveRow, ProbeRow, RowError, Table};
 use agon_schedule::schedule::{Schedule, ScheduleError};
+use agon_search::Counters;
 use serde::Serialize;
 
 use crate::dataset::{Dataset, DatasetError, Part, Run};
@@ -432,13 +433,20 @@ fn compare_games(recorded: (&GameRow, &[MoveRow]), replayed: (&GameRow, &[MoveRo
     Outcome { moves: moves.len() as u64, identical_moves, difference }
 }
 
-/// Returns the first column that differs, ignoring columns outside the content digest.
+/// Returns the first column that differs, ignoring columns outside the content digest, and counters that are 0 in the record
+/// because an older build did not have them.
 fn first_difference(
     (bout, game, ply): (u64, u16, Option<u16>),
     recorded: Cells<'_>,
     replayed: Cells<'_>,
 ) -> Option<Difference> {
-    let mut pairs = recorded.into_iter().zip(replayed).filter(|((name, _), _)| !NOT_IN_DIGEST.contains(name));
+    let later = &Counters::LIST[Counters::ORIGINAL..];
+    let is_compared = |name: &str, recorded: &Cell<'_>| {
+        let uncounted = *recorded == Cell::Unsigned(0) && later.iter().any(|counter| counter.name == name);
+        !NOT_IN_DIGEST.contains(&name) && !uncounted
+    };
+    let mut pairs =
+        recorded.into_iter().zip(replayed).filter(|((name, recorded), _)| is_compared(name, recorded));
     // Compared as text, which unlike `==` distinguishes -0.0 from 0.0.
     pairs.find_map(|((column, recorded), (_, replayed))| {
         let (recorded, replayed) = (recorded.to_string(), replayed.to_string());

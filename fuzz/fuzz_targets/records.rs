@@ -87,7 +87,7 @@ fn part_of(table: Table, plan: &mut Plan<'_>) -> Option<Bytes> {
     Some(sealed(writer.into_inner().ok()?).expect("a Parquet file").into())
 }
 
-const KINDS: [ColumnType; 9] = [
+const KINDS: &[ColumnType] = &[
     ColumnType::Text,
     ColumnType::U16,
     ColumnType::U32,

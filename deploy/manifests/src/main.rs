@@ -27,7 +27,7 @@ type Reader = fn(&Value) -> Result<(), Rejection>;
 const SKIPPED_API: &str = "keda.sh/v1alpha1";
 
 /// Every kind in Agon's manifests.
-const KINDS: [(&str, Reader); 11] = [
+const KINDS: &[(&str, Reader)] = &[
     ("ConfigMap", read::<ConfigMap>),
     ("Deployment", read::<Deployment>),
     ("HorizontalPodAutoscaler", read::<HorizontalPodAutoscaler>),
