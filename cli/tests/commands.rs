@@ -6,7 +6,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::process::{Command, Stdio};
 
 use agon_search::Counters;
-use agon_testing::binary::{agon, agon_with_input, assert_refused, json};
+use agon_testing::binary::{agon, agon_in_terminal, agon_with_input, assert_refused, json};
 use agon_testing::folder::Folder;
 use serde_json::Value;
 
@@ -66,9 +66,29 @@ fn rejects_wrong_calls_with_a_remedy() {
     for call in [&["ratings"][..], &["coordinator"]] {
         assert_refused(&[call, &["--data", &file]].concat(), "is a file, not a folder; give ");
     }
-    assert_refused(&["ratings", "--data", "no-such-folder"], "agon run examples/quick-start.toml");
     assert_refused(&["bench", "games", "otello"], "did you mean `othello`?");
     assert_refused(&["list-games", "otello"], "did you mean `othello`?");
+}
+
+/// Exit code 2 is for wrong calls; there is nothing wrong with a call that finds nothing yet.
+#[test]
+fn nothing_yet_is_not_a_wrong_call() {
+    let folder = Folder::new();
+    let missing = folder.path("missing");
+    for data in [&missing, folder.as_path().to_str().unwrap()] {
+        for call in
+            ["ratings", "crosstable", "sprt", "pruning", "games", "report", "tune", "verify", "replay"]
+        {
+            let answer = agon(&[call, "--data", data]);
+            assert_eq!((answer.code, answer.out.as_str()), (1, ""), "{call}: {}", answer.err);
+            assert!(answer.err.contains("agon run examples/quick-start.toml"), "{call}: {}", answer.err);
+        }
+        let list = agon(&["list", "--data", data]);
+        assert_eq!((list.code, list.err.as_str()), (0, ""));
+        assert!(list.out.contains("yet; play one with `agon run examples/quick-start.toml`"), "{}", list.out);
+        let document = json(&["list", "--data", data, "--json"]);
+        assert_eq!(document, serde_json::json!({ "data": data, "runs": [] }));
+    }
 }
 
 #[test]
@@ -101,18 +121,14 @@ fn list_games_has_the_documented_fields() {
 }
 
 #[test]
-fn tables_fit_eighty_columns() {
-    let names = json(&["list-games", "--json"]);
-    let mut calls = vec![vec!["list-games".to_string()]];
-    for game in names["games"].as_array().unwrap() {
-        let name = game["name"].as_str().unwrap();
-        calls.push(vec!["list-games".to_string(), name.to_string()]);
-        calls.push(vec!["show".to_string(), name.to_string()]);
-    }
-    for call in calls {
-        let words: Vec<&str> = call.iter().map(String::as_str).collect();
-        for line in agon(&words).out.lines().filter(|line| !line.starts_with("position: ")) {
-            assert!(line.chars().count() <= 80, "{call:?}: {line}");
+fn descriptions_fit_the_terminal() {
+    let games = agon_games::GAMES.iter().flat_map(|game| [["list-games", game.name], ["show", game.name]]);
+    let algorithms = agon_arena::ALGORITHMS.iter().map(|info| ["list-algorithms", info.name]);
+    let calls: Vec<Vec<&str>> = games.chain(algorithms).map(|call| call.to_vec()).collect();
+    for call in calls.iter().chain(&[vec!["list-games"], vec!["list-algorithms"], vec!["config", "show"]]) {
+        let columns = if call.len() == 2 { 80 } else { 60 };
+        for line in agon_in_terminal(columns, call).lines().filter(|line| !line.starts_with("position: ")) {
+            assert!(line.chars().count() <= columns, "{call:?}: {line}");
         }
     }
 }
@@ -208,6 +224,41 @@ fn closed_pipe_is_not_an_error() {
     let output = child.wait_with_output().unwrap();
     assert_eq!(String::from_utf8(output.stderr).unwrap(), "");
     assert_eq!(output.status.code(), Some(0));
+}
+
+/// A reader that has seen enough is no failure, and a full disk is one, in every command that prints.
+#[test]
+fn closed_pipe_and_full_disk_differ() {
+    for call in [
+        &["--help"][..],
+        &["list-games"],
+        &["list-algorithms", "pvs"],
+        &["show", "chess", "--json"],
+        &["perft", "chess", "2", "--divide"],
+        &["search", "nim", "--limit", "nodes=50"],
+        &["play", "nim"],
+        &["elo", "--score", "0.75"],
+        &["config", "show"],
+        &["completions", "bash"],
+        &["man"],
+    ] {
+        let to = |stdout: Stdio| {
+            let mut command = Command::new(env!("CARGO_BIN_EXE_agon"));
+            command.args(call).stdin(Stdio::null()).stdout(stdout).stderr(Stdio::piped());
+            command.spawn().unwrap()
+        };
+        let mut child = to(Stdio::piped());
+        drop(child.stdout.take());
+        let closed = child.wait_with_output().unwrap();
+        assert_eq!((closed.status.code(), &*closed.stderr), (Some(0), &b""[..]), "{call:?}");
+        let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+        let full = to(full.into()).wait_with_output().unwrap();
+        let err = String::from_utf8(full.stderr).unwrap();
+        assert!(!err.contains("panicked"), "{call:?}: {err}");
+        // The library that prints help ignores errors.
+        let is_reported = full.status.code() == Some(1) && err.contains("No space left");
+        assert!(is_reported || call == ["--help"], "{call:?}: {err}");
+    }
 }
 
 #[test]
@@ -385,16 +436,46 @@ fn duel_counts_every_player() {
 #[test]
 fn person_plays_and_quits() {
     let call = ["play", "tic-tac-toe", "--against", "pvs", "--limit", "nodes=100", "--seed", "1"];
-    let answer = agon_with_input(&call, b"moves\nzz\nb2\nback\na1\nquit\n");
+    let answer = agon_with_input(&call, b"moves\nzz\nb2\nundo\na1\nquit\n");
     assert_eq!((answer.code, answer.err.as_str()), (0, ""));
     assert!(answer.out.contains("`zz` is not a legal move"), "{}", answer.out);
-    assert!(answer.out.contains("a1 b1 c1 a2") && answer.out.contains("seat 1: "), "{}", answer.out);
+    assert!(answer.out.contains("a1 b1 c1 a2") && answer.out.contains("\no plays "), "{}", answer.out);
+    // The board after `undo` is the first one again.
+    assert_eq!(answer.out.matches(" 3  . . .\n 2  . . .\n 1  . . .\n").count(), 2, "{}", answer.out);
     assert_eq!(agon_with_input(&call, b"b2\n").code, 0, "the end of the input is a way to leave");
-    let answer = agon_with_input(&call, b"\xff\nb2\nquit\n");
-    assert!(answer.code == 0 && answer.out.contains("seat 1: "), "{}", answer.err);
+    let answer = agon_with_input(&call, b"\xff\nhlep\nundo\nb2\nquit\n");
+    for words in ["did you mean `help`?", "You have not moved yet.", "o plays "] {
+        assert!(answer.code == 0 && answer.out.contains(words), "{words}: {} {}", answer.out, answer.err);
+    }
     let long = agon_with_input(&["play", "chess", "--seed", "123456", "--against", "monte-carlo"], b"quit\n");
     assert!(long.out.lines().all(|line| line.chars().count() <= 80), "{}", long.out);
-    assert_refused(&["play", "tic-tac-toe", "--seat", "2"], "has seats 0 to 1");
+    assert_refused(&["play", "tic-tac-toe", "--seat", "2"], "there is no such seat; give 0 or x, 1 or o");
+    assert!(
+        agon_with_input(&["play", "othello", "--seat", "o"], b"").out.contains("You are o; pvs plays x.")
+    );
+}
+
+/// A person sees which pieces are theirs, and a hint is a move that can be played.
+#[test]
+fn person_is_helped_in_every_game() {
+    let variants = ["virus:seats=3", "focus:seats=4", "rolit:seats=4", "chinese-checkers:seats=6"];
+    let games: Vec<&str> = agon_games::GAMES.iter().map(|game| game.name).chain(variants).collect();
+    for game in games {
+        let call = ["play", game, "--limit", "nodes=20", "--seed", "7", "--against", "monte-carlo"];
+        let asked = agon_with_input(&call, b"help\nboard\nmoves\nhint\n");
+        assert_eq!((asked.code, asked.err.as_str()), (0, ""), "{game}");
+        let spec = agon_games::GameSpec::parse(game).unwrap();
+        let mark = spec.start(None).unwrap().mark(agon_games::Seat(0));
+        let words = asked.out.replace('\n', " ");
+        assert!(words.contains(&format!("You are {mark}; ")), "{game}: {}", asked.out);
+        assert!(asked.out.contains("undo   take back your last move"), "{game}: {}", asked.out);
+        let hinted = asked.out.lines().rev().find_map(|line| line.strip_suffix(')')?.split_once(" ("));
+        let (hinted, _) = hinted.unwrap_or_else(|| panic!("{game}: {}", asked.out));
+        let played = agon_with_input(&call, format!("{hinted}\n").as_bytes());
+        assert!(!played.out.contains("is not a legal move"), "{game}: {}", played.out);
+        let next = played.out.matches("your move: ").count();
+        assert!(next == 2 || played.out.contains("Game over: "), "{game}: {}", played.out);
+    }
 }
 
 #[cfg(not(feature = "cloud"))]

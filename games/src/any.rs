@@ -40,6 +40,8 @@ pub trait AnyGame: Send + Sync {
     fn ending(&self) -> Option<&'static str>;
     /// Draws the board in several lines.
     fn board(&self) -> String;
+    /// Returns what the board shows for a seat, or the name of the seat if that is nothing.
+    fn mark(&self, seat: Seat) -> String;
     /// Returns the position in one line.
     fn position(&self) -> String;
     /// Returns the [`Keyed::key`](crate::Keyed::key) of the position.
@@ -180,6 +182,10 @@ impl<G: Complete> AnyGame for Boxed<G> {
 
     fn board(&self) -> String {
         self.position.board()
+    }
+
+    fn mark(&self, seat: Seat) -> String {
+        G::MARKS.get(seat.index()).map_or_else(|| Turn::Player(seat).to_string(), ToString::to_string)
     }
 
     fn position(&self) -> String {

@@ -453,6 +453,8 @@ fn write_place(place: u8, out: &mut String) {
 }
 
 impl<const SEATS: usize> Notation for ChineseCheckers<SEATS> {
+    const MARKS: &'static [&'static str] = &["A", "B", "C", "D", "E", "F"];
+
     fn write_move(&self, mv: Move, out: &mut String) {
         if mv == PASS {
             out.push_str("pass");

@@ -398,6 +398,8 @@ impl ConnectFour {
 const SYMBOLS: [char; 2] = ['x', 'o'];
 
 impl Notation for ConnectFour {
+    const MARKS: &'static [&'static str] = &["x", "o"];
+
     fn write_move(&self, Column(column): Column, out: &mut String) {
         out.push(char::from(b'1' + column));
     }

@@ -356,6 +356,10 @@ pub(crate) fn margin<const SEATS: usize>(seat: Seat, values: [i32; SEATS]) -> i3
 
 /// The text of moves and positions.
 pub trait Notation: Game {
+    /// What [`Notation::board`] shows for each seat, with an explanation in brackets where it needs one. Empty if the board
+    /// shows nothing of the seats.
+    const MARKS: &'static [&'static str] = &[];
+
     /// Appends the text of a legal move. It has no spaces and is unique in the position.
     fn write_move(&self, mv: Self::Move, out: &mut String);
 

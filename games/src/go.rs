@@ -408,6 +408,8 @@ impl Go {
 }
 
 impl Notation for Go {
+    const MARKS: &'static [&'static str] = &["X (black)", "O (white)"];
+
     fn write_move(&self, mv: Move, out: &mut String) {
         if mv == PASS {
             out.push_str("pass");

@@ -348,6 +348,8 @@ impl Kalah {
 }
 
 impl Notation for Kalah {
+    const MARKS: &'static [&'static str] = &["seat 0 (the lower row)", "seat 1 (the upper row)"];
+
     fn write_move(&self, Pit(pit): Pit, out: &mut String) {
         out.push_str(&(u32::from(pit) + 1 - self.leftmost()).to_string());
     }

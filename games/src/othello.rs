@@ -270,6 +270,8 @@ impl Othello {
 }
 
 impl Notation for Othello {
+    const MARKS: &'static [&'static str] = &["x", "o"];
+
     fn write_move(&self, mv: Placement, out: &mut String) {
         if mv == PASS {
             out.push_str("pass");

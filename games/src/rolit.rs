@@ -210,6 +210,8 @@ impl<const SEATS: usize> Rolit<SEATS> {
 }
 
 impl<const SEATS: usize> Notation for Rolit<SEATS> {
+    const MARKS: &'static [&'static str] = &["r (red)", "y (yellow)", "g (green)", "b (blue)"];
+
     fn write_move(&self, mv: Square, out: &mut String) {
         write_square(mv.0, out);
     }

@@ -170,6 +170,8 @@ impl Features for TicTacToe {
 }
 
 impl Notation for TicTacToe {
+    const MARKS: &'static [&'static str] = &["x", "o"];
+
     fn write_move(&self, Square(square): Square, out: &mut String) {
         out.push(Labels::BottomUp.column(usize::from(square % 3)));
         out.push(char::from(b'1' + square / 3));

@@ -446,6 +446,8 @@ impl<const SEATS: usize> Virus<SEATS> {
 }
 
 impl<const SEATS: usize> Notation for Virus<SEATS> {
+    const MARKS: &'static [&'static str] = &["0", "1", "2", "3", "4", "5"];
+
     fn write_move(&self, Square(square): Square, out: &mut String) {
         let square = usize::from(square);
         out.push(Labels::BottomUp.column(square % WIDTH));

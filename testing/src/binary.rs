@@ -56,6 +56,17 @@ fn call(arguments: &[&str], variables: &[(String, String)], input: &[u8]) -> Ans
     }
 }
 
+/// Calls the binary in a terminal of this width, as `script` provides it, and returns what the terminal shows.
+pub fn agon_in_terminal(columns: usize, arguments: &[&str]) -> String {
+    let quoted = |word: &str| format!("'{}'", word.replace('\'', "'\\''"));
+    let words: Vec<String> =
+        [path().to_str().unwrap()].iter().chain(arguments).map(|word| quoted(word)).collect();
+    let line = format!("stty cols {columns} rows 50; {}", words.join(" "));
+    let mut script = Command::new("script");
+    let output = script.args(["-qec", &line, "/dev/null"]).stdin(Stdio::null()).output().unwrap();
+    String::from_utf8(output.stdout).unwrap().replace("\r\n", "\n")
+}
+
 /// Calls the binary without standard input.
 pub fn agon(arguments: &[&str]) -> Answer {
     agon_with_input(arguments, b"")

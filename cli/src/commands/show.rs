@@ -4,8 +4,8 @@
 use std::io::{self, BufRead, BufReader, Write};
 use std::process::ExitCode;
 
-use agon_games::AnyGame;
 use agon_games::line::MoveError;
+use agon_games::{AnyGame, Turn};
 use clap::Args;
 use serde::Serialize;
 
@@ -27,6 +27,9 @@ struct Document<'a> {
     game: &'a str,
     plies: usize,
     turn: String,
+    /// What the board shows for the side to move, if that is more than its name.
+    #[serde(skip)]
+    mark: String,
     /// The legal moves, or the outcomes of chance.
     legal: Vec<String>,
     chance: Vec<ChanceOutcome>,
@@ -87,6 +90,12 @@ fn describe<'a>(game: &'a str, position: &dyn AnyGame, plies: usize) -> Document
         game,
         plies,
         turn: position.turn().to_string(),
+        mark: match position.turn() {
+            Turn::Player(seat) => Some(position.mark(seat)).filter(|mark| !mark.starts_with("seat ")),
+            Turn::Chance | Turn::Over => None,
+        }
+        .map(|mark| format!(", {mark}"))
+        .unwrap_or_default(),
         legal,
         chance,
         payoffs: position.payoffs(),
@@ -106,7 +115,7 @@ fn write_position(document: &Document<'_>, out: &mut impl Write) -> io::Result<(
             writeln!(out, "{} after {plies}: over, {ending}; payoffs {}", document.game, payoffs.join(", "))?;
         }
         _ if !document.chance.is_empty() => writeln!(out, "{} after {plies}: chance decides", document.game)?,
-        _ => writeln!(out, "{} after {plies}: {} to move", document.game, document.turn)?,
+        _ => writeln!(out, "{} after {plies}: {} to move{}", document.game, document.turn, document.mark)?,
     }
     writeln!(out, "\n{}\n", document.board)?;
     if document.chance.is_empty() && !document.legal.is_empty() {

@@ -117,6 +117,8 @@ impl Backgammon {
 }
 
 impl Notation for Backgammon {
+    const MARKS: &'static [&'static str] = &["x", "o"];
+
     fn write_move(&self, mv: Move, out: &mut String) {
         match mv {
             Move::Roll([larger, smaller]) => out.push_str(&format!("{larger}{smaller}")),

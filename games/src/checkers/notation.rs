@@ -6,6 +6,8 @@ use crate::setup::{Parameter, Parameters, Setup, SetupError, Turns};
 use crate::text::read_mover;
 
 impl Notation for Checkers {
+    const MARKS: &'static [&'static str] = &["b (black, kings B)", "w (white, kings W)"];
+
     fn write_move(&self, mv: Move, out: &mut String) {
         let (from, captured) = (1 << mv.from(), mv.captured());
         out.push_str(&number(mv.from()).to_string());

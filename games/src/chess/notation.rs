@@ -42,6 +42,8 @@ impl Chess {
 }
 
 impl Notation for Chess {
+    const MARKS: &'static [&'static str] = &["White (KQRBNP)", "Black (kqrbnp)"];
+
     fn write_move(&self, mv: Move, out: &mut String) {
         write!(out, "{}", display_uci_move(&self.board, mv)).expect("a String takes all text");
     }

@@ -43,6 +43,8 @@ impl<const SEATS: usize> Focus<SEATS> {
 }
 
 impl<const SEATS: usize> Notation for Focus<SEATS> {
+    const MARKS: &'static [&'static str] = &["A", "B", "C", "D"];
+
     fn write_move(&self, mv: Move, out: &mut String) {
         if mv.from == RESERVE {
             out.push('@');

@@ -68,3 +68,40 @@ games! {
     tic_tac_toe,
     virus,
 }
+
+/// A person who is told the mark of a seat finds it on the board.
+#[test]
+fn boards_show_the_marks_of_all_seats() {
+    use agon_games::random::{below, seeded};
+    use agon_games::{GAMES, Seat, Turn};
+
+    for info in GAMES {
+        for seats in info.seats {
+            let text = if info.seats.len() > 1 {
+                format!("{}:seats={seats}", info.name)
+            } else {
+                info.name.to_string()
+            };
+            let start = harness::spec(&text).start(None).unwrap();
+            let mut position = start.copy();
+            let mut boards = position.board();
+            let mut random = seeded(1);
+            while position.turn() != Turn::Over {
+                let moves = position.legal();
+                position.play(0, &moves[below(&mut random, moves.len())]).unwrap();
+                boards.push_str(&position.board());
+            }
+            let symbols: Vec<&str> =
+                boards.split_whitespace().filter(|word| word.chars().count() == 1).collect();
+            let is_shown = |word: &str| word.chars().all(|symbol| symbols.contains(&&*symbol.to_string()));
+            for mark in Seat::all(start.seats()).map(|seat| start.mark(seat)) {
+                let mut words =
+                    mark.split(|letter: char| !letter.is_alphanumeric()).filter(|word| !word.is_empty());
+                assert!(
+                    mark.starts_with("seat ") || words.any(is_shown),
+                    "{text} does not show {mark}:\n{boards}"
+                );
+            }
+        }
+    }
+}
