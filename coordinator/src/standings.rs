@@ -8,6 +8,7 @@ use std::num::NonZeroUsize;
 use agon_arena::Spec;
 use agon_arena::spec::{Format, Plan, Values};
 use agon_proto::v1;
+use agon_schedule::RunState;
 use agon_schedule::summary::{Effort, GameSummary, Summary};
 use agon_stats::pairs::Pairs;
 use agon_stats::pool;
@@ -272,19 +273,15 @@ impl Standings {
         }
     }
 
-    /// Returns the state of a sequential test.
-    pub fn sprt(&self) -> Option<v1::Sprt> {
+    /// Returns the state of a sequential test of a run in this state.
+    pub fn sprt(&self, state: RunState) -> Option<v1::Sprt> {
         let test = self.test.as_ref()?;
-        let verdict = match test.decision().map(|decision| decision.verdict) {
-            Some(Verdict::H0) => "H0",
-            Some(Verdict::H1) => "H1",
-            _ => "continue",
-        };
+        let verdict = test.decision().map_or(Verdict::Continue, |decision| decision.verdict);
         Some(v1::Sprt {
             llr: test.llr(),
             lower: test.bounds().lower(),
             upper: test.bounds().upper(),
-            verdict: verdict.to_string(),
+            verdict: state.verdict(verdict).to_string(),
             pairs: test.pairs().0.to_vec(),
             prefix: test.prefix(),
         })

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use agon_arena::{Spec, SpecError, SpecSource};
+use agon_stats::sprt::Verdict;
 use serde::{Deserialize, Serialize};
 
 /// The state of a run.
@@ -45,6 +46,17 @@ impl RunState {
     /// Returns whether more bouts are wanted.
     pub fn is_open(self) -> bool {
         matches!(self, RunState::Running | RunState::Paused)
+    }
+
+    /// Returns the name of the verdict of a sequential test of a run in this state. A run that ended before the test
+    /// decided leaves it undecided.
+    pub fn verdict(self, verdict: Verdict) -> &'static str {
+        match verdict {
+            Verdict::H0 => "H0",
+            Verdict::H1 => "H1",
+            Verdict::Continue if self.is_open() => "continue",
+            Verdict::Continue => "undecided",
+        }
     }
 
     /// Returns whether every bout before an exported one was played or failed. A run that ended early may lack bouts.

@@ -344,11 +344,7 @@ fn test(
     Ok(Some(SequentialTest {
         player,
         against,
-        verdict: match verdict {
-            Verdict::H0 => "H0",
-            Verdict::H1 => "H1",
-            Verdict::Continue => "continue",
-        },
+        verdict: run.state.verdict(verdict),
         bounds: settings.bounds,
         model: match bounds.model() {
             Model::Logistic => "logistic",

@@ -153,13 +153,15 @@ fn verdict(test: &SequentialTest) -> (String, Vec<String>) {
         "H0" => {
             format!("{player} is not stronger than {against} by {high} {unit}: the test accepted {low}.")
         }
-        _ => format!(
-            "Not decided yet whether {player} is stronger than {against} by {high} {unit} or by {low}."
-        ),
+        verdict => {
+            let decided = if verdict == "undecided" { "Undecided" } else { "Not decided yet" };
+            format!("{decided} whether {player} is stronger than {against} by {high} {unit} or by {low}.")
+        }
     };
     let mut remarks = Vec::new();
     if let Some(elo) = test.elo {
-        let bias = if test.verdict == "continue" { "" } else { "; a stopped test slightly overestimates it" };
+        let stopped = ["H0", "H1"].contains(&test.verdict);
+        let bias = if stopped { "; a stopped test slightly overestimates it" } else { "" };
         remarks.push(format!("The difference so far is {}{bias}.", estimate_text(&elo, 1, " Elo")));
     }
     remarks.push(format!(

@@ -5,6 +5,7 @@ use std::io::{self, Write};
 
 use agon_analysis::results;
 use agon_arena::spec::{Format, Plan, SprtSettings};
+use agon_schedule::RunState;
 use agon_stats::pairs::Scores;
 use agon_stats::sprt::{Bounds, Model, SequentialTest, Verdict};
 use agon_storage::location::Location;
@@ -92,6 +93,8 @@ struct Tested {
     /// The bout that decided.
     deciding_bout: Option<u64>,
     #[serde(skip)]
+    state: RunState,
+    #[serde(skip)]
     progress: String,
 }
 
@@ -108,7 +111,7 @@ impl Sprt {
             }
         };
         let document = self.document(&scores, &bounds, llr, test);
-        print(self.json, &document, |out| write_test(&scores, &bounds, llr, document.test.as_ref(), out))
+        print(self.json, &document, |out| write_test(&scores, &bounds, &document, out))
     }
 
     /// Returns the bounds of the options, else of the spec.
@@ -162,6 +165,7 @@ impl Sprt {
             players: [one.to_string(), other.to_string()],
             prefix: fold.prefix(),
             deciding_bout: fold.decision().map(|decision| decision.index),
+            state: run.state,
             progress: runs::progress(&run, found),
             run: run.id,
         };
@@ -170,6 +174,9 @@ impl Sprt {
 
     fn document(&self, scores: &Scores, bounds: &Bounds, llr: f64, test: Option<Tested>) -> Document {
         let (elo, nelo) = (scores.elo(), scores.normalised_elo());
+        // Results on the command line may always grow.
+        let state = test.as_ref().map_or(RunState::Running, |test| test.state);
+        let verdict = state.verdict(bounds.verdict(llr));
         let of_run = test.is_some().then(|| scores.counts().try_into().ok()).flatten();
         Document {
             test,
@@ -185,11 +192,7 @@ impl Sprt {
             llr,
             lower: bounds.lower(),
             upper: bounds.upper(),
-            verdict: match bounds.verdict(llr) {
-                Verdict::H0 => "H0",
-                Verdict::H1 => "H1",
-                Verdict::Continue => "continue",
-            },
+            verdict,
             elo: elo.map(|estimate| estimate.value),
             elo_error: elo.and_then(counts::error_of),
             nelo: nelo.map(|estimate| estimate.value),
@@ -206,21 +209,17 @@ fn read_bounds(text: &str) -> Result<(f64, f64), String> {
     bounds.ok_or_else(|| "bounds are two numbers, the smaller first, such as --bounds=0,2".to_string())
 }
 
-fn write_test(
-    scores: &Scores,
-    bounds: &Bounds,
-    llr: f64,
-    test: Option<&Tested>,
-    out: &mut impl Write,
-) -> io::Result<()> {
+fn write_test(scores: &Scores, bounds: &Bounds, document: &Document, out: &mut impl Write) -> io::Result<()> {
+    let llr = document.llr;
     let (unit, low, high) = (unit_of(bounds.model()), bounds.elo0(), bounds.elo1());
-    let verdict = match bounds.verdict(llr) {
-        Verdict::H1 => format!("H1 is accepted: the difference is {high} {unit} rather than {low}"),
-        Verdict::H0 => format!("H0 is accepted: the difference is {low} {unit} rather than {high}"),
-        Verdict::Continue => "continue: undecided".to_string(),
+    let verdict = match document.verdict {
+        "H1" => format!("H1 is accepted: the difference is {high} {unit} rather than {low}"),
+        "H0" => format!("H0 is accepted: the difference is {low} {unit} rather than {high}"),
+        "undecided" => "undecided: neither hypothesis is accepted, and the run has no more bouts".to_string(),
+        open => format!("{open}: neither hypothesis is accepted yet"),
     };
     let mut facts = Vec::new();
-    if let Some(Tested { run, players: [one, other], prefix, deciding_bout, progress, .. }) = test {
+    if let Some(Tested { run, players: [one, other], prefix, deciding_bout, progress, .. }) = &document.test {
         facts.push(("run", format!("{run}: {progress}")));
         facts.push(("players", format!("{one} against {other}")));
         let tested = format!("the first {prefix} bouts of the schedule");

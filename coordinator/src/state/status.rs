@@ -60,7 +60,7 @@ impl Coordinator {
             games_per_second: (games - run.games_before.min(games)) as f64 / seconds,
             seconds_left: (running && left.is_finite()).then_some(left),
             standings: Vec::new(),
-            sprt: run.standings.sprt(),
+            sprt: run.standings.sprt(run.state),
             data: self.data.clone(),
             waiting,
             workers,
