@@ -61,7 +61,7 @@ enum Command {
     Worker(commands::cluster::worker::Worker),
     /// Submit a spec to a coordinator
     Submit(commands::cluster::submit::Submit),
-    /// List the runs of a coordinator
+    /// List the runs of a coordinator or of a data folder
     List(commands::cluster::list::List),
     /// Follow a run until it ends
     Watch(commands::cluster::watch::Watch),

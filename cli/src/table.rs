@@ -1,13 +1,14 @@
-//! Output: JSON for programs; for people, tables with aligned columns and no lines, and text wrapped at 80 columns.
+//! Output: JSON for programs; for people, tables with aligned columns and no lines, and sentences.
 
 use std::io::{self, BufWriter, StdoutLock, Write};
 use std::process::ExitCode;
 
-pub use agon_analysis::format::{fixed, rate, shortened, signed, utc};
+pub use agon_analysis::format::{fixed, rate, signed, utc};
+use anyhow::Context as _;
 use serde::{Serialize, Serializer};
 
 use crate::fail::Outcome;
-use crate::terminal::width as columns_of;
+use crate::terminal::{self, cut, width as columns_of};
 
 /// Buffered standard output.
 pub type Stdout = BufWriter<StdoutLock<'static>>;
@@ -24,12 +25,8 @@ pub fn print(
     write: impl FnOnce(&mut Stdout) -> io::Result<()>,
 ) -> Outcome {
     let mut out = stdout();
-    if json {
-        write_json(document, &mut out)?;
-    } else {
-        write(&mut out)?;
-    }
-    out.flush()?;
+    let written = if json { write_json(document, &mut out) } else { write(&mut out) };
+    written.and_then(|()| out.flush()).context("cannot write to standard output")?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -44,18 +41,27 @@ pub fn null_if_empty<S: Serializer>(text: &impl AsRef<str>, serializer: S) -> Re
     Some(text.as_ref()).filter(|text| !text.is_empty()).serialize(serializer)
 }
 
-/// The alignment of a column.
+/// The content of a column, which decides its alignment and what happens to it in a narrow terminal.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Align {
-    /// For words.
+    /// Words, cut in a narrow terminal.
     Left,
-    /// For numbers.
+    /// Words that are never cut, such as the id of a run.
+    Fixed,
+    /// A sentence in the last column, wrapped in a narrow terminal.
+    Prose,
+    /// Numbers, never cut.
     Right,
 }
 
-/// A text table with a header.
+/// The width to which columns are narrowed before optional ones are left out, and the least of all.
+const NARROW: [usize; 2] = [12, 8];
+
+/// A text table with a header. In a terminal its columns are narrowed or left out until it fits; elsewhere it has its full
+/// width, and a row is a line.
 pub struct Table {
     columns: Vec<Align>,
+    optional: &'static [&'static str],
     rows: Vec<Vec<String>>,
 }
 
@@ -63,7 +69,8 @@ impl Table {
     /// Creates an empty table.
     pub fn new(header: &[(&str, Align)]) -> Table {
         let columns = header.iter().map(|column| column.1).collect();
-        Table { columns, rows: vec![header.iter().map(|column| column.0.to_string()).collect()] }
+        let rows = vec![header.iter().map(|column| column.0.to_string()).collect()];
+        Table { columns, optional: &[], rows }
     }
 
     /// Creates an empty table with one column of words and, behind it, columns of numbers.
@@ -72,48 +79,112 @@ impl Table {
         Table::new(&[(words, Align::Left)].into_iter().chain(numbers).collect::<Vec<_>>())
     }
 
-    /// Adds a row with a cell for each column.
+    /// Names the columns that a narrow terminal may do without, the least important one first.
+    pub fn optional(self, optional: &'static [&'static str]) -> Table {
+        Table { optional, ..self }
+    }
+
+    /// Adds a row with a cell for each column. Replaces control characters, which could change the terminal.
     pub fn row(&mut self, cells: impl IntoIterator<Item = String>) {
-        let row: Vec<String> = cells.into_iter().collect();
+        let printable = |cell: String| cell.replace(char::is_control, " ");
+        let row: Vec<String> = cells.into_iter().map(printable).collect();
         debug_assert_eq!(row.len(), self.columns.len());
         self.rows.push(row);
     }
 
-    /// Writes the table without trailing spaces. Wraps words in the last column at 80 columns.
+    /// Writes the table to standard output, fitted to its terminal.
     pub fn write(&self, out: &mut impl Write) -> io::Result<()> {
-        let width = |column: usize| self.rows.iter().map(|row| columns_of(&row[column])).max().unwrap_or(0);
-        let widths: Vec<usize> = (0..self.columns.len()).map(width).collect();
-        let last = self.columns.len() - 1;
-        let indent: usize = widths[..last].iter().map(|width| width + 2).sum();
+        self.write_within(terminal::width_of_stdout(), out)
+    }
+
+    /// Writes the table without trailing spaces, fitted to a number of columns.
+    pub fn write_within(&self, room: Option<usize>, out: &mut impl Write) -> io::Result<()> {
+        let (missing, widths) = self.fit(room.unwrap_or(usize::MAX));
+        let shown = |column: usize| !self.optional[..missing].contains(&self.rows[0][column].as_str());
         for row in &self.rows {
             let mut line = String::new();
-            for ((cell, &width), align) in row.iter().zip(&widths).zip(&self.columns[..last]) {
-                let padding = " ".repeat(width - columns_of(cell));
+            for (column, (&align, &width)) in self.columns.iter().zip(&widths).enumerate() {
+                if !shown(column) {
+                    continue;
+                }
+                let indent = columns_of(&line);
+                let cell = match align {
+                    Align::Prose => folded(&row[column], width).join(&format!("\n{}", " ".repeat(indent))),
+                    _ => shortened(&row[column], width),
+                };
+                let padding = " ".repeat(width.saturating_sub(columns_of(&cell)));
                 match align {
-                    Align::Left => line.push_str(&format!("{cell}{padding}  ")),
                     Align::Right => line.push_str(&format!("{padding}{cell}  ")),
+                    _ => line.push_str(&format!("{cell}{padding}  ")),
                 }
             }
-            if self.columns[last] == Align::Right {
-                line.push_str(&" ".repeat(widths[last] - columns_of(&row[last])));
-                line.push_str(&row[last]);
-                writeln!(out, "{}", line.trim_end())?;
-                continue;
-            }
-            for (index, text) in folded(&row[last], COLUMNS.saturating_sub(indent)).into_iter().enumerate() {
-                if index > 0 {
-                    line = " ".repeat(indent);
-                }
-                line.push_str(&text);
-                writeln!(out, "{}", line.trim_end())?;
-            }
+            writeln!(out, "{}", line.trim_end())?;
+        }
+        if missing > 0 {
+            writeln!(out, "(not shown in this width: {})", self.optional[..missing].join(", "))?;
         }
         Ok(())
     }
+
+    /// Returns whether the table fits the terminal of standard output.
+    pub fn fits(&self) -> bool {
+        let room = terminal::width_of_stdout().unwrap_or(usize::MAX);
+        total(&self.fit(room).1) <= room
+    }
+
+    /// Returns how many optional columns are left out of a number of columns, and the widths of all columns.
+    fn fit(&self, room: usize) -> (usize, Vec<usize>) {
+        let most = self.optional.len();
+        let mut attempts = (0..=most).map(|missing| (missing, self.narrowed(missing, NARROW[0], room)));
+        let fitting = attempts.find(|(_, widths)| total(widths) <= room);
+        fitting.unwrap_or_else(|| (most, self.narrowed(most, NARROW[1], room)))
+    }
+
+    /// Returns the widths of the columns without the first `missing` optional ones, with the widest words cut as needed.
+    fn narrowed(&self, missing: usize, least: usize, room: usize) -> Vec<usize> {
+        let mut widths = self.widths(missing);
+        while total(&widths) > room {
+            let flexible = |&column: &usize| matches!(self.columns[column], Align::Left | Align::Prose);
+            let wide = (0..widths.len()).filter(flexible).filter(|&column| widths[column] > least);
+            let Some(widest) = wide.max_by_key(|&column| widths[column]) else { break };
+            widths[widest] -= 1;
+        }
+        widths
+    }
+
+    /// Returns the widths of the columns; those of the first `missing` optional ones are zero.
+    fn widths(&self, missing: usize) -> Vec<usize> {
+        let width = |column: usize| {
+            let is_missing = self.optional[..missing].contains(&self.rows[0][column].as_str());
+            let widths = self.rows.iter().map(|row| columns_of(&row[column]));
+            if is_missing { 0 } else { widths.max().unwrap_or(0) }
+        };
+        (0..self.columns.len()).map(width).collect()
+    }
 }
 
-/// The width of all text output.
-pub const COLUMNS: usize = 80;
+/// Returns the width of a table with columns of these widths; a column without width is not shown.
+fn total(widths: &[usize]) -> usize {
+    let shown = widths.iter().filter(|&&width| width > 0);
+    shown.map(|width| width + 2).sum::<usize>().saturating_sub(2)
+}
+
+/// The greatest width of sentences.
+const COLUMNS: usize = 80;
+
+/// Returns the width of sentences: that of the terminal, and at most 80 columns.
+pub fn sentence_width() -> usize {
+    terminal::width_of_stdout().unwrap_or(COLUMNS).min(COLUMNS)
+}
+
+/// Cuts a text to at most `width` columns of a terminal, ending in two dots if it was cut.
+pub fn shortened(text: &str, width: usize) -> String {
+    if columns_of(text) <= width {
+        text.to_string()
+    } else {
+        format!("{}..", cut(text, width.saturating_sub(2)))
+    }
+}
 
 /// Wraps a text between words into lines of at most `room` columns, at least one line.
 pub fn folded(text: &str, room: usize) -> Vec<String> {
@@ -132,11 +203,11 @@ pub fn folded(text: &str, room: usize) -> Vec<String> {
     lines
 }
 
-/// Writes a list of names and texts, wrapped at 80 columns.
+/// Writes a list of names and texts, wrapped to the width of sentences.
 pub fn write_facts(facts: &[(&str, String)], out: &mut impl Write) -> io::Result<()> {
     let indent = facts.iter().map(|fact| fact.0.chars().count() + 2).max().unwrap_or(0);
     for (name, text) in facts {
-        for (index, line) in folded(text, COLUMNS - indent).into_iter().enumerate() {
+        for (index, line) in folded(text, sentence_width().saturating_sub(indent)).into_iter().enumerate() {
             let name = if index == 0 { name } else { "" };
             writeln!(out, "{}", format!("{name:<indent$}{line}").trim_end())?;
         }
@@ -144,17 +215,17 @@ pub fn write_facts(facts: &[(&str, String)], out: &mut impl Write) -> io::Result
     Ok(())
 }
 
-/// Writes a sentence, wrapped at 80 columns.
+/// Writes a sentence, wrapped to the width of sentences.
 pub fn write_sentence(sentence: &str, out: &mut impl Write) -> io::Result<()> {
-    folded(sentence, COLUMNS).iter().try_for_each(|line| writeln!(out, "{line}"))
+    folded(sentence, sentence_width()).iter().try_for_each(|line| writeln!(out, "{line}"))
 }
 
-/// Writes a heading and words, wrapped at 80 columns.
+/// Writes a heading and words, wrapped to the width of sentences.
 pub fn write_words(heading: &str, words: &[impl AsRef<str>], out: &mut impl Write) -> io::Result<()> {
     let mut line = heading.to_string();
     for word in words {
         let word = word.as_ref();
-        if line.len() + 1 + word.len() > COLUMNS {
+        if columns_of(&line) + 1 + columns_of(word) > sentence_width() {
             writeln!(out, "{line}")?;
             line = " ".to_string();
         }
@@ -168,14 +239,40 @@ pub fn write_words(heading: &str, words: &[impl AsRef<str>], out: &mut impl Writ
 mod tests {
     use super::*;
 
-    #[test]
-    fn wraps_the_last_column() {
-        let mut table = Table::new(&[("name", Align::Left), ("about", Align::Left)]);
-        table.row(["a".to_string(), "word ".repeat(20).trim_end().to_string()]);
+    fn written(table: &Table, room: Option<usize>) -> String {
         let mut text = Vec::new();
-        table.write(&mut text).unwrap();
-        let text = String::from_utf8(text).unwrap();
-        assert_eq!(text.lines().map(str::len).collect::<Vec<_>>(), [11, 80, 30]);
+        table.write_within(room, &mut text).unwrap();
+        String::from_utf8(text).unwrap()
+    }
+
+    #[test]
+    fn wraps_sentences_in_a_terminal() {
+        let mut table = Table::new(&[("name", Align::Left), ("about", Align::Prose)]);
+        table.row(["a".to_string(), "word ".repeat(20).trim_end().to_string()]);
+        let lengths = |room| written(&table, room).lines().map(str::len).collect::<Vec<_>>();
+        assert_eq!(lengths(Some(80)), [11, 80, 30]);
+        assert_eq!(lengths(None), [11, 105]);
+    }
+
+    #[test]
+    fn fits_a_narrow_terminal() {
+        let mut table = Table::of_numbers("player", &["Elo", "nodes", "depth"]).optional(&["depth", "nodes"]);
+        let name = "a-player-with-a-name-of-some-forty-letters";
+        table.row([name, "+1234", "12345", "7"].map(str::to_string));
+        let lines = |room| written(&table, room).lines().map(str::to_string).collect::<Vec<_>>();
+        assert!(lines(None)[1].starts_with(&format!("{name}  +1234")));
+        assert_eq!(lines(Some(48))[1], "a-player-with-a-name-of-..  +1234  12345      7");
+        assert_eq!(lines(Some(30))[1], "a-player-with-..  +1234  12345");
+        assert_eq!(lines(Some(30))[2], "(not shown in this width: depth)");
+        assert_eq!(lines(Some(16))[1], "a-play..  +1234");
+        assert_eq!(lines(Some(3)), lines(Some(15)));
+    }
+
+    #[test]
+    fn replaces_control_characters() {
+        let mut table = Table::new(&[("name", Align::Left)]);
+        table.row(["a\x1b[31mb\nc".to_string()]);
+        assert_eq!(written(&table, None), "name\na [31mb c\n");
     }
 
     #[test]

@@ -12,6 +12,12 @@ pub fn size_of_stderr() -> Option<(usize, usize)> {
     (columns > 0 && rows > 0).then(|| (usize::from(columns), usize::from(rows)))
 }
 
+/// Returns the columns of the terminal on standard output, if it is one.
+pub fn width_of_stdout() -> Option<usize> {
+    let (Width(columns), _) = terminal_size_of(io::stdout())?;
+    (columns > 0).then(|| usize::from(columns))
+}
+
 /// Returns the number of columns a text takes; a Chinese character or an emoji takes two.
 pub fn width(text: &str) -> usize {
     text.width()

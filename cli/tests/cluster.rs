@@ -151,13 +151,18 @@ fn interrupted_run_reports_its_state() {
     let call = ["run", &folder.path("spec.toml"), "--data", &folder.path("data")];
     let (code, out, err) = interrupt(&call, &folder.path("data"), true);
     assert_eq!(code, 1, "{err}");
-    assert!(out.contains(": stopped") && out.contains("agon verify"), "{out}");
+    assert!(out.contains("): interrupted\n") && out.contains("agon verify"), "{out}");
     assert!(!out.contains("Every search is in"), "{out}");
-    assert!(err.contains("stopped; the same command continues the run"), "{err}");
+    assert!(err.contains("interrupted; the same command continues the run"), "{err}");
     assert!(!err.contains("no worker is connected"), "{err}");
     // With standard output closed, the message and the exit code are the same.
     let (code, _, err) = interrupt(&call, &folder.path("data"), false);
-    assert!(code == 1 && err.contains("stopped; the same command continues the run"), "{code}: {err}");
+    assert!(code == 1 && err.contains("interrupted; the same command continues the run"), "{code}: {err}");
+    let (code, out, _) = interrupt(&[&call[..], &["--json"]].concat(), &folder.path("data"), true);
+    let document: Value = serde_json::from_str(&out).unwrap();
+    assert_eq!((code, document["state"].as_str()), (1, Some("interrupted")));
+    let list = json(&["list", "--json", "--data", &folder.path("data")]);
+    assert_eq!((&list["runs"][0]["state"], &list["runs"][0]["bouts"]), (&"unfinished".into(), &document["bouts"]));
 }
 
 /// A sequential test that does not end within a test.
@@ -269,9 +274,10 @@ fn run_resumes_unless_the_build_changed() {
     assert_eq!(answer.code, 0, "{}", answer.err);
     assert!(answer.err.contains("was paused by an operator and is resumed"), "{}", answer.err);
     assert!(answer.out.contains(": done\n5/5 bouts"), "{}", answer.out);
-    for hint in [format!("agon verify {id} --data {data}"), format!("agon replay {id} --data {data}")] {
-        assert!(answer.out.contains(&hint), "{}", answer.out);
+    for command in ["verify", "replay", "report", "ratings"] {
+        assert!(answer.out.contains(&format!("agon {command} {id} --data {data}")), "{}", answer.out);
     }
+    assert!(answer.out.lines().last().unwrap().starts_with("  agon ratings "), "{}", answer.out);
     cluster.restart();
     let text = cluster.agon(&["submit", &cluster.path("spec.toml")]).out;
     assert!(text.contains("run it once more with: agon submit") && text.contains("--again"), "{text}");
@@ -388,6 +394,14 @@ fn sequential_test_stops_when_decided() {
         agon(&["run", &folder.path("spec.toml"), "--data", &folder.path("data")]).out.replace('\n', " ");
     assert!(words.contains("H1 is accepted: pvs is 100 nElo stronger than uct rather than 0"), "{words}");
     assert!(agon(&["check", &folder.path("spec.toml")]).out.contains("at most 400 bouts"));
+    // A test that uses up its bouts is undecided.
+    let short = std::fs::read_to_string(folder.path("spec.toml")).unwrap();
+    folder
+        .write("short.toml", short.replace("max_bouts = 400", "max_bouts = 3").replace("[0, 100]", "[0, 5]"));
+    let call = ["run", &folder.path("short.toml"), "--data", &folder.path("short")];
+    assert_eq!(json(&[&call[..], &["--json"]].concat())["sprt"]["verdict"], "undecided");
+    let words = agon(&call).out.replace('\n', " ");
+    assert!(words.contains("after 3 bouts: undecided, as no bouts are left"), "{words}");
     let answer = agon(&["verify", "--data", &folder.path("data")]);
     assert_eq!(answer.code, 0, "{} {}", answer.out, answer.err);
     // Bouts in flight at the decision may still have been counted.
@@ -418,6 +432,12 @@ fn time_limits_scale_with_worker_speed() {
     }
     // Verification checks that each limit is the spec's limit times the factor.
     assert_eq!(agon(&["verify", "--data", &folder.path("data")]).code, 0);
+    // A timed run cannot be replayed, and `agon run` does not advise it.
+    let again = agon(&["run", &folder.path("spec.toml"), "--data", &folder.path("data")]);
+    assert!(again.out.contains("agon verify") && !again.out.contains("agon replay"), "{}", again.out);
+    let id = document["run"].as_str().unwrap();
+    let remedy = format!("so that its moves depend on the speed of the machine; `agon verify {id}` checks");
+    assert_refused(&["replay", "--data", &folder.path("data")], &remedy);
 }
 
 #[test]

@@ -18,10 +18,7 @@ use self::differences::{Difference, differences};
 use super::runs::{self, LoadedRun, RunSummary};
 use crate::fail::{Outcome, UsageError, bail_usage};
 use crate::number::cores;
-use crate::table::{Table, print, shortened, signed, write_facts, write_sentence};
-
-/// The longest name.
-const NAME: usize = 20;
+use crate::table::{Table, print, signed, write_facts, write_sentence};
 
 #[derive(Args)]
 pub struct Compare {
@@ -29,7 +26,7 @@ pub struct Compare {
     #[arg(value_name = "RUN")]
     first: String,
     /// Second run
-    #[arg(value_name = "RUN")]
+    #[arg(value_name = "RUN", default_value = "latest")]
     second: String,
     /// Data folder, or an object store as s3://bucket/prefix
     #[arg(long, value_name = "LOCATION", default_value = "agon-data")]
@@ -165,14 +162,15 @@ fn only(answer: &TournamentRatings, other: &TournamentRatings) -> Vec<String> {
 }
 
 fn write_document(document: &Document, out: &mut impl Write) -> io::Result<()> {
-    let mut table = Table::of_numbers("player", &["Elo 1", "Elo 2", "change", "95 %", "score 1", "score 2"]);
+    let mut table = Table::of_numbers("player", &["Elo 1", "Elo 2", "change", "95 %", "score 1", "score 2"])
+        .optional(&["score 2", "score 1", "Elo 2", "Elo 1"]);
     for player in &document.players {
         let elo = |elo: Option<f64>| elo.map_or_else(|| "-".to_string(), |elo| signed(elo, 1));
         let score =
             |side: &Side| side.score.map_or_else(String::new, |score| format!("{:.1} %", 100.0 * score));
         let interval = player.low.zip(player.high);
         table.row([
-            shortened(&player.name, NAME),
+            player.name.clone(),
             elo(player.first.elo),
             elo(player.second.elo),
             elo(player.change),

@@ -194,7 +194,8 @@ impl Line {
 fn write_document(document: &Document, out: &mut impl Write) -> io::Result<()> {
     writeln!(out, "{}: {} games", document.game, document.games)?;
     let numbers = ["games", "won", "drawn", "lost", "score", "payoff", "depth", "nodes/move", "nodes/s"];
-    let mut table = Table::of_numbers("player", &numbers);
+    let mut table =
+        Table::of_numbers("player", &numbers).optional(&["nodes/s", "payoff", "depth", "nodes/move"]);
     for line in &document.players {
         table.row([
             line.name.clone(),

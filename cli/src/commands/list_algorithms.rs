@@ -8,7 +8,7 @@ use clap::Args;
 use serde::Serialize;
 
 use crate::fail::{Outcome, bail_usage};
-use crate::table::{Align, Table, print};
+use crate::table::{Align, Table, folded, print, sentence_width};
 
 #[derive(Args)]
 pub struct ListAlgorithms {
@@ -86,7 +86,7 @@ impl ListAlgorithms {
 }
 
 fn list(algorithms: &[Algorithm], out: &mut impl Write) -> io::Result<()> {
-    let mut table = Table::new(&[("algorithm", Align::Left), ("fits", Align::Left), ("", Align::Left)]);
+    let mut table = Table::new(&[("algorithm", Align::Left), ("fits", Align::Left), ("", Align::Prose)]);
     for algorithm in algorithms {
         table.row([algorithm.name.to_string(), algorithm.fits.join(", "), algorithm.about.to_string()]);
     }
@@ -99,8 +99,9 @@ fn describe(algorithm: &Algorithm, out: &mut impl Write) -> io::Result<()> {
     writeln!(out, "fits: {}", algorithm.fits.join(", "))?;
     for option in &algorithm.options {
         writeln!(out, "\n{} = {}", option.name, option.default)?;
-        writeln!(out, "  {}", option.about)?;
-        writeln!(out, "  {}", option.allowed)?;
+        for text in [option.about, option.allowed.as_str()] {
+            writeln!(out, "  {}", folded(text, sentence_width() - 2).join("\n  "))?;
+        }
     }
     Ok(())
 }

@@ -161,8 +161,8 @@ impl ListGames {
 
 fn list(games: &[Game], out: &mut impl Write) -> io::Result<()> {
     let columns =
-        [("game", Align::Left), ("seats", Align::Left), ("kind", Align::Left), ("parameters", Align::Left)];
-    let mut table = Table::new(&columns);
+        [("game", Align::Left), ("seats", Align::Left), ("kind", Align::Left), ("parameters", Align::Prose)];
+    let mut table = Table::new(&columns).optional(&["kind"]);
     for game in games {
         let parameters: Vec<String> = game
             .parameters
@@ -186,7 +186,7 @@ fn describe(game: &Game, chosen: usize, out: &mut impl Write) -> io::Result<()> 
     writeln!(out, "seats: {}   kind: {}", seats_text(game.seats), game.kind.join(", "))?;
     if !game.parameters.is_empty() {
         writeln!(out)?;
-        let columns = [("parameter", Align::Left), ("default", Align::Left), ("", Align::Left)];
+        let columns = [("parameter", Align::Left), ("default", Align::Left), ("", Align::Prose)];
         let mut table = Table::new(&columns);
         for parameter in &game.parameters {
             let about = format!("{}; {}", parameter.about, parameter.allowed);
@@ -195,7 +195,7 @@ fn describe(game: &Game, chosen: usize, out: &mut impl Write) -> io::Result<()> 
         table.write(out)?;
     }
     writeln!(out)?;
-    let mut table = Table::new(&[("feature", Align::Left), ("weight", Align::Right), ("", Align::Left)]);
+    let mut table = Table::new(&[("feature", Align::Left), ("weight", Align::Right), ("", Align::Prose)]);
     for feature in &game.features {
         table.row([feature.name.to_string(), feature.weight.to_string(), feature.about.to_string()]);
     }

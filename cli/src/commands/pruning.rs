@@ -11,10 +11,7 @@ use super::runs;
 use crate::fail::Outcome;
 use crate::number::{Threads, whole};
 use crate::progress::Progress;
-use crate::table::{Align, Table, fixed, print, rate, shortened, write_facts, write_sentence};
-
-/// The longest name that fits beside eight numbers.
-const NAME: usize = 16;
+use crate::table::{Align, Table, fixed, print, rate, write_facts, write_sentence};
 
 #[derive(Args)]
 pub struct PruningOfRun {
@@ -182,7 +179,7 @@ fn table(players: &[PlayerPruning], columns: &[Column]) -> Table {
     }
     let mut table = Table::new(&header);
     for player in players {
-        let mut cells = vec![shortened(&player.player, NAME)];
+        let mut cells = vec![player.player.clone()];
         for (_, of, text) in columns {
             let measure = of(player);
             let distance = measure.and_then(|Interval { value, low, high }| {
@@ -204,8 +201,8 @@ fn ratio_table(pruning: &Pruning, all: bool) -> Table {
     for ratio in rows {
         let end = |end: Option<f64>| end.map_or("-".to_string(), three_digits);
         table.row([
-            shortened(&ratio.a, NAME),
-            shortened(&ratio.b, NAME),
+            ratio.a.clone(),
+            ratio.b.clone(),
             ratio.depth.to_string(),
             three_digits(ratio.ratio),
             end(ratio.low),
@@ -221,7 +218,7 @@ fn depth_table(pruning: &Pruning) -> Table {
     for row in &pruning.by_depth {
         let end = |end: Option<f64>| end.map_or("-".to_string(), rate);
         table.row([
-            shortened(&row.player, NAME),
+            row.player.clone(),
             row.depth.to_string(),
             rate(row.nodes.value),
             end(row.nodes.low),
@@ -338,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn output_fits_eighty_columns() {
+    fn tables_fit_eighty_columns() {
         let long = "a-player-with-a-name-of-some-forty-letters";
         let mut pruning = sample(&[long, "b"]);
         let (a, b) = (long.to_string(), long.to_string());
@@ -351,8 +348,11 @@ mod tests {
             high: Some(1e9),
             positions: 1 << 40,
         }];
-        let text = text(&pruning);
-        assert!(text.lines().all(|line| line.chars().count() <= crate::table::COLUMNS), "{text}");
+        let table = ratio_table(&pruning, true);
+        let mut text = Vec::new();
+        table.write_within(Some(80), &mut text).unwrap();
+        let text = String::from_utf8(text).unwrap();
+        assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
     }
 
     #[test]

@@ -6,10 +6,9 @@ use agon_proto::v1;
 use clap::Args;
 use serde::{Serialize, Serializer};
 
-use super::block_on;
-use super::client::{Address, rejection};
+use super::client::Address;
 use crate::fail::Outcome;
-use crate::table::{COLUMNS, folded, null_if_empty, print, utc};
+use crate::table::{folded, null_if_empty, print, sentence_width, utc};
 
 #[derive(Args)]
 pub struct Audit {
@@ -54,33 +53,29 @@ fn serialize_time<S: Serializer>(at_us: &i64, serializer: S) -> Result<S::Ok, S:
 
 impl Audit {
     pub fn run(self) -> Outcome {
-        block_on(async move {
-            let mut operator = self.address.connect().await?;
-            let request = v1::ListAuditRequest {
-                worker: self.worker.unwrap_or_default(),
-                run: self.run.unwrap_or_default(),
-                limit: self.limit,
-            };
-            let answer = operator.list_audit(request).await.map_err(|status| rejection(&status))?;
-            let entries = answer.into_inner().entries;
-            let document = serde_json::json!({ "entries": entries.iter().map(Entry).collect::<Vec<_>>() });
-            print(self.json, &document, |out| {
-                if entries.is_empty() {
-                    writeln!(out, "no entries")?;
+        let request = v1::ListAuditRequest {
+            worker: self.worker.unwrap_or_default(),
+            run: self.run.unwrap_or_default(),
+            limit: self.limit,
+        };
+        let entries = self.address.ask(async |operator| operator.list_audit(request).await)?.entries;
+        let document = serde_json::json!({ "entries": entries.iter().map(Entry).collect::<Vec<_>>() });
+        print(self.json, &document, |out| {
+            if entries.is_empty() {
+                writeln!(out, "no entries")?;
+            }
+            for entry in &entries {
+                let mut text = format!("{} {}", utc(entry.at_us), entry.kind);
+                for name in [&entry.worker, &entry.run].into_iter().filter(|name| !name.is_empty()) {
+                    text.push_str(&format!(" {name}"));
                 }
-                for entry in &entries {
-                    let mut text = format!("{} {}", utc(entry.at_us), entry.kind);
-                    for name in [&entry.worker, &entry.run].into_iter().filter(|name| !name.is_empty()) {
-                        text.push_str(&format!(" {name}"));
-                    }
-                    if let Some(bout) = entry.bout.filter(|_| !entry.run.is_empty()) {
-                        text.push_str(&format!(" bout {bout}"));
-                    }
-                    text.push_str(&format!(": {}", entry.text));
-                    writeln!(out, "{}", folded(&text, COLUMNS - 2).join("\n  "))?;
+                if let Some(bout) = entry.bout.filter(|_| !entry.run.is_empty()) {
+                    text.push_str(&format!(" bout {bout}"));
                 }
-                Ok(())
-            })
+                text.push_str(&format!(": {}", entry.text));
+                writeln!(out, "{}", folded(&text, sentence_width() - 2).join("\n  "))?;
+            }
+            Ok(())
         })
     }
 }

@@ -121,7 +121,8 @@ fn write_tune(id: &str, spec: &Spec, tune: &Tune, out: &mut impl io::Write) -> i
     writeln!(out, "{how}, against {whom}")?;
     let words = ["parameter", "start", "min", "max", "kind", "scale", "step"];
     let mut table =
-        Table::new(&words.map(|word| (word, if word == "parameter" { Align::Left } else { Align::Right })));
+        Table::new(&words.map(|word| (word, if word == "parameter" { Align::Left } else { Align::Right })))
+            .optional(&["scale", "kind"]);
     for parameter in &tune.parameters {
         let [least, most] = parameter.bounds.map(decimal);
         let step = parameter.step.map(|step| step.to_string()).unwrap_or_default();

@@ -7,35 +7,39 @@ use agon_proto::v1::operator_client::OperatorClient;
 use agon_transport::{ClientCredentials, ConnectError, Connection, Connector, status_text};
 use anyhow::anyhow;
 use clap::Args;
-use tonic::{Code, Status};
+use tonic::{Code, Response, Status};
 
+use super::block_on;
 use crate::fail::{UsageError, note};
 use crate::settings::Layers;
 
 /// The default address of a coordinator.
 const DEFAULT_URL: &str = "http://127.0.0.1:7400";
 
+/// The heading of the options in help. Each option names it: `next_help_heading` would also move the options that follow
+/// in the commands that include these.
+const HEADING: &str = "Connection";
+
 /// The address of a coordinator, and the credentials for it.
 #[derive(Args, Clone)]
-#[command(next_help_heading = "Connection")]
 pub struct Address {
     /// Coordinator URL; https:// enables TLS [env: AGON_COORDINATOR] [default: http://127.0.0.1:7400]
-    #[arg(long, value_name = "URL")]
+    #[arg(long, help_heading = HEADING, value_name = "URL")]
     coordinator: Option<String>,
     /// Authority of the server certificate; ca.pem of `agon certs` [env: AGON_TLS_CA]
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, help_heading = HEADING, value_name = "FILE")]
     tls_ca: Option<PathBuf>,
     /// Client certificate [env: AGON_TLS_CERT]
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, help_heading = HEADING, value_name = "FILE")]
     tls_cert: Option<PathBuf>,
     /// Key of the client certificate [env: AGON_TLS_KEY]
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, help_heading = HEADING, value_name = "FILE")]
     tls_key: Option<PathBuf>,
     /// File with a token of `agon token create` [env: AGON_TOKEN_FILE]
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, help_heading = HEADING, value_name = "FILE")]
     token_file: Option<PathBuf>,
     /// Configuration file; flags and variables override it [env: AGON_CONFIG]
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, help_heading = HEADING, value_name = "FILE")]
     pub config: Option<PathBuf>,
 }
 
@@ -62,17 +66,43 @@ impl Address {
         self.connection().await.map(client)
     }
 
+    /// Connects, makes one call and returns its answer.
+    pub fn ask<T>(
+        self,
+        call: impl AsyncFnOnce(&mut Operator) -> Result<Response<T>, Status>,
+    ) -> anyhow::Result<T> {
+        block_on(async {
+            let answer = call(&mut self.connect().await?).await;
+            answer.map(Response::into_inner).map_err(|status| rejection(&status))
+        })
+    }
+
     /// Connects to the coordinator.
     pub async fn connection(self) -> anyhow::Result<Connection> {
         let layers = Layers::open(self.config.as_deref())?;
-        self.connector(&layers)?.connect().await.map_err(|error| match error {
-            ConnectError::Unreachable { url, .. } => anyhow!(
-                "no coordinator answers at {url}; start one with `agon coordinator`, or give its address with \
-                 --coordinator"
-            ),
-            ConnectError::Credentials(reason) => UsageError(reason).into(),
-            other => other.into(),
-        })
+        self.connector(&layers)?.connect().await.map_err(explained)
+    }
+
+    /// Connects an operator client. Returns none if no layer names a coordinator and none answers at the default address.
+    pub async fn connect_if_any(self) -> anyhow::Result<Option<Operator>> {
+        let layers = Layers::open(self.config.as_deref())?;
+        let text = |text: &str| Ok(text.to_string());
+        let named = layers.value("client.coordinator", self.coordinator.clone(), text)?;
+        match self.connector(&layers)?.connect().await {
+            Err(ConnectError::Unreachable { .. }) if named.is_none() => Ok(None),
+            connected => connected.map(|connection| Some(client(connection))).map_err(explained),
+        }
+    }
+}
+
+/// Returns the error with its remedy.
+fn explained(error: ConnectError) -> anyhow::Error {
+    match error {
+        ConnectError::Unreachable { url, .. } => anyhow!(
+            "no coordinator answers at {url}; start one with `agon coordinator`, or give its address with --coordinator"
+        ),
+        ConnectError::Credentials(reason) => UsageError(reason).into(),
+        other => other.into(),
     }
 }
 
@@ -84,12 +114,12 @@ pub fn client(connection: Connection) -> Operator {
     OperatorClient::new(connection).max_decoding_message_size(64 << 20)
 }
 
-/// Turns the status of a failed call into an error: a usage error if the request was wrong.
+/// Turns the status of a failed call into an error: a usage error if the request was wrong, rather than refused in the
+/// present state.
 pub fn rejection(status: &Status) -> anyhow::Error {
     match status.code() {
-        Code::InvalidArgument | Code::NotFound | Code::FailedPrecondition => {
-            UsageError(status.message().to_string()).into()
-        }
+        Code::InvalidArgument | Code::NotFound => UsageError(status.message().to_string()).into(),
+        Code::FailedPrecondition => anyhow!(status.message().to_string()),
         _ if std::error::Error::source(status).is_some() => {
             anyhow!("connection lost: {}", status_text(status))
         }

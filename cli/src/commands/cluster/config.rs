@@ -75,7 +75,8 @@ impl Config {
         };
         let document = serde_json::json!({ "settings": shown.iter().map(setting).collect::<Vec<_>>() });
         let printed = print(show.json, &document, |out| {
-            let mut table = Table::new(&["setting", "value", "from"].map(|name| (name, Align::Left)));
+            let mut table =
+                Table::new(&[("setting", Align::Fixed), ("value", Align::Left), ("from", Align::Left)]);
             for Shown { key, value, origin } in shown {
                 let value = value.unwrap_or_else(|| "-".to_string());
                 table.row([key.to_string(), value, origin.to_string()]);

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use agon_proto::v1;
 use indicatif::{ProgressBar, ProgressDrawTarget};
 
-use super::status::{progress_line, sprt_lines, state_name, tune_lines, write_standings};
+use super::status::{progress_line, sprt_lines, standings, state_name, tune_lines};
 use crate::progress::message_only;
 use crate::terminal::{fitted, size_of_stderr};
 
@@ -68,8 +68,9 @@ impl Live {
         if let Some(tune) = &status.tune {
             writeln!(text, "{}", tune_lines(tune))?;
         }
-        write_standings(status, ROWS, &mut text)?;
-        let text = fitted(&String::from_utf8_lossy(&text), size_of_stderr().unwrap_or(USUAL_SIZE));
+        let size = size_of_stderr().unwrap_or(USUAL_SIZE);
+        standings(status, ROWS).write_within(Some(size.0.saturating_sub(1)), &mut text)?;
+        let text = fitted(&String::from_utf8_lossy(&text), size);
         self.block.reset();
         self.block.set_message(text.trim_end().to_string());
         self.block.force_draw();

@@ -32,11 +32,10 @@ use tracing_subscriber::filter::Targets;
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 
-use crate::fail::Outcome;
 use crate::settings::Layers;
 
 /// Runs a future to its end on its own runtime.
-pub fn block_on(future: impl Future<Output = Outcome>) -> Outcome {
+pub fn block_on<T>(future: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()

@@ -24,10 +24,10 @@ use super::storage::{Storage, TakeOver};
 use super::{LogForm, block_on, start_log, stop_signal};
 use crate::fail::{self, Outcome, UsageError};
 use crate::number::whole;
-use crate::table::print;
+use crate::table::{Align, Table, print};
 
 /// The default data folder.
-const DEFAULT_DATA: &str = "agon-data";
+pub const DEFAULT_DATA: &str = "agon-data";
 
 #[derive(Args)]
 pub struct Run {
@@ -155,16 +155,16 @@ impl Run {
         drop(operator);
         let _ = stop.send(true);
         coordinator.await.context("the coordinator panicked")??;
-        if interrupted {
+        let repeatable = file.spec.is_repeatable();
+        if interrupted && is_open(&last) {
             // The same Ctrl-C may have closed standard output: note this first, and ignore errors.
-            fail::note("stopped; the same command continues the run");
+            fail::note("interrupted; the same command continues the run");
             last.exported = self.exported(&last).await.unwrap_or(last.exported);
-            let _ = self.write_answer(&last);
+            let _ = self.write_answer(&last, repeatable);
             return Ok(ExitCode::FAILURE);
         }
         worked?;
-        self.write_answer(&last)?;
-        Ok(ExitCode::SUCCESS)
+        self.write_answer(&last, repeatable)
     }
 
     /// Resumes a run that an operator paused. Fails if the run is paused because the build changed.
@@ -205,22 +205,27 @@ impl Run {
         parts.iter().filter_map(|part| part.bouts).map(|(_, last)| last + 1).max()
     }
 
-    fn write_answer(&self, status: &v1::RunStatus) -> Outcome {
-        print(self.json, &RunJson::from(status), |out| self.write_text(status, out))
+    fn write_answer(&self, status: &v1::RunStatus, repeatable: bool) -> Outcome {
+        // An open run stops with this process.
+        let state = if is_open(status) { "interrupted" } else { state_name(status) };
+        let mut document = RunJson::from(status);
+        document.state = state;
+        print(self.json, &document, |out| self.write_text(status, state, repeatable, out))
     }
 
-    fn write_text(&self, status: &v1::RunStatus, out: &mut impl Write) -> io::Result<()> {
-        // An open run stops with this process.
-        let state = if is_open(status) { "stopped" } else { state_name(status) };
+    fn write_text(
+        &self,
+        status: &v1::RunStatus,
+        state: &str,
+        repeatable: bool,
+        out: &mut impl Write,
+    ) -> io::Result<()> {
         write_result(status, state, out)?;
         if status.abandoned > 0 {
             writeln!(out, "\n{} bouts were abandoned and played again", status.abandoned)?;
         }
         writeln!(out)?;
         let (run, data) = (&status.run, self.data_option());
-        if status.tune.is_some() {
-            writeln!(out, "Path and player:  agon tune {run}{data}")?;
-        }
         let unit = if status.probe { "positions" } else { "bouts" };
         let kept = status.committed.saturating_sub(status.exported);
         if is_open(status) && kept > 0 {
@@ -230,20 +235,31 @@ impl Run {
                  run continues"
             )?;
         }
-        if status.exported > 0 {
-            let table = if status.probe { "probes" } else { "moves" };
-            let which = if is_open(status) {
-                format!("The searches of {} {unit} are", status.exported)
-            } else {
-                "Every search is".to_string()
-            };
-            writeln!(out, "{which} in {}/{table}/run={run}", self.storage.data)?;
-            writeln!(out, "Check it:         agon verify {run}{data}")?;
+        if status.exported == 0 {
+            return Ok(());
         }
-        if status.exported > 0 && !status.probe {
+        let table = if status.probe { "probes" } else { "moves" };
+        let which = if is_open(status) {
+            format!("The searches of {} {unit} are", status.exported)
+        } else {
+            "Every search is".to_string()
+        };
+        writeln!(out, "{which} in {}/{table}/run={run}", self.storage.data)?;
+        writeln!(out, "Check it:         agon verify {run}{data}")?;
+        if repeatable {
             writeln!(out, "Play it again:    agon replay {run}{data}")?;
         }
-        Ok(())
+        let (question, answer) = match status {
+            _ if status.probe => ("pruning", "nodes and pruning of each player"),
+            _ if status.tune.is_some() => ("tune", "the path, and the tuned player"),
+            _ if status.sprt.is_some() => ("sprt", "the test in detail"),
+            _ => ("ratings", "ratings with intervals"),
+        };
+        let mut next = Table::new(&[("Next:", Align::Fixed), ("", Align::Prose)]);
+        next.row([format!("  agon report {run}{data}"), "a page with results, charts and games".to_string()]);
+        next.row([format!("  agon {question} {run}{data}"), answer.to_string()]);
+        writeln!(out)?;
+        next.write(out)
     }
 }
 

@@ -31,7 +31,7 @@ impl SpecFile {
 }
 
 fn read_text(path: &Path) -> anyhow::Result<String> {
-    let unreadable = |error: std::io::Error| UsageError(format!("{}: {error}", path.display()));
+    let unreadable = |error: std::io::Error| UsageError(format!("cannot read {}: {error}", path.display()));
     let size = std::fs::metadata(path).map_err(unreadable)?.len();
     if size > MAX_SPEC_BYTES as u64 {
         let (size, most) = (size >> 20, MAX_SPEC_BYTES >> 20);

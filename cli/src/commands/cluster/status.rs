@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use agon_proto::v1;
 use serde::{Serialize, Serializer};
 
-use crate::table::{COLUMNS, Table, folded, null_if_empty, rate, shortened};
+use crate::table::{Table, folded, null_if_empty, rate, sentence_width};
 
 /// Returns the name of a run's state.
 pub fn state_name(status: &v1::RunStatus) -> &'static str {
@@ -28,7 +28,8 @@ pub fn is_open(status: &v1::RunStatus) -> bool {
 #[derive(Serialize)]
 pub struct RunJson<'a> {
     run: &'a str,
-    state: &'static str,
+    /// The state's name, which `agon run` replaces when it is interrupted.
+    pub state: &'static str,
     bouts: u64,
     games: u64,
     data: &'a str,
@@ -202,21 +203,18 @@ fn depth(row: &v1::Standing) -> String {
     if row.mean_depth == 0.0 { "-".to_string() } else { format!("{:.1}", row.mean_depth) }
 }
 
-/// The longest name in the standings.
-const NAME: usize = 20;
-
-/// Writes the standings of a run in 80 columns.
-pub fn write_standings(status: &v1::RunStatus, most: usize, out: &mut impl Write) -> io::Result<()> {
+/// Returns the standings of a run as a table of at most `most` players.
+pub fn standings(status: &v1::RunStatus, most: usize) -> Table {
     let probe = status.probe;
     let numbers: &[&str] = if probe {
         &["searches", "nodes", "depth"]
     } else {
         &["Elo", "95 %", "score", "W", "D", "L", "nodes", "depth"]
     };
-    let mut table = Table::of_numbers("player", numbers);
+    let mut table = Table::of_numbers("player", numbers).optional(&["depth", "nodes", "L", "D", "W"]);
     for row in status.standings.iter().take(most) {
         let (elo, interval) = rating(row);
-        let name = shortened(&row.player, NAME);
+        let name = row.player.clone();
         let effort = [rate(row.mean_nodes).trim_end().to_string(), depth(row)];
         let cells = if probe {
             vec![name, row.moves.to_string()]
@@ -227,7 +225,7 @@ pub fn write_standings(status: &v1::RunStatus, most: usize, out: &mut impl Write
         };
         table.row(cells.into_iter().chain(effort));
     }
-    table.write(out)
+    table
 }
 
 /// Describes the progress of a tuning run: its step, its recent score, and its parameters.
@@ -281,9 +279,10 @@ pub fn sprt_lines(status: &v1::RunStatus) -> Option<String> {
     let text = match sprt.verdict.as_str() {
         "H1" => accepted("H1", hypotheses.high, hypotheses.low),
         "H0" => accepted("H0", hypotheses.low, hypotheses.high),
-        _ => format!("{ratio}: undecided"),
+        "undecided" => format!("{ratio}: undecided, as no bouts are left"),
+        _ => format!("{ratio}: continues"),
     };
-    Some(folded(&text, COLUMNS).join("\n"))
+    Some(folded(&text, sentence_width()).join("\n"))
 }
 
 /// Writes the result of a run: progress, standings and sequential test.
@@ -293,7 +292,7 @@ pub fn write_result(status: &v1::RunStatus, state: &str, out: &mut impl Write) -
     if let Some(tune) = &status.tune {
         writeln!(out, "{}\n", tune_lines(tune))?;
     }
-    write_standings(status, usize::MAX, out)?;
+    standings(status, usize::MAX).write(out)?;
     if let Some(test) = sprt_lines(status) {
         writeln!(out, "\n{test}")?;
     }

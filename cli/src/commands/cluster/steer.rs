@@ -5,8 +5,7 @@ use std::io::Write as _;
 use agon_proto::v1;
 use clap::Args;
 
-use super::block_on;
-use super::client::{Address, Operator, rejection};
+use super::client::{Address, Operator};
 use super::status::{RunJson, progress_line, state_name};
 use crate::commands::runs::announce;
 use crate::fail::Outcome;
@@ -30,19 +29,15 @@ impl Steer {
         self,
         ask: impl AsyncFnOnce(&mut Operator, String) -> Result<tonic::Response<v1::RunStatus>, tonic::Status>,
     ) -> Outcome {
-        block_on(async move {
-            let mut operator = self.address.connect().await?;
-            let status =
-                ask(&mut operator, self.run.clone()).await.map_err(|status| rejection(&status))?.into_inner();
-            announce(&self.run, &status.run);
-            print(self.json, &RunJson::from(&status), |out| {
-                let priority = match status.priority {
-                    0 => String::new(),
-                    priority => format!(", priority {priority}"),
-                };
-                let (state, progress) = (state_name(&status), progress_line(&status));
-                writeln!(out, "{}: {state}{priority}, {progress}", status.run)
-            })
+        let status = self.address.ask(async |operator| ask(operator, self.run.clone()).await)?;
+        announce(&self.run, &status.run);
+        print(self.json, &RunJson::from(&status), |out| {
+            let priority = match status.priority {
+                0 => String::new(),
+                priority => format!(", priority {priority}"),
+            };
+            let (state, progress) = (state_name(&status), progress_line(&status));
+            writeln!(out, "{}: {state}{priority}, {progress}", status.run)
         })
     }
 

@@ -6,8 +6,7 @@ use std::path::PathBuf;
 use agon_proto::v1;
 use clap::Args;
 
-use super::block_on;
-use super::client::{Address, rejection};
+use super::client::Address;
 use super::run::repetition_warning;
 use super::spec_file::SpecFile;
 use super::status::{RunJson, is_open, progress_line, state_name};
@@ -35,26 +34,19 @@ pub struct Submit {
 impl Submit {
     pub fn run(self) -> Outcome {
         let file = SpecFile::read(&self.spec)?;
-        block_on(async move {
-            let mut operator = self.address.connect().await?;
-            let request = v1::SubmitRunRequest {
-                spec: Some((&file.source).into()),
-                again: self.again,
-                priority: self.priority,
-            };
-            let status =
-                operator.submit_run(request).await.map_err(|status| rejection(&status))?.into_inner();
-            let warning = repetition_warning(&file, &status).filter(|_| self.again);
-            warning.iter().for_each(|warning| fail::note(warning));
-            print(self.json, &RunJson::from(&status), |out| {
-                let what = if status.existed { state_name(&status) } else { "submitted" };
-                writeln!(out, "{}: {what}, {}", status.run, progress_line(&status))?;
-                match status.state() {
-                    v1::RunState::Paused => writeln!(out, "resume it with: agon resume {}", status.run),
-                    _ if is_open(&status) => writeln!(out, "follow it with: agon watch {}", status.run),
-                    _ => writeln!(out, "run it once more with: agon submit {} --again", self.spec.display()),
-                }
-            })
+        let spec = Some((&file.source).into());
+        let request = v1::SubmitRunRequest { spec, again: self.again, priority: self.priority };
+        let status = self.address.ask(async |operator| operator.submit_run(request).await)?;
+        let warning = repetition_warning(&file, &status).filter(|_| self.again);
+        warning.iter().for_each(|warning| fail::note(warning));
+        print(self.json, &RunJson::from(&status), |out| {
+            let what = if status.existed { state_name(&status) } else { "submitted" };
+            writeln!(out, "{}: {what}, {}", status.run, progress_line(&status))?;
+            match status.state() {
+                v1::RunState::Paused => writeln!(out, "resume it with: agon resume {}", status.run),
+                _ if is_open(&status) => writeln!(out, "follow it with: agon watch {}", status.run),
+                _ => writeln!(out, "run it once more with: agon submit {} --again", self.spec.display()),
+            }
         })
     }
 }

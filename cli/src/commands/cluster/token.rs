@@ -167,7 +167,7 @@ impl List {
             if file.entries.is_empty() {
                 return writeln!(out, "no tokens yet; create one with `agon token create`");
             }
-            let mut table = Table::new(&["name", "role", "created"].map(|name| (name, Align::Left)));
+            let mut table = Table::new(&["name", "role", "created"].map(|name| (name, Align::Fixed)));
             for entry in file.entries {
                 table.row([entry.name, entry.role.name().to_string(), entry.created]);
             }

@@ -5,8 +5,7 @@ use std::io::Write as _;
 use agon_proto::v1;
 use clap::Args;
 
-use super::block_on;
-use super::client::{Address, rejection};
+use super::client::Address;
 use crate::fail::{Outcome, bail_usage};
 use crate::table::print;
 
@@ -43,20 +42,13 @@ impl Void {
         if self.worker.is_none() && self.bouts.is_none() {
             bail_usage!("no bouts named; select them with --worker NAME or --bouts FIRST-LAST");
         }
-        block_on(async move {
-            let mut operator = self.address.connect().await?;
-            let (first, last) = self.bouts.unwrap_or_default();
-            let worker = self.worker.unwrap_or_default();
-            let request = v1::VoidBoutsRequest { run: self.run, worker, first, last, reason: self.reason };
-            let answer =
-                operator.void_bouts(request).await.map_err(|status| rejection(&status))?.into_inner();
-            let v1::VoidBoutsResponse { requeued, voided } = answer;
-            print(self.json, &serde_json::json!({ "requeued": requeued, "voided": voided }), |out| {
-                writeln!(
-                    out,
-                    "{requeued} bouts are played again; {voided} in the dataset are void from now on"
-                )
-            })
+        let (first, last) = self.bouts.unwrap_or_default();
+        let worker = self.worker.unwrap_or_default();
+        let request = v1::VoidBoutsRequest { run: self.run, worker, first, last, reason: self.reason };
+        let v1::VoidBoutsResponse { requeued, voided } =
+            self.address.ask(async |operator| operator.void_bouts(request).await)?;
+        print(self.json, &serde_json::json!({ "requeued": requeued, "voided": voided }), |out| {
+            writeln!(out, "{requeued} bouts are played again; {voided} in the dataset are void from now on")
         })
     }
 }

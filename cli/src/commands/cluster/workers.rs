@@ -6,8 +6,7 @@ use agon_proto::v1;
 use clap::{Args, Subcommand};
 use serde::Serialize;
 
-use super::block_on;
-use super::client::{Address, Operator, rejection};
+use super::client::{Address, Operator};
 use crate::fail::Outcome;
 use crate::table::{Align, Table, null_if_empty, print, rate};
 
@@ -80,36 +79,32 @@ struct WorkerJson {
 
 impl List {
     fn run(self) -> Outcome {
-        block_on(async move {
-            let mut operator = self.address.connect().await?;
-            let answer = operator
-                .list_workers(v1::ListWorkersRequest {})
-                .await
-                .map_err(|status| rejection(&status))?;
-            let workers = answer.into_inner().workers;
-            let document = serde_json::json!({ "workers": workers.iter().map(Worker).collect::<Vec<_>>() });
-            print(self.json, &document, |out| {
-                if workers.is_empty() {
-                    return writeln!(out, "no worker has connected yet; start one with `agon worker`");
-                }
-                let numbers = ["slots", "nodes/s", "bouts", "held", "checked", "over ms"];
-                let numbers = numbers.map(|name| (name, Align::Right));
-                let (worker, state) = ([("worker", Align::Left)], [("state", Align::Left)]);
-                let mut table = Table::new(&[&worker[..], &numbers, &state].concat());
-                for worker in &workers {
-                    table.row([
-                        worker.worker.clone(),
-                        worker.slots.to_string(),
-                        rate(worker.speed),
-                        worker.committed.to_string(),
-                        worker.leases.to_string(),
-                        worker.confirmed.to_string(),
-                        format!("{:.2}", worker.mean_overshoot_us / 1000.0),
-                        state_of(worker),
-                    ]);
-                }
-                table.write(out)
-            })
+        let answer =
+            self.address.ask(async |operator| operator.list_workers(v1::ListWorkersRequest {}).await)?;
+        let workers = answer.workers;
+        let document = serde_json::json!({ "workers": workers.iter().map(Worker).collect::<Vec<_>>() });
+        print(self.json, &document, |out| {
+            if workers.is_empty() {
+                return writeln!(out, "no worker has connected yet; start one with `agon worker`");
+            }
+            let numbers = ["slots", "nodes/s", "bouts", "held", "checked", "over ms"];
+            let numbers = numbers.map(|name| (name, Align::Right));
+            let (worker, state) = ([("worker", Align::Fixed)], [("state", Align::Prose)]);
+            let mut table = Table::new(&[&worker[..], &numbers, &state].concat())
+                .optional(&["over ms", "checked", "nodes/s"]);
+            for worker in &workers {
+                table.row([
+                    worker.worker.clone(),
+                    worker.slots.to_string(),
+                    rate(worker.speed),
+                    worker.committed.to_string(),
+                    worker.leases.to_string(),
+                    worker.confirmed.to_string(),
+                    format!("{:.2}", worker.mean_overshoot_us / 1000.0),
+                    state_of(worker),
+                ]);
+            }
+            table.write(out)
         })
     }
 }
@@ -159,14 +154,8 @@ impl OneWorker {
         self,
         ask: impl AsyncFnOnce(&mut Operator, String) -> Result<tonic::Response<v1::WorkerStatus>, tonic::Status>,
     ) -> Outcome {
-        block_on(async move {
-            let mut operator = self.address.connect().await?;
-            let status =
-                ask(&mut operator, self.worker).await.map_err(|status| rejection(&status))?.into_inner();
-            print(self.json, &Worker(&status), |out| {
-                writeln!(out, "{}: {}", status.worker, state_of(&status))
-            })
-        })
+        let status = self.address.ask(async |operator| ask(operator, self.worker).await)?;
+        print(self.json, &Worker(&status), |out| writeln!(out, "{}: {}", status.worker, state_of(&status)))
     }
 
     fn trust(self) -> Outcome {

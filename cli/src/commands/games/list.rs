@@ -1,4 +1,4 @@
-//! The games of a run as a table of 80 columns, or as JSON.
+//! The games of a run as a table, or as JSON.
 
 use std::io::Write;
 
@@ -8,12 +8,7 @@ use agon_records::GameRow;
 use agon_schedule::RunState;
 
 use super::game_name;
-use crate::table::{Align, COLUMNS, Table, shortened, write_sentence};
-
-/// The longest ending.
-const ENDING: usize = 21;
-/// The shortest space for an opening.
-const OPENING: usize = 10;
+use crate::table::{Align, Table, write_sentence};
 
 /// Writes `{"run", "complete", "games": [...]}`, game by game.
 pub(super) fn write_json(
@@ -76,63 +71,21 @@ pub(super) fn write_table(
     Ok(())
 }
 
-/// Returns a table of 80 columns with a row for each game; cuts long cells.
+/// Returns a table with a row for each game.
 fn table(rows: &[GameRow]) -> Table {
-    let seats = rows.iter().map(|row| row.players.len()).max().unwrap_or(0);
-    let pair = seats <= 2;
-    let numbers: Vec<String> = rows.iter().map(|row| game_name(row.bout, row.game)).collect();
-    let payoffs: Vec<String> = rows.iter().map(|row| payoffs_text(&row.payoffs)).collect();
-    let plies: Vec<String> = rows.iter().map(|row| row.plies.to_string()).collect();
-    let endings: Vec<String> = rows.iter().map(|row| shortened(&row.ending, ENDING)).collect();
-    let widest = |texts: &[String], heading: &str| {
-        texts.iter().map(|text| text.chars().count()).chain([heading.len()]).max().unwrap_or(0)
-    };
-    let columns = if pair { 7 } else { 6 };
-    let taken = widest(&numbers, "game")
-        + widest(&payoffs, "payoffs")
-        + widest(&plies, "plies")
-        + widest(&endings, "ending")
-        + 2 * (columns - 1);
-    // Names take the space they need, except a minimum for the opening.
-    let most = COLUMNS.saturating_sub(taken + OPENING) / seats.max(1);
-    let name_room = if pair { most } else { most.saturating_sub(1) }.max(3);
-    let players: Vec<Vec<String>> = rows
-        .iter()
-        .map(|row| {
-            let names: Vec<String> = row.players.iter().map(|name| shortened(name, name_room)).collect();
-            if pair { names } else { vec![names.join(" ")] }
-        })
-        .collect();
-    let headings: &[&str] = if pair { &["seat 0", "seat 1"] } else { &["players by seat"] };
-    let names: usize = headings
-        .iter()
-        .enumerate()
-        .map(|(column, heading)| {
-            let cells: Vec<String> = players.iter().filter_map(|cells| cells.get(column).cloned()).collect();
-            widest(&cells, heading)
-        })
-        .sum();
-    let opening_room = COLUMNS.saturating_sub(taken + names).max(OPENING);
-    let header = [("game", Align::Right)]
-        .into_iter()
-        .chain(headings.iter().map(|&heading| (heading, Align::Left)))
-        .chain([
-            ("payoffs", Align::Right),
-            ("plies", Align::Right),
-            ("ending", Align::Left),
-            ("opening", Align::Left),
-        ]);
-    let mut table = Table::new(&header.collect::<Vec<_>>());
-    for (index, row) in rows.iter().enumerate() {
-        let mut names = players[index].clone();
-        names.resize(headings.len(), String::new());
-        let rest = [
-            payoffs[index].clone(),
-            plies[index].clone(),
-            endings[index].clone(),
-            shortened(&row.opening, opening_room),
-        ];
-        table.row([numbers[index].clone()].into_iter().chain(names).chain(rest));
+    let is_pair = rows.iter().all(|row| row.players.len() == 2);
+    let seats: &[&str] = if is_pair { &["seat 0", "seat 1"] } else { &["players by seat"] };
+    let seats: Vec<(&str, Align)> = seats.iter().map(|&seat| (seat, Align::Left)).collect();
+    let rest = [("payoffs", Align::Right), ("plies", Align::Right)];
+    let texts = ["ending", "opening"].map(|text| (text, Align::Left));
+    let mut table = Table::new(&[&[("game", Align::Right)], &seats[..], &rest, &texts].concat())
+        .optional(&["opening", "plies", "ending"]);
+    for row in rows {
+        let players = if is_pair { row.players.clone() } else { vec![row.players.join(" ")] };
+        let number = game_name(row.bout, row.game);
+        let rest =
+            [payoffs_text(&row.payoffs), row.plies.to_string(), row.ending.clone(), row.opening.clone()];
+        table.row([number].into_iter().chain(players).chain(rest));
     }
     table
 }
@@ -171,9 +124,9 @@ mod tests {
 
     fn text(rows: &[GameRow]) -> String {
         let mut text = Vec::new();
-        table(rows).write(&mut text).unwrap();
+        table(rows).write_within(Some(80), &mut text).unwrap();
         let text = String::from_utf8(text).unwrap();
-        assert!(text.lines().all(|line| line.chars().count() <= COLUMNS), "{text}");
+        assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
         text
     }
 

@@ -1,16 +1,14 @@
-//! The answer of `agon ratings` as text of 80 columns.
+//! The answer of `agon ratings` as text.
 
 use std::io::{self, Write};
 
 use agon_stats::elo::LARGEST_DIFFERENCE;
 
 use super::document::{Document, Player};
-use crate::table::{Align, COLUMNS, Table, fixed, rate, signed, write_facts, write_sentence};
+use crate::table::{Align, Table, fixed, rate, shortened, signed, write_facts, write_sentence};
+use crate::terminal::width_of_stdout;
 
-/// The shortest length to which a name is cut.
-const SHORTEST_NAME: usize = 8;
-
-/// The longest name beside a matrix or in a list of pairings.
+/// The longest name beside a matrix.
 const LABEL: usize = 20;
 
 /// The p-value below which one rating per player is rejected.
@@ -46,18 +44,9 @@ pub fn write(document: &Document, out: &mut impl Write) -> io::Result<()> {
 
 fn write_standings(players: &[&Player], out: &mut impl Write) -> io::Result<()> {
     const HEADER: [&str; 11] = ["#", "player", "Elo", "+", "-", "games", "W", "D", "L", "score", "LOS"];
-    let rows: Vec<[String; 11]> = players.iter().map(|player| cells(player)).collect();
-    let width = |column: usize| {
-        rows.iter().map(|row| row[column].chars().count()).chain([HEADER[column].len()]).max().unwrap_or(0)
-    };
-    let others: usize = (0..HEADER.len()).filter(|&column| column != 1).map(|column| width(column) + 2).sum();
-    let room = COLUMNS.saturating_sub(others).max(SHORTEST_NAME);
     let columns = HEADER.map(|name| (name, if name == "player" { Align::Left } else { Align::Right }));
-    let mut table = Table::new(&columns);
-    for mut row in rows {
-        row[1] = cut(&row[1], room);
-        table.row(row);
-    }
+    let mut table = Table::new(&columns).optional(&["L", "D", "W", "games", "#"]);
+    players.iter().for_each(|player| table.row(cells(player)));
     table.write(out)
 }
 
@@ -93,15 +82,6 @@ fn count(games: u64) -> String {
 
 fn percent(share: f64) -> String {
     format!("{:.1} %", 100.0 * share)
-}
-
-/// Cuts a name to a number of characters, and replaces control characters.
-fn cut(name: &str, room: usize) -> String {
-    let name: String = name.chars().map(|c| if c.is_control() { '?' } else { c }).collect();
-    if name.chars().count() <= room {
-        return name;
-    }
-    name.chars().take(room - 1).chain(['…']).collect()
 }
 
 /// Describes the pool as a whole.
@@ -198,6 +178,11 @@ fn facts(document: &Document) -> Vec<(&'static str, String)> {
     facts
 }
 
+fn write_heading(text: &str, out: &mut impl Write) -> io::Result<()> {
+    writeln!(out)?;
+    write_sentence(text, out)
+}
+
 fn probability(p: f64) -> String {
     if p < 0.0001 { "p < 0.0001".to_string() } else { format!("p = {p:.4}") }
 }
@@ -206,9 +191,9 @@ fn probability(p: f64) -> String {
 pub fn write_crosstable(document: &Document, out: &mut impl Write) -> io::Result<()> {
     let Some(table) = &document.crosstable else { return Ok(()) };
     if document.seat_effects.is_empty() {
-        writeln!(out, "\nwon-drawn-lost by the row against the column")?;
+        write_heading("won-drawn-lost by the row against the column", out)?;
     } else {
-        writeln!(out, "\nahead-level-behind of the row against the column, in games that either won")?;
+        write_heading("ahead-level-behind of the row against the column, in games that either won", out)?;
     }
     write_matrix(document, out, |row, column| {
         let meeting = table[row][column].as_ref();
@@ -219,7 +204,7 @@ pub fn write_crosstable(document: &Document, out: &mut impl Write) -> io::Result
 /// Writes the scores of the crosstable, if requested.
 pub fn write_scores(document: &Document, out: &mut impl Write) -> io::Result<()> {
     let Some(table) = &document.crosstable else { return Ok(()) };
-    writeln!(out, "\nscore of the row against the column, in %")?;
+    write_heading("score of the row against the column, in %", out)?;
     write_matrix(document, out, |row, column| {
         table[row][column].as_ref().map_or_else(String::new, |meeting| {
             let games = meeting.wins + meeting.draws + meeting.losses;
@@ -230,7 +215,7 @@ pub fn write_scores(document: &Document, out: &mut impl Write) -> io::Result<()>
 
 fn write_superiority(document: &Document, out: &mut impl Write) -> io::Result<()> {
     let Some(table) = &document.los else { return Ok(()) };
-    writeln!(out, "\nlikelihood that the row is stronger than the column, in %")?;
+    write_heading("likelihood that the row is stronger than the column, in %", out)?;
     write_matrix(document, out, |row, column| {
         table[row][column].map_or_else(String::new, |share| format!("{:.1}", 100.0 * share))
     })
@@ -247,13 +232,14 @@ fn write_matrix(
         .players
         .iter()
         .enumerate()
-        .map(|(row, player)| format!("{} {}", row + 1, cut(&player.name, LABEL)))
+        .map(|(row, player)| format!("{} {}", row + 1, shortened(&player.name, LABEL)))
         .collect();
     let all = || (0..players).flat_map(|row| (0..players).map(move |column| (row, column)));
     let width =
         all().map(|(row, column)| cell(row, column).len()).max().unwrap_or(0).max(players.to_string().len());
     let label = labels.iter().map(|label| label.chars().count()).max().unwrap_or(0);
-    let band = (COLUMNS.saturating_sub(label) / (width + 2)).max(1);
+    let band = (width_of_stdout().unwrap_or(usize::MAX).saturating_sub(label) / (width + 2))
+        .clamp(1, players.max(1));
     let numbers: Vec<String> = (1..=players).map(|number| number.to_string()).collect();
     for start in (0..players).step_by(band) {
         let columns = start..(start + band).min(players);
@@ -271,7 +257,7 @@ fn write_matrix(
 
 fn write_residuals(document: &Document, out: &mut impl Write) -> io::Result<()> {
     let Some(residuals) = &document.residuals else { return Ok(()) };
-    writeln!(out, "\nscored and expected points, with the deviation in standard deviations")?;
+    write_heading("scored and expected points, with the deviation in standard deviations", out)?;
     let mut table = Table::new(&[
         ("player", Align::Left),
         ("against", Align::Left),
@@ -282,8 +268,8 @@ fn write_residuals(document: &Document, out: &mut impl Write) -> io::Result<()> 
     ]);
     for residual in residuals {
         table.row([
-            cut(&residual.one, LABEL),
-            cut(&residual.other, LABEL),
+            residual.one.clone(),
+            residual.other.clone(),
             residual.games.to_string(),
             format!("{:.1}", residual.observed),
             format!("{:.1}", residual.expected),

@@ -1,4 +1,4 @@
-//! The answer of `agon sql`: a table of 80 columns, or a list of cells for each row if the table is too wide; JSON and CSV are
+//! The answer of `agon sql`: a table, or a list of cells for each row if it is too wide for the terminal; JSON and CSV are
 //! written while the query runs.
 
 use std::io::{self, Write};
@@ -12,10 +12,7 @@ use super::Sql;
 use crate::commands::runs;
 use crate::fail::{Outcome, UsageError};
 use crate::number::cores;
-use crate::table::{Align, COLUMNS, Table, fixed, shortened, stdout, write_facts, write_sentence};
-
-/// The smallest width to which a column of words is cut.
-const NARROWEST: usize = 12;
+use crate::table::{Align, Table, fixed, stdout, write_facts, write_sentence};
 
 /// A column of the JSON answer.
 #[derive(Serialize)]
@@ -114,9 +111,11 @@ fn write_rows(answer: Answer, most: usize, out: &mut impl Write) -> anyhow::Resu
         return Ok(());
     }
     let cells: Vec<Vec<String>> = shown.iter().map(|row| row.iter().map(display).collect()).collect();
-    match widths(&columns, &cells) {
-        Some(widths) => table(&columns, &cells, &widths).write(out)?,
-        None => write_lists(&columns, &cells, out)?,
+    let table = table(&columns, &cells);
+    if table.fits() {
+        table.write(out)?;
+    } else {
+        write_lists(&columns, &cells, out)?;
     }
     if found > shown.len() {
         let more = found - shown.len();
@@ -145,36 +144,12 @@ fn decimals(number: f64) -> String {
     }
 }
 
-/// Returns widths of columns that fit together, if there are any.
-fn widths(columns: &[Column], cells: &[Vec<String>]) -> Option<Vec<usize>> {
-    let width = |index: usize, column: &Column| {
-        let cells = cells.iter().map(|row| row[index].chars().count());
-        cells.chain([column.name.chars().count()]).max().unwrap_or(0)
-    };
-    let mut widths: Vec<usize> =
-        columns.iter().enumerate().map(|(index, column)| width(index, column)).collect();
-    let gaps = 2 * widths.len().saturating_sub(1);
-    // Shrink the widest column of words first; never cut numbers.
-    while widths.iter().sum::<usize>() + gaps > COLUMNS {
-        let wide = (0..columns.len()).filter(|&index| !columns[index].number && widths[index] > NARROWEST);
-        let widest = wide.max_by_key(|&index| widths[index])?;
-        widths[widest] -= 1;
-    }
-    Some(widths)
-}
-
-fn table(columns: &[Column], cells: &[Vec<String>], widths: &[usize]) -> Table {
-    let names: Vec<String> =
-        columns.iter().zip(widths).map(|(column, &width)| shortened(&column.name, width)).collect();
-    let header: Vec<(&str, Align)> = names
-        .iter()
-        .zip(columns)
-        .map(|(name, column)| (name.as_str(), if column.number { Align::Right } else { Align::Left }))
-        .collect();
+fn table(columns: &[Column], cells: &[Vec<String>]) -> Table {
+    let align = |column: &Column| if column.number { Align::Right } else { Align::Left };
+    let header: Vec<(&str, Align)> =
+        columns.iter().map(|column| (column.name.as_str(), align(column))).collect();
     let mut table = Table::new(&header);
-    for row in cells {
-        table.row(row.iter().zip(widths).map(|(cell, &width)| shortened(cell, width)));
-    }
+    cells.iter().for_each(|row| table.row(row.iter().cloned()));
     table
 }
 
@@ -197,26 +172,11 @@ mod tests {
 
     use super::*;
 
-    fn column(name: &str, number: bool) -> Column {
-        Column { name: name.to_string(), kind: String::new(), number }
-    }
-
     #[test]
     fn displays_and_quotes_cells() {
         let displayed = [json!(null), json!(7), json!(0.5), json!(1e-9), json!("a\nb"), json!([1, null])]
             .map(|cell| display(&cell));
         assert_eq!(displayed, ["-", "7", "0.500", "1.000e-9", "a b", "1 -"]);
         assert_eq!(["a", "a,b", "say \"x\""].map(quoted), ["a", "\"a,b\"", "\"say \"\"x\"\"\""]);
-    }
-
-    #[test]
-    fn shrinks_columns_to_fit() {
-        let wide = vec!["x".repeat(70), "y".repeat(70), "123456".to_string()];
-        let columns = [column("a", false), column("b", false), column("n", true)];
-        let found = widths(&columns, std::slice::from_ref(&wide)).unwrap();
-        assert_eq!(found, [35, 35, 6]);
-        assert_eq!(found.iter().sum::<usize>() + 4, COLUMNS);
-        let many: Vec<Column> = (0..30).map(|_| column("n", true)).collect();
-        assert_eq!(widths(&many, &[vec!["1234".to_string(); 30]]), None);
     }
 }
