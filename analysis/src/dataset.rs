@@ -41,7 +41,8 @@ pub enum DatasetError {
     },
     /// The folder has no runs.
     #[error(
-        "{} has no dataset: no run has been exported to its folder `runs` yet; give another location with --data",
+        "{} has no runs yet; play a first one (agon run examples/quick-start.toml), or give the folder with your runs with \
+         --data",
         .folder.display()
     )]
     NoDataset {
@@ -151,18 +152,12 @@ pub enum DatasetError {
 }
 
 impl DatasetError {
-    /// Returns whether the request was wrong, rather than the dataset.
+    /// Returns whether the request was wrong, rather than the dataset damaged or still empty.
     pub fn is_usage_error(&self) -> bool {
-        use DatasetError::{AmbiguousRun, Location, NoDataset, NoFolder, NotAFolder, Probe, UnknownRun};
+        use DatasetError::{AmbiguousRun, Location, NotAFolder, Probe, UnknownRun};
         matches!(
             self,
-            Location(_)
-                | NoFolder { .. }
-                | NotAFolder { .. }
-                | NoDataset { .. }
-                | UnknownRun { .. }
-                | AmbiguousRun { .. }
-                | Probe { .. }
+            Location(_) | NotAFolder { .. } | UnknownRun { .. } | AmbiguousRun { .. } | Probe { .. }
         )
     }
 }

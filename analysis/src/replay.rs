@@ -40,10 +40,12 @@ pub enum ReplayError {
     Schedule(#[from] ScheduleError),
     /// A player has a time limit.
     #[error(
-        "the run cannot be replayed: `{player}` is limited by time ({kind}); only limits of nodes or depth are \
-         reproducible"
+        "{run} cannot be replayed: `{player}` is limited by time ({kind}), so that its moves depend on the speed of the \
+         machine; `agon verify {run}` checks the recorded games by the rules"
     )]
     Timed {
+        /// The run.
+        run: String,
         /// The player.
         player: String,
         /// Kind of limit.
@@ -148,7 +150,8 @@ pub fn replay(
     let spec = Spec::parse(&run.source)?;
     if let Some(player) = spec.players.iter().find(|player| !player.is_repeatable()) {
         let (kind, _) = LimitKind::of(player.limit);
-        return Err(ReplayError::Timed { player: player.name.clone(), kind: kind.name() });
+        let (run, player) = (run.id.clone(), player.name.clone());
+        return Err(ReplayError::Timed { run, player, kind: kind.name() });
     }
     let mut collector = Collector::new(dataset, run, spec)?;
     let mut result = Replay {

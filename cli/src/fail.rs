@@ -38,7 +38,7 @@ macro_rules! bail_usage {
 }
 pub(crate) use bail_usage;
 
-/// Prints the error and returns the exit code: 2 for a wrong call, 1 for failed work. A closed pipe is no failure: the
+/// Prints the error and returns the exit code: 2 for a wrong call, otherwise 1. A closed pipe is no failure: the
 /// reader has seen enough.
 pub fn report(error: &anyhow::Error) -> ExitCode {
     if is_closed_pipe(error) {

@@ -21,11 +21,11 @@ const GROUPS: [(&str, &[&str]); 7] = [
             "agon ratings",
             "agon crosstable",
             "agon sprt --pairs 13,37,50,25,3 --bounds=0,5",
-            "agon compare ladder ladder-2",
+            "agon compare quick-start",
             "agon pruning --by-depth",
             "agon games --limit 5",
             "agon report --output report.html",
-            "agon tune",
+            "agon tune --from quick-start",
             "agon sql \"select player, avg(nodes) from moves group by player\"",
         ],
     ),
@@ -43,14 +43,14 @@ const GROUPS: [(&str, &[&str]); 7] = [
         "Cluster",
         &[
             "agon coordinator --listen 127.0.0.1:7400",
-            "agon worker --coordinator http://127.0.0.1:7400",
+            "agon worker --name laptop-1",
             "agon submit examples/quick-start.toml",
             "agon list",
             "agon watch",
             "agon pause",
             "agon resume",
-            "agon cancel latest",
             "agon prioritise 10",
+            "agon cancel latest",
         ],
     ),
     (
@@ -79,7 +79,7 @@ const GROUPS: [(&str, &[&str]); 7] = [
             "agon verify",
             "agon replay",
             "agon data backup state.sqlite",
-            "agon data restore state.sqlite",
+            "agon data restore state.sqlite --data restored",
             "agon data void latest --worker laptop-1",
         ],
     ),
@@ -137,7 +137,8 @@ pub fn arrange(mut command: Command) -> Command {
     let template = format!(
         "{{about}}\n\n{{usage-heading}} {{usage}}\n{groups}\n\
          GAME is a name or name:key=value,key=value, as in virus:seats=4,size=10.\n\
-         `agon COMMAND --help` describes a command; `agon --version` prints the version.\n"
+         `agon COMMAND --help` describes a command; `agon --version` prints the version.\n\
+         Exit codes: 0 done; 1 failed, a check said no, or nothing yet; 2 wrong call.\n"
     );
     command.help_template(template)
 }
@@ -202,6 +203,36 @@ mod tests {
             assert_eq!(count, 1, "{}", command.get_name());
         }
         assert_eq!(groups.iter().map(BTreeSet::len).sum::<usize>(), command.get_subcommands().count());
+    }
+
+    /// Returns every option with a heading: the heading, the option and the command.
+    fn headed(command: &Command, path: &str, found: &mut Vec<[String; 3]>) {
+        let path = format!("{path} {}", command.get_name());
+        for argument in command.get_arguments() {
+            let heading = argument.get_help_heading().map(str::to_string);
+            found.extend(heading.map(|heading| [heading, argument.get_id().to_string(), path.clone()]));
+        }
+        command.get_subcommands().for_each(|inner| headed(inner, &path, found));
+    }
+
+    #[test]
+    fn options_are_under_their_own_headings() {
+        let headings = [
+            ("Connection", &["coordinator", "tls_ca", "tls_cert", "tls_key", "token_file", "config"][..]),
+            ("Authentication", &["tls_cert", "tls_key", "tls_client_ca", "tokens", "insecure"]),
+            (
+                "Limits",
+                &["max_connections", "max_streams", "max_calls_per_second", "first_call_ms", "idle_ms"],
+            ),
+        ];
+        let mut found = Vec::new();
+        headed(&call::command(), "", &mut found);
+        assert!(found.len() > 80, "{found:?}");
+        for [heading, option, path] in found {
+            let is_known =
+                headings.iter().any(|(name, options)| *name == heading && options.contains(&&*option));
+            assert!(is_known, "{path}: `{option}` is under {heading}");
+        }
     }
 
     #[test]

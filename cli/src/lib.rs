@@ -1,7 +1,7 @@
 //! The command line of Agon: parses arguments, runs a command, and prints text or JSON.
 //!
-//! Results go to standard output, everything else to standard error. Exit codes: 0 success, 1 the work or a check failed, 2
-//! the call is wrong.
+//! Results go to standard output, everything else to standard error. Exit codes: 0 success; 1 the work or a check failed, or
+//! there is nothing to answer from yet; 2 the call is wrong.
 
 mod call;
 mod commands;

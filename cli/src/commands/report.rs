@@ -12,7 +12,7 @@ use anyhow::{Context as _, bail};
 use clap::Args;
 
 use super::runs;
-use crate::fail::{Outcome, bail_usage};
+use crate::fail::Outcome;
 use crate::number::{cores, whole};
 use crate::progress::Progress;
 use crate::table::{stdout, write_json};
@@ -60,7 +60,7 @@ impl Report {
         drop(progress);
         let games = report.lengths.as_ref().map_or(0, |lengths| lengths.games);
         if report.counted == 0 || (games == 0 && report.question != Question::Probe) {
-            bail_usage!("there is nothing to report: {}", runs::no_results(&run, 0));
+            bail!(runs::no_results(&run, 0));
         }
         let mut out = stdout();
         if self.json {

@@ -7,9 +7,10 @@ use agon_analysis::{Dataset, DatasetError, Run};
 use agon_arena::Spec;
 use agon_schedule::RunState;
 use agon_storage::location::Location;
+use anyhow::ensure;
 use serde::Serialize;
 
-use crate::fail::{self, UsageError, bail_usage};
+use crate::fail::{self, bail_usage};
 
 /// A run with its spec and results.
 pub struct LoadedRun {
@@ -82,10 +83,8 @@ pub fn load(data: &Location, asked: &[String], threads: NonZeroUsize) -> anyhow:
 
 impl LoadedRun {
     /// Rejects a run without games.
-    pub fn check_played(&self) -> Result<(), UsageError> {
-        if self.results.tally.bouts() == 0 {
-            bail_usage!("there is nothing to rate: {}", no_results(&self.run, self.results.found));
-        }
+    pub fn check_played(&self) -> anyhow::Result<()> {
+        ensure!(self.results.tally.bouts() > 0, no_results(&self.run, self.results.found));
         Ok(())
     }
 

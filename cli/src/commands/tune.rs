@@ -1,13 +1,13 @@
 //! `agon tune`: the path, result and validation of a tuning run, or weights fitted to recorded games.
 
 use std::io::{self, Write};
-use std::path::PathBuf;
 
 use agon_analysis::regression::{FittedWeight, FittedWeights, RegressionError, regression};
 use agon_analysis::{Dataset, Run, TuneError, TuneResult};
 use agon_arena::spec::Values;
 use agon_arena::spec::tune::{decimal, number};
 use agon_stats::pairs::Estimate;
+use agon_storage::location::Location;
 use clap::Args;
 use serde::Serialize;
 
@@ -29,9 +29,9 @@ pub struct TuneOfRun {
     /// Features to fit [default: all features of the game]
     #[arg(long, value_name = "NAME", value_delimiter = ',', requires = "from")]
     features: Vec<String>,
-    /// Data folder
-    #[arg(long, value_name = "DIR", default_value = "agon-data")]
-    data: PathBuf,
+    /// Data folder, or an object store as s3://bucket/prefix
+    #[arg(long, value_name = "LOCATION", default_value = "agon-data")]
+    data: Location,
     /// Print one JSON document
     #[arg(long)]
     json: bool,
@@ -89,11 +89,10 @@ struct StepJson {
 
 impl TuneOfRun {
     pub fn run(self) -> Outcome {
-        let data = self.data.clone().into();
         if !self.from.is_empty() {
-            return self.fit(&Dataset::open(&data)?);
+            return self.fit(&Dataset::open(&self.data)?);
         }
-        let (dataset, run) = runs::open(&data, &self.run)?;
+        let (dataset, run) = runs::open(&self.data, &self.run)?;
         let tuned = TuneResult::read(&dataset, &run).map_err(|error| match error {
             TuneError::NoTune { .. } => UsageError(error.to_string()).into(),
             error => anyhow::Error::from(error),
@@ -104,7 +103,8 @@ impl TuneOfRun {
 
     /// Fits weights to the games of runs.
     fn fit(&self, dataset: &Dataset) -> Outcome {
-        let runs = self.from.iter().map(|asked| dataset.find(asked)).collect::<Result<Vec<_>, _>>()?;
+        let find = |asked: &String| dataset.find(asked).inspect(|run| runs::announce(asked, &run.id));
+        let runs = self.from.iter().map(find).collect::<Result<Vec<_>, _>>()?;
         let fitted = regression(dataset, &runs, &self.features).map_err(|error| match error {
             RegressionError::Dataset(error) => anyhow::Error::from(error),
             RegressionError::Unplayable { .. } => error.into(),

@@ -75,7 +75,7 @@ fn assert_equals_folder(address: &str) {
     let elsewhere = address.replace("group", "elsewhere");
     let answer = agon_with(&["verify", "--data", &elsewhere], &variables);
     assert!(
-        answer.code == 2 && answer.err.contains(&format!("{elsewhere} has no dataset")),
+        answer.code == 1 && answer.err.contains(&format!("{elsewhere} has no runs yet")),
         "{}",
         answer.err
     );

@@ -42,7 +42,9 @@ impl OperatorService {
     fn find(&self, given: &str) -> Result<String, Status> {
         let ids = self.coordinator.run_ids();
         if given == "latest" {
-            return ids.last().cloned().ok_or_else(|| Status::not_found("there are no runs yet"));
+            return ids.last().cloned().ok_or_else(|| {
+                Status::failed_precondition("there are no runs yet; submit one with `agon submit SPEC`")
+            });
         }
         let matching = run_id::matching(&ids, given);
         match matching[..] {
