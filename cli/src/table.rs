@@ -61,7 +61,7 @@ const NARROW: [usize; 2] = [12, 8];
 /// width, and a row is a line.
 pub struct Table {
     columns: Vec<Align>,
-    optional: &'static [&'static str],
+    optional: Vec<&'static str>,
     rows: Vec<Vec<String>>,
 }
 
@@ -70,7 +70,7 @@ impl Table {
     pub fn new(header: &[(&str, Align)]) -> Table {
         let columns = header.iter().map(|column| column.1).collect();
         let rows = vec![header.iter().map(|column| column.0.to_string()).collect()];
-        Table { columns, optional: &[], rows }
+        Table { columns, optional: Vec::new(), rows }
     }
 
     /// Creates an empty table with one column of words and, behind it, columns of numbers.
@@ -80,8 +80,10 @@ impl Table {
     }
 
     /// Names the columns that a narrow terminal may do without, the least important one first.
-    pub fn optional(self, optional: &'static [&'static str]) -> Table {
-        Table { optional, ..self }
+    pub fn optional(mut self, names: &[&'static str]) -> Table {
+        let is_column = |name: &&&str| self.rows[0].iter().any(|column| column == **name);
+        self.optional = names.iter().filter(is_column).copied().collect();
+        self
     }
 
     /// Adds a row with a cell for each column. Replaces control characters, which could change the terminal.

@@ -175,7 +175,7 @@ impl Session {
                 "quit" => return Ok(Input::Quit),
                 "undo" => return Ok(Input::Undo),
                 "help" => {
-                    write_facts(&COMMANDS.map(|(word, meaning)| (word, meaning.to_string())), &mut out)?
+                    write_facts(&COMMANDS.map(|(word, meaning)| (word, meaning.to_string())), &mut out)?;
                 }
                 "board" => write_board(position)?,
                 "moves" => write_words("legal:", &position.legal(), &mut out)?,

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use agon_analysis::Dataset;
 use agon_proto::v1;
-use agon_records::Table;
+use agon_records as records;
 use agon_schedule::schedule::Schedule;
 use agon_transport::{ClientCredentials, Connector};
 use agon_worker::Config as WorkerConfig;
@@ -195,7 +195,7 @@ impl Run {
     /// Returns the end of the bouts that a stopped run has in its dataset.
     async fn exported(&self, status: &v1::RunStatus) -> Option<u64> {
         let (data, id) = (self.storage.data.clone(), status.run.clone());
-        let table = if status.probe { Table::Probes } else { Table::Games };
+        let table = if status.probe { records::Table::Probes } else { records::Table::Games };
         // Reading an object store blocks.
         let parts = tokio::task::spawn_blocking(move || {
             let dataset = Dataset::open(&data)?;

@@ -187,10 +187,10 @@ pub fn progress_line(status: &v1::RunStatus) -> String {
     line
 }
 
-/// Formats a rating and its interval, or a bound.
-fn rating(row: &v1::Standing) -> (String, String) {
-    let Some(elo) = row.elo else { return ("-".to_string(), String::new()) };
-    match (row.low, row.high) {
+/// Formats a rating and its interval, or a bound, on a scale.
+fn rating(row: &v1::Standing, scale: f64) -> (String, String) {
+    let Some(elo) = row.elo.map(|elo| scale * elo) else { return ("-".to_string(), String::new()) };
+    match (row.low.map(|low| scale * low), row.high.map(|high| scale * high)) {
         (Some(low), Some(high)) => (format!("{elo:+.0}"), format!("{low:+.0} to {high:+.0}")),
         (Some(low), None) => (format!("> {low:+.0}"), "won all".to_string()),
         (None, Some(high)) => (format!("< {high:+.0}"), "lost all".to_string()),
@@ -206,14 +206,17 @@ fn depth(row: &v1::Standing) -> String {
 /// Returns the standings of a run as a table of at most `most` players.
 pub fn standings(status: &v1::RunStatus, most: usize) -> Table {
     let probe = status.probe;
+    // Ratings have a mean of zero: of two players each has half of the difference.
+    let is_pair = status.standings.len() == 2;
+    let scale = if is_pair { 2.0 } else { 1.0 };
     let numbers: &[&str] = if probe {
         &["searches", "nodes", "depth"]
     } else {
-        &["Elo", "95 %", "score", "W", "D", "L", "nodes", "depth"]
+        &[if is_pair { "difference" } else { "Elo" }, "95 %", "score", "W", "D", "L", "nodes", "depth"]
     };
     let mut table = Table::of_numbers("player", numbers).optional(&["depth", "nodes", "L", "D", "W"]);
     for row in status.standings.iter().take(most) {
-        let (elo, interval) = rating(row);
+        let (elo, interval) = rating(row, scale);
         let name = row.player.clone();
         let effort = [rate(row.mean_nodes).trim_end().to_string(), depth(row)];
         let cells = if probe {
@@ -297,4 +300,34 @@ pub fn write_result(status: &v1::RunStatus, state: &str, out: &mut impl Write) -
         writeln!(out, "\n{test}")?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test may panic")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_players_differ_by_the_whole_difference() {
+        let row = |player: &str, elo: f64| v1::Standing {
+            player: player.to_string(),
+            elo: Some(elo),
+            low: Some(elo - 10.0),
+            high: Some(elo + 10.0),
+            ..v1::Standing::default()
+        };
+        let text = |standings: Vec<v1::Standing>| {
+            let status = v1::RunStatus { standings, ..v1::RunStatus::default() };
+            let mut text = Vec::new();
+            super::standings(&status, usize::MAX).write_within(None, &mut text).unwrap();
+            String::from_utf8(text).unwrap()
+        };
+        let pair = text(vec![row("a", 30.0), row("b", -30.0)]);
+        let lines: Vec<Vec<&str>> = pair.lines().map(|line| line.split_whitespace().collect()).collect();
+        assert_eq!(lines[0][..2], ["player", "difference"]);
+        assert_eq!(lines[1][..5], ["a", "+60", "+40", "to", "+80"]);
+        assert_eq!(lines[2][..5], ["b", "-60", "-80", "to", "-40"]);
+        let three = text(vec![row("a", 30.0), row("b", 0.0), row("c", -30.0)]);
+        assert!(three.starts_with("player  Elo ") && three.contains("a       +30  +20 to +40"), "{three}");
+    }
 }
