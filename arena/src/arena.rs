@@ -596,17 +596,25 @@ impl<G: Complete> MoveLog<G> {
     }
 }
 
-/// A bout of a run: one opening, played once in each rotation of its players, or the position of a probe.
+/// A bout of a run: one opening, played once in each rotation of its players, or the position of a probe. A roster and a
+/// tuning know only the number of the opening.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Bout {
+pub struct Bout<O = Opening> {
     /// The number in the run.
     pub index: u64,
     /// The players of the first game by seat, as numbers of the spec; in a probe, the players that search.
     pub players: Vec<usize>,
     /// The opening of its games; in a probe, the position.
-    pub opening: Opening,
+    pub opening: O,
     /// In a tuning run, the players whose values differ from the spec.
     pub values: Vec<(usize, Values)>,
+}
+
+impl Bout<u64> {
+    /// Returns the bout with the opening of its number.
+    pub fn with_opening(self, opening: Opening) -> Bout {
+        Bout { index: self.index, players: self.players, opening, values: self.values }
+    }
 }
 
 impl Bout {

@@ -24,7 +24,7 @@ pub use config::PlayerConfig;
 pub use limit::parse_limit;
 pub use record::{GameRecord, IterationRecord, MoveRecord, SearchRecord};
 pub use referee::{Claim, Fault, PlyClaim, SearchClaim};
-pub use roster::{Roster, RosterBout, RosterError};
+pub use roster::{Roster, RosterError};
 pub use seeds::SeedPath;
 pub use signature::{KnownAnswers, known_answers};
 pub use spec::{Spec, SpecError, SpecProblem, SpecSource};

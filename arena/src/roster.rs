@@ -4,6 +4,8 @@
 //! as seats, a pairing is a group of different players, whose possible circles alternate from opening to opening. With
 //! fewer, a pairing is a way to fill the seats in which each player has at least one. Openings are in `agon-schedule`.
 
+use crate::arena::Bout;
+
 /// Why a roster is impossible.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -27,17 +29,6 @@ pub enum RosterError {
         /// The number of players.
         players: usize,
     },
-}
-
-/// A bout of a roster.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct RosterBout {
-    /// The number of the opening, from 0: all pairings play the first before any plays the second.
-    pub opening: u64,
-    /// The number of the pairing, below [`Roster::pairings`].
-    pub pairing: u64,
-    /// The players of the first game by seat.
-    pub circle: Vec<usize>,
 }
 
 /// All bouts between the players of a run, in order.
@@ -100,10 +91,10 @@ impl Roster {
         }
     }
 
-    /// Returns the bout with this number.
-    pub fn bout(&self, bout: u64) -> RosterBout {
-        let (opening, pairing) = (bout / self.pairings(), bout % self.pairings());
-        let circle = match self.groups {
+    /// Returns the bout with this number. All pairings play the first opening before any plays the second.
+    pub fn bout(&self, index: u64) -> Bout<u64> {
+        let (opening, pairing) = (index / self.pairings(), index % self.pairings());
+        let players = match self.groups {
             Groups::One => self.circles[pairing as usize].clone(),
             Groups::Many { size, players, hero, .. } => {
                 let group = group(pairing, size, players, hero);
@@ -111,7 +102,7 @@ impl Roster {
                 order.iter().map(|&index| group[index]).collect()
             }
         };
-        RosterBout { opening, pairing, circle }
+        Bout { index, players, opening, values: Vec::new() }
     }
 
     /// Returns the least number of bouts, from the first on, with at least `games` games.
@@ -237,7 +228,7 @@ mod tests {
     /// Returns every game of a cycle.
     fn games(roster: &Roster) -> Vec<Vec<usize>> {
         let bouts = roster.cycle() * roster.pairings();
-        (0..bouts).flat_map(|bout| rotations(&roster.bout(bout).circle).collect::<Vec<_>>()).collect()
+        (0..bouts).flat_map(|bout| rotations(&roster.bout(bout).players).collect::<Vec<_>>()).collect()
     }
 
     /// Returns whether a count is the same for all items.
@@ -285,7 +276,7 @@ mod tests {
     fn known_rosters() {
         let circles = |seats, players, bouts: u64| {
             let roster = Roster::round_robin(seats, players).unwrap();
-            (0..bouts).map(|bout| roster.bout(bout).circle).collect::<Vec<_>>()
+            (0..bouts).map(|bout| roster.bout(bout).players).collect::<Vec<_>>()
         };
         assert_eq!(circles(2, 3, 4), [[0, 1], [0, 2], [1, 2], [0, 1]]);
         assert_eq!(circles(3, 3, 3), [[0, 1, 2], [0, 2, 1], [0, 1, 2]]);
@@ -304,10 +295,10 @@ mod tests {
             let roster = Roster::round_robin(seats, players).unwrap();
             for bout in 0..5 * roster.pairings() {
                 let entry = roster.bout(bout);
-                assert_eq!(entry.opening * roster.pairings() + entry.pairing, bout);
-                let members = |circle: &[usize]| circle.iter().copied().collect::<BTreeSet<_>>();
-                let first = roster.bout(entry.pairing);
-                assert_eq!(members(&entry.circle), members(&first.circle), "a pairing keeps its players");
+                assert_eq!((entry.index, entry.opening), (bout, bout / roster.pairings()));
+                let members = |bout: &Bout<u64>| bout.players.iter().copied().collect::<BTreeSet<_>>();
+                let first = roster.bout(bout % roster.pairings());
+                assert_eq!(members(&entry), members(&first), "a pairing keeps its players");
             }
         }
     }
@@ -331,7 +322,7 @@ mod tests {
             let roster = Roster::round_robin(seats, players).unwrap();
             let mut played = vec![0];
             for bout in 0..200 {
-                played.push(played[bout as usize] + rotations(&roster.bout(bout).circle).count() as u64);
+                played.push(played[bout as usize] + rotations(&roster.bout(bout).players).count() as u64);
             }
             for games in 0..played[199] {
                 let least = played.iter().position(|&sum| sum >= games).unwrap() as u64;
@@ -348,8 +339,8 @@ mod tests {
     fn large_rosters_are_indexed_without_enumeration() {
         let roster = Roster::round_robin(6, 1000).unwrap();
         assert_eq!(roster.pairings(), 1_368_173_298_991_500);
-        assert_eq!(roster.bout(0).circle, [0, 1, 2, 3, 4, 5]);
-        assert_eq!(roster.bout(roster.pairings() - 1).circle, [994, 995, 996, 997, 998, 999]);
+        assert_eq!(roster.bout(0).players, [0, 1, 2, 3, 4, 5]);
+        assert_eq!(roster.bout(roster.pairings() - 1).players, [994, 995, 996, 997, 998, 999]);
         let error = Roster::round_robin(6, 1_000_000).unwrap_err();
         assert_eq!(error, RosterError::TooManyGroups { players: 1_000_000, seats: 6 });
         assert_eq!(Roster::round_robin(2, 0).unwrap_err(), RosterError::NoPlayers);

@@ -12,4 +12,4 @@ pub mod tuning;
 pub use run::{RunManifest, RunState, TuneManifest};
 pub use schedule::{Schedule, ScheduleError};
 pub use summary::Summary;
-pub use tuning::{Tuning, TuningBout};
+pub use tuning::Tuning;

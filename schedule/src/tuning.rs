@@ -10,6 +10,7 @@
 
 use std::collections::BTreeMap;
 
+use agon_arena::Bout;
 use agon_arena::spec::tune::{Method, Parameter, number};
 use agon_arena::spec::{Tune, Values};
 use agon_stats::acquisition::{Dimension, Recommendation, Space, SpaceError, Trial};
@@ -34,17 +35,6 @@ pub enum TuningError {
     /// The space of a Gaussian process is invalid.
     #[error(transparent)]
     Space(#[from] SpaceError),
-}
-
-/// The players, values and opening of a bout of a tuning run.
-#[derive(Clone, PartialEq, Debug)]
-pub struct TuningBout {
-    /// The players of the first game by seat.
-    pub players: Vec<usize>,
-    /// The players whose values differ from the spec.
-    pub values: Vec<(usize, Values)>,
-    /// The number of the opening; those of the validation are the first.
-    pub opening: u64,
 }
 
 /// A completed step.
@@ -181,19 +171,16 @@ impl Tuning {
         if answered { self.bouts() } else { steps.min(self.steps()) * self.tune.step_bouts() }
     }
 
-    /// Returns a bout, if the results so far determine it.
-    pub fn bout(&self, bout: u64) -> Option<TuningBout> {
+    /// Returns a bout, if the results so far determine it. The openings of the validation are the first.
+    pub fn bout(&self, index: u64) -> Option<Bout<u64>> {
         let Tune { roles, opponents, validation, .. } = &self.tune;
-        if bout >= self.tune.bouts {
-            let opening = bout - self.tune.bouts;
+        if index >= self.tune.bouts {
+            let opening = index - self.tune.bouts;
+            let players = vec![roles.tuned, self.tune.player];
             let values = vec![(roles.tuned, self.answer()?)];
-            return (opening < *validation).then(|| TuningBout {
-                players: vec![roles.tuned, self.tune.player],
-                values,
-                opening,
-            });
+            return (opening < *validation).then_some(Bout { index, players, opening, values });
         }
-        let (step, place) = (bout / self.tune.step_bouts(), bout % self.tune.step_bouts());
+        let (step, place) = (index / self.tune.step_bouts(), index % self.tune.step_bouts());
         let candidates = self.candidates(step)?;
         // In an iteration against opponents, plus and minus meet the same opponent over the same opening.
         let sides = if opponents.is_empty() { 1 } else { candidates.len() as u64 };
@@ -210,7 +197,7 @@ impl Tuning {
                 (values.iter().map(|(player, _)| *player).collect(), values)
             }
         };
-        Some(TuningBout { players, values, opening })
+        Some(Bout { index, players, opening, values })
     }
 
     /// Returns the values of a step's candidates: plus and minus, or the trial.
@@ -412,9 +399,9 @@ mod tests {
     }
 
     /// Returns a score that depends only on the bout's values and its number.
-    fn score(tuning_bout: &TuningBout, bout: u64) -> Score {
-        let value = tuning_bout.values.first().map_or(0, |(_, values)| values.0[0]);
-        let draw = mix(value as u64, bout);
+    fn score(bout: &Bout<u64>) -> Score {
+        let value = bout.values.first().map_or(0, |(_, values)| values.0[0]);
+        let draw = mix(value as u64, bout.index);
         if draw.is_multiple_of(17) { None } else { Some((draw % 5) as u8) }
     }
 
@@ -425,14 +412,14 @@ mod tests {
     }
 
     /// Plays all bouts in order.
-    fn play_in_order(tune: &Tune) -> (Tuning, Vec<TuningBout>) {
+    fn play_in_order(tune: &Tune) -> (Tuning, Vec<Bout<u64>>) {
         let mut tuning = Tuning::new(tune, 7).unwrap();
         let mut bouts = Vec::new();
         for bout in 0..tuning.bouts() {
             run_proposals(&mut tuning);
             assert!(tuning.known_bouts() > bout);
             let played = tuning.bout(bout).unwrap();
-            tuning.record(bout, score(&played, bout));
+            tuning.record(bout, score(&played));
             bouts.push(played);
         }
         (tuning, bouts)
@@ -457,7 +444,7 @@ mod tests {
                     let bout = open.swap_remove(below(&mut random, open.len()));
                     let played = tuning.bout(bout).unwrap();
                     assert_eq!(played, bouts[bout as usize]);
-                    tuning.record(bout, score(&played, bout));
+                    tuning.record(bout, score(&played));
                     tuning.record(bout, Some(0));
                 }
                 run_proposals(&mut tuning);

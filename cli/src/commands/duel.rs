@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use agon_arena::{Arena, Bout, Environment, GameRecord, Opening, PlayerConfig, Roster, RosterBout, SeedPath};
+use agon_arena::{Arena, Environment, GameRecord, Opening, PlayerConfig, Roster, SeedPath};
 use agon_games::GameSpec;
 use clap::Args;
 use serde::Serialize;
@@ -105,11 +105,10 @@ impl Duel {
                 if bout >= bouts {
                     return Ok(());
                 }
-                let RosterBout { opening, circle: players, .. } = roster.bout(bout);
-                let seed_path = SeedPath { run: self.seed, bout: opening, game: 0 };
+                let numbered = roster.bout(bout);
+                let seed_path = SeedPath { run: self.seed, bout: numbered.opening, game: 0 };
                 let moves = arena.random_opening(seed_path, self.random_plies)?;
-                let opening = Opening { position: None, moves };
-                let planned = Bout { index: bout, players, opening, values: Vec::new() };
+                let planned = numbered.with_opening(Opening { position: None, moves });
                 for game in planned.games(self.seed, vec![limit; configs.len()]) {
                     let record = arena.play(&game, &mut |_| ())?;
                     count(&mut lines.lock().expect("no thread panicked"), &record);
