@@ -21,7 +21,7 @@ pub fn path() -> PathBuf {
     let folder = program.parent().unwrap();
     let folder = if folder.ends_with("deps") { folder.parent().unwrap() } else { folder };
     let binary = folder.join(format!("agon{}", std::env::consts::EXE_SUFFIX));
-    assert!(binary.exists(), "{} does not exist; run `cargo build --release -p agon`", binary.display());
+    assert!(binary.exists(), "{} does not exist; run `cargo build --release`", binary.display());
     binary
 }
 

@@ -12,7 +12,7 @@ pub const VARIANTS: &[Variant] = &[("checkers", 250)];
 
 /// The slow rules: a grid of letters, paths of squares, and all positions of the game.
 #[derive(Clone)]
-struct Plain {
+struct SlowCheckers {
     /// `b`, `w` for men, `B`, `W` for kings, `.` for an empty square; row 0 is Black's.
     grid: [[char; 8]; 8],
     black_to_move: bool,
@@ -37,8 +37,8 @@ fn place_of(number: usize) -> Place {
     places()[number - 1]
 }
 
-impl Plain {
-    fn start() -> Plain {
+impl SlowCheckers {
+    fn start() -> SlowCheckers {
         let mut grid = [['.'; 8]; 8];
         for (row, column) in places() {
             match row {
@@ -47,11 +47,11 @@ impl Plain {
                 _ => {}
             }
         }
-        Plain::of(grid, true, 0)
+        SlowCheckers::of(grid, true, 0)
     }
 
     /// Reads a position text without checking it.
-    fn read(text: &str) -> Plain {
+    fn read(text: &str) -> SlowCheckers {
         let mut grid = [['.'; 8]; 8];
         let (fen, clock) = text.split_once(' ').unwrap_or((text, "0"));
         let parts: Vec<&str> = fen.split(':').collect();
@@ -62,11 +62,11 @@ impl Plain {
                 grid[row as usize][column as usize] = piece;
             }
         }
-        Plain::of(grid, parts[0] == "B", clock.parse().unwrap())
+        SlowCheckers::of(grid, parts[0] == "B", clock.parse().unwrap())
     }
 
-    fn of(grid: [[char; 8]; 8], black_to_move: bool, quiet_plies: u32) -> Plain {
-        Plain { grid, black_to_move, quiet_plies, seen: vec![(grid, black_to_move)] }
+    fn of(grid: [[char; 8]; 8], black_to_move: bool, quiet_plies: u32) -> SlowCheckers {
+        SlowCheckers { grid, black_to_move, quiet_plies, seen: vec![(grid, black_to_move)] }
     }
 
     /// Returns the content of a place, if it is on the board.
@@ -83,7 +83,7 @@ impl Plain {
     }
 
     fn is_own(&self, piece: char) -> bool {
-        piece != '.' && Plain::is_black(piece) == self.black_to_move
+        piece != '.' && SlowCheckers::is_black(piece) == self.black_to_move
     }
 
     fn directions(piece: char) -> Vec<(i32, i32)> {
@@ -110,9 +110,9 @@ impl Plain {
         found: &mut Vec<(Vec<Place>, Vec<Place>)>,
     ) {
         let (row, column) = *path.last().unwrap();
-        let crowned = path.len() > 1 && Plain::crowns(piece, (row, column));
+        let crowned = path.len() > 1 && SlowCheckers::crowns(piece, (row, column));
         let mut ended = true;
-        for (down, right) in Plain::directions(piece) {
+        for (down, right) in SlowCheckers::directions(piece) {
             let over = (row + down, column + right);
             let landing = (row + 2 * down, column + 2 * right);
             let enemy = self.at(over).is_some_and(|other| other != '.' && !self.is_own(other));
@@ -145,7 +145,7 @@ impl Plain {
         for (row, column) in places() {
             let piece = self.at((row, column)).unwrap();
             if self.is_own(piece) {
-                for (down, right) in Plain::directions(piece) {
+                for (down, right) in SlowCheckers::directions(piece) {
                     let to = (row + down, column + right);
                     if self.at(to) == Some('.') {
                         found.push(((row, column), to));
@@ -169,7 +169,7 @@ impl Plain {
         let list = |black: bool| {
             let mine = places().into_iter().filter(|&place| {
                 let piece = self.at(place).unwrap();
-                piece != '.' && Plain::is_black(piece) == black
+                piece != '.' && SlowCheckers::is_black(piece) == black
             });
             let texts = mine.map(|place| {
                 let king = if self.at(place).unwrap().is_uppercase() { "K" } else { "" };
@@ -186,7 +186,7 @@ fn path_text(path: &[Place]) -> String {
     path.iter().map(|&place| number_of(place).to_string()).collect::<Vec<_>>().join("x")
 }
 
-impl Slow for Plain {
+impl Slow for SlowCheckers {
     fn turn(&self) -> String {
         if self.stuck() || self.drawn() {
             "over".to_string()
@@ -229,7 +229,7 @@ impl Slow for Plain {
         for jump in path.windows(2).filter(|_| text.contains('x')) {
             self.put(((jump[0].0 + jump[1].0) / 2, (jump[0].1 + jump[1].1) / 2), '.');
         }
-        self.put(to, if Plain::crowns(piece, to) { piece.to_ascii_uppercase() } else { piece });
+        self.put(to, if SlowCheckers::crowns(piece, to) { piece.to_ascii_uppercase() } else { piece });
         let quiet = text.contains('-') && piece.is_uppercase();
         self.quiet_plies = if quiet { self.quiet_plies + 1 } else { 0 };
         self.black_to_move = !self.black_to_move;
@@ -272,17 +272,17 @@ fn play(position: &mut Checkers, moves: &str) {
 
 #[test]
 fn agrees_with_slow_rules() {
-    agree("checkers", &Plain::start(), 5, 200);
+    agree("checkers", &SlowCheckers::start(), 5, 200);
 }
 
 #[test]
 fn perft_agrees_with_slow_rules() {
-    slow_perft_agrees("checkers", &Plain::start(), 6);
+    slow_perft_agrees("checkers", &SlowCheckers::start(), 6);
 }
 
 #[test]
 fn perft_from_other_positions_agrees_with_slow_rules() {
-    fn leaves(position: &Plain, depth: u32) -> u64 {
+    fn leaves(position: &SlowCheckers, depth: u32) -> u64 {
         let after = |text: &String| {
             let mut next = position.clone();
             next.play(text);
@@ -294,14 +294,14 @@ fn perft_from_other_positions_agrees_with_slow_rules() {
     let mut checked = 0;
     for line in lines.iter().filter(|line| line.leaves < 30_000) {
         let Some(text) = &line.position else { continue };
-        assert_eq!(leaves(&Plain::read(text), line.depth), line.leaves, "{text}, depth {}", line.depth);
+        assert_eq!(leaves(&SlowCheckers::read(text), line.depth), line.leaves, "{text}, depth {}", line.depth);
         checked += 1;
     }
     assert!(checked > 10);
 }
 
 /// Creates random placings with many kings, which have long, circular and ambiguous captures.
-fn random_placing(random: &mut Random) -> Plain {
+fn random_placing(random: &mut Random) -> SlowCheckers {
     let mut grid = [['.'; 8]; 8];
     let king_share = below(random, 5);
     // In every second placing all white pieces are where a black king on the other squares can jump them.
@@ -314,13 +314,13 @@ fn random_placing(random: &mut Random) -> Plain {
         for _ in 0..count {
             let (row, column) = allowed[below(random, allowed.len())];
             let man = ['b', 'w'][side];
-            let king = below(random, 4) < king_share || Plain::crowns(man, (row, column));
+            let king = below(random, 4) < king_share || SlowCheckers::crowns(man, (row, column));
             if grid[row as usize][column as usize] == '.' {
                 grid[row as usize][column as usize] = if king { man.to_ascii_uppercase() } else { man };
             }
         }
     }
-    Plain::of(grid, below(random, 2) == 0, 0)
+    SlowCheckers::of(grid, below(random, 2) == 0, 0)
 }
 
 #[test]
@@ -558,7 +558,7 @@ fn position_text_has_no_history() {
 
 /// Follows a long line by nested visits, together with the slow rules. Each visited position is also played to the end of
 /// a random game and must be restored afterwards. Returns the length of the line.
-fn dive(position: &mut Checkers, slow: &Plain, random: &mut Random) -> u32 {
+fn dive(position: &mut Checkers, slow: &SlowCheckers, random: &mut Random) -> u32 {
     let over = position.turn() == Turn::Over;
     assert_eq!(over, slow.turn() == "over", "{}", slow.fen());
     if over {
@@ -621,7 +621,7 @@ fn deep_visits() {
     let mut longest = 0;
     for _ in 0..6 {
         let text = "B:W21,K29,K30,K31:B12,K2,K3,K4";
-        let length = dive(&mut read(text), &Plain::read(text), &mut random);
+        let length = dive(&mut read(text), &SlowCheckers::read(text), &mut random);
         longest = longest.max(length);
     }
     assert!(longest > 200, "the longest line has {longest} plies");

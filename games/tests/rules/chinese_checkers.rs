@@ -68,23 +68,24 @@ fn steps_to(tip: Spot) -> BTreeMap<Spot, i32> {
     steps
 }
 
+/// Pieces by their spot on the drawn star.
 #[derive(Clone)]
-struct Paper {
+struct SlowChineseCheckers {
     seats: usize,
     star: BTreeMap<Spot, String>,
     pieces: BTreeMap<Spot, usize>,
     plies: usize,
 }
 
-impl Paper {
-    fn new(seats: usize) -> Paper {
+impl SlowChineseCheckers {
+    fn new(seats: usize) -> SlowChineseCheckers {
         let mut pieces = BTreeMap::new();
         for seat in 0..seats {
-            for hole in triangle(Paper::homes(seats)[seat]).0 {
+            for hole in triangle(SlowChineseCheckers::homes(seats)[seat]).0 {
                 pieces.insert(hole, seat);
             }
         }
-        Paper { seats, star: star(), pieces, plies: 0 }
+        SlowChineseCheckers { seats, star: star(), pieces, plies: 0 }
     }
 
     fn homes(seats: usize) -> &'static [usize] {
@@ -97,7 +98,7 @@ impl Paper {
     }
 
     fn target(&self, seat: usize) -> (BTreeSet<Spot>, Spot) {
-        triangle((Paper::homes(self.seats)[seat] + 3) % 6)
+        triangle((SlowChineseCheckers::homes(self.seats)[seat] + 3) % 6)
     }
 
     fn mover(&self) -> usize {
@@ -135,7 +136,7 @@ impl Paper {
         }
         ends.remove(&from);
         let seat = self.pieces[&from];
-        let home = Paper::homes(self.seats)[seat];
+        let home = SlowChineseCheckers::homes(self.seats)[seat];
         for foreign in (0..6).filter(|&other| other != home && other != (home + 3) % 6) {
             for hole in triangle(foreign).0 {
                 ends.remove(&hole);
@@ -145,7 +146,7 @@ impl Paper {
     }
 }
 
-impl Slow for Paper {
+impl Slow for SlowChineseCheckers {
     fn turn(&self) -> String {
         if self.winner().is_some() || self.plies == 150 * self.seats {
             "over".to_string()
@@ -202,18 +203,18 @@ impl Slow for Paper {
 
 #[test]
 fn agrees_with_slow_rules() {
-    agree("chinese-checkers", &Paper::new(2), 1, 4);
-    agree("chinese-checkers:seats=3", &Paper::new(3), 2, 2);
-    agree("chinese-checkers:seats=4", &Paper::new(4), 3, 2);
-    agree("chinese-checkers:seats=6", &Paper::new(6), 4, 1);
+    agree("chinese-checkers", &SlowChineseCheckers::new(2), 1, 4);
+    agree("chinese-checkers:seats=3", &SlowChineseCheckers::new(3), 2, 2);
+    agree("chinese-checkers:seats=4", &SlowChineseCheckers::new(4), 3, 2);
+    agree("chinese-checkers:seats=6", &SlowChineseCheckers::new(6), 4, 1);
 }
 
 #[test]
 fn perft_agrees_with_slow_rules() {
-    slow_perft_agrees("chinese-checkers", &Paper::new(2), 3);
-    slow_perft_agrees("chinese-checkers:seats=3", &Paper::new(3), 3);
-    slow_perft_agrees("chinese-checkers:seats=4", &Paper::new(4), 3);
-    slow_perft_agrees("chinese-checkers:seats=6", &Paper::new(6), 3);
+    slow_perft_agrees("chinese-checkers", &SlowChineseCheckers::new(2), 3);
+    slow_perft_agrees("chinese-checkers:seats=3", &SlowChineseCheckers::new(3), 3);
+    slow_perft_agrees("chinese-checkers:seats=4", &SlowChineseCheckers::new(4), 3);
+    slow_perft_agrees("chinese-checkers:seats=6", &SlowChineseCheckers::new(6), 3);
 }
 
 fn parameters() -> Parameters {
@@ -257,7 +258,7 @@ fn playouts_agree_with_slow_rules() {
     fn playouts<const SEATS: usize>(games: u64) {
         for seed in 0..games {
             let mut position = ChineseCheckers::<SEATS>::initial(&parameters()).unwrap();
-            let mut paper = Paper::new(SEATS);
+            let mut paper = SlowChineseCheckers::new(SEATS);
             let mut random = seeded(seed);
             let mut scratch = Vec::new();
             while position.turn() != Turn::Over {

@@ -96,15 +96,15 @@ fn small_boards_have_known_values() {
 
 /// Columns as strings, with lines found from every square.
 #[derive(Clone)]
-struct Columns {
+struct SlowConnectFour {
     columns: Vec<String>,
     height: usize,
     plies: usize,
 }
 
-impl Columns {
-    fn new(width: usize, height: usize) -> Columns {
-        Columns { columns: vec![String::new(); width], height, plies: 0 }
+impl SlowConnectFour {
+    fn new(width: usize, height: usize) -> SlowConnectFour {
+        SlowConnectFour { columns: vec![String::new(); width], height, plies: 0 }
     }
 
     fn at(&self, column: i32, row: i32) -> Option<char> {
@@ -127,7 +127,7 @@ impl Columns {
     }
 }
 
-impl Slow for Columns {
+impl Slow for SlowConnectFour {
     fn turn(&self) -> String {
         if self.legal().is_empty() { "over".to_string() } else { format!("seat {}", self.plies % 2) }
     }
@@ -159,11 +159,11 @@ impl Slow for Columns {
 fn agrees_with_slow_rules() {
     for (width, height) in [(7, 6), (4, 4), (5, 5), (4, 9), (8, 7), (9, 6), (6, 9), (9, 4)] {
         let game = format!("connect-four:width={width},height={height}");
-        agree(&game, &Columns::new(width, height), 3, 60);
+        agree(&game, &SlowConnectFour::new(width, height), 3, 60);
     }
-    slow_perft_agrees("connect-four", &Columns::new(7, 6), 5);
-    slow_perft_agrees("connect-four:width=4,height=4", &Columns::new(4, 4), 8);
-    slow_perft_agrees("connect-four:width=5,height=5", &Columns::new(5, 5), 7);
+    slow_perft_agrees("connect-four", &SlowConnectFour::new(7, 6), 5);
+    slow_perft_agrees("connect-four:width=4,height=4", &SlowConnectFour::new(4, 4), 8);
+    slow_perft_agrees("connect-four:width=5,height=5", &SlowConnectFour::new(5, 5), 7);
 }
 
 fn values(position: &ConnectFour, seat: Seat) -> HashMap<&'static str, i32> {

@@ -12,7 +12,7 @@ pub const VARIANTS: &[Variant] = &[("focus", 20), ("focus:seats=3", 10), ("focus
 
 /// Stacks of letters from bottom to top by square name; empty squares have empty strings.
 #[derive(Clone)]
-struct Paper {
+struct SlowFocus {
     seats: usize,
     stacks: BTreeMap<String, String>,
     reserves: Vec<u32>,
@@ -27,9 +27,9 @@ fn letter(seat: usize) -> char {
     "ABCD".chars().nth(seat).unwrap()
 }
 
-impl Paper {
+impl SlowFocus {
     /// Creates a first position from eight lines from the top, with blanks for missing squares.
-    fn new(seats: usize, lines: [&str; 8]) -> Paper {
+    fn new(seats: usize, lines: [&str; 8]) -> SlowFocus {
         let mut stacks = BTreeMap::new();
         for (line, row) in lines.iter().zip((1..=8).rev()) {
             for (symbol, column) in line.chars().zip(COLUMNS.chars()).filter(|(symbol, _)| *symbol != ' ') {
@@ -38,11 +38,11 @@ impl Paper {
             }
         }
         assert_eq!(stacks.len(), 52);
-        Paper { seats, stacks, reserves: vec![0; seats], out: vec![false; seats], mover: 0, plies: 0 }
+        SlowFocus { seats, stacks, reserves: vec![0; seats], out: vec![false; seats], mover: 0, plies: 0 }
     }
 
-    fn two() -> Paper {
-        Paper::new(
+    fn two() -> SlowFocus {
+        SlowFocus::new(
             2,
             [
                 "  ....  ", " AABBAA ", ".BBAABB.", ".AABBAA.", ".BBAABB.", ".AABBAA.", " BBAABB ", "  ....  ",
@@ -50,8 +50,8 @@ impl Paper {
         )
     }
 
-    fn three() -> Paper {
-        Paper::new(
+    fn three() -> SlowFocus {
+        SlowFocus::new(
             3,
             [
                 "  ....  ", " AABBCC ", ".BBCCAA.", ".CCAABB.", ".AABBCC.", ".BBCCAA.", " CCAABB ", "  ....  ",
@@ -59,8 +59,8 @@ impl Paper {
         )
     }
 
-    fn four() -> Paper {
-        Paper::new(
+    fn four() -> SlowFocus {
+        SlowFocus::new(
             4,
             [
                 "  AACB  ", " BBBCBC ", "AAAACBCB", "BBBBCBCB", "DADADDDD", "DADACCCC", " ADADDD ", "  DACC  ",
@@ -85,7 +85,7 @@ impl Paper {
     }
 }
 
-impl Slow for Paper {
+impl Slow for SlowFocus {
     fn turn(&self) -> String {
         let left = self.out.iter().filter(|out| !**out).count();
         if left == 1 || self.plies == 100 * self.seats { "over".to_string() } else { format!("seat {}", self.mover) }
@@ -161,15 +161,15 @@ impl Slow for Paper {
 
 #[test]
 fn agrees_with_slow_rules() {
-    agree("focus", &Paper::two(), 1, 40);
-    agree("focus:seats=3", &Paper::three(), 2, 30);
-    agree("focus:seats=4", &Paper::four(), 3, 20);
+    agree("focus", &SlowFocus::two(), 1, 40);
+    agree("focus:seats=3", &SlowFocus::three(), 2, 30);
+    agree("focus:seats=4", &SlowFocus::four(), 3, 20);
 }
 
 /// Follows playouts with both implementations: unlike uniform games, they eliminate seats.
 #[test]
 fn playouts_agree_with_slow_rules() {
-    fn playouts<const SEATS: usize>(start: &Paper, games: u64) {
+    fn playouts<const SEATS: usize>(start: &SlowFocus, games: u64) {
         let mut ended_early = 0;
         for seed in 0..games {
             let mut position = Focus::<SEATS>::initial(&parameters()).unwrap();
@@ -191,16 +191,16 @@ fn playouts_agree_with_slow_rules() {
         }
         assert!(SEATS == 2 || ended_early > 0);
     }
-    playouts::<2>(&Paper::two(), 40);
-    playouts::<3>(&Paper::three(), 30);
-    playouts::<4>(&Paper::four(), 20);
+    playouts::<2>(&SlowFocus::two(), 40);
+    playouts::<3>(&SlowFocus::three(), 30);
+    playouts::<4>(&SlowFocus::four(), 20);
 }
 
 #[test]
 fn perft_agrees_with_slow_rules() {
-    slow_perft_agrees("focus", &Paper::two(), 3);
-    slow_perft_agrees("focus:seats=3", &Paper::three(), 3);
-    slow_perft_agrees("focus:seats=4", &Paper::four(), 3);
+    slow_perft_agrees("focus", &SlowFocus::two(), 3);
+    slow_perft_agrees("focus:seats=3", &SlowFocus::three(), 3);
+    slow_perft_agrees("focus:seats=4", &SlowFocus::four(), 3);
 }
 
 fn parameters() -> Parameters {
@@ -298,14 +298,14 @@ fn most_stacks_and_reserves_win_at_ply_limit() {
 #[test]
 fn first_positions_have_documented_symmetry() {
     // A quarter turn clockwise takes d8 to h5, and seat 0 to seat 1.
-    let four = Paper::four();
+    let four = SlowFocus::four();
     for (square, stack) in &four.stacks {
         let (column, row) = (COLUMNS.find(&square[..1]).unwrap(), square[1..].parse::<usize>().unwrap());
         let turned = format!("{}{}", &COLUMNS[row - 1..row], 8 - column);
         let next = "BCDA".chars().nth("ABCD".find(stack.as_str()).unwrap()).unwrap();
         assert_eq!(four.stacks[&turned], next.to_string(), "{square}");
     }
-    let three = Paper::three();
+    let three = SlowFocus::three();
     for (square, stack) in &three.stacks {
         let (column, row) = (COLUMNS.find(&square[..1]).unwrap(), square[1..].parse::<usize>().unwrap());
         let turned = format!("{}{}", &COLUMNS[7 - column..8 - column], 9 - row);

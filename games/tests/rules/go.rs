@@ -18,7 +18,7 @@ pub const VARIANTS: &[Variant] = &[
 
 /// Rows of text from the top; everything is computed by flood fills.
 #[derive(Clone)]
-struct Plain {
+struct SlowGo {
     size: usize,
     komi: f64,
     rows: Vec<Vec<char>>,
@@ -28,10 +28,10 @@ struct Plain {
     plies: usize,
 }
 
-impl Plain {
-    fn new(size: usize, komi: f64) -> Plain {
+impl SlowGo {
+    fn new(size: usize, komi: f64) -> SlowGo {
         let rows = vec![vec!['.'; size]; size];
-        Plain { size, komi, seen: vec![rows.clone()], rows, black_to_move: true, passes: 0, plies: 0 }
+        SlowGo { size, komi, seen: vec![rows.clone()], rows, black_to_move: true, passes: 0, plies: 0 }
     }
 
     fn beside(&self, (row, column): (usize, usize)) -> Vec<(usize, usize)> {
@@ -116,7 +116,7 @@ impl Plain {
     }
 }
 
-impl Slow for Plain {
+impl Slow for SlowGo {
     fn turn(&self) -> String {
         let turn = match (self.over(), self.black_to_move) {
             (true, _) => "over",
@@ -178,14 +178,14 @@ fn agrees_with_slow_rules() {
     for (size, komi, games) in
         [(2, 0.0, 500), (2, 1.0, 100), (3, 1.0, 500), (3, -2.5, 50), (4, -0.5, 200), (5, 3.0, 100), (9, 7.5, 15)]
     {
-        agree(&format!("go:size={size},komi={komi}"), &Plain::new(size, komi), 5, games);
+        agree(&format!("go:size={size},komi={komi}"), &SlowGo::new(size, komi), 5, games);
     }
 }
 
 #[test]
 fn perft_agrees_with_slow_rules() {
     for (size, depth) in [(2, 8), (3, 4), (4, 3), (5, 2), (9, 2), (19, 1)] {
-        slow_perft_agrees(&format!("go:size={size}"), &Plain::new(size, 7.5), depth);
+        slow_perft_agrees(&format!("go:size={size}"), &SlowGo::new(size, 7.5), depth);
     }
     count_table(20_000);
 }
@@ -194,7 +194,7 @@ fn perft_agrees_with_slow_rules() {
 fn count_table(most: u64) {
     for line in perft_lines("go").into_iter().filter(|line| line.leaves <= most) {
         let size = line.game.parameters().integer("size") as usize;
-        let mut slow = Plain::new(size, 7.5);
+        let mut slow = SlowGo::new(size, 7.5);
         if let Some(text) = &line.position {
             slow.set_up(text);
         }
@@ -202,7 +202,7 @@ fn count_table(most: u64) {
     }
 }
 
-fn count(slow: &Plain, depth: u32) -> u64 {
+fn count(slow: &SlowGo, depth: u32) -> u64 {
     let legal = slow.legal();
     if depth == 1 {
         return legal.len() as u64;

@@ -121,19 +121,19 @@ fn equal_heaps_are_interchangeable() {
 
 /// Heaps in order of creation.
 #[derive(Clone)]
-struct Heaps {
+struct SlowGrundy {
     heaps: Vec<usize>,
     seat: usize,
 }
 
-impl Heaps {
-    fn of(game: &str) -> Heaps {
+impl SlowGrundy {
+    fn of(game: &str) -> SlowGrundy {
         let text = game.split_once('=').map_or("13", |(_, heaps)| heaps);
-        Heaps { heaps: text.split('-').map(|heap| heap.parse().unwrap()).collect(), seat: 0 }
+        SlowGrundy { heaps: text.split('-').map(|heap| heap.parse().unwrap()).collect(), seat: 0 }
     }
 }
 
-impl Slow for Heaps {
+impl Slow for SlowGrundy {
     fn turn(&self) -> String {
         if self.legal().is_empty() { "over".into() } else { format!("seat {}", self.seat) }
     }
@@ -165,11 +165,11 @@ impl Slow for Heaps {
 #[test]
 fn agrees_with_slow_rules() {
     for (game, _) in VARIANTS {
-        agree(game, &Heaps::of(game), 5, 30);
+        agree(game, &SlowGrundy::of(game), 5, 30);
     }
-    slow_perft_agrees("grundy", &Heaps::of("grundy"), 11);
-    slow_perft_agrees("grundy:heaps=9-4-9-3", &Heaps::of("=9-4-9-3"), 6);
-    slow_perft_agrees("grundy:heaps=50", &Heaps::of("=50"), 3);
+    slow_perft_agrees("grundy", &SlowGrundy::of("grundy"), 11);
+    slow_perft_agrees("grundy:heaps=9-4-9-3", &SlowGrundy::of("=9-4-9-3"), 6);
+    slow_perft_agrees("grundy:heaps=50", &SlowGrundy::of("=50"), 3);
 }
 
 #[test]

@@ -25,22 +25,22 @@ fn start(text: &str) -> Kalah {
 
 /// The slow rules: a list of pits in the order of sowing, one seed at a time.
 #[derive(Clone)]
-struct Ring {
+struct SlowKalah {
     /// Seat 0's pits from its left, its store, seat 1's pits from its left, its store.
     cups: Vec<u32>,
     mover: usize,
     empty_capture: bool,
 }
 
-impl Ring {
-    fn new(text: &str) -> Ring {
+impl SlowKalah {
+    fn new(text: &str) -> SlowKalah {
         let spec: GameSpec = spec(text);
         let parameters = spec.parameters();
         let (holes, seeds) = (parameters.integer("holes") as usize, parameters.integer("seeds") as u32);
         let mut cups = vec![seeds; 2 * holes + 2];
         cups[holes] = 0;
         cups[2 * holes + 1] = 0;
-        Ring { cups, mover: 0, empty_capture: parameters.flag("empty_capture") }
+        SlowKalah { cups, mover: 0, empty_capture: parameters.flag("empty_capture") }
     }
 
     fn holes(&self) -> usize {
@@ -61,7 +61,7 @@ impl Ring {
     }
 }
 
-impl Slow for Ring {
+impl Slow for SlowKalah {
     fn turn(&self) -> String {
         if self.seeds_of(0) == 0 && self.seeds_of(1) == 0 {
             "over".to_string()
@@ -119,7 +119,7 @@ impl Slow for Ring {
 #[test]
 fn agrees_with_slow_rules() {
     for &(text, games) in VARIANTS {
-        agree(text, &Ring::new(text), 3, 4 * games);
+        agree(text, &SlowKalah::new(text), 3, 4 * games);
     }
 }
 
@@ -133,7 +133,7 @@ fn perft_agrees_with_slow_rules() {
         ("kalah:holes=3,seeds=12,empty_capture=true", 10),
         ("kalah:holes=7,seeds=12", 5),
     ] {
-        slow_perft_agrees(text, &Ring::new(text), depth);
+        slow_perft_agrees(text, &SlowKalah::new(text), depth);
     }
 }
 

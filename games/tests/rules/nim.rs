@@ -74,19 +74,19 @@ fn note_explains_single_heap() {
 
 /// Heaps as a list of numbers.
 #[derive(Clone)]
-struct Heaps {
+struct SlowNim {
     heaps: Vec<u32>,
     seat: usize,
 }
 
-impl Heaps {
-    fn of(game: &str) -> Heaps {
+impl SlowNim {
+    fn of(game: &str) -> SlowNim {
         let text = game.split_once('=').map_or("3-4-5", |(_, heaps)| heaps);
-        Heaps { heaps: text.split('-').map(|heap| heap.parse().unwrap()).collect(), seat: 0 }
+        SlowNim { heaps: text.split('-').map(|heap| heap.parse().unwrap()).collect(), seat: 0 }
     }
 }
 
-impl Slow for Heaps {
+impl Slow for SlowNim {
     fn turn(&self) -> String {
         if self.heaps.iter().all(|&heap| heap == 0) { "over".into() } else { format!("seat {}", self.seat) }
     }
@@ -116,11 +116,11 @@ impl Slow for Heaps {
 #[test]
 fn agrees_with_slow_rules() {
     for (game, _) in VARIANTS {
-        agree(game, &Heaps::of(game), 5, 15);
+        agree(game, &SlowNim::of(game), 5, 15);
     }
-    slow_perft_agrees("nim", &Heaps::of("nim"), 8);
-    slow_perft_agrees("nim:heaps=7-5-3-1", &Heaps::of("=7-5-3-1"), 5);
-    slow_perft_agrees("nim:heaps=63-63-63", &Heaps::of("=63-63-63"), 2);
+    slow_perft_agrees("nim", &SlowNim::of("nim"), 8);
+    slow_perft_agrees("nim:heaps=7-5-3-1", &SlowNim::of("=7-5-3-1"), 5);
+    slow_perft_agrees("nim:heaps=63-63-63", &SlowNim::of("=63-63-63"), 2);
 }
 
 #[test]

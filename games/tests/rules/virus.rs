@@ -26,7 +26,7 @@ pub const VARIANTS: &[Variant] = &[
 
 /// The slow rules: the owner of each square, row by row from the bottom.
 #[derive(Clone)]
-struct Holders {
+struct SlowVirus {
     rows: Vec<Vec<Option<usize>>>,
     seats: usize,
     mover: usize,
@@ -34,8 +34,8 @@ struct Holders {
     diagonals: bool,
 }
 
-impl Holders {
-    fn new(text: &str) -> Holders {
+impl SlowVirus {
+    fn new(text: &str) -> SlowVirus {
         let spec: GameSpec = spec(text);
         let parameters = spec.parameters();
         let (size, seats) = (parameters.integer("size") as usize, parameters.seats());
@@ -47,12 +47,12 @@ impl Holders {
         for (seat, (column, row)) in starts.into_iter().enumerate().take(seats) {
             rows[row][column] = Some(seat);
         }
-        Holders { rows, seats, mover: 0, plies: 0, diagonals: parameters.value("pattern").to_string() == "square" }
+        SlowVirus { rows, seats, mover: 0, plies: 0, diagonals: parameters.value("pattern").to_string() == "square" }
     }
 
     /// Returns the same variant with another board.
-    fn with(&self, rows: Vec<Vec<Option<usize>>>, mover: usize, plies: usize) -> Holders {
-        Holders { rows, mover, plies, ..self.clone() }
+    fn with(&self, rows: Vec<Vec<Option<usize>>>, mover: usize, plies: usize) -> SlowVirus {
+        SlowVirus { rows, mover, plies, ..self.clone() }
     }
 
     fn text(&self) -> String {
@@ -81,7 +81,7 @@ impl Holders {
     }
 }
 
-impl Slow for Holders {
+impl Slow for SlowVirus {
     fn turn(&self) -> String {
         if self.over() { "over".to_string() } else { format!("seat {}", self.mover) }
     }
@@ -141,7 +141,7 @@ impl Slow for Holders {
 #[test]
 fn agrees_with_slow_rules() {
     for &(text, games) in VARIANTS {
-        agree(text, &Holders::new(text), 3, games);
+        agree(text, &SlowVirus::new(text), 3, games);
     }
 }
 
@@ -154,12 +154,12 @@ fn perft_agrees_with_slow_rules() {
         ("virus:seats=4,size=11,pattern=square", 6),
         ("virus:seats=6,size=7", 8),
     ] {
-        slow_perft_agrees(text, &Holders::new(text), depth);
+        slow_perft_agrees(text, &SlowVirus::new(text), depth);
     }
 }
 
 /// Compares the rules along random games from sparse random boards. Returns how often a seat went out.
-struct Sparse<'a>(&'a Holders, u64);
+struct Sparse<'a>(&'a SlowVirus, u64);
 
 impl UniformVisitor for Sparse<'_> {
     type Output = u32;
@@ -193,7 +193,7 @@ impl UniformVisitor for Sparse<'_> {
                 texts.sort_unstable();
                 expected.sort_unstable();
                 assert_eq!(texts, expected, "{}", slow.text());
-                let standing = |slow: &Holders| (0..G::SEATS).filter(|&seat| slow.squares_of(seat) > 0).count();
+                let standing = |slow: &SlowVirus| (0..G::SEATS).filter(|&seat| slow.squares_of(seat) > 0).count();
                 let before = standing(&slow);
                 let mv = legal[below(&mut random, legal.len())];
                 slow.play(&fast.move_text(mv));
@@ -210,7 +210,7 @@ fn agrees_with_slow_rules_when_seats_go_out() {
     let went_out: Vec<u32> = ["virus:size=5", "virus:seats=3,size=4", "virus:seats=4,size=5,pattern=square"]
         .into_iter()
         .chain(["virus:seats=5,size=7", "virus:seats=6,size=11", "virus:seats=6,size=7,pattern=square"])
-        .map(|text| spec(text).visit_any(Sparse(&Holders::new(text), 200)))
+        .map(|text| spec(text).visit_any(Sparse(&SlowVirus::new(text), 200)))
         .collect();
     assert!(went_out.iter().all(|&seats| seats > 10), "{went_out:?}");
 }
