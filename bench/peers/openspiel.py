@@ -49,6 +49,13 @@ def decision(game):
     return state
 
 
+def per_second(count, elapsed):
+    """Work a second. Ends the program if no processor could have done it, as `agon_search::rate` does."""
+    if elapsed < 1e-7 or count / elapsed > 1e10:
+        raise SystemExit(f"error: no rate for a count of {count} in {elapsed} s: check that the work was done")
+    return count / elapsed
+
+
 def openspiel_rate(name, seconds):
     """Random games a second inside OpenSpiel's C++."""
     game = pyspiel.load_game(name)
@@ -61,7 +68,7 @@ def openspiel_rate(name, seconds):
         bot.step(state)
         elapsed = time.perf_counter() - start
         if elapsed > seconds:
-            return rollouts / elapsed
+            return per_second(rollouts, elapsed)
         rollouts = max(rollouts * 2, int(rollouts * seconds * 1.2 / max(elapsed, 1e-6)))
 
 
@@ -78,7 +85,7 @@ def rising(simulate, seconds):
     while True:
         elapsed = simulate(simulations)
         if elapsed > seconds:
-            return simulations / elapsed
+            return per_second(simulations, elapsed)
         simulations = max(simulations * 2, int(simulations * seconds * 1.2 / max(elapsed, 1e-6)))
 
 

@@ -6,6 +6,7 @@
 
 mod make;
 
+use std::hint::black_box;
 use std::io;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
@@ -17,6 +18,7 @@ use agon_analysis::pruning::{Settings, pruning};
 use agon_analysis::results::results;
 use agon_analysis::scan::{scan, whole_table};
 use agon_records::{Batch, ReadError, Table as Rows};
+use agon_search::rate::per_second;
 use agon_stats::pool;
 use agon_stats::tournament::{IntervalMethod, Options};
 use anyhow::{Context as _, ensure};
@@ -28,7 +30,7 @@ use agon::number::whole;
 use agon::progress::Progress;
 use agon::table::{Align, Table, rate, write_json};
 
-use crate::cluster::coordinator::{memory, processor_seconds};
+use crate::cluster::coordinator::{memory, processor_time};
 
 /// The arguments of `agon-bench analysis`.
 #[derive(Args)]
@@ -178,19 +180,19 @@ impl Analysis {
                 let tally = results(&dataset, &run, &run.spec()?, threads)?.tally;
                 let options =
                     Options { model: pool::Options::default(), intervals: IntervalMethod::Sandwich };
-                tally.rate(&options, &|| ())?;
+                black_box(tally.rate(&options, &|| ())?);
                 // Each game is in the records of both its players.
                 let games = tally.records().iter().map(|record| record.games).sum::<u64>() / 2;
                 ("ratings, errors by formula; a row is a game", games, Vec::new())
             }
         };
-        let seconds = started.elapsed().as_secs_f64();
+        let elapsed = started.elapsed();
         Ok(Measurement {
             query: name.to_string(),
             rows,
-            seconds,
-            rows_per_second: rows as f64 / seconds,
-            cpu_seconds: processor_seconds("self")?,
+            seconds: elapsed.as_secs_f64(),
+            rows_per_second: per_second(rows, elapsed)?,
+            cpu_seconds: processor_time("self")?.as_secs_f64(),
             peak_memory: memory("self", "VmHWM:")? as u64,
             groups,
         })

@@ -58,6 +58,7 @@ const PERMITTED: &[(&str, &[&str])] = &[
         &[
             "stats",
             "simulation",
+            "search",
             "arena",
             "records",
             "schedule",

@@ -14,6 +14,7 @@ pub mod evaluate;
 pub mod many;
 pub mod ordering;
 pub mod pv;
+pub mod rate;
 pub mod report;
 pub mod sampling;
 pub mod searcher;

@@ -1,5 +1,5 @@
-//! The crate `minimax` ships its boards as examples; this finds them where Cargo unpacked the crate, so that the very
-//! code of its authors is measured.
+//! Writes a module with the boards that the crate `minimax` ships as examples, read from where Cargo unpacked the crate, so
+//! that its authors' own code is measured.
 
 use std::path::PathBuf;
 use std::process::Command;

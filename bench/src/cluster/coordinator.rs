@@ -19,7 +19,7 @@ pub(super) struct Coordinator {
 }
 
 /// Clock ticks per second in `/proc`; the same on every Linux system.
-const TICKS: f64 = 100.0;
+const TICKS: u32 = 100;
 
 impl Coordinator {
     /// Starts a coordinator on the folder `data` within `folder`, and returns it with the time until its first answer.
@@ -73,9 +73,9 @@ impl Coordinator {
         last.context("the coordinator sent no status of the run")
     }
 
-    /// Returns the process's processor time, in seconds.
-    pub(super) fn processor_seconds(&self) -> anyhow::Result<f64> {
-        processor_seconds(&self.process.id().to_string())
+    /// Returns the process's processor time.
+    pub(super) fn processor_time(&self) -> anyhow::Result<Duration> {
+        processor_time(&self.process.id().to_string())
     }
 
     /// Returns the process's resident memory, in bytes.
@@ -84,13 +84,13 @@ impl Coordinator {
     }
 }
 
-/// Returns the processor time of a process, given by its id or as `self`, in seconds.
-pub(crate) fn processor_seconds(process: &str) -> anyhow::Result<f64> {
+/// Returns the processor time of a process, given by its id or as `self`.
+pub(crate) fn processor_time(process: &str) -> anyhow::Result<Duration> {
     let stat = read_proc(process, "stat")?;
     // The name in parentheses may contain spaces.
     let numbers = stat.rsplit(')').next().unwrap_or_default().split_ascii_whitespace();
     let ticks: u64 = numbers.skip(11).take(2).filter_map(|text| text.parse::<u64>().ok()).sum();
-    Ok(ticks as f64 / TICKS)
+    Ok(Duration::from_secs(ticks) / TICKS)
 }
 
 /// Returns a line of a process's memory status, in bytes.

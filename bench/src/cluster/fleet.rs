@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use agon_arena::{Spec, known_answers};
 use agon_proto::v1::Acknowledgement;
+use agon_search::rate::per_second;
 use agon_testing::bouts;
 use agon_testing::folder::Folder;
 use agon_testing::scripted_worker::BUILD;
@@ -43,21 +44,21 @@ pub(super) async fn measure(sessions: u32, seconds: u32) -> anyhow::Result<Repor
     tokio::time::sleep(Duration::from_secs(5)).await;
     lock(&fleet.latencies).clear();
     let (cpu, granted, done) = (
-        coordinator.processor_seconds()?,
+        coordinator.processor_time()?,
         counters.granted.load(Ordering::Relaxed),
         counters.acknowledged.load(Ordering::Relaxed),
     );
     let started = Instant::now();
     tokio::time::sleep(Duration::from_secs(seconds.into())).await;
-    let wall = started.elapsed().as_secs_f64();
-    let cpu = (coordinator.processor_seconds()? - cpu) / wall;
+    let wall = started.elapsed();
+    let cpu = (coordinator.processor_time()? - cpu).div_duration_f64(wall);
     let mut latencies = std::mem::take(&mut *lock(&fleet.latencies));
     latencies.sort_unstable();
     let quantile = |share: f64| {
         latencies.get((share * latencies.len() as f64) as usize).map_or(0.0, Duration::as_secs_f64)
     };
-    let grants = (counters.granted.load(Ordering::Relaxed) - granted) as f64 / wall;
-    let bouts = (counters.acknowledged.load(Ordering::Relaxed) - done) as f64 / wall;
+    let grants = per_second(counters.granted.load(Ordering::Relaxed) - granted, wall)?;
+    let bouts = per_second(counters.acknowledged.load(Ordering::Relaxed) - done, wall)?;
     let (revoked, memory) = (counters.revoked.load(Ordering::Relaxed), coordinator.memory()?);
 
     // 3. All connections break at once.

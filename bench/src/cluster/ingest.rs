@@ -8,6 +8,7 @@ use agon_arena::{Spec, known_answers};
 use agon_proto::v1::Acknowledgement;
 use agon_records::BoutRows;
 use agon_schedule::schedule::Schedule;
+use agon_search::rate::per_second;
 use agon_testing::bouts::{self, play_games};
 use agon_testing::folder::Folder;
 use agon_testing::scripted_worker::BUILD;
@@ -35,7 +36,7 @@ pub(super) async fn measure(bouts: u64) -> anyhow::Result<Report> {
     let folder = Folder::new();
     let (coordinator, _) = Coordinator::start(&folder, &[]).await?;
     let run = coordinator.submit(&source).await?;
-    let (before, started) = (coordinator.processor_seconds()?, Instant::now());
+    let (before, started) = (coordinator.processor_time()?, Instant::now());
     let (granted, mut grants) = mpsc::unbounded_channel();
     let (acknowledged, done) = mpsc::unbounded_channel();
     let signature = known_answers().signature;
@@ -56,16 +57,17 @@ pub(super) async fn measure(bouts: u64) -> anyhow::Result<Report> {
         stream.send(messages(&spec, &bout, rows, &name(0))?).await?;
     }
     let status = coordinator.finish(&run).await?;
-    let (cpu, wall) = (coordinator.processor_seconds()? - before, started.elapsed().as_secs_f64());
+    let (cpu, wall) = (coordinator.processor_time()? - before, started.elapsed());
     session.abort();
     anyhow::ensure!(status.committed == bouts, "only {} of {bouts} bouts were committed", status.committed);
 
     let mut report = Report::default();
     report.add("bouts", bouts as f64, "");
     report.add("moves", moves as f64, "");
-    report.add("moves per second of coordinator processor time", moves as f64 / cpu, "");
-    report.add("coordinator processor time per move", 1e6 * cpu / moves as f64, "us");
-    report.add("bouts per second, with the sender on this machine", bouts as f64 / wall, "");
+    let rate = per_second(moves, cpu)?;
+    report.add("moves per second of coordinator processor time", rate, "");
+    report.add("coordinator processor time per move", 1e6 / rate, "us");
+    report.add("bouts per second, with the sender on this machine", per_second(bouts, wall)?, "");
     let dataset = size(&folder.as_path().join("data/moves"));
     report.add("bytes per row of moves", dataset as f64 / moves as f64, "");
     report.add("coordinator memory", coordinator.memory()? / 1e6, "MB");

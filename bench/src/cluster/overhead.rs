@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use agon_arena::{Spec, SpecSource};
 use agon_proto::v1;
 use agon_schedule::schedule::Schedule;
+use agon_search::rate::{RateError, per_second};
 use agon_testing::bouts;
 use agon_testing::folder::Folder;
 
@@ -61,29 +62,40 @@ search = { algorithm = "random" }
 
 /// The bouts and plies played in a time.
 struct Throughput {
-    bouts: f64,
-    plies: f64,
-    seconds: f64,
+    bouts: u64,
+    plies: u64,
+    elapsed: Duration,
+}
+
+impl Throughput {
+    fn bouts_per_second(&self) -> Result<f64, RateError> {
+        per_second(self.bouts, self.elapsed)
+    }
+
+    fn plies_per_second(&self) -> Result<f64, RateError> {
+        per_second(self.plies, self.elapsed)
+    }
+
+    /// Returns the time of a core per ply, in microseconds.
+    fn microseconds_per_ply(&self) -> Result<f64, RateError> {
+        Ok(1e6 * SLOTS as f64 / self.plies_per_second()?)
+    }
 }
 
 /// Measures both specs in both ways.
 pub(super) async fn measure() -> anyhow::Result<Report> {
     let mut report = Report::default();
     let (in_loop, clustered) = (play_in_loop(&timed()).await?, play_on_cluster(&timed()).await?);
-    let loss = 1.0 - (clustered.plies / clustered.seconds) / (in_loop.plies / in_loop.seconds);
-    report.add("10 ms a move: moves per second in a loop", in_loop.plies / in_loop.seconds, "");
-    report.add("10 ms a move: on the cluster", clustered.plies / clustered.seconds, "");
-    report.add("10 ms a move: loss", 100.0 * loss, "%");
+    let (in_loop, clustered) = (in_loop.plies_per_second()?, clustered.plies_per_second()?);
+    report.add("10 ms a move: moves per second in a loop", in_loop, "");
+    report.add("10 ms a move: on the cluster", clustered, "");
+    report.add("10 ms a move: loss", 100.0 * (1.0 - clustered / in_loop), "%");
     let (in_loop, clustered) = (play_in_loop(&tiny()).await?, play_on_cluster(&tiny()).await?);
-    report.add("tic-tac-toe, depth 1: bouts per second in a loop", in_loop.bouts / in_loop.seconds, "");
-    report.add("tic-tac-toe, depth 1: committed bouts per second", clustered.bouts / clustered.seconds, "");
-    let cost = clustered.seconds / clustered.plies - in_loop.seconds / in_loop.plies;
-    report.add("cost per ply of everything but the game", 1e6 * cost * SLOTS as f64, "us of a core");
-    report.add(
-        "cost per ply in the loop, with the search",
-        1e6 * in_loop.seconds / in_loop.plies * SLOTS as f64,
-        "us of a core",
-    );
+    report.add("tic-tac-toe, depth 1: bouts per second in a loop", in_loop.bouts_per_second()?, "");
+    report.add("tic-tac-toe, depth 1: committed bouts per second", clustered.bouts_per_second()?, "");
+    let (in_loop, clustered) = (in_loop.microseconds_per_ply()?, clustered.microseconds_per_ply()?);
+    report.add("cost per ply of everything but the game", clustered - in_loop, "us of a core");
+    report.add("cost per ply in the loop, with the search", in_loop, "us of a core");
     Ok(report)
 }
 
@@ -112,8 +124,8 @@ async fn play_in_loop(source: &SpecSource) -> anyhow::Result<Throughput> {
             let threads: Vec<_> = (0..SLOTS).map(|_| scope.spawn(play)).collect();
             threads.into_iter().try_for_each(|thread| thread.join().expect("the arena does not panic"))
         })?;
-        let seconds = started.elapsed().as_secs_f64();
-        anyhow::Ok(Throughput { bouts: bouts.len() as f64, plies: plies.into_inner() as f64, seconds })
+        let elapsed = started.elapsed();
+        anyhow::Ok(Throughput { bouts: bouts.len() as u64, plies: plies.into_inner(), elapsed })
     });
     played.await?
 }
@@ -134,7 +146,7 @@ async fn play_on_cluster(source: &SpecSource) -> anyhow::Result<Throughput> {
     let worker = tokio::spawn(agon_worker::run(config, std::future::pending()));
     let mut operator = coordinator.operator().await?;
     while operator.list_workers(v1::ListWorkersRequest {}).await?.into_inner().workers.is_empty() {
-        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+        tokio::time::sleep(Duration::from_millis(20)).await;
     }
     let started = Instant::now();
     let run = coordinator.submit(source).await?;
@@ -142,9 +154,9 @@ async fn play_on_cluster(source: &SpecSource) -> anyhow::Result<Throughput> {
         Spec::parse(source).map_err(anyhow::Error::from).and_then(|spec| Ok(Schedule::new(spec)?.bouts()))?;
     let request = || v1::ShowRunRequest { run: run.clone() };
     while operator.show_run(request()).await?.into_inner().committed < bouts {
-        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+        tokio::time::sleep(Duration::from_millis(5)).await;
     }
-    let seconds = started.elapsed().as_secs_f64();
+    let elapsed = started.elapsed();
     worker.abort();
-    Ok(Throughput { bouts: bouts as f64, plies: plies.load(Ordering::Relaxed) as f64, seconds })
+    Ok(Throughput { bouts, plies: plies.load(Ordering::Relaxed), elapsed })
 }

@@ -1,9 +1,11 @@
 //! The time to read and rate a PGN of many games between 50 players, which is generated in memory.
 
+use std::hint::black_box;
 use std::io::Write;
 use std::num::NonZeroUsize;
 use std::time::Instant;
 
+use agon_search::rate::per_second;
 use agon_simulation::world::World;
 use agon_stats::distribution::seeded;
 use agon_stats::elo::{Split, expected_score};
@@ -86,14 +88,14 @@ pub fn measure(games: u64) -> anyhow::Result<Speed> {
     for _ in 0..RUNS {
         let start = Instant::now();
         let mut reading = Reading::default();
-        reading.pgn(text.as_slice(), "a PGN in memory", &Progress::default())?;
-        speed.read_seconds = speed.read_seconds.min(start.elapsed().as_secs_f64());
+        reading.pgn(black_box(text.as_slice()), "a PGN in memory", &Progress::default())?;
+        speed.read_seconds = speed.read_seconds.min(games as f64 / per_second(games, start.elapsed())?);
         let start = Instant::now();
         let fit = Fit::new(&reading.counts.results(), &Options::default())?;
-        speed.fit_seconds = speed.fit_seconds.min(start.elapsed().as_secs_f64());
+        speed.fit_seconds = speed.fit_seconds.min(1.0 / per_second(1, start.elapsed())?);
         let start = Instant::now();
-        fit.bootstrap(REPLICAS, 1, NonZeroUsize::MIN);
-        let milliseconds = 1e3 * start.elapsed().as_secs_f64() / REPLICAS.get() as f64;
+        black_box(fit.bootstrap(REPLICAS, 1, NonZeroUsize::MIN));
+        let milliseconds = 1e3 / per_second(REPLICAS.get() as u64, start.elapsed())?;
         speed.replica_milliseconds = speed.replica_milliseconds.min(milliseconds);
     }
     Ok(speed)

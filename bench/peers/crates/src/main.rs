@@ -1,7 +1,8 @@
 //! Playouts and perft of connect-four, tic-tac-toe and chess, and searches of connect-four: Agon, `minimax`,
 //! `board-game`, `cozy-chess`.
 //!
-//! Each figure is the best of several runs that take turns, so that all sides see the same machine; one thread.
+//! Each figure is the median of several runs that take turns, so that all sides see the same machine, by the processor time
+//! of the one thread. Each side computes a checksum from all of its work, so that the compiler cannot remove any of it.
 
 mod playouts;
 mod search;
@@ -12,35 +13,87 @@ mod boards {
 }
 
 use std::hint::black_box;
-use std::time::Instant;
 
 use agon_games::{Complete, GameSpec, Parameters, UniformVisitor};
+use agon_search::clock::{Clock as _, ThreadClock};
+use agon_search::rate::per_second;
 
-/// Runs that take turns; the best of each counts.
-const RUNS: usize = 7;
+/// The perft leaves of the initial positions.
+const CONNECT_FOUR_PERFT_9: u64 = 39_394_572;
+const TIC_TAC_TOE_PERFT_9: u64 = 127_872;
+const CHESS_PERFT_5: u64 = 4_865_609;
 
-/// A contestant: a name and something that counts what it did.
-type Side<'a> = (&'a str, Box<dyn FnMut() -> u64 + 'a>);
+/// The number of rounds, in each of which every side runs once.
+const ROUNDS: usize = 7;
 
-/// Runs the sides in turns and prints the best rate of each and Agon's ratio to it. Agon is the first. The first
-/// argument of the program, if there is one, chooses the contests whose titles contain it.
+/// The work of one run.
+struct Work {
+    /// The counted units.
+    units: u64,
+    /// A value that depends on all of the work and is the same in every run.
+    checksum: u64,
+}
+
+impl Work {
+    /// Returns the work of a walk that must find this number of leaves.
+    fn leaves(found: u64, expected: u64) -> Work {
+        assert_eq!(found, expected, "perft counts wrong");
+        Work { units: found, checksum: found }
+    }
+}
+
+/// A contestant: a name, and the work of a run.
+type Side<'a> = (&'a str, Box<dyn FnMut() -> Work + 'a>);
+
+/// Runs the sides in turns, and prints the median rate of each with Agon's ratio to it: the median over the rounds, the
+/// least and the greatest. Agon is the first. The first argument of the program, if there is one, selects the contests whose
+/// titles contain it. Fails if a side repeats its work with another checksum, or faster than any processor.
 fn contest(title: &str, unit: &str, mut sides: Vec<Side<'_>>) {
     if std::env::args().nth(1).is_some_and(|part| !title.contains(&part)) {
         return;
     }
-    let mut best = vec![0f64; sides.len()];
-    for _ in 0..RUNS {
-        for (rate, (_, side)) in best.iter_mut().zip(&mut sides) {
-            let clock = Instant::now();
-            let count = black_box(side());
-            *rate = rate.max(count as f64 / clock.elapsed().as_secs_f64());
+    let mut checksums = vec![None; sides.len()];
+    let mut rates = vec![[0f64; ROUNDS]; sides.len()];
+    for round in 0..ROUNDS {
+        for (number, (name, side)) in sides.iter_mut().enumerate() {
+            let started = ThreadClock.now();
+            let work = black_box(side());
+            let elapsed = ThreadClock.now() - started;
+            rates[number][round] = per_second(work.units, elapsed)
+                .unwrap_or_else(|error| fail(&format!("{title}, {name}: {error}")));
+            let checksum = *checksums[number].get_or_insert(work.checksum);
+            if checksum != work.checksum {
+                fail(&format!(
+                    "{title}, {name}: checksum {}, and {checksum} in the first run",
+                    work.checksum
+                ));
+            }
         }
     }
     println!("{title}");
-    for (rate, (name, _)) in best.iter().zip(&sides) {
-        let (rate_shown, millions) = if *rate < 1e4 { (*rate, "") } else { (rate / 1e6, "M ") };
-        println!("  {name:<34} {rate_shown:>9.3} {millions}{unit}/s   agon is {:.2} of it", best[0] / rate);
+    for (side, (name, _)) in sides.iter().enumerate() {
+        let [_, rate, _] = spread(rates[side]);
+        let (rate_shown, millions) = if rate < 1e4 { (rate, "") } else { (rate / 1e6, "M ") };
+        print!("  {name:<34} {rate_shown:>9.3} {millions}{unit}/s");
+        if side > 0 {
+            let [low, ratio, high] =
+                spread(std::array::from_fn(|round| rates[0][round] / rates[side][round]));
+            print!("   agon is {ratio:.2} of it ({low:.2} to {high:.2})");
+        }
+        println!();
     }
+}
+
+/// Returns the least value, the median and the greatest value.
+fn spread(mut values: [f64; ROUNDS]) -> [f64; 3] {
+    values.sort_by(f64::total_cmp);
+    [values[0], values[ROUNDS / 2], values[ROUNDS - 1]]
+}
+
+/// Ends the program with an error.
+fn fail(message: &str) -> ! {
+    eprintln!("error: {message}");
+    std::process::exit(1)
 }
 
 struct Perft(u32);
@@ -54,7 +107,7 @@ impl UniformVisitor for Perft {
 }
 
 fn agon_perft(game: &str, depth: u32) -> u64 {
-    GameSpec::parse(game).expect("a game of Agon").visit_any(Perft(depth))
+    GameSpec::parse(game).expect("a game of Agon").visit_any(Perft(black_box(depth)))
 }
 
 /// Perft over `minimax`'s trait; `bulk` counts the last ply without playing it.
@@ -111,44 +164,57 @@ fn main() {
     use board_game::util::game_stats::perft_naive;
     use boards::{connect4, ttt};
 
+    let leaves = CONNECT_FOUR_PERFT_9;
+    let minimax_board = |bulk| {
+        let found =
+            minimax_perft::<connect4::Game>(&mut Default::default(), black_box(9), bulk, &mut Vec::new());
+        Work::leaves(found, leaves)
+    };
     contest(
         "connect-four, perft 9",
         "leaves",
         vec![
-            ("agon", Box::new(|| agon_perft("connect-four", 9))),
+            ("agon", Box::new(|| Work::leaves(agon_perft("connect-four", 9), leaves))),
+            ("minimax's board", Box::new(|| minimax_board(false))),
+            ("minimax's board, bulk", Box::new(|| minimax_board(true))),
             (
-                "minimax's board",
-                Box::new(|| {
-                    minimax_perft::<connect4::Game>(&mut Default::default(), 9, false, &mut Vec::new())
-                }),
+                "board-game, its own perft_naive",
+                Box::new(|| Work::leaves(perft_naive(&Connect4::default(), black_box(9)), leaves)),
             ),
-            (
-                "minimax's board, bulk",
-                Box::new(|| {
-                    minimax_perft::<connect4::Game>(&mut Default::default(), 9, true, &mut Vec::new())
-                }),
-            ),
-            ("board-game, its own perft_naive", Box::new(|| perft_naive(&Connect4::default(), 9))),
         ],
     );
+    let leaves = TIC_TAC_TOE_PERFT_9;
     contest(
         "tic-tac-toe, perft 9",
         "leaves",
         vec![
-            ("agon", Box::new(|| agon_perft("tic-tac-toe", 9))),
+            ("agon", Box::new(|| Work::leaves(agon_perft("tic-tac-toe", 9), leaves))),
             (
                 "minimax's board, bulk",
-                Box::new(|| minimax_perft::<ttt::Game>(&mut Default::default(), 9, true, &mut Vec::new())),
+                Box::new(|| {
+                    let board = &mut Default::default();
+                    Work::leaves(
+                        minimax_perft::<ttt::Game>(board, black_box(9), true, &mut Vec::new()),
+                        leaves,
+                    )
+                }),
             ),
-            ("board-game, its own perft_naive", Box::new(|| perft_naive(&TTTBoard::default(), 9))),
+            (
+                "board-game, its own perft_naive",
+                Box::new(|| Work::leaves(perft_naive(&TTTBoard::default(), black_box(9)), leaves)),
+            ),
         ],
     );
+    let leaves = CHESS_PERFT_5;
     contest(
         "chess, perft 5",
         "leaves",
         vec![
-            ("agon", Box::new(|| agon_perft("chess", 5))),
-            ("cozy-chess, bulk", Box::new(|| cozy_perft(&cozy_chess::Board::default(), 5))),
+            ("agon", Box::new(|| Work::leaves(agon_perft("chess", 5), leaves))),
+            (
+                "cozy-chess, bulk",
+                Box::new(|| Work::leaves(cozy_perft(&cozy_chess::Board::default(), black_box(5)), leaves)),
+            ),
         ],
     );
 

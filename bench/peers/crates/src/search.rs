@@ -5,6 +5,7 @@
 
 use std::cell::Cell;
 use std::cmp::Ordering;
+use std::hint::black_box;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -26,6 +27,7 @@ use board_game::games::connect4::Connect4;
 use minimax::{IterativeOptions, IterativeSearch, Negamax, Strategy as _};
 use rand_08::SeedableRng as _;
 
+use crate::Work;
 use crate::boards::connect4;
 
 /// The evaluation of somebody who knows only the rules.
@@ -100,19 +102,20 @@ fn agon(task: Task) -> Counters {
 const EXPLORATION: f32 = 1.0;
 
 /// Agon's plain alpha-beta, counters and budget on: nodes.
-pub fn agon_alpha_beta(depth: u32) -> u64 {
-    agon(Task::AlphaBeta(depth)).nodes
+pub fn agon_alpha_beta(depth: u32) -> Work {
+    let nodes = agon(Task::AlphaBeta(black_box(depth))).nodes;
+    Work { units: nodes, checksum: nodes }
 }
 
 /// Agon's PVS with every stage of ordering and a table of 64 MB, by deepening: one search.
-pub fn agon_deepening(depth: u32) -> u64 {
-    agon(Task::Pvs(depth));
-    1
+pub fn agon_deepening(depth: u32) -> Work {
+    Work { units: 1, checksum: agon(Task::Pvs(black_box(depth))).nodes }
 }
 
 /// Agon's UCT without its solver: simulations.
-pub fn agon_uct(simulations: u64) -> u64 {
-    agon(Task::Uct(simulations)).simulations
+pub fn agon_uct(simulations: u64) -> Work {
+    let counters = agon(Task::Uct(black_box(simulations)));
+    Work { units: counters.simulations, checksum: counters.playout_plies }
 }
 
 /// The connect-four that `minimax` ships, counting positions. `Negamax` shuffles the moves of the root, so that no two
@@ -154,24 +157,24 @@ impl minimax::Evaluator for Nothing {
 }
 
 /// `minimax`'s `Negamax`: nodes.
-pub fn minimax_alpha_beta(depth: u32) -> u64 {
+pub fn minimax_alpha_beta(depth: u32) -> Work {
     let before = ENTERED.load(Relaxed);
-    let chosen = Negamax::new(Nothing, depth as u8).choose_move(&connect4::Board::default());
-    assert!(chosen.is_some());
-    ENTERED.load(Relaxed) - before
+    let mut search = Negamax::new(Nothing, black_box(depth) as u8);
+    assert!(search.choose_move(&connect4::Board::default()).is_some());
+    Work { units: ENTERED.load(Relaxed) - before, checksum: u64::from(search.root_value().unsigned_abs()) }
 }
 
 /// `minimax`'s `IterativeSearch`, configured as its own example is, the aspiration window aside: every leaf is worth
 /// the same. `double` deepens by two plies at a time. One search.
-pub fn minimax_deepening(depth: u32, double: bool) -> u64 {
+pub fn minimax_deepening(depth: u32, double: bool) -> Work {
     let mut options = IterativeOptions::new().with_table_byte_size(64 << 20);
     if double {
         options = options.with_double_step_increment();
     }
     let mut search = IterativeSearch::new(connect4::DumbEvaluator, options);
-    search.set_max_depth(depth as u8);
+    search.set_max_depth(black_box(depth) as u8);
     assert!(search.choose_move(&connect4::Board::default()).is_some());
-    1
+    Work { units: 1, checksum: u64::from(search.root_value().unsigned_abs()) }
 }
 
 /// Ends by distance for `board-game`'s minimax, which asks this once for every position that it enters.
@@ -199,17 +202,17 @@ impl Heuristic<Connect4> for Ends {
 }
 
 /// `board-game`'s minimax, which is alpha-beta: nodes.
-pub fn board_game_alpha_beta(depth: u32) -> u64 {
+pub fn board_game_alpha_beta(depth: u32) -> Work {
     let ends = Ends::default();
-    assert_eq!(minimax_value(&Connect4::default(), &ends, depth), 0);
-    ends.asked.get()
+    assert_eq!(minimax_value(&Connect4::default(), &ends, black_box(depth)), 0);
+    Work { units: ends.asked.get(), checksum: ends.asked.get() }
 }
 
 /// `board-game`'s tree search: simulations. Its solver cannot be switched off.
-pub fn board_game_uct(simulations: u64) -> u64 {
+pub fn board_game_uct(simulations: u64) -> Work {
     let mut random = rand_08::rngs::SmallRng::seed_from_u64(1);
-    let tree = mcts_build_tree(&Connect4::default(), simulations, EXPLORATION, &mut random);
-    tree[0].visits as u64
+    let tree = mcts_build_tree(&Connect4::default(), black_box(simulations), EXPLORATION, &mut random);
+    Work { units: tree[0].visits as u64, checksum: tree.nodes.len() as u64 }
 }
 
 /// The least that alpha-beta on this one game can be: two bitboards by value, no lists, no trait, no budget, no line.
@@ -262,8 +265,8 @@ impl ByHand {
 }
 
 /// The loop written for this one purpose: nodes.
-pub fn hand_alpha_beta(depth: u32) -> u64 {
+pub fn hand_alpha_beta(depth: u32) -> Work {
     let mut search = ByHand { nodes: 1 };
-    assert_eq!(search.search(0, 0, depth, -INFINITY, INFINITY, 0), 0);
-    search.nodes
+    assert_eq!(search.search(0, 0, black_box(depth), -INFINITY, INFINITY, 0), 0);
+    Work { units: search.nodes, checksum: search.nodes }
 }

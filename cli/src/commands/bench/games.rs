@@ -1,10 +1,12 @@
 //! `agon bench games`: random games and perft leaves per second in one thread, as the median of several runs.
 
+use std::hint::black_box;
 use std::io::{self, Write};
 use std::time::{Duration, Instant};
 
 use agon_games::random::seeded;
 use agon_games::{AnyGame, GAMES, GameSpec};
+use agon_search::rate::{RateError, per_second};
 use clap::Args;
 use serde::Serialize;
 
@@ -83,14 +85,14 @@ fn measure(spec: &GameSpec, runs: u16, budget: Duration) -> anyhow::Result<Speed
     let start = &*spec.start(None)?;
     let (mut games, mut plies) = (0, 0);
     let uniform = median(runs, |run| {
-        let (played, moves, rate) = play(start, run, budget, false);
+        let (played, moves, rate) = play(start, run, budget, false)?;
         games += played;
         plies += moves;
-        rate
-    });
-    let rollouts = median(runs, |run| play(start, run, budget, true).2);
+        Ok(rate)
+    })?;
+    let rollouts = median(runs, |run| Ok(play(start, run, budget, true)?.2))?;
     let (depth, leaves) = perft_depth(start, budget);
-    let perft = median(runs, |_| leaves as f64 * perft_walks(start, depth, budget));
+    let perft = median(runs, |_| Ok(leaves_per_second(start, depth, budget)?))?;
     let plies_per_game = plies as f64 / games as f64;
     Ok(Speed {
         game: spec.to_string(),
@@ -104,28 +106,27 @@ fn measure(spec: &GameSpec, runs: u16, budget: Duration) -> anyhow::Result<Speed
     })
 }
 
-fn median(runs: u16, mut measure: impl FnMut(u64) -> f64) -> f64 {
-    let mut results: Vec<f64> = (0..u64::from(runs)).map(&mut measure).collect();
+/// Returns the median of a measurement over some runs, whose number it is given.
+fn median(runs: u16, mut measure: impl FnMut(u64) -> anyhow::Result<f64>) -> anyhow::Result<f64> {
+    let mut results: Vec<f64> = (0..u64::from(runs)).map(&mut measure).collect::<Result<_, _>>()?;
     results.sort_by(f64::total_cmp);
-    results[results.len() / 2]
+    Ok(results[results.len() / 2])
 }
 
 /// Plays random games for `budget`, and returns the games, plies and games per second.
-fn play(start: &dyn AnyGame, seed: u64, budget: Duration, rollout: bool) -> (u64, u64, f64) {
+fn play(
+    start: &dyn AnyGame,
+    seed: u64,
+    budget: Duration,
+    rollout: bool,
+) -> Result<(u64, u64, f64), RateError> {
     let mut random = seeded(seed);
-    let (mut games, mut plies) = (0, 0);
-    let clock = Instant::now();
-    let mut batch = 1;
-    loop {
-        plies += start.random_games(batch, &mut random, rollout);
-        games += batch;
-        let elapsed = clock.elapsed();
-        if elapsed >= budget {
-            return (games, plies, games as f64 / elapsed.as_secs_f64());
-        }
-        // Batches make the cost of reading the clock negligible.
-        batch = if elapsed < budget / 64 { batch * 2 } else { batch };
-    }
+    let mut plies = 0;
+    let (games, elapsed) =
+        repeat(budget, |batch| plies += black_box(start).random_games(batch, &mut random, rollout));
+    // A ply is the least piece of work: its rate must be credible too.
+    per_second(black_box(plies), elapsed)?;
+    Ok((games, plies, per_second(games, elapsed)?))
 }
 
 /// Returns the depth with the most leaves that fits the budget, and its leaves. In short games greater depths have fewer.
@@ -146,22 +147,29 @@ fn perft_depth(start: &dyn AnyGame, budget: Duration) -> (u32, u64) {
     best
 }
 
-/// Returns the number of perft runs per second at a depth, over the budget.
-fn perft_walks(start: &dyn AnyGame, depth: u32, budget: Duration) -> f64 {
-    let mut walks = 0u64;
-    let mut batch = 1;
+/// Returns the perft leaves per second at a depth, over the budget.
+fn leaves_per_second(start: &dyn AnyGame, depth: u32, budget: Duration) -> Result<f64, RateError> {
+    let mut leaves = 0;
+    let (_, elapsed) = repeat(budget, |batch| {
+        for _ in 0..batch {
+            leaves += black_box(start).perft(black_box(depth));
+        }
+    });
+    per_second(black_box(leaves), elapsed)
+}
+
+/// Repeats some work for `budget`, and returns the number of repetitions and the elapsed time. `work` is given the number
+/// of its repetitions until the next look at the clock, whose cost is negligible.
+fn repeat(budget: Duration, mut work: impl FnMut(u64)) -> (u64, Duration) {
+    let (mut done, mut batch) = (0, 1);
     let clock = Instant::now();
     loop {
-        for _ in 0..batch {
-            // black_box keeps the compiler from dropping repeated runs.
-            std::hint::black_box(std::hint::black_box(start).perft(depth));
-        }
-        walks += batch;
+        work(batch);
+        done += batch;
         let elapsed = clock.elapsed();
         if elapsed >= budget {
-            return walks as f64 / elapsed.as_secs_f64();
+            return (done, elapsed);
         }
-        // Batches make the cost of reading the clock negligible.
         batch = if elapsed < budget / 64 { batch * 2 } else { batch };
     }
 }

@@ -3,13 +3,14 @@
 //! The signature does not depend on the clock, threads or the machine. Any change of a search or a rule changes it.
 
 use std::io::{self, Write};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use agon_arena::algorithms::fitting;
 use agon_arena::signature::sign;
 use agon_arena::{Arena, Environment, Family, LimitUnit, Opening, SeedPath};
 use agon_games::{GAMES, GameSpec};
 use agon_search::Limit;
+use agon_search::rate::per_second;
 use clap::Args;
 use serde::Serialize;
 
@@ -74,18 +75,18 @@ impl Search {
                     simulations: 0,
                     nodes_per_second: 0.0,
                 };
-                let mut seconds = 0.0;
+                let mut elapsed = Duration::ZERO;
                 for (number, plies) in OPENINGS.into_iter().enumerate() {
                     let opening = opening(&arena, number as u64, plies);
                     let clock = Instant::now();
                     let record = arena.search(0, &opening, limit, 1, &mut |_| ())?;
-                    seconds += clock.elapsed().as_secs_f64();
+                    elapsed += clock.elapsed();
                     line.nodes += record.counters.nodes;
                     line.depth = line.depth.max(record.depth);
                     line.simulations += record.counters.simulations;
                     signature = sign(signature, &record);
                 }
-                line.nodes_per_second = line.nodes as f64 / seconds;
+                line.nodes_per_second = per_second(line.nodes, elapsed)?;
                 lines.push(line);
             }
         }
