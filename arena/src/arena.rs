@@ -192,6 +192,12 @@ impl Arena {
         self.board.canonical(opening)
     }
 
+    /// Returns the lines to the turns of some seats in a game, in the game's own notation; at most the first `most`. Does
+    /// not read the moves after them.
+    pub fn turns(&self, game: &Opening, seats: &[usize], most: usize) -> Result<Vec<Opening>, PlayError> {
+        self.board.turns(game, seats, most)
+    }
+
     /// Returns the key of the position after an opening; transpositions have the same key. Rejects one after which the game
     /// is over.
     pub fn decision_key(&self, opening: &Opening) -> Result<u64, PlayError> {
@@ -259,6 +265,8 @@ trait Board: Send {
     fn random_turn(&self, seed: u64, turn: u32) -> Option<String>;
 
     fn canonical(&self, opening: &Opening) -> Result<Opening, PlayError>;
+
+    fn turns(&self, game: &Opening, seats: &[usize], most: usize) -> Result<Vec<Opening>, PlayError>;
 
     fn decision_key(&self, opening: &Opening) -> Result<u64, PlayError>;
 
@@ -493,6 +501,32 @@ impl<G: Complete> Board for TypedBoard<G> {
             return Err(nothing_to_search(&position, "leave out the last moves"));
         }
         Ok(Opening { position: opening.position.clone(), moves })
+    }
+
+    fn turns(&self, game: &Opening, seats: &[usize], most: usize) -> Result<Vec<Opening>, PlayError> {
+        let mut position = self.start_position(game)?;
+        let mut moves = String::new();
+        let mut turns = Vec::new();
+        let mut words = game.moves.split_ascii_whitespace().enumerate();
+        loop {
+            if let Turn::Player(seat) = position.turn()
+                && seats.contains(&seat.index())
+            {
+                turns.push(Opening { position: game.position.clone(), moves: moves.clone() });
+            }
+            if turns.len() >= most {
+                return Ok(turns);
+            }
+            let Some((index, word)) = words.next() else { return Ok(turns) };
+            let Some(mv) = position.parse_move(word) else {
+                return Err(MoveError::new(&position, index + 1, word).into());
+            };
+            if index > 0 {
+                moves.push(' ');
+            }
+            position.write_move(mv, &mut moves);
+            position.play(mv);
+        }
     }
 
     fn decision_key(&self, opening: &Opening) -> Result<u64, PlayError> {

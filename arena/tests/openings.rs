@@ -66,6 +66,58 @@ fn probes_read_positions_from_files() {
     assert_eq!(spec.plan, Plan::Probe(Positions::Lines(vec![opening(None, "d2d4 d7d5")])));
 }
 
+/// Reads a probe of recorded games.
+fn recorded(positions: &str, content: &str) -> Result<Spec, SpecError> {
+    let text = format!(
+        "name = \"x\"\ngame = {{ name = \"virus\", seats = 4, size = 5 }}\nlimit = {{ nodes = 10 }}\n\
+         [probe]\npositions = {positions}\n[[player]]\nname = \"a\"\nsearch = {{ algorithm = \"best-reply\" }}\n"
+    );
+    let files = [("x.games".to_string(), content.to_string())].into_iter().collect();
+    Spec::parse(&SpecSource { text, files })
+}
+
+/// Two games of virus with the hero in the first and in the third seat.
+const GAMES: &str = "0.0\thero r1 r2 r3\t1 0 0 0\tply limit\t50\tb1 e4 e2 b5 b3 d5 e4 b4 c4\n\
+                     0.1\tr2 r3 hero r1\t0 0 1 0\tply limit\t50\tb1 d5 d1 b5 c1 c5 c2 c4 c1 e4 d3\n";
+
+#[test]
+fn probes_read_the_turns_of_a_player_in_recorded_games() {
+    let positions = "{ file = \"x.games\", player = \"hero\", turns = 2 }";
+    let spec = recorded(positions, GAMES).unwrap();
+    let lines = ["", "b1 e4 e2 b5", "b1 d5", "b1 d5 d1 b5 c1 c5"].map(|moves| opening(None, moves)).to_vec();
+    let expected = Positions::Recorded { lines, turns: 2 };
+    assert_eq!(expected.positions_per_game(), 2);
+    assert_eq!(spec.plan, Plan::Probe(expected));
+
+    let positions = "{ file = \"x.games\", player = \"hero\", turns = 1, after = 2 }";
+    let spec = recorded(positions, GAMES).unwrap();
+    let lines =
+        ["b1 e4 e2 b5 b3 d5 e4 b4", "b1 d5 d1 b5 c1 c5 c2 c4 c1 e4"].map(|moves| opening(None, moves));
+    assert_eq!(spec.plan, Plan::Probe(Positions::Recorded { lines: lines.to_vec(), turns: 1 }));
+}
+
+#[test]
+fn recorded_games_that_do_not_fit_are_rejected_by_line() {
+    for (player, turns, content, expected) in [
+        (
+            "hero",
+            4,
+            GAMES,
+            "line 1: `hero` has 3 turns in this game, not 4; ask for fewer, or leave the game out",
+        ),
+        ("nobody", 1, GAMES, "line 2: `nobody` has 0 turns in this game, not 1; "),
+        ("hero", 1, "b1 e4", "line 1: a game has six parts separated by tabs, as `agon games --export text`"),
+        ("hero", 2, "0\thero r1 r2 r3\t\t\t\tb1 b1", "line 1: ply 2: `b1` is not a legal move"),
+        ("hero", 1, "# no game\n", "there is no game in `x.games`; give a file with games"),
+    ] {
+        let positions = format!("{{ file = \"x.games\", player = \"{player}\", turns = {turns} }}");
+        let error = recorded(&positions, content).unwrap_err().to_string();
+        assert!(error.contains(expected), "{expected}: {error}");
+    }
+    let error = recorded("{ file = \"y\", player = \"hero\", turns = 1 }", "").unwrap_err().to_string();
+    assert!(error.contains("the file `y` was not found"), "{error}");
+}
+
 #[test]
 fn errors_name_file_line_and_remedy() {
     let mate = "1. e4 *\n\n[Event \"x\"]\n\n1. f3 e5 2. g4 Qh4# 0-1\n";

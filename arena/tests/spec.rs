@@ -199,6 +199,7 @@ const LINES: &[&str] = &[
     "\"\\u0007\" = 1",
     "positions = { play = \"random\", turns = 5, games = 50 }",
     "positions = { play = \"random\", turns = 5, after = 10, games = 50 }",
+    "positions = { file = \"lines\", player = \"a\", turns = 5, after = 10 }",
     "positions = { random = 3, plies = [9, 4] }",
     "a.b.c = 1",
 ];

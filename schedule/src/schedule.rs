@@ -288,7 +288,9 @@ impl Schedule {
                 Openings::Random { plies } => line(self.referee.random_opening(seed_path, *plies)?),
                 Openings::Lines(lines) => lines.get(draw as usize).cloned(),
             },
-            Plan::Probe(Positions::Lines(lines)) => lines.get(draw as usize).cloned(),
+            Plan::Probe(Positions::Lines(lines) | Positions::Recorded { lines, .. }) => {
+                lines.get(draw as usize).cloned()
+            }
             Plan::Probe(Positions::Random { plies: [least, most], .. }) => {
                 let span = u64::from(most - least) + 1;
                 let plies = least + (mix(seed_path.opening_seed(), PROBE_PLIES) % span) as u32;
@@ -308,7 +310,7 @@ const PROBE_PLIES: u64 = 3;
 fn probe_size(positions: &Positions) -> u64 {
     match positions {
         Positions::Random { count, .. } => *count,
-        Positions::Lines(lines) => lines.len() as u64,
+        Positions::Lines(lines) | Positions::Recorded { lines, .. } => lines.len() as u64,
         Positions::Play { games, turns, .. } => games.saturating_mul(u64::from(*turns)),
     }
 }

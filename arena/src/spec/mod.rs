@@ -170,6 +170,13 @@ pub enum Positions {
     },
     /// The positions after given lines.
     Lines(Vec<Opening>),
+    /// Turns of a player in recorded games.
+    Recorded {
+        /// The lines to the turns, those of a game together.
+        lines: Vec<Opening>,
+        /// The number of searched turns in each game.
+        turns: u32,
+    },
     /// Turns of the first seat in random games.
     Play {
         /// The number of games.
@@ -185,7 +192,7 @@ impl Positions {
     /// Returns the number of consecutive positions from one game, which are not independent.
     pub fn positions_per_game(&self) -> u64 {
         match self {
-            Positions::Play { turns, .. } => u64::from(*turns).max(1),
+            Positions::Play { turns, .. } | Positions::Recorded { turns, .. } => u64::from(*turns).max(1),
             Positions::Random { .. } | Positions::Lines(_) => 1,
         }
     }

@@ -104,19 +104,47 @@ fn gather(
 
 /// Reads lines of moves. Skips empty lines and those that start with `#`.
 fn lines(text: &str) -> impl Iterator<Item = Result<Start, ReadError>> {
+    numbered(text).map(|(line, content)| start(line, content))
+}
+
+/// Returns the lines with their numbers, without empty ones and comments.
+fn numbered(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let lines = text.lines().enumerate().map(|(index, line)| (index + 1, line.trim()));
-    lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#')).map(|(line, content)| {
-        let (position, moves) = match content.strip_prefix('[') {
-            None => (None, content),
-            Some(rest) => {
-                let (position, moves) = rest.split_once(']').ok_or_else(|| ReadError {
-                    line,
-                    reason: "a position in `[` needs a `]` after it".to_string(),
-                })?;
-                (Some(position.trim().to_string()), moves.trim())
-            }
+    lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#'))
+}
+
+/// Reads moves, after the start position in brackets if there is one.
+fn start(line: usize, content: &str) -> Result<Start, ReadError> {
+    let (position, moves) = match content.strip_prefix('[') {
+        None => (None, content),
+        Some(rest) => {
+            let (position, moves) = rest.split_once(']').ok_or_else(|| ReadError {
+                line,
+                reason: "a position in `[` needs a `]` after it".to_string(),
+            })?;
+            (Some(position.trim().to_string()), moves.trim())
+        }
+    };
+    Ok(Start { line, position, moves: moves.to_string() })
+}
+
+/// A recorded game.
+pub(super) struct RecordedGame<'t> {
+    /// The names of the players, by seat.
+    pub players: Vec<&'t str>,
+    /// The first position and the moves.
+    pub start: Start,
+}
+
+/// Reads games as `agon games --export text` writes them: a game per line, its parts separated by tabs.
+pub(super) fn games(text: &str) -> impl Iterator<Item = Result<RecordedGame<'_>, ReadError>> {
+    numbered(text).map(|(line, content)| {
+        let parts: Vec<&str> = content.split('\t').collect();
+        let &[_, players, _, _, _, moves] = &parts[..] else {
+            let reason = "a game has six parts separated by tabs, as `agon games --export text` writes them";
+            return Err(ReadError { line, reason: reason.to_string() });
         };
-        Ok(Start { line, position, moves: moves.to_string() })
+        Ok(RecordedGame { players: players.split(' ').collect(), start: start(line, moves)? })
     })
 }
 

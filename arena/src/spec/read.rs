@@ -4,13 +4,13 @@
 
 use std::cell::RefCell;
 
-use agon_games::exchange::Start;
+use agon_games::exchange::{ReadError, Start};
 use agon_games::schema::{Input, Problems};
 use agon_games::{GameSpec, SetupError, choices};
 use agon_search::Limit;
 use toml::de::{DeTable, DeValue};
 
-use super::openings::{Form, is_chess, read};
+use super::openings::{Form, RecordedGame, games, is_chess, read};
 use super::{
     Format, Openings, Plan, Positions, Spec, SpecError, SpecPlayer, SpecProblem, SpecSource, SprtSettings,
 };
@@ -394,24 +394,10 @@ impl Files<'_> {
             );
             return section.reject("file", reason);
         }
-        let Some(content) = self.source.files.get(name) else {
-            let reason = format!("the file `{name}` was not found; it must be in the folder of the spec");
-            return section.reject("file", reason);
-        };
-        let report = |line: usize, reason: String| {
-            let reason = printable(&reason);
-            self.problems.borrow_mut().push(SpecProblem {
-                file: Some(name.to_string()),
-                line: Some(line),
-                reason,
-            });
-        };
+        let content = self.content(section, name)?;
         let starts = match read(form, game, content, plies) {
             Ok(starts) => starts,
-            Err(error) => {
-                report(error.line, error.reason);
-                return None;
-            }
+            Err(error) => return self.reject_line(name, error.line, &error.reason),
         };
         let canonical = |start: Start| {
             let opening = Opening { position: start.position, moves: start.moves };
@@ -425,12 +411,62 @@ impl Files<'_> {
                 error => (start.line, error.to_string()),
             })
         };
-        let (mut openings, mut wrong) = (Vec::new(), 0);
-        for opening in starts.into_iter().map(canonical) {
-            match opening {
-                Ok(opening) => openings.push(opening),
+        self.collect(name, starts.into_iter().map(canonical))
+    }
+
+    /// Reads the turns of a player in recorded games.
+    fn recorded(&self, section: Section<'_, '_>) -> Found<Positions> {
+        section.allow(&["file", "player", "turns", "after"]);
+        let name = section.need("file", "the name of a file", text);
+        let player = section.need("player", "the name of a player of the recorded games", text);
+        let turns = section.count("turns", 1..=MAX_PLIES);
+        let after = section.count_or("after", 0..=MAX_PLIES, 0);
+        let (name, player, turns, after) = (name?, player?, turns? as usize, after? as usize);
+        let (_, referee) = self.game?;
+        let of_game = |game: Result<RecordedGame<'_>, ReadError>| {
+            let RecordedGame { players, start } = game.map_err(|error| (error.line, error.reason))?;
+            let line = start.line;
+            let seats: Vec<usize> = (0..players.len()).filter(|&seat| players[seat] == player).collect();
+            let opening = Opening { position: start.position, moves: start.moves };
+            let mut lines =
+                referee.turns(&opening, &seats, after + turns).map_err(|error| (line, error.to_string()))?;
+            if lines.len() < after + turns {
+                let found = lines.len();
+                let reason = format!("`{player}` has {found} turns in this game, not {}", after + turns);
+                return Err((line, format!("{reason}; ask for fewer, or leave the game out")));
+            }
+            Ok(lines.split_off(after))
+        };
+        let lines = self.collect(name, games(self.content(section, name)?).map(of_game))?.concat();
+        if lines.is_empty() {
+            return section.reject("file", format!("there is no game in `{name}`; give a file with games"));
+        }
+        Some(Positions::Recorded { lines, turns: turns as u32 })
+    }
+
+    /// Returns the content of a file that the section names.
+    fn content(&self, section: Section<'_, '_>, name: &str) -> Found<&str> {
+        match self.source.files.get(name) {
+            Some(content) => Some(content),
+            None => {
+                let reason = format!("the file `{name}` was not found; it must be in the folder of the spec");
+                section.reject("file", reason)
+            }
+        }
+    }
+
+    /// Collects what the lines of a file say, or reports the first problems, each with the number of its line.
+    fn collect<T>(
+        &self,
+        name: &str,
+        read: impl Iterator<Item = Result<T, (usize, String)>>,
+    ) -> Found<Vec<T>> {
+        let (mut collected, mut wrong) = (Vec::new(), 0);
+        for item in read {
+            match item {
+                Ok(item) => collected.push(item),
                 Err((line, reason)) => {
-                    report(line, reason);
+                    self.reject_line::<T>(name, line, &reason);
                     wrong += 1;
                 }
             }
@@ -438,7 +474,14 @@ impl Files<'_> {
                 break;
             }
         }
-        (wrong == 0).then_some(openings)
+        (wrong == 0).then_some(collected)
+    }
+
+    /// Reports a problem of a line of a file.
+    fn reject_line<T>(&self, name: &str, line: usize, reason: &str) -> Found<T> {
+        let (file, line, reason) = (Some(name.to_string()), Some(line), printable(reason));
+        self.problems.borrow_mut().push(SpecProblem { file, line, reason });
+        None
     }
 
     fn openings(&self, root: Section<'_, '_>) -> Found<Openings> {
@@ -471,6 +514,9 @@ impl Files<'_> {
         let Some(section) = probe.section("positions", "positions")? else {
             return probe.missing("positions", form);
         };
+        if section.has("player") {
+            return self.recorded(section);
+        }
         if section.has("file") {
             return self.book(section).map(Positions::Lines);
         }
