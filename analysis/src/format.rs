@@ -89,7 +89,9 @@ pub fn value_text(value: Value) -> String {
         Some(Proof::Win(plies)) => format!("won in {plies} plies"),
         Some(Proof::Loss(1)) => "lost in 1 ply".to_string(),
         Some(Proof::Loss(plies)) => format!("lost in {plies} plies"),
-        None => format!("value {}", signed(value.number, 3)),
+        Some(Proof::Draw(1)) => "drawn in 1 ply".to_string(),
+        Some(Proof::Draw(plies)) => format!("drawn in {plies} plies"),
+        Some(Proof::Exact(_)) | None => format!("value {}", signed(value.number, 3)),
     }
 }
 

@@ -280,6 +280,8 @@ impl Noisy for ConnectFour {
 }
 
 impl Keyed for ConnectFour {
+    const KEY_DECIDES: bool = true;
+
     /// Mixes the sum of both boards, which is unique: it encodes each column without a carry into the next.
     #[inline]
     fn key(&self) -> u64 {

@@ -204,6 +204,10 @@ pub trait Keyed: Game {
     /// may have different continuations.
     const PATH_DEPENDENT: bool = false;
 
+    /// Whether positions with equal keys have the same future: no rule depends on a clock, a ply limit or the past.
+    /// Then what is proven for one holds for all.
+    const KEY_DECIDES: bool = false;
+
     /// Returns the key of pieces, turn and rights, without clocks, ply counts and history. Equal positions have equal
     /// keys.
     fn key(&self) -> u64;

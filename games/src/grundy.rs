@@ -181,6 +181,8 @@ impl Deterministic for Grundy {}
 impl Noisy for Grundy {}
 
 impl Keyed for Grundy {
+    const KEY_DECIDES: bool = true;
+
     fn key(&self) -> u64 {
         mix(self.key, u64::from(self.mover.0))
     }

@@ -264,6 +264,8 @@ impl Noisy for Kalah {
 }
 
 impl Keyed for Kalah {
+    const KEY_DECIDES: bool = true;
+
     #[inline]
     fn key(&self) -> u64 {
         mix(mix(self.sides[0], u64::from(self.mover.0)), self.sides[1])

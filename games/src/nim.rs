@@ -148,6 +148,8 @@ impl Deterministic for Nim {}
 impl Noisy for Nim {}
 
 impl Keyed for Nim {
+    const KEY_DECIDES: bool = true;
+
     fn key(&self) -> u64 {
         mix(self.heaps, u64::from(self.mover.0))
     }

@@ -159,6 +159,8 @@ impl Noisy for Othello {
 }
 
 impl Keyed for Othello {
+    const KEY_DECIDES: bool = true;
+
     #[inline]
     fn key(&self) -> u64 {
         mix(mix(self.own, u64::from(self.mover.0)), self.other)

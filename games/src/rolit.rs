@@ -117,6 +117,8 @@ impl Noisy for Rolit<2> {}
 impl<const SEATS: usize> Deterministic for Rolit<SEATS> {}
 
 impl<const SEATS: usize> Keyed for Rolit<SEATS> {
+    const KEY_DECIDES: bool = true;
+
     #[inline]
     fn key(&self) -> u64 {
         self.balls.iter().fold(mix(self.taken, u64::from(self.mover.0)), |key, &balls| mix(key, balls))

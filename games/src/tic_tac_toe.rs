@@ -118,6 +118,8 @@ impl Deterministic for TicTacToe {}
 impl Noisy for TicTacToe {}
 
 impl Keyed for TicTacToe {
+    const KEY_DECIDES: bool = true;
+
     fn key(&self) -> u64 {
         let [crosses, noughts] = self.stones.map(u64::from);
         mix(crosses | noughts << 9, u64::from(self.mover.0))

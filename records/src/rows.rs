@@ -343,9 +343,9 @@ impl SearchRow {
         })
     }
 
-    /// Returns the value with its proof, which the mean payoff of a sampling search never has.
+    /// Returns the value with its proof.
     pub fn value(&self) -> Value {
-        Value::from_number(self.score)
+        Value::recorded(self.score, self.counters.proven_plies.try_into().unwrap_or(u32::MAX))
     }
 }
 

@@ -9,7 +9,7 @@ use crate::effort::Effort;
 use crate::evaluate::Evaluate;
 use crate::report::{Iteration, SearchResult};
 use crate::searcher::Searcher;
-use crate::value::{Score, Value, shared_end_score};
+use crate::value::{Proof, Score, Value, shared_end_score};
 
 /// Plays a uniformly random legal move.
 #[derive(Clone, Copy, Debug)]
@@ -84,8 +84,10 @@ impl<G: Game, E: Evaluate<G>> Searcher<G> for Greedy<E> {
             }
         }
         let (best, score) = best.unwrap_or((moves[0], 0));
-        let mut answer =
-            SearchResult::without_iterations(best, Value::from(score), effort.counters, &effort.budget);
+        let mut value = Value::from(score);
+        // A move that was not looked at may still avoid the loss.
+        value.proof = value.proof.filter(|proof| finished || matches!(proof, Proof::Win(_)));
+        let mut answer = SearchResult::without_iterations(best, value, effort.counters, &effort.budget);
         answer.selective_depth = effort.selective_depth;
         if finished {
             answer.depth = 1;

@@ -56,6 +56,7 @@ counters! {
     simulations, "", "playouts or descents of a sampling search";
     tree_nodes, "nodes", "nodes in the tree of a sampling search at its end";
     playout_plies, "plies", "plies played in playouts";
+    proven_plies, "plies", "plies within which the value is proven; 0 if it is not";
 }
 
 impl Counters {
@@ -77,6 +78,7 @@ mod tests {
         let counters = Counters::from_values(values);
         assert_eq!(counters.values(), values);
         assert_eq!((counters.nodes, counters.playout_plies), (1, Counters::ORIGINAL as u64));
+        assert_eq!(counters.proven_plies, Counters::ORIGINAL as u64 + 1);
         assert_eq!(Counters::LIST[Counters::ORIGINAL - 1].name, "playout_plies");
     }
 }

@@ -45,19 +45,20 @@ pub struct SearchResult<M> {
 }
 
 impl<M: Copy> SearchResult<M> {
-    /// Creates a result without iterations, timed by `budget`.
+    /// Creates a result without iterations, timed by `budget`, and counts the plies of its proof.
     pub(crate) fn without_iterations(
         best: M,
         value: Value,
         counters: Counters,
         budget: &Budget,
     ) -> SearchResult<M> {
+        let proven_plies = value.proof.map_or(0, |proof| u64::from(proof.plies()));
         SearchResult {
             best,
             value,
             depth: 0,
             selective_depth: 0,
-            counters,
+            counters: Counters { proven_plies, ..counters },
             line: vec![best],
             iterations: Vec::new(),
             time: budget.elapsed(),

@@ -18,6 +18,8 @@ pub struct Known<M> {
     pub lower: Score,
     /// The upper bound of the value.
     pub upper: Score,
+    /// Whether the bounds depend on no horizon, so that they hold at every greater depth too.
+    pub whole: bool,
     /// The best move, if one was found.
     pub best: Option<M>,
 }
@@ -30,8 +32,12 @@ struct Entry<M> {
     best: Option<M>,
     epoch: u16,
     depth: u8,
+    /// The age in the low bits, and [`WHOLE`].
     age: u8,
 }
+
+/// The bit of an entry whose bounds depend on no horizon.
+const WHOLE: u8 = 0x80;
 
 /// The number of entries per bucket.
 const WAYS: usize = 2;
@@ -65,7 +71,7 @@ impl<M: Copy + Eq> TranspositionTable<M> {
 
     /// Starts a new search: entries of earlier searches are replaced first.
     pub fn grow_older(&mut self) {
-        self.age = self.age.wrapping_add(1);
+        self.age = (self.age + 1) & !WHOLE;
     }
 
     #[inline]
@@ -82,6 +88,7 @@ impl<M: Copy + Eq> TranspositionTable<M> {
             depth: u32::from(entry.depth),
             lower: to_root(entry.lower, ply),
             upper: to_root(entry.upper, ply),
+            whole: entry.age & WHOLE != 0,
             best: entry.best,
         })
     }
@@ -102,23 +109,27 @@ impl<M: Copy + Eq> TranspositionTable<M> {
                 if entry.epoch != epoch {
                     return i32::MIN;
                 }
-                i32::from(entry.depth) - 4 * i32::from(age.wrapping_sub(entry.age))
+                i32::from(entry.depth) - 4 * i32::from(age.wrapping_sub(entry.age) & !WHOLE)
             };
             (0..WAYS).min_by_key(|&way| worth(&bucket[way])).unwrap_or(0)
         });
         let old = &bucket[slot];
         let mut best = known.best;
+        let mut whole = known.whole;
         if same.is_some() {
             best = best.or(old.best);
             if old.depth == depth {
                 lower = lower.max(old.lower);
                 upper = upper.min(old.upper);
+                whole &= old.age & WHOLE != 0;
                 if lower > upper {
                     // Bounds can contradict each other only where values depend on the path: the new ones win.
                     (lower, upper) = (to_node(known.lower, ply), to_node(known.upper, ply));
+                    whole = known.whole;
                 }
             }
         }
+        let age = if whole { age | WHOLE } else { age };
         bucket[slot] = Entry { key, lower, upper, best, epoch, depth, age };
     }
 }
@@ -128,6 +139,7 @@ impl<M> Known<M> {
     #[inline]
     pub fn learnt(depth: u32, value: Score, alpha: Score, beta: Score, best: Option<M>) -> Known<M> {
         Known {
+            whole: false,
             depth,
             lower: if value > alpha { value } else { -INFINITY },
             upper: if value < beta { value } else { INFINITY },
@@ -142,7 +154,7 @@ mod tests {
     use crate::value::{WIN, end_score};
 
     fn known(depth: u32, lower: Score, upper: Score, best: Option<u8>) -> Known<u8> {
-        Known { depth, lower, upper, best }
+        Known { depth, lower, upper, whole: false, best }
     }
 
     #[test]
@@ -154,6 +166,23 @@ mod tests {
         table.store(5, 0, known(4, 5, INFINITY, None));
         assert_eq!(table.probe(5, 0), Some(known(4, 5, INFINITY, Some(7))));
         assert_eq!(table.probe(6, 0), None);
+    }
+
+    #[test]
+    fn narrowed_bounds_are_whole_only_if_both_are() {
+        let mut table = TranspositionTable::new(1);
+        let whole = |lower, upper| Known { whole: true, ..known(3, lower, upper, None) };
+        for _ in 0..200 {
+            // The age never touches the bit.
+            table.grow_older();
+            table.store(5, 0, whole(-INFINITY, 10));
+            assert_eq!(table.probe(5, 0), Some(whole(-INFINITY, 10)));
+            table.store(5, 0, whole(4, INFINITY));
+            assert_eq!(table.probe(5, 0), Some(whole(4, 10)));
+            table.store(5, 0, known(3, 5, INFINITY, None));
+            assert_eq!(table.probe(5, 0), Some(known(3, 5, 10, None)));
+            table.store(5, 0, known(4, 0, 0, None));
+        }
     }
 
     #[test]

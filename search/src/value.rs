@@ -71,6 +71,19 @@ pub enum Proof {
     Win(u32),
     /// The seat loses in this many plies.
     Loss(u32),
+    /// A draw with best play, after at most this many plies.
+    Draw(u32),
+    /// The number is the value with best play: every line was searched to its end, after at most this many plies.
+    Exact(u32),
+}
+
+impl Proof {
+    /// Returns the plies after which the game is over with best play: exact for wins and losses, else at most.
+    pub fn plies(self) -> u32 {
+        match self {
+            Proof::Win(plies) | Proof::Loss(plies) | Proof::Draw(plies) | Proof::Exact(plies) => plies,
+        }
+    }
 }
 
 /// Returns the proof that a score implies, if any.
@@ -95,9 +108,17 @@ pub struct Value {
 }
 
 impl Value {
-    /// Returns the value with this number and the proof it implies. Precondition: some value has this number.
-    pub fn from_number(number: f64) -> Value {
-        Value { number, proof: proof((number * f64::from(UNIT)).round() as Score) }
+    /// Returns the value with this number that is proven within this many plies, or not proven with 0 plies. A number
+    /// beyond every evaluation implies its proof.
+    pub fn recorded(number: f64, plies: u32) -> Value {
+        let implied = proof((number * f64::from(UNIT)).round() as Score);
+        let stated = (plies > 0).then(|| match number {
+            1.0 => Proof::Win(plies),
+            0.0 => Proof::Draw(plies),
+            -1.0 => Proof::Loss(plies),
+            _ => Proof::Exact(plies),
+        });
+        Value { number, proof: implied.or(stated) }
     }
 }
 
@@ -112,9 +133,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn proof_follows_from_number() {
+    fn recorded_values_keep_their_proofs() {
         for score in [0, 1, -UNIT, MAX_EVALUATION, WIN, WIN - 3, 4 - WIN, WIN - MAX_PLY as Score] {
-            assert_eq!(Value::from_number(Value::from(score).number), Value::from(score));
+            let value = Value::from(score);
+            let plies = value.proof.map_or(0, Proof::plies);
+            assert_eq!(Value::recorded(value.number, plies), value);
+            assert_eq!(Value::recorded(value.number, 0), value, "datasets without the plies");
+        }
+        let sampled = |number, proof| Value { number, proof: Some(proof) };
+        for value in [
+            sampled(1.0, Proof::Win(5)),
+            sampled(-1.0, Proof::Loss(4)),
+            sampled(0.0, Proof::Draw(9)),
+            sampled(0.25, Proof::Exact(3)),
+        ] {
+            assert_eq!(Value::recorded(value.number, value.proof.unwrap().plies()), value);
         }
     }
 

@@ -85,14 +85,15 @@ impl TurningPoints {
             for pair in searches.windows(2) {
                 let [(ply, before), (next, after)] = pair else { continue };
                 let (before, after) = (before.value(), after.value());
-                if before.proof.is_some() || !before.number.is_finite() || !after.number.is_finite() {
+                let won_or_lost = matches!(before.proof, Some(Proof::Win(_) | Proof::Loss(_)));
+                if won_or_lost || !before.number.is_finite() || !after.number.is_finite() {
                     continue;
                 }
                 candidates.largest = candidates.largest.max(before.number.abs());
                 let mut ahead = before.number > 0.0 || !duel;
                 let difference = before.number - after.number;
                 let (turning, size) = match after.proof {
-                    None => {
+                    Some(Proof::Draw(_) | Proof::Exact(_)) | None => {
                         candidates.changes.0 += difference.abs();
                         candidates.changes.1 += 1;
                         let behind = after.number < if duel { 0.0 } else { before.number };

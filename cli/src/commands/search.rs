@@ -48,7 +48,7 @@ struct Document<'a> {
     overshoot_us: u64,
 }
 
-/// A proven value: `{"win": plies}` or `{"loss": plies}`.
+/// A proven value: `{"win": plies}`, `{"loss": plies}`, `{"draw": plies}` or `{"exact": plies}`.
 #[derive(Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Proven {
@@ -56,6 +56,10 @@ pub enum Proven {
     Win(u32),
     /// A loss in this number of plies.
     Loss(u32),
+    /// A draw within this number of plies.
+    Draw(u32),
+    /// The number is exact: every line ends within this number of plies.
+    Exact(u32),
 }
 
 #[derive(Serialize)]
@@ -73,6 +77,8 @@ pub fn proven(value: Value) -> Option<Proven> {
     value.proof.map(|proof| match proof {
         Proof::Win(plies) => Proven::Win(plies),
         Proof::Loss(plies) => Proven::Loss(plies),
+        Proof::Draw(plies) => Proven::Draw(plies),
+        Proof::Exact(plies) => Proven::Exact(plies),
     })
 }
 
@@ -131,6 +137,8 @@ pub fn value_text(value: Value) -> String {
     match value.proof {
         Some(Proof::Win(plies)) => format!("win in {plies}"),
         Some(Proof::Loss(plies)) => format!("loss in {plies}"),
+        Some(Proof::Draw(plies)) => format!("draw in {plies}"),
+        Some(Proof::Exact(_)) => format!("{:+.3} proven", value.number),
         None => format!("{:+.3}", value.number),
     }
 }

@@ -15,7 +15,7 @@ use crate::effort::Effort;
 use crate::evaluate::Evaluate;
 use crate::ordering::{Order, Ordering};
 use crate::pv::PvTable;
-use crate::value::{MAX_PLY, UNIT, Value};
+use crate::value::{MAX_PLY, Proof, UNIT, Value};
 
 /// The rules that these searches need.
 pub trait ChanceRules: Duel + Chance + Keyed + Ordered {}
@@ -171,7 +171,8 @@ impl<G: ChanceRules, E: Evaluate<G>> FixedDepthSearch<G> for ChanceSearch<G, E> 
         let Turn::Player(seat) = root.turn() else { return Ok(Value { number: 0.0, proof: None }) };
         let number = self.decide(root, seat, depth, f64::NEG_INFINITY, f64::INFINITY, 0)?;
         self.ordering.follow(root, self.pv.best());
-        Ok(Value { number, proof: None })
+        let proof = (!self.effort.hit_horizon).then_some(Proof::Exact(depth));
+        Ok(Value { number, proof })
     }
 
     fn line(&self) -> &[G::Move] {

@@ -21,9 +21,13 @@ impl<G: DuelRules, E: Evaluate<G>> DuelSearch<G, E> {
     ) -> Result<Score, BudgetExhausted> {
         // 1. Look the position up: for its value, a narrower window or the best move.
         let key = self.key(position);
+        let outside = std::mem::replace(&mut self.effort.hit_horizon, false);
         let table_move = match self.look_up(key, depth, &mut alpha, &mut beta, ply) {
             Ok(best) => best,
-            Err(value) => return Ok(value),
+            Err(value) => {
+                self.effort.hit_horizon |= outside;
+                return Ok(value);
+            }
         };
 
         // 2. Cut off if passing already fails high.
@@ -37,7 +41,7 @@ impl<G: DuelRules, E: Evaluate<G>> DuelSearch<G, E> {
         // 4. Evaluate the last ply without recursion.
         if self.at_frontier(depth, ply) {
             let (best, best_move) = self.frontier(position, seat, listed.start, alpha, beta, ply)?;
-            self.leave(listed, key, ply, || Known::learnt(depth, best, alpha, beta, best_move));
+            self.leave(listed, key, ply, outside, || Known::learnt(depth, best, alpha, beta, best_move));
             return Ok(best);
         }
 
@@ -78,7 +82,7 @@ impl<G: DuelRules, E: Evaluate<G>> DuelSearch<G, E> {
         }
 
         // 7. Store the result.
-        self.leave(listed, key, ply, || Known::learnt(depth, best, alpha, beta, best_move));
+        self.leave(listed, key, ply, outside, || Known::learnt(depth, best, alpha, beta, best_move));
         Ok(best)
     }
 }

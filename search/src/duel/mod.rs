@@ -20,7 +20,7 @@ use crate::evaluate::Evaluate;
 use crate::ordering::{Order, Ordering, VALUE_PLIES};
 use crate::pv::PvTable;
 use crate::table::{Known, TranspositionTable};
-use crate::value::{INFINITY, MAX_PLY, Score, Value, end_score, proof};
+use crate::value::{INFINITY, MAX_PLY, Proof, Score, Value, end_score, proof};
 
 pub use mtd::Driver;
 
@@ -208,14 +208,15 @@ impl<G: DuelRules, E: Evaluate<G>> DuelSearch<G, E> {
         self.effort.counters.table_probes += 1;
         let Some(known) = table.probe(key, ply) else { return Ok(None) };
         self.effort.counters.table_hits += 1;
+        // Bounds that depend on no horizon hold at every greater depth.
+        let holds = known.whole && known.depth <= depth;
         let answers = match self.options.table_hits {
             TableHits::Equal => known.depth == depth,
             TableHits::Deeper => known.depth >= depth,
         };
         // The root is always searched, because a move is needed.
-        if answers && ply > 0 {
-            // The horizon of the stored search is unknown.
-            self.effort.hit_horizon = true;
+        if (answers || holds) && ply > 0 {
+            self.effort.hit_horizon |= !holds;
             if known.lower >= *beta || known.lower == known.upper {
                 return Err(known.lower);
             }
@@ -228,14 +229,25 @@ impl<G: DuelRules, E: Evaluate<G>> DuelSearch<G, E> {
         Ok(known.best)
     }
 
-    /// Leaves a node: drops its moves and stores the result.
+    /// Leaves a node: drops its moves and stores the result. `outside` is whether the search met a horizon before it
+    /// entered the node.
     #[inline]
-    fn leave(&mut self, listed: Listed, key: u64, ply: usize, learnt: impl FnOnce() -> Known<G::Move>) {
+    fn leave(
+        &mut self,
+        listed: Listed,
+        key: u64,
+        ply: usize,
+        outside: bool,
+        learnt: impl FnOnce() -> Known<G::Move>,
+    ) {
         self.moves.truncate(listed.start);
         if let Some(table) = &mut self.table {
             self.effort.counters.table_stores += 1;
-            table.store(key, ply, learnt());
+            // Where more than the key decides, an end may be nearer or farther in another position with this key.
+            let whole = G::KEY_DECIDES && !self.effort.hit_horizon;
+            table.store(key, ply, Known { whole, ..learnt() });
         }
+        self.effort.hit_horizon |= outside;
     }
 
     /// Returns the position's key if there is a table.
@@ -396,7 +408,12 @@ impl<G: DuelRules, E: Evaluate<G>> FixedDepthSearch<G> for DuelSearch<G, E> {
         };
         self.guess = Some(value);
         self.ordering.follow(root, self.pv.best());
-        Ok(Value::from(value))
+        let mut value = Value::from(value);
+        if value.proof.is_none() && !self.effort.hit_horizon {
+            // Every line ends within the depth, and neither seat can force a win.
+            value.proof = Some(Proof::Draw(depth));
+        }
+        Ok(value)
     }
 
     fn line(&self) -> &[G::Move] {

@@ -81,6 +81,7 @@ impl<G: ManyRules, E: Evaluate<G>> ManySearch<G, E> {
         let mut tried = 0;
         for &opponent in opponents.seats() {
             // 2. Pass the turn to this opponent; an eliminated one has none.
+            self.out_of_turn |= position.turn() != Turn::Player(opponent);
             let outcome = position.after_reseat(opponent, |there| -> Result<bool, BudgetExhausted> {
                 let start = self.list(there, opponent, ply);
                 let mut index = 0;
@@ -136,6 +137,7 @@ impl<G: ManyRules, E: Evaluate<G>> ManySearch<G, E> {
             return Ok(self.leaf(next, ply + 1));
         }
         let hero = self.hero;
+        self.out_of_turn |= next.turn() != Turn::Player(hero);
         let value =
             next.after_reseat(hero, |there| self.best_move(there, depth - 1, alpha, beta, ply + 1, rule));
         // A hero without a turn is eliminated.

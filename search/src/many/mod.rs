@@ -48,6 +48,8 @@ pub struct ManySearch<G: ManyRules, E> {
     searched: Vec<G::Move>,
     hero: Seat,
     threats: ThreatList,
+    /// Whether best-reply search let a seat move that did not have the turn.
+    out_of_turn: bool,
 }
 
 impl<G: ManyRules, E: Evaluate<G>> ManySearch<G, E> {
@@ -65,6 +67,7 @@ impl<G: ManyRules, E: Evaluate<G>> ManySearch<G, E> {
             searched: Vec::new(),
             hero: Seat::FIRST,
             threats: ThreatList::new(G::SEATS, Seat::FIRST),
+            out_of_turn: false,
         }
     }
 
@@ -136,6 +139,7 @@ impl<G: ManyRules, E: Evaluate<G>> FixedDepthSearch<G> for ManySearch<G, E> {
         self.pv.clear(0);
         self.moves.clear();
         self.searched.clear();
+        self.out_of_turn = false;
         self.effort.enter()?;
         let hero = self.hero;
         let mut value = match self.algorithm {
@@ -149,11 +153,18 @@ impl<G: ManyRules, E: Evaluate<G>> FixedDepthSearch<G> for ManySearch<G, E> {
             }
         };
         self.ordering.follow(root, self.pv.best());
-        // Against several opponents only a paranoid win is a proof; a loss to their coalition is not.
         if G::SEATS > 2 {
+            // Against several opponents only a paranoid win is a proof; a loss to their coalition is not.
             let sure =
                 |proof: &Proof| self.algorithm == Algorithm::Paranoid && matches!(proof, Proof::Win(_));
             value.proof = value.proof.filter(sure);
+        } else if self.out_of_turn {
+            value.proof = None;
+        } else if value.proof.is_none() && !self.effort.hit_horizon {
+            value.proof = Some(match self.algorithm {
+                Algorithm::MaxN(Values::Shares { .. }) => Proof::Exact(depth),
+                _ => Proof::Draw(depth),
+            });
         }
         Ok(value)
     }

@@ -194,7 +194,8 @@ impl<M: Copy + Eq> Tree<M> {
                 Some(Proof::Win(u32::from(shortest.unwrap_or(0)) + 1))
             }
             Status::Loss => Some(Proof::Loss(u32::from(root.distance))),
-            Status::Open | Status::Draw => None,
+            Status::Draw => Some(Proof::Draw(u32::from(root.distance))),
+            Status::Open => None,
         }
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use agon_games::random::mix;
 use agon_games::schema::Choice;
-use agon_games::{DuelGame, GameSpec, Parameters, Seat, Turn, Visitor};
+use agon_games::{Deterministic, DuelGame, Game, GameSpec, Parameters, Seat, Turn, Visitor};
 use agon_search::clock::WallClock;
 use agon_search::deepening::deepen;
 use agon_search::duel::{Algorithm, Driver, DuelRules, DuelSearch, Options};
@@ -58,6 +58,23 @@ pub fn definition<G: DuelRules, E: Evaluate<G>>(
     if mover == seat { values.max().unwrap() } else { values.min().unwrap() }
 }
 
+/// Returns the result for `seat` with best play to the end of the game, as 1, 0 or -1.
+pub fn outcome<G: Game + Deterministic>(position: &G, seat: Seat) -> i32 {
+    let Turn::Player(mover) = position.turn() else { return position.payoff(seat).signum() };
+    let mut moves = Vec::new();
+    position.moves(&mut moves);
+    let mut best = -1;
+    for mv in moves {
+        let mut next = position.clone();
+        next.play(mv);
+        best = best.max(outcome(&next, mover));
+        if best == 1 {
+            break;
+        }
+    }
+    if mover == seat { best } else { -best }
+}
+
 /// The moves of a position and their values for `seat`.
 pub fn children<G: DuelRules, E: Evaluate<G>>(
     position: &G,
@@ -84,7 +101,7 @@ fn agree<G: DuelRules, E: Evaluate<G> + Clone>(root: &G, evaluator: &E, ways: &[
     let best = worth.iter().map(|(_, value)| *value).max().unwrap();
     for &options in ways {
         let found = answer(root, evaluator.clone(), options, depth);
-        assert_eq!(found.value, Value::from(best), "{root:?}, depth {depth}, {options:?}");
+        assert_eq!(found.value.number, Value::from(best).number, "{root:?}, depth {depth}, {options:?}");
         let chosen = worth.iter().find(|(mv, _)| *mv == found.best).map(|(_, value)| *value);
         assert_eq!(chosen, Some(best), "{root:?}, depth {depth}, {options:?} plays {:?}", found.best);
     }
@@ -142,8 +159,6 @@ fn matches_definition_on_random_trees() {
     }
     println!("{checked} searches of random trees agree with the definition");
 }
-
-use agon_games::Game as _;
 
 /// Checks that the pruned searches agree with each other if all use quiescence.
 fn agree_with_quiescence<G: DuelRules>(root: &G, evaluator: &Linear, table: bool, depth: u32) -> u64

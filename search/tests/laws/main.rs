@@ -6,6 +6,7 @@ mod chance;
 mod deepening;
 mod duel;
 mod many;
+mod proofs;
 mod sampling;
 mod selective;
 mod solved;

@@ -130,7 +130,7 @@ fn counts_add_up<M>(answer: &SearchResult<M>, limit: u64) {
 }
 
 /// Returns the expected payoff of a finite position for a seat, by definition.
-fn expected<G: Game + Chance>(position: &G, seat: Seat) -> f64 {
+pub fn expected<G: Game + Chance>(position: &G, seat: Seat) -> f64 {
     let values = || first_moves(position).into_iter().map(|(_, next)| expected(&next, seat));
     match position.turn() {
         Turn::Over => f64::from(position.payoff(seat)),
@@ -171,6 +171,8 @@ fn decides<G: SamplingRules + Chance, E: Evaluate<G> + Clone>(
         match answer.value.proof {
             Some(Proof::Win(_)) => assert!(moves[0].0 > 0.0 && expected_sign(root, seat) == 1, "{root:?}"),
             Some(Proof::Loss(_)) => assert!(expected_sign(root, seat) == -1, "{root:?}"),
+            Some(Proof::Draw(_)) => assert!(expected(root, seat) == 0.0, "{root:?}"),
+            Some(Proof::Exact(_)) => panic!("{root:?}: sampling is never exact"),
             None => {}
         }
         answer.best == moves[0].1
@@ -293,7 +295,7 @@ impl Visitor for Solve {
         let value = full(&root);
         match (answer.value.proof, value.proof) {
             (Some(Proof::Win(_)), Some(Proof::Win(_))) | (Some(Proof::Loss(_)), Some(Proof::Loss(_))) => {}
-            (None, None) => assert_eq!(answer.value.number, 0.0, "{}: a proven draw", G::NAME),
+            (Some(Proof::Draw(_)), Some(Proof::Draw(_))) => assert_eq!(answer.value.number, 0.0),
             other => panic!("{} after \"{}\": {other:?}", G::NAME, self.moves),
         }
         if let Some(Proof::Win(_)) = value.proof {
@@ -318,7 +320,7 @@ impl Visitor for Solve {
 fn solver_proves_small_games() {
     let solve =
         |game: &str, moves, simulations| GameSpec::parse(game).unwrap().visit(Solve { moves, simulations });
-    assert_eq!(solve("tic-tac-toe", "", 100_000), None);
+    assert!(matches!(solve("tic-tac-toe", "", 100_000), Some(Proof::Draw(9))));
     assert!(matches!(solve("tic-tac-toe", "a1 b1", 50_000), Some(Proof::Win(_))));
     for (game, won) in [
         ("nim:heaps=3-4-5", true),

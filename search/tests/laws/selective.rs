@@ -11,7 +11,7 @@ use agon_search::ordering::{Order, Stage};
 use agon_search::value::{Score, proof};
 use agon_search::{Limit, Proof, SearchResult, Value};
 
-use crate::duel::{budget, definition, limited};
+use crate::duel::{budget, definition, limited, outcome};
 use crate::many::positions;
 use crate::tree::{NodeValue, RandomTree, Shape};
 
@@ -109,10 +109,13 @@ fn counts_add_up<M>(answer: &SearchResult<M>) {
 }
 
 /// Checks that a proof is true: the winner wins with best play, within the stated plies.
-fn is_true(said: Proof, by_definition: impl Fn(u32) -> Score) -> bool {
+fn is_true(said: Proof, by_definition: impl Fn(u32) -> Score, outcome: impl Fn() -> i32) -> bool {
     match said {
         Proof::Win(plies) => matches!(proof(by_definition(plies)), Some(Proof::Win(best)) if best <= plies),
         Proof::Loss(plies) => matches!(proof(by_definition(plies)), Some(Proof::Loss(best)) if best <= plies),
+        // At the greatest depth of these tests every line of a drawn tree has ended.
+        Proof::Draw(plies) => by_definition(plies) == 0 && outcome() == 0,
+        Proof::Exact(_) => false,
     }
 }
 
@@ -141,7 +144,8 @@ fn check_proofs<G: DuelRules, E: Evaluate<G> + Clone>(
             );
             if let Some(said) = found.value.proof {
                 let by_definition = |depth| definition(root, seat, depth, 0, &mut evaluator.clone());
-                assert!(is_true(said, by_definition), "{root:?}, {options:?}, {limit:?}: {said:?}");
+                let outcome = || outcome(root, seat);
+                assert!(is_true(said, by_definition, outcome), "{root:?}, {options:?}, {limit:?}: {said:?}");
                 proofs += 1;
             }
             if let Limit::Nodes(nodes) = limit {
@@ -334,8 +338,9 @@ fn early_stop_has_exact_value() {
         let worth = definition(&root, seat, 4, 0, &mut NodeValue);
         for options in ways(true, true) {
             let found = limited(&root, NodeValue, options, Limit::Depth(20));
-            if found.depth < 20 && found.value.proof.is_none() {
-                assert_eq!(found.value, Value::from(worth), "{root:?}, {options:?}");
+            assert!(found.depth == 20 || found.value.proof.is_some(), "{root:?}, {options:?}");
+            if let Some(Proof::Draw(_)) = found.value.proof {
+                assert_eq!(found.value.number, Value::from(worth).number, "{root:?}, {options:?}");
                 whole += 1;
             }
         }
@@ -356,7 +361,12 @@ impl Visitor for Solved {
             match limited(&root, nothing, options, Limit::Depth(200)).value.proof {
                 Some(Proof::Win(_)) => 1,
                 Some(Proof::Loss(_)) => -1,
-                None => 0,
+                Some(Proof::Draw(_)) => 0,
+                // The tree behind a null move is not the whole tree.
+                _ => {
+                    assert!(options.null_move || options.late_move_reductions, "{}: {options:?}", G::NAME);
+                    0
+                }
             }
         };
         let mut values: Vec<i32> = ways(true, G::PASSING_HURTS).into_iter().map(worth).collect();

@@ -32,7 +32,8 @@ impl Visitor for Value {
                 match answer.value.proof {
                     Some(Proof::Win(_)) => 1,
                     Some(Proof::Loss(_)) => -1,
-                    None => 0,
+                    Some(Proof::Draw(_)) => 0,
+                    other => panic!("{}: {other:?} after the whole tree", G::NAME),
                 }
             })
             .collect();
@@ -102,7 +103,7 @@ impl Visitor for Perfect {
                     let worth = match answer.value.proof {
                         Some(Proof::Win(_)) => 1,
                         Some(Proof::Loss(_)) => -1,
-                        None => 0,
+                        _ => 0,
                     };
                     assert!(worth >= promised, "{}: promised {promised}, now {worth}", G::NAME);
                     promised = worth;

@@ -94,6 +94,8 @@ impl Deterministic for RandomTree {}
 impl Noisy for RandomTree {}
 
 impl Keyed for RandomTree {
+    const KEY_DECIDES: bool = true;
+
     fn key(&self) -> u64 {
         mix(mix(self.node, self.ply), u64::from(self.mover.0))
     }

@@ -127,7 +127,7 @@ fn ply(row: &MoveRow) -> Ply<'_> {
             value: match value.proof {
                 Some(Proof::Win(plies)) => MoveValue::Win(plies),
                 Some(Proof::Loss(plies)) => MoveValue::Loss(plies),
-                None => MoveValue::Number(value.number),
+                Some(Proof::Draw(_) | Proof::Exact(_)) | None => MoveValue::Number(value.number),
             },
             depth: search.depth,
             nodes: search.counters.nodes,
