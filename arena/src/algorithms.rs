@@ -219,7 +219,7 @@ const ROLLOUT_SCALE: Key = Key {
     name: "rollout_scale",
     default: "4.0",
     domain: Domain::Number { min: 0.001, max: 100_000.0 },
-    about: "units of the evaluation that make odds of e to 1 at the cut",
+    about: "units of the evaluation that make odds of e to 1 at the cut (games without chance)",
 };
 
 /// The entry whose fields are the defaults of the other entries.
@@ -380,13 +380,13 @@ pub static ALGORITHMS: &[AlgorithmInfo] = &[
                 name: "c",
                 default: "1.0",
                 domain: Domain::Number { min: 0.0, max: 1_000.0 },
-                about: "weight of exploration",
+                about: "weight of exploration, in differences between an ordinary win and a loss",
             },
             Key {
                 name: "first_play",
                 default: "-1.0",
                 domain: Domain::Number { min: -1.0, max: 1_000.0 },
-                about: "value of a child not visited yet, below 0 to visit all first",
+                about: "value of a child not visited yet, 0 a loss and 1 a win; below 0 to visit all first",
             },
             ROLLOUT,
             ROLLOUT_PLIES,

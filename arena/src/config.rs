@@ -15,6 +15,9 @@ use crate::section::{Found, Section, Toml};
 /// The greatest weight of a feature.
 const LARGEST_WEIGHT: f64 = 1e6;
 
+/// Why games with chance have no `rollout_scale`.
+const UNSCALED: &str = "the evaluation of a game with chance is an expected payoff and needs no scale; leave `rollout_scale` out";
+
 /// A valid player of a game: algorithm, options, evaluation weights.
 #[derive(Clone, Debug)]
 pub struct PlayerConfig {
@@ -67,6 +70,9 @@ impl PlayerConfig {
                     })?;
                 if name == "rollout_scale" {
                     self.uses_evaluation()?;
+                    if info.chance {
+                        return Err(UNSCALED.to_string());
+                    }
                 }
                 match option.domain {
                     Domain::Number { min, max } => Ok((Target::Number(option.name), [min, max])),
@@ -271,6 +277,8 @@ fn check_together(
         let reason =
             "playouts are evaluated only where they are cut off; give `rollout_plies` beside `rollout_scale`";
         refuse("rollout_scale", reason.to_string());
+    } else if section.has("rollout_scale") && family == Family::Chance {
+        refuse("rollout_scale", UNSCALED.to_string());
     }
 }
 

@@ -9,9 +9,9 @@ use agon_search::duel::{self, DuelSearch};
 use agon_search::evaluate::Linear;
 use agon_search::many::{self, ManySearch, Values};
 use agon_search::ordering::{Order, Stage};
-use agon_search::sampling::Playout;
 use agon_search::sampling::monte_carlo::MonteCarlo;
 use agon_search::sampling::uct::{self, Uct};
+use agon_search::sampling::{Estimate, Playout};
 use agon_search::searcher::Deepening;
 use agon_search::value::{Score, UNIT};
 
@@ -70,7 +70,7 @@ pub(crate) fn many_player<G: ManyGame>(config: &PlayerConfig) -> Player<G> {
         | Algorithm::Random
         | Algorithm::Greedy
         | Algorithm::MonteCarlo
-        | Algorithm::Uct => any_player(config),
+        | Algorithm::Uct => any_player(config, Estimate::Odds),
     }
 }
 
@@ -93,23 +93,29 @@ pub(crate) fn chance_player<G: ChanceGame>(config: &PlayerConfig) -> Player<G> {
         | Algorithm::Random
         | Algorithm::Greedy
         | Algorithm::MonteCarlo
-        | Algorithm::Uct => any_player(config),
+        // Evaluations of games with chance are expected payoffs and have no scale.
+        | Algorithm::Uct => any_player(config, |_| Estimate::Payoff),
     }
 }
 
-/// Makes a player that fits every game.
-fn any_player<G: Complete>(config: &PlayerConfig) -> Player<G> {
+/// Makes a player that fits every game. `estimate` makes rewards of evaluations, given `rollout_scale`.
+fn any_player<G: Complete>(config: &PlayerConfig, estimate: fn(f64) -> Estimate) -> Player<G> {
     let settings = &config.settings;
+    let playout = || Playout {
+        rollout: settings.choice("rollout"),
+        plies: settings.integer("rollout_plies") as u32,
+        estimate: estimate(settings.number("rollout_scale")),
+    };
     match config.algorithm.id {
         Algorithm::Random => Box::new(RandomPlayer),
         Algorithm::Greedy => Box::new(Greedy::new(evaluator(config))),
-        Algorithm::MonteCarlo => Box::new(MonteCarlo::new(playout(settings), evaluator(config))),
+        Algorithm::MonteCarlo => Box::new(MonteCarlo::new(playout(), evaluator(config))),
         Algorithm::Uct => {
             let first_play = Some(settings.number("first_play")).filter(|value| *value >= 0.0);
             let options = uct::Options {
                 c: settings.number("c"),
                 first_play,
-                playout: playout(settings),
+                playout: playout(),
                 choice: settings.choice("final"),
                 solver: settings.flag("solver"),
                 keep: settings.flag("keep"),
@@ -162,12 +168,4 @@ fn duel_options(algorithm: duel::Algorithm, settings: &Settings) -> duel::Option
 
 fn order(settings: &Settings) -> Order {
     Order::new(&settings.choices::<Stage>("order"))
-}
-
-fn playout(settings: &Settings) -> Playout {
-    Playout {
-        rollout: settings.choice("rollout"),
-        plies: settings.integer("rollout_plies") as u32,
-        scale: settings.number("rollout_scale"),
-    }
 }

@@ -331,6 +331,11 @@ fn rejects_invalid_configurations_with_the_allowed_values() {
             "give `rollout_plies` beside",
         ),
         ("othello", "search = { algorithm = \"uct\", rollout_scale = 2 }", "give `rollout_plies` beside"),
+        (
+            "pig",
+            "search = { algorithm = \"uct\", rollout_plies = 4, rollout_scale = 2 }",
+            "is an expected payoff and needs no scale",
+        ),
         ("othello", "search = { algorithm = \"pvs\", table_mb = 0, keep = true }", "`keep` needs a table"),
         ("othello", "serch = { algorithm = \"pvs\" }", "did you mean `search`?"),
         ("othello", "search = { algorithm = ", "this is not TOML"),

@@ -92,7 +92,7 @@ fn unit(random: &mut Random) -> f64 {
 impl Game for Backgammon {
     type Move = Move;
     const SEATS: usize = 2;
-    const PAYOFFS: Payoffs = Payoffs { min: -3, max: 3, sum: 0 };
+    const PAYOFFS: Payoffs = Payoffs { min: -3, max: 3, sum: 0, spread: 2 };
 
     #[inline]
     fn turn(&self) -> Turn {

@@ -73,14 +73,17 @@ pub struct Payoffs {
     pub max: i32,
     /// The sum over all seats, the same for every ending.
     pub sum: i32,
+    /// The difference between an ordinary win and an ordinary loss, which may be less than the range: the scale on
+    /// which results of different games compare.
+    pub spread: i32,
 }
 
 impl Payoffs {
     /// Payoffs of +1 for a win, 0 for a draw, -1 for a loss.
-    pub const DUEL: Payoffs = Payoffs { min: -1, max: 1, sum: 0 };
+    pub const DUEL: Payoffs = Payoffs { min: -1, max: 1, sum: 0, spread: 2 };
 
     /// Sixty points shared by the winners; sixty divides evenly among one to six.
-    pub const SHARED: Payoffs = Payoffs { min: 0, max: 60, sum: 60 };
+    pub const SHARED: Payoffs = Payoffs { min: 0, max: 60, sum: 60, spread: 60 };
 
     /// Returns [`Payoffs::DUEL`] for two seats, [`Payoffs::SHARED`] for more.
     pub const fn for_seats(seats: usize) -> Payoffs {

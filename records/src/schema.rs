@@ -202,7 +202,7 @@ const SEARCH: &[Column] = &[
         F64,
         Plain,
         "the game's evaluation",
-        "the value for the seat that moves; in a sampling search, the mean payoff",
+        "the value for the seat that moves; in a sampling search, the mean payoff in the game's own units",
     )
     .nullable(),
     column("pv", Text, Plain, "", "the principal variation: moves separated by spaces").nullable(),

@@ -1,7 +1,8 @@
 //! Sampling searches: flat Monte Carlo and UCT, for any number of seats, with or without chance.
 //!
-//! This file has what they share: playouts and their rewards. Rewards lie between 0 and 1 and sum to 1 over the
-//! seats, whatever payoffs the game has.
+//! This file has what they share: playouts and their rewards. A reward is a payoff on the scale of the game's ordinary
+//! results: 0 is an ordinary loss and 1 an ordinary win, so that exploration means the same in every game; a gammon in
+//! backgammon is worth 1.5. Rewards sum to the same over the seats in every ending. Results report mean payoffs.
 
 pub mod monte_carlo;
 mod tree;
@@ -13,7 +14,7 @@ use agon_games::{Game, Ordered, Seat, Turn};
 use crate::evaluate::Evaluate;
 use crate::value::{MAX_SEATS, UNIT};
 
-/// A reward for each seat.
+/// A reward for each seat: 0 for an ordinary loss, 1 for an ordinary win.
 pub(crate) type Rewards = [f64; MAX_SEATS];
 
 /// The rules that a sampling search needs.
@@ -31,6 +32,15 @@ pub enum Rollout {
 
 agon_games::choices!(Rollout { Uniform = "uniform", Greedy = "greedy" });
 
+/// How an evaluation becomes rewards where a playout is cut off.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Estimate {
+    /// The evaluation is an expected payoff, as in games with chance.
+    Payoff,
+    /// This number of evaluation units makes odds of e to 1.
+    Odds(f64),
+}
+
 /// The settings of playouts.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Playout {
@@ -38,8 +48,8 @@ pub struct Playout {
     pub rollout: Rollout,
     /// The plies after which the position is evaluated; 0 plays to the end.
     pub plies: u32,
-    /// The number of evaluation units that make reward odds of e to 1.
-    pub scale: f64,
+    /// How the evaluation becomes rewards.
+    pub estimate: Estimate,
 }
 
 impl Playout {
@@ -69,18 +79,31 @@ impl Playout {
         }
     }
 
-    /// Returns the rewards of a static evaluation: softmax over the seats (for two seats the logistic curve).
+    /// Returns the rewards of a static evaluation: as a payoff, or softmax over the seats (for two seats the logistic
+    /// curve).
     fn evaluated_rewards<G: SamplingRules, E: Evaluate<G>>(
         &self,
         position: &G,
         evaluator: &mut E,
     ) -> Rewards {
         let mut rewards = [0.0; MAX_SEATS];
-        let mut most = f64::NEG_INFINITY;
         for seat in Seat::all(G::SEATS) {
-            let units = f64::from(evaluator.evaluate(position, seat)) / f64::from(UNIT);
-            rewards[seat.index()] = units / self.scale;
-            most = most.max(units / self.scale);
+            rewards[seat.index()] = f64::from(evaluator.evaluate(position, seat)) / f64::from(UNIT);
+        }
+        let scale = match self.estimate {
+            Estimate::Payoff => {
+                let (least, most) = (f64::from(G::PAYOFFS.min), f64::from(G::PAYOFFS.max));
+                rewards[..G::SEATS]
+                    .iter_mut()
+                    .for_each(|units| *units = reward::<G>(units.clamp(least, most)));
+                return rewards;
+            }
+            Estimate::Odds(scale) => scale,
+        };
+        let mut most = f64::NEG_INFINITY;
+        for units in &mut rewards[..G::SEATS] {
+            *units /= scale;
+            most = most.max(*units);
         }
         let mut sum = 0.0;
         for reward in &mut rewards[..G::SEATS] {
@@ -92,19 +115,28 @@ impl Playout {
     }
 }
 
-/// Returns the rewards at the end of a game: payoffs scaled to the range from 0 to 1.
+/// Returns the rewards at the end of a game.
 fn end_rewards<G: Game>(position: &G) -> Rewards {
     let mut rewards = [0.0; MAX_SEATS];
-    let range = f64::from(G::PAYOFFS.max - G::PAYOFFS.min);
     for seat in Seat::all(G::SEATS) {
-        rewards[seat.index()] = f64::from(position.payoff(seat) - G::PAYOFFS.min) / range;
+        rewards[seat.index()] = reward::<G>(f64::from(position.payoff(seat)));
     }
     rewards
 }
 
-/// Returns a mean reward as it is reported: from -1 to 1 in a duel, from 0 to 1 with more seats.
-pub(crate) fn reported<G: Game>(reward: f64) -> f64 {
-    if G::SEATS == 2 { reward.mul_add(2.0, -1.0) } else { reward }
+/// Returns the payoff of an ordinary loss.
+fn ordinary_loss<G: Game>() -> f64 {
+    f64::from(G::PAYOFFS.min + G::PAYOFFS.max - G::PAYOFFS.spread) / 2.0
+}
+
+/// Returns the reward of a payoff.
+fn reward<G: Game>(payoff: f64) -> f64 {
+    (payoff - ordinary_loss::<G>()) / f64::from(G::PAYOFFS.spread)
+}
+
+/// Returns the mean payoff, in the game's own units, of a mean reward: the inverse of [`reward`].
+pub(crate) fn mean_payoff<G: Game>(reward: f64) -> f64 {
+    reward.mul_add(f64::from(G::PAYOFFS.spread), ordinary_loss::<G>())
 }
 
 fn most_promising<G: SamplingRules>(

@@ -3,7 +3,7 @@
 use agon_games::Turn;
 use agon_games::random::seeded;
 
-use super::{Playout, SamplingRules, reported};
+use super::{Playout, SamplingRules, mean_payoff};
 use crate::budget::Budget;
 use crate::counters::Counters;
 use crate::evaluate::Evaluate;
@@ -60,14 +60,16 @@ impl<G: SamplingRules, E: Evaluate<G>> Searcher<G> for MonteCarlo<E> {
         }
 
         // 3. Choose the best mean, the first among equals; a move without playouts only if there is no other.
-        let mean = |&(total, visits): &(f64, u64)| if visits == 0 { -1.0 } else { total / visits as f64 };
+        let mean = |&(total, visits): &(f64, u64)| {
+            if visits == 0 { f64::NEG_INFINITY } else { total / visits as f64 }
+        };
         let mut best = 0;
         for index in 1..moves.len() {
             if mean(&totals[index]) > mean(&totals[best]) {
                 best = index;
             }
         }
-        let number = if totals[best].1 == 0 { 0.0 } else { reported::<G>(mean(&totals[best])) };
+        let number = if totals[best].1 == 0 { 0.0 } else { mean_payoff::<G>(mean(&totals[best])) };
         let value = Value { number, proof: None };
         let result = SearchResult::without_iterations(moves[best], value, counters, &budget);
         SearchResult { selective_depth: 1, ..result }

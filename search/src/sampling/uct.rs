@@ -12,7 +12,7 @@ use agon_games::random::{Random, below, seeded};
 use agon_games::{Seat, Turn};
 
 use super::tree::{Node, Status, Tree};
-use super::{Playout, Rewards, SamplingRules, end_rewards, reported};
+use super::{Playout, Rewards, SamplingRules, end_rewards, mean_payoff};
 use crate::budget::Budget;
 use crate::counters::Counters;
 use crate::evaluate::Evaluate;
@@ -34,7 +34,7 @@ agon_games::choices!(Final { Value = "value", Visits = "visits" });
 /// The options of a UCT search.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Options {
-    /// The exploration constant.
+    /// The exploration constant, in differences between an ordinary win and an ordinary loss.
     pub c: f64,
     /// The value of an unvisited child; without it every child is visited once before any is selected again.
     pub first_play: Option<f64>,
@@ -340,7 +340,7 @@ impl<G: SamplingRules, E: Evaluate<G>> Searcher<G> for Uct<G, E> {
         }
         let best = self.best_child();
         let child = &self.tree.nodes[best];
-        let number = if child.visits == 0 { 0.0 } else { reported::<G>(child.mean()) };
+        let number = if child.visits == 0 { 0.0 } else { mean_payoff::<G>(child.mean()) };
         counters.tree_nodes = self.tree.nodes.len() as u64;
         let value = Value { number, proof: self.tree.proof() };
         let line = self.line(best);

@@ -81,7 +81,7 @@ struct Regular {
 impl agon_games::Game for Regular {
     type Move = u8;
     const SEATS: usize = 2;
-    const PAYOFFS: agon_games::Payoffs = agon_games::Payoffs { min: -2, max: 2, sum: 0 };
+    const PAYOFFS: agon_games::Payoffs = agon_games::Payoffs { min: -2, max: 2, sum: 0, spread: 4 };
 
     fn turn(&self) -> Turn {
         match self.ply % 4 {
@@ -225,7 +225,7 @@ struct Lottery {
 impl agon_games::Game for Lottery {
     type Move = u8;
     const SEATS: usize = 2;
-    const PAYOFFS: agon_games::Payoffs = agon_games::Payoffs { min: -400, max: 400, sum: 0 };
+    const PAYOFFS: agon_games::Payoffs = agon_games::Payoffs { min: -400, max: 400, sum: 0, spread: 800 };
 
     fn turn(&self) -> Turn {
         match (self.ticket, self.prize) {

@@ -4,8 +4,8 @@ use agon_games::backgammon::Backgammon;
 use agon_games::pig::Pig;
 use agon_games::random::mix;
 use agon_games::{
-    Chance, ChanceGame, DuelGame, Game, GameSpec, Keyed, ManyGame, Notation, Parameters, Seat, Setup, Turn,
-    Visitor,
+    Chance, ChanceGame, DuelGame, Game, GameSpec, Keyed, ManyGame, Notation, Ordered, Parameters, Payoffs,
+    Seat, Setup, Turn, Visitor,
 };
 use agon_search::baseline::{Greedy, RandomPlayer};
 use agon_search::deepening::deepen;
@@ -13,7 +13,7 @@ use agon_search::duel::{self, DuelSearch};
 use agon_search::evaluate::{Evaluate, Linear};
 use agon_search::sampling::monte_carlo::MonteCarlo;
 use agon_search::sampling::uct::{Final, Options, Uct};
-use agon_search::sampling::{Playout, Rollout, SamplingRules};
+use agon_search::sampling::{Estimate, Playout, Rollout, SamplingRules};
 use agon_search::{Limit, Proof, SearchResult, Searcher};
 
 use crate::chance::ExactPig;
@@ -21,7 +21,7 @@ use crate::duel::budget;
 use crate::tree::{ChanceTree, ManyTree, NodeValue, RandomTree, Shape};
 
 fn playout() -> Playout {
-    Playout { rollout: Rollout::Uniform, plies: 0, scale: 4.0 }
+    Playout { rollout: Rollout::Uniform, plies: 0, estimate: Estimate::Odds(4.0) }
 }
 
 fn options() -> Options {
@@ -338,6 +338,114 @@ fn solver_proves_small_games() {
     }
 }
 
+/// Searches a position by UCT and by Monte Carlo and returns both values.
+fn sampled<G: SamplingRules, E: Evaluate<G> + Clone>(root: &G, evaluator: &E, playout: Playout) -> [f64; 2] {
+    let limit = || budget(Limit::Nodes(400));
+    let options = Options { playout, ..options() };
+    let tree = Uct::new(options, evaluator.clone()).search(root, limit(), 1, &mut |_| ());
+    let flat = MonteCarlo::new(playout, evaluator.clone()).search(root, limit(), 1, &mut |_| ());
+    [tree.value.number, flat.value.number]
+}
+
+/// Checks trees with a single line: every playout has the payoff of its end.
+fn reports_payoff_of_line<const SEATS: usize>() {
+    for seed in 0..20 {
+        let shape = Shape { seed, width: 1, alternate: false, meets: false, ends: 0, last: 4 };
+        let root = ManyTree::<SEATS>(RandomTree::new(shape));
+        let Turn::Player(seat) = root.turn() else { continue };
+        let mut end = root.clone();
+        while end.turn() != Turn::Over {
+            end.play(0);
+        }
+        let payoff = f64::from(end.payoff(seat));
+        assert_eq!(sampled(&root, &NodeValue, playout()), [payoff; 2], "{SEATS} seats");
+    }
+}
+
+#[test]
+fn values_are_mean_payoffs_in_the_games_units() {
+    reports_payoff_of_line::<2>();
+    reports_payoff_of_line::<3>();
+    reports_payoff_of_line::<6>();
+    let spec = GameSpec::parse("backgammon").unwrap();
+    let value = |text: &str| {
+        let root = Backgammon::from_position(spec.parameters(), text).unwrap();
+        sampled(&root, &Linear::default_of::<Backgammon>(), playout())
+    };
+    // The last checker is borne off with every move: a single win, and a gammon of an opponent with none off.
+    assert_eq!(value("1:1,off:14 1:1,off:14 x 21 97"), [1.0; 2]);
+    assert_eq!(value("1:1,off:14 6:15 x 21 97"), [2.0; 2]);
+}
+
+/// The evaluation of a game with chance is an expected payoff and is taken as such where playouts are cut off.
+#[test]
+fn cut_playouts_with_chance_report_expected_payoffs() {
+    #[derive(Clone)]
+    struct Half;
+    impl Evaluate<Pig> for Half {
+        fn evaluate(&mut self, _: &Pig, seat: Seat) -> agon_search::Score {
+            if seat == Seat::FIRST { 5_000 } else { -5_000 }
+        }
+    }
+    let spec = GameSpec::parse("pig").unwrap();
+    let root = Pig::initial(spec.parameters()).unwrap();
+    let cut = Playout { plies: 1, estimate: Estimate::Payoff, ..playout() };
+    assert_eq!(sampled(&root, &Half, cut), [0.5; 2]);
+}
+
+/// A random tree that pays twice as much.
+#[derive(Clone, PartialEq, Eq, Debug)]
+struct Doubled(RandomTree);
+
+impl Game for Doubled {
+    type Move = u8;
+    const SEATS: usize = 2;
+    const PAYOFFS: Payoffs = Payoffs { min: -2, max: 2, sum: 0, spread: 4 };
+    fn turn(&self) -> Turn {
+        self.0.turn()
+    }
+    fn moves(&self, out: &mut Vec<u8>) {
+        self.0.moves(out);
+    }
+    fn play(&mut self, mv: u8) {
+        self.0.play(mv);
+    }
+    fn payoff(&self, seat: Seat) -> i32 {
+        2 * self.0.payoff(seat)
+    }
+    fn ply_bound(&self) -> u32 {
+        self.0.ply_bound()
+    }
+}
+
+impl Ordered for Doubled {
+    const SLOTS: usize = RandomTree::SLOTS;
+    fn slot(&self, mv: u8) -> usize {
+        self.0.slot(mv)
+    }
+    fn promise(&self, mv: u8) -> i32 {
+        self.0.promise(mv)
+    }
+}
+
+impl Evaluate<Doubled> for NodeValue {
+    fn evaluate(&mut self, position: &Doubled, seat: Seat) -> agon_search::Score {
+        self.evaluate(&position.0, seat)
+    }
+}
+
+#[test]
+fn exploration_does_not_depend_on_the_unit_of_payoffs() {
+    for seed in 0..10 {
+        let shape = Shape { seed, width: 4, alternate: true, meets: false, ends: 6, last: 12 };
+        let root = RandomTree::new(shape);
+        let single = uct(&root, options(), 2_000, seed);
+        let double = uct(&Doubled(root), options(), 2_000, seed);
+        assert_eq!((single.best, single.line, single.counters), (double.best, double.line, double.counters));
+        assert_eq!(2.0 * single.value.number, double.value.number);
+    }
+}
+
 #[test]
 fn same_seed_gives_same_result_in_bounded_tree() {
     let shape = Shape { seed: 3, width: 5, alternate: true, meets: false, ends: 9, last: 30 };
@@ -386,7 +494,7 @@ fn all_options_play_legal_moves_within_limit() {
         for plies in [0, 2] {
             for choice in [Final::Value, Final::Visits] {
                 for first_play in [None, Some(0.4)] {
-                    let playout = Playout { rollout, plies, scale: 1.0 };
+                    let playout = Playout { rollout, plies, estimate: Estimate::Odds(1.0) };
                     let options = Options { playout, choice, first_play, ..options() };
                     searches.push(Box::new(Uct::new(options, NodeValue)));
                 }

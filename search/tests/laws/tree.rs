@@ -237,7 +237,7 @@ impl ChanceTree {
 impl Game for ChanceTree {
     type Move = u8;
     const SEATS: usize = 2;
-    const PAYOFFS: Payoffs = Payoffs { min: -3, max: 3, sum: 0 };
+    const PAYOFFS: Payoffs = Payoffs { min: -3, max: 3, sum: 0, spread: 6 };
 
     fn turn(&self) -> Turn {
         if !self.0.over() && self.by_chance() { Turn::Chance } else { self.0.turn() }
