@@ -3,6 +3,7 @@
 //! `player.rs` has one arm for each algorithm, which makes its search.
 
 use agon_games::schema::{Choice, Domain, Key, Values};
+use agon_games::setup::Turns;
 use agon_games::{GameInfo, choices};
 use agon_search::Counters;
 use agon_search::duel::{Driver, TableHits};
@@ -127,6 +128,13 @@ impl LimitUnit {
 }
 
 impl AlgorithmInfo {
+    /// Returns whether the algorithm suits a game with this number of seats. Best-reply search lets an opponent answer
+    /// each move of the mover, which is wrong where a seat may move several times in a row.
+    pub fn suits(&self, info: &GameInfo, seats: usize) -> bool {
+        let takes_turns = self.id != Algorithm::BestReply || info.turns != Turns::MoveAgain;
+        takes_turns && self.families.contains(&Family::of(info, seats))
+    }
+
     /// Returns whether the algorithm supports a depth limit.
     pub fn has_depth(&self) -> bool {
         self.limit_unit == LimitUnit::Nodes
@@ -417,9 +425,9 @@ pub static ALGORITHMS: &[AlgorithmInfo] = &[
     },
 ];
 
-/// Returns the algorithms that suit a family.
-pub fn fitting(family: Family) -> impl Iterator<Item = &'static AlgorithmInfo> {
-    ALGORITHMS.iter().filter(move |algorithm| algorithm.families.contains(&family))
+/// Returns the algorithms that suit a game with this number of seats.
+pub fn fitting(info: &GameInfo, seats: usize) -> impl Iterator<Item = &'static AlgorithmInfo> {
+    ALGORITHMS.iter().filter(move |algorithm| algorithm.suits(info, seats))
 }
 
 #[cfg(test)]

@@ -187,7 +187,8 @@ fn read_search(
     family: Family,
     player: Section<'_, '_>,
 ) -> Found<(&'static AlgorithmInfo, Values)> {
-    let names = || fitting(family).map(|algorithm| algorithm.name).collect::<Vec<_>>().join(", ");
+    let seats = game.parameters().seats();
+    let names = || fitting(info, seats).map(|algorithm| algorithm.name).collect::<Vec<_>>().join(", ");
     let section = player.section("search", "search")?;
     let Some((section, value)) = section.and_then(|section| Some((section, section.value("algorithm")?)))
     else {
@@ -199,7 +200,7 @@ fn read_search(
         return section.reject("algorithm", format!("`algorithm` must be a word; for {game}: {}", names()));
     };
     let Some(algorithm) = ALGORITHMS.iter().find(|algorithm| algorithm.name == name) else {
-        let hint = hint(name, fitting(family).map(|algorithm| algorithm.name));
+        let hint = hint(name, fitting(info, seats).map(|algorithm| algorithm.name));
         let reason = format!("there is no algorithm `{name}`{hint} for {game}: {}", names());
         return section.reject("algorithm", reason);
     };
@@ -208,6 +209,14 @@ fn read_search(
         let reason = format!(
             "`{name}` does not fit {game}: it searches {}; what fits: {}",
             fits.join(" and "),
+            names()
+        );
+        return section.reject("algorithm", reason);
+    }
+    if !algorithm.suits(info, seats) {
+        let reason = format!(
+            "`{name}` does not fit {game}: it lets an opponent answer each move, and here a seat may move several times \
+             in a row; what fits: {}",
             names()
         );
         return section.reject("algorithm", reason);

@@ -9,7 +9,7 @@ use std::time::Duration;
 use agon_arena::algorithms::fitting;
 use agon_arena::limit::{FACTORS, REFERENCE_SPEED, scaled, speed_factor};
 use agon_arena::{
-    Arena, Bout, Environment, Family, GameRecord, GameRequest, Opening, PlayError, PlayerConfig, SeedPath,
+    Arena, Bout, Environment, GameRecord, GameRequest, Opening, PlayError, PlayerConfig, SeedPath,
 };
 use agon_games::{GAMES, GameSpec};
 use agon_search::Limit;
@@ -66,7 +66,7 @@ fn games_are_reproducible() {
         let spec = game(name);
         let info = GAMES.iter().find(|info| info.name == spec.name()).unwrap();
         let algorithms: Vec<&str> =
-            fitting(Family::of(info, spec.parameters().seats())).map(|algorithm| algorithm.name).collect();
+            fitting(info, spec.parameters().seats()).map(|algorithm| algorithm.name).collect();
         for pair in algorithms.windows(2) {
             let players = [player(&spec, pair[0]), player(&spec, pair[1])];
             let play = |order: &[u64]| -> Vec<(u64, Vec<GameRecord>)> {
@@ -137,7 +137,7 @@ fn limits_are_kept_and_zero_limits_give_a_legal_move() {
     for name in ["othello", "backgammon", "rolit:seats=4"] {
         let spec = game(name);
         let info = GAMES.iter().find(|info| info.name == spec.name()).unwrap();
-        for algorithm in fitting(Family::of(info, spec.parameters().seats())) {
+        for algorithm in fitting(info, spec.parameters().seats()) {
             let mut arena =
                 Arena::new(&spec, &[player(&spec, algorithm.name)], stepping(Duration::from_millis(1)))
                     .unwrap();
@@ -331,6 +331,7 @@ fn rejects_invalid_configurations_with_the_allowed_values() {
             "give `rollout_plies` beside",
         ),
         ("othello", "search = { algorithm = \"uct\", rollout_scale = 2 }", "give `rollout_plies` beside"),
+        ("kalah", "search = { algorithm = \"best-reply\" }", "a seat may move several times in a row"),
         (
             "pig",
             "search = { algorithm = \"uct\", rollout_plies = 4, rollout_scale = 2 }",
@@ -353,7 +354,7 @@ fn null_move_is_allowed_for_the_games_that_its_help_names() {
         } else {
             info.name.to_string()
         });
-        for algorithm in fitting(Family::Duel) {
+        for algorithm in fitting(info, 2) {
             let Some(option) = algorithm.options.iter().find(|option| option.name == "null_move") else {
                 continue;
             };

@@ -4,8 +4,8 @@
 
 use agon_arena::algorithms::fitting;
 use agon_arena::{
-    Arena, Bout, Claim, Environment, Family, GameRecord, GameRequest, Opening, PlayerConfig, PlyClaim,
-    SearchClaim, SeedPath,
+    Arena, Bout, Claim, Environment, GameRecord, GameRequest, Opening, PlayerConfig, PlyClaim, SearchClaim,
+    SeedPath,
 };
 use agon_games::random::{Random, below, seeded};
 use agon_games::{GAMES, GameSpec};
@@ -51,7 +51,7 @@ fn accepts_games_of_every_algorithm_and_limit() {
     for game in games() {
         let info = GAMES.iter().find(|info| info.name == game.name()).unwrap();
         let referee = Arena::new(&game, &[], Environment::system()).unwrap();
-        for algorithm in fitting(Family::of(info, game.parameters().seats())) {
+        for algorithm in fitting(info, game.parameters().seats()) {
             for limit in [Limit::Nodes(0), Limit::Nodes(1), Limit::Nodes(9), Limit::Depth(0), Limit::Depth(1)]
             {
                 if !algorithm.has_depth() && matches!(limit, Limit::Depth(_)) {

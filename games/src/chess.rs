@@ -356,6 +356,14 @@ impl Reseat for Chess {
     /// Except in endings with few pieces, where zugzwang is possible.
     const PASSING_HURTS: bool = true;
 
+    /// The mover has a piece besides pawns.
+    #[inline]
+    fn passing_hurts(&self) -> bool {
+        let (board, mover) = (&self.board, self.board.side_to_move());
+        let pawns = board.pieces(Piece::Pawn) | board.pieces(Piece::King);
+        !(board.colors(mover) & !pawns).is_empty()
+    }
+
     fn reseat(&self, seat: Seat) -> Option<Self> {
         let mut position = self.clone();
         (seat == self.mover() || position.pass()).then_some(position)

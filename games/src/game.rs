@@ -223,6 +223,11 @@ pub trait Reseat: Game {
     /// legal move (go).
     const PASSING_HURTS: bool = false;
 
+    /// Returns whether the same holds in this very position: not where zugzwang is common, as in endings of pawns.
+    fn passing_hurts(&self) -> bool {
+        Self::PASSING_HURTS
+    }
+
     /// Returns this position with `seat` to move, or `None` where that is illegal (the seat is out or has no move, or
     /// a king would be left in check). Never returns `None` for the seat to move. Precondition: a player is to move.
     fn reseat(&self, seat: Seat) -> Option<Self>;

@@ -16,7 +16,8 @@ pub enum Stage {
     Table,
     /// The principal variation of the previous iteration.
     Pv,
-    /// The previous iteration's values, at the root and one ply below.
+    /// The previous iteration's values and bounds, at the root and one ply below. Leaving the stage out is no
+    /// improvement (`docs/studies/windows.md`), although bounds are ranked as if they were values.
     Values,
     /// Two moves per ply that caused cutoffs at the same distance from the root.
     Killers,

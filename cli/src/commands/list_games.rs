@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use agon_arena::{ALGORITHMS, AlgorithmInfo, Family};
+use agon_arena::{ALGORITHMS, AlgorithmInfo};
 use agon_games::{Domain, GAMES, GameInfo, GameSpec, SetupError, Turns};
 use clap::Args;
 use serde::Serialize;
@@ -133,10 +133,7 @@ fn kind(info: &GameInfo) -> Vec<&'static str> {
 
 /// Returns the algorithms that fit the game with any of these numbers of seats.
 fn algorithms(info: &GameInfo, seats: &[u32]) -> Vec<&'static str> {
-    let fits = |algorithm: &&AlgorithmInfo| {
-        let mut families = seats.iter().map(|&seats| Family::of(info, seats as usize));
-        families.any(|family| algorithm.families.contains(&family))
-    };
+    let fits = |algorithm: &&AlgorithmInfo| seats.iter().any(|&seats| algorithm.suits(info, seats as usize));
     ALGORITHMS.iter().filter(fits).map(|algorithm| algorithm.name).collect()
 }
 

@@ -453,6 +453,8 @@ struct Appearance {
     board: String,
     /// The texts of the moves, unless they depend on the path.
     moves: Option<Vec<String>>,
+    /// The whole position, where the key decides the future.
+    position: Option<String>,
 }
 
 impl Keys {
@@ -462,7 +464,8 @@ impl Keys {
         let moves = (!G::PATH_DEPENDENT).then(|| texts.to_vec());
         // The end by a clock or by repetition is not part of the key.
         if turn != Turn::Over {
-            let appearance = Appearance { turn, board: position.board(), moves };
+            let whole = G::KEY_DECIDES.then(|| position.position());
+            let appearance = Appearance { turn, board: position.board(), moves, position: whole };
             if let Some(earlier) = self.by_key.get(&key) {
                 hold("positions with equal keys look alike", *earlier == appearance, || {
                     format!("key {key:x}: {earlier:?} and {appearance:?}")

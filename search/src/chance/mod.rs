@@ -39,10 +39,19 @@ pub struct ChanceSearch<G: ChanceRules, E> {
     ordering: Ordering<G>,
     pv: PvTable<G::Move>,
     moves: Vec<G::Move>,
-    /// A stack of bounds for the outcomes of the chance nodes on the path.
-    bounds: Vec<(f64, f64)>,
+    /// A stack of what is known of the outcomes of the chance nodes on the path.
+    probes: Vec<Probe<G::Move>>,
     effort: Effort,
     searched: Vec<G::Move>,
+}
+
+/// What is known of an outcome before its search.
+#[derive(Clone, Copy, Debug)]
+struct Probe<M> {
+    /// The bounds of its value.
+    bounds: (f64, f64),
+    /// The move that was probed below it, with the value or the bound that the search of the move returned.
+    probed: Option<(M, f64)>,
 }
 
 /// Returns the bounds of every value: the range of payoffs.
@@ -59,7 +68,7 @@ impl<G: ChanceRules, E: Evaluate<G>> ChanceSearch<G, E> {
             ordering: Ordering::new(order),
             pv: PvTable::new(MAX_PLY + 1),
             moves: Vec::with_capacity(1024),
-            bounds: Vec::new(),
+            probes: Vec::new(),
             effort: Effort::idle(),
             searched: Vec::new(),
         }
@@ -99,13 +108,18 @@ impl<G: ChanceRules, E: Evaluate<G>> ChanceSearch<G, E> {
                 Algorithm::Expectiminimax => self.expectation(next, seat, depth, ply),
                 Algorithm::Star1 | Algorithm::Star2 => self.star(next, seat, depth, alpha, beta, ply),
             },
-            Turn::Player(mover) if mover == seat => self.decide(next, mover, depth, alpha, beta, ply),
-            Turn::Player(mover) => Ok(-self.decide(next, mover, depth, -beta, -alpha, ply)?),
+            Turn::Player(mover) if mover == seat => self.decide(next, mover, depth, alpha, beta, ply, None),
+            Turn::Player(mover) => Ok(-self.decide(next, mover, depth, -beta, -alpha, ply, None)?),
         }
     }
 
     /// Returns the value of a decision for `seat`, the seat to move, by fail-soft alpha-beta. Expectiminimax never
-    /// narrows the window, so that nothing is cut off.
+    /// narrows the window, so that nothing is cut off. `probed` is a move that was searched before, with a window that
+    /// contains this one, and its value.
+    #[allow(
+        clippy::too_many_arguments,
+        reason = "the window and the place in the tree, as every textbook passes them"
+    )]
     fn decide(
         &mut self,
         position: &mut G,
@@ -114,17 +128,33 @@ impl<G: ChanceRules, E: Evaluate<G>> ChanceSearch<G, E> {
         alpha: f64,
         beta: f64,
         ply: usize,
+        probed: Option<(G::Move, f64)>,
     ) -> Result<f64, BudgetExhausted> {
-        // 1. List and rank the moves.
+        // 1. A probed move comes first and is not searched again.
         self.pv.clear(ply);
-        let start = self.moves.len();
-        position.moves(&mut self.moves);
-        self.ordering.rank(position, seat, ply, &self.moves, start, None);
-
-        // 2. Search the children, each with the rest of the window.
-        let full_width = self.algorithm == Algorithm::Expectiminimax;
         let mut best = f64::NEG_INFINITY;
         let mut low = alpha;
+        if let Some((mv, value)) = probed {
+            best = value;
+            if value >= beta {
+                self.effort.cutoff(0);
+                self.ordering.note_cutoff(position, seat, mv, depth, ply);
+                return Ok(best);
+            }
+            low = low.max(value);
+        }
+
+        // 2. List and rank the moves.
+        let start = self.moves.len();
+        position.moves(&mut self.moves);
+        if let Some((probed, _)) = probed {
+            let place = self.moves[start..].iter().position(|&mv| mv == probed);
+            self.moves.remove(start + place.expect("a probed move is legal"));
+        }
+        self.ordering.rank(position, seat, ply, &self.moves, start, None);
+
+        // 3. Search the children, each with the rest of the window.
+        let full_width = self.algorithm == Algorithm::Expectiminimax;
         let mut index = 0;
         while start + index < self.moves.len() {
             self.ordering.pick(&mut self.moves, start + index);
@@ -140,7 +170,7 @@ impl<G: ChanceRules, E: Evaluate<G>> ChanceSearch<G, E> {
                     self.pv.extend(ply, mv);
                 }
                 if value >= beta {
-                    self.effort.cutoff(index);
+                    self.effort.cutoff(index + usize::from(probed.is_some()));
                     self.ordering.note_cutoff(position, seat, mv, depth, ply);
                     break;
                 }
@@ -165,11 +195,11 @@ impl<G: ChanceRules, E: Evaluate<G>> FixedDepthSearch<G> for ChanceSearch<G, E> 
     fn iterate(&mut self, root: &mut G, depth: u32) -> Result<Value, BudgetExhausted> {
         self.pv.clear(0);
         self.moves.clear();
-        self.bounds.clear();
+        self.probes.clear();
         self.searched.clear();
         self.effort.enter()?;
         let Turn::Player(seat) = root.turn() else { return Ok(Value { number: 0.0, proof: None }) };
-        let number = self.decide(root, seat, depth, f64::NEG_INFINITY, f64::INFINITY, 0)?;
+        let number = self.decide(root, seat, depth, f64::NEG_INFINITY, f64::INFINITY, 0, None)?;
         self.ordering.follow(root, self.pv.best());
         let proof = (!self.effort.hit_horizon).then_some(Proof::Exact(depth));
         Ok(Value { number, proof })

@@ -1,13 +1,14 @@
 //! Star1 and Star2 (Ballard 1983): a chance node is cut off as soon as the outcomes searched so far put its value
 //! outside the window, given the bounds of the others. Star2 first probes one move below each outcome, which bounds
-//! the outcome's value from one side.
+//! the outcome's value from one side. The window of an outcome only narrows from its probe to its search, so that the
+//! probed move need not be searched again.
 //!
 //! Sums of `f64` are inexact, so a cutoff must miss the window by more than [`SLACK`]: an exact value equals
 //! expectiminimax's to the last bit.
 
 use agon_games::{Seat, Turn};
 
-use super::{Algorithm, ChanceRules, ChanceSearch, bounds};
+use super::{Algorithm, ChanceRules, ChanceSearch, Probe, bounds};
 use crate::budget::BudgetExhausted;
 use crate::evaluate::Evaluate;
 use crate::value::MAX_PLY;
@@ -69,8 +70,8 @@ impl<G: ChanceRules, E: Evaluate<G>> ChanceSearch<G, E> {
         let count = self.moves.len() - start;
         let total = f64::from(position.total_weight());
         let mut known = Outcomes { total, sum: 0.0, least: total * least, most: total * most };
-        let first_bound = self.bounds.len();
-        self.bounds.extend((0..count).map(|_| (least, most)));
+        let first = self.probes.len();
+        self.probes.extend((0..count).map(|_| Probe { bounds: (least, most), probed: None }));
 
         // 2. Star2: probe one move below each outcome for a bound, which may already decide.
         let mut decided = None;
@@ -79,11 +80,11 @@ impl<G: ChanceRules, E: Evaluate<G>> ChanceSearch<G, E> {
                 let outcome = self.moves[start + index];
                 let weight = f64::from(position.weight(outcome));
                 let (low, high) = known.window(weight, (least, most), alpha, beta);
-                let bound =
+                let probe =
                     position.after(outcome, |next| self.probe(next, seat, depth - 1, low, high, ply + 1))?;
-                known.least += weight * (bound.0 - least);
-                known.most += weight * (bound.1 - most);
-                self.bounds[first_bound + index] = bound;
+                known.least += weight * (probe.bounds.0 - least);
+                known.most += weight * (probe.bounds.1 - most);
+                self.probes[first + index] = probe;
                 decided = known.decides(alpha, beta);
                 if decided.is_some() {
                     break;
@@ -96,12 +97,21 @@ impl<G: ChanceRules, E: Evaluate<G>> ChanceSearch<G, E> {
             for index in 0..count {
                 let outcome = self.moves[start + index];
                 let weight = f64::from(position.weight(outcome));
-                let bound = self.bounds[first_bound + index];
+                let Probe { bounds: bound, probed } = self.probes[first + index];
                 let (low, high) = known.window(weight, bound, alpha, beta);
                 let value = if bound.0 == bound.1 {
                     bound.0
                 } else {
-                    position.after(outcome, |next| self.child(next, seat, depth - 1, low, high, ply + 1))?
+                    position.after(outcome, |next| match (probed, next.turn()) {
+                        (Some(_), Turn::Player(mover)) if mover == seat => {
+                            self.decide(next, mover, depth - 1, low, high, ply + 1, probed)
+                        }
+                        (Some((mv, value)), Turn::Player(mover)) => {
+                            let probed = Some((mv, -value));
+                            Ok(-self.decide(next, mover, depth - 1, -high, -low, ply + 1, probed)?)
+                        }
+                        _ => self.child(next, seat, depth - 1, low, high, ply + 1),
+                    })?
                 };
                 known.sum += weight * value;
                 known.least -= weight * bound.0;
@@ -117,12 +127,12 @@ impl<G: ChanceRules, E: Evaluate<G>> ChanceSearch<G, E> {
             }
         }
         self.moves.truncate(start);
-        self.bounds.truncate(first_bound);
+        self.probes.truncate(first);
         self.pv.clear(ply);
         Ok(decided.unwrap_or(known.sum / known.total))
     }
 
-    /// Returns bounds of an outcome's value for `seat` from the first move below it: the mover gets at least that.
+    /// Searches the first move below an outcome, which bounds its value for `seat`: the mover gets at least that.
     fn probe(
         &mut self,
         next: &mut G,
@@ -131,11 +141,12 @@ impl<G: ChanceRules, E: Evaluate<G>> ChanceSearch<G, E> {
         low: f64,
         high: f64,
         ply: usize,
-    ) -> Result<(f64, f64), BudgetExhausted> {
+    ) -> Result<Probe<G::Move>, BudgetExhausted> {
         let (least, most) = bounds::<G>();
-        let Turn::Player(mover) = next.turn() else { return Ok((least, most)) };
+        let nothing = Probe { bounds: (least, most), probed: None };
+        let Turn::Player(mover) = next.turn() else { return Ok(nothing) };
         if depth == 0 || ply >= MAX_PLY {
-            return Ok((least, most));
+            return Ok(nothing);
         }
         // 1. Enter the outcome's position and choose the first move by ordering.
         self.effort.enter()?;
@@ -149,10 +160,11 @@ impl<G: ChanceRules, E: Evaluate<G>> ChanceSearch<G, E> {
         // 2. The move's value bounds the outcome from the mover's side, unless it is itself only a bound from the
         // other side.
         let value = next.after(mv, |after| self.child(after, seat, depth - 1, low, high, ply + 1))?;
-        Ok(if mover == seat {
+        let bounds = if mover == seat {
             (if value > low { value } else { least }, most)
         } else {
             (least, if value < high { value } else { most })
-        })
+        };
+        Ok(Probe { bounds, probed: Some((mv, value)) })
     }
 }

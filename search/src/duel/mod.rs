@@ -20,7 +20,7 @@ use crate::evaluate::Evaluate;
 use crate::ordering::{Order, Ordering, VALUE_PLIES};
 use crate::pv::PvTable;
 use crate::table::{Known, TranspositionTable};
-use crate::value::{INFINITY, MAX_PLY, Proof, Score, Value, end_score, proof};
+use crate::value::{INFINITY, MAX_EVALUATION, MAX_PLY, Proof, Score, Value, end_score, proof};
 
 pub use mtd::Driver;
 
@@ -114,8 +114,20 @@ pub struct DuelSearch<G: DuelRules, E> {
     guess: Option<Score>,
     /// The root moves that this iteration has searched.
     searched: Vec<G::Move>,
-    /// Whether the current path contains a null move.
+    /// Whether the node that is entered next follows a null move.
     after_null: bool,
+}
+
+/// What a pass of an iteration found that failed high: a better move, although its value is only a bound.
+#[derive(Debug)]
+struct FailedHigh<M> {
+    line: Vec<M>,
+    /// The root moves that the pass had searched before: they are worse.
+    searched: Vec<M>,
+}
+
+impl<M> FailedHigh<M> {
+    const NOTHING: FailedHigh<M> = FailedHigh { line: Vec::new(), searched: Vec::new() };
 }
 
 impl<G: DuelRules, E: Evaluate<G>> DuelSearch<G, E> {
@@ -352,27 +364,80 @@ impl<G: DuelRules, E: Evaluate<G>> DuelSearch<G, E> {
         }
     }
 
-    /// Runs an iteration with a window around the previous value, opening the side on which it fails.
+    /// Runs one pass of an iteration that may need several. `held` has what the last pass that failed high found; it
+    /// stands if the budget ends in a later pass.
+    fn pass(
+        &mut self,
+        root: &mut G,
+        depth: u32,
+        alpha: Score,
+        beta: Score,
+        held: &mut FailedHigh<G::Move>,
+    ) -> Result<Score, BudgetExhausted> {
+        let outcome = self.search_window(root, depth, alpha, beta);
+        match outcome {
+            Ok(value) if value >= beta => {
+                held.line.clear();
+                held.line.extend_from_slice(self.pv.best());
+                held.searched.clone_from(&self.searched);
+                held.searched.pop();
+            }
+            Ok(_) => {}
+            Err(BudgetExhausted) => {
+                // What this pass has searched compares with its own best move only.
+                if self.pv.best().is_empty() {
+                    self.pv.set_best(&held.line);
+                    self.searched.clear();
+                }
+                self.searched.append(&mut held.searched);
+            }
+        }
+        outcome
+    }
+
+    /// Runs an iteration with a window around the previous value. A pass that fails returns a bound, at which the next
+    /// window begins; each is four times as wide as the one before.
     fn aspirate(&mut self, root: &mut G, depth: u32) -> Result<Score, BudgetExhausted> {
+        // 1. Start around the previous value, unless it is a proven end.
         let (mut alpha, mut beta) = (-INFINITY, INFINITY);
-        if let (Some(width), Some(guess)) = (self.options.aspiration, self.guess)
+        let mut width = 0;
+        if let (Some(half), Some(guess)) = (self.options.aspiration, self.guess)
             && proof(guess).is_none()
         {
-            (alpha, beta) =
-                (guess.saturating_sub(width).max(-INFINITY), guess.saturating_add(width).min(INFINITY));
+            width = half;
+            (alpha, beta) = (below(guess, width), above(guess, width));
         }
+        let mut held = FailedHigh::NOTHING;
+        let mut failed = None;
         loop {
-            let value = self.search_window(root, depth, alpha, beta)?;
-            if value <= alpha && alpha > -INFINITY {
-                alpha = -INFINITY;
-            } else if value >= beta && beta < INFINITY {
-                beta = INFINITY;
-            } else {
+            // 2. Return a value within the window.
+            let value = self.pass(root, depth, alpha, beta, &mut held)?;
+            let high = value >= beta && beta < INFINITY;
+            let low = value <= alpha && alpha > -INFINITY;
+            if !high && !low {
                 return Ok(value);
             }
+            // 3. Move the window to the bound. Bounds that contradict each other, as selective searches may return
+            // them, open it.
+            width = width.saturating_mul(4);
+            (alpha, beta) = match failed.replace(high) {
+                Some(before) if before != high => (-INFINITY, INFINITY),
+                _ if high => (value - 1, above(value, width)),
+                _ => (below(value, width), value + 1),
+            };
             self.effort.counters.researches += 1;
         }
     }
+}
+
+/// Returns the score this far below another, or the lower end of an open window if no evaluation lies there.
+fn below(score: Score, width: Score) -> Score {
+    Some(score.saturating_sub(width)).filter(|&alpha| alpha > -MAX_EVALUATION).unwrap_or(-INFINITY)
+}
+
+/// Returns the score this far above another, or the upper end of an open window if no evaluation lies there.
+fn above(score: Score, width: Score) -> Score {
+    -below(-score, width)
 }
 
 impl<G: DuelRules, E: Evaluate<G>> FixedDepthSearch<G> for DuelSearch<G, E> {

@@ -1,7 +1,7 @@
 //! Memory-enhanced test drivers (Plaat, Schaeffer, Pijls and de Bruin 1996): alpha-beta with zero-width windows,
 //! repeated until the lower and the upper bound meet. They differ only in their choice of windows.
 
-use super::{DuelRules, DuelSearch};
+use super::{DuelRules, DuelSearch, FailedHigh};
 use crate::budget::BudgetExhausted;
 use crate::evaluate::Evaluate;
 use crate::value::{INFINITY, MAX_EVALUATION, Score, UNIT, WIN};
@@ -33,7 +33,7 @@ impl<G: DuelRules, E: Evaluate<G>> DuelSearch<G, E> {
         let (mut lower, mut upper) = (-WIN, WIN);
         let mut last = self.guess.unwrap_or(0);
         let mut asked = false;
-        let mut line = Vec::new();
+        let mut held = FailedHigh::NOTHING;
         while lower < upper {
             // 2. Choose the window: test whether the value is at least `beta`.
             let beta = match driver {
@@ -47,23 +47,20 @@ impl<G: DuelRules, E: Evaluate<G>> DuelSearch<G, E> {
                 self.effort.counters.researches += 1;
             }
             asked = true;
-            last = self.search_window(root, depth, beta - 1, beta)?;
+            last = self.pass(root, depth, beta - 1, beta, &mut held)?;
             debug_assert!(last > -INFINITY && last < INFINITY);
             if last < beta {
                 upper = last.min(upper);
             } else {
                 lower = last.max(lower);
-                // Only a pass that fails high has a line.
-                line.clear();
-                line.extend_from_slice(self.pv.best());
             }
             // 4. A table that overwrites entries can make the bounds cross; a bound always moves.
             if upper < lower {
                 lower = upper;
             }
         }
-        // 5. The line of the last pass that failed high reaches the value.
-        self.pv.set_best(&line);
+        // 5. Only a pass that fails high has a line; that of the last one reaches the value.
+        self.pv.set_best(&held.line);
         Ok(lower)
     }
 }

@@ -1,9 +1,12 @@
 //! Star1 and Star2 return expectiminimax's value to the last bit, and enter fewer nodes.
 
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+
 use agon_games::random::{below, mix, seeded};
 use agon_games::{ChanceGame, DuelGame, GAMES, GameSpec, ManyGame, Parameters, Turn, Visitor};
 use agon_search::chance::{Algorithm, ChanceRules, ChanceSearch};
-use agon_search::deepening::deepen;
+use agon_search::deepening::{FixedDepthSearch, deepen};
 use agon_search::evaluate::{Evaluate, Linear};
 use agon_search::ordering::{Order, Stage};
 use agon_search::{Limit, SearchResult};
@@ -162,6 +165,32 @@ fn probing_pays_on_regular_trees() {
         }
         println!("width {width}, depth {depth}: nodes of expectiminimax, Star1, Star2: {sums:?}");
         assert!(sums[2] < sums[1] && sums[1] < sums[0], "width {width}, depth {depth}: {sums:?}");
+    }
+}
+
+/// Counts the evaluations of each position.
+#[derive(Clone, Default)]
+struct Census(Arc<Mutex<BTreeMap<u64, u32>>>);
+
+impl Evaluate<Regular> for Census {
+    fn evaluate(&mut self, position: &Regular, seat: agon_games::Seat) -> agon_search::Score {
+        *self.0.lock().unwrap().entry(position.node).or_default() += 1;
+        Lead.evaluate(position, seat)
+    }
+}
+
+#[test]
+fn no_position_is_searched_twice() {
+    for seed in 0..20 {
+        for algorithm in [Algorithm::Star1, Algorithm::Star2] {
+            let root = Regular { width: 5, node: seed, ply: 0, lead: 0 };
+            let census = Census::default();
+            let mut search = ChanceSearch::new(algorithm, Order::NONE, census.clone());
+            search.start(&root, budget(Limit::Depth(4)));
+            search.iterate(&mut root.clone(), 4).unwrap();
+            let most = census.0.lock().unwrap().values().copied().max();
+            assert_eq!(most, Some(1), "{algorithm:?}, {root:?}");
+        }
     }
 }
 

@@ -116,6 +116,73 @@ fn rule<M: Copy + PartialEq>(first: M, timeline: &[Done<M>], nodes: u64) -> (M, 
     answer
 }
 
+/// A move that failed high stands when the budget ends before its value is known.
+#[test]
+fn move_that_failed_high_is_kept() {
+    let mut kept = 0;
+    for seed in 0..150 {
+        let shape = Shape {
+            seed: mix(seed, 95),
+            width: 2 + seed % 4,
+            alternate: seed % 2 == 0,
+            meets: false,
+            ends: 0,
+            last: u64::MAX,
+        };
+        let root = RandomTree::new(shape);
+        let Turn::Player(seat) = root.turn() else { continue };
+        let width = 2;
+        let drivers = [Driver::F, Driver::Dual].map(Algorithm::Mtd);
+        for algorithm in [Algorithm::AlphaBeta, Algorithm::Pvs].into_iter().chain(drivers) {
+            let mtd = matches!(algorithm, Algorithm::Mtd(_));
+            let options = Options {
+                // The previous best move is searched first.
+                order: Order::new(&[Stage::Pv]),
+                aspiration: (!mtd).then_some(width),
+                table_mb: usize::from(mtd),
+                ..Options::plain(algorithm)
+            };
+            let search = |limit| {
+                let mut search = DuelSearch::new(options, NodeValue);
+                deepen(&mut search, &root, budget(limit), &mut |_| ())
+            };
+            for depth in 2..=4 {
+                let before = search(Limit::Depth(depth - 1));
+                let after = search(Limit::Depth(depth));
+                if before.value.proof.is_some() || after.depth < depth {
+                    break;
+                }
+                // 1. Within an iteration whose value is far above the last one's, the first pass fails high.
+                let score = |value: Value| (value.number * 10_000.0).round() as Score;
+                let (old, new) = (score(before.value), score(after.value));
+                if new <= old + width {
+                    continue;
+                }
+                let worth = children(&root, seat, depth, 0, &mut NodeValue);
+                let value = |mv| worth.iter().find(|(other, _)| *other == mv).unwrap().1;
+                for nodes in before.counters.nodes..after.counters.nodes {
+                    let found = search(Limit::Nodes(nodes));
+                    assert_eq!(found.depth, depth - 1);
+                    // 2. From the second pass on, the move is one of those that caused it.
+                    let again = found.counters.researches > before.counters.researches;
+                    // PVS repeats searches within a pass too.
+                    if again && algorithm == Algorithm::AlphaBeta {
+                        assert!(value(found.best) >= old + width, "{root:?}, {algorithm:?}, {nodes} nodes");
+                        kept += u32::from(found.best != before.best);
+                    }
+                    // 3. No move is replaced by a worse one.
+                    assert!(
+                        value(found.best) >= value(before.best),
+                        "{root:?}, {algorithm:?}, depth {depth}, {nodes} nodes"
+                    );
+                }
+            }
+        }
+    }
+    println!("{kept} interrupted searches play a move that failed high");
+    assert!(kept > 100);
+}
+
 /// Checks the rule for every node limit and returns the number of limits at which the unfinished iteration decided.
 fn follows_the_rule<G: DuelRules, E: Evaluate<G> + Clone>(root: &G, evaluator: &E) -> u64 {
     let mut unfinished = 0;

@@ -144,7 +144,7 @@ fn agree<G: ManyRules, E: Evaluate<G> + Clone>(root: &G, evaluator: &E, depth: u
     for order in [&[][..], &[Stage::Static]] {
         let full = answer(root, evaluator.clone(), Algorithm::MaxN(FULL), order, depth);
         let pruned = answer(root, evaluator.clone(), Algorithm::MaxN(PRUNED), order, depth);
-        assert_eq!(pruned.value, full.value, "{root:?}, depth {depth}, max-n, {order:?}");
+        assert_eq!(pruned.value.number, full.value.number, "{root:?}, depth {depth}, max-n, {order:?}");
         assert!(pruned.counters.nodes <= full.counters.nodes);
         searches += 2;
     }

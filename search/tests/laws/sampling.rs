@@ -358,7 +358,12 @@ fn reports_payoff_of_line<const SEATS: usize>() {
             end.play(0);
         }
         let payoff = f64::from(end.payoff(seat));
-        assert_eq!(sampled(&root, &NodeValue, playout()), [payoff; 2], "{SEATS} seats");
+        let values = sampled(&root, &NodeValue, playout());
+        // The mean of equal thirds is a third up to rounding.
+        assert!(
+            values.iter().all(|value| (value - payoff).abs() < 1e-9),
+            "{SEATS} seats: {values:?}, {payoff}"
+        );
     }
 }
 

@@ -1,9 +1,12 @@
 //! Options that may change a search's value (null move, late move reductions, deeper table hits), and what must hold
 //! with them: proofs are true, a game searched to its end is solved, and searches are deterministic.
 
+use agon_games::chess::Chess;
 use agon_games::random::mix;
 use agon_games::schema::Choice;
-use agon_games::{ChanceGame, DuelGame, GAMES, Game as _, GameSpec, ManyGame, Parameters, Turn, Visitor};
+use agon_games::{
+    ChanceGame, DuelGame, GAMES, Game as _, GameSpec, ManyGame, Parameters, Setup, Turn, Visitor,
+};
 use agon_search::deepening::deepen;
 use agon_search::duel::{Algorithm, Driver, DuelRules, DuelSearch, Options, TableHits};
 use agon_search::evaluate::{Evaluate, Linear};
@@ -61,6 +64,30 @@ fn zugzwang_is_rare_where_passing_hurts() {
     }
     let said = GAMES.iter().filter(|info| info.passing_hurts).map(|info| info.name);
     assert_eq!(said.collect::<Vec<_>>(), ["tic-tac-toe", "chess", "chinese-checkers"]);
+}
+
+/// Where every move is worse than passing, null moves do not change the value: with pawns only, and with pieces.
+#[test]
+fn null_moves_see_zugzwang() {
+    let spec = GameSpec::parse("chess").unwrap();
+    for (fen, deepest) in [
+        ("8/8/8/1pK5/kP6/8/8/8 w - - 0 1", 9),
+        ("8/8/p1p5/1p5p/1P5p/8/PPP2K1p/4R1rk w - - 0 1", 6),
+        ("7k/5K2/5P1p/3p4/6P1/3p4/8/8 w - - 0 1", 8),
+        ("8/8/8/8/8/1k6/p1R5/K7 w - - 0 1", 8),
+    ] {
+        let root = Chess::from_position(spec.parameters(), fen).unwrap();
+        for algorithm in [Algorithm::AlphaBeta, Algorithm::Pvs] {
+            let plain = Options { order: Order::new(Stage::ALL), table_mb: 4, ..Options::plain(algorithm) };
+            for depth in 4..=deepest {
+                let value = |null_move| {
+                    let options = Options { null_move, ..plain };
+                    limited(&root, Linear::default_of::<Chess>(), options, Limit::Depth(depth)).value.number
+                };
+                assert_eq!(value(true), value(false), "{fen}, depth {depth}, {algorithm:?}");
+            }
+        }
+    }
 }
 
 /// Returns all combinations of the options, with null moves where the game allows them.

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use agon_arena::algorithms::fitting;
 use agon_arena::signature::sign;
-use agon_arena::{Arena, Environment, Family, LimitUnit, Opening, SeedPath};
+use agon_arena::{Arena, Environment, LimitUnit, Opening, SeedPath};
 use agon_games::{GAMES, GameSpec};
 use agon_search::Limit;
 use agon_search::rate::per_second;
@@ -60,7 +60,7 @@ impl Search {
             let game = GameSpec::parse(name)?;
             let info =
                 GAMES.iter().find(|info| info.name == game.name()).expect("a GameSpec names a listed game");
-            for algorithm in fitting(Family::of(info, game.parameters().seats())) {
+            for algorithm in fitting(info, game.parameters().seats()) {
                 let config = read_player(&game, algorithm.name)?.config;
                 let limit = Limit::Nodes(match algorithm.limit_unit {
                     LimitUnit::Nodes => self.nodes,
