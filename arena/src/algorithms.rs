@@ -211,6 +211,18 @@ const KEEP: Key = Key {
     domain: Domain::Flag,
     about: "keep the table or the tree from move to move",
 };
+const PLAYOUTS_PER_MOVE: Key = Key {
+    name: "playouts_per_move",
+    default: "0",
+    domain: Domain::Integer { min: 0, max: 1_000_000_000 },
+    about: "playouts for each move, after which the search ends before its limit; 0 for no such end",
+};
+const PLAYOUTS: Key = Key {
+    name: "playouts",
+    default: "1",
+    domain: Domain::Integer { min: 1, max: 1_000_000 },
+    about: "playouts at each new leaf, whose mean is backed up; each counts as a simulation",
+};
 const ROLLOUT: Key = Key {
     name: "rollout",
     default: "uniform",
@@ -263,7 +275,7 @@ pub static ALGORITHMS: &[AlgorithmInfo] = &[
         families: ALL,
         ..MINIMAX
     },
-    MINIMAX,
+    AlgorithmInfo { options: &[QUIESCENCE], ..MINIMAX },
     AlgorithmInfo {
         id: Algorithm::AlphaBeta,
         name: "alpha-beta",
@@ -373,7 +385,7 @@ pub static ALGORITHMS: &[AlgorithmInfo] = &[
         name: "monte-carlo",
         about: "playouts for each move, no tree",
         families: ALL,
-        options: &[ROLLOUT, ROLLOUT_PLIES, ROLLOUT_SCALE],
+        options: &[PLAYOUTS_PER_MOVE, ROLLOUT, ROLLOUT_PLIES, ROLLOUT_SCALE],
         limit_unit: LimitUnit::Simulations,
         draws: true,
         ..MINIMAX
@@ -396,6 +408,7 @@ pub static ALGORITHMS: &[AlgorithmInfo] = &[
                 domain: Domain::Number { min: -1.0, max: 1_000.0 },
                 about: "value of a child not visited yet, 0 a loss and 1 a win; below 0 to visit all first",
             },
+            PLAYOUTS,
             ROLLOUT,
             ROLLOUT_PLIES,
             ROLLOUT_SCALE,

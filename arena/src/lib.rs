@@ -1,12 +1,13 @@
 //! From configuration text to games played: only here games meet algorithms.
 //!
-//! [`algorithms`] lists the algorithms and their options, [`config`] reads a player, [`spec`] reads an experiment, [`roster`]
+//! [`algorithms`] lists the algorithms and their options, [`config`] reads a player, [`defaults`] chooses one, [`spec`] reads an experiment, [`roster`]
 //! decides who plays whom, [`arena`] plays games, and [`referee`] checks games that others played. Files, networks and
 //! threads are elsewhere, and so is the end of a run.
 
 pub mod algorithms;
 pub mod arena;
 pub mod config;
+pub mod defaults;
 pub mod limit;
 mod player;
 pub mod record;

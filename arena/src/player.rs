@@ -28,7 +28,8 @@ pub(crate) fn duel_player<G: DuelGame>(config: &PlayerConfig) -> Player<G> {
     };
     match config.algorithm.id {
         Algorithm::Minimax => {
-            let options = duel::Options::plain(duel::Algorithm::Minimax);
+            let quiescence = config.settings.flag("quiescence");
+            let options = duel::Options { quiescence, ..duel::Options::plain(duel::Algorithm::Minimax) };
             Box::new(Deepening(DuelSearch::new(options, evaluator(config))))
         }
         Algorithm::AlphaBeta => duel(duel::Algorithm::AlphaBeta),
@@ -109,12 +110,16 @@ fn any_player<G: Complete>(config: &PlayerConfig, estimate: fn(f64) -> Estimate)
     match config.algorithm.id {
         Algorithm::Random => Box::new(RandomPlayer),
         Algorithm::Greedy => Box::new(Greedy::new(evaluator(config))),
-        Algorithm::MonteCarlo => Box::new(MonteCarlo::new(playout(), evaluator(config))),
+        Algorithm::MonteCarlo => {
+            let per_move = Some(settings.integer("playouts_per_move")).filter(|playouts| *playouts > 0);
+            Box::new(MonteCarlo::new(per_move, playout(), evaluator(config)))
+        }
         Algorithm::Uct => {
             let first_play = Some(settings.number("first_play")).filter(|value| *value >= 0.0);
             let options = uct::Options {
                 c: settings.number("c"),
                 first_play,
+                playouts: settings.integer("playouts"),
                 playout: playout(),
                 choice: settings.choice("final"),
                 solver: settings.flag("solver"),

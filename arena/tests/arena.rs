@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use agon_arena::algorithms::fitting;
+use agon_arena::defaults::default_player;
 use agon_arena::limit::{FACTORS, REFERENCE_SPEED, scaled, speed_factor};
 use agon_arena::{
     Arena, Bout, Environment, GameRecord, GameRequest, Opening, PlayError, PlayerConfig, SeedPath,
@@ -409,5 +410,37 @@ fn time_limits_scale_inversely_with_speed() {
     assert_eq!(scaled(clock(100), 1.5), clock(150));
     for limit in [Limit::Nodes(7), Limit::Depth(3)] {
         assert_eq!(scaled(limit, 0.5), limit, "only time limits are scaled");
+    }
+}
+
+/// The queen must not take a pawn that another pawn protects, even one ply deep.
+#[test]
+fn default_chess_player_keeps_its_queen() {
+    let spec = game("chess");
+    let config = PlayerConfig::parse(&spec, default_player(&spec)).unwrap();
+    let mut arena = Arena::new(&spec, &[config], Environment::system()).unwrap();
+    let position = Some("4k3/8/2p5/3p4/8/8/3Q4/4K3 w - - 0 1".to_string());
+    let opening = Opening { position, moves: String::new() };
+    for depth in 1..=4 {
+        let record = arena.search(0, &opening, Limit::Depth(depth), 1, &mut |_| ()).unwrap();
+        assert_ne!(record.mv, "d2d5", "depth {depth}");
+    }
+}
+
+#[test]
+fn options_of_playouts_and_quiescence_take_effect() {
+    let search = |name: &str, toml: &str, limit| {
+        let spec = game(name);
+        let mut arena = Arena::new(&spec, &[player(&spec, toml)], Environment::system()).unwrap();
+        arena.search(0, &Opening::default(), limit, 1, &mut |_| ()).unwrap().counters
+    };
+    let flat = r#"search = { algorithm = "monte-carlo", playouts_per_move = 50 }"#;
+    assert_eq!(search("tic-tac-toe", flat, Limit::Nodes(10_000)).simulations, 9 * 50);
+    let tree = |playouts| format!("search = {{ algorithm = \"uct\", playouts = {playouts} }}");
+    let nodes = |playouts| search("othello", &tree(playouts), Limit::Nodes(800)).tree_nodes;
+    assert!(nodes(8) < nodes(1));
+    for (toml, quiet) in [("", false), (", quiescence = true", true)] {
+        let toml = format!("search = {{ algorithm = \"minimax\"{toml} }}");
+        assert_eq!(search("chess", &toml, Limit::Depth(2)).quiescence_nodes > 0, quiet);
     }
 }

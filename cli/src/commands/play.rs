@@ -3,6 +3,7 @@
 use std::io::{self, BufRead, IsTerminal as _, Write};
 use std::process::ExitCode;
 
+use agon_arena::defaults::default_player;
 use agon_arena::{Arena, Environment, Opening, SeedPath};
 use agon_games::random::seeded;
 use agon_games::schema::hint;
@@ -10,7 +11,7 @@ use agon_games::{AnyGame, GameSpec, Seat, Turn};
 use agon_search::Limit;
 use clap::Args;
 
-use super::player::{default_player, read_limit, read_player};
+use super::player::{read_limit, read_player};
 use super::search::value_text;
 use crate::fail::{Outcome, UsageError, bail_usage};
 use crate::number::whole;

@@ -1,8 +1,8 @@
 //! Parsers of players and limits on the command line.
 
-use agon_arena::{ConfigError, Family, PlayerConfig};
+use agon_arena::{ConfigError, PlayerConfig};
+use agon_games::GameSpec;
 use agon_games::schema::Problem;
-use agon_games::{GAMES, GameSpec};
 
 use crate::fail::UsageError;
 
@@ -30,16 +30,6 @@ fn invalid(toml: &str, text: &str, error: &ConfigError) -> UsageError {
         None => format!("player: {}", problem.reason),
     };
     UsageError(error.problems.iter().map(problem).collect::<Vec<_>>().join("\n"))
-}
-
-/// Returns the default player: a strong one that fits the game.
-pub fn default_player(game: &GameSpec) -> &'static str {
-    let info = GAMES.iter().find(|info| info.name == game.name()).expect("a GameSpec names a listed game");
-    match Family::of(info, game.parameters().seats()) {
-        Family::Duel => "pvs",
-        Family::Many => "best-reply",
-        Family::Chance => "star1",
-    }
 }
 
 /// Parses a limit such as `ms=50` or `depth=6`.

@@ -3,12 +3,13 @@
 use std::io::{self, Write};
 use std::process::ExitCode;
 
+use agon_arena::defaults::default_player;
 use agon_arena::{Arena, Environment, IterationRecord, Opening, SearchRecord};
 use agon_search::{Counters, Proof, Value};
 use clap::Args;
 use serde::Serialize;
 
-use super::player::{default_player, read_limit, read_player};
+use super::player::{read_limit, read_player};
 use super::position::PositionArgs;
 use crate::fail::Outcome;
 use crate::number::whole;

@@ -1,4 +1,5 @@
-//! Flat Monte Carlo without a tree: the moves get playouts in turn, and the best mean wins.
+//! Flat Monte Carlo without a tree: the moves get playouts in turn, and the best mean wins. The search ends with its
+//! budget, or earlier when each move has had a given number of playouts.
 
 use agon_games::Turn;
 use agon_games::random::seeded;
@@ -13,14 +14,15 @@ use crate::value::Value;
 
 /// A flat Monte Carlo search.
 pub struct MonteCarlo<E> {
+    per_move: Option<u64>,
     playout: Playout,
     evaluator: E,
 }
 
 impl<E> MonteCarlo<E> {
-    /// Creates a search with these playouts.
-    pub fn new(playout: Playout, evaluator: E) -> MonteCarlo<E> {
-        MonteCarlo { playout, evaluator }
+    /// Creates a search with these playouts, at most `per_move` for each move.
+    pub fn new(per_move: Option<u64>, playout: Playout, evaluator: E) -> MonteCarlo<E> {
+        MonteCarlo { per_move, playout, evaluator }
     }
 }
 
@@ -40,11 +42,12 @@ impl<G: SamplingRules, E: Evaluate<G>> Searcher<G> for MonteCarlo<E> {
         root.moves(&mut moves);
         let Turn::Player(seat) = root.turn() else { unreachable!("a search starts where a player moves") };
 
-        // 1. Give playouts to the moves in turn until the budget is exhausted.
+        // 1. Give playouts to the moves in turn until all have theirs or the budget is exhausted.
+        let most = self.per_move.map_or(u64::MAX, |playouts| playouts.saturating_mul(moves.len() as u64));
         let mut totals = vec![(0.0, 0u64); moves.len()];
         let mut counters = Counters { nodes: 1, ..Counters::default() };
         let mut position = root.clone();
-        while budget.simulate(counters.simulations, counters.nodes).is_ok() {
+        while counters.simulations < most && budget.simulate(counters.simulations, counters.nodes).is_ok() {
             let index = (counters.simulations % moves.len() as u64) as usize;
             // 2. Play the move, then a playout.
             position.clone_from(root);

@@ -38,6 +38,8 @@ pub struct Options {
     pub c: f64,
     /// The value of an unvisited child; without it every child is visited once before any is selected again.
     pub first_play: Option<f64>,
+    /// The number of playouts at each new leaf, at least 1.
+    pub playouts: u64,
     /// The settings of playouts.
     pub playout: Playout,
     /// The choice of the root's child to play.
@@ -60,6 +62,8 @@ pub struct Uct<G: SamplingRules, E> {
     path: Vec<Step>,
     moves: Vec<G::Move>,
     scratch: Vec<G::Move>,
+    /// The leaf of which several playouts start.
+    leaf: Option<G>,
 }
 
 /// A node on the path of a simulation and the seat that moved to it; `None` for chance.
@@ -81,12 +85,19 @@ impl<G: SamplingRules, E: Evaluate<G>> Uct<G, E> {
             path: Vec::new(),
             moves: Vec::new(),
             scratch: Vec::new(),
+            leaf: None,
         }
     }
 
     /// Runs one simulation from `position`, the root, which is left at the playout's end. Returns the distance from
     /// the root to the last tree node.
-    fn simulate(&mut self, position: &mut G, random: &mut Random, counters: &mut Counters) -> u32 {
+    fn simulate(
+        &mut self,
+        position: &mut G,
+        random: &mut Random,
+        counters: &mut Counters,
+        budget: &mut Budget,
+    ) -> u32 {
         // 1. Selection: descend to a node without children.
         self.path.clear();
         self.path.push(Step { node: 0, seat: None });
@@ -106,14 +117,8 @@ impl<G: SamplingRules, E: Evaluate<G>> Uct<G, E> {
                 // 2. Expansion, on the second visit.
                 let expanded = (visits > 0 || node == 0) && self.expand(position, node, random);
                 if !expanded {
-                    // 3. Playout.
-                    let playout = self.options.playout;
-                    let (rewards, plies) =
-                        playout.run(position, &mut self.evaluator, random, &mut self.scratch);
-                    counters.playout_plies += u64::from(plies);
-                    counters.nodes += u64::from(plies);
-                    counters.leaves += 1;
-                    break rewards;
+                    // 3. Playouts.
+                    break self.play_out(position, random, counters, budget);
                 }
             }
             node = match turn {
@@ -134,6 +139,39 @@ impl<G: SamplingRules, E: Evaluate<G>> Uct<G, E> {
         counters.simulations += 1;
         self.back_up(rewards);
         self.path.len() as u32 - 1
+    }
+
+    /// Plays out from a leaf, as often as the options ask and the budget allows, and returns the mean rewards. All but
+    /// the first playout are counted as simulations here.
+    fn play_out(
+        &mut self,
+        position: &mut G,
+        random: &mut Random,
+        counters: &mut Counters,
+        budget: &mut Budget,
+    ) -> Rewards {
+        let Options { playout, playouts, .. } = self.options;
+        if playouts > 1 {
+            self.leaf = Some(position.clone());
+        }
+        let mut sums = [0.0; MAX_SEATS];
+        let mut done = 0;
+        loop {
+            let (rewards, plies) = playout.run(position, &mut self.evaluator, random, &mut self.scratch);
+            counters.playout_plies += u64::from(plies);
+            counters.nodes += u64::from(plies);
+            counters.leaves += 1;
+            if playouts == 1 {
+                return rewards;
+            }
+            sums.iter_mut().zip(rewards).for_each(|(sum, reward)| *sum += reward);
+            done += 1;
+            let more = done < playouts && budget.simulate(counters.simulations + 1, counters.nodes).is_ok();
+            let Some(leaf) = self.leaf.as_ref().filter(|_| more) else { break };
+            position.clone_from(leaf);
+            counters.simulations += 1;
+        }
+        sums.map(|sum| sum / done as f64)
     }
 
     /// Adds the children of a node in random order, so that the game's order favours none.
@@ -330,7 +368,7 @@ impl<G: SamplingRules, E: Evaluate<G>> Searcher<G> for Uct<G, E> {
             && budget.simulate(counters.simulations, counters.nodes).is_ok()
         {
             position.clone_from(root);
-            let depth = self.simulate(&mut position, &mut random, &mut counters);
+            let depth = self.simulate(&mut position, &mut random, &mut counters, &mut budget);
             selective_depth = selective_depth.max(depth);
         }
         if self.tree.nodes[0].count == 0 {

@@ -28,6 +28,7 @@ fn options() -> Options {
     Options {
         c: 1.0,
         first_play: None,
+        playouts: 1,
         playout: playout(),
         choice: Final::Value,
         solver: false,
@@ -343,7 +344,7 @@ fn sampled<G: SamplingRules, E: Evaluate<G> + Clone>(root: &G, evaluator: &E, pl
     let limit = || budget(Limit::Nodes(400));
     let options = Options { playout, ..options() };
     let tree = Uct::new(options, evaluator.clone()).search(root, limit(), 1, &mut |_| ());
-    let flat = MonteCarlo::new(playout, evaluator.clone()).search(root, limit(), 1, &mut |_| ());
+    let flat = MonteCarlo::new(None, playout, evaluator.clone()).search(root, limit(), 1, &mut |_| ());
     [tree.value.number, flat.value.number]
 }
 
@@ -452,6 +453,26 @@ fn exploration_does_not_depend_on_the_unit_of_payoffs() {
 }
 
 #[test]
+fn playouts_are_counted_and_end_with_their_number_or_the_limit() {
+    let shape = Shape { seed: 5, width: 6, alternate: false, meets: false, ends: 0, last: 20 };
+    let root = ManyTree::<3>(RandomTree::new(shape));
+    let mut moves = Vec::new();
+    root.moves(&mut moves);
+    let flat = |per_move, limit| {
+        let mut search = MonteCarlo::new(Some(per_move), playout(), NodeValue);
+        search.search(&root, budget(Limit::Nodes(limit)), 1, &mut |_| ()).counters.simulations
+    };
+    assert_eq!(flat(50, 1_000_000), 50 * moves.len() as u64);
+    assert_eq!(flat(50, 7), 7);
+    for (playouts, limit) in [(1, 100), (8, 100), (8, 96), (200, 100)] {
+        let answer = uct(&root, Options { playouts, ..options() }, limit, 3);
+        assert_eq!((answer.counters.simulations, answer.counters.leaves), (limit, limit));
+        let descents = limit.div_ceil(playouts);
+        assert!(answer.counters.tree_nodes <= 1 + 6 * descents, "{playouts} playouts at a leaf");
+    }
+}
+
+#[test]
 fn same_seed_gives_same_result_in_bounded_tree() {
     let shape = Shape { seed: 3, width: 5, alternate: true, meets: false, ends: 9, last: 30 };
     let root = ManyTree::<3>(RandomTree::new(shape));
@@ -493,15 +514,18 @@ fn all_options_play_legal_moves_within_limit() {
     let mut searches: Vec<Box<dyn Searcher<ManyTree<3>>>> = vec![
         Box::new(RandomPlayer),
         Box::new(Greedy::new(NodeValue)),
-        Box::new(MonteCarlo::new(playout(), NodeValue)),
+        Box::new(MonteCarlo::new(None, playout(), NodeValue)),
+        Box::new(MonteCarlo::new(Some(7), playout(), NodeValue)),
     ];
     for rollout in [Rollout::Uniform, Rollout::Greedy] {
         for plies in [0, 2] {
             for choice in [Final::Value, Final::Visits] {
                 for first_play in [None, Some(0.4)] {
                     let playout = Playout { rollout, plies, estimate: Estimate::Odds(1.0) };
-                    let options = Options { playout, choice, first_play, ..options() };
-                    searches.push(Box::new(Uct::new(options, NodeValue)));
+                    for playouts in [1, 3] {
+                        let options = Options { playouts, playout, choice, first_play, ..options() };
+                        searches.push(Box::new(Uct::new(options, NodeValue)));
+                    }
                 }
             }
         }
