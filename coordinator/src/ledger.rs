@@ -17,6 +17,10 @@ pub struct Ledger {
     beyond: BTreeSet<u64>,
     /// The first bout that was never granted.
     fresh: u64,
+    /// All bouts below are recorded as granted; later ones must not be granted yet.
+    reserved: u64,
+    /// Bouts that may have been granted by an earlier process.
+    withheld: BTreeSet<u64>,
     /// Granted bouts that were returned.
     returned: BTreeSet<u64>,
     /// Workers that failed each bout.
@@ -34,6 +38,8 @@ impl Ledger {
             prefix,
             beyond: BTreeSet::new(),
             fresh: prefix,
+            reserved: u64::MAX,
+            withheld: BTreeSet::new(),
             returned: BTreeSet::new(),
             failures: BTreeMap::new(),
             lost: BTreeMap::new(),
@@ -51,6 +57,38 @@ impl Ledger {
         more
     }
 
+    /// Allows new grants only below `end`, which is on disk.
+    pub fn reserve_to(&mut self, end: u64) {
+        self.reserved = end;
+    }
+
+    /// Returns the end to reserve, if the reserved bouts may run out. `ahead` is the number of bouts to reserve.
+    pub fn reservation_due(&self, ahead: u64) -> Option<u64> {
+        let due = self.reserved < self.open && self.fresh.saturating_add(ahead / 2) >= self.reserved;
+        due.then(|| self.fresh.saturating_add(ahead).min(self.total))
+    }
+
+    /// Withholds the reserved bouts that are not done: workers of an earlier process may hold them.
+    pub fn withhold(&mut self) {
+        let end = self.reserved.min(self.total);
+        while self.fresh < end {
+            if !self.is_done(self.fresh) {
+                self.withheld.insert(self.fresh);
+            }
+            self.fresh += 1;
+        }
+    }
+
+    /// Makes the withheld bouts grantable.
+    pub fn release_withheld(&mut self) {
+        self.returned.append(&mut self.withheld);
+    }
+
+    /// Returns how many bouts are withheld.
+    pub fn withheld(&self) -> usize {
+        self.withheld.len()
+    }
+
     /// Returns whether a bout may be leased.
     pub fn is_open(&self, bout: u64) -> bool {
         bout < self.open
@@ -61,7 +99,7 @@ impl Ledger {
         if let Some(bout) = self.returned.pop_first() {
             return Some(bout);
         }
-        while self.fresh < self.open {
+        while self.fresh < self.open.min(self.reserved) {
             let bout = self.fresh;
             self.fresh += 1;
             if !self.is_done(bout) {
@@ -74,6 +112,7 @@ impl Ledger {
     /// Marks a bout as granted by an earlier process.
     pub fn claim(&mut self, bout: u64) {
         self.returned.remove(&bout);
+        self.withheld.remove(&bout);
         // The bouts in between become grantable.
         while self.fresh <= bout && self.fresh < self.open {
             if self.fresh != bout && !self.is_done(self.fresh) {
@@ -96,6 +135,7 @@ impl Ledger {
             return false;
         }
         self.returned.remove(&bout);
+        self.withheld.remove(&bout);
         self.failures.remove(&bout);
         self.lost.remove(&bout);
         self.beyond.insert(bout);
@@ -227,10 +267,16 @@ mod tests {
                         let length = below(&mut random, ledger.prefix() as usize + 1) as u64;
                         let rest = done.iter().copied().filter(|bout| *bout >= length);
                         ledger = Ledger::new(total, length, rest);
+                        if below(&mut random, 2) == 0 {
+                            ledger.reserve_to(below(&mut random, total as usize + 1) as u64);
+                            ledger.withhold();
+                            ledger.reserve_to(total);
+                        }
                         held.retain(|_| below(&mut random, 2) == 0);
                         for &bout in &held {
                             ledger.claim(bout);
                         }
+                        ledger.release_withheld();
                     }
                 }
                 let prefix = (0..).find(|bout| !done.contains(bout)).unwrap();
@@ -238,6 +284,34 @@ mod tests {
             }
             assert_eq!((ledger.take_next(), ledger.has_work()), (None, false));
         }
+    }
+
+    #[test]
+    fn grants_reserved_bouts_only() {
+        let mut ledger = Ledger::new(100, 0, []);
+        ledger.reserve_to(4);
+        assert_eq!(ledger.reservation_due(8), Some(8));
+        let granted: Vec<u64> = std::iter::from_fn(|| ledger.take_next()).collect();
+        assert_eq!((granted, ledger.reservation_due(8)), (vec![0, 1, 2, 3], Some(12)));
+        ledger.reserve_to(12);
+        assert_eq!((ledger.take_next(), ledger.reservation_due(8)), (Some(4), None));
+        ledger.reserve_to(100);
+        assert_eq!(ledger.reservation_due(1000), None, "all bouts are reserved");
+    }
+
+    #[test]
+    fn withholds_bouts_that_an_earlier_process_may_have_granted() {
+        let mut ledger = Ledger::new(20, 2, [5]);
+        ledger.reserve_to(8);
+        ledger.withhold();
+        ledger.reserve_to(20);
+        assert_eq!((ledger.withheld(), ledger.take_next()), (5, Some(8)), "later bouts are granted at once");
+        // Bout 3 is presented, and bout 4 is submitted.
+        ledger.claim(3);
+        ledger.finish(4);
+        ledger.release_withheld();
+        let granted: Vec<u64> = std::iter::from_fn(|| ledger.take_next()).take(4).collect();
+        assert_eq!(granted, [2, 6, 7, 9]);
     }
 
     #[test]

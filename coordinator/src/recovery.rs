@@ -31,13 +31,11 @@ pub(crate) async fn recover(
         Coordinator::new(store, dataset, config.timing.clone(), config.data.to_string(), recovery);
     coordinator.unreadable = newer_dataset::catch_up(&coordinator).await?;
     let stored = coordinator.store.runs().await?;
-    if epoch > 1 && stored.iter().any(|run| run.state.is_open()) {
-        coordinator.wait_for_workers();
-    }
     let coordinator = Arc::new(coordinator);
     for run in stored {
         resume_run(&coordinator, run).await?;
     }
+    coordinator.await_workers(coordinator.store.holders().await?);
     coordinator.restore_replicas(coordinator.store.replica_digests().await?);
     Ok(coordinator)
 }

@@ -40,6 +40,7 @@ pub(crate) struct BackgroundTasks {
     exporter: JoinHandle<()>,
     schedule: ExportSchedule,
     expiry: JoinHandle<()>,
+    reservations: JoinHandle<()>,
     metrics: Option<JoinHandle<()>>,
 }
 
@@ -56,6 +57,7 @@ impl BackgroundTasks {
             exporter: tokio::spawn(export(Arc::clone(coordinator), schedule)),
             schedule,
             expiry: tokio::spawn(expire_leases(Arc::clone(coordinator))),
+            reservations: tokio::spawn(reserve_grants(Arc::clone(coordinator))),
         }
     }
 
@@ -73,7 +75,15 @@ impl BackgroundTasks {
             self.exporter.abort();
         }
         self.expiry.abort();
+        self.reservations.abort();
         self.metrics.iter().for_each(JoinHandle::abort);
+    }
+}
+
+/// Records which bouts may be granted next.
+async fn reserve_grants(coordinator: Arc<Coordinator>) {
+    if let Err(failure) = coordinator.reserve_grants().await {
+        coordinator.fail(failure);
     }
 }
 

@@ -28,6 +28,7 @@ use tokio::sync::{Notify, mpsc, watch};
 use tonic::Status;
 use tracing::{error, info, warn};
 
+pub(crate) use self::grants::RESERVED_AHEAD;
 pub(crate) use self::run::{PersistedRun, Run, stored_totals};
 pub(crate) use self::submissions::SubmissionVerdict;
 use crate::dataset::Dataset;
@@ -112,6 +113,11 @@ pub(crate) struct State {
     write_faults: BTreeMap<WriteTarget, String>,
     sessions: u64,
     draining: bool,
+    /// Workers that may hold leases of an earlier process, and how long their bouts are withheld.
+    awaited: BTreeSet<String>,
+    awaited_until: Duration,
+    /// Runs that need more reserved bouts, and the ends to reserve.
+    reservations: BTreeMap<String, u64>,
 }
 
 /// The state shared by all services.
@@ -129,8 +135,6 @@ pub struct Coordinator {
     /// Grants only runs submitted to this process.
     only_requested: bool,
     started: Instant,
-    /// Grants start at this time.
-    grants_start: Duration,
     state: Mutex<State>,
     pub(crate) audit_limits: RateLimiter<Caller>,
     fatal: watch::Sender<Option<StoreError>>,
@@ -138,6 +142,8 @@ pub struct Coordinator {
     secret: u64,
     changes: watch::Sender<u64>,
     pub(crate) export: Notify,
+    /// Notified when a run needs more reserved bouts.
+    pub(crate) reserve: Notify,
     /// Held while bouts are exported or removed.
     pub(crate) export_lock: tokio::sync::Mutex<()>,
     /// Held while a part is read for comparison.
@@ -186,13 +192,15 @@ impl Coordinator {
             write_faults: BTreeMap::new(),
             sessions: 0,
             draining: false,
+            awaited: BTreeSet::new(),
+            awaited_until: Duration::ZERO,
+            reservations: BTreeMap::new(),
         };
         Coordinator {
             store,
             dataset,
             metrics: Metrics::default(),
             recent: RecentBouts::default(),
-            grants_start: Duration::ZERO,
             timing,
             signature: known_answers().signature,
             epoch,
@@ -206,14 +214,25 @@ impl Coordinator {
             secret: RandomState::new().hash_one(epoch),
             changes: watch::Sender::new(0),
             export: Notify::new(),
+            reserve: Notify::new(),
             export_lock: tokio::sync::Mutex::new(()),
             comparison_lock: tokio::sync::Mutex::new(()),
         }
     }
 
-    /// Delays grants by the grace period, so that workers can return bouts of an earlier process.
-    pub(crate) fn wait_for_workers(&mut self) {
-        self.grants_start = self.now() + self.timing.grace;
+    /// Withholds the bouts that workers of an earlier process may hold, until these are back or the grace period is over.
+    pub(crate) fn await_workers(&self, holders: Vec<String>) {
+        if self.timing.grace.is_zero() {
+            holders.iter().for_each(|worker| self.store.remove_holder(worker));
+            return;
+        }
+        let mut guard = self.lock();
+        let state = &mut *guard;
+        state.awaited = holders.into_iter().collect();
+        state.awaited_until = self.now() + self.timing.grace;
+        if !state.awaited.is_empty() {
+            state.runs.values_mut().for_each(|run| run.ledger.withhold());
+        }
     }
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, State> {

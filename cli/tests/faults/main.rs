@@ -11,6 +11,7 @@ mod fabrication;
 mod folder;
 mod late;
 mod lies;
+mod restart;
 mod restore;
 mod silence;
 mod stop;

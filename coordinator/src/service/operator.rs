@@ -18,7 +18,7 @@ use tonic::{Request, Response, Status};
 use crate::audit::{AuditKind, Entry, operator_name};
 use crate::export::{FoldRules, unfold};
 use crate::standings::encode_checked;
-use crate::state::{Coordinator, PersistedRun, Run, now_us};
+use crate::state::{Coordinator, PersistedRun, RESERVED_AHEAD, Run, now_us};
 use crate::store::{Audit, StoredRun};
 use agon_schedule::run_id;
 use agon_schedule::schedule::Schedule;
@@ -109,6 +109,7 @@ impl OperatorService {
             priority,
             ..StoredRun::default()
         };
+        let stored = StoredRun { granted: RESERVED_AHEAD.min(schedule.bouts()), ..stored };
         let persisted = PersistedRun { stored: stored.clone(), ..PersistedRun::default() };
         let mut run = Run::new(source, schedule, persisted)
             .map_err(|error| Status::invalid_argument(error.to_string()))?;

@@ -79,6 +79,10 @@ impl v1::worker_server::Worker for WorkerService {
         let session = self.coordinator.connect(&hello, &caller, queue)?;
         let coordinator = Arc::clone(&self.coordinator);
         tokio::spawn(async move {
+            // Before the first heartbeat, which asks for bouts. A failure costs efficiency after a restart, nothing else.
+            if let Err(error) = coordinator.store.add_holder(&hello.worker).await {
+                warn!(worker = hello.worker, %error, "holder not recorded");
+            }
             let (mut since, mut received) = (Instant::now(), 0);
             while let Some(Ok(message)) = messages.next().await {
                 received += weight(&message);

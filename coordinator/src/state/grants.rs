@@ -7,12 +7,18 @@ use std::time::Duration;
 
 use agon_proto::v1::{self, coordinator_message::Kind};
 use agon_transport::Caller;
-use tracing::warn;
+use tracing::{info, warn};
 
 use super::{Coordinator, RESERVED_QUEUE, State, WINDOW_BYTES, Worker, leased_bout};
 use crate::leases::BoutKey;
+use crate::store::StoreError;
 use crate::verification::replication::Digest;
 use agon_schedule::RunState;
+
+/// Bouts recorded as granted beyond those that are leased: this many, and as many as are leased.
+pub(crate) const RESERVED_AHEAD: u64 = 64;
+/// The delay before a reservation on a full disk is retried.
+const RESERVE_RETRY: Duration = Duration::from_secs(1);
 
 /// How long the cached set of callers is used.
 const CALLERS_MAX_AGE: Duration = Duration::from_secs(1);
@@ -30,11 +36,7 @@ impl Coordinator {
 
     /// Grants a worker as many bouts as it has room for.
     pub(super) fn grant(&self, state: &mut State, name: &str) {
-        if self.now() < self.grants_start
-            || state.draining
-            || !state.write_faults.is_empty()
-            || state.quarantine.contains_key(name)
-        {
+        if state.draining || !state.write_faults.is_empty() || state.quarantine.contains_key(name) {
             return;
         }
         state.refresh_callers(self.now());
@@ -62,14 +64,19 @@ impl Coordinator {
             };
             let suits =
                 |key: &BoutKey, digests: &[(String, Digest)]| is_granted(&key.run) && neutral(digests);
-            if let Some(key) = state.replication.claim_next(name, suits) {
+            // Workers of an earlier process may hold replicas too.
+            let replica =
+                state.awaited.is_empty().then(|| state.replication.claim_next(name, suits)).flatten();
+            if let Some(key) = replica {
                 if !self.grant_bout(state, name, &key) {
                     return;
                 }
                 continue;
             }
             let Some(id) = state.next_run(&empty, throttled, self.only_requested) else { return };
-            let Some(bout) = state.next_bout(&id, name) else {
+            let bout = state.next_bout(&id, name);
+            self.reserve_ahead(state, &id);
+            let Some(bout) = bout else {
                 empty.insert(id);
                 continue;
             };
@@ -77,6 +84,64 @@ impl Coordinator {
                 return;
             }
         }
+    }
+
+    /// Requests that more bouts of a run are recorded as granted, if those recorded may run out.
+    fn reserve_ahead(&self, state: &mut State, id: &str) {
+        let ahead = RESERVED_AHEAD + 2 * state.leases.count_of_run(id);
+        if let Some(end) = state.runs.get(id).and_then(|run| run.ledger.reservation_due(ahead))
+            && state.reservations.insert(id.to_string(), end).is_none()
+        {
+            self.reserve.notify_one();
+        }
+    }
+
+    /// Records which bouts may be granted next, whenever a run needs that. After a restart, only recorded bouts can be held
+    /// by workers.
+    pub(crate) async fn reserve_grants(&self) -> Result<(), StoreError> {
+        loop {
+            self.reserve.notified().await;
+            let ends: Vec<(String, u64)> =
+                self.lock().reservations.iter().map(|(id, end)| (id.clone(), *end)).collect();
+            match self.store.reserve_grants(ends.clone()).await {
+                Ok(()) => {
+                    let mut guard = self.lock();
+                    let state = &mut *guard;
+                    for (id, end) in ends {
+                        state.reservations.remove(&id);
+                        if let Some(run) = state.runs.get_mut(&id) {
+                            run.ledger.reserve_to(end);
+                        }
+                    }
+                    self.grant_all(state);
+                }
+                Err(StoreError::Full) => {
+                    tokio::time::sleep(RESERVE_RETRY).await;
+                    self.reserve.notify_one();
+                }
+                Err(failure) => return Err(failure),
+            }
+        }
+    }
+
+    /// Makes the withheld bouts grantable when the awaited workers are back or the grace period is over.
+    pub(super) fn release_withheld(&self, state: &mut State) {
+        if state.awaited.is_empty() && state.runs.values().all(|run| run.ledger.withheld() == 0) {
+            return;
+        }
+        if !state.awaited.is_empty() {
+            if self.now() < state.awaited_until {
+                return;
+            }
+            for worker in std::mem::take(&mut state.awaited) {
+                info!(worker, "earlier worker did not return in time");
+                if !state.workers.get(&worker).is_some_and(|known| known.queue.is_some()) {
+                    self.store.remove_holder(&worker);
+                }
+            }
+        }
+        state.runs.values_mut().for_each(|run| run.ledger.release_withheld());
+        self.grant_all(state);
     }
 
     /// Grants a worker a bout that is not leased. Returns whether the grant could be sent.

@@ -100,7 +100,9 @@ impl Run {
         let standings = Standings::new(&spec, schedule.referee().seats(), exported_totals.clone())?;
         let referee =
             Arena::new(&spec.game, &[], Environment::system()).map_err(agon_arena::PlayError::from)?;
-        let ledger = Ledger::new(schedule.bouts(), stored.exported, bouts.iter().map(|(bout, ..)| *bout));
+        let done = bouts.iter().map(|(bout, ..)| *bout);
+        let mut ledger = Ledger::new(schedule.bouts(), stored.exported, done);
+        ledger.reserve_to(stored.granted);
         let cells = cells.into_iter().map(|cell| ((cell.worker, cell.pairing), cell.outcomes)).collect();
         let mut run = Run {
             source,

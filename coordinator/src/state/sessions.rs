@@ -9,7 +9,7 @@ use agon_transport::Caller;
 use tonic::Status;
 use tracing::{info, warn};
 
-use super::{Coordinator, MAX_WAITING_PER_SLOT, SendQueue, WINDOW_BYTES, Worker, key_of, lease_ref};
+use super::{Coordinator, MAX_WAITING_PER_SLOT, SendQueue, State, WINDOW_BYTES, Worker, key_of, lease_ref};
 use crate::audit::{AuditKind, Entry};
 use crate::leases::Progress;
 
@@ -88,6 +88,9 @@ impl Coordinator {
             adopted,
         };
         state.send(&hello.worker, Kind::Welcome(welcome));
+        if state.awaited.remove(&hello.worker) && state.awaited.is_empty() {
+            self.release_withheld(state);
+        }
         drop(guard);
         info!(worker = hello.worker, slots = hello.slots, build = hello.build, "worker connected");
         self.changed();
@@ -100,9 +103,18 @@ impl Coordinator {
         if let Some(known) = guard.workers.get_mut(worker).filter(|known| known.session == session) {
             (known.queue, known.room) = (None, 0);
             info!(worker, "worker disconnected");
+            self.forget_idle_holder(&guard, worker);
         }
         drop(guard);
         self.changed();
+    }
+
+    /// Records that a disconnected worker without leases holds none.
+    fn forget_idle_holder(&self, state: &State, worker: &str) {
+        let is_connected = state.workers.get(worker).is_some_and(|known| known.queue.is_some());
+        if !is_connected && state.leases.count_of_worker(worker) == 0 {
+            self.store.remove_holder(worker);
+        }
     }
 
     /// Handles a heartbeat.
@@ -186,7 +198,11 @@ impl Coordinator {
             }
             revoked.entry(lease.worker).or_default().push(lease_ref(&key, lease.token));
         }
+        for worker in revoked.keys() {
+            self.forget_idle_holder(state, worker);
+        }
         state.revoke(revoked, "no progress reported in time");
+        self.release_withheld(state);
         self.grant_all(state);
     }
 }

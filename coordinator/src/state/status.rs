@@ -29,10 +29,10 @@ impl Coordinator {
             // A failed export is reported after the end too, as the run is not complete.
             Some(reason) if running || run.export_fault.is_some() => reason.clone(),
             _ if !running || done == run.ledger.total() => String::new(),
-            _ if self.now() < self.grants_start => {
+            _ if workers == 0 => "no worker is connected".to_string(),
+            _ if run.ledger.withheld() > 0 && state.leases.count_of_run(id) == 0 => {
                 format!("waiting up to {} s for workers to return earlier bouts", self.timing.grace.as_secs())
             }
-            _ if workers == 0 => "no worker is connected".to_string(),
             _ if state.connected().all(|(name, _)| state.quarantine.contains_key(name)) => {
                 "every connected worker is in quarantine: `agon workers` shows why".to_string()
             }

@@ -1,4 +1,4 @@
-//! The rows of quarantined workers, replica digests and audit entries.
+//! The rows of workers, replica digests and audit entries.
 
 use rusqlite::{Connection, params};
 
@@ -37,6 +37,34 @@ impl Store {
             select(connection, "SELECT worker, reason FROM quarantine ORDER BY worker", [], |row| {
                 Ok((row.get(0)?, row.get(1)?))
             })
+        })
+        .await
+    }
+
+    /// Records that a worker may hold leases.
+    pub async fn add_holder(&self, worker: &str) -> Result<(), StoreError> {
+        let worker = worker.to_string();
+        self.write(move |connection| {
+            connection
+                .prepare_cached("INSERT OR IGNORE INTO holders (worker) VALUES (?1)")?
+                .execute([worker])
+                .map(|_| ())
+        })
+        .await
+    }
+
+    /// Records that a worker holds no leases. Does not wait: if it is lost, the next process waits for the worker.
+    pub fn remove_holder(&self, worker: &str) {
+        let worker = worker.to_string();
+        self.post(move |connection| {
+            connection.prepare_cached("DELETE FROM holders WHERE worker = ?1")?.execute([worker]).map(|_| ())
+        });
+    }
+
+    /// Returns the workers that may hold leases.
+    pub async fn holders(&self) -> Result<Vec<String>, StoreError> {
+        self.write(|connection| {
+            select(connection, "SELECT worker FROM holders ORDER BY worker", [], |row| row.get(0))
         })
         .await
     }

@@ -31,6 +31,8 @@ pub struct StoredRun {
     pub build: String,
     /// Bouts that were started and whose lease expired.
     pub abandoned: u64,
+    /// All bouts that were ever granted are below.
+    pub granted: u64,
 }
 
 /// A bout to store.

@@ -12,8 +12,8 @@ impl Store {
         self.write(move |connection| {
             connection.execute(
                 "INSERT INTO runs (id, text, files, state, submitted_us, signature, priority, exported, folded, build,
-                                   abandoned)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
+                                   abandoned, granted)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
                 params![
                     run.id,
                     run.text,
@@ -25,7 +25,8 @@ impl Store {
                     run.exported as i64,
                     run.totals,
                     run.build,
-                    number(run.abandoned)
+                    number(run.abandoned),
+                    number(run.granted)
                 ],
             )?;
             Ok(())
@@ -37,7 +38,7 @@ impl Store {
     pub async fn runs(&self) -> Result<Vec<StoredRun>, StoreError> {
         self.write(|connection| {
             select(connection, "SELECT id, text, files, state, submitted_us, signature, decided, priority, exported, folded, build,
-                        abandoned
+                        abandoned, granted
                  FROM runs ORDER BY number", [], |row| {
                 let state: String = row.get(3)?;
                 let unknown = || rusqlite::Error::InvalidColumnType(3, "state".to_string(), Type::Text);
@@ -54,6 +55,7 @@ impl Store {
                     totals: row.get(9)?,
                     build: row.get(10)?,
                     abandoned: row.get::<_, i64>(11)? as u64,
+                    granted: row.get::<_, i64>(12)? as u64,
                 })
             })
         })
@@ -96,6 +98,19 @@ impl Store {
             )?;
             Ok(())
         });
+    }
+
+    /// Records that the bouts of these runs below these numbers may be granted.
+    pub async fn reserve_grants(&self, ends: Vec<(String, u64)>) -> Result<(), StoreError> {
+        self.write(move |connection| {
+            let mut raise =
+                connection.prepare_cached("UPDATE runs SET granted = max(granted, ?2) WHERE id = ?1")?;
+            for (run, end) in &ends {
+                raise.execute(params![run, number(*end)])?;
+            }
+            Ok(())
+        })
+        .await
     }
 
     /// Sets the priority of a run.

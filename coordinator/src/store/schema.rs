@@ -12,7 +12,7 @@ use super::{StoreError, backup};
 /// The first released version.
 const FIRST: i64 = 2;
 /// The steps to each version.
-const STEPS: [&str; 4] = [TABLES, IDENTITY, REPLICA_DIGESTS, HISTORY];
+const STEPS: [&str; 5] = [TABLES, IDENTITY, REPLICA_DIGESTS, HISTORY, GRANTS];
 /// The current version.
 pub(super) const VERSION: i64 = FIRST + STEPS.len() as i64 - 1;
 
@@ -143,6 +143,13 @@ CREATE INDEX opinions_of_bouts ON opinions (run, bout);
 const HISTORY: &str = "
 ALTER TABLE runs ADD COLUMN build TEXT NOT NULL DEFAULT '';
 ALTER TABLE runs ADD COLUMN abandoned INTEGER NOT NULL DEFAULT 0;
+";
+
+/// All bouts of a run below `granted` may have been granted, to the workers in `holders`.
+const GRANTS: &str = "
+ALTER TABLE runs ADD COLUMN granted INTEGER NOT NULL DEFAULT 0;
+UPDATE runs SET granted = max(exported, coalesce((SELECT max(bout) + 1 FROM bouts WHERE run = id), 0));
+CREATE TABLE holders (worker TEXT NOT NULL UNIQUE);
 ";
 
 #[cfg(test)]
