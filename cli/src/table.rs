@@ -263,10 +263,10 @@ mod tests {
         table.row([name, "+1234", "12345", "7"].map(str::to_string));
         let lines = |room| written(&table, room).lines().map(str::to_string).collect::<Vec<_>>();
         assert!(lines(None)[1].starts_with(&format!("{name}  +1234")));
-        assert_eq!(lines(Some(48))[1], "a-player-with-a-name-of-..  +1234  12345      7");
+        assert_eq!(lines(Some(48))[1], "a-player-with-a-name-of-s..  +1234  12345      7");
         assert_eq!(lines(Some(30))[1], "a-player-with-..  +1234  12345");
         assert_eq!(lines(Some(30))[2], "(not shown in this width: depth)");
-        assert_eq!(lines(Some(16))[1], "a-play..  +1234");
+        assert_eq!(lines(Some(16))[1], "a-playe..  +1234");
         assert_eq!(lines(Some(3)), lines(Some(15)));
     }
 
