@@ -322,7 +322,8 @@ fn game_rows(batch: &RecordBatch) -> Result<Vec<GameRow>, ReadError> {
     let rules = required::<StringArray>(batch, "rules", "string")?;
     let variant = required::<StringArray>(batch, "variant", "string")?;
     let opening = required::<StringArray>(batch, "opening", "string")?;
-    let players = TypedLists::<StringArray>::new(required(batch, "players", "a list")?, "players", "string")?;
+    let texts = |name| TypedLists::<StringArray>::new(required(batch, name, "a list")?, name, "string");
+    let players = texts("players")?;
     let payoffs = TypedLists::<Int32Array>::new(required(batch, "payoffs", "a list")?, "payoffs", "i32")?;
     let plies = required::<UInt32Array>(batch, "plies", "u32")?;
     let ending = required::<StringArray>(batch, "ending", "string")?;
@@ -333,25 +334,14 @@ fn game_rows(batch: &RecordBatch) -> Result<Vec<GameRow>, ReadError> {
     let duration_us = required::<UInt64Array>(batch, "duration_us", "u64")?;
     let speed_factor = required::<Float64Array>(batch, "speed_factor", "f64")?;
     // Added later.
-    let settings = match batch.column_by_name("settings") {
-        Some(_) => Some(TypedLists::<StringArray>::new(
-            required(batch, "settings", "a list")?,
-            "settings",
-            "string",
-        )?),
-        None => None,
-    };
-    let settings_of = |index| match &settings {
-        Some(lists) => lists.range(index).map(|element| lists.elements.value(element).to_string()).collect(),
-        None => Vec::new(),
-    };
+    let settings = batch.column_by_name("settings").map(|_| texts("settings")).transpose()?;
     let row = |index| GameRow {
         bout: bout.value(index),
         game: game.value(index),
         rules: rules.value(index).to_string(),
         variant: variant.value(index).to_string(),
         opening: opening.value(index).to_string(),
-        players: players.range(index).map(|element| players.elements.value(element).to_string()).collect(),
+        players: players.texts(index),
         payoffs: payoffs.elements.values()[payoffs.range(index)].to_vec(),
         plies: plies.value(index),
         ending: ending.value(index).to_string(),
@@ -361,7 +351,7 @@ fn game_rows(batch: &RecordBatch) -> Result<Vec<GameRow>, ReadError> {
         started: started.value(index),
         duration_us: duration_us.value(index),
         speed_factor: speed_factor.value(index),
-        settings: settings_of(index),
+        settings: settings.as_ref().map_or_else(Vec::new, |settings| settings.texts(index)),
     };
     Ok((0..batch.num_rows()).map(row).collect())
 }
@@ -506,6 +496,13 @@ impl<'a, A: Array + 'static> TypedLists<'a, A> {
     fn range(&self, row: usize) -> std::ops::Range<usize> {
         let offsets = self.lists.value_offsets();
         offsets[row] as usize..offsets[row + 1] as usize
+    }
+}
+
+impl TypedLists<'_, StringArray> {
+    /// Returns a row's elements.
+    fn texts(&self, index: usize) -> Vec<String> {
+        self.range(index).map(|element| self.elements.value(element).to_string()).collect()
     }
 }
 

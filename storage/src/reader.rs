@@ -32,6 +32,12 @@ pub struct RemoteStore {
     runtime: Runtime,
 }
 
+impl RemoteStore {
+    fn wait<T>(&self, answer: impl Future<Output = object_store::Result<T>>) -> io::Result<T> {
+        self.runtime.block_on(answer).map_err(|error| io_error(&error))
+    }
+}
+
 impl Reader {
     /// Opens a location, which may be empty.
     pub fn new(location: Location) -> Result<Reader, LocationError> {
@@ -69,10 +75,7 @@ impl Reader {
             Reader::Folder(above) => local_names(&above.join(folder)),
             Reader::Store(remote) => {
                 let folder = Key::from(folder);
-                let listed = remote
-                    .runtime
-                    .block_on(remote.store.list_with_delimiter(Some(&folder)))
-                    .map_err(|error| io_error(&error))?;
+                let listed = remote.wait(remote.store.list_with_delimiter(Some(&folder)))?;
                 let objects = listed.objects.iter().map(|object| &object.location);
                 let names = objects.chain(&listed.common_prefixes).filter_map(|path| path.filename());
                 Ok(names.map(str::to_string).collect())
@@ -85,8 +88,7 @@ impl Reader {
         match self {
             Reader::Folder(folder) => fs::read(folder.join(name)).map(Bytes::from),
             Reader::Store(remote) => {
-                let fetch = async { remote.store.get(&Key::from(name)).await?.bytes().await };
-                remote.runtime.block_on(fetch).map_err(|error| io_error(&error))
+                remote.wait(async { remote.store.get(&Key::from(name)).await?.bytes().await })
             }
         }
     }
@@ -105,11 +107,7 @@ impl Reader {
             Reader::Folder(folder) => fs::metadata(folder.join(name)).map(|file| file.len()),
             Reader::Store(remote) => {
                 let name = Key::from(name);
-                remote
-                    .runtime
-                    .block_on(remote.store.head(&name))
-                    .map(|object| object.size)
-                    .map_err(|error| io_error(&error))
+                remote.wait(remote.store.head(&name)).map(|object| object.size)
             }
         }
     }
