@@ -17,7 +17,7 @@ use agon_search::duel::{Algorithm, DuelSearch, Options};
 use agon_search::evaluate::Evaluate;
 use agon_search::ordering::{Order, Stage};
 use agon_search::sampling::uct::{Final, Options as UctOptions, Uct};
-use agon_search::sampling::{Playout, Rollout};
+use agon_search::sampling::{Estimate, Playout, Rollout};
 use agon_search::value::{INFINITY, Score, end_score};
 use agon_search::{Budget, Counters, Limit, Searcher};
 use board_game::ai::mcts::mcts_build_tree;
@@ -73,7 +73,8 @@ impl Visitor for Task {
                 let options = UctOptions {
                     c: f64::from(EXPLORATION),
                     first_play: None,
-                    playout: Playout { rollout: Rollout::Uniform, plies: 0, scale: 1.0 },
+                    playouts: 1,
+                    playout: Playout { rollout: Rollout::Uniform, plies: 0, estimate: Estimate::Odds(1.0) },
                     choice: Final::Visits,
                     solver: false,
                     keep: false,
