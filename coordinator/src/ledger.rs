@@ -70,7 +70,8 @@ impl Ledger {
 
     /// Withholds the reserved bouts that are not done: workers of an earlier process may hold them.
     pub fn withhold(&mut self) {
-        let end = self.reserved.min(self.total);
+        // Bouts that may not be granted yet never were.
+        let end = self.reserved.min(self.open);
         while self.fresh < end {
             if !self.is_done(self.fresh) {
                 self.withheld.insert(self.fresh);
@@ -312,6 +313,14 @@ mod tests {
         ledger.release_withheld();
         let granted: Vec<u64> = std::iter::from_fn(|| ledger.take_next()).take(4).collect();
         assert_eq!(granted, [2, 6, 7, 9]);
+        // The schedule of a tuning run knows its first bouts only.
+        let mut tuning = Ledger::new(20, 0, []);
+        tuning.open_to(3);
+        tuning.reserve_to(8);
+        tuning.withhold();
+        tuning.release_withheld();
+        assert_eq!(std::iter::from_fn(|| tuning.take_next()).collect::<Vec<u64>>(), [0, 1, 2]);
+        assert!(tuning.open_to(5) && tuning.take_next() == Some(3));
     }
 
     #[test]

@@ -53,8 +53,7 @@ fn fabricating_worker_is_quarantined_and_voided() {
 /// A bout that waits for its first or second replication still waits after a restart.
 #[test]
 fn verification_survives_restart() {
-    // After a start nothing is granted for the duration of a lease.
-    let mut cluster = Cluster::start(Duration::from_secs(2));
+    let mut cluster = Cluster::start(LONG);
     cluster.submit(&quick(400));
     let mut liar = ScriptedWorker::new(&cluster.address(), "liar");
     let bout = liar.lease();

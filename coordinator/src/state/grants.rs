@@ -64,10 +64,7 @@ impl Coordinator {
             };
             let suits =
                 |key: &BoutKey, digests: &[(String, Digest)]| is_granted(&key.run) && neutral(digests);
-            // Workers of an earlier process may hold replicas too.
-            let replica =
-                state.awaited.is_empty().then(|| state.replication.claim_next(name, suits)).flatten();
-            if let Some(key) = replica {
+            if let Some(key) = state.replication.claim_next(name, suits) {
                 if !self.grant_bout(state, name, &key) {
                     return;
                 }
@@ -88,7 +85,7 @@ impl Coordinator {
 
     /// Requests that more bouts of a run are recorded as granted, if those recorded may run out.
     fn reserve_ahead(&self, state: &mut State, id: &str) {
-        let ahead = RESERVED_AHEAD + 2 * state.leases.count_of_run(id);
+        let ahead = RESERVED_AHEAD + state.leases.count_of_run(id);
         if let Some(end) = state.runs.get(id).and_then(|run| run.ledger.reservation_due(ahead))
             && state.reservations.insert(id.to_string(), end).is_none()
         {
@@ -135,7 +132,7 @@ impl Coordinator {
             }
             for worker in std::mem::take(&mut state.awaited) {
                 info!(worker, "earlier worker did not return in time");
-                if !state.workers.get(&worker).is_some_and(|known| known.queue.is_some()) {
+                if state.workers.get(&worker).is_none_or(|known| known.queue.is_none()) {
                     self.store.remove_holder(&worker);
                 }
             }
