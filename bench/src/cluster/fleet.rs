@@ -79,7 +79,12 @@ pub(super) async fn measure(sessions: u32, seconds: u32) -> anyhow::Result<Repor
     report.add("coordinator memory", memory / 1e6, "MB");
     report.add("expired leases", revoked as f64, "");
     report.add("time until all are reconnected", reconnected.as_secs_f64(), "s");
-    report.add("other lost sessions", counters.lost.load(Ordering::Relaxed) as f64, "");
+    let lost = lock(&counters.lost);
+    for (reason, count) in lost.iter() {
+        eprintln!("{count} sessions lost: {reason}");
+    }
+    report.add("other lost sessions", lost.values().sum::<u64>() as f64, "");
+    drop(lost);
     Ok(report)
 }
 
@@ -163,14 +168,16 @@ async fn keep_connected(
 ) {
     let mut held = Vec::new();
     loop {
-        let lost = tokio::select! {
-            ended = worker.session(&endpoint, &mut held) => ended.is_err(),
+        let ended = tokio::select! {
+            ended = worker.session(&endpoint, &mut held) => ended,
             changed = disconnect.changed() => match changed {
                 Ok(()) => continue,
                 Err(_) => return,
             },
         };
-        worker.counters.lost.fetch_add(u64::from(lost), Ordering::Relaxed);
+        if let Err(error) = ended {
+            *lock(&worker.counters.lost).entry(format!("{error:#}")).or_default() += 1;
+        }
         tokio::time::sleep(Duration::from_millis(200 + worker.number as u64 % 800)).await;
     }
 }

@@ -1,8 +1,9 @@
 //! A simulated worker: it holds a session and accepts bouts, whose messages the benchmark supplies.
 
+use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use agon_arena::Spec;
@@ -45,7 +46,8 @@ pub(super) struct Counters {
     pub(super) granted: AtomicU64,
     pub(super) acknowledged: AtomicU64,
     pub(super) revoked: AtomicU64,
-    pub(super) lost: AtomicU64,
+    /// Sessions that ended with an error, by the error.
+    pub(super) lost: Mutex<BTreeMap<String, u64>>,
 }
 
 /// A granted bout.
