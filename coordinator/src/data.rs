@@ -1,14 +1,18 @@
 //! The data folder: created if missing, rejected if foreign, and locked by one process at a time.
 
 use std::fmt;
-use std::fs::{self, File, TryLockError};
-use std::io::{self, Write as _};
+use std::fs::{self, DirEntry, File, TryLockError};
+use std::io;
 use std::path::{Path, PathBuf};
+
+use agon_storage::write::{Mode, write_file};
 
 /// The version of the folder's layout.
 const FORMAT: u64 = 1;
 /// The file that identifies a data folder.
 const MARKER: &str = "agon.json";
+/// Its name while it is written.
+const PARTIAL_MARKER: &str = "agon.partial";
 const LOCK: &str = "coordinator.lock";
 /// The smallest page of SQLite, in bytes.
 const MIN_STATE_BYTES: u64 = 512;
@@ -140,12 +144,15 @@ impl DataFolder {
                 }
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                if fs::read_dir(folder).map_err(unusable)?.next().is_some() {
+                // A start on a full disk leaves a partial marker.
+                let is_own = |entry: &io::Result<DirEntry>| {
+                    entry.as_ref().is_ok_and(|entry| entry.file_name() == PARTIAL_MARKER)
+                };
+                if fs::read_dir(folder).map_err(unusable)?.any(|entry| !is_own(&entry)) {
                     return Err(reject(Problem::Foreign));
                 }
-                let mut file = File::create(&marker).map_err(unusable)?;
-                writeln!(file, "{{\"format\": {FORMAT}}}").map_err(unusable)?;
-                file.sync_all().map_err(unusable)?;
+                let text = format!("{{\"format\": {FORMAT}}}\n");
+                write_file(folder, MARKER, text.as_bytes(), Mode::Replace).map_err(unusable)?;
             }
             Err(error) => return Err(unusable(error)),
         }
@@ -199,6 +206,12 @@ mod tests {
         assert!(restore.to_string().ends_with("choose another folder with --state"), "{restore}");
         fs::remove_file(folder.join(MARKER)).unwrap();
         assert!(matches!(problem(&folder), Problem::Foreign));
+        // A first start on a full disk.
+        let full = parent.path().join("full");
+        fs::create_dir(&full).unwrap();
+        fs::write(full.join(PARTIAL_MARKER), "").unwrap();
+        drop(open(&full).unwrap());
+        assert!(!full.join(PARTIAL_MARKER).exists());
         let file = parent.path().join("file");
         fs::write(&file, "").unwrap();
         assert!(matches!(problem(&file), Problem::Unusable(_)));

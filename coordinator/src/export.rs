@@ -19,7 +19,7 @@ use tracing::{info, warn};
 
 use crate::leases::BoutKey;
 use crate::standings::{RunTotals, encode_checked, read_summary};
-use crate::state::{Coordinator, WriteTarget};
+use crate::state::{Coordinator, OPEN, WriteTarget};
 use crate::store::{BoutSummary, StoreError, StoredCell};
 use agon_storage::location::{LocationError, one_line};
 use agon_storage::ownership::OwnershipError;
@@ -218,9 +218,12 @@ async fn export_run(
     // 3. The end of the run.
     let Some(snapshot) = RunSnapshot::take(coordinator, id) else { return Ok(()) };
     if snapshot.state.is_open() && snapshot.exported == snapshot.total {
-        coordinator.store.set_state(id.to_string(), RunState::Done, None).await?;
-        coordinator.end_run(id, RunState::Done, None, "the run is done");
-        info!(run = id, "run done");
+        let _change = coordinator.change_lock.write().await;
+        let before = coordinator.store.move_state(id.to_string(), OPEN, RunState::Done, None).await?;
+        if before.is_some_and(RunState::is_open) {
+            coordinator.end_run(id, RunState::Done, None, "the run is done");
+            info!(run = id, "run done");
+        }
     } else if !snapshot.state.is_open() {
         // Bouts that were never played count as exported.
         mark_exported(coordinator, id, snapshot.total, &[]).await?;

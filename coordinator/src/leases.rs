@@ -82,7 +82,7 @@ impl LeaseBook {
         }
     }
 
-    /// Leases a bout. Precondition: it is not leased.
+    /// Leases a bout, and ends an earlier lease of it.
     pub fn grant(&mut self, key: BoutKey, worker: &str, now: Duration) -> Token {
         self.sequence += 1;
         let token = Token { epoch: self.epoch, sequence: self.sequence };
@@ -102,7 +102,6 @@ impl LeaseBook {
             Some(lease) if lease.worker != worker || lease.token != token => false,
             _ if token.epoch == self.epoch && !self.may_have_issued(token) => false,
             _ => {
-                self.release(&key);
                 self.put(key, worker, token, now);
                 true
             }
@@ -110,13 +109,13 @@ impl LeaseBook {
     }
 
     fn put(&mut self, key: BoutKey, worker: &str, token: Token, now: Duration) {
+        self.release(&key);
         let expires = now + self.length;
         let lease = Lease { worker: worker.to_string(), token, expires, progress: Progress::default() };
         self.ends.insert((expires, key.clone()));
         self.held.entry(worker.to_string()).or_default().insert(key.clone());
         *self.counts.entry(key.run.clone()).or_default() += 1;
-        let before = self.leases.insert(key, lease);
-        debug_assert!(before.is_none(), "a bout has one lease at a time");
+        self.leases.insert(key, lease);
     }
 
     /// Records a worker's report. Progress extends the lease; a bout waiting for a slot is extended by any progress of
@@ -277,6 +276,16 @@ mod tests {
         assert!(book.adopt(key(0), "w", old, at(1)), "the same worker again");
         assert!(!book.adopt(key(0), "other", old, at(1)));
         assert_eq!(book.lease(&key(0)).unwrap().token, old);
+    }
+
+    #[test]
+    fn second_lease_of_a_bout_ends_the_first() {
+        let mut book = LeaseBook::new(1, LENGTH);
+        book.grant(key(0), "w", at(0));
+        let token = book.grant(key(0), "other", at(10));
+        assert_eq!((book.count_of_worker("w"), book.count_of_run("r")), (0, 1));
+        assert!(book.expire(at(30)).is_empty());
+        assert_eq!(book.expire(at(40)).pop().unwrap().1.token, token);
     }
 
     /// The model is a list, scanned linearly.

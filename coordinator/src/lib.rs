@@ -9,6 +9,9 @@ mod audit;
 pub mod data;
 pub mod dataset;
 pub mod export;
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test may panic")]
+mod fixtures;
 pub mod leases;
 pub mod ledger;
 pub mod maintenance;

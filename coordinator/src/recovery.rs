@@ -14,7 +14,7 @@ use crate::audit::{AuditKind, Entry};
 use crate::data::{DataFolder, STATE};
 use crate::dataset::Dataset;
 use crate::standings::read_summary;
-use crate::state::{Coordinator, PersistedRun, Recovery, Run, stored_totals};
+use crate::state::{Coordinator, OPEN, PersistedRun, Recovery, Run, stored_totals};
 use crate::store::{Store, StoreError, StoredRun};
 use crate::{Config, CoordinatorError};
 
@@ -55,7 +55,7 @@ async fn resume_run(coordinator: &Arc<Coordinator>, stored: StoredRun) -> Result
     if state == RunState::Running && run.signature != coordinator.signature {
         state = RunState::Paused;
         run.state = state;
-        coordinator.store.set_state(id.clone(), state, None).await?;
+        coordinator.store.move_state(id.clone(), &[RunState::Running], state, None).await?;
         let reason = format!(
             "started by a build that searches differently (signature {}, this build has {}); finish it with that build, \
              cancel it, or resume it to mix both builds in one run",
@@ -69,7 +69,7 @@ async fn resume_run(coordinator: &Arc<Coordinator>, stored: StoredRun) -> Result
     coordinator.spawn_proposal(&id);
     // The earlier process stopped between reaching this decision and storing it.
     if let (true, Some(bout)) = (state.is_open(), decided) {
-        coordinator.store.set_state(id.clone(), RunState::Decided, Some(bout)).await?;
+        coordinator.store.move_state(id.clone(), OPEN, RunState::Decided, Some(bout)).await?;
         coordinator.end_run(&id, RunState::Decided, Some(bout), "the test has decided");
     }
     Ok(())

@@ -60,6 +60,9 @@ impl Default for Timing {
 /// Unacknowledged bytes above which a worker gets no grants.
 const WINDOW_BYTES: u64 = 64 << 20;
 
+/// The states of a run that needs more bouts.
+pub(crate) const OPEN: &[RunState] = &[RunState::Running, RunState::Paused];
+
 /// The capacity of a worker's send queue.
 pub(crate) const SEND_QUEUE: usize = 1024;
 /// The part of the send queue reserved for messages other than grants.
@@ -144,8 +147,13 @@ pub struct Coordinator {
     pub(crate) export: Notify,
     /// Notified when a run needs more reserved bouts.
     pub(crate) reserve: Notify,
-    /// Held while bouts are exported or removed.
+    /// Held while bouts are exported or removed. Taken before `change_lock`.
     pub(crate) export_lock: tokio::sync::Mutex<()>,
+    /// Held while a change is carried from the store to memory: shared by the commits of bouts, which are independent, and
+    /// exclusively by changes of a run's state and by voiding, so that memory follows the order of the store.
+    pub(crate) change_lock: tokio::sync::RwLock<()>,
+    /// Held while a run is submitted.
+    pub(crate) submit_lock: tokio::sync::Mutex<()>,
     /// Held while a part is read for comparison.
     pub(crate) comparison_lock: tokio::sync::Mutex<()>,
 }
@@ -216,6 +224,8 @@ impl Coordinator {
             export: Notify::new(),
             reserve: Notify::new(),
             export_lock: tokio::sync::Mutex::new(()),
+            change_lock: tokio::sync::RwLock::new(()),
+            submit_lock: tokio::sync::Mutex::new(()),
             comparison_lock: tokio::sync::Mutex::new(()),
         }
     }

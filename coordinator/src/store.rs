@@ -14,7 +14,7 @@ use std::path::Path;
 use std::sync::mpsc;
 use std::time::Duration;
 
-use rusqlite::{Connection, ErrorCode, Params, Row};
+use rusqlite::{Connection, ErrorCode, Params, Row, Transaction, TransactionBehavior};
 use tokio::sync::oneshot;
 
 use agon_storage::ownership::Identity;
@@ -87,8 +87,8 @@ impl From<rusqlite::Error> for StoreError {
 }
 
 type Completion = Box<dyn FnOnce(Result<(), StoreError>) + Send>;
-/// Work in a transaction. Returns whether it succeeded, and a callback for the result of the transaction.
-type Job = Box<dyn FnOnce(&Connection) -> (bool, Completion) + Send>;
+/// Work in a transaction. Returns its result, and a callback for the result of the transaction.
+type Job = Box<dyn FnOnce(&Connection) -> (Result<(), StoreError>, Completion) + Send>;
 
 /// A handle of the single writer of the state.
 #[derive(Clone)]
@@ -115,7 +115,7 @@ impl Store {
         let (jobs, inbox) = mpsc::channel();
         std::thread::Builder::new()
             .name("store".to_string())
-            .spawn(move || write_groups(connection, &inbox))
+            .spawn(move || write_groups(&connection, &inbox))
             .map_err(|error| StoreError::Failed(error.to_string()))?;
         Ok(Store { jobs })
     }
@@ -149,9 +149,15 @@ impl Store {
     ) -> Result<(), StoreError> {
         let job: Job = Box::new(move |connection| {
             let result = work(connection).map_err(StoreError::from);
-            (result.is_ok(), Box::new(move |committed: Result<(), StoreError>| done(committed.and(result))))
+            let outcome = result.as_ref().map(|_| ()).map_err(Clone::clone);
+            (outcome, Box::new(move |committed: Result<(), StoreError>| done(committed.and(result))))
         });
         self.jobs.send(job).map_err(|_| StoreError::Closed)
+    }
+
+    /// Waits until all earlier writes are durable.
+    pub async fn flush(&self) -> Result<(), StoreError> {
+        self.write(|_| Ok(())).await
     }
 
     /// Raises the epoch above `above` and returns it.
@@ -204,28 +210,43 @@ fn number(value: u64) -> i64 {
     i64::try_from(value).unwrap_or(i64::MAX)
 }
 
+/// Begins a transaction. Waits while another process writes, such as a backup tool.
+fn begin(connection: &Connection) -> Result<Transaction<'_>, rusqlite::Error> {
+    loop {
+        // A deferred transaction would fail at its first write, without the busy timeout.
+        match Transaction::new_unchecked(connection, TransactionBehavior::Immediate) {
+            Err(error) if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) => {
+                tracing::warn!("state locked by another process; waiting");
+            }
+            begun => return begun,
+        }
+    }
+}
+
 /// Runs jobs in groups, each in one transaction, until the store is closed.
-fn write_groups(mut connection: Connection, inbox: &mpsc::Receiver<Job>) {
+fn write_groups(connection: &Connection, inbox: &mpsc::Receiver<Job>) {
     while let Ok(first) = inbox.recv() {
         let mut completions = Vec::new();
-        let committed = (|| -> Result<(), rusqlite::Error> {
-            let mut transaction = connection.transaction()?;
+        let committed = (|| -> Result<(), StoreError> {
+            let mut transaction = begin(connection)?;
             let mut job = Some(first);
             while let Some(work) = job.take() {
                 // A failed job is rolled back alone.
                 let savepoint = transaction.savepoint()?;
-                let (succeeded, completion) = work(&savepoint);
+                let (outcome, completion) = work(&savepoint);
                 completions.push(completion);
-                if succeeded {
-                    savepoint.commit()?;
+                match outcome {
+                    Ok(()) => savepoint.commit()?,
+                    // SQLite itself rolls back the whole transaction after some errors, such as a full disk.
+                    Err(error) if savepoint.is_autocommit() => return Err(error),
+                    Err(_) => drop(savepoint),
                 }
                 if completions.len() < MAX_WRITES_PER_TRANSACTION {
                     job = inbox.try_recv().ok();
                 }
             }
-            transaction.commit()
+            Ok(transaction.commit()?)
         })();
-        let committed = committed.map_err(StoreError::from);
         for completion in completions {
             completion(committed.clone());
         }
@@ -234,6 +255,8 @@ fn write_groups(mut connection: Connection, inbox: &mpsc::Receiver<Job>) {
 
 #[cfg(test)]
 mod tests {
+    use std::task::{Context, Waker};
+
     use super::*;
     use crate::leases::BoutKey;
     use agon_schedule::RunState;
@@ -275,7 +298,9 @@ mod tests {
         assert_eq!(store.put_bout(bout(3, 2)).await, Ok(PutOutcome::Conflict));
         assert_eq!(store.put_bout(bout(1, 2)).await, Ok(PutOutcome::New));
         assert_eq!(store.payload("r".to_string(), 3).await, Ok(vec![1, 2, 3]));
-        store.set_state("r".to_string(), RunState::Cancelled, None).await.unwrap();
+        let cancel = || store.move_state("r".to_string(), &[RunState::Running], RunState::Cancelled, None);
+        assert_eq!(cancel().await, Ok(Some(RunState::Running)));
+        assert_eq!(cancel().await, Ok(Some(RunState::Cancelled)), "unchanged");
         assert_eq!(store.put_bout(bout(2, 2)).await, Ok(PutOutcome::RunClosed));
         store.assign_part("r".to_string(), 0, 2).await.unwrap();
         assert_eq!(store.open_part("r".to_string()).await, Ok(Some((0, 2))));
@@ -356,6 +381,61 @@ mod tests {
             Ok(None),
             "the failed write is rolled back completely"
         );
+    }
+
+    /// SQLite rolls back the whole transaction when the disk is full; later writes of the group must not commit alone.
+    #[tokio::test]
+    async fn full_disk_fails_the_whole_group() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(&folder.path().join("state")).unwrap();
+        store.add_run(run()).await.unwrap();
+        let pages = store.write(|connection| {
+            let pages: i64 = connection.query_row("PRAGMA page_count", [], |row| row.get(0))?;
+            connection
+                .query_row(&format!("PRAGMA max_page_count = {}", pages + 20), [], |row| row.get::<_, i64>(0))
+        });
+        pages.await.unwrap();
+        // The first write holds the group open until all have been queued.
+        let (go, wait) = mpsc::channel();
+        let first = store.write(move |_| {
+            let _: Result<(), _> = wait.recv();
+            Ok(())
+        });
+        let large = NewBout { payload: vec![1; 1 << 20], ..bout(1, 1) };
+        let bouts = [bout(0, 1), large, bout(2, 1)];
+        let mut writes = bouts.map(|bout| Box::pin(store.put_bout(bout)));
+        let mut first = Box::pin(first);
+        let mut context = Context::from_waker(Waker::noop());
+        assert!(first.as_mut().poll(&mut context).is_pending());
+        for write in &mut writes {
+            assert!(write.as_mut().poll(&mut context).is_pending());
+        }
+        go.send(()).unwrap();
+        let mut results = vec![];
+        for write in writes {
+            results.push(write.await);
+        }
+        let stored = store.summaries("r".to_string(), 0, u64::MAX).await.unwrap();
+        let stored: Vec<u64> = stored.iter().map(|row| row.bout).collect();
+        let acknowledged: Vec<u64> =
+            (0..).zip(&results).filter(|(_, result)| result.is_ok()).map(|(bout, _)| bout).collect();
+        assert_eq!(stored, acknowledged, "{results:?}");
+        assert_eq!(results[1], Err(StoreError::Full));
+    }
+
+    #[tokio::test]
+    async fn waits_for_another_writer() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("state");
+        let store = Store::open(&path).unwrap();
+        store.add_run(run()).await.unwrap();
+        let other = Connection::open(&path).unwrap();
+        other.execute_batch("BEGIN IMMEDIATE").unwrap();
+        let mut write = Box::pin(store.put_bout(bout(0, 1)));
+        // A deferred transaction fails at once.
+        assert!(tokio::time::timeout(Duration::from_millis(200), &mut write).await.is_err());
+        other.execute_batch("COMMIT").unwrap();
+        assert_eq!(write.await, Ok(PutOutcome::New));
     }
 
     #[test]

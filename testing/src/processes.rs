@@ -111,7 +111,8 @@ pub struct Cluster {
     port: u16,
     data: String,
     timing: [String; 2],
-    part_bouts: String,
+    /// Bouts in a full part.
+    pub part_bouts: String,
     /// Seconds between exports of parts that are not full; by default longer than a test.
     pub export_seconds: String,
     /// Additional flags for the coordinator.

@@ -57,6 +57,24 @@ fn voiding_waits_for_the_export() {
     cluster.assert_undisturbed(&spec);
 }
 
+/// A bout that is committed while a run is replaced must be in the new one.
+#[test]
+fn voiding_during_play_loses_no_bout() {
+    let spec = spec(5000, "nodes = 1");
+    let mut cluster = Cluster::new(LONG);
+    cluster.part_bouts = "100000".to_string();
+    cluster.restart();
+    let id = cluster.submit(&spec);
+    let _workers = ["one", "two"].map(|name| cluster.worker(name));
+    for least in 1..=20 {
+        // Reading many bouts takes long enough for others to be committed meanwhile.
+        cluster.wait_for_run("bouts are committed", |run| run["bouts"].as_u64() > Some(2000 + 50 * least));
+        let answer = cluster.agon(&["data", "void", &id, "--bouts", &least.to_string()]);
+        assert_eq!(answer.code, 0, "{}", answer.err);
+    }
+    cluster.assert_finishes_undisturbed(&spec);
+}
+
 #[test]
 fn failed_export_does_not_stop_other_runs() {
     let mut cluster = Cluster::start(LONG);

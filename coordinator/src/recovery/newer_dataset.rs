@@ -16,7 +16,7 @@ use crate::audit::{AuditKind, Entry};
 use crate::dataset::Dataset;
 use crate::export::{Cells, ExportError, FoldRules, fold, stored_cells, unfold};
 use crate::standings::encode_checked;
-use crate::state::{Coordinator, stored_totals};
+use crate::state::{Coordinator, OPEN, stored_totals};
 use crate::store::{Store, StoredRun};
 
 /// Adds to the store what only the dataset has. Returns the runs that this build cannot read; their ids stay taken.
@@ -125,7 +125,7 @@ async fn catch_up_run(
             totals.add_failed();
         }
         store.part_written(id.to_string(), exported, encode_checked(&totals), Vec::new()).await?;
-        store.set_state(id.to_string(), state, manifest.deciding_bout).await?;
+        store.move_state(id.to_string(), OPEN, state, manifest.deciding_bout).await?;
     }
     let text = format!(
         "the dataset was ahead of the state: {taken} bouts were taken from it, and {} of its bouts are void",

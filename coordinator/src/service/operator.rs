@@ -1,6 +1,7 @@
 //! The service for operators: submits, reports and controls runs, and manages workers.
 
 use std::fmt::Display;
+use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,7 +19,7 @@ use tonic::{Request, Response, Status};
 use crate::audit::{AuditKind, Entry, operator_name};
 use crate::export::{FoldRules, unfold};
 use crate::standings::encode_checked;
-use crate::state::{Coordinator, PersistedRun, RESERVED_AHEAD, Run, now_us};
+use crate::state::{Coordinator, OPEN, PersistedRun, RESERVED_AHEAD, Run, now_us};
 use crate::store::{Audit, StoredRun};
 use agon_schedule::run_id;
 use agon_schedule::schedule::Schedule;
@@ -69,6 +70,8 @@ impl OperatorService {
         let invalid = |error: SpecError| Status::invalid_argument(error.to_string());
         let spec = Spec::parse(&source).map_err(invalid)?;
         let base = run_id::first(&spec.name, &source).map_err(invalid)?;
+        // One at a time: drawing openings takes memory, and the same spec must not be added twice.
+        let _submission = self.coordinator.submit_lock.lock().await;
         let known = self.coordinator.run_ids();
         let is_taken = |id: &String| known.contains(id) || self.coordinator.unreadable.contains(id);
         let id = if again {
@@ -120,25 +123,33 @@ impl OperatorService {
         self.status(&id)
     }
 
-    /// Moves a run to another state in the store, if it is in one of `from`. Returns its id.
+    /// Moves a run to another state, if it is in one of `from`.
     async fn transition(
         &self,
         run: &str,
         action: &str,
-        from: &[RunState],
+        from: &'static [RunState],
         to: RunState,
-        (kind, operator): (AuditKind, &Caller),
-    ) -> Result<String, Status> {
+        (kind, operator): (AuditKind, Caller),
+    ) -> Result<v1::RunStatus, Status> {
         let id = self.find(run)?;
-        let state = self.coordinator.with_run(&id, |run| run.state);
-        if !state.is_some_and(|state| from.contains(&state)) {
-            let state = state.map_or("gone", RunState::name);
+        let change = self.coordinator.change_lock.write().await;
+        let before =
+            self.coordinator.store.move_state(id.clone(), from, to, None).await.map_err(unavailable)?;
+        if !before.is_some_and(|state| from.contains(&state)) {
+            let state = before.map_or("gone", RunState::name);
             return Err(Status::failed_precondition(format!("cannot {action} {id}: it is {state}")));
         }
-        self.coordinator.store.set_state(id.clone(), to, None).await.map_err(unavailable)?;
-        let text = format!("{} by {}", kind.name(), operator_name(operator));
+        if to.is_open() {
+            self.coordinator.update_run(&id, |run| run.state = to);
+        } else {
+            self.coordinator.end_run(&id, to, None, &format!("the run was {}", to.name()));
+        }
+        drop(change);
+        let text = format!("{} by {}", kind.name(), operator_name(&operator));
         self.coordinator.audit(Entry::new(kind, text).run(&id));
-        Ok(id)
+        self.coordinator.store.flush().await.map_err(unavailable)?;
+        self.status(&id)
     }
 
     fn worker(&self, name: &str) -> Result<Response<v1::WorkerStatus>, Status> {
@@ -160,7 +171,8 @@ impl OperatorService {
             "" => (request.first..=request.last).contains(&bout),
             name => name == worker,
         };
-        // Finish the part being written first: a put without an answer may still succeed.
+        // Finish the part being written first: a put without an answer may still succeed. Nothing is exported afterwards, as
+        // this call holds the lock.
         crate::export::finish_part(coordinator, id).await.map_err(|error| {
             Status::unavailable(format!(
                 "bouts of {id} are being exported and cannot be voided until that succeeds: {error}"
@@ -178,10 +190,12 @@ impl OperatorService {
                  --again"
             )));
         }
+        let exported = coordinator.dataset.bouts(&spec, id, selected).await.map_err(unavailable)?;
+        // From here until the run is replaced, no bout is committed: it would be missing in the new run.
+        let change = coordinator.change_lock.write().await;
         let kept = coordinator.store.summaries(id.to_string(), 0, u64::MAX).await.map_err(unavailable)?;
         let replayed: Vec<u64> =
             kept.iter().filter(|row| selected(row.bout, &row.worker)).map(|row| row.bout).collect();
-        let exported = coordinator.dataset.bouts(&spec, id, selected).await.map_err(unavailable)?;
         let mut voided = Vec::new();
         for (bout, summary) in exported.into_iter().filter(|(bout, _)| !known.contains(bout)) {
             unfold(&mut totals, &how, bout, &summary);
@@ -205,6 +219,7 @@ impl OperatorService {
             let run = crate::recovery::load_run(&coordinator.store, stored).await.map_err(unavailable)?;
             coordinator.replace_run(id, run.map_err(Status::internal)?, &removed);
         }
+        drop(change);
         crate::export::write_run(coordinator, id).await.map_err(unavailable)?;
         let subject = if request.worker.is_empty() {
             format!("bouts {} to {}", request.first, request.last)
@@ -223,6 +238,14 @@ impl OperatorService {
     }
 }
 
+/// Makes a change to its end, even if its caller hangs up.
+async fn complete<T: Send + 'static>(
+    change: impl Future<Output = Result<T, Status>> + Send + 'static,
+) -> Result<Response<T>, Status> {
+    let changed = tokio::spawn(change).await;
+    changed.unwrap_or_else(|error| Err(Status::internal(error.to_string()))).map(Response::new)
+}
+
 /// Returns the status for a failed write or read.
 fn unavailable(error: impl Display) -> Status {
     Status::unavailable(error.to_string())
@@ -239,7 +262,8 @@ impl v1::operator_server::Operator for OperatorService {
         let request = request.into_inner();
         let spec = request.spec.ok_or_else(|| Status::invalid_argument("the request has no spec"))?;
         let source = SpecSource::try_from(spec)?;
-        self.submit(source, request.again, request.priority).await.map(Response::new)
+        let service = self.clone();
+        complete(async move { service.submit(source, request.again, request.priority).await }).await
     }
 
     async fn list_runs(
@@ -287,33 +311,33 @@ impl v1::operator_server::Operator for OperatorService {
         &self,
         request: Request<v1::CancelRunRequest>,
     ) -> Result<Response<v1::RunStatus>, Status> {
-        let by = (AuditKind::Cancelled, &Caller::of(&request));
-        let (run, from) = (request.into_inner().run, [RunState::Running, RunState::Paused]);
-        let id = self.transition(&run, "cancel", &from, RunState::Cancelled, by).await?;
-        self.coordinator.end_run(&id, RunState::Cancelled, None, "the run was cancelled");
-        self.status(&id).map(Response::new)
+        let by = (AuditKind::Cancelled, Caller::of(&request));
+        let (service, run) = (self.clone(), request.into_inner().run);
+        complete(async move { service.transition(&run, "cancel", OPEN, RunState::Cancelled, by).await }).await
     }
 
     async fn pause_run(
         &self,
         request: Request<v1::PauseRunRequest>,
     ) -> Result<Response<v1::RunStatus>, Status> {
-        let by = (AuditKind::Paused, &Caller::of(&request));
-        let (run, from) = (request.into_inner().run, [RunState::Running]);
-        let id = self.transition(&run, "pause", &from, RunState::Paused, by).await?;
-        self.coordinator.update_run(&id, |run| run.state = RunState::Paused);
-        self.status(&id).map(Response::new)
+        let by = (AuditKind::Paused, Caller::of(&request));
+        let (service, run) = (self.clone(), request.into_inner().run);
+        complete(async move {
+            service.transition(&run, "pause", &[RunState::Running], RunState::Paused, by).await
+        })
+        .await
     }
 
     async fn resume_run(
         &self,
         request: Request<v1::ResumeRunRequest>,
     ) -> Result<Response<v1::RunStatus>, Status> {
-        let by = (AuditKind::Resumed, &Caller::of(&request));
-        let (run, from) = (request.into_inner().run, [RunState::Paused]);
-        let id = self.transition(&run, "resume", &from, RunState::Running, by).await?;
-        self.coordinator.update_run(&id, |run| run.state = RunState::Running);
-        self.status(&id).map(Response::new)
+        let by = (AuditKind::Resumed, Caller::of(&request));
+        let (service, run) = (self.clone(), request.into_inner().run);
+        complete(async move {
+            service.transition(&run, "resume", &[RunState::Paused], RunState::Running, by).await
+        })
+        .await
     }
 
     async fn prioritise_run(
@@ -322,12 +346,19 @@ impl v1::operator_server::Operator for OperatorService {
     ) -> Result<Response<v1::RunStatus>, Status> {
         let operator = operator_name(&Caller::of(&request));
         let v1::PrioritiseRunRequest { run, priority } = request.into_inner();
-        let id = self.find(&run)?;
-        self.coordinator.store.set_priority(id.clone(), priority).await.map_err(unavailable)?;
-        let text = format!("priority set to {priority} by {operator}");
-        self.coordinator.audit(Entry::new(AuditKind::Prioritised, text).run(&id));
-        self.coordinator.update_run(&id, |run| run.priority = priority);
-        self.status(&id).map(Response::new)
+        let service = self.clone();
+        complete(async move {
+            let id = service.find(&run)?;
+            let change = service.coordinator.change_lock.write().await;
+            service.coordinator.store.set_priority(id.clone(), priority).await.map_err(unavailable)?;
+            service.coordinator.update_run(&id, |run| run.priority = priority);
+            drop(change);
+            let text = format!("priority set to {priority} by {operator}");
+            service.coordinator.audit(Entry::new(AuditKind::Prioritised, text).run(&id));
+            service.coordinator.store.flush().await.map_err(unavailable)?;
+            service.status(&id)
+        })
+        .await
     }
 
     async fn void_bouts(
@@ -337,7 +368,8 @@ impl v1::operator_server::Operator for OperatorService {
         let operator = operator_name(&Caller::of(&request));
         let request = request.into_inner();
         let id = self.find(&request.run)?;
-        self.void(&id, &request, &operator).await.map(Response::new)
+        let service = self.clone();
+        complete(async move { service.void(&id, &request, &operator).await }).await
     }
 
     async fn list_workers(
@@ -357,6 +389,7 @@ impl v1::operator_server::Operator for OperatorService {
         self.coordinator
             .set_quarantine(&worker, Some(&reason), &operator)
             .map_err(Status::failed_precondition)?;
+        self.coordinator.store.flush().await.map_err(unavailable)?;
         self.worker(&worker)
     }
 
@@ -367,6 +400,7 @@ impl v1::operator_server::Operator for OperatorService {
         let operator = Caller::of(&request);
         let worker = request.into_inner().worker;
         self.coordinator.set_quarantine(&worker, None, &operator).map_err(Status::failed_precondition)?;
+        self.coordinator.store.flush().await.map_err(unavailable)?;
         self.worker(&worker)
     }
 
@@ -402,3 +436,7 @@ impl v1::operator_server::Operator for OperatorService {
         Ok(Response::new(v1::ListAuditResponse { entries }))
     }
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test may panic")]
+mod tests;

@@ -14,7 +14,7 @@ use agon_records::{BoutColumns, check_bout, check_probe};
 use agon_schedule::{RunState, Summary};
 use agon_storage::summarise;
 use agon_transport::Caller;
-use tokio::sync::mpsc;
+use tokio::sync::{RwLockReadGuard, mpsc};
 use tokio_stream::wrappers::ReceiverStream;
 use tokio_stream::{Stream, StreamExt as _};
 use tonic::{Request, Response, Status, Streaming};
@@ -24,7 +24,7 @@ use crate::audit::{AuditKind, Entry};
 use crate::export::ExportError;
 use crate::leases::BoutKey;
 use crate::standings::encode_checked;
-use crate::state::{Coordinator, SEND_QUEUE, SubmissionVerdict, WriteTarget};
+use crate::state::{Coordinator, OPEN, SEND_QUEUE, SubmissionVerdict, WriteTarget};
 use crate::store::{NewBout, PutOutcome, StoreError};
 use crate::verification::replication::Digest;
 
@@ -309,7 +309,8 @@ async fn commit(
                     failure: Some(reason.clone()),
                     ..NewBout::default()
                 };
-                if store_bout(coordinator, bout).await == PutOutcome::New {
+                let (outcome, _change) = store_bout(coordinator, bout).await;
+                if outcome == PutOutcome::New {
                     record_commit(coordinator, &lease, &worker, None).await;
                 }
             }
@@ -388,16 +389,18 @@ async fn commit_verified(
         coordinator.audit(entry(AuditKind::Conflict, "content differs from the committed bout"));
         acknowledge(lease, v1::Outcome::Conflict, "the bout is already committed with different content")
     };
-    match store_bout(coordinator, bout).await {
+    let (outcome, change) = store_bout(coordinator, bout).await;
+    match outcome {
         PutOutcome::New => {
             coordinator.recent.insert(key, complete.bout);
             record_commit(coordinator, lease, worker, Some((&summary, needs_replica.then_some(digest))))
                 .await;
+            drop(change);
             acknowledge(lease, v1::Outcome::Committed, "")
         }
         PutOutcome::Duplicate => acknowledge(lease, v1::Outcome::Duplicate, ""),
         PutOutcome::Conflict => conflict(),
-        PutOutcome::Exported => match exported_content(coordinator, lease).await {
+        PutOutcome::Exported => match exported_content(coordinator, lease, change).await {
             Ok(Some(known)) if known == digest => acknowledge(lease, v1::Outcome::Duplicate, ""),
             Ok(Some(_)) => conflict(),
             Ok(None) => acknowledge(lease, v1::Outcome::NotWanted, "the bout failed or was not needed"),
@@ -415,22 +418,30 @@ async fn commit_verified(
 }
 
 /// Reads the content digest of an exported bout. One part is read at a time, because parts are read into memory.
-async fn exported_content(coordinator: &Coordinator, lease: &Lease) -> Result<Option<Digest>, ExportError> {
+async fn exported_content(
+    coordinator: &Coordinator,
+    lease: &Lease,
+    change: RwLockReadGuard<'_, ()>,
+) -> Result<Option<Digest>, ExportError> {
+    drop(change);
     let _guard = coordinator.comparison_lock.lock().await;
     coordinator.dataset.content(&lease.run, lease.bout).await
 }
 
-/// Stores a bout durably. While the disk is full, grants stop and nothing is acknowledged.
-async fn store_bout(coordinator: &Coordinator, bout: NewBout) -> PutOutcome {
+/// Stores a bout durably. While the disk is full, grants stop and nothing is acknowledged. Returns a guard to hold until the
+/// bout is recorded in memory.
+async fn store_bout(coordinator: &Coordinator, bout: NewBout) -> (PutOutcome, RwLockReadGuard<'_, ()>) {
     let started = Instant::now();
     loop {
+        let change = coordinator.change_lock.read().await;
         match coordinator.store.put_bout(bout.clone()).await {
             Ok(stored) => {
                 coordinator.metrics.stored(started);
                 coordinator.set_write_fault(WriteTarget::State, None);
-                return stored;
+                return (stored, change);
             }
             Err(StoreError::Full) => {
+                drop(change);
                 coordinator.set_write_fault(WriteTarget::State, Some(StoreError::Full.to_string()));
                 tokio::time::sleep(DISK_FULL_RETRY).await;
             }
@@ -454,9 +465,11 @@ async fn record_commit(
     coordinator.spawn_proposal(&lease.run);
     let Some(decision) = decision else { return };
     let decided =
-        coordinator.store.set_state(lease.run.clone(), RunState::Decided, Some(decision.index)).await;
+        coordinator.store.move_state(lease.run.clone(), OPEN, RunState::Decided, Some(decision.index)).await;
     match decided {
-        Ok(()) => {
+        // Another bout of the prefix found the same decision.
+        Ok(before) if before.is_none_or(|state| !state.is_open()) => {}
+        Ok(_) => {
             let text = format!("the test decided at bout {}", decision.index);
             coordinator.audit(Entry::new(AuditKind::Decided, text).run(&lease.run));
             coordinator.end_run(&lease.run, RunState::Decided, Some(decision.index), "the test has decided");

@@ -1,6 +1,6 @@
 //! Sessions of workers: connecting, heartbeats, returned bouts, expired leases and disconnecting.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::time::Instant;
 
 use agon_proto::v1::{self, coordinator_message::Kind};
@@ -70,7 +70,8 @@ impl Coordinator {
             session,
             room: 0,
             sent: 0,
-            specs: hello.specs.iter().cloned().collect(),
+            // Other ids would only take memory.
+            specs: hello.specs.iter().filter(|id| state.runs.contains_key(*id)).cloned().collect(),
             unacknowledged: 0,
             throttled: false,
             refused: known.as_ref().map_or(0, |known| known.refused),
@@ -102,6 +103,7 @@ impl Coordinator {
         let mut guard = self.lock();
         if let Some(known) = guard.workers.get_mut(worker).filter(|known| known.session == session) {
             (known.queue, known.room) = (None, 0);
+            known.specs = HashSet::new();
             info!(worker, "worker disconnected");
             self.forget_idle_holder(&guard, worker);
         }
@@ -210,61 +212,11 @@ impl Coordinator {
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a test may panic")]
 mod tests {
-    use std::sync::Arc;
-
-    use agon_proto::v1::operator_server::Operator as _;
     use tokio::sync::mpsc;
 
     use super::*;
-    use crate::dataset::Dataset;
-    use crate::service::operator::OperatorService;
-    use crate::state::{RESERVED_QUEUE, Recovery, Timing};
-    use crate::store::Store;
-    use agon_storage::location::Location;
-
-    const SPEC: &str = r#"
-name = "slow"
-game = "connect-four"
-seed = 1
-limit = { nodes = 10 }
-openings = { random_plies = 2 }
-tournament = { format = "round-robin", bouts = 400 }
-[[player]]
-name = "a"
-search = { algorithm = "pvs", table_mb = 1 }
-[[player]]
-name = "b"
-search = { algorithm = "uct" }
-"#;
-
-    async fn coordinator(folder: &std::path::Path) -> Arc<Coordinator> {
-        let store = Store::open(&folder.join("state")).unwrap();
-        let location = Location::Folder(folder.to_path_buf());
-        let (dataset, epoch) = Dataset::open(&location, &store, false).await.unwrap();
-        let recovery = Recovery { epoch, ..Recovery::default() };
-        let coordinator = Coordinator::new(store, dataset, Timing::default(), String::new(), recovery);
-        let coordinator = Arc::new(coordinator);
-        let spec = Some(v1::Spec { text: SPEC.to_string(), ..Default::default() });
-        let request = v1::SubmitRunRequest { spec, ..Default::default() };
-        OperatorService::new(Arc::clone(&coordinator))
-            .submit_run(tonic::Request::new(request))
-            .await
-            .unwrap();
-        coordinator
-    }
-
-    fn hello(coordinator: &Coordinator, worker: &str) -> Hello {
-        Hello {
-            protocols: agon_proto::PROTOCOLS,
-            worker: worker.to_string(),
-            build: String::new(),
-            slots: 1,
-            signature: coordinator.signature.clone(),
-            speed: 1.0,
-            held: Vec::new(),
-            specs: Vec::new(),
-        }
-    }
+    use crate::fixtures::{coordinator, hello};
+    use crate::state::RESERVED_QUEUE;
 
     #[tokio::test]
     async fn worker_that_does_not_read_gets_no_grants_and_is_disconnected() {
@@ -302,6 +254,8 @@ search = { algorithm = "uct" }
     async fn limits_the_leases_of_a_worker_by_its_slots() {
         let folder = tempfile::tempdir().unwrap();
         let coordinator = coordinator(folder.path()).await;
+        let id = coordinator.run_ids().remove(0);
+        coordinator.with_run(&id, |run| run.ledger.reserve_to(400));
         let (queue, mut inbox) = mpsc::channel(crate::state::SEND_QUEUE);
         let session =
             coordinator.connect(&hello(&coordinator, "eager"), &Caller::anonymous(), queue).unwrap();

@@ -1,8 +1,8 @@
 //! The rows of runs.
 
 use agon_schedule::RunState;
-use rusqlite::params;
 use rusqlite::types::Type;
+use rusqlite::{OptionalExtension as _, params};
 
 use super::{Store, StoreError, StoredRun, number, select};
 
@@ -62,19 +62,28 @@ impl Store {
         .await
     }
 
-    /// Sets the state of a run, and the bout that decided it, if any.
-    pub async fn set_state(
+    /// Moves a run from one of the states `from` to another, and sets the bout that decided it, if any. Returns the state
+    /// before, which is not in `from` if nothing changed; `None` if there is no such run.
+    pub async fn move_state(
         &self,
         run: String,
-        state: RunState,
+        from: &'static [RunState],
+        to: RunState,
         decided: Option<u64>,
-    ) -> Result<(), StoreError> {
+    ) -> Result<Option<RunState>, StoreError> {
         self.write(move |connection| {
-            connection.execute(
-                "UPDATE runs SET state = ?2, decided = coalesce(?3, decided) WHERE id = ?1",
-                params![run, state.name(), decided.map(|bout| bout as i64)],
-            )?;
-            Ok(())
+            let found: Option<String> = connection
+                .prepare_cached("SELECT state FROM runs WHERE id = ?1")?
+                .query_row([&run], |row| row.get(0))
+                .optional()?;
+            let before = found.as_deref().and_then(RunState::from_name);
+            if before.is_some_and(|state| from.contains(&state)) {
+                connection.execute(
+                    "UPDATE runs SET state = ?2, decided = coalesce(?3, decided) WHERE id = ?1",
+                    params![run, to.name(), decided.map(number)],
+                )?;
+            }
+            Ok(before)
         })
         .await
     }
