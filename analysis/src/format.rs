@@ -82,6 +82,12 @@ pub fn likelihood(share: f64) -> String {
     }
 }
 
+/// Returns a sentence with a capital letter.
+pub fn capitalised(sentence: &str) -> String {
+    let mut letters = sentence.chars();
+    letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
+}
+
 /// Describes the value of a position from the view of the player that searched it.
 pub fn value_text(value: Value) -> String {
     match value.proof {

@@ -19,8 +19,7 @@ use agon_analysis::results::results;
 use agon_analysis::scan::{scan, whole_table};
 use agon_records::{Batch, ReadError, Table as Rows};
 use agon_search::rate::per_second;
-use agon_stats::pool;
-use agon_stats::tournament::{IntervalMethod, Options};
+use agon_stats::tournament::Options;
 use anyhow::{Context as _, ensure};
 use clap::{Args, ValueEnum};
 use serde::{Deserialize, Serialize};
@@ -178,9 +177,7 @@ impl Analysis {
             }
             Query::Ratings => {
                 let tally = results(&dataset, &run, &run.spec()?, threads)?.tally;
-                let options =
-                    Options { model: pool::Options::default(), intervals: IntervalMethod::Sandwich };
-                black_box(tally.rate(&options, &|| ())?);
+                black_box(tally.rate(&Options::default(), &|| ())?);
                 // Each game is in the records of both its players.
                 let games = tally.records().iter().map(|record| record.games).sum::<u64>() / 2;
                 ("ratings, errors by formula; a row is a game", games, Vec::new())

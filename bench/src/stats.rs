@@ -10,7 +10,7 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use agon_simulation::coverage::{coverage_of_pairs, coverage_of_pool};
+use agon_simulation::coverage::{EveryResult, coverage_of_pairs, coverage_of_pool};
 use agon_simulation::fleets::simulate_fleets;
 use agon_simulation::rankings::{Recovery, Truth, simulate_recovery};
 use agon_simulation::sequential::sprt_error_rates;
@@ -21,7 +21,7 @@ use agon_stats::sprt::{Bounds, Model, Verdict};
 use anyhow::Context as _;
 use clap::{Args, ValueEnum};
 
-use self::tables::{CoverageRow, Document, FleetRow, RankingRow, SprtRow, TuningRow};
+use self::tables::{CoverageRow, Document, FewRow, FleetRow, RankingRow, SprtRow, TuningRow};
 use agon::fail::Outcome;
 use agon::number::whole;
 use agon::progress::Progress;
@@ -50,6 +50,8 @@ pub struct Stats {
 /// A part of the measurements.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Part {
+    /// Coverage of 95 % intervals for two players after 1 to 20 bouts, exactly
+    Few,
     /// Coverage of 95 % intervals for two players
     Pairs,
     /// Coverage of 95 % intervals for pool ratings
@@ -70,7 +72,6 @@ enum Part {
 struct Size {
     pairs: u64,
     pool: u64,
-    replicas: NonZeroUsize,
     sprt: u64,
     rankings: u64,
     fleets: u64,
@@ -78,7 +79,7 @@ struct Size {
     games: u64,
 }
 
-/// The bootstrap replicas per pool; coverage is a few tenths of a percent below that of a thousand replicas.
+/// The bootstrap replicas per pool of rankings; coverage is a few tenths of a percent below that of a thousand replicas.
 const REPLICAS: NonZeroUsize = NonZeroUsize::new(200).expect("two hundred is not zero");
 
 impl Stats {
@@ -104,7 +105,6 @@ impl Stats {
         Size {
             pairs: count(1000),
             pool: count(100),
-            replicas: REPLICAS,
             sprt: count(200),
             rankings: count(20),
             fleets: count(100),
@@ -118,6 +118,10 @@ impl Stats {
         let progress = Progress::default();
         let is_selected = |part: Part| self.parts.is_empty() || self.parts.contains(&part);
         let mut document = Document::default();
+        if is_selected(Part::Few) {
+            progress.announce("all results of 1 to 20 bouts");
+            measure_few(self.full, &mut document);
+        }
         if is_selected(Part::Pairs) {
             measure_pairs(&size, &mut document);
         }
@@ -156,9 +160,31 @@ fn worlds(players: usize, step: f64) -> [(&'static str, World); 3] {
     [("lopsided openings", ladder), ("plain", plain), ("mostly draws", drawish)]
 }
 
+/// The numbers of bouts whose results are enumerated, and how many of them quickly.
+const FEW: [u64; 12] = [1, 2, 3, 4, 5, 6, 8, 10, 12, 14, 17, 20];
+const QUICKLY: usize = 8;
+
+fn measure_few(full: bool, document: &mut Document) {
+    for bouts in FEW.into_iter().take(if full { FEW.len() } else { QUICKLY }) {
+        let every = EveryResult::new(bouts, cores());
+        let mut add = |world: &'static str, scores: &dyn Fn(f64) -> [f64; 5]| {
+            document.few.push(FewRow {
+                world,
+                bouts,
+                coverage: tables::SCORES.map(|score| every.coverage(&scores(score))),
+                wrong: every.wrong_verdicts(&scores(0.5)),
+            });
+        };
+        for (name, world) in worlds(2, 0.0) {
+            add(name, &|score| world.pair_probabilities(score));
+        }
+        add("both games alike", &|score| [1.0 - score, 0.0, 0.0, 0.0, score]);
+    }
+}
+
 fn measure_pairs(size: &Size, document: &mut Document) {
     for (name, world) in worlds(2, -60.0) {
-        for bouts in [10, 20, 50, 200, 1000] {
+        for bouts in [20, 50, 200, 1000] {
             let coverage = coverage_of_pairs(&world, bouts, size.pairs, 1);
             document.coverage.push(CoverageRow::new(name, &coverage));
         }
@@ -166,11 +192,13 @@ fn measure_pairs(size: &Size, document: &mut Document) {
 }
 
 fn measure_pool(size: &Size, progress: &Progress, document: &mut Document) {
-    for (name, world) in worlds(4, 60.0) {
-        for bouts in [5, 10, 20, 50, 200] {
-            progress.announce(&format!("pools of {bouts} bouts a pairing: {name}"));
-            let both = coverage_of_pool(&world, bouts, size.pool, size.replicas, 1, cores());
-            document.coverage.extend(both.iter().map(|coverage| CoverageRow::new(name, coverage)));
+    for players in [3, 4] {
+        for (name, world) in worlds(players, 60.0) {
+            for bouts in [2, 3, 5, 10, 20, 50, 200] {
+                progress.announce(&format!("pools of {players} players, {bouts} bouts a pairing: {name}"));
+                let coverage = coverage_of_pool(&world, bouts, size.pool, 1, cores());
+                document.coverage.push(CoverageRow::new(name, &coverage));
+            }
         }
     }
 }

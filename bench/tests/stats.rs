@@ -18,7 +18,7 @@ fn simulates_the_requested_statistics() {
     let words = output(&["stats", "pairs", "sprt", "workers", "--simulations", "20", "--json"]);
     let document: Value = serde_json::from_str(&words).unwrap();
     let coverage = document["coverage"].as_array().unwrap();
-    assert_eq!(coverage.len(), 15);
+    assert_eq!(coverage.len(), 12);
     assert!(coverage.iter().all(|row| row["coverage"].as_f64().unwrap() > 0.5));
     assert_eq!(document["sprt"].as_array().unwrap().len(), 12);
     assert_eq!(document["sprt"][0]["tests"], 20);

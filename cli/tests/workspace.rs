@@ -10,8 +10,7 @@ use std::path::Path;
 use agon_analysis::Dataset;
 use agon_analysis::results::results;
 use agon_coordinator::standings::{RunTotals, Standings};
-use agon_stats::pool;
-use agon_stats::tournament::{IntervalMethod, Options};
+use agon_stats::tournament::{Options, Resampling};
 use agon_storage::summarise;
 use agon_testing::sample::SampleDataset;
 use agon_testing::specs::THREE_SEATS;
@@ -111,19 +110,16 @@ fn crates_depend_only_on_permitted_crates() {
 #[test]
 fn live_standings_equal_dataset_ratings() {
     let threads = |count| NonZeroUsize::new(count).unwrap();
-    for (sample, seats) in [(SampleDataset::three_players(), 2), (SampleDataset::play(THREE_SEATS), 3)] {
+    for sample in [SampleDataset::three_players(), SampleDataset::play(THREE_SEATS)] {
         let dataset = Dataset::open(sample.folder()).unwrap();
         let run = dataset.find("latest").unwrap();
         let spec = run.spec().unwrap();
-        let mut live = Standings::new(&spec, seats, RunTotals::default()).unwrap();
+        let mut live = Standings::new(&spec, RunTotals::default()).unwrap();
         for (bout, rows) in &sample.bouts {
             live.add(*bout, &summarise(&spec, &rows.into()));
         }
-        let intervals = match seats {
-            2 => IntervalMethod::Sandwich,
-            _ => IntervalMethod::Bootstrap { replicas: threads(200), seed: 1, threads: threads(1) },
-        };
-        let options = Options { model: pool::Options::default(), intervals };
+        let resampling = Some(Resampling { replicas: threads(200), seed: 1, threads: threads(1) });
+        let options = Options { resampling, ..Options::default() };
         let counted = results(&dataset, &run, &spec, threads(2)).unwrap().tally;
         let answer = counted.rate(&options, &|| ()).unwrap();
         let table = live.table(true);

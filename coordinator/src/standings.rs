@@ -13,7 +13,7 @@ use agon_schedule::summary::{Effort, GameSummary, Summary};
 use agon_stats::pairs::Pairs;
 use agon_stats::pool;
 use agon_stats::sprt::{BoutResult, Decision, SequentialTest, Verdict};
-use agon_stats::tournament::{self, Game, IntervalMethod, Options, TournamentRatings};
+use agon_stats::tournament::{self, Game, Options, Resampling, TournamentRatings};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -159,7 +159,6 @@ fn short_digest(text: &str) -> String {
 #[derive(Clone)]
 pub struct Standings {
     names: Vec<String>,
-    seats: usize,
     probe: bool,
     /// Bouts below are not rated.
     rated_from: u64,
@@ -171,7 +170,7 @@ pub struct Standings {
 
 impl Standings {
     /// Creates standings from the totals of the first bouts of a run.
-    pub fn new(spec: &Spec, seats: usize, totals: RunTotals) -> Result<Standings, ScheduleError> {
+    pub fn new(spec: &Spec, totals: RunTotals) -> Result<Standings, ScheduleError> {
         let test = match &spec.plan {
             Plan::Tournament(Format::Sprt(settings)) => {
                 Some(SequentialTest::resume(sprt_bounds(settings)?, Pairs(totals.pairs), totals.tested))
@@ -186,7 +185,6 @@ impl Standings {
             rated_from: spec.first_rated_bout(),
             shown: shown.iter().map(|&player| spec.players[player].name.clone()).collect(),
             names: spec.players.iter().map(|player| player.name.clone()).collect(),
-            seats,
             probe: matches!(spec.plan, Plan::Probe(_)),
             totals,
             test,
@@ -230,15 +228,11 @@ impl Standings {
         bouts
     }
 
-    /// Computes the ratings. `intervals` requests bootstrap intervals for games with many seats, which take time.
+    /// Computes the ratings. `intervals` requests the bootstrap intervals of games with many seats, which take time.
     fn ratings(&self, intervals: bool) -> Option<TournamentRatings> {
         let threads = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
-        let intervals = if intervals && self.seats > 2 {
-            IntervalMethod::Bootstrap { replicas: REPLICAS, seed: SEED, threads }
-        } else {
-            IntervalMethod::Sandwich
-        };
-        self.bouts().rate(&Options { model: pool::Options::default(), intervals }, &|| ()).ok()
+        let resampling = intervals.then_some(Resampling { replicas: REPLICAS, seed: SEED, threads });
+        self.bouts().rate(&Options { resampling, ..Options::default() }, &|| ()).ok()
     }
 
     /// Returns the table, best players first and unrated ones last. A probe is not rated.

@@ -54,6 +54,26 @@ impl World {
         probabilities
     }
 
+    /// Returns the probabilities of the five scores of a bout if the expected score is `score`, by the difference of the
+    /// first two players that gives it.
+    pub fn pair_probabilities(&self, score: f64) -> [f64; 5] {
+        let (mut low, mut high) = (-4000.0, 4000.0);
+        let mut world = self.clone();
+        for _ in 0..100 {
+            world.ratings = vec![0.5 * (low + high), 0.0];
+            if world.score(0, 1) < score {
+                low = world.ratings[0];
+            } else {
+                high = world.ratings[0];
+            }
+        }
+        let mut scores = [0.0; 5];
+        for (kind, probability) in world.bout_probabilities(0, 1).into_iter().enumerate() {
+            scores[kind / 3 + kind % 3] += probability;
+        }
+        scores
+    }
+
     /// Returns the expected score of `one` in a bout against `other`.
     pub fn score(&self, one: usize, other: usize) -> f64 {
         let probabilities = self.bout_probabilities(one, other);

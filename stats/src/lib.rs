@@ -5,6 +5,8 @@
 
 pub mod acquisition;
 pub mod branching;
+pub mod comparison;
+mod dirichlet;
 pub mod distribution;
 pub mod elo;
 pub mod gaussian_process;

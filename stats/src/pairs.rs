@@ -3,10 +3,26 @@
 //! A bout of two seats is a pair of games, one from each seat, with one of five scores. Pairs, not games, are
 //! independent, because both games share their opening. Results without pairs are single games with three scores.
 //! When to stop is decided by the sequential test.
+//!
+//! Interval and likelihood of superiority come from one distribution of the expected score: that of the mean with
+//! Dirichlet weights, one for each unit and one more that is shared between a score of 0 and one of 1. If the
+//! additional unit counts wholly against the statement, this is Gaffke's bound for the mean of any bounded variable
+//! (Gaffke 2005; Phan, Thomas and Learned-Miller 2021, "Towards practical mean bounds for small samples"), which for
+//! scores of 0 and 1 is the exact one of Clopper and Pearson; if it is halved, it is Jeffreys's (Brown, Cai and
+//! DasGupta 2001, "Interval estimation for a binomial proportion"). The former never covers too little but is wide,
+//! the latter is right for many units: [`Scores`] goes from one to the other.
 
-use crate::distribution::{Z95, normal_cdf};
-use crate::elo::{self, LEAST_SCORE, NORMALISED_UNIT};
+use crate::comparison::{Comparison, SURE};
+use crate::dirichlet::DirichletMean;
+use crate::elo::{self, LARGEST_DIFFERENCE, NORMALISED_UNIT, POINTS_PER_LOGIT};
 use crate::outcome::Outcome;
+
+/// The number of units at which the additional unit is half way from counting against the statement to being halved.
+/// Chosen by the exact coverage of 1 to 20 units, which `agon-bench stats` prints.
+const FEW: f64 = 16.0;
+
+/// A likelihood of superiority just below certainty.
+const JUST_UNSURE: f64 = SURE - 1e-6;
 
 /// The number of pairs by the first player's score: 0, 1/4, 1/2, 3/4 and 1 of the two points.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -71,19 +87,22 @@ impl From<Games> for Scores {
     }
 }
 
-/// A value with its interval of 95 %.
+/// A value with its 95 % interval.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Estimate {
     /// The estimate.
     pub value: f64,
-    /// Half the width of the interval.
-    pub error: f64,
-    /// The interval's lower end.
-    pub low: f64,
-    /// The interval's upper end.
-    pub high: f64,
-    /// Whether the score or an end of its interval was clamped to [`LEAST_SCORE`]: then the true interval is wider.
-    pub clamped: bool,
+    /// The interval's lower end; `None` if the results do not bound it.
+    pub low: Option<f64>,
+    /// The interval's upper end; `None` if the results do not bound it.
+    pub high: Option<f64>,
+}
+
+impl Estimate {
+    /// Returns half the width of the interval; `None` if an end is open.
+    pub fn error(&self) -> Option<f64> {
+        self.low.zip(self.high).map(|(low, high)| (high - low) / 2.0)
+    }
 }
 
 impl Scores {
@@ -123,48 +142,135 @@ impl Scores {
         Some(squares.sum::<f64>() / self.units() as f64)
     }
 
-    /// Returns the Elo difference at the mean score, E(mu), with error (E(mu + e) - E(mu - e)) / 2 where e = z sqrt(v
-    /// / N). `None` without data. If all units scored the same, the error is 0, because it cannot be estimated.
-    pub fn elo(&self) -> Option<Estimate> {
+    /// Compares the two players: the Elo difference at the mean score with its interval, and the likelihood of
+    /// superiority. `None` without data.
+    ///
+    /// If all units have the score 0 or 1, the estimate is the median of Jeffreys's distribution and the interval is
+    /// open on that side, as it is beyond [`LARGEST_DIFFERENCE`].
+    pub fn compare(&self) -> Option<Comparison> {
         let mean = self.mean()?;
-        let error = Z95 * (self.variance()? / self.units() as f64).sqrt();
-        let (low, high) = (elo::difference(mean - error), elo::difference(mean + error));
-        Some(Estimate {
-            value: elo::difference(mean),
-            error: (high - low) / 2.0,
-            low,
-            high,
-            clamped: mean - error < LEAST_SCORE || mean + error > 1.0 - LEAST_SCORE,
-        })
+        let units = self.units() as f64;
+        let elo = if mean > 0.0 && mean < 1.0 {
+            elo::difference(mean)
+        } else {
+            let median = self.evidence().weighted(0.5, |score| score.quantile_log_odds(0.5));
+            (median * POINTS_PER_LOGIT).clamp(-LARGEST_DIFFERENCE, LARGEST_DIFFERENCE)
+        };
+        let bounded = [mean > 0.0, mean < 1.0];
+        Some(self.evidence().compare(elo, bounded, LARGEST_DIFFERENCE, units))
+    }
+
+    fn evidence(&self) -> Evidence {
+        let counts = self.counts.map(|count| count as f64);
+        Evidence { counts, kinds: self.kinds }
+    }
+
+    /// Returns the likelihood of superiority; `None` without data.
+    pub fn superiority(&self) -> Option<f64> {
+        self.mean().map(|mean| self.evidence().superiority(mean - 0.5, [true; 2], self.units() as f64))
     }
 
     /// Returns normalised Elo: the distance of the mean from 1/2 in standard deviations of one *game's* score, in
     /// units of [`NORMALISED_UNIT`] (Van den Bergh, "Normalized Elo").
     ///
     /// A pair's score is the mean of two games', so that the deviation of a game is sqrt(2 v), as if the two were
-    /// independent; of a single game it is sqrt(v). The error is that of the mean alone, z / sqrt(games) in units.
-    /// `None` without data, and if all units scored the same, because there is no deviation.
+    /// independent; of a single game it is sqrt(v). The interval is that of the mean alone, in the same deviations:
+    /// with many units its error is 1.96 / sqrt(games) in units. `None` without data, and if all units scored the
+    /// same, because there is no deviation.
     pub fn normalised_elo(&self) -> Option<Estimate> {
-        let mean = self.mean()?;
         let deviation = (self.games * self.variance()?).sqrt();
-        if deviation == 0.0 {
-            return None;
-        }
-        let value = (mean - 0.5) / deviation * NORMALISED_UNIT;
-        let error = Z95 * NORMALISED_UNIT / (self.games * self.units() as f64).sqrt();
-        Some(Estimate { value, error, low: value - error, high: value + error, clamped: false })
+        let normalised = |score: f64| (score - 0.5) / deviation * NORMALISED_UNIT;
+        let Comparison { low, high, .. } = self.compare()?;
+        let end = |elo: f64| normalised(elo::expected_score(elo));
+        let (low, high) = (low.map(end), high.map(end));
+        (deviation > 0.0).then_some(Estimate { value: normalised(self.mean()?), low, high })
+    }
+}
+
+/// Units by score, which need not be whole: the evidence of one comparison.
+struct Evidence {
+    counts: [f64; 5],
+    kinds: usize,
+}
+
+impl Evidence {
+    /// Returns as many units of score 0 or 1 as give an estimate this variance.
+    fn of_estimate(elo: f64, variance: f64) -> (Evidence, f64) {
+        let score = elo::expected_score(elo);
+        let units = POINTS_PER_LOGIT.powi(2) / (variance * score * (1.0 - score));
+        (Evidence { counts: [units * (1.0 - score), units * score, 0.0, 0.0, 0.0], kinds: 2 }, units)
     }
 
-    /// Returns the likelihood of superiority, Phi((mu - 1/2) / sqrt(v / N)). `None` without data. If all units scored
-    /// the same it is the limit: 0, 1/2 or 1.
-    pub fn superiority(&self) -> Option<f64> {
-        let excess = self.mean()? - 0.5;
-        let deviation = (self.variance()? / self.units() as f64).sqrt();
-        if excess == 0.0 {
-            return Some(0.5);
-        }
-        Some(normal_cdf(if deviation > 0.0 { excess / deviation } else { excess * f64::INFINITY }))
+    /// Compares two players, given the estimate in Elo, on which sides the results bound it, and the number of units.
+    /// Ends beyond `largest` are open.
+    fn compare(&self, elo: f64, bounded: [bool; 2], largest: f64, units: f64) -> Comparison {
+        let share = share_against(units);
+        let end = |share: f64, probability: f64| {
+            self.weighted(share, |score| score.quantile_log_odds(probability)) * POINTS_PER_LOGIT
+        };
+        let low = bounded[0].then(|| end(share, 1.0 - SURE).min(largest)).filter(|low| *low > -largest);
+        let high = bounded[1].then(|| end(1.0 - share, SURE).max(-largest)).filter(|high| *high < largest);
+        let los = self.superiority(elo, bounded, units);
+        Comparison { elo, low, high, los, enough: sweep_superiority(units) >= SURE }
     }
+
+    /// Returns the likelihood of superiority: the probability that the expected score exceeds 1/2 if the additional
+    /// unit counts against the player who is ahead, and 1/2 if that would turn the lead.
+    fn superiority(&self, lead: f64, [low, high]: [bool; 2], units: f64) -> f64 {
+        let share = share_against(units);
+        let above = |share: f64| self.weighted(share, |score| 1.0 - score.probability_below(0.5));
+        // A difference without an end is not certain on that side.
+        if lead > 0.0 {
+            above(share).clamp(0.5, if low { 1.0 } else { JUST_UNSURE })
+        } else if lead < 0.0 {
+            above(1.0 - share).clamp(if high { 0.0 } else { 1.0 - JUST_UNSURE }, 0.5)
+        } else {
+            0.5
+        }
+    }
+
+    /// Calls `answer` with the distribution of the expected score, of whose additional unit this share has score 0.
+    fn weighted<T>(&self, share_of_zero: f64, answer: impl Fn(DirichletMean<'_>) -> T) -> T {
+        let last = self.kinds - 1;
+        let mut weights = self.counts;
+        weights[0] += share_of_zero;
+        weights[last] += 1.0 - share_of_zero;
+        let values: [f64; 5] = std::array::from_fn(|index| index as f64 / last as f64);
+        answer(DirichletMean { values: &values[..self.kinds], weights: &weights[..self.kinds] })
+    }
+}
+
+/// Compares two players of whose Elo difference an estimate and its variance (in squared Elo) are known, such as those
+/// of a pool: as after as many units of score 0 or 1 as give this variance.
+///
+/// Unlike a normal distribution on the Elo scale this holds for lopsided results too, whose variance says how far the
+/// difference may lie beyond the estimate, but not how close it may be to 0.
+pub(crate) fn compare_estimate(elo: f64, variance: f64, bounded: [bool; 2]) -> Comparison {
+    // The smaller score is computed precisely.
+    if elo > 0.0 {
+        return compare_estimate(-elo, variance, [bounded[1], bounded[0]]).reversed();
+    }
+    let (evidence, units) = Evidence::of_estimate(elo, variance);
+    evidence.compare(elo, bounded, f64::INFINITY, units)
+}
+
+/// Returns the likelihood of superiority of [`compare_estimate`] without its interval, which takes longer.
+pub(crate) fn superiority_of_estimate(elo: f64, variance: f64, bounded: [bool; 2]) -> f64 {
+    if elo > 0.0 {
+        return 1.0 - superiority_of_estimate(-elo, variance, [bounded[1], bounded[0]]);
+    }
+    let (evidence, units) = Evidence::of_estimate(elo, variance);
+    evidence.superiority(elo, bounded, units)
+}
+
+/// Returns the share of the additional unit that counts against a statement: 1 for few units, 1/2 for many.
+fn share_against(units: f64) -> f64 {
+    0.5 + 0.5 / (1.0 + (units / FEW).powi(2))
+}
+
+/// Returns the likelihood of superiority of a player who won everything in so many units.
+fn sweep_superiority(units: f64) -> f64 {
+    Evidence { counts: [0.0, units, 0.0, 0.0, 0.0], kinds: 2 }.superiority(1.0, [true; 2], units)
 }
 
 #[cfg(test)]
@@ -185,26 +291,26 @@ mod tests {
     fn matches_published_pentanomials() {
         let data = scores([13, 37, 50, 25, 3]);
         near(data.normalised_elo().map(|e| e.value), -63.97, 0.01);
-        near(data.elo().map(|e| e.value), -43.658, 0.001);
+        near(data.compare().map(|e| e.elo), -43.658, 0.001);
 
         let data = scores([34, 54, 63, 64, 75]);
         near(data.normalised_elo().map(|e| e.value), 57.94, 0.01);
-        near(data.normalised_elo().map(|e| e.error), 28.28, 0.01);
-        near(data.elo().map(|e| e.value), 55.58, 0.01);
-        near(data.elo().map(|e| e.error), 27.65, 0.01);
+        near(data.normalised_elo().and_then(|e| e.error()), 28.28, 0.28);
+        near(data.compare().map(|e| e.elo), 55.58, 0.01);
+        near(data.compare().and_then(|e| e.error()), 27.65, 0.27);
 
         let data = scores([30, 5872, 17820, 6261, 17]);
-        near(data.elo().map(|e| e.value), 2.10, 0.01);
-        near(data.elo().map(|e| e.error), 1.3, 0.05);
+        near(data.compare().map(|e| e.elo), 2.10, 0.01);
+        near(data.compare().and_then(|e| e.error()), 1.3, 0.05);
         near(data.normalised_elo().map(|e| e.value), 4.64, 0.01);
-        near(data.normalised_elo().map(|e| e.error), 2.8, 0.05);
+        near(data.normalised_elo().and_then(|e| e.error()), 2.8, 0.05);
     }
 
     #[test]
     fn single_games() {
         let data = Scores::from(Games { wins: 60, draws: 30, losses: 10 });
         near(data.mean(), 0.75, 1e-15);
-        near(data.elo().map(|e| e.value), 190.85, 0.005);
+        near(data.compare().map(|e| e.elo), 190.85, 0.005);
         // v = .6 + .3/4 - .75^2, by hand.
         near(data.variance(), 0.1125, 1e-12);
         near(data.normalised_elo().map(|e| e.value), 0.25 / 0.1125f64.sqrt() * NORMALISED_UNIT, 1e-9);
@@ -226,41 +332,95 @@ mod tests {
         });
         let (paired, single) = (paired.normalised_elo().unwrap(), single.normalised_elo().unwrap());
         assert!((paired.value - single.value).abs() < 1e-6);
-        assert!((paired.error - single.error).abs() < 1e-9);
+        let (paired, single) = (paired.error().unwrap(), single.error().unwrap());
+        assert!((paired / single - 1.0).abs() < 1e-4, "{paired} {single}");
     }
 
     #[test]
     fn degenerate_scores_are_finite_or_none() {
         let empty = scores([0; 5]);
         assert_eq!((empty.mean(), empty.variance(), empty.superiority()), (None, None, None));
-        assert_eq!((empty.elo(), empty.normalised_elo()), (None, None));
-        for (kind, superiority) in [(0, 0.0), (1, 0.0), (2, 0.5), (3, 1.0), (4, 1.0)] {
+        assert_eq!((empty.compare(), empty.normalised_elo()), (None, None));
+        for kind in 0..5 {
             let mut counts = [0; 5];
             counts[kind] = 7;
             let data = scores(counts);
-            let elo = data.elo().unwrap();
-            assert!(elo.value.is_finite() && elo.error == 0.0);
-            assert_eq!(elo.clamped, kind == 0 || kind == 4);
+            let comparison = data.compare().unwrap();
+            assert!(comparison.elo.is_finite() && comparison.los > 0.0 && comparison.los < 1.0);
+            assert_eq!((comparison.low.is_none(), comparison.high.is_none()), (kind == 0, kind == 4));
             assert_eq!(data.normalised_elo(), None);
-            assert_eq!(data.superiority(), Some(superiority));
         }
-        let wide = scores([0, 0, 0, 1, 40]).elo().unwrap();
-        assert!(wide.clamped && wide.high == elo::difference(1.0) && wide.low < wide.value);
-        let wide = scores([40, 1, 0, 0, 0]).elo().unwrap();
-        assert!(wide.clamped && wide.low == elo::difference(0.0) && wide.high > wide.value);
-        assert!(!scores([5, 17, 20, 9, 2]).elo().unwrap().clamped);
+        let many = scores([0, 0, 0, 0, 1_000_000_000]).compare().unwrap();
+        assert_eq!((many.los, many.high), (1.0, None));
+        assert!(many.elo >= many.low.unwrap() && many.elo.is_finite());
+    }
+
+    /// A win and a draw are no proof, and four wins are not either; the size of the lead is never below 0 for the
+    /// winner.
+    #[test]
+    fn few_bouts_do_not_prove_strength() {
+        let one = scores([0, 0, 0, 1, 0]).compare().unwrap();
+        assert!(one.los < 0.75 && one.elo > 0.0 && !one.enough, "{one:?}");
+        let two = scores([0, 0, 0, 0, 2]).compare().unwrap();
+        assert!(two.los > 0.6 && two.los < 0.9 && two.elo > 100.0 && two.low.unwrap() < 0.0, "{two:?}");
+        assert_eq!(two.sentence("a", "b"), "too few results to call a or b stronger");
+        let enough = (1..20).find(|&units| sweep_superiority(f64::from(units)) >= SURE).unwrap();
+        assert_eq!(enough, 6, "half to the power of five is more than 2.5 %");
+        let six = scores([0, 0, 0, 0, 6]).compare().unwrap();
+        assert!(six.enough && six.low.unwrap() > 0.0 && six.sentence("a", "b") == "a is stronger than b");
+    }
+
+    /// The interval excludes 0 exactly if the likelihood of superiority is 97.5 % or more, the estimate lies within it,
+    /// and more points give a larger estimate.
+    #[test]
+    fn interval_superiority_and_estimate_agree() {
+        let mut compared = 0;
+        for units in 1..=7u64 {
+            let mut by_points: Vec<(u64, f64)> = Vec::new();
+            for first in 0..=units {
+                for second in 0..=units - first {
+                    for third in 0..=units - first - second {
+                        for fourth in 0..=units - first - second - third {
+                            let last = units - first - second - third - fourth;
+                            let counts = [first, second, third, fourth, last];
+                            let data = scores(counts);
+                            let Comparison { elo, low, high, los, .. } = data.compare().unwrap();
+                            assert_eq!(los >= SURE, low.is_some_and(|low| low >= 0.0), "{counts:?}");
+                            assert_eq!(los <= 1.0 - SURE, high.is_some_and(|high| high <= 0.0), "{counts:?}");
+                            assert!(low.is_none_or(|low| low < elo) && high.is_none_or(|high| elo < high));
+                            assert!(elo * (los - 0.5) >= 0.0, "{counts:?}");
+                            if let Some(normalised) = data.normalised_elo() {
+                                assert_eq!(normalised.low >= Some(0.0), los >= SURE, "{counts:?}");
+                            }
+                            by_points.push((second + 2 * third + 3 * fourth + 4 * last, elo));
+                            compared += 1;
+                        }
+                    }
+                }
+            }
+            by_points.sort_by_key(|point| point.0);
+            assert!(by_points.windows(2).all(|pair| pair[0].1 <= pair[1].1 + 1e-9), "{by_points:?}");
+        }
+        assert!(compared > 700);
     }
 
     /// The two players' views have opposite signs.
     #[test]
     fn views_are_opposite() {
-        let data = [5u64, 17, 20, 9, 2];
-        let mut reversed = data;
-        reversed.reverse();
-        let (one, other) = (scores(data), scores(reversed));
-        assert!((one.elo().unwrap().value + other.elo().unwrap().value).abs() < 1e-9);
-        assert!((one.elo().unwrap().error - other.elo().unwrap().error).abs() < 1e-9);
-        assert!((one.superiority().unwrap() + other.superiority().unwrap() - 1.0).abs() < 1e-12);
+        for data in [[5u64, 17, 20, 9, 2], [0, 0, 0, 1, 3], [0, 1, 0, 0, 1]] {
+            let mut reversed = data;
+            reversed.reverse();
+            let (one, other) =
+                (scores(data).compare().unwrap(), scores(reversed).compare().unwrap().reversed());
+            assert!((one.elo - other.elo).abs() < 1e-5 && (one.los - other.los).abs() < 1e-9);
+            for (one, other) in [(one.low, other.low), (one.high, other.high)] {
+                assert_eq!(one.is_some(), other.is_some());
+                assert!(
+                    one.zip(other).is_none_or(|(one, other)| (one - other).abs() < 1e-5),
+                    "{one:?} {other:?}"
+                );
+            }
+        }
     }
 
     #[test]

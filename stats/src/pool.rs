@@ -5,7 +5,6 @@
 //! units, because the games of a bout share their opening. Games of more seats are in
 //! [`plackett_luce`](crate::plackett_luce).
 
-mod bootstrap;
 mod fit;
 mod model;
 mod newton;
@@ -16,11 +15,10 @@ mod table;
 mod transitivity;
 mod uncertainty;
 
-pub use bootstrap::DEFAULT_REPLICAS;
 pub use fit::{Bound, Fit, Options, RatingError};
 pub use results::{Player, Results, ResultsError};
+pub(crate) use table::compare_ranks;
 pub use table::{Meeting, Residual, Standing};
-pub(crate) use table::{compare_ranks, interval_ends};
 pub use transitivity::Transitivity;
 pub use uncertainty::Uncertainty;
 pub(crate) use uncertainty::with_spread;

@@ -32,14 +32,4 @@ impl Reachability {
     pub fn mutual(&self, one: usize, other: usize) -> bool {
         self.reaches(one, other) && self.reaches(other, one)
     }
-
-    /// Returns the number of nodes that `node` reaches.
-    pub fn count_from(&self, node: usize) -> usize {
-        self.rows[node].iter().map(|word| word.count_ones() as usize).sum()
-    }
-
-    /// Returns the number of nodes that reach `node`.
-    pub fn count_to(&self, node: usize) -> usize {
-        (0..self.rows.len()).filter(|&other| self.reaches(other, node)).count()
-    }
 }

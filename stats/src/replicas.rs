@@ -66,7 +66,7 @@ pub fn percentile_interval(
 
 /// Returns a quantile of sorted values: the i-th of n values, counted from 1, is the quantile i / (n + 1), with
 /// linear interpolation (Davison and Hinkley, "Bootstrap methods and their application", 1997, equation 5.6).
-pub(crate) fn quantile(sorted: &[f64], share: f64) -> f64 {
+fn quantile(sorted: &[f64], share: f64) -> f64 {
     let place = (share * (sorted.len() + 1) as f64 - 1.0).clamp(0.0, (sorted.len() - 1) as f64);
     let (below, above) = (sorted[place.floor() as usize], sorted[place.ceil() as usize]);
     below + (above - below) * place.fract()

@@ -8,6 +8,6 @@ mod bout_counts;
 mod ratings;
 
 pub use bout_counts::{BoutCounts, BoutCountsError, Record, pair_of, pair_score};
-pub use ratings::{Effect, IntervalMethod, Options, TournamentError, TournamentRatings};
+pub use ratings::{Effect, Options, Resampling, TournamentError, TournamentRatings};
 
 pub use crate::plackett_luce::Game;

@@ -34,7 +34,7 @@ fn both_models_agree_on_two_seats_without_draws() {
         let (pool, rankings) = both(&world, games, seed);
         for (player, (&elo, strength)) in pool.ratings().iter().zip(&rankings.strengths).enumerate() {
             assert!(
-                pool.bounds()[player].is_none() && strength.bound.is_none(),
+                pool.bound(player).is_none() && strength.bound.is_none(),
                 "seed {seed} shall rate everybody"
             );
             assert!((elo - strength.elo).abs() < 1e-3, "{players} players: {elo} is not {}", strength.elo);

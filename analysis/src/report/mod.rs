@@ -296,14 +296,22 @@ impl Report {
 
 /// Formats an interval, or `-` if its ends are unknown.
 fn interval_text(interval: &Interval, number: impl Fn(f64) -> String) -> String {
-    interval.ends().map_or("-".to_string(), |(low, high)| format!("{} to {}", number(low), number(high)))
+    match (interval.low, interval.high) {
+        (Some(low), Some(high)) => format!("{} to {}", number(low), number(high)),
+        (Some(low), None) => format!("at least {}", number(low)),
+        (None, Some(high)) => format!("at most {}", number(high)),
+        (None, None) => "-".to_string(),
+    }
 }
 
-/// Formats a value with a sign, followed by its unit and its interval, if known.
+/// Formats a value with a sign, followed by its unit and its interval, which may be open, if known.
 fn estimate_text(interval: &Interval, decimals: usize, unit: &str) -> String {
     let value = format!("{}{unit}", signed(interval.value, decimals));
     let number = |end| signed(end, decimals);
-    interval.ends().map_or(value.clone(), |_| format!("{value} (95 %: {})", interval_text(interval, number)))
+    match (interval.low, interval.high) {
+        (None, None) => value,
+        _ => format!("{value} (95 %: {})", interval_text(interval, number)),
+    }
 }
 
 /// Reads the board and the searches around a turning point.

@@ -1,12 +1,14 @@
 //! Results of a run: ratings, crosstable, ratings over growing prefixes of the schedule, and the sequential test.
 
+use std::num::NonZeroUsize;
+
 use agon_arena::Spec;
 use agon_arena::spec::{Format, Plan, SprtSettings};
 use agon_schedule::schedule::sprt_bounds;
 use agon_stats::pairs::Scores;
 use agon_stats::pool::{Bound, Meeting, Standing};
 use agon_stats::sprt::{Model, Verdict};
-use agon_stats::tournament::{BoutCounts, Effect, IntervalMethod, Options, TournamentRatings};
+use agon_stats::tournament::{BoutCounts, Effect, Options, Resampling, TournamentRatings};
 use serde::Serialize;
 
 use super::{Availability, ReportError, Settings};
@@ -37,6 +39,8 @@ pub struct Ratings {
     pub players: Vec<RatedPlayer>,
     /// Elo difference between the first and the second of two players.
     pub difference: Option<Interval>,
+    /// Whether there are enough games to call a player stronger.
+    pub enough: bool,
     /// Names of the players in each connected component.
     pub components: Vec<Vec<String>>,
     /// Elo advantage of the first of two seats.
@@ -47,7 +51,7 @@ pub struct Ratings {
     pub draw_rate: Option<f64>,
     /// The p-value of the hypothesis that a single rating per player explains the results.
     pub transitivity: Option<f64>,
-    /// Bootstrap replicas behind the intervals.
+    /// Bootstrap replicas behind the intervals; 0 with two seats, whose intervals have a formula.
     pub replicas: usize,
 }
 
@@ -64,7 +68,7 @@ pub struct RatedPlayer {
     pub low: Option<f64>,
     /// Upper end of the interval.
     pub high: Option<f64>,
-    /// `at_least` or `at_most` if `elo` is only a bound.
+    /// `at_least` or `at_most` for a player who won or lost everything, whose interval is open on one side.
     pub bound: Option<&'static str>,
     /// Games played.
     pub games: u64,
@@ -81,20 +85,14 @@ pub struct RatedPlayer {
 }
 
 impl RatedPlayer {
-    /// Formats the rating, or the bound on it.
+    /// Formats the rating.
     pub(super) fn elo_text(&self) -> String {
-        let bound = match self.bound {
-            Some("at_most") => "at most ",
-            Some(_) => "at least ",
-            None => "",
-        };
-        format!("{bound}{}", signed(self.elo, 0))
+        signed(self.elo, 0)
     }
 
-    /// Returns the rating with its interval, if it is not a bound.
+    /// Returns the rating with its interval.
     pub(super) fn interval(&self) -> Interval {
-        let end = |end: Option<f64>| end.filter(|_| self.bound.is_none());
-        Interval { value: self.elo, low: end(self.low), high: end(self.high) }
+        Interval { value: self.elo, low: self.low, high: self.high }
     }
 }
 
@@ -191,12 +189,7 @@ pub(super) fn read(
     lengths.dedup();
     let mut prefixes = results::prefixes(dataset, run, spec, &lengths, settings.threads)?;
     let all = prefixes.pop().unwrap_or_default();
-    let intervals = IntervalMethod::Bootstrap {
-        replicas: settings.replicas,
-        seed: settings.seed,
-        threads: settings.threads,
-    };
-    let answer = all.rate(&Options { model: Default::default(), intervals }, &|| ());
+    let answer = all.rate(&options(settings, settings.replicas), &|| ());
     let test = match &spec.plan {
         Plan::Tournament(Format::Sprt(sprt)) => test(dataset, run, spec, sprt, &all)?,
         _ => None,
@@ -211,6 +204,12 @@ pub(super) fn read(
         },
         Err(error) => unrated(all.bouts(), test, &format!("Ratings are not available: {error}.")),
     })
+}
+
+/// Returns the options of a rating; replicas are for games of more than two seats.
+fn options(settings: &Settings, replicas: NonZeroUsize) -> Options {
+    let resampling = Resampling { replicas, seed: settings.seed, threads: settings.threads };
+    Options { resampling: Some(resampling), ..Options::default() }
 }
 
 fn interval(effect: Effect) -> Interval {
@@ -236,29 +235,23 @@ fn ratings(answer: &TournamentRatings, settings: &Settings) -> Ratings {
         score: row.score,
         los_next: row.los_next,
     };
-    let players: Vec<RatedPlayer> = answer.standings().iter().map(rated).collect();
+    // The two best players; a tournament of many seats has no formula that could tell.
+    let first = answer.compare(0, 1);
     Ratings {
-        difference: difference(&players),
-        players,
+        players: answer.standings().iter().map(rated).collect(),
+        difference: first.filter(|_| answer.standings().len() == 2).map(|first| Interval {
+            value: first.elo,
+            low: first.low,
+            high: first.high,
+        }),
+        enough: first.is_none_or(|first| first.enough),
         components: answer.components(),
         seat_advantage: answer.seat_advantage().map(interval),
         seat_effects: answer.seat_effects().into_iter().map(interval).collect(),
         draw_rate: answer.draw_rate(),
         transitivity: answer.transitivity().and_then(|test| test.p_value),
-        replicas: settings.replicas.get(),
+        replicas: if answer.seat_effects().is_empty() { 0 } else { settings.replicas.get() },
     }
-}
-
-/// Returns the difference of two players, whose ratings are each other's negative.
-fn difference(players: &[RatedPlayer]) -> Option<Interval> {
-    let [first, next] = players else { return None };
-    Some(match first.bound.or(next.bound) {
-        None => first.interval().scaled(2.0),
-        Some(_) => {
-            let least = first.elo - next.elo;
-            Interval { value: least, low: Some(least), high: None }
-        }
-    })
 }
 
 fn crosstable(answer: &TournamentRatings) -> Crosstable {
@@ -284,13 +277,8 @@ fn convergence(
             "The results do not connect all players, so their ratings have no common scale.",
         );
     }
-    let replicas =
-        settings.replicas.min(const { std::num::NonZeroUsize::new(STEP_REPLICAS).expect("not zero") });
-    let intervals = match last.seat_effects().is_empty() {
-        true => IntervalMethod::Sandwich,
-        false => IntervalMethod::Bootstrap { replicas, seed: settings.seed, threads: settings.threads },
-    };
-    let options = Options { model: Default::default(), intervals };
+    let replicas = settings.replicas.min(const { NonZeroUsize::new(STEP_REPLICAS).expect("not zero") });
+    let options = options(settings, replicas);
     let empty = |row: &Standing| RatingHistory { player: row.name.clone(), points: Vec::new() };
     let mut histories: Vec<RatingHistory> = last.standings().iter().map(empty).collect();
     let mut add = |bouts: u64, answer: &TournamentRatings| {
@@ -336,11 +324,9 @@ fn test(
     };
     let verdict = fold.decision().map_or(Verdict::Continue, |decision| decision.verdict);
     let scores = Scores::from(pairs);
-    let elo = scores.elo().map(|elo| {
-        let ends = (elo.error > 0.0).then_some((elo.low, elo.high));
-        let (low, high) = ends.unzip();
-        Interval { value: elo.value, low, high }
-    });
+    let compared = scores.compare();
+    let elo =
+        compared.map(|compared| Interval { value: compared.elo, low: compared.low, high: compared.high });
     Ok(Some(SequentialTest {
         player,
         against,
@@ -358,6 +344,6 @@ fn test(
         pairs: pairs.0,
         looked_at: fold.prefix(),
         elo,
-        los: scores.superiority(),
+        los: compared.map(|compared| compared.los),
     }))
 }

@@ -1,7 +1,5 @@
 //! Sections on results and games: ratings, head-to-head results, the games themselves, and how to reproduce the run.
 
-use agon_stats::elo::LARGEST_DIFFERENCE;
-
 use super::boards::Picture;
 use super::figures::{BOARDS, CHARTS, Figure, saved_svg};
 use super::html::{
@@ -83,10 +81,12 @@ pub(super) fn ratings(report: &Report) -> Option<Section> {
 fn rating_figure(report: &Report, ratings: &Ratings) -> String {
     let mut figure = Figure {
         name: report.file("ratings"),
-        caption: format!(
-            "Ratings with 95 % intervals from {} bootstrap replicas.",
-            count(ratings.replicas as u64)
-        ),
+        caption: match ratings.replicas {
+            0 => "Ratings with 95 % intervals.".to_string(),
+            replicas => {
+                format!("Ratings with 95 % intervals from {} bootstrap replicas.", count(replicas as u64))
+            }
+        },
         data: Table::new(
             "Ratings with 95 % intervals from low to high, and each player's likelihood of superiority over the next",
             &["player"],
@@ -107,7 +107,9 @@ fn rating_figure(report: &Report, ratings: &Ratings) -> String {
         }
         _ => {
             if ratings.players.iter().any(|player| player.bound.is_some()) {
-                figure.caption.push_str(" A player that won or lost every game has only a bound.");
+                figure
+                    .caption
+                    .push_str(" The interval of a player that won or lost every game is open on one side.");
             }
             let row = |player: &RatedPlayer| {
                 let class = report.class(&player.name);
@@ -123,7 +125,6 @@ fn rating_figure(report: &Report, ratings: &Ratings) -> String {
 
 fn rating_cells(report: &Report, player: &RatedPlayer) -> Vec<Cell> {
     let [elo, low, high] = Cell::interval(&player.interval(), |elo| Cell::signed(elo, 0));
-    let elo = if player.bound.is_some() { Cell::Text(player.elo_text()) } else { elo };
     let games = [player.games, player.wins, player.draws, player.losses].map(Cell::from);
     [report.cell(&player.name), Cell::from(player.rank as u64), elo, low, high]
         .into_iter()
@@ -136,8 +137,7 @@ fn rating_cells(report: &Report, player: &RatedPlayer) -> Vec<Cell> {
 fn facts(ratings: &Ratings) -> Vec<String> {
     let mut facts = Vec::new();
     if let Some(advantage) = &ratings.seat_advantage {
-        let limit = if advantage.value.abs() > LARGEST_DIFFERENCE - 1.0 { " Elo or more" } else { " Elo" };
-        facts.push(format!("Moving first is worth {}.", estimate_text(advantage, 0, limit)));
+        facts.push(format!("Moving first is worth {}.", estimate_text(advantage, 0, " Elo")));
     }
     if !ratings.seat_effects.is_empty() {
         let effects: Vec<String> = ratings

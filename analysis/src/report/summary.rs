@@ -2,15 +2,12 @@
 //!
 //! Every sentence is a function of the report, and states what is unknown.
 
+use agon_stats::comparison::Verdict;
+
 use super::ratings::{RatedPlayer, Ratings, SequentialTest};
 use super::{Availability, Question, Report, estimate_text, interval_text, tuning};
 use crate::format::{fixed, likelihood, percent, signed};
 use crate::pruning::{Interval, Ratio};
-
-/// Likelihood of superiority from which a player is called stronger: a two-sided 95 %.
-const SURE: f64 = 0.975;
-/// Likelihood of superiority from which a player is called probably stronger.
-const LIKELY: f64 = 0.8;
 
 /// Returns the answer and its remarks.
 pub(super) fn summarise(report: &Report) -> (String, Vec<String>) {
@@ -70,11 +67,12 @@ fn strongest(ratings: &Ratings, games: u64) -> (String, Vec<String>) {
         format!("the strongest of {count} players")
     };
     let adjective = if count == 2 { "stronger" } else { "strongest" };
-    let perfect = first.draws + first.losses == 0;
-    let answer = match (first.los_next, next) {
-        _ if perfect => format!("{} is {title}: it won every game.", first.name),
-        (Some(los), _) if los >= SURE => format!("{} is {title}.", first.name),
-        (Some(los), _) if los >= LIKELY => format!("{} is probably {title}.", first.name),
+    let answer = match (first.los_next.map(Verdict::of), next) {
+        (Some(Verdict::Stronger), _) => format!("{} is {title}.", first.name),
+        (_, Some(next)) if !ratings.enough => {
+            format!("Too few games to call {} or {} the {adjective} player.", first.name, next.name)
+        }
+        (Some(Verdict::ProbablyStronger), _) => format!("{} is probably {title}.", first.name),
         (_, Some(next)) if is_equal(first, next) => {
             format!("No {adjective} player: {} and {} have equal ratings.", first.name, next.name)
         }
@@ -88,23 +86,23 @@ fn strongest(ratings: &Ratings, games: u64) -> (String, Vec<String>) {
     };
     let mut remarks = vec![rating_remark(first, ratings.seat_effects.len())];
     if let Some(next) = next.filter(|next| !is_equal(first, next)) {
-        let gap = fixed(first.elo - next.elo, 0);
-        match first.los_next {
-            Some(los) => remarks.push(format!(
-                "It is {gap} Elo above {}, the next player, with a likelihood of superiority of {}.",
-                next.name,
-                likelihood(los)
-            )),
-            None if perfect => remarks.push(format!(
-                "It is at least {gap} Elo above {}, the next player: with a smaller gap, this many wins would have a probability below 5 %.",
-                next.name
-            )),
-            None => {}
-        }
+        let gap = Interval { value: first.elo - next.elo, low: None, high: None };
+        let gap = ratings.difference.unwrap_or(gap);
+        let los = first.los_next.map_or(String::new(), |los| {
+            format!(", with a likelihood of superiority of {}", likelihood(los))
+        });
+        remarks.push(format!(
+            "The difference to {}, the next player, is {}{los}.",
+            next.name,
+            estimate_text(&gap, 0, " Elo")
+        ));
     }
-    let compared = players.iter().filter(|player| player.bound.is_none()).count() > 1;
-    if first.bound.is_none() && first.low.is_none() && compared {
-        remarks.push("All bouts had the same result, so the intervals are not estimable.".to_string());
+    if !ratings.enough {
+        remarks.push("Even if one player had won all these games, the other might be stronger.".to_string());
+    }
+    let estimable = |player: &RatedPlayer| player.low.or(player.high).is_some();
+    if count > 1 && !players.iter().any(estimable) {
+        remarks.push("There are too few bouts for intervals.".to_string());
     }
     if ratings.transitivity.is_some_and(|p| p < 0.01) {
         remarks.push("A single rating per player does not explain all results: they depend on the pairing, see the head-to-head results.".to_string());
@@ -114,15 +112,11 @@ fn strongest(ratings: &Ratings, games: u64) -> (String, Vec<String>) {
 
 /// Returns whether two ratings are equal when rounded for display.
 fn is_equal(first: &RatedPlayer, next: &RatedPlayer) -> bool {
-    (first.elo - next.elo).abs() < 0.05 && first.bound.is_none() && next.bound.is_none()
+    (first.elo - next.elo).abs() < 0.05
 }
 
 /// Describes a player's rating; `seats` is the number of seats, or 0 for two.
 fn rating_remark(player: &RatedPlayer, seats: usize) -> String {
-    let interval = match player.interval().ends() {
-        Some((low, high)) => format!(" (95 %: {} to {})", signed(low, 0), signed(high, 0)),
-        None => String::new(),
-    };
     let even = match seats {
         0..=2 => String::new(),
         seats => format!(", where an even share is {}", percent(1.0 / seats as f64)),
@@ -130,16 +124,10 @@ fn rating_remark(player: &RatedPlayer, seats: usize) -> String {
     let score =
         player.score.map(|score| format!("{} of the points in {} games{even}", percent(score), player.games));
     let score = score.unwrap_or_default();
-    // Without an interval the rating is the reference that the others' bounds are relative to.
-    match player.low.or(player.high) {
-        None => format!("It scored {score}."),
-        Some(_) => {
-            format!(
-                "Its rating is {} Elo relative to the mean{interval}; it scored {score}.",
-                player.elo_text()
-            )
-        }
-    }
+    format!(
+        "Its rating is {} relative to the mean; it scored {score}.",
+        estimate_text(&player.interval(), 0, " Elo")
+    )
 }
 
 fn verdict(test: &SequentialTest) -> (String, Vec<String>) {
@@ -276,6 +264,7 @@ mod tests {
             components: vec![players.iter().map(|player| player.name.clone()).collect()],
             players,
             difference: None,
+            enough: true,
             seat_advantage: None,
             seat_effects: Vec::new(),
             draw_rate: None,
@@ -284,21 +273,29 @@ mod tests {
         }
     }
 
-    /// Players of a group share a bound, so the leader need not have won every game.
+    /// Winning every game is no proof by itself: the words follow the likelihood of superiority.
     #[test]
-    fn perfect_score_is_required_for_claim() {
-        let top = |draws| {
-            vec![
-                rated("a", 300.0, Some("at_least"), [20, draws, 0]),
-                rated("b", 290.0, Some("at_least"), [20, draws, 0]),
-                rated("c", 0.0, None, [10, 0, 20]),
-            ]
+    fn clean_sweep_needs_enough_games() {
+        let sweep = |los: f64, enough: bool, low: f64| {
+            let [mut a, b] = [
+                rated("a", 91.0, Some("at_least"), [4, 0, 0]),
+                rated("b", -91.0, Some("at_most"), [0, 0, 4]),
+            ];
+            a.los_next = Some(los);
+            let difference = Some(Interval { value: 182.0, low: Some(low), high: None });
+            strongest(&Ratings { difference, enough, ..pool(vec![a, b]) }, 4)
         };
-        let (answer, _) = strongest(&pool(top(4)), 60);
-        assert_eq!(answer, "No clearly strongest player: a leads, but b may be as strong.");
-        let (answer, remarks) = strongest(&pool(top(0)), 60);
-        assert_eq!(answer, "a is the strongest of 3 players: it won every game.");
-        assert!(remarks[1].starts_with("It is at least 10 Elo above b"), "{remarks:?}");
+        let (answer, remarks) = sweep(0.8, false, -150.0);
+        assert_eq!(answer, "Too few games to call a or b the stronger player.");
+        assert_eq!(
+            remarks[1],
+            "The difference to b, the next player, is +182 Elo (95 %: at least -150), with a likelihood of superiority \
+             of 80.0 %."
+        );
+        assert_eq!(remarks[2], "Even if one player had won all these games, the other might be stronger.");
+        let (answer, remarks) = sweep(0.99, true, 25.0);
+        assert_eq!(answer, "a is the stronger of two players.");
+        assert!(remarks[1].contains("at least +25"), "{remarks:?}");
     }
 
     #[test]
@@ -306,7 +303,7 @@ mod tests {
         let level = vec![rated("a", 0.0, None, [5, 0, 5]), rated("b", 0.0, None, [5, 0, 5])];
         let (answer, remarks) = strongest(&pool(level), 10);
         assert_eq!(answer, "No stronger player: a and b have equal ratings.");
-        assert!(remarks.iter().all(|remark| !remark.contains("Elo above")), "{remarks:?}");
+        assert!(remarks.iter().all(|remark| !remark.contains("difference to")), "{remarks:?}");
     }
 
     #[test]

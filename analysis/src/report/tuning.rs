@@ -9,7 +9,7 @@ use super::sections::score_counts;
 use super::svg::{Axis, Line, series};
 use super::{Report, estimate_text};
 use crate::dataset::{Dataset, Run};
-use crate::format::{fixed, likelihood, percent, signed};
+use crate::format::{capitalised, fixed, likelihood, percent};
 use crate::pruning::Interval;
 use crate::tune::{TuneError, TuneResult};
 
@@ -74,7 +74,9 @@ pub struct Validation {
     /// Elo difference.
     pub elo: Interval,
     /// Likelihood that the tuned player is stronger.
-    pub los: Option<f64>,
+    pub los: f64,
+    /// The conclusion in words.
+    pub verdict: String,
 }
 
 /// Gathers the state of a tune; `None` for another kind of run.
@@ -86,17 +88,14 @@ pub(super) fn read(dataset: &Dataset, run: &Run) -> Result<Option<Tuning>, TuneE
     };
     let parameters = tuned.tune.parameters.iter().enumerate();
     let scores = tuned.validation_scores();
-    let validation = scores.mean().zip(scores.elo()).map(|(score, elo)| Validation {
+    let validation = scores.mean().zip(scores.compare()).map(|(score, compared)| Validation {
         bouts: scores.units(),
         scheduled: tuned.tune.validation,
         pairs: tuned.validation.0,
         score,
-        elo: Interval {
-            value: elo.value,
-            low: Some(elo.value - elo.error),
-            high: Some(elo.value + elo.error),
-        },
-        los: scores.superiority(),
+        elo: Interval { value: compared.elo, low: compared.low, high: compared.high },
+        los: compared.los,
+        verdict: compared.sentence(&format!("the tuned {}", tuned.name), "its start"),
     });
     let expected = tuned.expected.as_ref().map(|found| &found.score);
     Ok(Some(Tuning {
@@ -263,10 +262,7 @@ pub(super) fn validation(report: &Report) -> Option<Section> {
                 ("score of the tuned player", percent(validation.score)),
                 ("difference", estimate_text(&validation.elo, 1, " Elo")),
                 score_counts(validation.pairs),
-                (
-                    "the tuned player is stronger",
-                    validation.los.map_or("not estimable".to_string(), likelihood),
-                ),
+                ("the tuned player is stronger", likelihood(validation.los)),
             ];
             value_table("The tuned player against its start, on openings that the tune did not use", rows)
         }
@@ -301,20 +297,10 @@ pub(super) fn summarise(tuning: &Tuning) -> (String, Vec<String>) {
         );
         return (answer, vec![remark]);
     };
-    let Interval { value, low, high } = validation.elo;
-    let (low, high) = (low.unwrap_or(f64::NEG_INFINITY), high.unwrap_or(f64::INFINITY));
-    let verdict = if low > 0.0 {
-        format!("The tuned {} is stronger than its start", tuning.player)
-    } else if high < 0.0 {
-        format!("The tuned {} is weaker than its start", tuning.player)
-    } else {
-        format!("The tuned {} is not significantly stronger than its start", tuning.player)
-    };
     let answer = format!(
-        "{verdict}: {} Elo (95 %: {} to {}) over {} bouts.",
-        signed(value, 0),
-        signed(low, 0),
-        signed(high, 0),
+        "{}: {} over {} bouts.",
+        capitalised(&validation.verdict),
+        estimate_text(&validation.elo, 0, " Elo"),
         validation.bouts
     );
     (answer, vec![remark])

@@ -385,9 +385,7 @@ fn reports_perfect_score() {
         let report = read(&sample);
         let words = check(&report);
         assert!(report.answer.starts_with(winner), "{}", report.answer);
-        assert!(words.contains("Elo above"), "{words}");
-        // The winner has no interval.
-        assert!(!words.contains("relative to the mean ("), "{words}");
+        assert!(words.contains("The difference to ") && words.contains(" Elo (95 %: at least +"), "{words}");
     }
 }
 

@@ -2,7 +2,6 @@
 
 use std::hint::black_box;
 use std::io::Write;
-use std::num::NonZeroUsize;
 use std::time::Instant;
 
 use agon_search::rate::per_second;
@@ -25,9 +24,6 @@ const PLAYERS: usize = 50;
 /// The number of measurements; the best counts, since other processes may use the machine.
 const RUNS: usize = 5;
 
-/// The number of timed bootstrap replicas.
-const REPLICAS: NonZeroUsize = NonZeroUsize::new(40).expect("forty is not zero");
-
 /// The times on one thread.
 #[derive(Serialize)]
 pub struct Speed {
@@ -36,7 +32,7 @@ pub struct Speed {
     pub megabytes: f64,
     pub read_seconds: f64,
     pub fit_seconds: f64,
-    pub replica_milliseconds: f64,
+    pub interval_milliseconds: f64,
 }
 
 /// Generates a PGN of this many games: a round-robin with both seats of each opening.
@@ -83,7 +79,7 @@ pub fn measure(games: u64) -> anyhow::Result<Speed> {
         megabytes: text.len() as f64 / 1e6,
         read_seconds: f64::INFINITY,
         fit_seconds: f64::INFINITY,
-        replica_milliseconds: f64::INFINITY,
+        interval_milliseconds: f64::INFINITY,
     };
     for _ in 0..RUNS {
         let start = Instant::now();
@@ -94,9 +90,8 @@ pub fn measure(games: u64) -> anyhow::Result<Speed> {
         let fit = Fit::new(&reading.counts.results(), &Options::default())?;
         speed.fit_seconds = speed.fit_seconds.min(1.0 / per_second(1, start.elapsed())?);
         let start = Instant::now();
-        black_box(fit.bootstrap(REPLICAS, 1, NonZeroUsize::MIN));
-        let milliseconds = 1e3 / per_second(REPLICAS.get() as u64, start.elapsed())?;
-        speed.replica_milliseconds = speed.replica_milliseconds.min(milliseconds);
+        black_box(fit.standings(&fit.uncertainty()));
+        speed.interval_milliseconds = speed.interval_milliseconds.min(1e3 / per_second(1, start.elapsed())?);
     }
     Ok(speed)
 }

@@ -11,6 +11,7 @@ use agon::table::{Align, Table};
 /// All measurements; parts that were not selected are empty.
 #[derive(Serialize, Default)]
 pub struct Document {
+    pub few: Vec<FewRow>,
     pub coverage: Vec<CoverageRow>,
     pub sprt: Vec<SprtRow>,
     pub rankings: Vec<RankingRow>,
@@ -19,11 +20,25 @@ pub struct Document {
     pub speed: Option<Speed>,
 }
 
+/// The true scores at which few bouts are examined.
+pub const SCORES: [f64; 7] = [0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99];
+
+/// The exact coverage of 95 % intervals after few bouts.
+#[derive(Serialize)]
+pub struct FewRow {
+    pub world: &'static str,
+    pub bouts: u64,
+    /// The coverage at each of [`SCORES`].
+    pub coverage: [f64; SCORES.len()],
+    /// How often one of two equal players is called stronger.
+    pub wrong: f64,
+}
+
 /// The coverage of 95 % intervals.
 #[derive(Serialize)]
 pub struct CoverageRow {
     pub world: &'static str,
-    pub method: &'static str,
+    pub method: String,
     pub bouts: u64,
     pub simulations: u64,
     pub coverage: f64,
@@ -34,7 +49,7 @@ impl CoverageRow {
     pub fn new(world: &'static str, coverage: &Coverage) -> Self {
         CoverageRow {
             world,
-            method: coverage.method,
+            method: coverage.method.clone(),
             bouts: coverage.bouts,
             simulations: coverage.simulations,
             coverage: coverage.share(),
@@ -102,18 +117,16 @@ pub struct TuningRow {
 
 /// Writes a table for each measured part.
 pub fn write(document: &Document, out: &mut impl Write) -> io::Result<()> {
+    write_few(&document.few, out)?;
     write_coverage(&document.coverage, out)?;
     write_sprt(&document.sprt, out)?;
     write_rankings(&document.rankings, out)?;
     write_workers(&document.workers, out)?;
     write_tuning(&document.tuning, out)?;
     let Some(speed) = &document.speed else { return Ok(()) };
-    let Speed { games, players, megabytes, read_seconds, fit_seconds, replica_milliseconds } = speed;
+    let Speed { games, players, megabytes, read_seconds, fit_seconds, interval_milliseconds } = speed;
     writeln!(out, "speed on one thread: {games} games of {players} players, {megabytes:.1} MB of PGN")?;
-    writeln!(
-        out,
-        "read {read_seconds:.3} s, fit {fit_seconds:.4} s, each replica of the errors {replica_milliseconds:.2} ms"
-    )
+    writeln!(out, "read {read_seconds:.3} s, fit {fit_seconds:.4} s, intervals {interval_milliseconds:.2} ms")
 }
 
 fn percent(share: f64) -> String {
@@ -139,6 +152,21 @@ fn write_table<const N: usize>(
     rows.for_each(|row| table.row(row));
     table.write(out)?;
     writeln!(out)
+}
+
+fn write_few(rows: &[FewRow], out: &mut impl Write) -> io::Result<()> {
+    let one_decimal = |share: f64| format!("{:.1}", 100.0 * share);
+    let cells = rows.iter().map(|row| {
+        let mut cells = std::array::from_fn(|_| String::new());
+        cells[0] = row.world.to_string();
+        cells[1] = row.bouts.to_string();
+        cells[2..9].clone_from_slice(&row.coverage.map(one_decimal));
+        cells[9] = one_decimal(row.wrong);
+        cells
+    });
+    let header = ["world", "bouts", "50 %", "60 %", "70 %", "80 %", "90 %", "95 %", "99 %", "wrong"];
+    let title = "coverage of 95 % intervals in % at true scores, and verdicts between equal players, exactly";
+    write_table(title, header, 1, cells, out)
 }
 
 fn write_coverage(rows: &[CoverageRow], out: &mut impl Write) -> io::Result<()> {

@@ -7,9 +7,9 @@ mod differences;
 
 use std::io::{self, Write};
 
-use agon_stats::distribution::Z95;
-use agon_stats::pool::{self, DEFAULT_REPLICAS, Standing};
-use agon_stats::tournament::{IntervalMethod, Options, TournamentRatings};
+use agon_stats::plackett_luce::DEFAULT_REPLICAS;
+use agon_stats::pool::Standing;
+use agon_stats::tournament::{Options, Resampling, TournamentRatings};
 use agon_storage::location::Location;
 use clap::Args;
 use serde::Serialize;
@@ -66,7 +66,7 @@ struct Side {
     games: u64,
     score: Option<f64>,
     #[serde(skip)]
-    deviation: Option<f64>,
+    interval: Option<(f64, f64)>,
 }
 
 impl Compare {
@@ -88,12 +88,8 @@ impl Compare {
 fn rated(run: &LoadedRun) -> anyhow::Result<TournamentRatings> {
     run.check_played()?;
     let tally = &run.results.tally;
-    // There is a formula for the errors of two seats only.
-    let intervals = match tally.seats() {
-        Some(2) | None => IntervalMethod::Sandwich,
-        Some(_) => IntervalMethod::Bootstrap { replicas: DEFAULT_REPLICAS, seed: 1, threads: cores() },
-    };
-    let options = Options { model: pool::Options::default(), intervals };
+    let resampling = Some(Resampling { replicas: DEFAULT_REPLICAS, seed: 1, threads: cores() });
+    let options = Options { resampling, ..Options::default() };
     tally.rate(&options, &|| ()).map_err(|error| anyhow::Error::from(error).context(run.run.id.clone()))
 }
 
@@ -125,11 +121,10 @@ fn players([first, second]: &[TournamentRatings; 2]) -> Result<Vec<Player>, Usag
         let standing = &answer.standings()[index];
         let relative = answer.relative(index, common);
         Side {
-            elo: relative.map(|(elo, _)| elo),
+            elo: relative.map(|relative| relative.elo),
             games: standing.games,
             score: standing.score,
-            // Equal results of all bouts give no estimate of the error.
-            deviation: relative.map(|(_, deviation)| deviation).filter(|deviation| *deviation > 1e-3),
+            interval: relative.and_then(|relative| relative.interval),
         }
     };
     let mut players: Vec<Player> = both
@@ -137,14 +132,11 @@ fn players([first, second]: &[TournamentRatings; 2]) -> Result<Vec<Player>, Usag
         .map(|&(one, other)| {
             let (before, after) = (side(first, one, &ones), side(second, other, &others));
             let change = after.elo.zip(before.elo).map(|(after, before)| after - before);
-            let error = after
-                .deviation
-                .zip(before.deviation)
-                .map(|(after, before)| Z95 * (after * after + before * before).sqrt());
+            let interval = change_interval(&before, &after);
             Player {
                 name: first.standings()[one].name.clone(),
-                low: change.zip(error).map(|(change, error)| change - error),
-                high: change.zip(error).map(|(change, error)| change + error),
+                low: interval.map(|(low, _)| low),
+                high: interval.map(|(_, high)| high),
                 first: before,
                 second: after,
                 change,
@@ -154,6 +146,18 @@ fn players([first, second]: &[TournamentRatings; 2]) -> Result<Vec<Player>, Usag
     let key = |player: &Player| player.change.unwrap_or(f64::NEG_INFINITY);
     players.sort_by(|one, other| key(other).total_cmp(&key(one)));
     Ok(players)
+}
+
+/// Returns the 95 % interval of the change between two independent ratings from their intervals, which need not be
+/// symmetric (Zou and Donner 2008, "Construction of confidence limits about effect measures").
+fn change_interval(before: &Side, after: &Side) -> Option<(f64, f64)> {
+    let ((one, other), ends) = (before.elo.zip(after.elo)?, before.interval.zip(after.interval)?);
+    let ((one_low, one_high), (other_low, other_high)) = ends;
+    let change = other - one;
+    Some((
+        change - (other - other_low).hypot(one_high - one),
+        change + (other_high - other).hypot(one - one_low),
+    ))
 }
 
 fn only(answer: &TournamentRatings, other: &TournamentRatings) -> Vec<String> {

@@ -1,6 +1,6 @@
 //! Results of two players on the command line: pairs of games by score, or single games won, drawn and lost.
 
-use agon_stats::pairs::{Estimate, Games, Pairs, Scores};
+use agon_stats::pairs::{Games, Pairs, Scores};
 use clap::Args;
 
 use crate::table::signed;
@@ -8,7 +8,8 @@ use crate::table::signed;
 /// The largest count: the sum of five is exact in floating point.
 const LARGEST_COUNT: u64 = 1_000_000_000_000;
 
-/// Below this number of bouts, or of games without bouts, intervals are too narrow; `agon-bench stats` measures it.
+/// Below this number of bouts, or of games without bouts, intervals are wider than necessary, and a test's pace is no
+/// forecast.
 pub const FEW_UNITS: u64 = 50;
 
 /// Results of the first player.
@@ -57,32 +58,45 @@ pub fn wins_draws_losses(games: Games) -> [u64; 3] {
     [games.wins, games.draws, games.losses]
 }
 
-/// Formats an estimate as `+55.58 +- 27.65`. There is no error if all units scored the same.
-pub fn plus_minus(estimate: Estimate) -> String {
-    if estimate.error == 0.0 {
-        return format!("{}, interval not estimable", signed(estimate.value, 2));
+/// Formats a value with its 95 % interval: `+55.58 +- 27.65 (+28.50 to +83.80)`, or without the ends that the results
+/// do not bound.
+pub fn plus_minus(value: f64, low: Option<f64>, high: Option<f64>) -> String {
+    let value = signed(value, 2);
+    match (low, high) {
+        (Some(low), Some(high)) => {
+            format!("{value} +- {:.2} ({} to {})", (high - low) / 2.0, signed(low, 2), signed(high, 2))
+        }
+        (Some(low), None) => format!("{value} (at least {})", signed(low, 2)),
+        (None, Some(high)) => format!("{value} (at most {})", signed(high, 2)),
+        (None, None) => value,
     }
-    format!("{} +- {:.2}", signed(estimate.value, 2), estimate.error)
-}
-
-/// Returns the error of an estimate unless all units scored the same.
-pub fn error_of(estimate: Estimate) -> Option<f64> {
-    (estimate.error > 0.0).then_some(estimate.error)
 }
 
 /// Describes results: Elo, normalised Elo, superiority, score and number of games.
 pub fn facts(scores: &Scores) -> Vec<(&'static str, String)> {
-    let (Some(elo), Some(mean), Some(superiority)) = (scores.elo(), scores.mean(), scores.superiority())
-    else {
+    let (Some(comparison), Some(mean)) = (scores.compare(), scores.mean()) else {
         return vec![("games", "none yet".to_string())];
     };
     let normalised = scores.normalised_elo();
     let unit = if scores.games_per_unit() == 2.0 { "bouts" } else { "single games" };
     let games = scores.units() * scores.games_per_unit() as u64;
     vec![
-        ("Elo", plus_minus(elo)),
-        ("nElo", normalised.map_or_else(|| "not estimable: all scored the same".to_string(), plus_minus)),
-        ("LOS", format!("{:.2} %", 100.0 * superiority)),
+        ("Elo", plus_minus(comparison.elo, comparison.low, comparison.high)),
+        (
+            "nElo",
+            normalised.map_or_else(
+                || "not estimable: all scored the same".to_string(),
+                |estimate| plus_minus(estimate.value, estimate.low, estimate.high),
+            ),
+        ),
+        (
+            "LOS",
+            format!(
+                "{:.2} %: {}",
+                100.0 * comparison.los,
+                comparison.sentence("the first player", "the second")
+            ),
+        ),
         ("score", format!("{:.2} %", 100.0 * mean)),
         (
             "games",
@@ -98,23 +112,16 @@ pub fn facts(scores: &Scores) -> Vec<(&'static str, String)> {
 /// Returns the warnings that belong to results.
 pub fn cautions(scores: &Scores) -> Vec<String> {
     let mut cautions = Vec::new();
-    let (Some(elo), Some(variance)) = (scores.elo(), scores.variance()) else {
-        return cautions;
-    };
+    let Some(comparison) = scores.compare() else { return cautions };
     let unit = if scores.games_per_unit() == 2.0 { "bouts" } else { "games" };
-    if variance == 0.0 {
+    if !comparison.enough {
         cautions.push(format!(
-            "All {unit} scored the same: the sign of the difference is known, its size is not."
+            "{} {unit} are too few: even if one player won all, the other might be stronger.",
+            scores.units()
         ));
-    } else if elo.clamped {
-        cautions.push(
-            "The interval reaches a score of 0 or 1 and is cut off at 1200 Elo; the difference may be larger."
-                .to_string(),
-        );
-    }
-    if scores.units() < FEW_UNITS {
+    } else if scores.units() < FEW_UNITS {
         cautions.push(format!(
-            "With fewer than {FEW_UNITS} {unit} the error is uncertain: 95 % intervals cover less often."
+            "With fewer than {FEW_UNITS} {unit} the interval is wider than it needs to be, so that it is right at any score."
         ));
     }
     if scores.games_per_unit() == 1.0 {

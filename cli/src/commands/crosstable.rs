@@ -2,8 +2,7 @@
 
 use std::io::Write;
 
-use agon_stats::pool;
-use agon_stats::tournament::{BoutCounts, IntervalMethod, Options};
+use agon_stats::tournament::{BoutCounts, Options};
 use agon_storage::location::Location;
 use clap::Args;
 use serde::Serialize;
@@ -45,8 +44,7 @@ impl Crosstable {
         let run = &runs[0];
         run.check_played()?;
         let tally = &run.results.tally;
-        let options = Options { model: pool::Options::default(), intervals: IntervalMethod::Sandwich };
-        let answer = tally.rate(&options, &|| ())?;
+        let answer = tally.rate(&Options::default(), &|| ())?;
         let request = Request { crosstable: true, ..Request::default() };
         let document = Document::new(&answer, &request, &Skipped::default());
         let summary = run.summary();

@@ -87,19 +87,19 @@ impl Elo {
     }
 
     fn results(&self, scores: &Scores) -> Outcome {
-        let (elo, nelo) = (scores.elo(), scores.normalised_elo());
+        let (elo, nelo) = (scores.compare(), scores.normalised_elo());
         // Pairs do not show how single games ended.
         let games = self.counts.wdl.filter(|_| scores.units() > 0);
         let share = |count: u64| count as f64 / scores.units() as f64;
         let document = Document {
             score: scores.mean(),
-            elo: elo.map(|estimate| estimate.value),
-            elo_error: elo.and_then(counts::error_of),
-            low: elo.filter(|estimate| estimate.error > 0.0).map(|estimate| estimate.low),
-            high: elo.filter(|estimate| estimate.error > 0.0).map(|estimate| estimate.high),
+            elo: elo.map(|comparison| comparison.elo),
+            elo_error: elo.and_then(|comparison| comparison.error()),
+            low: elo.and_then(|comparison| comparison.low),
+            high: elo.and_then(|comparison| comparison.high),
             nelo: nelo.map(|estimate| estimate.value),
-            nelo_error: nelo.and_then(counts::error_of),
-            los: scores.superiority(),
+            nelo_error: nelo.and_then(|estimate| estimate.error()),
+            los: elo.map(|comparison| comparison.los),
             games: Some(scores.units() * scores.games_per_unit() as u64),
             win: games.map(|games| share(games.wins)),
             draw: games.map(|games| share(games.draws)),

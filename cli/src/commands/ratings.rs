@@ -14,8 +14,9 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use agon_arena::spec::SpecPlayer;
-use agon_stats::pool::{self, DEFAULT_REPLICAS};
-use agon_stats::tournament::{BoutCounts, IntervalMethod, Options, TournamentError, TournamentRatings};
+use agon_stats::plackett_luce::DEFAULT_REPLICAS;
+use agon_stats::pool;
+use agon_stats::tournament::{BoutCounts, Options, Resampling, TournamentError, TournamentRatings};
 use agon_storage::location::Location;
 use clap::{Args, ValueEnum};
 use serde::Serialize;
@@ -72,11 +73,11 @@ pub struct Ratings {
     /// Prior: wins, and as many losses, added for each player against an average opponent
     #[arg(long, value_name = "GAMES", default_value_t = 0.0, value_parser = real("the prior", 0.0, 1e6), allow_negative_numbers = true)]
     prior: f64,
-    /// Bootstrap replicas for the errors; 0 for errors by formula [default: 1000, or 0 above 200 players]
-    #[arg(long, value_name = "N", value_parser = whole::<usize>("the number of replicas", 0, 1_000_000), allow_negative_numbers = true)]
+    /// Bootstrap replicas for the intervals of more than two seats; 0 for no intervals [default: 1000]
+    #[arg(long, value_name = "N", conflicts_with_all = ["pgn", "csv"], value_parser = whole::<usize>("the number of replicas", 0, 1_000_000), allow_negative_numbers = true)]
     replicas: Option<usize>,
     /// Seed of the resampling
-    #[arg(long, default_value_t = 1, value_parser = whole::<u64>("the seed", 0, u64::MAX), allow_negative_numbers = true)]
+    #[arg(long, default_value_t = 1, conflicts_with_all = ["pgn", "csv"], value_parser = whole::<u64>("the seed", 0, u64::MAX), allow_negative_numbers = true)]
     seed: u64,
     #[command(flatten)]
     threads: Threads,
@@ -85,8 +86,8 @@ pub struct Ratings {
 /// The largest pool: the fit solves equations in all ratings together.
 const MOST_PLAYERS: usize = 2000;
 
-/// The largest pool with bootstrap errors by default: beyond, a thousand fits take minutes.
-const RESAMPLED_PLAYERS: usize = 200;
+/// The pool from which rating takes noticeable time.
+const LARGE_POOL: usize = 200;
 
 /// The attribute by which runs are rated separately.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -134,15 +135,18 @@ impl Ratings {
         let results = reading.counts.results();
         let skipped = Skipped { unfinished: reading.unfinished, malformed: reading.malformed, left_out };
         let played = |name: &str| reading.counts.has_games(name);
-        self.rate(players, &played, &skipped, &|options, replica_done| {
-            TournamentRatings::of_duels(&results, options, replica_done)
-        })
+        self.rate(players, &played, &skipped, &|options, _| TournamentRatings::of_duels(&results, options))
     }
 
     /// Rates runs, the runs of one game together.
     fn rate_runs(&self) -> anyhow::Result<Vec<Document>> {
         let asked = if self.runs.is_empty() { vec!["latest".to_string()] } else { self.runs.clone() };
         let runs = runs::load(&self.data, &asked, self.threads.count())?;
+        if self.replicas.is_some() && runs.iter().all(|run| run.results.tally.seats() == Some(2)) {
+            bail_usage!(
+                "--replicas is for games of more than two seats; the intervals of two seats have a formula"
+            );
+        }
         let mut games: Vec<Vec<LoadedRun>> = Vec::new();
         for run in runs {
             let same =
@@ -205,24 +209,22 @@ impl Ratings {
             Some(text) => parse_anchor(text, played),
         };
         let progress = Progress::default();
-        if players > RESAMPLED_PLAYERS {
+        if players > LARGE_POOL {
             progress.announce(&format!("rating {players} players"));
         }
-        let default = if players <= RESAMPLED_PLAYERS { DEFAULT_REPLICAS.get() } else { 0 };
-        let replicas = self.replicas.unwrap_or(default);
-        let intervals = match NonZeroUsize::new(replicas) {
-            None => IntervalMethod::Sandwich,
-            Some(replicas) => {
-                IntervalMethod::Bootstrap { replicas, seed: self.seed, threads: self.threads.count() }
-            }
-        };
+        let replicas = self.replicas.unwrap_or(DEFAULT_REPLICAS.get());
+        let resampling = NonZeroUsize::new(replicas).map(|replicas| Resampling {
+            replicas,
+            seed: self.seed,
+            threads: self.threads.count(),
+        });
         let model = pool::Options {
             anchor: anchor.clone(),
             seat_advantage: !self.no_seat_advantage,
             prior: self.prior,
         };
         let finished = AtomicUsize::new(0);
-        let answer = rate(&Options { model, intervals }, &|| {
+        let answer = rate(&Options { model, resampling }, &|| {
             let finished = finished.fetch_add(1, Ordering::Relaxed) + 1;
             progress.show(|| format!("{finished} of {replicas} replicas"));
         })?;

@@ -76,6 +76,8 @@ struct Document {
     verdict: &'static str,
     elo: Option<f64>,
     elo_error: Option<f64>,
+    low: Option<f64>,
+    high: Option<f64>,
     nelo: Option<f64>,
     nelo_error: Option<f64>,
     los: Option<f64>,
@@ -173,7 +175,7 @@ impl Sprt {
     }
 
     fn document(&self, scores: &Scores, bounds: &Bounds, llr: f64, test: Option<Tested>) -> Document {
-        let (elo, nelo) = (scores.elo(), scores.normalised_elo());
+        let (elo, nelo) = (scores.compare(), scores.normalised_elo());
         // Results on the command line may always grow.
         let state = test.as_ref().map_or(RunState::Running, |test| test.state);
         let verdict = state.verdict(bounds.verdict(llr));
@@ -193,11 +195,13 @@ impl Sprt {
             lower: bounds.lower(),
             upper: bounds.upper(),
             verdict,
-            elo: elo.map(|estimate| estimate.value),
-            elo_error: elo.and_then(counts::error_of),
+            elo: elo.map(|comparison| comparison.elo),
+            elo_error: elo.and_then(|comparison| comparison.error()),
+            low: elo.and_then(|comparison| comparison.low),
+            high: elo.and_then(|comparison| comparison.high),
             nelo: nelo.map(|estimate| estimate.value),
-            nelo_error: nelo.and_then(counts::error_of),
-            los: scores.superiority(),
+            nelo_error: nelo.and_then(|estimate| estimate.error()),
+            los: elo.map(|comparison| comparison.los),
         }
     }
 }

@@ -6,11 +6,11 @@ use agon_analysis::regression::{FittedWeight, FittedWeights, RegressionError, re
 use agon_analysis::{Dataset, Run, TuneError, TuneResult};
 use agon_arena::spec::Values;
 use agon_arena::spec::tune::{decimal, number};
-use agon_stats::pairs::Estimate;
 use agon_storage::location::Location;
 use clap::Args;
 use serde::Serialize;
 
+use super::counts::plus_minus;
 use super::runs;
 use crate::fail::{Outcome, UsageError};
 use crate::table::{Align, Table, print};
@@ -75,8 +75,11 @@ struct ValidationJson {
     pairs: [u64; 5],
     score: f64,
     elo: f64,
-    elo_error: f64,
-    los: Option<f64>,
+    elo_error: Option<f64>,
+    low: Option<f64>,
+    high: Option<f64>,
+    los: f64,
+    verdict: String,
 }
 
 #[derive(Serialize)]
@@ -140,16 +143,18 @@ fn write_fitted(fitted: &FittedWeights, out: &mut impl Write) -> io::Result<()> 
 fn document(run: &Run, tuned: &TuneResult) -> Document {
     let parameters = tuned.tune.parameters.iter().zip(&tuned.values);
     let proof = tuned.validation_scores();
-    let validation =
-        proof.mean().zip(proof.elo()).map(|(score, Estimate { value, error, .. })| ValidationJson {
-            bouts: proof.units(),
-            scheduled: tuned.tune.validation,
-            pairs: tuned.validation.0,
-            score,
-            elo: value,
-            elo_error: error,
-            los: proof.superiority(),
-        });
+    let validation = proof.mean().zip(proof.compare()).map(|(score, comparison)| ValidationJson {
+        bouts: proof.units(),
+        scheduled: tuned.tune.validation,
+        pairs: tuned.validation.0,
+        score,
+        elo: comparison.elo,
+        elo_error: comparison.error(),
+        low: comparison.low,
+        high: comparison.high,
+        los: comparison.los,
+        verdict: comparison.sentence("the tuned player", "its start"),
+    });
     let steps = tuned.path.iter().enumerate().map(|(step, found)| StepJson {
         step,
         candidates: found.candidates.iter().map(Values::numbers).collect(),
@@ -211,20 +216,13 @@ fn write_document(document: &Document, tuned: &TuneResult, out: &mut impl Write)
     match &document.validation {
         None => writeln!(out, "\nthe validation has not begun: these values are not proven yet")?,
         Some(proof) => {
-            let ValidationJson { bouts, scheduled, score, elo, elo_error, .. } = proof;
-            let [low, high] = [elo - elo_error, elo + elo_error];
-            let verdict = if low > 0.0 {
-                "the tuned player is stronger"
-            } else if high < 0.0 {
-                "the tuned player is weaker: keep the start"
-            } else {
-                "not shown: the interval includes no difference"
-            };
+            let ValidationJson { bouts, scheduled, score, elo, low, high, verdict, .. } = proof;
             writeln!(out, "\nvalidation on openings that tuning did not use, {bouts} of {scheduled} bouts:")?;
             writeln!(
                 out,
-                "tuned scored {:.1} % against start, Elo {elo:+.1} +- {elo_error:.1} (95 %)\n{verdict}",
-                100.0 * score
+                "tuned scored {:.1} % against start, Elo {} (95 %)\n{verdict}",
+                100.0 * score,
+                plus_minus(*elo, *low, *high)
             )?;
         }
     }

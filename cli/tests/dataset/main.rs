@@ -193,11 +193,12 @@ fn record(sample: &SampleDataset, name: &str) -> [u64; 3] {
 
 #[test]
 fn ratings_use_bouts_as_evidence() {
-    for (sample, names, replicas) in
-        [(duel(), &["deep", "wide"][..], "100"), (SampleDataset::play(THREE_SEATS), &["a", "b", "c"], "60")]
-    {
-        let (code, document) =
-            json_of(&sample, &["ratings", "--replicas", replicas, "--crosstable", "--los", "--json"]);
+    for (sample, names, replicas) in [
+        (duel(), &["deep", "wide"][..], &[][..]),
+        (SampleDataset::play(THREE_SEATS), &["a", "b", "c"], &["--replicas", "60"]),
+    ] {
+        let call = [&["ratings", &sample.id, "--crosstable", "--los", "--json"], replicas].concat();
+        let (code, document) = json_of(&sample, &call);
         assert_eq!(code, 0);
         assert_eq!(
             (&document["run"], &document["complete"], &document["unit"]),
@@ -214,30 +215,23 @@ fn ratings_use_bouts_as_evidence() {
             );
             assert!(player["elo"].is_number() && player["score"].is_number(), "{player}");
         }
-        let (_, again) = json_of(
-            &sample,
-            &[
-                "ratings",
-                &sample.id,
-                "--replicas",
-                replicas,
-                "--crosstable",
-                "--los",
-                "--json",
-                "--threads",
-                "5",
-            ],
-        );
+        let (_, again) = json_of(&sample, &[&call[..], &["--threads", "5"]].concat());
         assert_eq!(again, document);
         let out = text(&sample, &["ratings", "--crosstable", "--los", "--residuals"]);
         assert!(out.contains("the unit of evidence is the bout") && out.contains(&sample.id), "{out}");
-        let out = text(&sample, &["ratings", "--replicas", "0", "--anchor", names[0]]);
+        let out = text(&sample, &["ratings", "--anchor", names[0]]);
         assert!(out.contains(&format!("the rating of {} is fixed", names[0])), "{out}");
     }
     let (_, document) =
         json_of(&SampleDataset::play(THREE_SEATS), &["ratings", "--replicas", "60", "--json"]);
     assert_eq!(document["seat_effects"].as_array().unwrap().len(), 3);
     assert!(document["seat_advantage"].is_null() && document["draw_rate"].is_null(), "{document}");
+    assert_refused(
+        &duel(),
+        &["ratings", "--replicas", "5"],
+        2,
+        "--replicas is for games of more than two seats",
+    );
     assert_refused(
         &SampleDataset::play(THREE_SEATS),
         &["ratings", "--prior", "1"],
@@ -448,27 +442,18 @@ fn compare_uses_common_players() {
     assert_refused(&sample, &["compare", &sample.id, "three"], 2, "the runs share fewer than two players");
 }
 
-/// Two identical players share every bout, so that no error can be estimated.
+/// Two identical players share every bout: they are equal, within an interval.
 #[test]
-fn no_interval_without_variance() {
+fn equal_players_have_interval() {
     let spec = vary(TOURNAMENT).bouts(6).replace("algorithm = \"uct\"", "algorithm = \"pvs\", table_mb = 0");
     let sample = SampleDataset::play(&spec);
     let (_, document) = json_of(&sample, &["ratings", "--json"]);
     for player in document["players"].as_array().unwrap() {
         assert_eq!((&player["elo"], &player["score"]), (&json!(0.0), &json!(0.5)), "{document}");
-        assert_eq!(
-            (&player["low"], &player["high"], &player["bound"]),
-            (&Value::Null, &Value::Null, &Value::Null)
-        );
+        assert!(player["low"].as_f64().unwrap() < -10.0 && player["bound"].is_null(), "{player}");
     }
-    for call in [&["ratings"][..], &["ratings", "--replicas", "0"]] {
-        let out = text(&sample, call).replace('\n', " ");
-        assert!(
-            out.replace('\n', " ").contains("the error is not estimable")
-                || out.contains("Every game was drawn"),
-            "{out}"
-        );
-    }
+    let out = text(&sample, &["ratings"]).replace('\n', " ");
+    assert!(out.contains("LOS 50.00 %"), "{out}");
     let (_, document) = json_of(&sample, &["report", "--json"]);
     let answer = document["answer"].as_str().unwrap();
     assert!(answer.contains("have equal ratings") || answer.contains("every game was drawn"), "{answer}");
@@ -508,10 +493,9 @@ fn errors_name_the_invalid_input() {
     sample.write();
     let out = text(&sample, &["ratings"]);
     assert!(out.contains("Every game was drawn"), "{out}");
-    text(&sample, &["ratings", "--replicas", "0"]);
     text(&sample, &["crosstable"]);
     let out = text(&sample, &["sprt", "--bounds=0,5"]);
-    assert!(out.contains("All bouts scored the same"), "{out}");
+    assert!(out.contains("not estimable: all scored the same"), "{out}");
 
     // Groups without common opponents.
     let apart =

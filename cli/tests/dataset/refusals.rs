@@ -75,21 +75,23 @@ fn reports_damage_once_with_remedy() {
     }
 }
 
-/// The reference player of the scale has no interval.
+/// The winner of every game is ahead, and the intervals are open on one side.
 #[test]
-fn no_interval_for_perfect_score() {
+fn perfect_score_has_open_interval() {
     let mut sample = SampleDataset::play(TOURNAMENT);
     for game in sample.bouts.values_mut().flat_map(|rows| &mut rows.games) {
         game.payoffs = game.players.iter().map(|name| if name == "deep" { 1 } else { -1 }).collect();
     }
     sample.write();
-    for replicas in ["0", "20"] {
-        let (_, document) = json_of(&sample, &["ratings", "--json", "--replicas", replicas]);
-        let players = document["players"].as_array().unwrap();
-        let rated: Vec<_> = players.iter().filter(|player| player["bound"].is_null()).collect();
-        assert_eq!(rated.len(), 1, "{document}");
-        assert_eq!((&rated[0]["low"], &rated[0]["high"]), (&json!(null), &json!(null)), "{document}");
-        let out = text(&sample, &["ratings", "--replicas", replicas]);
-        assert!(!out.contains("0.0  0.0"), "{out}");
-    }
+    let (_, document) = json_of(&sample, &["ratings", "--json"]);
+    let [winner, loser] = &document["players"].as_array().unwrap()[..] else { panic!("{document}") };
+    assert_eq!(
+        (&winner["name"], &winner["bound"], &winner["high"]),
+        (&json!("deep"), &json!("at_least"), &json!(null))
+    );
+    assert_eq!((&loser["bound"], &loser["low"]), (&json!("at_most"), &json!(null)));
+    assert!(
+        winner["elo"].as_f64() > loser["elo"].as_f64() && winner["low"].as_f64() > Some(0.0),
+        "{document}"
+    );
 }

@@ -97,7 +97,7 @@ impl Run {
         let PersistedRun { stored, bouts, cells, voided } = persisted;
         let spec = Arc::new(schedule.spec().clone());
         let exported_totals = stored_totals(&stored).unwrap_or_default();
-        let standings = Standings::new(&spec, schedule.referee().seats(), exported_totals.clone())?;
+        let standings = Standings::new(&spec, exported_totals.clone())?;
         let referee =
             Arena::new(&spec.game, &[], Environment::system()).map_err(agon_arena::PlayError::from)?;
         let done = bouts.iter().map(|(bout, ..)| *bout);

@@ -18,6 +18,9 @@ use crate::elo::POINTS_PER_LOGIT;
 use crate::parallel;
 use crate::replicas::{Measure, percentile_interval};
 
+/// The default number of replicas, enough for two digits of an interval.
+pub const DEFAULT_REPLICAS: NonZeroUsize = NonZeroUsize::new(1000).expect("one thousand is not zero");
+
 /// Rosters of fewer bouts share a stratum.
 const FEWEST_BOUTS: u64 = 8;
 
@@ -71,15 +74,16 @@ impl Replicas {
         Some(ahead.sum::<f64>() / self.drawn.len() as f64)
     }
 
-    /// Returns the variance, over the replicas, of a weighted sum of strengths; `None` with fewer than two replicas.
-    pub fn variance(&self, weights: &[f64]) -> Option<f64> {
-        let sum =
-            |replica: &Vec<f64>| -> f64 { replica.iter().zip(weights).map(|(x, weight)| x * weight).sum() };
-        let sums: Vec<f64> = self.drawn.iter().map(sum).collect();
-        let count = sums.len() as f64;
-        let mean = sums.iter().sum::<f64>() / count;
-        let squares: f64 = sums.iter().map(|sum| (sum - mean).powi(2)).sum();
-        (sums.len() > 1).then(|| squares / (count - 1.0))
+    /// Returns the interval of a weighted sum of strengths, widened as that of the player with the least evidence among
+    /// them. `None` with too little evidence.
+    pub fn contrast(&self, weights: &[f64]) -> Option<(f64, f64)> {
+        let sum = |point: &Vec<f64>| -> f64 { point.iter().zip(weights).map(|(x, weight)| x * weight).sum() };
+        let involved =
+            (0..self.evidence.len()).filter(|&player| weights.get(player).is_some_and(|w| *w != 0.0));
+        let evidence = involved.map(|player| self.evidence[player]).min_by_key(|evidence| evidence.bouts)?;
+        let values = self.drawn.iter().map(sum).collect();
+        let measure = percentile_interval(sum(&self.fitted), values, evidence.bouts, evidence.strata)?;
+        Some((measure.low, measure.high))
     }
 
     fn measure(&self, place: usize, evidence: Evidence) -> Option<Measure> {
@@ -131,8 +135,8 @@ pub(super) fn bootstrap(
     threads: NonZeroUsize,
     on_replica: &(dyn Fn() + Sync),
 ) -> Replicas {
-    let model = Model::new(pool);
     let components = components(pool.players, pool.kinds.iter());
+    let (model, whole) = Model::fitted(pool, &components);
     let (mut strata, mut small) = (Vec::new(), Stratum::default());
     for (roster, bouts) in &pool.rosters {
         if bouts.values().sum::<u64>() < FEWEST_BOUTS {
@@ -146,7 +150,6 @@ pub(super) fn bootstrap(
     if !small.bouts.is_empty() {
         strata.push(small);
     }
-    let whole = model.maximise(&pool.counts(), vec![0.0; model.size()]);
     let shown = |mut point: Vec<f64>| {
         anchor_strengths(&mut point[..pool.players], &components, anchor);
         point.iter_mut().for_each(|parameter| *parameter *= POINTS_PER_LOGIT);

@@ -3,18 +3,21 @@
 //! The log-likelihood is concave in strengths and seat effects (Hunter 2004, section 3). A ridge far below one game's
 //! information makes its maximum unique and finite: it centres parameters of which only differences matter, keeps
 //! seat effects small where the schedule confounds them with players, and stops divergent strengths at about 2000
-//! Elo, where bounds replace them.
+//! Elo. Those are estimated with a prior instead, and bounded on one side.
 
 use nalgebra::{DMatrix, DVector};
 
 use super::Pool;
 use super::graph::{Block, Component, Side, components};
 use super::likelihood::Prepared;
-use crate::elo::POINTS_PER_LOGIT;
+use crate::elo::{LARGEST_DIFFERENCE, POINTS_PER_LOGIT};
 use crate::pool::Bound;
 
 /// The weight of half the squared parameters, in nats.
 const RIDGE: f64 = 1e-6;
+
+/// The same for a normal prior of some 550 Elo, for players who were always ahead or always behind.
+const PRIOR: f64 = 0.1;
 
 /// The allowed error of the maximum in nats: a hundred-thousandth of an Elo.
 const PRECISION: f64 = 5e-8;
@@ -31,11 +34,11 @@ pub enum Anchor {
 /// A player's strength.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Strength {
-    /// The strength on the Elo scale, relative to the same component. For a bound: the strength at which the
-    /// likelihood of the player's record is 5 % of its limit, all else as fitted.
+    /// The strength on the Elo scale, relative to the same component.
     pub elo: f64,
-    /// The bound, if the likelihood has no maximum.
-    pub bound: Option<Bound>,
+    /// The open side and the limit on the other, if the likelihood has no maximum: the strength at which the likelihood
+    /// of the player's record is 5 % of its greatest, all else as fitted.
+    pub bound: Option<(Bound, f64)>,
     /// The player's component.
     pub component: usize,
 }
@@ -58,12 +61,29 @@ pub(super) struct Model {
     players: usize,
     seats: usize,
     prepared: Vec<Prepared>,
+    ridge: f64,
 }
 
 impl Model {
     pub fn new(pool: &Pool) -> Self {
         let prepared = pool.kinds.iter().map(Prepared::new).collect();
-        Model { players: pool.players, seats: pool.seats, prepared }
+        Model { players: pool.players, seats: pool.seats, prepared, ridge: RIDGE }
+    }
+
+    /// Returns the model of a pool and its maximum, with a prior if strengths or seat effects have no maximum.
+    pub fn fitted(pool: &Pool, components: &[Component]) -> (Self, Vec<f64>) {
+        let mut model = Model::new(pool);
+        let counts = pool.counts();
+        let point = model.maximise(&counts, vec![0.0; model.size()]);
+        let one_sided =
+            components.iter().flat_map(|component| &component.blocks).any(|block| block.side != Side::Core);
+        let largest = LARGEST_DIFFERENCE / POINTS_PER_LOGIT;
+        if !one_sided && point[pool.players..].iter().all(|effect| effect.abs() < largest) {
+            return (model, point);
+        }
+        model.ridge = PRIOR;
+        let point = model.maximise(&counts, vec![0.0; model.size()]);
+        (model, point)
     }
 
     /// Returns the number of parameters: strengths, then seat effects.
@@ -79,7 +99,7 @@ impl Model {
 
     fn objective(&self, counts: &[f64], point: &[f64]) -> f64 {
         let squares: f64 = point.iter().map(|parameter| parameter * parameter).sum();
-        self.log_likelihood(counts, point) - RIDGE / 2.0 * squares
+        self.log_likelihood(counts, point) - self.ridge / 2.0 * squares
     }
 
     /// Returns the parameters of maximum likelihood, in nats, from a starting point.
@@ -117,8 +137,8 @@ impl Model {
             kind.add_derivatives(parts, count, &mut gradient, &mut information);
         }
         for (i, parameter) in point.iter().enumerate() {
-            gradient[i] -= RIDGE * parameter;
-            information[(i, i)] += RIDGE;
+            gradient[i] -= self.ridge * parameter;
+            information[(i, i)] += self.ridge;
         }
         // A common shift of all strengths, or of all effects, only changes the ridge, whose maximum has the sum 0.
         // Curvature along both directions keeps the matrix well conditioned and the maximum in place.
@@ -152,15 +172,15 @@ pub(super) fn anchor_strengths(strengths: &mut [f64], components: &[Component], 
 }
 
 pub(super) fn fit(pool: &Pool, anchor: Anchor) -> Fit {
-    let model = Model::new(pool);
-    let counts = pool.counts();
-    let mut point = model.maximise(&counts, vec![0.0; model.size()]);
-    let log_likelihood = model.log_likelihood(&counts, &point);
     let components = components(pool.players, pool.kinds.iter());
+    let (model, mut point) = Model::fitted(pool, &components);
+    let counts = pool.counts();
+    let log_likelihood = model.log_likelihood(&counts, &point);
+    let seat_effects = point[pool.players..].iter().map(|nats| POINTS_PER_LOGIT * nats).collect();
 
-    let unrated = Strength { elo: 0.0, bound: None, component: 0 };
-    let mut strengths = vec![unrated; pool.players];
-    for (number, component) in components.iter().enumerate() {
+    let mut shown = point[..pool.players].to_vec();
+    let mut bounds = vec![None; pool.players];
+    for component in &components {
         let members = component.members();
         // A bound depends on the games among the component's own players.
         let within = pool.kinds.iter().map(|kind| kind.players.iter().all(|player| members.contains(player)));
@@ -169,23 +189,34 @@ pub(super) fn fit(pool: &Pool, anchor: Anchor) -> Fit {
         for block in &component.blocks {
             place_at_bound(&model, &counts, &mut point, block);
             let bound = match block.side {
-                Side::Core => None,
-                Side::Above => Some(Bound::AtLeast),
-                Side::Below => Some(Bound::AtMost),
+                Side::Core => continue,
+                Side::Above => Bound::AtLeast,
+                Side::Below => Bound::AtMost,
             };
-            for &player in &block.members {
-                strengths[player] = Strength { elo: 0.0, bound, component: number };
-            }
+            block.members.iter().for_each(|&player| bounds[player] = Some((bound, point[player])));
         }
     }
-    let (fitted, effects) = point.split_at_mut(pool.players);
-    anchor_strengths(fitted, &components, anchor);
-    for (strength, nats) in strengths.iter_mut().zip(fitted) {
-        strength.elo = POINTS_PER_LOGIT * *nats;
+    for (strength, bound) in shown.iter_mut().zip(&bounds) {
+        match bound {
+            None => {}
+            Some((Bound::AtLeast, limit)) => *strength = limit.max(*strength),
+            Some((Bound::AtMost, limit)) => *strength = limit.min(*strength),
+        }
     }
+    let before = shown.clone();
+    anchor_strengths(&mut shown, &components, anchor);
+    let component_of = |player| components.iter().position(|component| component.members().contains(&player));
+    let strength = |player: usize| {
+        let moved = shown[player] - before[player];
+        Strength {
+            elo: POINTS_PER_LOGIT * shown[player],
+            bound: bounds[player].map(|(bound, limit)| (bound, POINTS_PER_LOGIT * (limit + moved))),
+            component: component_of(player).expect("every player is in a component"),
+        }
+    };
     Fit {
-        strengths,
-        seat_effects: effects.iter().map(|nats| POINTS_PER_LOGIT * nats).collect(),
+        strengths: (0..pool.players).map(strength).collect(),
+        seat_effects,
         components: components.iter().map(Component::members).collect(),
         log_likelihood,
     }
@@ -294,17 +325,19 @@ mod tests {
         let pool = duels(3, &[(0, 1, 1, 10), (1, 0, 1, 10), (2, 1, 1, 10), (1, 2, -1, 10)]);
         let fit = pool.fit(Anchor::Player(1));
         assert_eq!(fit.strengths[0].bound, None);
-        assert_eq!(fit.strengths[2].bound, Some(Bound::AtLeast));
+        let Some((Bound::AtLeast, limit)) = fit.strengths[2].bound else { panic!("{fit:?}") };
+        assert!(fit.strengths[2].elo > limit && fit.strengths[2].elo < 1500.0, "{fit:?}");
         assert_eq!(fit.components, [vec![0, 1, 2]]);
         // Seat effects make the two colours differ: solve for the bound directly.
         let advantage = (fit.seat_effects[0] - fit.seat_effects[1]) / POINTS_PER_LOGIT;
         let won = |nats: f64| 1.0 / (1.0 + (-nats).exp());
-        let strength = fit.strengths[2].elo / POINTS_PER_LOGIT;
+        let strength = limit / POINTS_PER_LOGIT;
         let probability = (won(strength + advantage) * won(strength - advantage)).powi(10);
         assert!((probability - 0.05).abs() < 1e-5, "{probability}");
         let lost = duels(3, &[(0, 1, 1, 10), (1, 0, 1, 10), (2, 1, -1, 10), (1, 2, 1, 10)]);
         let lost = lost.fit(Anchor::Player(1));
-        assert_eq!(lost.strengths[2].bound, Some(Bound::AtMost));
+        let Some((Bound::AtMost, most)) = lost.strengths[2].bound else { panic!("{lost:?}") };
+        assert!((most + limit).abs() < 1e-3);
         assert!((lost.strengths[2].elo + fit.strengths[2].elo).abs() < 1e-3);
     }
 
@@ -313,8 +346,8 @@ mod tests {
         let pool = duels(4, &[(0, 1, 0, 20), (2, 1, 1, 10), (0, 2, -1, 10), (3, 2, 1, 10), (2, 3, -1, 10)]);
         let fit = pool.fit(Anchor::Player(0));
         let elo = elo(&fit);
-        assert!(elo[2] > 0.0 && elo[3] > elo[2] && elo[3] < 1200.0, "{elo:?}");
-        assert_eq!(fit.strengths[3].bound, Some(Bound::AtLeast));
+        assert!(elo[2] > 0.0 && elo[3] > elo[2] && elo[3] < 1500.0, "{elo:?}");
+        assert!(matches!(fit.strengths[3].bound, Some((Bound::AtLeast, _))));
     }
 
     #[test]
@@ -334,7 +367,7 @@ mod tests {
         assert_eq!(elo(&duels(3, &[]).fit(Anchor::Mean)), [0.0; 3]);
         let fit = duels(2, &[(0, 1, 1, 50), (1, 0, 1, 50)]).fit(Anchor::Mean);
         assert!(elo(&fit).iter().all(|elo| elo.abs() < 1e-3), "{fit:?}");
-        assert!(fit.seat_effects[0] > 800.0 && fit.seat_effects[0] < 4000.0, "{fit:?}");
+        assert!(fit.seat_effects[0] > 200.0 && fit.seat_effects[0] < 1000.0, "{fit:?}");
     }
 
     /// A player in several seats is compared with the others, and its own seats with each other.

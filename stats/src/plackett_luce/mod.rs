@@ -13,7 +13,7 @@ mod graph;
 mod likelihood;
 mod ranking;
 
-pub use bootstrap::Replicas;
+pub use bootstrap::{DEFAULT_REPLICAS, Replicas};
 pub use fit::{Anchor, Fit, Strength};
 pub use ranking::{Game, LowestPlaces, RankingError};
 

@@ -1,21 +1,26 @@
 //! Fitted ratings of a pool.
 //!
-//! Players of the same block get estimates; whole blocks above or below their component's reference get bounds.
-//! Errors are computed in `sandwich` and `bootstrap`, tables in `table`.
+//! Ratings are those of maximum likelihood, where it has a maximum. Where results are separated (a player, or a seat,
+//! never lost), a few imaginary bouts are added, which make all estimates finite: the imaginary bouts of a pairing are
+//! won by either player from both seats, so that they favour neither a player nor a seat (an instance of the priors of
+//! Clogg et al. 1991, close to Firth's correction of 1993). Intervals are in `sandwich`; with two players the difference
+//! and its interval are those of [`Scores::compare`](crate::pairs::Scores::compare).
 
 use thiserror::Error;
 
-use super::model::Point;
 use super::newton::{Parameters, Problem};
-use super::results::{GameCounts, Pairing, Results, Sorted, Unit};
+use super::results::{GameCounts, KINDS, Pairing, Results, Sorted, Unit};
 use super::structure::{Component, Structure, advantage_is_identifiable};
+use crate::comparison::Comparison;
 use crate::elo::POINTS_PER_LOGIT;
+use crate::outcome::Outcome;
+use crate::pairs::{Games, PairScore, Pairs, Scores};
 
-/// The probability of such a one-sided result at a bound: bounds are one-sided at 95 %.
-const BOUND_PROBABILITY: f64 = 0.05;
+/// The imaginary bouts of a player, shared among its pairings.
+const IMAGINARY: f64 = 0.5;
 
-/// The largest bound in log-odds from the reference.
-const LARGEST_BOUND: f64 = 40.0;
+/// Kinds of the imaginary bouts: lost from both seats, and won from both seats.
+pub(super) const SWEEPS: [usize; 2] = [0, 8];
 
 /// The options of a fit.
 #[derive(Clone, PartialEq, Debug)]
@@ -53,12 +58,12 @@ pub enum RatingError {
     Prior(f64),
 }
 
-/// The side on which the rating lies of a player who won or lost everything.
+/// The open side of a rating's interval: a player who won or lost everything could be any amount stronger or weaker.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Bound {
-    /// The player won everything: the rating is at least the value.
+    /// The interval has a lower end only.
     AtLeast,
-    /// The player lost everything: the rating is at most the value.
+    /// The interval has an upper end only.
     AtMost,
 }
 
@@ -68,14 +73,16 @@ pub struct Fit {
     pub(super) results: Sorted,
     pub(super) structure: Structure,
     pub(super) problem: Problem,
-    /// The pairings within blocks and their games, in the problem's order.
-    pub(super) inner: Vec<Pairing>,
+    /// The games of each pairing, including the imaginary ones if results are separated.
     pub(super) tallies: Vec<GameCounts>,
     pub(super) parameters: Parameters,
+    /// The players whose mean rating is zero, by component.
+    pub(super) zeros: Vec<Vec<usize>>,
     pub(super) anchor: Option<usize>,
+    /// The comparison of the first of two players with the other.
+    pub(super) pair: Option<Comparison>,
+    separated: bool,
     ratings: Vec<f64>,
-    bounds: Vec<Option<Bound>>,
-    component_of: Vec<usize>,
 }
 
 impl Fit {
@@ -92,36 +99,65 @@ impl Fit {
             })?),
         };
         let players = results.names.len();
-        let structure =
-            if options.prior > 0.0 { Structure::joined(players) } else { Structure::new(&results, anchor) };
-        let within =
-            |pairing: &&Pairing| structure.block_of[pairing.one] == structure.block_of[pairing.other];
-        let inner: Vec<Pairing> = results.pairings.iter().filter(within).cloned().collect();
-        let tallies: Vec<GameCounts> = inner.iter().map(Pairing::tally).collect();
-        let met = inner.iter().zip(&tallies).map(|(pairing, tally)| (pairing.one, pairing.other, tally));
+        let structure = Structure::new(&results, anchor, options.prior > 0.0);
+        let pairings = &results.pairings;
+        let mut tallies: Vec<GameCounts> = pairings.iter().map(Pairing::tally).collect();
+        let met = pairings.iter().zip(&tallies).map(|(pairing, tally)| (pairing.one, pairing.other, tally));
         let problem = Problem {
             players,
-            pairings: inner.iter().map(|pairing| (pairing.one, pairing.other)).collect(),
-            blocks: structure.blocks.clone(),
+            pairings: pairings.iter().map(|pairing| (pairing.one, pairing.other)).collect(),
+            components: structure.components.iter().map(|component| component.members.clone()).collect(),
             advantage: options.seat_advantage && advantage_is_identifiable(players, met),
             draws: tallies.iter().any(|tally| tally.total()[1] > 0.0),
             prior: options.prior,
         };
-        let parameters = problem.maximise(&tallies, problem.start(&tallies));
+        let mut separated = structure.is_separated();
+        let mut parameters = None;
+        if !separated {
+            let found = problem.maximise(&tallies, problem.start(&tallies));
+            separated = problem.diverged(&found);
+            parameters = Some(found);
+        }
+        if separated {
+            let imaginary = imaginary_bouts(players, pairings);
+            tallies =
+                pairings.iter().zip(imaginary).map(|(pairing, bouts)| pairing.tally_with(bouts)).collect();
+            parameters = None;
+        }
+        let parameters = parameters.unwrap_or_else(|| problem.maximise(&tallies, problem.start(&tallies)));
+        let zero = |component: &Component| match anchor {
+            Some(anchor) if component.members.contains(&anchor) => vec![anchor],
+            _ if options.prior > 0.0 => Vec::new(),
+            _ => component.zero.clone(),
+        };
         let mut fit = Fit {
-            ratings: vec![0.0; players],
-            bounds: vec![None; players],
-            component_of: vec![0; players],
+            ratings: Vec::new(),
+            zeros: structure.components.iter().map(zero).collect(),
+            pair: pair_scores(&results).filter(|_| options.prior == 0.0).and_then(|scores| scores.compare()),
             results,
             structure,
             problem,
-            inner,
             tallies,
             parameters,
             anchor,
+            separated,
         };
-        fit.place();
+        fit.ratings = fit.relative_to_zero();
         Ok(fit)
+    }
+
+    /// Returns the ratings in Elo relative to the zero of each component.
+    fn relative_to_zero(&self) -> Vec<f64> {
+        let raw: Vec<f64> = match self.pair {
+            Some(pair) => vec![pair.elo / 2.0, -pair.elo / 2.0],
+            None => self.parameters.ratings.iter().map(|rating| rating * POINTS_PER_LOGIT).collect(),
+        };
+        let mut ratings = raw.clone();
+        for (component, zero) in self.structure.components.iter().zip(&self.zeros) {
+            let mean = zero.iter().map(|&player| raw[player]).sum::<f64>() / zero.len().max(1) as f64;
+            component.members.iter().for_each(|&player| ratings[player] -= mean);
+        }
+        ratings
     }
 
     /// Returns the sorted names of the players.
@@ -129,21 +165,29 @@ impl Fit {
         &self.results.names
     }
 
-    /// Returns the ratings in Elo, or the bounds.
+    /// Returns the ratings in Elo.
     pub fn ratings(&self) -> &[f64] {
         &self.ratings
     }
 
-    /// Returns the bounds of players who won or lost everything against those they are compared with. At the bound
-    /// such a result has a probability of 5 %, given the other ratings.
-    pub fn bounds(&self) -> &[Option<Bound>] {
-        &self.bounds
+    /// Returns the open side of a rating's interval if results bound it on one side only.
+    pub fn bound(&self, player: usize) -> Option<Bound> {
+        match self.structure.bounded[player] {
+            [true, false] => Some(Bound::AtLeast),
+            [false, true] => Some(Bound::AtMost),
+            _ => None,
+        }
+    }
+
+    /// Returns whether a player or a seat never lost, so that estimates need imaginary bouts to be finite.
+    pub fn is_separated(&self) -> bool {
+        self.separated
     }
 
     /// Returns the component of each player. No results connect different components, so their ratings cannot be
     /// compared.
     pub fn component_of(&self) -> &[usize] {
-        &self.component_of
+        &self.structure.component_of
     }
 
     /// Returns the number of components.
@@ -168,87 +212,47 @@ impl Fit {
             singles.map(|(kind, _)| Unit::of_kind(kind)).all(|unit| matches!(unit, Unit::Bout(..)))
         })
     }
+}
 
-    /// Shifts the blocks of each component to one scale, and the anchor to zero.
-    fn place(&mut self) {
-        let mut ratings = self.parameters.ratings.clone();
-        for (index, component) in self.structure.components.iter().enumerate() {
-            let mut placed = vec![component.reference];
-            for (blocks, bound) in [(&component.above, Bound::AtLeast), (&component.below, Bound::AtMost)] {
-                // A lower bound bounds no other player from above, so each side is placed against the reference
-                // alone.
-                placed.truncate(1);
-                for &block in blocks {
-                    let offset = self.bound(block, &placed, &ratings, bound);
-                    for &player in &self.structure.blocks[block] {
-                        ratings[player] += offset;
-                        self.bounds[player] = Some(bound);
-                    }
-                    placed.push(block);
-                }
-            }
-            for player in self.members(component) {
-                self.component_of[player] = index;
-            }
-        }
-        if let Some(anchor) = self.anchor {
-            let (zero, component) = (ratings[anchor], self.component_of[anchor]);
-            for (rating, &of) in ratings.iter_mut().zip(&self.component_of) {
-                if of == component {
-                    *rating -= zero;
-                }
-            }
-        }
-        self.ratings = ratings.into_iter().map(|rating| rating * POINTS_PER_LOGIT).collect();
+/// Returns the imaginary bouts of each pairing: the player with fewer pairings has [`IMAGINARY`] of them in all.
+pub(super) fn imaginary_bouts(players: usize, pairings: &[Pairing]) -> Vec<f64> {
+    let mut met = vec![0_u32; players];
+    for pairing in pairings {
+        met[pairing.one] += 1;
+        met[pairing.other] += 1;
     }
+    pairings.iter().map(|pairing| IMAGINARY / f64::from(met[pairing.one].min(met[pairing.other]))).collect()
+}
 
-    /// Returns the players of a component.
-    pub(super) fn members(&self, component: &Component) -> Vec<usize> {
-        let blocks = component.above.iter().chain(&component.below).chain([&component.reference]);
-        blocks.flat_map(|&block| self.structure.blocks[block].iter().copied()).collect()
+impl Pairing {
+    /// Returns the games of the units and of `bouts` imaginary bouts.
+    pub(super) fn tally_with(&self, bouts: f64) -> GameCounts {
+        let mut units: [f64; KINDS] = self.units.map(|count| count as f64);
+        SWEEPS.iter().for_each(|&sweep| units[sweep] += bouts / 2.0);
+        GameCounts::of(&units)
     }
+}
 
-    /// Returns the offset at which a block's wins (or losses) against the placed blocks have a probability of 5 %.
-    /// Games count as independent.
-    fn bound(&self, block: usize, placed: &[usize], ratings: &[f64], bound: Bound) -> f64 {
-        let rate = self.parameters.draw_rate();
-        let sign = if bound == Bound::AtLeast { 1.0 } else { -1.0 };
-        let games: Vec<(f64, f64)> = self
-            .results
-            .pairings
-            .iter()
-            .filter_map(|pairing| {
-                let (one, other) =
-                    (self.structure.block_of[pairing.one], self.structure.block_of[pairing.other]);
-                let (own, side) = match (one == block, other == block) {
-                    (true, false) if placed.contains(&other) => (pairing.one, 1.0),
-                    (false, true) if placed.contains(&one) => (pairing.other, -1.0),
-                    _ => return None,
-                };
-                let opponent = if own == pairing.one { pairing.other } else { pairing.one };
-                let tally = pairing.tally();
-                let (first, second): (f64, f64) = (tally.first.iter().sum(), tally.second.iter().sum());
-                let (first, second) = if side > 0.0 { (first, second) } else { (second, first) };
-                let lead = sign * (ratings[own] - ratings[opponent]);
-                let advantage = sign * self.parameters.advantage;
-                Some([(lead + advantage, first), (lead - advantage, second)])
-            })
-            .flatten()
-            .collect();
-        let log_probability = |offset: f64| -> f64 {
-            let win = |lead: f64| Point::new(lead + offset, rate).probabilities()[2];
-            games.iter().filter(|(_, count)| *count > 0.0).map(|&(lead, count)| count * win(lead).ln()).sum()
+/// Returns the results of the first of two players. `None` with another number of players, and where seats must be
+/// accounted for: with bouts and single games, or with single games from both seats in different numbers.
+fn pair_scores(results: &Sorted) -> Option<Scores> {
+    let ([_, _], [pairing]) = (&results.names[..], &results.pairings[..]) else { return None };
+    let count = |kinds: std::ops::Range<usize>| pairing.units[kinds].iter().sum::<u64>();
+    let [bouts, first, second] = [count(0..9), count(9..12), count(12..15)];
+    if bouts == 0 && (first == second || first == 0 || second == 0) {
+        let games = |outcome: Outcome| {
+            pairing.units[9 + outcome.half_points()] + pairing.units[12 + outcome.half_points()]
         };
-        // The probability increases with the offset: bisect.
-        let (mut low, mut high) = (-LARGEST_BOUND, LARGEST_BOUND);
-        for _ in 0..100 {
-            let middle = low + (high - low) / 2.0;
-            if log_probability(middle) < BOUND_PROBABILITY.ln() {
-                low = middle;
-            } else {
-                high = middle;
-            }
-        }
-        sign * high
+        let [losses, draws, wins] = Outcome::ALL.map(games);
+        return Some(Games { wins, draws, losses }.into());
     }
+    if first + second > 0 {
+        return None;
+    }
+    let mut pairs = Pairs::default();
+    for (kind, count) in pairing.units.iter().enumerate().take(9) {
+        let score = PairScore::of(Outcome::ALL[kind / 3], Outcome::ALL[kind % 3]);
+        pairs.0[usize::from(score.half_points())] += count;
+    }
+    Some(pairs.into())
 }

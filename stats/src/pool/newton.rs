@@ -1,6 +1,6 @@
 //! The maximum likelihood of a pool: Newton's method on all ratings, the first seat's advantage and the draw rate.
 //!
-//! Within a block only differences matter, so each block's mean is held at zero. The advantage and the draw rate are
+//! Within a component only differences matter, so each component's mean is held at zero. The advantage and the draw rate are
 //! held within a box: data in which the first seat always wins, or everything is drawn, would diverge, and get the
 //! edge of the box instead. Data without draws have a draw rate of zero.
 
@@ -38,10 +38,10 @@ const ITERATIONS: usize = 200;
 pub struct Problem {
     /// The number of players.
     pub players: usize,
-    /// The pairings within blocks. Between blocks one side won everything, which has probability one at the maximum.
+    /// The pairings.
     pub pairings: Vec<(usize, usize)>,
-    /// The players of each block, whose mean rating is held at zero.
-    pub blocks: Vec<Vec<usize>>,
+    /// The players of each component, whose mean rating is held at zero.
+    pub components: Vec<Vec<usize>>,
     /// Whether the first seat's advantage is fitted; otherwise it is 0.
     pub advantage: bool,
     /// Whether the draw rate is fitted; otherwise it is 0.
@@ -72,7 +72,7 @@ impl Parameters {
 impl Problem {
     /// Returns the number of free parameters.
     pub fn freedom(&self) -> usize {
-        let held = if self.prior > 0.0 { 0 } else { self.blocks.len() };
+        let held = if self.prior > 0.0 { 0 } else { self.components.len() };
         self.players - held + usize::from(self.advantage) + usize::from(self.draws)
     }
 
@@ -127,6 +127,12 @@ impl Problem {
         [!self.advantage || advantage, !self.draws || draw]
     }
 
+    /// Returns whether the advantage or the draw rate was fitted and ended at an edge of its box.
+    pub fn diverged(&self, at: &Parameters) -> bool {
+        let [advantage, draw] = at.at_edge();
+        (self.advantage && advantage) || (self.draws && draw)
+    }
+
     /// Returns Newton's step; `None` if the information is not positive definite. A parameter that would leave its
     /// box is held and the step is computed again, because the other steps account for its change.
     fn step(&self, slopes: &Slopes, at: &Parameters) -> Option<DVector<f64>> {
@@ -142,8 +148,8 @@ impl Problem {
         }
     }
 
-    /// Returns the log-likelihood with its gradient and information (the negated curvature). Each block's mean has
-    /// its own information, which makes the matrix regular.
+    /// Returns the log-likelihood with its gradient and information (the negated curvature). Each component's
+    /// mean has its own information, which makes the matrix regular.
     pub fn slopes(&self, tallies: &[GameCounts], at: &Parameters, curvature: Curvature) -> Slopes {
         let (advantage, draw) = (self.players, self.players + 1);
         let mut value = 0.0;
@@ -186,13 +192,13 @@ impl Problem {
         Slopes { value, gradient, information }
     }
 
-    /// Adds the square of each block's sum. Gradients have no component along it, so steps have none either.
+    /// Adds the square of each component's sum. Gradients have no component along it, so steps have none either.
     fn hold_means(&self, information: &mut DMatrix<f64>) {
         let largest = (0..self.players).map(|player| information[(player, player)]).fold(1.0, f64::max);
-        for block in &self.blocks {
-            let weight = largest / block.len() as f64;
-            for (index, &column) in block.iter().enumerate() {
-                for &row in &block[index..] {
+        for members in &self.components {
+            let weight = largest / members.len() as f64;
+            for (index, &column) in members.iter().enumerate() {
+                for &row in &members[index..] {
                     information[(row, column)] += weight;
                 }
             }

@@ -1,108 +1,107 @@
 //! Comparability of players.
 //!
 //! The likelihood has its maximum at finite ratings exactly if the graph "scored against" is strongly connected
-//! (Zermelo 1929; Ford 1957). Its strongly connected parts are the **blocks**; within them ratings are estimates.
-//! Between blocks that met, one side won everything, and only a bound is known. Blocks without a path between them
-//! are not comparable: they are separate **components**.
+//! (Zermelo 1929; Ford 1957). Its strongly connected parts are the **blocks**. Between blocks that met, one side won
+//! everything, and the difference is bounded on one side only. Players without a path of results between them are not
+//! comparable: they are in separate **components**.
 
 use super::results::{GameCounts, Sorted};
 use crate::reachability::Reachability;
 
-/// The blocks and components of a pool.
+/// The components of a pool.
 #[derive(Clone, Debug)]
 pub struct Structure {
-    /// The players of each block, ascending.
-    pub blocks: Vec<Vec<usize>>,
-    /// The block of each player.
-    pub block_of: Vec<usize>,
+    /// The component of each player.
+    pub component_of: Vec<usize>,
     /// The components, the one with the anchor or the largest block first.
     pub components: Vec<Component>,
+    /// For each player whether results bound the rating from below and from above, relative to the component's zero.
+    pub bounded: Vec<[bool; 2]>,
 }
 
-/// Comparable blocks.
+/// Comparable players.
 #[derive(Clone, Debug)]
 pub struct Component {
-    /// The block to which the others are compared.
-    pub reference: usize,
-    /// Blocks with winning paths to the reference, nearer ones first.
-    pub above: Vec<usize>,
-    /// Blocks with losing paths to the reference, nearer ones first.
-    pub below: Vec<usize>,
+    /// The players, ascending.
+    pub members: Vec<usize>,
+    /// The players whose mean rating is zero: the largest block, or all players if no block has two.
+    pub zero: Vec<usize>,
 }
 
 impl Structure {
-    /// Computes the structure of results. References are the block of the `anchor`, else the largest block, then that
-    /// with the most games, then that with the first name.
-    pub fn new(results: &Sorted, anchor: Option<usize>) -> Self {
+    /// Computes the structure of results. With a common opponent (`joined`) everybody is comparable.
+    pub fn new(results: &Sorted, anchor: Option<usize>, joined: bool) -> Self {
         let players = results.names.len();
-        let scored_against = results.pairings.iter().flat_map(|pairing| {
+        let edges = results.pairings.iter().flat_map(|pairing| {
             let [losses, draws, wins] = pairing.tally().total();
             let (one, other) = (pairing.one, pairing.other);
             [(one, other, wins + draws), (other, one, losses + draws)]
         });
-        let reach = Reachability::new(
-            players,
-            scored_against.filter(|&(.., points)| points > 0.0).map(|(from, to, _)| (from, to)),
-        );
-        let mut blocks: Vec<Vec<usize>> = Vec::new();
-        let mut block_of = vec![usize::MAX; players];
-        for player in 0..players {
-            if block_of[player] == usize::MAX {
-                let members: Vec<usize> = (player..players)
-                    .filter(|&other| other == player || reach.mutual(player, other))
-                    .collect();
-                members.iter().for_each(|&member| block_of[member] = blocks.len());
-                blocks.push(members);
-            }
-        }
-        let mut games = vec![0.0; blocks.len()];
+        let scored = edges.filter(|&(.., points)| points > 0.0).map(|(from, to, _)| (from, to));
+        let scored: Vec<(usize, usize)> = scored.collect();
+        let reach = Reachability::new(players, scored.iter().copied());
+        let met =
+            Reachability::new(players, scored.iter().flat_map(|&(one, other)| [(one, other), (other, one)]));
+        let same_block = |one: usize, other: usize| joined || one == other || reach.mutual(one, other);
+        let same_component = |one: usize, other: usize| joined || one == other || met.reaches(one, other);
+        let block = |player: usize| -> Vec<usize> {
+            (0..players).filter(|&other| same_block(player, other)).collect()
+        };
+        let mut games = vec![0.0; players];
         for pairing in &results.pairings {
             let count: f64 = pairing.tally().total().iter().sum();
-            games[block_of[pairing.one]] += count;
-            games[block_of[pairing.other]] += count;
+            games[pairing.one] += count;
+            games[pairing.other] += count;
         }
-        let mut order: Vec<usize> = (0..blocks.len()).collect();
-        order.sort_by(|&a, &b| {
-            let anchored = |block: usize| anchor.is_some_and(|player| block_of[player] == block);
-            (anchored(b).cmp(&anchored(a)))
-                .then(blocks[b].len().cmp(&blocks[a].len()))
-                .then(games[b].total_cmp(&games[a]))
-                .then(a.cmp(&b))
-        });
-        let components = Self::components(&blocks, &reach, order);
-        Structure { blocks, block_of, components }
-    }
-
-    /// Creates one block of all players: a prior connects everybody through a common opponent.
-    pub fn joined(players: usize) -> Self {
-        let component = Component { reference: 0, above: Vec::new(), below: Vec::new() };
-        let (blocks, components) = if players == 0 {
-            (Vec::new(), Vec::new())
-        } else {
-            (vec![(0..players).collect()], vec![component])
+        // One player of each block: the anchor, then of the largest block, then of that with the most games.
+        let mut order: Vec<usize> =
+            (0..players).filter(|&player| block(player).first() == Some(&player)).collect();
+        let key = |player: usize| {
+            let block = block(player);
+            let anchored = anchor.is_some_and(|anchor| block.contains(&anchor));
+            (anchored, block.len(), block.iter().map(|&member| games[member]).sum::<f64>())
         };
-        Structure { blocks, block_of: vec![0; players], components }
+        let mut keys: Vec<((bool, usize, f64), usize)> =
+            order.drain(..).map(|player| (key(player), player)).collect();
+        keys.sort_by(|(one, a), (other, b)| {
+            (other.0.cmp(&one.0)).then(other.1.cmp(&one.1)).then(other.2.total_cmp(&one.2)).then(a.cmp(b))
+        });
+        let mut structure = Structure {
+            component_of: vec![usize::MAX; players],
+            components: Vec::new(),
+            bounded: vec![[true; 2]; players],
+        };
+        for (_, player) in keys {
+            if structure.component_of[player] != usize::MAX {
+                continue;
+            }
+            let members: Vec<usize> = (0..players).filter(|&other| same_component(player, other)).collect();
+            for &member in &members {
+                structure.component_of[member] = structure.components.len();
+                if !same_block(player, member) {
+                    // A path of points in one direction alone bounds the rating from that side.
+                    structure.bounded[member] =
+                        [reach.reaches(member, player), reach.reaches(player, member)];
+                }
+            }
+            let mut zero = block(player);
+            if zero.len() == 1 {
+                // The player by whom the others are judged is bounded as they are, seen from the other side.
+                let others = members.iter().filter(|&&member| member != player);
+                structure.bounded[player] = [
+                    others.clone().any(|&other| reach.reaches(player, other)),
+                    others.clone().any(|&other| reach.reaches(other, player)),
+                ];
+                zero = members.clone();
+            }
+            structure.components.push(Component { members, zero });
+        }
+        structure
     }
 
-    fn components(blocks: &[Vec<usize>], reach: &Reachability, mut remaining: Vec<usize>) -> Vec<Component> {
-        // Of two blocks above, the farther one reaches more players, so these counts sort blocks by their distance.
-        let scored_on = |block: usize| reach.count_from(blocks[block][0]);
-        let scored_by = |block: usize| reach.count_to(blocks[block][0]);
-        let mut components = Vec::new();
-        while let Some(&reference) = remaining.first() {
-            let here = blocks[reference][0];
-            let select = |reaches: &dyn Fn(usize) -> bool| -> Vec<usize> {
-                let others = remaining.iter().copied().filter(|&block| block != reference);
-                others.filter(|&block| reaches(blocks[block][0])).collect()
-            };
-            let mut above = select(&|player| reach.reaches(player, here));
-            let mut below = select(&|player| reach.reaches(here, player));
-            above.sort_by_key(|&block| (scored_on(block), block));
-            below.sort_by_key(|&block| (scored_by(block), block));
-            remaining.retain(|block| *block != reference && !above.contains(block) && !below.contains(block));
-            components.push(Component { reference, above, below });
-        }
-        components
+    /// Returns whether some results are all won by one side, so that the likelihood has no maximum.
+    pub fn is_separated(&self) -> bool {
+        self.bounded.iter().any(|bounded| *bounded != [true; 2])
     }
 }
 
@@ -164,41 +163,39 @@ mod tests {
         results.sorted()
     }
 
+    fn structure(games: &[&str], anchor: Option<usize>) -> Structure {
+        Structure::new(&results(games), anchor, false)
+    }
+
     #[test]
     fn cycles_and_draws_make_blocks() {
-        let structure = Structure::new(&results(&["a > b", "b > c", "c > a", "c = d"]), None);
-        assert_eq!(structure.blocks, [[0, 1, 2, 3]]);
-        assert_eq!(structure.components.len(), 1);
+        let structure = structure(&["a > b", "b > c", "c > a", "c = d"], None);
+        assert_eq!((structure.components.len(), structure.is_separated()), (1, false));
+        assert_eq!(structure.components[0].zero, [0, 1, 2, 3]);
     }
 
     #[test]
-    fn undefeated_players_are_above() {
+    fn undefeated_players_are_bounded_from_below() {
         // b and c are a block; a beat it, z beat a; d lost to it, e to d.
-        let structure =
-            Structure::new(&results(&["b > c", "c > b", "a > b", "z > a", "c > d", "d > e"]), None);
-        assert_eq!(structure.blocks, [vec![0], vec![1, 2], vec![3], vec![4], vec![5]]);
-        let component = &structure.components[0];
-        assert_eq!(
-            (component.reference, &component.above[..], &component.below[..]),
-            (1, &[0, 4][..], &[2, 3][..])
-        );
-        assert_eq!(structure.components.len(), 1);
+        let structure = structure(&["b > c", "c > b", "a > b", "z > a", "c > d", "d > e"], None);
+        let (low, high, both) = ([true, false], [false, true], [true, true]);
+        assert_eq!(structure.bounded, [low, both, both, high, high, low]);
+        assert_eq!((&structure.components[0].zero[..], structure.components.len()), (&[1, 2][..], 1));
     }
 
-    /// Two winners over the same loser, and players who never met, cannot be compared.
+    /// Winners over the same loser are comparable; players whom no results connect are not.
     #[test]
-    fn incomparable_players_are_separate() {
-        let structure = Structure::new(&results(&["a > c", "a > c", "b > c", "x = y"]), None);
-        let members: Vec<(Vec<usize>, usize, usize)> = structure
-            .components
-            .iter()
-            .map(|c| (structure.blocks[c.reference].clone(), c.above.len(), c.below.len()))
-            .collect();
-        // The largest block, then c, which had the most games, with both who beat it.
-        assert_eq!(members, [(vec![3, 4], 0, 0), (vec![2], 2, 0)]);
-        let anchored = Structure::new(&results(&["a > c", "a > c", "b > c", "x = y"]), Some(1));
-        assert_eq!(anchored.blocks[anchored.components[0].reference], [1]);
-        assert_eq!(anchored.components.len(), 3);
+    fn unconnected_players_are_separate() {
+        let games = ["a > c", "a > c", "b > c", "x = y"];
+        let structure = structure(&games, None);
+        assert_eq!(structure.component_of, [1, 1, 1, 0, 0]);
+        assert_eq!(structure.components[0].zero, [3, 4]);
+        assert_eq!(structure.components[1].zero, [0, 1, 2], "no block has two players");
+        assert_eq!(structure.bounded[..3], [[true, false], [true, false], [false, true]]);
+        let anchored = Structure::new(&results(&games), Some(1), false);
+        assert_eq!(anchored.component_of, [0, 0, 0, 1, 1]);
+        let joined = Structure::new(&results(&games), None, true);
+        assert_eq!((joined.components.len(), joined.is_separated()), (1, false));
     }
 
     #[test]

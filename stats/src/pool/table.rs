@@ -10,21 +10,20 @@ use super::uncertainty::Uncertainty;
 /// A row of the standings.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Standing {
-    /// The rank within the component, from 1. Players who won everything come first, players who lost everything
-    /// last.
+    /// The rank within the component by rating, from 1.
     pub rank: usize,
     /// The component, from 0; see [`Fit::component_of`].
     pub component: usize,
     /// The name.
     pub name: String,
-    /// The rating in Elo, or its bound.
+    /// The rating in Elo, always finite.
     pub elo: f64,
-    /// Whether the rating is only a bound.
+    /// The open side of the interval, for a player who won or lost everything.
     pub bound: Option<Bound>,
-    /// The lower end of the 95 % interval: the bound of a player who won everything; `None` for one who lost
-    /// everything, for the only player of a reference, and if all bouts had the same result.
+    /// The lower end of the 95 % interval; `None` for a player who lost everything, and for all if there are too few
+    /// bouts.
     pub low: Option<f64>,
-    /// The upper end, correspondingly.
+    /// The upper end; `None` for a player who won everything, and for all if there are too few bouts.
     pub high: Option<f64>,
     /// Games played.
     pub games: u64,
@@ -36,7 +35,8 @@ pub struct Standing {
     pub losses: u64,
     /// Points per game; `None` without games.
     pub score: Option<f64>,
-    /// The likelihood of superiority over the next player of the component; `None` for the last, and next to a bound.
+    /// The likelihood of superiority over the next player of the component; `None` for the last, and if there are too few
+    /// bouts.
     pub los_next: Option<f64>,
 }
 
@@ -82,32 +82,9 @@ pub struct Residual {
     pub deviations: Option<f64>,
 }
 
-/// Compares two players' ranks, each given by component, bound and rating.
-pub(crate) fn compare_ranks(
-    one: (usize, Option<Bound>, f64),
-    other: (usize, Option<Bound>, f64),
-) -> Ordering {
-    let class = |bound: Option<Bound>| match bound {
-        Some(Bound::AtLeast) => 0,
-        None => 1,
-        Some(Bound::AtMost) => 2,
-    };
-    (one.0.cmp(&other.0)).then(class(one.1).cmp(&class(other.1))).then(other.2.total_cmp(&one.2))
-}
-
-/// Returns the ends of a rating's interval. A bound has one end; a player without comparable others has none.
-pub(crate) fn interval_ends(
-    elo: f64,
-    bound: Option<Bound>,
-    alone: bool,
-    estimated: impl FnOnce() -> Option<(f64, f64)>,
-) -> (Option<f64>, Option<f64>) {
-    match bound {
-        Some(Bound::AtLeast) => (Some(elo), None),
-        Some(Bound::AtMost) => (None, Some(elo)),
-        None if alone => (None, None),
-        None => estimated().unzip(),
-    }
+/// Compares two players' ranks, each given by component and rating.
+pub(crate) fn compare_ranks(one: (usize, f64), other: (usize, f64)) -> Ordering {
+    one.0.cmp(&other.0).then(other.1.total_cmp(&one.1))
 }
 
 impl Fit {
@@ -115,8 +92,7 @@ impl Fit {
     pub fn standings(&self, uncertainty: &Uncertainty) -> Vec<Standing> {
         let meetings = self.crosstable();
         let mut order: Vec<usize> = (0..self.names().len()).collect();
-        let rank =
-            |player: usize| (self.component_of()[player], self.bounds()[player], self.ratings()[player]);
+        let rank = |player: usize| (self.component_of()[player], self.ratings()[player]);
         order.sort_by(|&a, &b| compare_ranks(rank(a), rank(b)).then(a.cmp(&b)));
         let mut rank = 0;
         let mut standings = Vec::with_capacity(order.len());
@@ -131,18 +107,13 @@ impl Fit {
                 draws: sum(|meeting| meeting.draws),
                 losses: sum(|meeting| meeting.losses),
             };
-            let (elo, bound) = (self.ratings()[player], self.bounds()[player]);
-            let alone = self.structure.blocks[self.structure.block_of[player]].len() == 1;
-            let (low, high) = interval_ends(elo, bound, alone, || {
-                // The anchor's rating is certain.
-                if self.anchor == Some(player) { Some((elo, elo)) } else { uncertainty.interval(player) }
-            });
+            let (low, high) = uncertainty.intervals[player];
             standings.push(Standing {
                 rank,
                 component,
                 name: self.names()[player].clone(),
-                elo,
-                bound,
+                elo: self.ratings()[player],
+                bound: self.bound(player),
                 low,
                 high,
                 games: all.games(),
@@ -184,14 +155,13 @@ impl Fit {
     pub fn superiority(&self, uncertainty: &Uncertainty) -> Vec<Vec<Option<f64>>> {
         let players = 0..self.names().len();
         let row = |one: usize| -> Vec<Option<f64>> {
-            let other =
-                |other: usize| (one != other).then(|| uncertainty.superiority(self, one, other)).flatten();
+            let other = |other: usize| uncertainty.superiority(self, one, other);
             players.clone().map(other).collect()
         };
         players.clone().map(row).collect()
     }
 
-    /// Returns actual and expected points of each pairing within blocks, in the order of the names.
+    /// Returns actual and expected points of each pairing, in the order of the names.
     pub fn residuals(&self) -> Vec<Residual> {
         let residual = |pairing: &super::results::Pairing| {
             let difference = self.parameters.ratings[pairing.one] - self.parameters.ratings[pairing.other];
@@ -216,6 +186,6 @@ impl Fit {
             let deviations = (units > 1.0 && variance > 1e-9 * units).then(|| excess / variance.sqrt());
             Residual { one: pairing.one, other: pairing.other, games, observed, expected, deviations }
         };
-        self.inner.iter().map(residual).collect()
+        self.results.pairings.iter().map(residual).collect()
     }
 }

@@ -3,7 +3,7 @@
 //! The statistic is twice the difference of the log-likelihoods. Its expectation under the ratings is the number of
 //! pairings beyond a spanning tree of comparisons. Because the games of a bout are not independent, it is divided by
 //! the mean, over pairings, of the variance of bouts relative to independent games (the first order correction of Rao
-//! and Scott 1981 and 1984). Only pairings within blocks count.
+//! and Scott 1981 and 1984).
 
 use nalgebra::DVector;
 
@@ -42,19 +42,20 @@ impl Fit {
     /// Tests whether the pairings need more than a single rating per player, as in rock-paper-scissors. With a prior
     /// the ratings do not maximise the likelihood, and the ratio is larger accordingly.
     pub fn transitivity(&self) -> Transitivity {
-        let connected = self.structure.blocks.iter().map(|block| block.len() - 1).sum::<usize>();
+        let connected =
+            self.structure.components.iter().map(|component| component.members.len() - 1).sum::<usize>();
         // If each pairing always had the same seats, free differences absorb the first seat's advantage.
         let both_ways = |tally: &GameCounts| {
             [tally.first, tally.second].iter().all(|seat| seat.iter().sum::<f64>() > 0.0)
         };
         let taken_in = self.problem.advantage && !self.tallies.iter().any(both_ways);
-        let degrees = self.inner.len().saturating_sub(connected + usize::from(taken_in));
+        let degrees = self.results.pairings.len().saturating_sub(connected + usize::from(taken_in));
         let rated = summed(&self.differences(), &self.parameters, &self.tallies).value;
         let free = FreePairings::fit(self);
         let likelihood_ratio = (2.0 * (free.value - rated)).max(0.0);
         let overdispersion = self.overdispersion(&free);
-        let units: u64 = self.inner.iter().flat_map(|pairing| pairing.units).sum();
-        let enough = units as f64 >= FEWEST_UNITS * self.inner.len() as f64;
+        let units: u64 = self.results.pairings.iter().flat_map(|pairing| pairing.units).sum();
+        let enough = units as f64 >= FEWEST_UNITS * self.results.pairings.len() as f64;
         let p_value = (degrees > 0 && enough)
             .then(|| chi_square_tail(likelihood_ratio / overdispersion, degrees as f64));
         Transitivity { likelihood_ratio, overdispersion, degrees, p_value }
@@ -69,7 +70,9 @@ impl Fit {
     /// Returns the variance of bouts about the free differences relative to independent games.
     fn overdispersion(&self, free: &FreePairings) -> f64 {
         let (mut sum, mut pairings) = (0.0, 0.0);
-        for ((pairing, tally), &difference) in self.inner.iter().zip(&self.tallies).zip(&free.differences) {
+        for ((pairing, tally), &difference) in
+            self.results.pairings.iter().zip(&self.tallies).zip(&free.differences)
+        {
             let units: f64 = pairing.units.iter().sum::<u64>() as f64;
             let gradients = unit_gradients(difference, free.advantage, free.rate);
             let squares: f64 =

@@ -8,35 +8,32 @@ use std::num::NonZeroUsize;
 use thiserror::Error;
 
 use super::bout_counts::{BoutCounts, Record};
+use crate::comparison::Comparison;
 use crate::plackett_luce::{self, Anchor, RankingError, Replicas};
 use crate::pool::{
-    Fit, Meeting, RatingError, Residual, Results, Standing, Transitivity, Uncertainty, compare_ranks,
-    interval_ends, with_spread,
+    Bound, Fit, Meeting, RatingError, Residual, Results, Standing, Transitivity, Uncertainty, compare_ranks,
+    with_spread,
 };
 
-/// The method for intervals.
+/// The bootstrap over tournaments of more than two seats, for which there is no formula.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum IntervalMethod {
-    /// The sandwich formula: immediate, but only for two seats.
-    Sandwich,
-    /// Bootstrap over resampled tournaments.
-    Bootstrap {
-        /// The number of replicas.
-        replicas: NonZeroUsize,
-        /// The seed of the replicas.
-        seed: u64,
-        /// The number of threads, which does not change the result.
-        threads: NonZeroUsize,
-    },
+pub struct Resampling {
+    /// The number of replicas.
+    pub replicas: NonZeroUsize,
+    /// The seed of the replicas.
+    pub seed: u64,
+    /// The number of threads, which does not change the result.
+    pub threads: NonZeroUsize,
 }
 
 /// The options of a rating.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct Options {
     /// The model, see [`pool::Options`](crate::pool::Options). With more than two seats only the anchor applies.
     pub model: crate::pool::Options,
-    /// The method for intervals.
-    pub intervals: IntervalMethod,
+    /// Resampling for the intervals of games of more than two seats; without it they have none. Intervals of two
+    /// seats have a formula.
+    pub resampling: Option<Resampling>,
 }
 
 /// A tournament that cannot be rated.
@@ -101,7 +98,7 @@ impl BoutCounts {
             return Err(TournamentError::OnePlayer(self.names()[player].clone()));
         }
         if seats == 2 {
-            return TournamentRatings::of_duels(&self.results(), options, on_replica);
+            return TournamentRatings::of_duels(&self.results(), options);
         }
         TournamentRatings::of_rankings(self, seats, &records, options, on_replica)
     }
@@ -109,18 +106,9 @@ impl BoutCounts {
 
 impl TournamentRatings {
     /// Rates results of games of two seats, with or without bouts.
-    pub fn of_duels(
-        results: &Results,
-        options: &Options,
-        on_replica: &(dyn Fn() + Sync),
-    ) -> Result<TournamentRatings, TournamentError> {
+    pub fn of_duels(results: &Results, options: &Options) -> Result<TournamentRatings, TournamentError> {
         let fit = Fit::new(results, &options.model)?;
-        let uncertainty = match options.intervals {
-            IntervalMethod::Sandwich => fit.sandwich(),
-            IntervalMethod::Bootstrap { replicas, seed, threads } => {
-                fit.bootstrap_with_progress(replicas, seed, threads, on_replica)
-            }
-        };
+        let uncertainty = fit.uncertainty();
         let standings = fit.standings(&uncertainty);
         let place = |standing: &Standing| {
             fit.names().binary_search(&standing.name).expect("the standings have the players of the fit")
@@ -156,17 +144,14 @@ impl TournamentRatings {
             }
         };
         let fit = pool.fit(anchor);
-        let replicas = match options.intervals {
-            IntervalMethod::Sandwich => None,
-            IntervalMethod::Bootstrap { replicas, seed, threads } => {
-                Some(pool.bootstrap_with_progress(anchor, seed, replicas.get(), threads, on_replica))
-            }
-        };
+        let replicas = options.resampling.map(|Resampling { replicas, seed, threads }| {
+            pool.bootstrap_with_progress(anchor, seed, replicas.get(), threads, on_replica)
+        });
         let mut order: Vec<usize> = (0..played.len()).collect();
         order.sort_by(|&one, &other| {
             let rank = |player: usize| {
                 let strength = fit.strengths[player];
-                (strength.component, strength.bound, strength.elo)
+                (strength.component, strength.elo)
             };
             compare_ranks(rank(one), rank(other)).then_with(|| name(one).cmp(name(other)))
         });
@@ -185,18 +170,23 @@ impl TournamentRatings {
                 other.component == strength.component && other.bound.is_none()
             };
             let alone = fit.strengths.iter().filter(rated).count() == 1;
-            let (low, high) = interval_ends(strength.elo, strength.bound, alone, || {
-                let ends = ends.map(|ends| (ends.low, ends.high));
-                // The anchor's strength is certain: its interval has no width.
-                if anchor == Anchor::Player(player) { ends } else { ends.and_then(with_spread) }
-            });
+            let (low, high) = match strength.bound {
+                Some((Bound::AtLeast, low)) => (Some(low), None),
+                Some((Bound::AtMost, high)) => (None, Some(high)),
+                None if alone => (None, None),
+                None => {
+                    let ends = ends.map(|ends| (ends.low, ends.high));
+                    // The anchor's strength is certain: its interval has no width.
+                    if anchor == Anchor::Player(player) { ends } else { ends.and_then(with_spread) }.unzip()
+                }
+            };
             let Record { games, wins, draws, losses, points } = records[played[player]];
             Standing {
                 rank,
                 component: strength.component,
                 name: name(player).clone(),
                 elo: strength.elo,
-                bound: strength.bound,
+                bound: strength.bound.map(|(bound, _)| bound),
                 low,
                 high,
                 games,
@@ -309,9 +299,23 @@ impl TournamentRatings {
         fit.residuals().into_iter().map(renumbered).collect()
     }
 
-    /// Returns a player's rating relative to the mean of others, with its standard deviation. `None` if one of them
-    /// has only a bound or is not connected, and without intervals.
-    pub fn relative(&self, player: usize, others: &[usize]) -> Option<(f64, f64)> {
+    /// Compares the players of two rows of the standings of a tournament of two seats.
+    pub fn compare(&self, one: usize, other: usize) -> Option<Comparison> {
+        let Rated::Duels { fit, uncertainty } = &self.rated else { return None };
+        uncertainty.compare(fit, *self.order.get(one)?, *self.order.get(other)?)
+    }
+
+    /// Returns whether a player or a seat of two never lost, so that estimates need imaginary bouts.
+    pub fn is_separated(&self) -> bool {
+        match &self.rated {
+            Rated::Duels { fit, .. } => fit.is_separated(),
+            Rated::Rankings { fit, .. } => fit.strengths.iter().any(|strength| strength.bound.is_some()),
+        }
+    }
+
+    /// Returns a player's rating relative to the mean of others, with its 95 % interval if it can be estimated. `None`
+    /// if one of them has an open interval or is not connected.
+    pub fn relative(&self, player: usize, others: &[usize]) -> Option<Effect> {
         let component = self.standings.get(player)?.component;
         let rated = |index: &usize| {
             self.standings.get(*index).is_some_and(|row| row.bound.is_none() && row.component == component)
@@ -323,18 +327,15 @@ impl TournamentRatings {
         let mut weights = vec![0.0; self.order.len()];
         weights[self.order[player]] += 1.0;
         others.iter().for_each(|&other| weights[self.order[other]] -= share);
-        let value = others.iter().map(|&other| self.standings[other].elo).sum::<f64>() * share;
-        let variance = match &self.rated {
-            Rated::Duels { uncertainty, .. } => {
-                let row = |one: usize| -> f64 {
-                    let row = weights.iter().enumerate();
-                    row.map(|(other, weight)| weight * uncertainty.covariance[(one, other)]).sum()
-                };
-                weights.iter().enumerate().map(|(one, weight)| weight * row(one)).sum()
+        let elo = self.standings[player].elo
+            - others.iter().map(|&other| self.standings[other].elo).sum::<f64>() * share;
+        let interval = match &self.rated {
+            Rated::Duels { fit, uncertainty } => uncertainty.contrast(fit, &weights),
+            Rated::Rankings { replicas, .. } => {
+                replicas.as_ref().and_then(|replicas| replicas.contrast(&weights))
             }
-            Rated::Rankings { replicas, .. } => replicas.as_ref()?.variance(&weights)?,
         };
-        Some((self.standings[player].elo - value, f64::max(variance, 0.0).sqrt()))
+        Some(Effect { elo, interval: interval.and_then(with_spread) })
     }
 
     /// Returns a matrix of the fit in the order of the standings.
@@ -347,19 +348,18 @@ impl TournamentRatings {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::pairs::Scores;
     use crate::plackett_luce::Game;
-    use crate::pool::Bound;
 
     fn options(anchor: Option<&str>) -> Options {
         let model = crate::pool::Options { anchor: anchor.map(str::to_string), ..Default::default() };
-        Options { model, intervals: IntervalMethod::Sandwich }
+        Options { model, resampling: None }
     }
 
     fn bootstrap() -> Options {
         let replicas = NonZeroUsize::new(200).unwrap();
-        let intervals =
-            IntervalMethod::Bootstrap { replicas, seed: 1, threads: NonZeroUsize::new(2).unwrap() };
-        Options { intervals, ..options(None) }
+        let threads = NonZeroUsize::new(2).unwrap();
+        Options { resampling: Some(Resampling { replicas, seed: 1, threads }), ..options(None) }
     }
 
     fn rated(tally: &BoutCounts, options: &Options) -> Result<TournamentRatings, TournamentError> {
@@ -389,29 +389,54 @@ mod tests {
         assert!((first.elo - 190.85).abs() < 0.005 && second.elo == 0.0, "{first:?}");
         assert!(answer.bouts_only() && answer.seat_effects().is_empty());
         assert_eq!(answer.components(), [["a", "b"]]);
-        let (difference, deviation) = answer.relative(0, &[1]).unwrap();
-        assert!((difference - first.elo).abs() < 1e-9);
-        assert!((1.959_964 * deviation - (first.high.unwrap() - first.elo)).abs() < 1e-3);
+        let relative = answer.relative(0, &[1]).unwrap();
+        assert!((relative.elo - first.elo).abs() < 1e-9);
+        assert_eq!(relative.interval, first.low.zip(first.high));
+        let same = Scores::from(tally.pairs(0, 1)).compare().unwrap();
+        assert_eq!(answer.compare(0, 1), Some(same), "ratings and tests show the same numbers");
+        assert_eq!((first.low, first.high, first.los_next), (same.low, same.high, Some(same.los)));
+        let halved = rated(&tally, &options(None)).unwrap();
+        assert_eq!(halved.standings()[0].low, same.low.map(|low| low / 2.0));
+        assert_eq!(
+            halved.relative(0, &[0, 1]).unwrap().interval,
+            same.low.map(|low| low / 2.0).zip(same.high.map(|high| high / 2.0))
+        );
         assert_eq!(answer.crosstable()[1][0], Meeting { wins: 10, draws: 30, losses: 60 });
     }
 
-    /// Two players who share every bout are equal, and the uncertainty cannot be estimated.
+    /// Two players who share every bout are equal, within an interval; of the first seat, which always won, only the
+    /// sign is known.
     #[test]
-    fn constant_results_have_no_interval() {
+    fn constant_results_have_interval() {
         let tally = duels(&[(0, 1, 1, -1, 5)]);
-        for options in [bootstrap(), options(None)] {
-            let answer = rated(&tally, &options).unwrap();
-            for row in answer.standings() {
-                assert!(row.elo.abs() < 1e-6, "{row:?}");
-                assert_eq!((row.bound, row.low, row.high), (None, None, None));
-            }
-            assert_eq!(answer.seat_advantage().unwrap().interval, None);
-        }
+        let answer = rated(&tally, &options(None)).unwrap();
+        let [first, second] = answer.standings() else { panic!("{answer:?}") };
+        assert_eq!((first.elo, second.elo, first.los_next, first.bound), (0.0, 0.0, Some(0.5), None));
+        let (low, high) = first.low.zip(first.high).unwrap();
+        assert!(low < -20.0 && (low + high).abs() < 1e-6, "{first:?}");
+        let advantage = answer.seat_advantage().unwrap();
+        assert!(
+            advantage.elo > 100.0 && advantage.elo < 1000.0 && advantage.interval.is_none(),
+            "{advantage:?}"
+        );
+        assert!(answer.is_separated());
         // The anchor's rating is certain.
         let anchored = rated(&tally, &options(Some("b"))).unwrap();
         assert_eq!(anchored.standings().iter().find(|row| row.name == "b").unwrap().low, Some(0.0));
-        let varied = duels(&[(0, 1, 1, -1, 5), (0, 1, 1, 1, 1), (0, 1, -1, -1, 1)]);
-        assert!(rated(&varied, &bootstrap()).unwrap().standings()[0].low.unwrap() < 0.0);
+    }
+
+    /// The winner of every game is ahead by more than nothing, and its interval ends on one side only.
+    #[test]
+    fn winner_of_all_games_is_ahead() {
+        for bouts in [1, 2, 6, 40] {
+            let answer = rated(&duels(&[(0, 1, 1, 1, bouts)]), &options(None)).unwrap();
+            let [winner, loser] = answer.standings() else { panic!("{answer:?}") };
+            assert_eq!((winner.name.as_str(), winner.bound, winner.high), ("a", Some(Bound::AtLeast), None));
+            assert_eq!((loser.bound, loser.low), (Some(Bound::AtMost), None));
+            assert!(winner.elo > loser.elo + 200.0 && winner.elo > winner.low.unwrap(), "{winner:?}");
+            assert_eq!(winner.los_next.unwrap() >= 0.975, winner.low.unwrap() >= 0.0, "{winner:?}");
+            assert_eq!(winner.los_next.unwrap() >= 0.975, bouts >= 6, "{winner:?}");
+        }
     }
 
     /// Three seats with one player twice as strong as the others: closed form, because seats do not matter.
@@ -446,8 +471,9 @@ mod tests {
         // A game that c won does not compare a and b.
         assert_eq!(answer.crosstable()[0][1], Meeting { wins: 60, draws: 0, losses: 30 });
         assert_eq!((answer.draw_rate(), answer.residuals()), (None, vec![]));
-        let (difference, deviation) = answer.relative(0, &[0, 1, 2]).unwrap();
-        assert!((difference - rows[0].elo).abs() < 1e-6 && deviation > 10.0, "{difference} {deviation}");
+        let relative = answer.relative(0, &[0, 1, 2]).unwrap();
+        let (low, high) = relative.interval.unwrap();
+        assert!((relative.elo - rows[0].elo).abs() < 1e-6 && high - low > 40.0, "{relative:?}");
         let anchored = rated(&three_seats(), &options(Some("c"))).unwrap();
         assert_eq!(anchored.standings()[2].elo, 0.0);
         assert_eq!(anchored.standings()[0].low, None, "there is no formula");
@@ -461,7 +487,8 @@ mod tests {
         let names: Vec<&str> = answer.standings().iter().map(|row| row.name.as_str()).collect();
         assert_eq!(names, ["c", "a", "b", "d"], "who has no games has no row");
         let row = &answer.standings()[0];
-        assert_eq!((row.bound, row.low, row.high), (Some(Bound::AtLeast), Some(row.elo), None));
+        assert_eq!((row.bound, row.high), (Some(Bound::AtLeast), None));
+        assert!(row.low.unwrap() < row.elo && row.elo < 1000.0, "{row:?}");
         assert_eq!(answer.relative(0, &[1]), None);
         assert!(answer.relative(1, &[2]).is_some());
     }
@@ -475,10 +502,10 @@ mod tests {
         let error = rated(&three_seats(), &options(Some("z"))).unwrap_err().to_string();
         assert_eq!(error, "the anchor `z` is not among the players: a, b, c");
         let prior = crate::pool::Options { prior: 1.0, ..Default::default() };
-        let asked = Options { model: prior, intervals: IntervalMethod::Sandwich };
+        let asked = Options { model: prior, resampling: None };
         assert_eq!(rated(&three_seats(), &asked).unwrap_err(), TournamentError::Prior);
         let seats = crate::pool::Options { seat_advantage: false, ..Default::default() };
-        let asked = Options { model: seats, intervals: IntervalMethod::Sandwich };
+        let asked = Options { model: seats, resampling: None };
         assert_eq!(rated(&three_seats(), &asked).unwrap_err(), TournamentError::Seats);
         let apart = duels(&[(0, 1, 1, -1, 5), (2, 3, 0, 0, 5)]);
         assert_eq!(rated(&apart, &options(None)).unwrap().components(), [["a", "b"], ["c", "d"]]);

@@ -187,13 +187,13 @@ pub fn progress_line(status: &v1::RunStatus) -> String {
     line
 }
 
-/// Formats a rating and its interval, or a bound, on a scale.
+/// Formats a rating and its interval, which is open for a player who won or lost everything, on a scale.
 fn rating(row: &v1::Standing, scale: f64) -> (String, String) {
     let Some(elo) = row.elo.map(|elo| scale * elo) else { return ("-".to_string(), String::new()) };
     match (row.low.map(|low| scale * low), row.high.map(|high| scale * high)) {
         (Some(low), Some(high)) => (format!("{elo:+.0}"), format!("{low:+.0} to {high:+.0}")),
-        (Some(low), None) => (format!("> {low:+.0}"), "won all".to_string()),
-        (None, Some(high)) => (format!("< {high:+.0}"), "lost all".to_string()),
+        (Some(low), None) => (format!("{elo:+.0}"), format!("from {low:+.0}")),
+        (None, Some(high)) => (format!("{elo:+.0}"), format!("to {high:+.0}")),
         (None, None) => (format!("{elo:+.0}"), "-".to_string()),
     }
 }

@@ -1,5 +1,6 @@
 //! The answer of `agon ratings`: its JSON, from which the tables are made too.
 
+use agon_stats::comparison::Comparison;
 use agon_stats::pool::{Bound, Standing};
 use agon_stats::tournament::{Effect, TournamentRatings};
 use serde::Serialize;
@@ -13,7 +14,7 @@ pub struct Request {
     pub shift: f64,
     /// The player with the rating `shift`; by default the mean has it.
     pub anchor: Option<String>,
-    /// Bootstrap replicas, or 0 for errors by formula.
+    /// Bootstrap replicas for games of more than two seats, or 0 for no intervals.
     pub replicas: usize,
     /// Whether to compute the likelihood of superiority of each pair.
     pub los: bool,
@@ -59,10 +60,13 @@ pub struct Document {
     pub draw_rate: Option<f64>,
     /// The groups of players that results connect.
     pub components: Vec<Vec<String>>,
+    /// The difference of the first of two players to the second.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub difference: Option<Difference>,
     pub transitivity: Option<Transitivity>,
     pub anchor: Option<String>,
     pub average: Option<f64>,
-    /// `bootstrap`, `sandwich`, or `none` for more than two seats without replicas.
+    /// `formula` with two seats, `bootstrap` with more, or `none` for more without replicas.
     pub errors: &'static str,
     pub replicas: usize,
     pub skipped: Skipped,
@@ -87,7 +91,7 @@ pub struct Player {
     pub elo: f64,
     pub low: Option<f64>,
     pub high: Option<f64>,
-    /// `at_least` or `at_most` if `elo` is only a bound.
+    /// `at_least` or `at_most` for a player who won or lost everything, whose interval is open on one side.
     pub bound: Option<&'static str>,
     pub games: u64,
     pub wins: u64,
@@ -95,6 +99,17 @@ pub struct Player {
     pub losses: u64,
     pub score: f64,
     pub los_next: Option<f64>,
+}
+
+/// The difference of two players.
+#[derive(Serialize)]
+pub struct Difference {
+    pub elo: f64,
+    pub low: Option<f64>,
+    pub high: Option<f64>,
+    pub los: f64,
+    /// The conclusion in words.
+    pub verdict: String,
 }
 
 /// The test whether one rating per player explains the results.
@@ -142,37 +157,46 @@ impl Document {
         let seats = seat_effects.len().max(2) as u64;
         let games = standings.iter().map(|standing| standing.games).sum::<u64>() / seats;
         let advantage = answer.seat_advantage();
-        // There is no formula for more than two seats.
-        let intervals = request.replicas > 0 || seat_effects.is_empty();
+        let difference = answer.compare(0, 1).filter(|_| standings.len() == 2);
+        let replicas = if seat_effects.is_empty() { 0 } else { request.replicas };
         let mut cautions = Vec::new();
         if standings.iter().all(|standing| standing.draws == standing.games) {
+            cautions.push("Every game was drawn: the games show no difference.".to_string());
+        }
+        let unit = if answer.bouts_only() { "bout" } else { "game" };
+        if (replicas > 0 || seat_effects.is_empty())
+            && standings.iter().any(|standing| lacks_interval(standing, standings))
+        {
+            cautions
+                .push(format!("There are too few {unit}s for intervals: play more than players and seats."));
+        } else if standings.len() > 2 && standings.iter().any(|standing| standing.bound.is_some()) {
             cautions.push(
-                "Every game was drawn: the games show no difference, and give no bound on its size."
-                    .to_string(),
+                "A player who won or lost everything has an estimate, but no bound on one side.".to_string(),
             );
-        } else if standings.iter().any(|standing| lacks_interval(standing, standings)) && intervals {
-            cautions.push(
-                "An empty + or - means that all bouts had the same result: the error is not estimable."
-                    .to_string(),
-            );
+        }
+        if difference.is_some_and(|difference| !difference.enough) {
+            cautions.push(format!(
+                "The {unit}s are too few: even if one player won all, the other might be stronger."
+            ));
         }
         Document {
             run: None,
             complete: true,
             game: None,
             runs: Vec::new(),
-            unit: if answer.bouts_only() { "bout" } else { "game" },
+            unit,
             games,
             players: standings.iter().map(|standing| player(standing, request.shift)).collect(),
             seat_advantage: advantage.map(|effect| effect.elo),
             seat_advantage_interval: advantage
                 .and_then(|effect| effect.interval)
                 .map(|(low, high)| [low, high]),
-            errors: match request.replicas {
-                0 if seat_effects.is_empty() => "sandwich",
+            errors: match replicas {
+                0 if seat_effects.is_empty() => "formula",
                 0 => "none",
                 _ => "bootstrap",
             },
+            difference: difference.map(|comparison| difference_of(&comparison, standings)),
             seat_effects,
             draw_rate: answer.draw_rate(),
             components: answer.components(),
@@ -183,7 +207,7 @@ impl Document {
             }),
             anchor: request.anchor.clone(),
             average: request.anchor.is_none().then_some(request.shift),
-            replicas: request.replicas,
+            replicas,
             skipped: skipped.clone(),
             cautions,
             crosstable: request.crosstable.then(|| crosstable(answer)),
@@ -193,10 +217,15 @@ impl Document {
     }
 }
 
+fn difference_of(comparison: &Comparison, standings: &[Standing]) -> Difference {
+    let Comparison { elo, low, high, los, .. } = *comparison;
+    Difference { elo, low, high, los, verdict: comparison.sentence(&standings[0].name, &standings[1].name) }
+}
+
 /// Returns whether a comparable player has no interval.
 fn lacks_interval(row: &Standing, standings: &[Standing]) -> bool {
-    let compared = |other: &&Standing| other.bound.is_none() && other.component == row.component;
-    compared(&row) && row.low.is_none() && standings.iter().filter(compared).count() > 1
+    let compared = |other: &&Standing| other.component == row.component;
+    compared(&row) && row.low.is_none() && row.high.is_none() && standings.iter().filter(compared).count() > 1
 }
 
 fn seat_effect((seat, effect): (usize, Effect)) -> SeatEffect {

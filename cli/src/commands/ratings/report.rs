@@ -2,9 +2,8 @@
 
 use std::io::{self, Write};
 
-use agon_stats::elo::LARGEST_DIFFERENCE;
-
-use super::document::{Document, Player};
+use super::document::{Difference, Document, Player};
+use crate::commands::counts::plus_minus;
 use crate::table::{Align, Table, fixed, rate, shortened, signed, write_facts, write_sentence};
 use crate::terminal::width_of_stdout;
 
@@ -51,19 +50,12 @@ fn write_standings(players: &[&Player], out: &mut impl Write) -> io::Result<()> 
 }
 
 fn cells(player: &Player) -> [String; 11] {
-    let elo = match player.bound {
-        Some("at_least") => format!("> {}", fixed(player.elo, 0)),
-        Some(_) => format!("< {}", fixed(player.elo, 0)),
-        None => fixed(player.elo, 1),
-    };
-    let error = |end: Option<f64>| {
-        let end = end.filter(|_| player.bound.is_none());
-        end.map_or_else(String::new, |end| format!("{:.1}", (end - player.elo).abs()))
-    };
+    let error =
+        |end: Option<f64>| end.map_or_else(String::new, |end| format!("{:.1}", (end - player.elo).abs()));
     [
         player.rank.to_string(),
         player.name.clone(),
-        elo,
+        fixed(player.elo, 1),
         error(player.high),
         error(player.low),
         count(player.games),
@@ -94,6 +86,10 @@ fn facts(document: &Document) -> Vec<(&'static str, String)> {
         "games",
         format!("{} of {players} players; the unit of evidence is the {}", document.games, document.unit),
     ));
+    facts.extend(document.difference.iter().map(|difference| {
+        let Difference { elo, low, high, los, verdict } = difference;
+        ("difference", format!("{} Elo, LOS {:.2} %: {verdict}", plus_minus(*elo, *low, *high), 100.0 * los))
+    }));
     if !document.seat_effects.is_empty() {
         let effects = document.seat_effects.iter().map(|effect| match (effect.low, effect.high) {
             (Some(low), Some(high)) => format!(
@@ -118,10 +114,7 @@ fn facts(document: &Document) -> Vec<(&'static str, String)> {
                 (Some(elo), Some([low, high])) => {
                     format!("worth {} Elo ({} to {})", signed(elo, 1), signed(low, 1), signed(high, 1))
                 }
-                (Some(elo), None) => {
-                    let more = if elo.abs() > LARGEST_DIFFERENCE - 1.0 { " or more" } else { "" };
-                    format!("worth {} Elo{more}, interval not estimable", signed(elo, 1))
-                }
+                (Some(elo), None) => format!("worth some {} Elo, interval not estimable", signed(elo, 0)),
                 (None, _) => "its advantage is not modelled, or not separable from the ratings".to_string(),
             },
         )
@@ -150,20 +143,12 @@ fn facts(document: &Document) -> Vec<(&'static str, String)> {
         (None, average) => format!("the mean rating is {}", average.unwrap_or(0.0)),
     };
     let errors = match (document.replicas, two_seats) {
-        (0, true) => "to the ends of the 95 % interval, by the sandwich formula".to_string(),
+        (0, true) => "to the ends of the 95 % interval".to_string(),
         (0, false) => "not computed: more than two seats need --replicas 1000".to_string(),
         (replicas, _) => format!("to the ends of the 95 % interval, from {replicas} resampled pools"),
     };
     facts.push(("scale", zero));
     facts.push(("+ and -", errors));
-    if document.players.iter().any(|player| player.bound.is_some()) {
-        facts.push((
-            "> and <",
-            "a player that won or lost everything has no rating, only a bound: a rating beyond it gives such a result \
-             with more than 5 % probability"
-                .to_string(),
-        ));
-    }
     let skipped = &document.skipped;
     let counts = [
         (skipped.malformed, "malformed games"),
