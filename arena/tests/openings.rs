@@ -105,7 +105,7 @@ fn recorded_games_that_do_not_fit_are_rejected_by_line() {
             GAMES,
             "line 1: `hero` has 3 turns in this game, not 4; ask for fewer, or leave the game out",
         ),
-        ("nobody", 1, GAMES, "line 2: `nobody` has 0 turns in this game, not 1; "),
+        ("nobody", 1, GAMES, "line 2: `nobody` is not among the players r2, r3, hero, r1"),
         ("hero", 1, "b1 e4", "line 1: a game has six parts separated by tabs, as `agon games --export text`"),
         ("hero", 2, "0\thero r1 r2 r3\t\t\t\tb1 b1", "line 1: ply 2: `b1` is not a legal move"),
         ("hero", 1, "# no game\n", "there is no game in `x.games`; give a file with games"),

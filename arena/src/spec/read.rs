@@ -427,6 +427,9 @@ impl Files<'_> {
             let RecordedGame { players, start } = game.map_err(|error| (error.line, error.reason))?;
             let line = start.line;
             let seats: Vec<usize> = (0..players.len()).filter(|&seat| players[seat] == player).collect();
+            if seats.is_empty() {
+                return Err((line, format!("`{player}` is not among the players {}", players.join(", "))));
+            }
             let opening = Opening { position: start.position, moves: start.moves };
             let mut lines =
                 referee.turns(&opening, &seats, after + turns).map_err(|error| (line, error.to_string()))?;
