@@ -112,7 +112,7 @@ impl Value {
     /// beyond every evaluation implies its proof.
     pub fn recorded(number: f64, plies: u32) -> Value {
         let implied = proof((number * f64::from(UNIT)).round() as Score);
-        let stated = (plies > 0).then(|| match number {
+        let stated = (plies > 0).then_some(match number {
             1.0 => Proof::Win(plies),
             0.0 => Proof::Draw(plies),
             -1.0 => Proof::Loss(plies),
