@@ -24,51 +24,43 @@ pub struct Player {
     pub algorithm: String,
     /// Limit per move.
     pub limit: String,
-    /// Options and weights that are not the same for all players that have them, or that differ from the default and from
-    /// the other players.
+    /// Options that are not the default and not the same for all players, and the weights if they are not the default.
     pub options: Vec<(String, String)>,
 }
 
-/// A setting of a player: name, value and whether it is the default.
-type Setting = (&'static str, String, bool);
+/// A setting of a player that is not the default: name and value.
+type Setting = (String, String);
 
 /// Reads the players in spec order.
 pub(super) fn read(spec: &Spec) -> Vec<Player> {
     let settings: Vec<Vec<Setting>> = spec.players.iter().map(|player| settings(spec, player)).collect();
-    let differs = |(name, value, default): &&Setting| {
-        let others = || settings.iter().map(|other| other.iter().find(|setting| setting.0 == *name));
-        let unequal = others().flatten().any(|other| other.1 != *value);
-        let missing = others().any(|other| other.is_none());
-        unequal || (missing && !default)
-    };
+    let differs = |setting: &&Setting| settings.iter().any(|other| !other.contains(setting));
     let player = |(number, player): (usize, &SpecPlayer)| {
         let (kind, value) = LimitKind::of(player.limit);
-        let options = settings[number].iter().filter(differs);
         Player {
             name: player.name.clone(),
             number,
             algorithm: player.config.algorithm.name.to_string(),
             limit: format!("{} {value}", kind.name()),
-            options: options.map(|(name, value, _)| (name.to_string(), value.clone())).collect(),
+            options: settings[number].iter().filter(differs).cloned().collect(),
         }
     };
     spec.players.iter().enumerate().map(player).collect()
 }
 
-/// Lists the options of a player and the weights that it uses.
+/// Lists the options of a player that are not the default, and its weights if they are not.
 fn settings(spec: &Spec, player: &SpecPlayer) -> Vec<Setting> {
     let config = &player.config;
-    let option = |key: &agon_games::schema::Key| {
-        let value = config.settings.value(key.name);
-        (key.name, value.to_string(), key.default_value() == *value)
-    };
-    let mut settings: Vec<Setting> = config.algorithm.options.iter().map(option).collect();
-    if config.algorithm.evaluates_with(&config.settings) {
-        let features = GAMES.iter().find(|info| info.name == spec.game.name()).map(|info| info.features);
-        let weights = features.unwrap_or_default().iter().zip(&config.weights);
-        settings.extend(
-            weights.map(|(feature, &weight)| (feature.name, weight.to_string(), weight == feature.weight)),
-        );
+    let changed = config.settings.changed(config.algorithm.options);
+    let mut settings: Vec<Setting> =
+        changed.map(|(name, value)| (name.to_string(), value.to_string())).collect();
+    let features = GAMES.iter().find(|info| info.name == spec.game.name()).map(|info| info.features);
+    let weights = || features.unwrap_or_default().iter().zip(&config.weights);
+    if config.algorithm.evaluates_with(&config.settings)
+        && weights().any(|(feature, weight)| feature.weight != *weight)
+    {
+        let used = weights().filter(|(_, weight)| **weight != 0.0);
+        settings.extend(used.map(|(feature, weight)| (feature.name.to_string(), weight.to_string())));
     }
     settings
 }

@@ -44,16 +44,17 @@ pub(super) fn test(report: &Report) -> Option<Section> {
 
 /// Renders the players with the options in which they differ.
 pub(super) fn players(report: &Report) -> String {
+    let long = report.players.iter().any(|player| player.name.len() > LONG_NAME);
     let columns = [
-        ("player", Column::Word),
-        ("search, and the options that differ", Column::Words),
+        ("player", if long { Column::Words } else { Column::Word }),
         ("limit", Column::Word),
+        ("search, and the options that differ", Column::Words),
     ];
     let row = |player: &Player| {
         let options = player.options.iter().map(|(name, value)| format!("{name} = {value}"));
         let search: Vec<String> = std::iter::once(player.algorithm.clone()).chain(options).collect();
         let limit = Cell::from(player.limit.as_str());
-        vec![report.cell(&player.name), Cell::Text(search.join(", ")), limit]
+        vec![report.cell(&player.name), limit, Cell::Text(search.join(", "))]
     };
     let caption = match &report.ratings {
         Availability::Available(_) => "The players, best first",

@@ -7,7 +7,7 @@ use agon_analysis::report::{Availability, Question, Report, Settings};
 use serde_json::json;
 
 use agon_testing::sample::SampleDataset;
-use agon_testing::specs::{PROBE, TOURNAMENT};
+use agon_testing::specs::{PROBE, TOURNAMENT, vary};
 
 /// A game with four seats and two players.
 const FOUR_SEATS: &str = r#"
@@ -305,6 +305,19 @@ fn reports_tournament() {
     for (effort, measured) in report.efforts.iter().zip(&report.pruning.players) {
         assert_eq!((&effort.player, effort.searches), (&measured.player, measured.searches));
     }
+}
+
+#[test]
+fn differing_options_are_listed() {
+    let spec = vary(TOURNAMENT).bouts(1).player("tuned", "algorithm = \"uct\", c = 2.5");
+    let report = read(&SampleDataset::play(&spec));
+    let page = check(&report);
+    let options = |name: &str| {
+        let player = report.players.iter().find(|player| player.name == name).unwrap();
+        player.options.iter().map(|(name, value)| format!("{name} = {value}")).collect::<Vec<_>>().join(", ")
+    };
+    assert_eq!(["deep", "wide", "tuned"].map(options), ["", "", "c = 2.5"]);
+    assert!(page.contains("uct, c = 2.5"), "{page}");
 }
 
 #[test]

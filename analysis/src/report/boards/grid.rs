@@ -3,11 +3,11 @@
 use super::{Picture, pieces};
 use crate::report::drawing::{Anchor, Drawing, SMALL};
 
-/// Widths beside the squares for the labels of the rows, and at the right.
+/// Widths beside the squares.
 const LEFT: f64 = 24.0;
-const RIGHT: f64 = 4.0;
+const RIGHT: f64 = 22.0;
 /// Largest side of a square.
-const SIDE: f64 = 40.0;
+const SIDE: f64 = 48.0;
 
 /// The cells of a board, in rows from the top.
 type Cells = Vec<Vec<char>>;
@@ -89,6 +89,13 @@ pub(super) fn style(game: &str) -> Option<(&'static Style, Read)> {
     STYLES.iter().find(|(name, ..)| *name == game).map(|(_, style, read)| (style, *read))
 }
 
+impl Style {
+    /// Returns the number of a row, which is counted from the top.
+    fn number(&self, row: usize, height: usize) -> usize {
+        if self.top_down { row + 1 } else { height - row }
+    }
+}
+
 /// Reads rows joined by `/`, all of the same width.
 fn rows(text: &str) -> Option<Cells> {
     let rows: Cells = text.split('/').map(|row| row.chars().collect()).collect();
@@ -127,8 +134,7 @@ impl Picture<'_> {
     pub(super) fn grid(&self, style: &Style, cells: &Cells, before: Option<&Cells>) -> Option<String> {
         let (width, height) = (cells[0].len(), cells.len());
         let side = ((super::WIDTH - LEFT - RIGHT) / width as f64).min(SIDE);
-        let bottom = 4.0 + side * height as f64;
-        let total = bottom + 18.0;
+        let total = side * height as f64 + 22.0;
         let mut drawing = self.canvas(total);
         let corner = |column: usize, row: usize| (LEFT + side * column as f64, 4.0 + side * row as f64);
         let centre = |column: usize, row: usize| {
@@ -147,7 +153,9 @@ impl Picture<'_> {
                 let (at, middle) = (corner(column, row), centre(column, row));
                 let changed = old(column, row).is_some_and(|old| old != cell);
                 let placed = cell != '.' && old(column, row) == Some('.');
-                if changed && (placed || !style.places) {
+                let named = || format!("{}{}", self.column(column), style.number(row, height)) == self.mv;
+                let chosen = !style.places || placed || named();
+                if changed && chosen {
                     drawing.rect("mark", at, (side, side));
                 }
                 if style.ground == Ground::Holes && cell == '.' {
@@ -156,28 +164,40 @@ impl Picture<'_> {
                 if cell != '.' {
                     self.piece(&mut drawing, style, cell, middle, side)?;
                 }
-                if changed && style.places && !placed {
+                if changed && !chosen {
                     drawing.dot("trace", middle, side * 0.11);
                 }
             }
         }
-        for row in 0..height {
-            let number = if style.top_down { row + 1 } else { height - row };
-            if side >= 15.0 || number % 2 == 1 {
-                let at = (LEFT - 5.0, centre(0, row).1);
-                drawing.text("quiet", at, Anchor::End, SMALL, &number.to_string());
-            }
-        }
-        for column in (0..width).filter(|column| side >= 15.0 || column % 2 == 0) {
-            let at = (centre(column, 0).0, bottom + 9.0);
-            drawing.text("quiet", at, Anchor::Middle, SMALL, &self.column(column).to_string());
-        }
+        self.labels(&mut drawing, style, (width, height), side);
         let symbol = |drawing: &mut Drawing, seat: usize, at: (f64, f64)| {
             let letter = style.symbols.chars().nth(seat).unwrap_or('.');
             let _ = self.piece(drawing, style, letter, at, 20.0);
         };
         self.legend(&mut drawing, total, &symbol);
         Some(self.finish(drawing))
+    }
+
+    /// Labels the rows and columns; in checkers the rows by their first and last squares, after which moves are named.
+    fn labels(&self, drawing: &mut Drawing, style: &Style, (width, height): (usize, usize), side: f64) {
+        let mut label =
+            |at: (f64, f64), anchor, text: String| drawing.text("quiet", at, anchor, SMALL, &text);
+        let right = LEFT + side * width as f64 + 5.0;
+        for row in 0..height {
+            let y = 4.0 + side * (row as f64 + 0.5);
+            let number = style.number(row, height);
+            if self.game == "checkers" {
+                label((LEFT - 5.0, y), Anchor::End, (4 * row + 1).to_string());
+                label((right, y), Anchor::Start, (4 * row + 4).to_string());
+            } else if side >= 15.0 || number % 2 == 1 {
+                label((LEFT - 5.0, y), Anchor::End, number.to_string());
+            }
+        }
+        let shown = |column: &usize| self.game != "checkers" && (side >= 15.0 || column % 2 == 0);
+        for column in (0..width).filter(shown) {
+            let at = (LEFT + side * (column as f64 + 0.5), 13.0 + side * height as f64);
+            label(at, Anchor::Middle, self.column(column).to_string());
+        }
     }
 
     /// Returns the label of a column.

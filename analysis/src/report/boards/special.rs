@@ -269,7 +269,8 @@ impl Picture<'_> {
             if changed {
                 drawing.rect("mark", (0.0, y - row / 2.0 + 1.0), (WIDTH, row - 2.0));
             }
-            drawing.text("name", (24.0, y), Anchor::End, LETTER, &heap.to_string());
+            let class = if changed { "plain" } else { "name" };
+            drawing.text(class, (24.0, y), Anchor::End, LETTER, &heap.to_string());
             for stone in 0..heap + gone {
                 let at = (34.0 + step * (stone as f64 + 0.5), y);
                 drawing.dot(if stone < heap { "man black" } else { "hollow" }, at, step * 0.4);
@@ -305,7 +306,7 @@ impl Picture<'_> {
             }
         }
         self.legend(&mut drawing, height, &|drawing, seat, at| {
-            drawing.text("name", at, Anchor::Middle, LETTER, &(seat + 1).to_string());
+            drawing.text("name", at, Anchor::Middle, LETTER, &seat.to_string());
         });
         Some(self.finish(drawing))
     }
