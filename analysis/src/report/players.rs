@@ -53,7 +53,7 @@ fn settings(spec: &Spec, player: &SpecPlayer) -> Vec<Setting> {
     let config = &player.config;
     let changed = config.settings.changed(config.algorithm.options);
     let mut settings: Vec<Setting> =
-        changed.map(|(name, value)| (name.to_string(), value.to_string())).collect();
+        changed.map(|(name, value)| (name.to_string(), value.as_toml())).collect();
     let features = GAMES.iter().find(|info| info.name == spec.game.name()).map(|info| info.features);
     let weights = || features.unwrap_or_default().iter().zip(&config.weights);
     if config.algorithm.evaluates_with(&config.settings)

@@ -2,11 +2,11 @@
 //!
 //! Every sentence is a function of the report, and states what is unknown.
 
-use agon_stats::comparison::Verdict;
+use agon_stats::comparison::{Comparison, Verdict};
 
 use super::ratings::{RatedPlayer, Ratings, SequentialTest};
 use super::{Availability, Question, Report, estimate_text, interval_text, tuning};
-use crate::format::{fixed, likelihood, percent, signed};
+use crate::format::{capitalised, count, fixed, likelihood, percent, signed};
 use crate::pruning::{Interval, Ratio};
 
 /// Returns the answer and its remarks.
@@ -23,7 +23,8 @@ pub(super) fn summarise(report: &Report) -> (String, Vec<String>) {
         },
         Question::Tournament => match &report.ratings {
             Availability::Available(ratings) => {
-                strongest(ratings, report.lengths.as_ref().map_or(0, |lengths| lengths.games))
+                let games = report.lengths.as_ref().map_or(0, |lengths| lengths.games);
+                strongest(ratings, games)
             }
             Availability::Missing { why } => (why.clone(), Vec::new()),
         },
@@ -47,7 +48,7 @@ fn progress(report: &Report) -> Option<String> {
 
 fn strongest(ratings: &Ratings, games: u64) -> (String, Vec<String>) {
     let players = &ratings.players;
-    let count = players.len();
+    let number = players.len();
     let Some(first) = players.first() else {
         return ("No games have been played yet.".to_string(), Vec::new());
     };
@@ -61,12 +62,15 @@ fn strongest(ratings: &Ratings, games: u64) -> (String, Vec<String>) {
         return (answer, vec![format!("All {games} games were drawn, so all ratings are equal.")]);
     }
     let next = players.get(1);
-    let title = if count == 2 {
+    if let (Some(difference), Some(next), Some(los)) = (ratings.difference, next, first.los_next) {
+        return stronger(first, next, difference, los, ratings.enough);
+    }
+    let title = if number == 2 {
         "the stronger of two players".to_string()
     } else {
-        format!("the strongest of {count} players")
+        format!("the strongest of {number} players")
     };
-    let adjective = if count == 2 { "stronger" } else { "strongest" };
+    let adjective = if number == 2 { "stronger" } else { "strongest" };
     let answer = match (first.los_next.map(Verdict::of), next) {
         (Some(Verdict::Stronger), _) => format!("{} is {title}.", first.name),
         (_, Some(next)) if !ratings.enough => {
@@ -86,26 +90,49 @@ fn strongest(ratings: &Ratings, games: u64) -> (String, Vec<String>) {
     };
     let mut remarks = vec![rating_remark(first, ratings.seat_effects.len())];
     if let Some(next) = next.filter(|next| !is_equal(first, next)) {
-        let gap = Interval { value: first.elo - next.elo, low: None, high: None };
-        let gap = ratings.difference.unwrap_or(gap);
         let los = first.los_next.map_or(String::new(), |los| {
             format!(", with a likelihood of superiority of {}", likelihood(los))
         });
         remarks.push(format!(
-            "The difference to {}, the next player, is {}{los}.",
+            "The difference to {}, the next player, is {} Elo{los}.",
             next.name,
-            estimate_text(&gap, 0, " Elo")
+            signed(first.elo - next.elo, 0)
         ));
     }
-    if !ratings.enough {
-        remarks.push("Even if one player had won all these games, the other might be stronger.".to_string());
-    }
     let estimable = |player: &RatedPlayer| player.low.or(player.high).is_some();
-    if count > 1 && !players.iter().any(estimable) {
+    if number > 1 && !players.iter().any(estimable) {
         remarks.push("There are too few bouts for intervals.".to_string());
     }
     if ratings.transitivity.is_some_and(|p| p < 0.01) {
         remarks.push("A single rating per player does not explain all results: they depend on the pairing, see the head-to-head results.".to_string());
+    }
+    (answer, remarks)
+}
+
+/// Compares two players by their difference.
+fn stronger(
+    first: &RatedPlayer,
+    next: &RatedPlayer,
+    difference: Interval,
+    los: f64,
+    enough: bool,
+) -> (String, Vec<String>) {
+    let Interval { value: elo, low, high } = difference;
+    let compared = Comparison { elo, low, high, los, enough };
+    let sentence = compared.sentence(&first.name, &next.name);
+    // A name keeps its letters.
+    let sentence = if sentence.starts_with(&first.name) { sentence } else { capitalised(&sentence) };
+    let answer =
+        format!("{sentence}: {}.", estimate_text(&difference, 0, &format!(" Elo for {}", first.name)));
+    let mut remarks = vec![format!(
+        "{} scored {} of the points in {} games; its likelihood of superiority is {}.",
+        first.name,
+        first.score.map_or("none".to_string(), percent),
+        count(first.games),
+        likelihood(los)
+    )];
+    if !enough {
+        remarks.push("Even if one player had won all these games, the other might be stronger.".to_string());
     }
     (answer, remarks)
 }
@@ -121,8 +148,9 @@ fn rating_remark(player: &RatedPlayer, seats: usize) -> String {
         0..=2 => String::new(),
         seats => format!(", where an even share is {}", percent(1.0 / seats as f64)),
     };
-    let score =
-        player.score.map(|score| format!("{} of the points in {} games{even}", percent(score), player.games));
+    let score = player
+        .score
+        .map(|score| format!("{} of the points in {} games{even}", percent(score), count(player.games)));
     let score = score.unwrap_or_default();
     format!(
         "Its rating is {} relative to the mean; it scored {score}.",
@@ -286,16 +314,17 @@ mod tests {
             strongest(&Ratings { difference, enough, ..pool(vec![a, b]) }, 4)
         };
         let (answer, remarks) = sweep(0.8, false, -150.0);
-        assert_eq!(answer, "Too few games to call a or b the stronger player.");
+        assert_eq!(answer, "Too few results to call a or b stronger: +182 Elo for a (95 %: at least -150).");
         assert_eq!(
-            remarks[1],
-            "The difference to b, the next player, is +182 Elo (95 %: at least -150), with a likelihood of superiority \
-             of 80.0 %."
+            remarks,
+            [
+                "a scored 50.0 % of the points in 4 games; its likelihood of superiority is 80.0 %.",
+                "Even if one player had won all these games, the other might be stronger."
+            ]
         );
-        assert_eq!(remarks[2], "Even if one player had won all these games, the other might be stronger.");
         let (answer, remarks) = sweep(0.99, true, 25.0);
-        assert_eq!(answer, "a is the stronger of two players.");
-        assert!(remarks[1].contains("at least +25"), "{remarks:?}");
+        assert_eq!(answer, "a is stronger than b: +182 Elo for a (95 %: at least +25).");
+        assert_eq!(remarks.len(), 1);
     }
 
     #[test]

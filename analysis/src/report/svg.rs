@@ -192,7 +192,12 @@ pub(super) fn intervals(rows: &[Row], axis: Axis<'_>, alternative: &str) -> Stri
     };
     let names = widest(|row| &row.name, LETTER).min(ROW_NAMES) + 10.0;
     let texts = widest(|row| &row.text, SMALL).min(120.0) + 10.0;
-    let values = rows.iter().flat_map(|row| [row.value, row.low, row.high, row.extreme]).flatten();
+    // An open interval has space for its arrow.
+    let open = |row: &Row| match (row.low, row.high) {
+        (Some(end), None) | (None, Some(end)) => row.value.map(|value| value + (value - end) * 0.15),
+        _ => None,
+    };
+    let values = rows.iter().flat_map(|row| [row.value, row.low, row.high, row.extreme, open(row)]).flatten();
     let scale = Scale::new(axis, values, names + 8.0, WIDTH - texts - 4.0);
     grid_below(&mut drawing, &scale, axis, 4.0, bottom);
     for (index, row) in rows.iter().enumerate() {

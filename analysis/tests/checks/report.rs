@@ -397,8 +397,19 @@ fn reports_perfect_score() {
         sample.write();
         let report = read(&sample);
         let words = check(&report);
-        assert!(report.answer.starts_with(winner), "{}", report.answer);
-        assert!(words.contains("The difference to ") && words.contains(" Elo (95 %: at least +"), "{words}");
+        let loser = if winner == "deep" { "wide" } else { "deep" };
+        let few = format!("Too few results to call {winner} or {loser} stronger: +");
+        assert!(report.answer.starts_with(&few), "{}", report.answer);
+        assert!(report.answer.contains(&format!(" Elo for {winner} (95 %: at least -")), "{}", report.answer);
+        assert!(words.contains("the other might be stronger"), "{words}");
+        // The difference is to the right of the line of equal players.
+        let chart = report.page();
+        let chart = chart.split("<section id=\"ratings\"").nth(1).unwrap().split("</svg>").next().unwrap();
+        let at = |class: &str, key: &str| -> f64 {
+            let element = chart.split(&format!("class=\"{class}")).nth(1).unwrap();
+            element.split(&format!(" {key}=\"")).nth(1).unwrap().split('"').next().unwrap().parse().unwrap()
+        };
+        assert!(at("dot ", "cx") > at("zero", "x1"), "{chart}");
     }
 }
 
