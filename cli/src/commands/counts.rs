@@ -116,8 +116,7 @@ pub fn cautions(scores: &Scores) -> Vec<String> {
     let unit = if scores.games_per_unit() == 2.0 { "bouts" } else { "games" };
     if !comparison.enough {
         cautions.push(format!(
-            "{} {unit} are too few: even if one player won all, the other might be stronger.",
-            scores.units()
+            "The {unit} are too few: even if one player won all, the other might be stronger."
         ));
     } else if scores.units() < FEW_UNITS {
         cautions.push(format!(
