@@ -146,8 +146,13 @@ impl Table {
     fn narrowed(&self, missing: usize, least: usize, room: usize) -> Vec<usize> {
         let mut widths = self.widths(missing);
         while total(&widths) > room {
-            let flexible = |&column: &usize| matches!(self.columns[column], Align::Left | Align::Prose);
-            let wide = (0..widths.len()).filter(flexible).filter(|&column| widths[column] > least);
+            // A sentence needs room for its longest words.
+            let is_wide = |&column: &usize| match self.columns[column] {
+                Align::Left => widths[column] > least,
+                Align::Prose => widths[column] > 2 * least,
+                Align::Fixed | Align::Right => false,
+            };
+            let wide = (0..widths.len()).filter(is_wide);
             let Some(widest) = wide.max_by_key(|&column| widths[column]) else { break };
             widths[widest] -= 1;
         }

@@ -8,7 +8,7 @@ use clap::Args;
 use serde::Serialize;
 
 use crate::fail::Outcome;
-use crate::table::{Align, Table, print, write_words};
+use crate::table::{Align, Table, print, write_sentence, write_words};
 
 #[derive(Args)]
 pub struct ListGames {
@@ -174,7 +174,8 @@ fn list(games: &[Game], out: &mut impl Write) -> io::Result<()> {
         ]);
     }
     table.write(out)?;
-    writeln!(out, "\n`agon list-games GAME` describes one, `agon show GAME` draws it.")
+    writeln!(out)?;
+    write_sentence("`agon list-games GAME` describes one, `agon show GAME` draws it.", out)
 }
 
 fn describe(game: &Game, chosen: usize, out: &mut impl Write) -> io::Result<()> {

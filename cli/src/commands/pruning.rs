@@ -177,7 +177,7 @@ fn table(players: &[PlayerPruning], columns: &[Column]) -> Table {
     for (heading, ..) in columns {
         header.extend([(*heading, Align::Right), ("+-", Align::Right)]);
     }
-    let mut table = Table::new(&header);
+    let mut table = Table::new(&header).optional(&["+-"]);
     for player in players {
         let mut cells = vec![player.player.clone()];
         for (_, of, text) in columns {
@@ -196,7 +196,7 @@ fn table(players: &[PlayerPruning], columns: &[Column]) -> Table {
 fn ratio_table(pruning: &Pruning, all: bool) -> Table {
     let names = [("nodes of", Align::Left), ("to those of", Align::Left)];
     let numbers = ["depth", "ratio", "low", "high", "positions"].map(|name| (name, Align::Right));
-    let mut table = Table::new(&[&names[..], &numbers[..]].concat());
+    let mut table = Table::new(&[&names[..], &numbers[..]].concat()).optional(&["positions"]);
     let rows: Vec<&Ratio> = if all { pruning.ratios.iter().collect() } else { compared(pruning).collect() };
     for ratio in rows {
         let end = |end: Option<f64>| end.map_or("-".to_string(), three_digits);

@@ -68,7 +68,6 @@ fn tables_fit_the_terminal() {
             &["pruning", "--by-depth"],
             &["list"],
             &["verify"],
-            &["sql", "select player, bout, game, ply, nodes, time_us from moves"],
         ] {
             let shown = agon_in_terminal(columns, &[call, &["--data", data]].concat());
             assert!(shown.lines().count() > 3 || call == ["list"] || call == ["verify"], "{call:?}: {shown}");
