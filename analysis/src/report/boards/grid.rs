@@ -193,7 +193,7 @@ impl Picture<'_> {
                 label((LEFT - 5.0, y), Anchor::End, number.to_string());
             }
         }
-        let shown = |column: &usize| self.game != "checkers" && (side >= 15.0 || column % 2 == 0);
+        let shown = |column: &usize| self.game != "checkers" && (side >= 15.0 || column.is_multiple_of(2));
         for column in (0..width).filter(shown) {
             let at = (LEFT + side * (column as f64 + 0.5), 13.0 + side * height as f64);
             label(at, Anchor::Middle, self.column(column).to_string());
