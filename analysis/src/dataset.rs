@@ -12,7 +12,7 @@ use agon_records::{GameRow, MoveRow, PartError, ProbeRow, ReadError, Source, Tab
 pub use agon_schedule::RunManifest as Run;
 use agon_schedule::run_id;
 use agon_storage::layout::{MANIFESTS, manifest_name, manifest_run, part_bouts, part_folder};
-use agon_storage::reader::Reader;
+use agon_storage::reader::{MAX_MANIFEST_BYTES, MAX_PART_BYTES, Reader};
 use agon_storage::{Location, LocationError};
 use bytes::Bytes;
 
@@ -282,8 +282,10 @@ impl Dataset {
     pub fn run(&self, id: &str) -> Result<Run, DatasetError> {
         let name = manifest_name(id);
         let file = self.reader.locate(&name);
-        let text =
-            self.reader.bytes(&name).map_err(|source| DatasetError::Disk { file: file.clone(), source })?;
+        let text = self
+            .reader
+            .bytes(&name, MAX_MANIFEST_BYTES)
+            .map_err(|source| DatasetError::Disk { file: file.clone(), source })?;
         let invalid = |reason: String| DatasetError::Manifest { file: file.clone(), reason };
         let run: Run = serde_json::from_slice(&text).map_err(|error| invalid(error.to_string()))?;
         if run.id != id {
@@ -325,7 +327,7 @@ impl Part {
 
     /// Reads the whole file.
     pub fn bytes(&self) -> Result<Bytes, DatasetError> {
-        self.reader.bytes(&self.name).map_err(|source| self.unreadable(source))
+        self.reader.bytes(&self.name, MAX_PART_BYTES).map_err(|source| self.unreadable(source))
     }
 
     /// Returns the file size in bytes.

@@ -313,7 +313,7 @@ impl Collector {
         if bout >= self.schedule.bouts() {
             return Err(ReplayError::NotScheduled { bout, game });
         }
-        Ok(self.schedule.bout(bout)?)
+        Ok(self.schedule.draw_bout(bout)?)
     }
 
     fn game_task(&mut self, row: GameRow, moves: Vec<MoveRow>) -> Result<Task, ReplayError> {

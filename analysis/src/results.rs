@@ -67,7 +67,7 @@ pub fn fold(
     // Below `failed_below` a hole is a failed bout, because running, done and decided runs leave out nothing else. Below
     // `expected` every bout must be present or have failed.
     let (failed_below, expected) = match run.state {
-        RunState::Running | RunState::Paused => (u64::MAX, 0),
+        RunState::Running | RunState::Paused => (u64::MAX, run.exported),
         RunState::Done => (u64::MAX, run.bouts),
         RunState::Decided => run.deciding_bout.map_or((0, 0), |bout| (bout + 1, bout + 1)),
         RunState::Cancelled => (0, 0),

@@ -41,7 +41,8 @@ pub(crate) fn whole_range(
     let end = match run.state {
         RunState::Done => run.bouts,
         RunState::Running | RunState::Paused => {
-            parts.iter().filter_map(|part| part.bouts).map(|(first, _)| first).max().unwrap_or(0)
+            let last_part = parts.iter().filter_map(|part| part.bouts).map(|(first, _)| first).max();
+            last_part.unwrap_or(0).max(run.exported)
         }
         // A run that ended early may have holes anywhere.
         RunState::Decided | RunState::Cancelled => 0,

@@ -245,7 +245,7 @@ impl Verifier {
             let reason = "the bout is outside the range in the file name".to_string();
             self.problem(Some(part), Some(bout), None, reason);
         }
-        match self.schedule.bout(bout) {
+        match self.schedule.draw_bout(bout) {
             Ok(scheduled) => Some(scheduled),
             Err(error) => {
                 self.problem(Some(part), Some(bout), None, error.to_string());

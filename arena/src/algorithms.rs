@@ -5,7 +5,6 @@
 use agon_games::schema::{Choice, Domain, Key, Values};
 use agon_games::setup::Turns;
 use agon_games::{GameInfo, choices};
-use agon_search::Counters;
 use agon_search::duel::{Driver, TableHits};
 use agon_search::many::ThreatRule;
 use agon_search::ordering::Stage;
@@ -117,16 +116,6 @@ pub enum LimitUnit {
     Simulations,
 }
 
-impl LimitUnit {
-    /// Returns the part of a node limit that a search spent.
-    pub fn spent(self, counters: &Counters) -> u64 {
-        match self {
-            LimitUnit::Nodes => counters.nodes,
-            LimitUnit::Simulations => counters.simulations,
-        }
-    }
-}
-
 impl AlgorithmInfo {
     /// Returns whether the algorithm suits a game with this number of seats. Best-reply search lets an opponent answer
     /// each move of the mover, which is wrong where a seat may move several times in a row.
@@ -211,7 +200,7 @@ const KEEP: Key = Key {
     domain: Domain::Flag,
     about: "keep the table or the tree from move to move",
 };
-const PLAYOUTS_PER_MOVE: Key = Key {
+pub(crate) const PLAYOUTS_PER_MOVE: Key = Key {
     name: "playouts_per_move",
     default: "0",
     domain: Domain::Integer { min: 0, max: 1_000_000_000 },

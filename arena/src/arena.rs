@@ -19,7 +19,7 @@ use agon_search::{Budget, Limit, SearchControl};
 use crate::config::PlayerConfig;
 use crate::player::{Player, chance_player, duel_player, many_player};
 use crate::record::{GameRecord, IterationRecord, MoveRecord, SearchRecord};
-use crate::referee::{self, Claim, Fault};
+use crate::referee::{self, Claim, Fault, SearchClaim};
 use crate::roster::rotations;
 use crate::seeds::SeedPath;
 use crate::spec::Values;
@@ -102,6 +102,44 @@ pub struct Opening {
     pub moves: String,
 }
 
+/// Where a random line ends.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum LineEnd {
+    /// After exactly `plies` plies.
+    Position {
+        /// The number of plies.
+        plies: u32,
+    },
+    /// At the first decision of a player after at least `plies` plies.
+    Decision {
+        /// The least number of plies.
+        plies: u32,
+    },
+    /// At a turn of the first seat.
+    Turn {
+        /// The number of the turn, from 0.
+        turn: u32,
+    },
+}
+
+impl LineEnd {
+    fn not_found(self) -> PlayError {
+        match self {
+            LineEnd::Position { plies } | LineEnd::Decision { plies } => PlayError::NoOpening { plies },
+            LineEnd::Turn { turn } => PlayError::NoTurn { turn },
+        }
+    }
+}
+
+/// The key of a position at the end of a random line.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct RandomKey {
+    /// The key; transpositions have the same key.
+    pub key: u64,
+    /// The plies drawn to find it, including those of games that ended before.
+    pub plies: u64,
+}
+
 /// A request for one game.
 #[derive(Clone, PartialEq, Debug)]
 pub struct GameRequest {
@@ -174,17 +212,23 @@ impl Arena {
 
     /// Draws an opening of `plies` random plies. Draws again, at most a thousand times, if the game ends within them.
     pub fn random_opening(&self, seed_path: SeedPath, plies: u32) -> Result<String, PlayError> {
-        self.board.random_opening(seed_path.opening_seed(), plies).ok_or(PlayError::NoOpening { plies })
+        self.random_line(seed_path, LineEnd::Position { plies })
     }
 
     /// Draws an opening of at least `plies` random plies that ends where a player decides.
     pub fn random_decision(&self, seed_path: SeedPath, plies: u32) -> Result<String, PlayError> {
-        self.board.random_decision(seed_path.opening_seed(), plies).ok_or(PlayError::NoOpening { plies })
+        self.random_line(seed_path, LineEnd::Decision { plies })
     }
 
-    /// Draws a random game up to the first seat's turn with this number, from 0.
-    pub fn random_turn(&self, seed_path: SeedPath, turn: u32) -> Result<String, PlayError> {
-        self.board.random_turn(seed_path.opening_seed(), turn).ok_or(PlayError::NoTurn { turn })
+    /// Draws a random line. Draws again, at most a thousand times, if the game ends before.
+    pub fn random_line(&self, seed_path: SeedPath, end: LineEnd) -> Result<String, PlayError> {
+        self.board.random_line(seed_path.opening_seed(), end).ok_or(end.not_found())
+    }
+
+    /// Returns the key of the position after [`Arena::random_line`], and the plies that were drawn to find it. Much faster
+    /// than the line itself.
+    pub fn random_key(&self, seed_path: SeedPath, end: LineEnd) -> Result<RandomKey, PlayError> {
+        self.board.random_key(seed_path.opening_seed(), end).ok_or(end.not_found())
     }
 
     /// Returns the opening in the game's own notation, which records use. Rejects one after which the game is over.
@@ -214,9 +258,15 @@ impl Arena {
         self.board.perft(opening, plies)
     }
 
-    /// Checks that a move is legal after an opening.
-    pub fn verify_answer(&self, opening: &Opening, mv: &str) -> Result<(), Fault> {
-        self.board.verify_answer(opening, mv)
+    /// Checks that the move of a single search is legal after an opening, and its numbers within the limit.
+    pub fn verify_answer(
+        &self,
+        opening: &Opening,
+        mv: &str,
+        limit: Limit,
+        claim: &SearchClaim<'_>,
+    ) -> Result<(), Fault> {
+        self.board.verify_answer(opening, mv, limit, claim)
     }
 
     /// Checks a claimed game against its request and by the rules. Needs no players.
@@ -258,11 +308,9 @@ trait Board: Send {
         watch: &mut dyn FnMut(&MoveRecord),
     ) -> Result<GameRecord, PlayError>;
 
-    fn random_opening(&self, seed: u64, plies: u32) -> Option<String>;
+    fn random_line(&self, seed: u64, end: LineEnd) -> Option<String>;
 
-    fn random_decision(&self, seed: u64, plies: u32) -> Option<String>;
-
-    fn random_turn(&self, seed: u64, turn: u32) -> Option<String>;
+    fn random_key(&self, seed: u64, end: LineEnd) -> Option<RandomKey>;
 
     fn canonical(&self, opening: &Opening) -> Result<Opening, PlayError>;
 
@@ -274,7 +322,13 @@ trait Board: Send {
 
     fn perft(&self, opening: &Opening, plies: u32) -> Result<u64, PlayError>;
 
-    fn verify_answer(&self, opening: &Opening, mv: &str) -> Result<(), Fault>;
+    fn verify_answer(
+        &self,
+        opening: &Opening,
+        mv: &str,
+        limit: Limit,
+        claim: &SearchClaim<'_>,
+    ) -> Result<(), Fault>;
 
     fn verify(&self, request: &GameRequest, claim: &Claim<'_>) -> Result<(), Fault>;
 }
@@ -464,24 +518,19 @@ impl<G: Complete> Board for TypedBoard<G> {
         })
     }
 
-    fn random_opening(&self, seed: u64, plies: u32) -> Option<String> {
-        self.random_line(seed, |position, played| played >= plies as usize && position.turn() != Turn::Over)
+    fn random_line(&self, seed: u64, end: LineEnd) -> Option<String> {
+        let mut words = Vec::new();
+        self.random_walk(seed, end, |played, position, mv| {
+            words.truncate(played);
+            words.push(position.move_text(mv));
+        })?;
+        Some(words.join(" "))
     }
 
-    fn random_decision(&self, seed: u64, plies: u32) -> Option<String> {
-        self.random_line(seed, |position, played| {
-            played >= plies as usize && matches!(position.turn(), Turn::Player(_))
-        })
-    }
-
-    fn random_turn(&self, seed: u64, turn: u32) -> Option<String> {
-        let mut turns = 0;
-        self.random_line(seed, |position, played| {
-            turns = if played == 0 { 0 } else { turns };
-            let own = position.turn() == Turn::Player(Seat::FIRST);
-            turns += u32::from(own);
-            own && turns > turn
-        })
+    fn random_key(&self, seed: u64, end: LineEnd) -> Option<RandomKey> {
+        let mut plies = 0;
+        let position = self.random_walk(seed, end, |_, _, _| plies += 1)?;
+        Some(RandomKey { key: position.key(), plies })
     }
 
     fn canonical(&self, opening: &Opening) -> Result<Opening, PlayError> {
@@ -549,12 +598,15 @@ impl<G: Complete> Board for TypedBoard<G> {
         Ok(perft(&mut self.after_opening(opening)?, plies, &mut Vec::new()))
     }
 
-    fn verify_answer(&self, opening: &Opening, mv: &str) -> Result<(), Fault> {
+    fn verify_answer(
+        &self,
+        opening: &Opening,
+        mv: &str,
+        limit: Limit,
+        claim: &SearchClaim<'_>,
+    ) -> Result<(), Fault> {
         let position = self.after_opening(opening).map_err(|error| Fault::of_game(error.to_string()))?;
-        match position.parse_move(mv) {
-            Some(_) => Ok(()),
-            None => Err(Fault::of_game(format!("`{mv}` is not legal"))),
-        }
+        referee::verify_answer(&position, mv, limit, claim).map_err(Fault::of_game)
     }
 
     fn verify(&self, request: &GameRequest, claim: &Claim<'_>) -> Result<(), Fault> {
@@ -565,24 +617,35 @@ impl<G: Complete> Board for TypedBoard<G> {
 }
 
 impl<G: Complete> TypedBoard<G> {
-    /// Draws a random line to the first position that satisfies `done`. Draws again, at most a thousand times, if the game
-    /// ends before.
-    fn random_line(&self, seed: u64, mut done: impl FnMut(&G, usize) -> bool) -> Option<String> {
+    /// Plays random plies to the end of a line. Calls `watch` before each with the number of plies of the same game so far.
+    /// Starts again, at most a thousand times, if the game ends before.
+    fn random_walk(&self, seed: u64, end: LineEnd, mut watch: impl FnMut(usize, &G, G::Move)) -> Option<G> {
         let mut random = seeded(seed);
         let mut scratch = Vec::new();
         for _ in 0..1000 {
             let mut position = self.start.clone();
-            let mut words = Vec::new();
+            let (mut played, mut turns) = (0, 0);
             loop {
-                if done(&position, words.len()) {
-                    return Some(words.join(" "));
+                let turn = position.turn();
+                let own = turn == Turn::Player(Seat::FIRST);
+                turns += u32::from(own);
+                let done = match end {
+                    LineEnd::Position { plies } => played >= plies as usize && turn != Turn::Over,
+                    LineEnd::Decision { plies } => {
+                        played >= plies as usize && matches!(turn, Turn::Player(_))
+                    }
+                    LineEnd::Turn { turn } => own && turns > turn,
+                };
+                if done {
+                    return Some(position);
                 }
-                if position.turn() == Turn::Over {
+                if turn == Turn::Over {
                     break;
                 }
                 let mv = position.sample(&mut random, &mut scratch);
-                words.push(position.move_text(mv));
+                watch(played, &position, mv);
                 position.play(mv);
+                played += 1;
             }
         }
         None

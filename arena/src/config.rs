@@ -9,7 +9,7 @@ use agon_search::evaluate::WEIGHT_UNIT;
 use agon_search::ordering::Stage;
 use toml::de::DeTable;
 
-use crate::algorithms::{ALGORITHMS, AlgorithmInfo, Family, MaxNValues, fitting};
+use crate::algorithms::{ALGORITHMS, AlgorithmInfo, Family, MaxNValues, PLAYOUTS_PER_MOVE, fitting};
 use crate::section::{Found, Section, Toml};
 
 /// The greatest weight of a feature.
@@ -162,6 +162,12 @@ impl PlayerConfig {
         let weights = read_evaluation(info, search.as_ref(), section);
         let ((algorithm, settings), weights) = search.zip(weights)?;
         Some(PlayerConfig { algorithm, settings, weights })
+    }
+
+    /// Returns the most playouts for each move, if the options limit them.
+    pub fn playouts_per_move(&self) -> Option<u64> {
+        let is_limited = self.algorithm.options.iter().any(|option| option.name == PLAYOUTS_PER_MOVE.name);
+        is_limited.then(|| self.settings.integer(PLAYOUTS_PER_MOVE.name)).filter(|&playouts| playouts > 0)
     }
 
     /// Checks that the player supports a limit.

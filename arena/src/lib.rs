@@ -20,7 +20,9 @@ pub mod spec;
 
 pub use agon_games::schema::ConfigError;
 pub use algorithms::{ALGORITHMS, Algorithm, AlgorithmInfo, Family, LimitUnit};
-pub use arena::{Arena, Bout, Decision, Environment, GameRequest, Opening, PlayError, TIME_FORFEIT};
+pub use arena::{
+    Arena, Bout, Decision, Environment, GameRequest, LineEnd, Opening, PlayError, RandomKey, TIME_FORFEIT,
+};
 pub use config::PlayerConfig;
 pub use limit::parse_limit;
 pub use record::{GameRecord, IterationRecord, MoveRecord, SearchRecord};

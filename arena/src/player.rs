@@ -111,8 +111,7 @@ fn any_player<G: Complete>(config: &PlayerConfig, estimate: fn(f64) -> Estimate)
         Algorithm::Random => Box::new(RandomPlayer),
         Algorithm::Greedy => Box::new(Greedy::new(evaluator(config))),
         Algorithm::MonteCarlo => {
-            let per_move = Some(settings.integer("playouts_per_move")).filter(|playouts| *playouts > 0);
-            Box::new(MonteCarlo::new(per_move, playout(), evaluator(config)))
+            Box::new(MonteCarlo::new(config.playouts_per_move(), playout(), evaluator(config)))
         }
         Algorithm::Uct => {
             let first_play = Some(settings.number("first_play")).filter(|value| *value >= 0.0);

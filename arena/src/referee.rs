@@ -1,11 +1,14 @@
 //! The referee: checks a claimed game by the rules, without searching.
 //!
-//! It checks the request, the legality of every move, the draws of chance by the seed, node and depth limits, and the ending.
-//! It cannot check the results of searches.
+//! It checks the request, the legality of every move, the draws of chance by the seed, limits and clocks, the ending, and that
+//! every number of a search is possible (`search/src/bounds.rs`). It cannot check the results of searches.
+
+use std::time::Duration;
 
 use agon_games::random::seeded;
 use agon_games::{Complete, Seat, Turn};
-use agon_search::Limit;
+use agon_search::bounds::{CLOCK_TICK_US, MAX_DURATION_US};
+use agon_search::{Allowance, Limit, SearchNumbers};
 
 use crate::arena::{GameRequest, TIME_FORFEIT, end_payoff};
 
@@ -20,6 +23,8 @@ pub struct Claim<'a> {
     pub ending: &'a str,
     /// The seed.
     pub seed: u64,
+    /// The duration in microseconds.
+    pub duration_us: u64,
 }
 
 /// A claimed ply.
@@ -33,17 +38,21 @@ pub struct PlyClaim<'a> {
     pub player: Option<usize>,
     /// The number of legal moves.
     pub legal: u32,
-    /// The effort of the search, if there was one.
-    pub search: Option<SearchClaim>,
+    /// The search, if there was one.
+    pub search: Option<SearchClaim<'a>>,
 }
 
-/// The claimed effort of a search.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct SearchClaim {
-    /// Nodes or simulations: the unit of the player's node limit.
-    pub spent: u64,
-    /// The last completed depth.
-    pub depth: u32,
+/// A claimed search.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct SearchClaim<'a> {
+    /// Its numbers.
+    pub numbers: SearchNumbers<'a>,
+    /// Whether the algorithm of the player samples.
+    pub samples: bool,
+    /// The most playouts for each legal move, if the player's options limit them.
+    pub playouts_per_move: Option<u64>,
+    /// The limit; of a game clock, the time that was left in milliseconds.
+    pub limit_value: u64,
 }
 
 /// Why a claimed game is impossible.
@@ -78,6 +87,11 @@ pub(crate) fn verify<G: Complete>(
     }
     let (mut scratch, mut written) = (Vec::new(), String::new());
     let mut forfeit = None;
+    let mut clocks: Vec<Option<GameClock>> =
+        request.seats.iter().map(|&player| GameClock::new(request.limits[player])).collect();
+    let mut expansions = vec![0; request.limits.len()];
+    let mut searched_us: u64 = 0;
+    let ply_bound = position.ply_bound();
     for (ply, claimed) in claim.plies.iter().enumerate() {
         let wrong = |reason: String| Fault { ply: Some(ply), reason };
         let turn = position.turn();
@@ -128,8 +142,18 @@ pub(crate) fn verify<G: Complete>(
         if claimed.player != searched || claimed.search.is_some() != searched.is_some() {
             return Err(wrong(format!("the player is {searched:?}, not {:?}", claimed.player)));
         }
-        if let (Some(player), Some(search)) = (searched, claimed.search) {
-            check_spent(request.limits[player], search).map_err(wrong)?;
+        if let (Some(player), Some(seat), Some(search)) = (searched, seat, claimed.search) {
+            let numbers = &search.numbers;
+            let mut limit = request.limits[player];
+            let in_time = ply + 1 < claim.plies.len() || claim.ending != TIME_FORFEIT;
+            if let Some(clock) = &mut clocks[seat.index()] {
+                limit = clock.check(search.limit_value, numbers.time_us, in_time).map_err(wrong)?;
+            }
+            expansions[player] += numbers.counters.simulations.saturating_add(1);
+            let given = search.allowance(limit, claimed.legal, ply_bound, expansions[player]);
+            numbers.check(&given).map_err(|error| wrong(error.to_string()))?;
+            searched_us = searched_us.saturating_add(numbers.time_us);
+            check_part("`overshoot_us`", numbers.overshoot_us, claim.duration_us).map_err(wrong)?;
         }
         // 4. A clock that runs out ends the game before the move is played.
         if ply + 1 == claim.plies.len() && claim.ending == TIME_FORFEIT {
@@ -143,6 +167,14 @@ pub(crate) fn verify<G: Complete>(
         position.play(mv);
     }
     // 5. The end.
+    if claim.duration_us > MAX_DURATION_US {
+        let reason = format!(
+            "`duration_us` is {}, and it must be at most {MAX_DURATION_US}: a year",
+            claim.duration_us
+        );
+        return Err(Fault::of_game(reason));
+    }
+    check_part("the sum of `time_us`", searched_us, claim.duration_us).map_err(Fault::of_game)?;
     if claim.plies.len() < opening.len() {
         return Err(Fault::of_game("it ends within its opening".to_string()));
     }
@@ -161,16 +193,81 @@ pub(crate) fn verify<G: Complete>(
     Ok(())
 }
 
-/// Checks a node or depth limit.
-fn check_spent(limit: Limit, search: SearchClaim) -> Result<(), String> {
-    // Every search needs a move: it may always enter one node and complete one ply.
-    match limit {
-        Limit::Nodes(nodes) if search.spent > nodes.max(1) => {
-            Err(format!("{} nodes are more than the limit of {nodes}", search.spent))
-        }
-        Limit::Depth(depth) if search.depth > depth.max(1) => {
-            Err(format!("a depth of {} is more than the limit of {depth}", search.depth))
-        }
-        _ => Ok(()),
+/// Checks the single search of a position, which starts with a full clock.
+pub(crate) fn verify_answer<G: Complete>(
+    position: &G,
+    mv: &str,
+    limit: Limit,
+    search: &SearchClaim<'_>,
+) -> Result<(), String> {
+    if position.parse_move(mv).is_none() {
+        return Err(format!("`{mv}` is not legal"));
     }
+    if let Some(mut clock) = GameClock::new(limit) {
+        clock.check(search.limit_value, 0, true)?;
+    }
+    let legal = u32::try_from(position.count(&mut Vec::new())).unwrap_or(u32::MAX);
+    let expansions = search.numbers.counters.simulations.saturating_add(1);
+    let given = search.allowance(limit, legal, position.ply_bound(), expansions);
+    search.numbers.check(&given).map_err(|error| error.to_string())
+}
+
+impl SearchClaim<'_> {
+    /// Returns what the search was allowed to spend. `expansions` are the searches and simulations of the player in the
+    /// game so far.
+    pub(crate) fn allowance(&self, limit: Limit, legal: u32, ply_bound: u32, expansions: u64) -> Allowance {
+        let playouts = self.playouts_per_move.map(|playouts| playouts.saturating_mul(legal.into()));
+        Allowance { limit, samples: self.samples, playouts, ply_bound, expansions }
+    }
+}
+
+/// Checks that a time in microseconds is part of the duration of a game. Processor time is measured by another clock,
+/// which may run faster by a hundredth.
+fn check_part(name: &str, time_us: u64, duration_us: u64) -> Result<(), String> {
+    let most = duration_us.saturating_add(duration_us / 100).saturating_add(CLOCK_TICK_US);
+    if time_us <= most {
+        return Ok(());
+    }
+    Err(format!(
+        "{name} is {time_us}, and it must be at most {most}: the duration of the game and a hundredth"
+    ))
+}
+
+/// The bounds of the time left on the clock of a seat, in microseconds: times in records are rounded down.
+struct GameClock {
+    least: u64,
+    most: u64,
+    increment: Duration,
+}
+
+impl GameClock {
+    fn new(limit: Limit) -> Option<GameClock> {
+        let Limit::Clock { remaining, increment } = limit else { return None };
+        let [least, most] = rounded(remaining);
+        Some(GameClock { least, most, increment })
+    }
+
+    /// Checks the time that was left before a search, in milliseconds, and takes the time of the search off. A search that
+    /// was not `in_time` took more than was left. Returns the limit of the search.
+    fn check(&mut self, left_ms: u64, time_us: u64, in_time: bool) -> Result<Limit, String> {
+        let (least, most) = (self.least / 1000, self.most / 1000);
+        if !(least..=most).contains(&left_ms) {
+            return Err(format!("`limit_value` is {left_ms}, and the clock shows {least} to {most} ms"));
+        }
+        let possible = if in_time { time_us <= self.most } else { time_us >= self.least };
+        if !possible {
+            let outcome = if in_time { "and it did not run out" } else { "and it ran out" };
+            return Err(format!("`time_us` is {time_us}, with {left_ms} ms on the clock, {outcome}"));
+        }
+        let [least, most] = rounded(self.increment);
+        self.least = self.least.saturating_sub(time_us.saturating_add(1)).saturating_add(least);
+        self.most = self.most.saturating_sub(time_us).saturating_add(most);
+        Ok(Limit::Clock { remaining: Duration::from_millis(left_ms), increment: self.increment })
+    }
+}
+
+/// Returns a duration in microseconds, rounded down and up.
+fn rounded(time: Duration) -> [u64; 2] {
+    let nanoseconds = time.as_nanos();
+    [nanoseconds / 1000, nanoseconds.div_ceil(1000)].map(|time| u64::try_from(time).unwrap_or(u64::MAX))
 }

@@ -10,7 +10,7 @@ use agon_arena::algorithms::fitting;
 use agon_arena::defaults::default_player;
 use agon_arena::limit::{FACTORS, REFERENCE_SPEED, scaled, speed_factor};
 use agon_arena::{
-    Arena, Bout, Environment, GameRecord, GameRequest, Opening, PlayError, PlayerConfig, SeedPath,
+    Arena, Bout, Environment, GameRecord, GameRequest, LineEnd, Opening, PlayError, PlayerConfig, SeedPath,
 };
 use agon_games::{GAMES, GameSpec};
 use agon_search::Limit;
@@ -45,6 +45,28 @@ fn games_of(arena: &Arena, players: usize, limit: Limit, number: u64) -> Vec<Gam
     let players_by_seat = (0..arena.seats()).map(|seat| seat % players).collect();
     let bout = Bout { index: number, players: players_by_seat, opening, values: Vec::new() };
     bout.games(5, vec![limit; players]).collect()
+}
+
+#[test]
+fn random_keys_are_those_of_the_random_lines() {
+    for info in GAMES {
+        let arena = Arena::new(&GameSpec::parse(info.name).unwrap(), &[], Environment::system()).unwrap();
+        for bout in 0..20 {
+            let seed_path = SeedPath { run: 3, bout, game: 0 };
+            for end in
+                [LineEnd::Position { plies: 4 }, LineEnd::Decision { plies: 3 }, LineEnd::Turn { turn: 1 }]
+            {
+                let (line, found) = (arena.random_line(seed_path, end), arena.random_key(seed_path, end));
+                let Ok(moves) = line else {
+                    assert_eq!(found.err(), line.err());
+                    continue;
+                };
+                let (found, opening) = (found.unwrap(), Opening { position: None, moves });
+                assert_eq!(found.key, arena.decision_key(&opening).unwrap(), "{}: {opening:?}", info.name);
+                assert!(found.plies >= opening.moves.split(' ').count() as u64 || opening.moves.is_empty());
+            }
+        }
+    }
 }
 
 /// Pairs of algorithms play bouts twice, in another order and in another thread.
@@ -169,7 +191,8 @@ fn limits_are_kept_and_zero_limits_give_a_legal_move() {
                 legal.retain(|word| *word == record.mv);
                 assert_eq!(legal.len(), 1, "{name}, {}, {limit:?}: {}", algorithm.name, record.mv);
                 if let Limit::Nodes(limit) = limit {
-                    let spent = algorithm.limit_unit.spent(&record.counters);
+                    let counters = record.counters;
+                    let spent = if algorithm.has_depth() { counters.nodes } else { counters.simulations };
                     assert!(spent <= limit.max(1), "{name}, {}: {spent} of {limit}", algorithm.name);
                 }
                 if let Limit::Depth(depth) = limit {

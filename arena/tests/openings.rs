@@ -119,6 +119,24 @@ fn recorded_games_that_do_not_fit_are_rejected_by_line() {
 }
 
 #[test]
+fn recorded_turns_have_bounded_lines() {
+    let text = "name = \"x\"\ngame = { name = \"pig\", target = 1000 }\nlimit = { nodes = 10 }\n\
+                [probe]\npositions = { file = \"x\", player = \"hero\", turns = 1000, after = 1000 }\n\
+                [[player]]\nname = \"a\"\nsearch = { algorithm = \"expectiminimax\" }\n";
+    let read = |games: usize| {
+        let game = format!("0.0\thero r1\t1 0\twon\t50\t{}\n", "roll 1 ".repeat(4000));
+        let files = [("x".to_string(), game.repeat(games))].into_iter().collect();
+        Spec::parse(&SpecSource { text: text.to_string(), files })
+    };
+    assert!(read(3).is_ok());
+    let error = read(4).unwrap_err().to_string();
+    assert!(
+        error.contains("line 4: the moves before all turns up to this game are more than 64 MB"),
+        "{error}"
+    );
+}
+
+#[test]
 fn errors_name_file_line_and_remedy() {
     let mate = "1. e4 *\n\n[Event \"x\"]\n\n1. f3 e5 2. g4 Qh4# 0-1\n";
     for (game, table, file, content, line, expected) in [

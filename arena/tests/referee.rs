@@ -1,15 +1,19 @@
-//! The referee accepts every game that the arena plays and rejects every changed one.
+//! The referee accepts every game that the arena plays and rejects every changed one, and every impossible number of a
+//! search.
 
 #![allow(clippy::unwrap_used, reason = "in a test a panic is the report")]
+
+use std::time::Duration;
 
 use agon_arena::algorithms::fitting;
 use agon_arena::{
     Arena, Bout, Claim, Environment, GameRecord, GameRequest, Opening, PlayerConfig, PlyClaim, SearchClaim,
-    SeedPath,
+    SearchRecord, SeedPath,
 };
 use agon_games::random::{Random, below, seeded};
 use agon_games::{GAMES, GameSpec};
-use agon_search::Limit;
+use agon_search::bounds::BOUNDS;
+use agon_search::{Counters, Limit, SearchNumbers};
 
 /// Returns every game with default parameters, and some with other numbers of seats.
 fn games() -> Vec<GameSpec> {
@@ -19,7 +23,12 @@ fn games() -> Vec<GameSpec> {
 }
 
 fn player(game: &GameSpec, algorithm: &str) -> PlayerConfig {
-    PlayerConfig::parse(game, &format!("search = {{ algorithm = \"{algorithm}\" }}")).unwrap()
+    configured(game, algorithm, "").unwrap()
+}
+
+/// Returns the player with these options, if the algorithm has them and the game allows them.
+fn configured(game: &GameSpec, algorithm: &str, options: &str) -> Option<PlayerConfig> {
+    PlayerConfig::parse(game, &format!("search = {{ algorithm = \"{algorithm}\"{options} }}")).ok()
 }
 
 /// Returns the games of a bout of two players with an opening of three plies.
@@ -31,43 +40,358 @@ fn games_of(arena: &Arena, limits: [Limit; 2], number: u64) -> Vec<GameRequest> 
     bout.games(9, limits.to_vec()).collect()
 }
 
+/// Returns the claim of a record. Leaks its lists, so that claims can be changed freely.
 fn claim<'a>(record: &'a GameRecord, players: &[PlayerConfig]) -> Claim<'a> {
     let plies = record.moves.iter().map(|mv| PlyClaim {
         mv: &mv.mv,
         seat: mv.seat,
         player: mv.player,
         legal: mv.legal,
-        search: mv.search.as_ref().zip(mv.player).map(|(search, player)| SearchClaim {
-            spent: players[player].algorithm.limit_unit.spent(&search.counters),
-            depth: search.depth,
-        }),
+        search: mv.search.as_ref().zip(mv.player).map(|(search, player)| claimed(search, &players[player])),
     });
-    Claim { plies: plies.collect(), payoffs: &record.payoffs, ending: &record.ending, seed: record.seed }
+    Claim {
+        plies: plies.collect(),
+        payoffs: &record.payoffs,
+        ending: &record.ending,
+        seed: record.seed,
+        duration_us: microseconds(record.time),
+    }
+}
+
+fn microseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_micros()).unwrap()
+}
+
+fn claimed(search: &SearchRecord, player: &PlayerConfig) -> SearchClaim<'static> {
+    let milliseconds = |time: Duration| u64::try_from(time.as_millis()).unwrap();
+    SearchClaim {
+        numbers: SearchNumbers {
+            counters: search.counters,
+            depth: search.depth,
+            selective_depth: search.selective_depth,
+            depth_nodes: search.iterations.iter().map(|iteration| iteration.nodes).collect::<Vec<_>>().leak(),
+            depth_time_us: search
+                .iterations
+                .iter()
+                .map(|iteration| microseconds(iteration.time))
+                .collect::<Vec<_>>()
+                .leak(),
+            pv: search.line.len() as u64,
+            score: search.value.number,
+            time_us: microseconds(search.time),
+            overshoot_us: microseconds(search.overshoot),
+        },
+        samples: !player.algorithm.has_depth(),
+        playouts_per_move: player.playouts_per_move(),
+        limit_value: match search.limit {
+            Limit::Wall(time) | Limit::Cpu(time) | Limit::Clock { remaining: time, .. } => milliseconds(time),
+            Limit::Nodes(nodes) => nodes,
+            Limit::Depth(depth) => depth.into(),
+        },
+    }
+}
+
+/// Options under which searches count differently.
+const OPTIONS: &[&str] = &[
+    "",
+    ", quiescence = true",
+    ", quiescence = true, null_move = true, late_move_reductions = true, aspiration = 0.01",
+    ", null_move = true, table_hits = \"deeper\", table_mb = 1, order = \"\"",
+    ", table_mb = 0, late_move_reductions = true",
+    ", driver = \"dual\", quiescence = true",
+    ", values = \"shares\", pruning = true",
+    ", threat_ads = \"transpose\"",
+    ", playouts_per_move = 2, rollout = \"greedy\"",
+    ", playouts = 3, solver = true, rollout_plies = 2",
+    ", memory_mb = 1, first_play = 0.0",
+    ", keep = false",
+];
+
+/// Every kind of limit.
+fn limits() -> impl Iterator<Item = Limit> {
+    let short = Duration::from_micros(150);
+    let nodes = [0, 1, 2, 9, 300].map(Limit::Nodes);
+    let depths = [0, 1, 2].map(Limit::Depth);
+    let times = [Duration::ZERO, short].into_iter().flat_map(|time| [Limit::Wall(time), Limit::Cpu(time)]);
+    let clocks = [(0, 0), (3, 0), (1, 20), (1000, 1)].map(|(remaining, increment)| {
+        let [remaining, increment] = [remaining, increment].map(|time| short * time);
+        Limit::Clock { remaining, increment }
+    });
+    nodes.into_iter().chain(depths).chain(times).chain(clocks)
 }
 
 #[test]
 fn accepts_games_of_every_algorithm_and_limit() {
-    let mut wrong = Vec::new();
+    let (mut wrong, mut games_played, mut searches) = (Vec::new(), 0, 0);
     for game in games() {
         let info = GAMES.iter().find(|info| info.name == game.name()).unwrap();
         let referee = Arena::new(&game, &[], Environment::system()).unwrap();
         for algorithm in fitting(info, game.parameters().seats()) {
-            for limit in [Limit::Nodes(0), Limit::Nodes(1), Limit::Nodes(9), Limit::Depth(0), Limit::Depth(1)]
-            {
-                if !algorithm.has_depth() && matches!(limit, Limit::Depth(_)) {
+            let players = [player(&game, algorithm.name), player(&game, "random")];
+            let mut arena = Arena::new(&game, &players, Environment::system()).unwrap();
+            for (number, limit) in limits().enumerate() {
+                let is_long = matches!(limit, Limit::Nodes(300) | Limit::Depth(2));
+                if is_long || (!algorithm.has_depth() && matches!(limit, Limit::Depth(_))) {
                     continue;
                 }
-                let players = [player(&game, algorithm.name), player(&game, "random")];
-                let mut arena = Arena::new(&game, &players, Environment::system()).unwrap();
-                let request = games_of(&arena, [limit, Limit::Nodes(1)], 1).remove(0);
+                let request = games_of(&arena, [limit, Limit::Nodes(1)], number as u64).remove(0);
                 let record = arena.play(&request, &mut |_| ()).unwrap();
+                games_played += 1;
+                searches += record.moves.iter().filter(|mv| mv.search.is_some()).count();
                 if let Err(fault) = referee.verify(&request, &claim(&record, &players)) {
                     wrong.push(format!("{game}: {} within {limit:?}: {fault}", algorithm.name));
                 }
             }
         }
     }
-    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    println!("{games_played} games with {searches} searches");
+    assert!(wrong.is_empty(), "{} games: {}", wrong.len(), wrong.join("\n"));
+}
+
+/// The laws of every number of a search: no bound refuses what an honest search counts.
+#[test]
+fn accepts_searches_with_every_option_and_limit() {
+    let (mut wrong, mut searches) = (Vec::new(), 0);
+    for game in games() {
+        let info = GAMES.iter().find(|info| info.name == game.name()).unwrap();
+        let referee = Arena::new(&game, &[], Environment::system()).unwrap();
+        for algorithm in fitting(info, game.parameters().seats()) {
+            for options in OPTIONS {
+                let Some(player) = configured(&game, algorithm.name, options) else { continue };
+                let mut arena =
+                    Arena::new(&game, std::slice::from_ref(&player), Environment::system()).unwrap();
+                for (number, limit) in limits().enumerate() {
+                    let seed_path = SeedPath { run: 3, bout: number as u64, game: 0 };
+                    // The shortest games are searched from their first position.
+                    let moves = arena.random_decision(seed_path, number as u32 % 6).unwrap_or_default();
+                    let opening = Opening { position: None, moves };
+                    if !algorithm.has_depth() && matches!(limit, Limit::Depth(_)) {
+                        continue;
+                    }
+                    let record = arena.search(0, &opening, limit, 1, &mut |_| ()).unwrap();
+                    searches += 1;
+                    let claim = claimed(&record, &player);
+                    if let Err(fault) = referee.verify_answer(&opening, &record.mv, limit, &claim) {
+                        wrong.push(format!("{game}: {}{options} within {limit:?}: {fault}", algorithm.name));
+                    }
+                }
+            }
+        }
+    }
+    println!("{searches} searches");
+    assert!(wrong.is_empty(), "{} searches: {}", wrong.len(), wrong.join("\n"));
+}
+
+/// A change that makes a number of a search impossible, and the error.
+type Absurdity = (&'static str, fn(&mut SearchClaim<'static>), &'static str);
+
+fn counters<'a>(search: &'a mut SearchClaim<'static>) -> &'a mut Counters {
+    &mut search.numbers.counters
+}
+
+/// Impossible numbers of a search to depth 1 of 300 nodes at most.
+const OF_TREES: &[Absurdity] = &[
+    (
+        "nodes",
+        |search| counters(search).nodes = 1 << 53,
+        "`nodes` is 9007199254740992, and it must be at most 300",
+    ),
+    (
+        "leaves",
+        |search| counters(search).leaves = 1 << 53,
+        "`leaves` is 9007199254740992, and it must be at most",
+    ),
+    ("quiescence_nodes", |search| counters(search).quiescence_nodes = 301, "`quiescence_nodes` is 301"),
+    ("cutoffs", |search| counters(search).cutoffs = 301, "`cutoffs` is 301"),
+    (
+        "first_move_cutoffs",
+        |search| counters(search).first_move_cutoffs = counters(search).cutoffs + 1,
+        "`first_move_cutoffs` is",
+    ),
+    ("table_probes", |search| counters(search).table_probes = 601, "`table_probes` is 601"),
+    (
+        "table_hits",
+        |search| (counters(search).table_probes, counters(search).table_hits) = (0, 7),
+        "`table_hits` is 7, and it must be at most 0: the table probes",
+    ),
+    (
+        "table_stores",
+        |search| counters(search).table_stores = counters(search).table_probes + 1,
+        "`table_stores` is",
+    ),
+    ("researches", |search| counters(search).researches = 301, "`researches` is 301"),
+    (
+        "simulations",
+        |search| counters(search).simulations = 1,
+        "`simulations` is 1, and it must be at most 0",
+    ),
+    (
+        "playout_plies",
+        |search| counters(search).playout_plies = 1,
+        "`playout_plies` is 1, and it must be at most 0",
+    ),
+    ("tree_nodes", |search| counters(search).tree_nodes = 1, "`tree_nodes` is 1, and it must be at most 0"),
+    ("proven_plies", |search| counters(search).proven_plies = 65_536, "`proven_plies` is 65536"),
+    ("depth", |search| search.numbers.depth = 1024, "`depth` is 1024, and it must be at most"),
+    ("depth", |search| search.numbers.depth += 1, "`depth` is"),
+    ("selective_depth", |search| search.numbers.selective_depth = 251, "`selective_depth` is 251"),
+    (
+        "depth_nodes",
+        |search| search.numbers.depth_nodes = &[1; 1024],
+        "`depth_nodes` is 1024, and it must be at most",
+    ),
+    ("depth_nodes", |search| search.numbers.depth_nodes = &[u64::MAX; 1], "`depth_nodes` is"),
+    ("depth_time_us", |search| search.numbers.depth_time_us = &[1; 1024], "`depth_time_us` is 1024"),
+    ("depth_time_us", |search| search.numbers.depth_time_us = &[u64::MAX; 1], "`depth_time_us` is"),
+    ("pv", |search| search.numbers.pv = 5_000_000, "`pv` is 5000000"),
+    ("score", |search| search.numbers.score = -1e300, "`score` is"),
+    (
+        "overshoot_us",
+        |search| search.numbers.overshoot_us = 253_402_300_799_999_999,
+        "`overshoot_us` is 253402300799999999, and it must be at most 0",
+    ),
+    (
+        "time_us",
+        |search| search.numbers.time_us = 253_402_300_799_999_999,
+        "`time_us` is 253402300799999999, and it must be at most 31536000000000: a year",
+    ),
+    ("time_us", |search| search.numbers.time_us = 31_000_000_000_000, "the sum of `time_us` is 31000000"),
+];
+
+/// Impossible numbers of a sampling search of 300 simulations at most.
+const OF_SAMPLES: &[Absurdity] = &[
+    ("nodes", |search| counters(search).nodes = 1 << 40, "`nodes` is 1099511627776, and it must be at most"),
+    (
+        "simulations",
+        |search| counters(search).simulations = 301,
+        "`simulations` is 301, and it must be at most 300",
+    ),
+    ("leaves", |search| counters(search).leaves = counters(search).simulations + 1, "`leaves` is"),
+    ("quiescence_nodes", |search| counters(search).quiescence_nodes = 1, "`quiescence_nodes` is 1"),
+    ("cutoffs", |search| counters(search).cutoffs = 1, "`cutoffs` is 1"),
+    ("table_probes", |search| counters(search).table_probes = 1, "`table_probes` is 1"),
+    ("researches", |search| counters(search).researches = 1, "`researches` is 1"),
+    ("playout_plies", |search| counters(search).playout_plies = counters(search).nodes, "`playout_plies` is"),
+    ("tree_nodes", |search| counters(search).tree_nodes = 1 << 32, "`tree_nodes` is 4294967296"),
+    ("depth", |search| search.numbers.depth = 1, "`depth` is 1, and it must be at most 0"),
+    ("selective_depth", |search| search.numbers.selective_depth = 60_000, "`selective_depth` is 60000"),
+];
+
+#[test]
+fn rejects_impossible_numbers_of_searches() {
+    let game = GameSpec::parse("connect-four").unwrap();
+    let referee = Arena::new(&game, &[], Environment::system()).unwrap();
+    let mut bounded: Vec<&str> = Vec::new();
+    for (algorithm, absurdities) in [("pvs", OF_TREES), ("uct", OF_SAMPLES)] {
+        let players = [player(&game, algorithm), player(&game, "random")];
+        let mut arena = Arena::new(&game, &players, Environment::system()).unwrap();
+        let request = games_of(&arena, [Limit::Nodes(300), Limit::Nodes(1)], 1).remove(0);
+        let record = leak(arena.play(&request, &mut |_| ()).unwrap());
+        assert_eq!(referee.verify(&request, &claim(record, &players)), Ok(()));
+        for (name, change, expected) in absurdities {
+            let mut changed = claim(record, &players);
+            let search = changed
+                .plies
+                .iter_mut()
+                .filter(|ply| ply.player == Some(0))
+                .find_map(|ply| ply.search.as_mut());
+            change(search.unwrap());
+            let fault = referee.verify(&request, &changed).expect_err(name).to_string();
+            assert!(fault.contains(expected), "{algorithm}: {name}: {fault}, expected {expected}");
+            bounded.push(name);
+        }
+    }
+    for (name, _) in BOUNDS {
+        assert!(bounded.contains(name), "no test exceeds the bound of `{name}`");
+    }
+}
+
+#[test]
+fn rejects_more_depth_playouts_or_time_than_allowed() {
+    let game = GameSpec::parse("connect-four").unwrap();
+    let clock = Limit::Clock { remaining: Duration::from_secs(60), increment: Duration::from_millis(100) };
+    /// Algorithm, options, limit, lie and expected error.
+    type Case = (&'static str, &'static str, Limit, fn(&mut SearchClaim<'static>), &'static str);
+    let cases: [Case; 7] = [
+        (
+            "pvs",
+            "",
+            Limit::Depth(1),
+            |search| search.numbers.depth = 2,
+            "`depth` is 2, and it must be at most 1",
+        ),
+        (
+            "monte-carlo",
+            ", playouts_per_move = 3",
+            Limit::Nodes(300),
+            |search| search.numbers.counters.simulations = 22,
+            "`simulations` is 22, and it must be at most 21: the playouts that the options allow",
+        ),
+        (
+            "pvs",
+            "",
+            Limit::Wall(Duration::from_millis(1)),
+            |search| search.numbers.counters.nodes = 1 << 50,
+            "`nodes` is 1125899906842624, and it must be at most",
+        ),
+        (
+            "pvs",
+            "",
+            Limit::Wall(Duration::from_millis(1)),
+            |search| search.numbers.overshoot_us = 2_000_000,
+            "`overshoot_us` is 2000000, and it must be at most",
+        ),
+        (
+            "random",
+            "",
+            clock,
+            |search| search.limit_value = 60_001,
+            "`limit_value` is 60001, and the clock shows 60000 to 60000 ms",
+        ),
+        (
+            "random",
+            "",
+            clock,
+            |search| search.numbers.time_us = 60_000_001,
+            "`time_us` is 60000001, with 60000 ms on the clock, and it did not run out",
+        ),
+        (
+            "random",
+            "",
+            Limit::Wall(Duration::from_millis(1)),
+            |search| (search.numbers.time_us, search.numbers.overshoot_us) = (900_000, 899_000),
+            "`overshoot_us` is 899000, and it must be at most",
+        ),
+    ];
+    let referee = Arena::new(&game, &[], Environment::system()).unwrap();
+    for (algorithm, options, limit, change, expected) in cases {
+        let players = [configured(&game, algorithm, options).unwrap(), player(&game, "random")];
+        let mut arena = Arena::new(&game, &players, Environment::system()).unwrap();
+        let request = games_of(&arena, [limit, Limit::Nodes(1)], 1).remove(0);
+        let record = leak(arena.play(&request, &mut |_| ()).unwrap());
+        let mut changed = claim(record, &players);
+        let search =
+            changed.plies.iter_mut().filter(|ply| ply.player == Some(0)).find_map(|ply| ply.search.as_mut());
+        change(search.unwrap());
+        let fault = referee.verify(&request, &changed).expect_err(expected).to_string();
+        assert!(fault.contains(expected), "{algorithm}: {fault}, expected {expected}");
+    }
+    // The clocks of a claim without a search that took its time.
+    let players = [player(&game, "random"), player(&game, "random")];
+    let mut arena = Arena::new(&game, &players, Environment::system()).unwrap();
+    let request = games_of(&arena, [clock; 2], 1).remove(0);
+    let record = leak(arena.play(&request, &mut |_| ()).unwrap());
+    let mut changed = claim(record, &players);
+    changed.duration_us = 253_402_300_799_999_999;
+    assert_eq!(
+        referee.verify(&request, &changed).unwrap_err().to_string(),
+        "`duration_us` is 253402300799999999, and it must be at most 31536000000000: a year"
+    );
+    let mut changed = claim(record, &players);
+    let search = changed.plies.iter_mut().filter_map(|ply| ply.search.as_mut()).nth(4);
+    search.unwrap().limit_value -= 100;
+    let fault = referee.verify(&request, &changed).unwrap_err().to_string();
+    assert!(fault.contains("and the clock shows"), "{fault}");
 }
 
 /// A change of a claim near a given ply. Returns none if it does not apply.
@@ -128,13 +452,14 @@ const CORRUPTIONS: &[(&str, Corruption)] = &[
     }),
     ("a search in the opening", |claim, _, _| {
         claim.plies[0].player = Some(0);
-        claim.plies[0].search = Some(SearchClaim { spent: 1, depth: 1 });
+        claim.plies[0].search = Some(claim.plies.last()?.search?);
         Some(())
     }),
     ("more nodes than allowed", |claim, ply, request| {
         let player = claim.plies[ply].player?;
         let Limit::Nodes(most) = request.limits[player] else { return None };
-        claim.plies[ply].search.as_mut()?.spent = most + 1;
+        counters(claim.plies[ply].search.as_mut()?).simulations = most + 1;
+        counters(claim.plies[ply].search.as_mut()?).nodes = most + 1;
         Some(())
     }),
     ("the last ply is missing", |claim, _, _| claim.plies.pop().map(drop)),

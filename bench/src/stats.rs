@@ -18,12 +18,12 @@ use agon_simulation::tuning::{Tuned, simulate_gaussian_process, simulate_spsa};
 use agon_simulation::world::World;
 use agon_stats::plackett_luce::LowestPlaces;
 use agon_stats::sprt::{Bounds, Model, Verdict};
-use anyhow::Context as _;
 use clap::{Args, ValueEnum};
 
 use self::tables::{CoverageRow, Document, FewRow, FleetRow, RankingRow, SprtRow, TuningRow};
 use agon::fail::Outcome;
 use agon::number::whole;
+use agon::output::write_output;
 use agon::progress::Progress;
 use agon::table::write_json;
 
@@ -39,7 +39,7 @@ pub struct Stats {
     /// Number of simulations per part
     #[arg(long, value_name = "N", value_parser = whole::<u64>("the number of simulations", 1, 10_000_000), allow_negative_numbers = true)]
     simulations: Option<u64>,
-    /// Only write the PGN of the speed test: one million games of 50 players
+    /// Only write the PGN of the speed test, one million games of 50 players, to a file or to standard output (-)
     #[arg(long, value_name = "FILE", conflicts_with_all = ["parts", "full", "simulations", "json"])]
     write_pgn: Option<PathBuf>,
     /// Print one JSON document
@@ -86,8 +86,8 @@ impl Stats {
     /// Runs the command.
     pub fn run(self) -> Outcome {
         if let Some(path) = &self.write_pgn {
-            std::fs::write(path, speed::pgn(speed::FULL_GAMES))
-                .with_context(|| format!("cannot write {}", path.display()))?;
+            let games = speed::pgn(speed::FULL_GAMES);
+            write_output(path, |file| Ok(file.write_all(&games)?))?;
             return Ok(ExitCode::SUCCESS);
         }
         let document = self.measure()?;

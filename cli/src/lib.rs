@@ -8,6 +8,8 @@ mod commands;
 pub mod fail;
 mod help;
 pub mod number;
+mod open_files;
+pub mod output;
 pub mod progress;
 mod settings;
 pub mod table;

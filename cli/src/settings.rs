@@ -94,6 +94,9 @@ const fn client(key: &'static str, flag: &'static str, variable: &'static str) -
 /// The environment variable that names the configuration file.
 pub const CONFIG_VARIABLE: &str = "AGON_CONFIG";
 
+/// The bytes of the largest configuration file.
+const MAX_CONFIG_BYTES: u64 = 1 << 20;
+
 const LOG: Kind = Kind::Choice(&["text", "json"]);
 const TIMEOUT: Kind = Kind::Whole("the timeout", 100, 86_400_000);
 
@@ -217,7 +220,7 @@ impl Layers {
         let file = match &path {
             None => BTreeMap::new(),
             Some(path) => {
-                let text = std::fs::read_to_string(path).map_err(|error| {
+                let text = agon_files::read_text(path, MAX_CONFIG_BYTES).map_err(|error| {
                     UsageError(format!("cannot read the configuration {}: {error}", path.display()))
                 })?;
                 read(&text).map_err(|error| {

@@ -3,7 +3,8 @@
 use std::io::{self, BufWriter, StdoutLock, Write};
 use std::process::ExitCode;
 
-pub use agon_analysis::format::{fixed, rate, signed, utc};
+pub use agon_analysis::format::{fixed, percent, rate, signed, utc};
+use agon_games::printable::printable;
 use anyhow::Context as _;
 use serde::{Serialize, Serializer};
 
@@ -86,10 +87,9 @@ impl Table {
         self
     }
 
-    /// Adds a row with a cell for each column. Replaces control characters, which could change the terminal.
+    /// Adds a row with a cell for each column. Replaces unprintable characters, which could change the terminal.
     pub fn row(&mut self, cells: impl IntoIterator<Item = String>) {
-        let printable = |cell: String| cell.replace(char::is_control, " ");
-        let row: Vec<String> = cells.into_iter().map(printable).collect();
+        let row: Vec<String> = cells.into_iter().map(|cell| printable(&cell).into_owned()).collect();
         debug_assert_eq!(row.len(), self.columns.len());
         self.rows.push(row);
     }
@@ -276,10 +276,10 @@ mod tests {
     }
 
     #[test]
-    fn replaces_control_characters() {
+    fn replaces_unprintable_characters() {
         let mut table = Table::new(&[("name", Align::Left)]);
-        table.row(["a\x1b[31mb\nc".to_string()]);
-        assert_eq!(written(&table, None), "name\na [31mb c\n");
+        table.row(["a\x1b[31mb\nc\u{202e}".to_string()]);
+        assert_eq!(written(&table, None), "name\na\u{fffd}[31mb c\u{fffd}\n");
     }
 
     #[test]

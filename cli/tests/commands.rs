@@ -6,7 +6,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::process::{Command, Stdio};
 
 use agon_search::Counters;
-use agon_testing::binary::{agon, agon_in_terminal, agon_with_input, assert_refused, json};
+use agon_testing::binary::{agon, agon_in_terminal, agon_with_input, assert_refused, json, path};
 use agon_testing::folder::Folder;
 use serde_json::Value;
 
@@ -478,10 +478,41 @@ fn person_is_helped_in_every_game() {
     }
 }
 
+/// Too few for a session and a submission connection.
+#[cfg(unix)]
+#[test]
+fn worker_rejects_a_low_limit_of_open_files() {
+    let line = "ulimit -n 24; exec \"$0\" worker --coordinator http://127.0.0.1:1";
+    let mut shell = Command::new("sh");
+    let output = shell.arg("-c").arg(line).arg(path()).stdin(Stdio::null()).output().unwrap();
+    let error = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{error}");
+    assert!(error.contains("error: the open-file limit is 24, and this worker needs "), "{error}");
+}
+
 #[cfg(not(feature = "cloud"))]
 #[test]
 fn object_store_address_needs_the_cloud_feature() {
     for command in ["verify", "ratings", "games", "pruning", "coordinator", "report"] {
         assert_refused(&[command, "--data", "s3://bucket/prefix"], "build with --features cloud");
     }
+}
+
+/// A spec may come from a pipe, but not from something without an end.
+#[cfg(unix)]
+#[test]
+fn spec_is_read_from_a_pipe_up_to_a_limit() {
+    let message = "/dev/zero is too large; the limit for a spec and its files is 16 MB";
+    assert_refused(&["check", "/dev/zero"], message);
+    let folder = Folder::new();
+    let pipe = folder.path("spec.toml");
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let writer = std::thread::spawn({
+        let pipe = pipe.clone();
+        let spec = std::fs::read("../examples/quick-start.toml").unwrap();
+        move || std::fs::write(pipe, spec).unwrap()
+    });
+    let answer = agon(&["check", &pipe]);
+    writer.join().unwrap();
+    assert_eq!(answer.code, 0, "{}", answer.err);
 }

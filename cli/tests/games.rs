@@ -164,6 +164,8 @@ fn exported_pgn_reads_back_as_openings() {
     let (code, out, err) = agon(&sample, &["--export", "pgn", "--output", file.to_str().unwrap()]);
     assert_eq!((code, out.as_str(), err), (0, "", format!("6 games in {}\n", file.display())));
     assert_eq!(fs::read_to_string(&file).unwrap(), pgn);
+    let (code, out, err) = agon(&sample, &["--export", "pgn", "--output", "-"]);
+    assert_eq!((code, out, err.as_str()), (0, pgn.clone(), ""), "- is standard output");
 
     // Another run uses the first twenty plies of every game as openings.
     let book = Folder::new();

@@ -17,18 +17,19 @@ use agon_testing::specs::THREE_SEATS;
 
 /// The crates of the workspace, each with the crates that it may depend on. A crate depends only on crates above it.
 const PERMITTED: &[(&str, &[&str])] = &[
+    ("files", &[]),
     ("games", &[]),
     ("stats", &[]),
     ("search", &["games"]),
     ("arena", &["games", "search"]),
     ("records", &["games", "search", "arena"]),
     ("schedule", &["games", "stats", "arena"]),
-    ("storage", &["arena", "records", "schedule"]),
+    ("storage", &["files", "arena", "records", "schedule"]),
     ("analysis", &["games", "stats", "search", "arena", "records", "schedule", "storage"]),
     ("proto/codegen", &[]),
-    ("proto", &["search", "arena", "records"]),
-    ("transport", &["proto"]),
-    ("worker", &["games", "search", "arena", "records", "proto", "transport"]),
+    ("proto", &["games", "search", "arena", "records"]),
+    ("transport", &["games", "files", "proto"]),
+    ("worker", &["games", "search", "arena", "records", "schedule", "proto", "transport"]),
     (
         "coordinator",
         &["games", "stats", "search", "arena", "records", "schedule", "storage", "proto", "transport"],
@@ -38,6 +39,7 @@ const PERMITTED: &[(&str, &[&str])] = &[
     (
         "cli",
         &[
+            "files",
             "games",
             "stats",
             "search",
@@ -74,7 +76,7 @@ const PERMITTED: &[(&str, &[&str])] = &[
 ];
 
 /// The number of crates, from the first, that are pure or only read and write files.
-const READERS: usize = 8;
+const READERS: usize = 9;
 /// External crates that those must not depend on.
 const SERVICES: [&str; 4] = ["rusqlite", "tonic", "prost", "prometheus-client"];
 

@@ -2,9 +2,9 @@
 
 use agon_transport::Caller;
 
+use crate::durable::workers::Record;
 use crate::leases::BoutKey;
-use crate::state::{Coordinator, now_us};
-use crate::store::Audit;
+use crate::state::Coordinator;
 
 /// The kind of an audit entry.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -36,37 +36,37 @@ impl AuditKind {
 }
 
 /// An audit entry to be written.
-pub(crate) struct Entry<'a> {
-    kind: AuditKind,
-    row: Audit,
-    caller: Option<&'a Caller>,
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Entry {
+    pub(crate) kind: AuditKind,
+    /// The worker concerned, or empty.
+    pub(crate) worker: String,
+    /// The run concerned, or empty.
+    pub(crate) run: String,
+    /// The bout concerned.
+    pub(crate) bout: Option<u64>,
+    /// What happened.
+    pub(crate) text: String,
 }
 
-impl<'a> Entry<'a> {
-    pub(crate) fn new(kind: AuditKind, text: impl Into<String>) -> Entry<'a> {
-        let row = Audit { kind: kind.name(), text: text.into(), ..Audit::default() };
-        Entry { kind, row, caller: None }
+impl Entry {
+    pub(crate) fn new(kind: AuditKind, text: impl Into<String>) -> Entry {
+        Entry { kind, worker: String::new(), run: String::new(), bout: None, text: text.into() }
     }
 
-    pub(crate) fn worker(mut self, worker: &str) -> Entry<'a> {
-        self.row.worker = worker.to_string();
+    pub(crate) fn worker(mut self, worker: &str) -> Entry {
+        self.worker = worker.to_string();
         self
     }
 
-    pub(crate) fn run(mut self, run: &str) -> Entry<'a> {
-        self.row.run = run.to_string();
+    pub(crate) fn run(mut self, run: &str) -> Entry {
+        self.run = run.to_string();
         self
     }
 
-    pub(crate) fn bout(mut self, key: &BoutKey) -> Entry<'a> {
-        self.row.bout = Some(key.bout);
+    pub(crate) fn bout(mut self, key: &BoutKey) -> Entry {
+        self.bout = Some(key.bout);
         self.run(&key.run)
-    }
-
-    /// Counts the entry against the caller's rate limit, so that no caller can fill the disk.
-    pub(crate) fn caused_by(mut self, caller: &'a Caller) -> Entry<'a> {
-        self.caller = Some(caller);
-        self
     }
 }
 
@@ -76,11 +76,18 @@ pub(crate) fn operator_name(caller: &Caller) -> String {
 }
 
 impl Coordinator {
-    /// Counts an entry and writes it in the background, unless its caller exceeds the rate limit.
-    pub(crate) fn audit(&self, entry: Entry<'_>) {
-        self.metrics.audited(entry.kind);
-        if entry.caller.is_none_or(|caller| self.audit_limits.check(caller)) {
-            self.store.audit(Audit { at_us: now_us(), ..entry.row });
+    /// Writes an entry in the background.
+    pub(crate) fn audit(&self, entry: Entry) {
+        self.post(Record(entry));
+    }
+
+    /// Writes an entry in the background, unless its caller exceeds the rate limit: no caller can fill the disk. Counts it
+    /// in any case.
+    pub(crate) fn audit_caused_by(&self, entry: Entry, caller: &Caller) {
+        if self.audit_limits.check(caller) {
+            self.audit(entry);
+        } else {
+            self.metrics.audited(entry.kind);
         }
     }
 }

@@ -50,13 +50,13 @@ impl Dataset {
     /// another owner.
     pub async fn open(
         location: &Location,
-        state: &Store,
+        state: &mut Store,
         take_over: bool,
     ) -> Result<(Dataset, u64), ExportError> {
         match location {
             Location::Folder(folder) => {
                 let store = object_store::local::LocalFileSystem::new_with_prefix(folder)?;
-                let epoch = state.next_epoch(if take_over { late_epoch() } else { 0 }).await?;
+                let epoch = state.next_epoch(if take_over { late_epoch() } else { 0 })?;
                 Ok((Dataset { store: Arc::new(store), ownership: Ownership::Folder(folder.clone()) }, epoch))
             }
             Location::Store(address) => Dataset::claim(address.open()?, state, take_over).await,
@@ -77,13 +77,13 @@ impl Dataset {
     /// Claims a prefix of an object store.
     async fn claim(
         store: Arc<dyn ObjectStore>,
-        state: &Store,
+        state: &mut Store,
         take_over: bool,
     ) -> Result<(Dataset, u64), ExportError> {
-        let identity = state.identity().await?;
+        let identity = state.identity()?;
         let found = ownership::inspect(Arc::clone(&store)).await?;
         let above = found.check_owner(&identity, take_over)?;
-        let epoch = state.next_epoch(above).await?;
+        let epoch = state.next_epoch(above)?;
         ownership::check_conditional_writes(&store, &format!("{}-{epoch}", identity.id)).await?;
         let held = found.take(&identity.id, epoch).await?;
         Ok((Dataset { store, ownership: Ownership::Prefix(held) }, epoch))

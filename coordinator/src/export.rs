@@ -13,14 +13,16 @@ use std::time::{Duration, Instant};
 
 use agon_proto::{Assembler, Lease, v1};
 use agon_records::{BoutColumns, Table};
-use agon_schedule::{RunManifest, RunState, Summary, Tuning, run_id};
+use agon_schedule::{RunManifest, RunState, Tuning, run_id};
 use prost::Message as _;
-use tracing::{info, warn};
+use tracing::warn;
 
+use crate::durable::KeptBout;
+use crate::durable::runs::{AssignPart, FinishPart, Move, OPEN};
 use crate::leases::BoutKey;
-use crate::standings::{RunTotals, encode_checked, read_summary};
-use crate::state::{Coordinator, OPEN, WriteTarget};
-use crate::store::{BoutSummary, StoreError, StoredCell};
+use crate::state::{Coordinator, WriteTarget};
+use crate::store::StoreError;
+use crate::verification::replication::Digest;
 use agon_storage::location::{LocationError, one_line};
 use agon_storage::ownership::OwnershipError;
 
@@ -162,6 +164,7 @@ struct RunSnapshot {
     prefix: u64,
     total: u64,
     exported: u64,
+    open_part: Option<(u64, u64)>,
     manifest_written: bool,
     /// The age of the run, and the time since its last part, in this process.
     age: Duration,
@@ -172,10 +175,11 @@ impl RunSnapshot {
     /// Copies the values, if the run exists.
     fn take(coordinator: &Coordinator, id: &str) -> Option<RunSnapshot> {
         coordinator.with_run(id, |run| RunSnapshot {
-            state: run.state,
+            state: run.record().state,
             prefix: run.ledger.prefix(),
             total: run.ledger.total(),
-            exported: run.exported,
+            exported: run.record().exported,
+            open_part: run.record().open_part,
             manifest_written: run.manifest_written,
             age: run.since.elapsed(),
             since_export: run.last_export.map(|last| last.elapsed()),
@@ -189,14 +193,13 @@ impl RunSnapshot {
 }
 
 /// Writes the due parts of a run, and ends the run after the last one. `flush` writes all bouts that can be exported, also
-/// while the coordinator drains.
+/// while the coordinator drains. Only the exporter calls this.
 async fn export_run(
     coordinator: &Coordinator,
     id: &str,
     schedule: ExportSchedule,
     flush: bool,
 ) -> Result<(), ExportError> {
-    let _guard = coordinator.export_lock.lock().await;
     let Some(snapshot) = RunSnapshot::take(coordinator, id) else { return Ok(()) };
     if snapshot.exported == snapshot.total && !snapshot.state.is_open() && snapshot.manifest_written {
         return Ok(());
@@ -208,25 +211,23 @@ async fn export_run(
         coordinator.with_run(id, |run| run.manifest_written = true);
     }
     // 2. The assigned part, then those that are due.
-    finish_part(coordinator, id).await?;
+    if let Some((first, last)) = snapshot.open_part {
+        write_part(coordinator, id, first, last).await?;
+    }
     while (flush || !coordinator.is_draining())
-        && let Some((first, last)) = next_part(coordinator, id, schedule, flush).await?
+        && let Some((first, last)) = next_part(coordinator, id, schedule, flush)
+        && coordinator.execute(AssignPart { run: id.to_string(), first, last }).await?
     {
-        coordinator.store.assign_part(id.to_string(), first, last).await?;
         write_part(coordinator, id, first, last).await?;
     }
     // 3. The end of the run.
     let Some(snapshot) = RunSnapshot::take(coordinator, id) else { return Ok(()) };
-    if snapshot.state.is_open() && snapshot.exported == snapshot.total {
-        let _change = coordinator.change_lock.write().await;
-        let before = coordinator.store.move_state(id.to_string(), OPEN, RunState::Done, None).await?;
-        if before.is_some_and(RunState::is_open) {
-            coordinator.end_run(id, RunState::Done, None, "the run is done");
-            info!(run = id, "run done");
-        }
-    } else if !snapshot.state.is_open() {
+    if snapshot.open_part.is_none() && snapshot.state.is_open() && snapshot.exported == snapshot.total {
+        let done = Move { run: id.to_string(), from: OPEN, to: RunState::Done, entry: None };
+        let _ = coordinator.execute(done).await?;
+    } else if !snapshot.state.is_open() && has_no_kept_bouts(coordinator, id) {
         // Bouts that were never played count as exported.
-        mark_exported(coordinator, id, snapshot.total, &[]).await?;
+        coordinator.execute(FinishPart { run: id.to_string(), exported: snapshot.total }).await?;
     }
     if snapshot.exported > before || !snapshot.state.is_open() || snapshot.exported == snapshot.total {
         write_run(coordinator, id).await?;
@@ -235,43 +236,83 @@ async fn export_run(
     Ok(())
 }
 
-/// Writes the part that is assigned but not marked as written, if any.
-pub(crate) async fn finish_part(coordinator: &Coordinator, id: &str) -> Result<(), ExportError> {
-    match coordinator.store.open_part(id.to_string()).await? {
-        Some((first, last)) => write_part(coordinator, id, first, last).await,
-        None => Ok(()),
+/// Returns whether all committed bouts of a run are exported.
+fn has_no_kept_bouts(coordinator: &Coordinator, id: &str) -> bool {
+    coordinator.with_run(id, |run| run.record().kept.is_empty()).unwrap_or(false)
+}
+
+/// Keeps the exporter from beginning another part of a run.
+pub(crate) struct ExportHold<'a> {
+    coordinator: &'a Coordinator,
+    run: String,
+}
+
+impl<'a> ExportHold<'a> {
+    /// Holds the export of a run until the result is dropped.
+    pub(crate) fn new(coordinator: &'a Coordinator, run: &str) -> ExportHold<'a> {
+        coordinator.with_run(run, |run| run.export_holds += 1);
+        ExportHold { coordinator, run: run.to_string() }
+    }
+}
+
+impl Drop for ExportHold<'_> {
+    fn drop(&mut self) {
+        self.coordinator.with_run(&self.run, |run| run.export_holds -= 1);
+        self.coordinator.export.notify_one();
+    }
+}
+
+/// Waits until no part of a run is being written. Returns the end of the exported bouts, or why the part cannot be written.
+pub(crate) async fn await_open_part(coordinator: &Coordinator, id: &str) -> Result<u64, String> {
+    let mut changes = coordinator.watch();
+    loop {
+        changes.mark_unchanged();
+        let Some(snapshot) = RunSnapshot::take(coordinator, id) else { return Ok(0) };
+        if snapshot.open_part.is_none() {
+            return Ok(snapshot.exported);
+        }
+        if let Some(reason) = coordinator.export_fault(id) {
+            return Err(reason);
+        }
+        coordinator.export.notify_one();
+        let _ = tokio::time::timeout(CHECK_INTERVAL, changes.changed()).await;
     }
 }
 
 /// Returns the first and last bout of the next part, if one is due.
-async fn next_part(
+fn next_part(
     coordinator: &Coordinator,
     id: &str,
     ExportSchedule { part_bouts, interval }: ExportSchedule,
     flush: bool,
-) -> Result<Option<(u64, u64)>, ExportError> {
-    let Some(snapshot) = RunSnapshot::take(coordinator, id) else { return Ok(None) };
+) -> Option<(u64, u64)> {
+    let snapshot = RunSnapshot::take(coordinator, id)?;
     let RunSnapshot { state, prefix, total, exported, .. } = snapshot;
     if state.is_open() {
         let ready = prefix - exported;
         let due = ready >= part_bouts || prefix == total || flush || snapshot.is_interval_over(interval);
-        return Ok((due && ready > 0).then(|| (exported, exported + ready.min(part_bouts) - 1)));
+        return (due && ready > 0).then(|| (exported, exported + ready.min(part_bouts) - 1));
     }
     // A run that has ended gets no more bouts: the rest goes into parts.
-    let left = coordinator.store.summaries(id.to_string(), exported, u64::MAX).await?;
-    let part = &left[..left.len().min(part_bouts as usize)];
-    Ok(part.first().zip(part.last()).map(|(first, last)| (first.bout, last.bout)))
+    coordinator.with_run(id, |run| {
+        let mut part = run.record().kept.keys().take(part_bouts as usize).copied();
+        let first = part.next()?;
+        Some((first, part.last().unwrap_or(first)))
+    })?
 }
 
 /// Writes the tables of a part and marks its bouts as exported.
 async fn write_part(coordinator: &Coordinator, id: &str, first: u64, last: u64) -> Result<(), ExportError> {
     let started = Instant::now();
-    let bouts = coordinator.store.summaries(id.to_string(), first, last).await?;
+    let digest = |(bout, kept): (&u64, &KeptBout)| (*bout, kept.digest);
+    let snapshot = coordinator.with_run(id, |run| {
+        let bouts: Vec<_> = run.record().kept.range(first..=last).map(digest).collect();
+        (bouts, run.record().state.is_open())
+    });
+    let Some((bouts, is_open)) = snapshot else { return Ok(()) };
     let found = bouts.len() as u64;
     // Only a run that ended early has bouts that were never played.
-    if RunSnapshot::take(coordinator, id).is_some_and(|snapshot| snapshot.state.is_open())
-        && found != last - first + 1
-    {
+    if is_open && found != last - first + 1 {
         return Err(ExportError::Incomplete { first, last, found });
     }
     let played = played(coordinator, id, &bouts).await?;
@@ -285,84 +326,8 @@ async fn write_part(coordinator: &Coordinator, id: &str, first: u64, last: u64) 
         put(Table::Moves, agon_records::write_plies(played.iter().map(|bout| &bout.moves))?).await?;
         put(Table::Games, agon_records::write_games(games)?).await?;
     }
-    mark_exported(coordinator, id, last + 1, &bouts).await?;
+    coordinator.execute(FinishPart { run: id.to_string(), exported: last + 1 }).await?;
     coordinator.metrics.part_written(started);
-    Ok(())
-}
-
-/// Outcomes by worker and pairing.
-pub(crate) type Cells = BTreeMap<(String, u64), [u64; 3]>;
-
-/// How bouts of a run are totals into its totals.
-pub(crate) struct FoldRules {
-    /// The first rated bout; earlier ones are tuning bouts.
-    pub(crate) rated_from: u64,
-    /// The bout that decided the sequential test.
-    pub(crate) decided: Option<u64>,
-}
-
-/// Adds a bout to the totals of the exported bouts; a failed bout has no summary.
-pub(crate) fn fold(
-    totals: &mut RunTotals,
-    cells: &mut Cells,
-    how: &FoldRules,
-    bout: u64,
-    worker: &str,
-    summary: Option<&Summary>,
-) {
-    match summary {
-        Some(summary) => totals.add(summary, bout >= how.rated_from),
-        None => totals.add_failed(),
-    }
-    if bout < how.rated_from {
-        totals.add_score(bout, summary.and_then(Summary::half_points));
-        return;
-    }
-    if how.decided.is_none_or(|decided| bout <= decided) {
-        totals.add_pair(summary);
-    }
-    if let Some((pairing, outcome)) = summary.and_then(Summary::pairing_outcome) {
-        cells.entry((worker.to_string(), pairing)).or_default()[outcome] += 1;
-    }
-}
-
-/// Removes a voided bout from the totals of the exported bouts.
-pub(crate) fn unfold(totals: &mut RunTotals, how: &FoldRules, bout: u64, summary: &Summary) {
-    totals.subtract(summary);
-    if bout >= how.rated_from && how.decided.is_none_or(|decided| bout <= decided) {
-        totals.subtract_pair(summary);
-    }
-}
-
-/// Converts cells to rows of the store.
-pub(crate) fn stored_cells(cells: Cells) -> Vec<StoredCell> {
-    let stored = |((worker, pairing), outcomes)| StoredCell { worker, pairing, outcomes };
-    cells.into_iter().map(stored).collect()
-}
-
-/// Replaces exported bouts in the state by their totals.
-async fn mark_exported(
-    coordinator: &Coordinator,
-    id: &str,
-    exported: u64,
-    bouts: &[BoutSummary],
-) -> Result<(), ExportError> {
-    let snapshot = coordinator.with_run(id, |run| {
-        (run.exported_totals.clone(), run.standings.deciding_bout(), run.spec.first_rated_bout())
-    });
-    let Some((mut totals, decided, rated_from)) = snapshot else { return Ok(()) };
-    let mut cells = Cells::default();
-    for row in bouts {
-        let how = FoldRules { rated_from, decided };
-        fold(&mut totals, &mut cells, &how, row.bout, &row.worker, read_summary(row).as_ref());
-    }
-    let cells = stored_cells(cells);
-    coordinator.store.part_written(id.to_string(), exported, encode_checked(&totals), cells).await?;
-    coordinator.with_run(id, |run| {
-        run.exported = exported;
-        run.exported_totals = totals;
-        run.last_export = Some(Instant::now());
-    });
     Ok(())
 }
 
@@ -370,29 +335,44 @@ async fn mark_exported(
 async fn played(
     coordinator: &Coordinator,
     id: &str,
-    bouts: &[BoutSummary],
+    bouts: &[(u64, Option<Digest>)],
 ) -> Result<Vec<BoutColumns>, ExportError> {
     let mut played = Vec::with_capacity(bouts.len());
-    for row in bouts.iter().filter(|row| !row.failed) {
-        let key = BoutKey { run: id.to_string(), bout: row.bout };
+    for &(bout, digest) in bouts {
+        let Some(digest) = digest else { continue };
+        let key = BoutKey { run: id.to_string(), bout };
         played.push(match coordinator.recent.take(&key) {
             Some(bout) => bout,
-            None => read_back(coordinator, id, row.bout).await?,
+            None => read_back(coordinator, id, bout, digest).await?,
         });
     }
     Ok(played)
 }
 
 /// Decodes a bout from its stored messages, with the same checks as on receipt.
-async fn read_back(coordinator: &Coordinator, id: &str, bout: u64) -> Result<BoutColumns, ExportError> {
+async fn read_back(
+    coordinator: &Coordinator,
+    id: &str,
+    bout: u64,
+    digest: Digest,
+) -> Result<BoutColumns, ExportError> {
     let unreadable = |reason: String| ExportError::Unreadable { bout, reason };
-    let payload = coordinator.store.payload(id.to_string(), bout).await?;
+    let payload = coordinator.reader.payload(id, bout)?;
     let message = v1::Submission::decode_length_delimited(&payload[..]);
     let lease = message.map_err(|error| unreadable(error.to_string()))?.lease;
     let lease = Lease::required(lease).map_err(|error| unreadable(error.to_string()))?;
-    let leased =
-        coordinator.leased_bout(&lease).ok_or_else(|| unreadable("its run does not exist".to_string()))?;
-    Assembler::read(leased.0, leased.1, &payload).map_err(|error| unreadable(error.to_string()))
+    if (lease.run.as_str(), lease.bout) != (id, bout) {
+        return Err(unreadable(format!("its messages are those of {lease}")));
+    }
+    let (spec, planned) = coordinator
+        .planned_bout(&lease)
+        .await
+        .ok_or_else(|| unreadable("its run does not exist".to_string()))?;
+    let columns = Assembler::read(spec, planned, &payload).map_err(|error| unreadable(error.to_string()))?;
+    if columns.content_digest() != digest {
+        return Err(unreadable("its content does not match its digest".to_string()));
+    }
+    Ok(columns)
 }
 
 /// A cache of committed bouts that are not yet exported.
@@ -434,28 +414,33 @@ impl RecentBouts {
 
 /// Writes the manifest of a run.
 pub(crate) async fn write_run(coordinator: &Coordinator, id: &str) -> Result<(), ExportError> {
+    // A later manifest is never replaced by an earlier one.
+    let _guard = coordinator.manifest_lock.lock().await;
     let manifest = coordinator.with_run(id, |run| {
+        let record = run.record();
         // An open run counts everything committed; a run that has ended, everything exported.
-        let committed = if run.state.is_open() { run.standings.totals() } else { &run.exported_totals };
+        let committed =
+            if record.state.is_open() { record.standings.totals() } else { &record.exported_totals };
         RunManifest {
             id: id.to_string(),
             source: run.source.clone(),
             digest: run_id::digest(&run.source).unwrap_or_default(),
-            build: run.build.clone(),
+            build: record.build.clone(),
             signature: coordinator.signature.clone(),
             game: run.spec.game.to_string(),
             players: run.spec.players.iter().map(|player| player.name.clone()).collect(),
             seed: run.spec.seed,
             bouts: run.ledger.total(),
             committed: committed.bouts,
+            exported: record.exported,
             failed: committed.failed,
             games: committed.games,
-            state: run.state,
-            submitted_us: run.submitted_us,
-            abandoned: run.abandoned,
-            deciding_bout: run.decided,
-            priority: run.priority,
-            voided: run.voided.iter().copied().collect(),
+            state: record.state,
+            submitted_us: record.submitted_us,
+            abandoned: record.abandoned,
+            deciding_bout: record.decided,
+            priority: record.priority,
+            voided: record.voided.iter().copied().collect(),
             tune: run.schedule.tuning().map(Tuning::manifest),
         }
     });

@@ -31,11 +31,11 @@ search = { algorithm = "uct" }
 
 /// Returns a coordinator without runs.
 pub(crate) async fn empty_coordinator(folder: &Path) -> Arc<Coordinator> {
-    let store = Store::open(&folder.join("state")).unwrap();
+    let mut store = Store::open(&folder.join("state")).unwrap();
     let location = Location::Folder(folder.to_path_buf());
-    let (dataset, epoch) = Dataset::open(&location, &store, false).await.unwrap();
+    let (dataset, epoch) = Dataset::open(&location, &mut store, false).await.unwrap();
     let recovery = Recovery { epoch, ..Recovery::default() };
-    Arc::new(Coordinator::new(store, dataset, Timing::default(), String::new(), recovery))
+    Coordinator::start(store, dataset, Timing::default(), String::new(), recovery).unwrap()
 }
 
 /// Returns the request for a run of [`SPEC`].

@@ -1,7 +1,8 @@
 //! The lease book: which worker plays which bout, until when. A pure state machine; time is an argument.
 //!
 //! Leases only avoid duplicate work: a bout is committed by its key, whichever worker submits it. Leases are kept in
-//! memory; their tokens contain the coordinator's epoch, so that leases of an earlier process are distinguishable.
+//! memory. A token contains the coordinator's epoch and a proof, which only the owner of the state's secret can compute, that
+//! this bout was leased to this holder: no worker can invent a lease, or use that of another, even after a restart.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -23,6 +24,18 @@ pub struct Token {
     /// Its number in the epoch.
     pub sequence: u64,
 }
+
+/// Who holds a lease: a worker with the credential of its session.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Holder<'a> {
+    /// The name of the worker.
+    pub worker: &'a str,
+    /// The credential.
+    pub credential: &'a str,
+}
+
+/// The number of low bits of a token's sequence that count grants; the others are the proof.
+const COUNTER_BITS: u32 = 24;
 
 /// The progress of a bout.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Debug)]
@@ -54,7 +67,8 @@ pub struct Lease {
 #[derive(Debug)]
 pub struct LeaseBook {
     epoch: u64,
-    sequence: u64,
+    secret: [u8; 32],
+    granted: u64,
     length: Duration,
     leases: BTreeMap<BoutKey, Lease>,
     /// Leases ordered by expiry.
@@ -69,10 +83,11 @@ pub struct LeaseBook {
 
 impl LeaseBook {
     /// Creates an empty book for an epoch, with leases of `length`.
-    pub fn new(epoch: u64, length: Duration) -> LeaseBook {
+    pub fn new(epoch: u64, secret: [u8; 32], length: Duration) -> LeaseBook {
         LeaseBook {
             epoch,
-            sequence: 0,
+            secret,
+            granted: 0,
             length,
             leases: BTreeMap::new(),
             ends: BTreeSet::new(),
@@ -83,29 +98,51 @@ impl LeaseBook {
     }
 
     /// Leases a bout, and ends an earlier lease of it.
-    pub fn grant(&mut self, key: BoutKey, worker: &str, now: Duration) -> Token {
-        self.sequence += 1;
-        let token = Token { epoch: self.epoch, sequence: self.sequence };
-        self.put(key, worker, token, now);
+    pub fn grant(&mut self, key: BoutKey, holder: Holder<'_>, now: Duration) -> Token {
+        self.granted += 1;
+        let counter = self.granted & ((1 << COUNTER_BITS) - 1);
+        let token = Token { epoch: self.epoch, sequence: self.sequence(self.epoch, counter, &key, holder) };
+        self.put(key, holder.worker, token, now);
         token
     }
 
-    /// Returns whether a token can have been issued: not a future one of this epoch.
-    pub fn may_have_issued(&self, token: Token) -> bool {
-        token.epoch < self.epoch
-            || (token.epoch == self.epoch && (1..=self.sequence).contains(&token.sequence))
+    /// Returns the sequence of a token: a counter and the proof that the bout was leased to the holder.
+    fn sequence(&self, epoch: u64, counter: u64, key: &BoutKey, holder: Holder<'_>) -> u64 {
+        let mut hasher = blake3::Hasher::new_keyed(&self.secret);
+        hasher.update(&[epoch, counter, key.bout].map(u64::to_le_bytes).concat());
+        for text in [&key.run, holder.worker, holder.credential] {
+            hasher.update(&(text.len() as u64).to_le_bytes()).update(text.as_bytes());
+        }
+        let proof: [u8; 8] = hasher.finalize().as_bytes()[..8].try_into().expect("eight bytes");
+        u64::from_le_bytes(proof) << COUNTER_BITS | counter
+    }
+
+    /// Returns whether this bout was leased to this holder with this token.
+    pub fn has_issued(&self, token: Token, key: &BoutKey, holder: Holder<'_>) -> bool {
+        let counter = token.sequence & ((1 << COUNTER_BITS) - 1);
+        token.epoch <= self.epoch && self.sequence(token.epoch, counter, key, holder) == token.sequence
+    }
+
+    /// Returns whether a token claims to be of this process.
+    pub fn is_of_this_epoch(&self, token: Token) -> bool {
+        token.epoch == self.epoch
     }
 
     /// Adopts a lease that a worker holds from before, unless another worker has the bout. Returns whether it did.
-    pub fn adopt(&mut self, key: BoutKey, worker: &str, token: Token, now: Duration) -> bool {
-        match self.leases.get(&key) {
-            Some(lease) if lease.worker != worker || lease.token != token => false,
-            _ if token.epoch == self.epoch && !self.may_have_issued(token) => false,
-            _ => {
-                self.put(key, worker, token, now);
-                true
-            }
+    pub fn adopt(&mut self, key: BoutKey, holder: Holder<'_>, token: Token, now: Duration) -> bool {
+        let is_other = |lease: &Lease| lease.worker != holder.worker || lease.token != token;
+        if self.leases.get(&key).is_some_and(is_other) || !self.has_issued(token, &key, holder) {
+            return false;
         }
+        self.put(key, holder.worker, token, now);
+        true
+    }
+
+    /// Extends all leases by the time during which no report could be read.
+    pub fn postpone(&mut self, by: Duration) {
+        self.last_progress.values_mut().for_each(|time| *time += by);
+        self.leases.values_mut().for_each(|lease| lease.expires += by);
+        self.ends = std::mem::take(&mut self.ends).into_iter().map(|(end, key)| (end + by, key)).collect();
     }
 
     fn put(&mut self, key: BoutKey, worker: &str, token: Token, now: Duration) {
@@ -218,10 +255,18 @@ mod tests {
         Duration::from_secs(seconds)
     }
 
+    fn book(epoch: u64) -> LeaseBook {
+        LeaseBook::new(epoch, [7; 32], LENGTH)
+    }
+
+    fn holder(worker: &str) -> Holder<'_> {
+        Holder { worker, credential: "token" }
+    }
+
     #[test]
     fn extends_a_lease_on_progress() {
-        let mut book = LeaseBook::new(1, LENGTH);
-        let token = book.grant(key(0), "w", at(0));
+        let mut book = book(1);
+        let token = book.grant(key(0), holder("w"), at(0));
         let progress = |ply| Progress { started: true, game: 0, ply, pulse: 0 };
         book.record_progress(&key(0), token, progress(3), at(20));
         assert!(book.expire(at(49)).is_empty());
@@ -235,9 +280,9 @@ mod tests {
 
     #[test]
     fn keeps_a_waiting_bout_while_its_worker_progresses() {
-        let mut book = LeaseBook::new(1, LENGTH);
-        let token = book.grant(key(0), "w", at(0));
-        let played = book.grant(key(1), "w", at(0));
+        let mut book = book(1);
+        let token = book.grant(key(0), holder("w"), at(0));
+        let played = book.grant(key(1), holder("w"), at(0));
         for time in (20..400).step_by(20) {
             book.record_progress(
                 &key(1),
@@ -256,33 +301,53 @@ mod tests {
     }
 
     #[test]
-    fn does_not_adopt_tokens_never_issued() {
-        let mut book = LeaseBook::new(2, LENGTH);
-        let given = book.grant(key(0), "w", at(0));
-        for sequence in [0, given.sequence + 1, u64::MAX] {
-            assert!(!book.adopt(key(1), "w", Token { epoch: 2, sequence }, at(0)));
-            assert!(!book.may_have_issued(Token { epoch: 2, sequence }));
+    fn accepts_only_tokens_that_it_issued_to_the_holder() {
+        let mut book = book(2);
+        let given = book.grant(key(0), holder("w"), at(0));
+        assert!(book.has_issued(given, &key(0), holder("w")));
+        assert!(!book.has_issued(given, &key(1), holder("w")), "another bout");
+        assert!(!book.has_issued(given, &key(0), holder("v")), "another worker");
+        let stolen = Holder { worker: "w", credential: "another token" };
+        assert!(!book.has_issued(given, &key(0), stolen));
+        for sequence in [0, given.sequence + 1, given.sequence ^ 1 << 40, u64::MAX] {
+            for epoch in [1, 2, 3] {
+                let invented = Token { epoch, sequence };
+                assert!(!book.has_issued(invented, &key(0), holder("w")));
+                assert!(!book.adopt(key(1), holder("w"), invented, at(0)));
+            }
         }
-        assert!(!book.may_have_issued(Token { epoch: 3, sequence: 1 }));
-        assert!(book.may_have_issued(given) && book.may_have_issued(Token { epoch: 1, sequence: 99 }));
-        assert_eq!(book.grant(key(1), "w", at(0)), Token { epoch: 2, sequence: given.sequence + 1 });
+        assert!(
+            !LeaseBook::new(2, [8; 32], LENGTH).has_issued(given, &key(0), holder("w")),
+            "another secret"
+        );
+        assert_ne!(book.grant(key(0), holder("w"), at(0)), given, "each lease has its token");
     }
 
     #[test]
-    fn adopts_a_held_lease_for_one_worker() {
-        let mut book = LeaseBook::new(2, LENGTH);
-        let old = Token { epoch: 1, sequence: 7 };
-        assert!(book.adopt(key(0), "w", old, at(0)));
-        assert!(book.adopt(key(0), "w", old, at(1)), "the same worker again");
-        assert!(!book.adopt(key(0), "other", old, at(1)));
+    fn adopts_a_lease_of_an_earlier_process_for_its_holder() {
+        let old = book(1).grant(key(0), holder("w"), at(0));
+        let mut book = book(2);
+        assert!(!book.adopt(key(0), holder("other"), old, at(0)));
+        assert!(book.adopt(key(0), holder("w"), old, at(0)));
+        assert!(book.adopt(key(0), holder("w"), old, at(1)), "the same worker again");
         assert_eq!(book.lease(&key(0)).unwrap().token, old);
     }
 
     #[test]
+    fn postponed_leases_expire_later_in_the_same_order() {
+        let mut book = book(1);
+        book.grant(key(0), holder("w"), at(0));
+        book.grant(key(1), holder("w"), at(5));
+        book.postpone(at(100));
+        assert!(book.expire(at(129)).is_empty());
+        assert_eq!((book.expire(at(130)).len(), book.expire(at(135)).len()), (1, 1));
+    }
+
+    #[test]
     fn second_lease_of_a_bout_ends_the_first() {
-        let mut book = LeaseBook::new(1, LENGTH);
-        book.grant(key(0), "w", at(0));
-        let token = book.grant(key(0), "other", at(10));
+        let mut book = book(1);
+        book.grant(key(0), holder("w"), at(0));
+        let token = book.grant(key(0), holder("other"), at(10));
         assert_eq!((book.count_of_worker("w"), book.count_of_run("r")), (0, 1));
         assert!(book.expire(at(30)).is_empty());
         assert_eq!(book.expire(at(40)).pop().unwrap().1.token, token);
@@ -294,7 +359,7 @@ mod tests {
         use agon_games::random::{below, seeded};
         for seed in 0..200 {
             let mut random = seeded(seed);
-            let mut book = LeaseBook::new(1, LENGTH);
+            let mut book = book(1);
             let mut model: Vec<(u64, &str, Token, Duration, Progress)> = Vec::new();
             let mut given = BTreeSet::new();
             let mut last_progress: Vec<(&str, Duration)> = Vec::new();
@@ -306,7 +371,7 @@ mod tests {
                 let known = model.iter().position(|entry| entry.0 == bout);
                 match below(&mut random, 4) {
                     0 if known.is_none() => {
-                        let token = book.grant(key(bout), worker, now);
+                        let token = book.grant(key(bout), holder(worker), now);
                         assert!(given.insert(token), "tokens are unique");
                         model.push((bout, worker, token, now + LENGTH, Progress::default()));
                     }

@@ -1,28 +1,30 @@
 //! The coordinator: schedules bouts, leases them to workers, commits their results and serves operators.
 //!
-//! [`leases`], [`ledger`], `verification::replication` and `verification::reputation` are pure; [`store`] is the
-//! durable state; `state` is the state in memory; [`service`] has the gRPC services; [`export`] writes the [`dataset`].
-//! `serve` wires them together, `recovery` restores the state of an earlier process and `shutdown` stops the tasks.
+//! `durable` is the durable state, judged and changed by pure functions; `owner` is its only writer, in [`store`]; `state`
+//! has it in memory, with sessions and [`leases`]; [`service`] has the gRPC services; [`export`] writes the [`dataset`].
+//! `serve` wires them together, `recovery` restores the state of an earlier process and `tasks` runs what goes on beside the
+//! services.
 //! The coordinator never searches: it only replays received games by the rules.
 
 mod audit;
 pub mod data;
 pub mod dataset;
+mod durable;
 pub mod export;
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a test may panic")]
 mod fixtures;
 pub mod leases;
-pub mod ledger;
 pub mod maintenance;
 pub mod metrics;
+mod owner;
 mod recovery;
 mod serve;
 pub mod service;
-mod shutdown;
 pub mod standings;
 mod state;
 pub mod store;
+mod tasks;
 mod verification;
 
 use std::future::Future;
@@ -37,7 +39,7 @@ use tokio::net::TcpListener;
 use crate::data::DataError;
 use crate::export::ExportError;
 pub use crate::export::ExportSchedule;
-use crate::state::Timing;
+use crate::state::{Fatal, Timing};
 use crate::store::StoreError;
 
 /// The default state folder of a dataset in an object store.
@@ -105,6 +107,23 @@ pub enum CoordinatorError {
     /// The network.
     #[error("cannot serve: {0}")]
     Serve(#[from] tonic::transport::Error),
+    /// A task ended because of a bug. A restart recovers.
+    #[error("{task} failed: {reason}; restart the coordinator, and report this")]
+    Task {
+        /// What the task does.
+        task: &'static str,
+        /// The reason.
+        reason: String,
+    },
+}
+
+impl From<Fatal> for CoordinatorError {
+    fn from(failure: Fatal) -> CoordinatorError {
+        match failure {
+            Fatal::Store(error) => CoordinatorError::Store(error),
+            Fatal::Task { task, reason } => CoordinatorError::Task { task, reason },
+        }
+    }
 }
 
 /// A boxed future, so that it is monomorphised once, in this crate.

@@ -13,11 +13,11 @@ use serde::Serialize;
 
 use crate::data::{DataError, DataFolder, Purpose, STATE};
 use crate::dataset::Dataset;
+use crate::durable::{Durable, Run};
 use crate::export::ExportError;
-use crate::standings::read_summary;
-use crate::state::Run;
+use crate::standings::decode_checked;
 use crate::store::backup::{self, Contents, TemporaryState};
-use crate::store::{BoutSummary, Store, StoreError, late_epoch};
+use crate::store::{Reader, Store, StoreError, StoredBout, late_epoch};
 use agon_storage::location::Location;
 use agon_storage::summarise;
 
@@ -168,23 +168,26 @@ pub async fn check(folder: &Path, data: &Location) -> Result<StateReport, Mainte
     backup::copy_file(&state, &copy.0)?;
     let Contents { version, id, epoch, .. } = backup::inspect(&copy.0)?;
     let dataset = Dataset::open_read_only(data)?;
-    let store = Store::open(&copy.0)?;
+    let reader = Store::open(&copy.0)?.reader()?;
     let mut runs = Vec::new();
-    for stored in store.runs().await? {
+    for stored in reader.runs()? {
         let (run, state, exported) = (stored.id.clone(), stored.state.name(), stored.exported);
-        let bouts = store.summaries(run.clone(), 0, u64::MAX).await?;
+        let bouts = reader.bouts(&run)?;
         let mut problems = Vec::new();
-        match crate::recovery::load_run(&store, stored).await {
+        let mut durable = Durable::default();
+        match crate::recovery::load_run(&reader, &mut durable, stored) {
             Err(error) => problems.push(error.to_string()),
             Ok(Err(reason)) => problems.push(format!("this build cannot read it: {reason}")),
-            Ok(Ok(mut loaded)) => {
-                for bout in &bouts {
-                    if let Err(reason) = check_bout(&store, &mut loaded, &run, bout).await? {
-                        problems.push(format!("bout {}: {reason}", bout.bout));
+            Ok(Ok(())) => {
+                if let Some(loaded) = durable.run_mut(&run) {
+                    for bout in &bouts {
+                        if let Err(reason) = check_bout(&reader, loaded, &run, bout)? {
+                            problems.push(format!("bout {}: {reason}", bout.bout));
+                        }
                     }
+                    problems.extend(check_part(loaded));
+                    problems.extend(check_dataset(&dataset, &run, loaded).await?);
                 }
-                problems.extend(check_part(&store, &run, &loaded, &bouts).await?);
-                problems.extend(check_dataset(&dataset, &run, &loaded).await?);
             }
         }
         runs.push(RunReport { run, state, bouts: bouts.len() as u64, exported, problems });
@@ -193,29 +196,28 @@ pub async fn check(folder: &Path, data: &Location) -> Result<StateReport, Mainte
 }
 
 /// Checks that the messages of a bout match its digest and summary. The inner error is a problem with the bout.
-async fn check_bout(
-    store: &Store,
+fn check_bout(
+    reader: &Reader,
     run: &mut Run,
     id: &str,
-    bout: &BoutSummary,
+    bout: &StoredBout,
 ) -> Result<Result<(), String>, StoreError> {
     if bout.failed {
         return Ok(Ok(()));
     }
-    let payload = store.payload(id.to_string(), bout.bout).await?;
-    let digest = store.digest(id.to_string(), bout.bout).await?;
+    let payload = reader.payload(id, bout.bout)?;
     let mut check = || {
         let message =
             v1::Submission::decode_length_delimited(&payload[..]).map_err(|error| error.to_string())?;
         let lease = Lease::required(message.lease).map_err(|error| error.to_string())?;
-        let planned = run.schedule.bout(bout.bout).map_err(|error| error.to_string())?;
+        let planned = run.schedule.draw_bout(bout.bout).map_err(|error| error.to_string())?;
         let leased = LeasedBout { lease, bout: planned };
         let columns =
             Assembler::read(run.spec.clone(), leased, &payload).map_err(|error| error.to_string())?;
-        if digest.as_deref() != Some(&columns.content_digest()[..]) {
+        if bout.digest != Some(columns.content_digest()) {
             return Err("its content does not match its digest".to_string());
         }
-        if read_summary(bout) != Some(summarise(&run.spec, &columns)) {
+        if decode_checked(&bout.summary) != Some(summarise(&run.spec, &columns)) {
             return Err("its content does not match its summary".to_string());
         }
         Ok(())
@@ -224,26 +226,22 @@ async fn check_bout(
 }
 
 /// Checks the export position and the assigned part.
-async fn check_part(
-    store: &Store,
-    id: &str,
-    run: &Run,
-    bouts: &[BoutSummary],
-) -> Result<Option<String>, StoreError> {
-    let total = run.ledger.total();
-    if run.exported > total {
-        return Ok(Some(format!("{} bouts are marked as exported, but the run has {total}", run.exported)));
+fn check_part(run: &Run) -> Option<String> {
+    let (record, total) = (run.record(), run.ledger.total());
+    if record.exported > total {
+        return Some(format!("{} bouts are marked as exported, but the run has {total}", record.exported));
     }
-    let Some((first, last)) = store.open_part(id.to_string()).await? else { return Ok(None) };
-    let found = bouts.iter().filter(|row| (first..=last).contains(&row.bout)).count() as u64;
-    let fits = first == run.exported && last < total && (found == last - first + 1 || !run.state.is_open());
-    Ok((!fits)
-        .then(|| format!("a part of bouts {first} to {last} is due, but the state has {found} of them")))
+    let (first, last) = record.open_part?;
+    let found = record.kept.range(first..=last).count() as u64;
+    let fits =
+        first == record.exported && last < total && (found == last - first + 1 || !record.state.is_open());
+    (!fits).then(|| format!("a part of bouts {first} to {last} is due, but the state has {found} of them"))
 }
 
 /// Checks that the dataset has the exported bouts.
 async fn check_dataset(dataset: &Dataset, id: &str, run: &Run) -> Result<Option<String>, ExportError> {
-    let exported = run.exported.min(run.ledger.total());
+    let record = run.record();
+    let exported = record.exported.min(run.ledger.total());
     let covered: u64 = dataset
         .finished_parts(id)
         .await?
@@ -252,7 +250,8 @@ async fn check_dataset(dataset: &Dataset, id: &str, run: &Run) -> Result<Option<
         .map(|(first, last)| last.min(exported - 1) - first + 1)
         .sum();
     // Failed bouts have no rows, nor do the unplayed bouts of a run that ended early.
-    let counted = run.exported_totals.bouts - run.exported_totals.failed.min(run.exported_totals.bouts);
+    let totals = &record.exported_totals;
+    let counted = totals.bouts - totals.failed.min(totals.bouts);
     Ok((covered < counted).then(|| {
         format!("{counted} bouts are marked as exported, but the parts of the dataset cover {covered}")
     }))

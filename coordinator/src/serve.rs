@@ -19,8 +19,9 @@ use crate::recovery::recover;
 use crate::service::message_limits::MethodLimit;
 use crate::service::operator::OperatorService;
 use crate::service::worker::WorkerService;
-use crate::shutdown::{self, BackgroundTasks};
+
 use crate::state::Coordinator;
+use crate::tasks::{self, BackgroundTasks};
 use crate::{BoxFuture, Config, CoordinatorError};
 
 /// Specs parsed concurrently; further submissions wait.
@@ -66,7 +67,7 @@ async fn serve(
         let (epoch, auth) = (coordinator.epoch, transport.describe());
         info!(%address, epoch, data = %config.data, auth, "listening");
     }
-    let tasks = BackgroundTasks::spawn(&coordinator, config.export, config.metrics);
+    let background = BackgroundTasks::spawn(&coordinator, config.export, config.metrics);
     coordinator.metrics.set_ready(true);
     let (draining, drain_started) = oneshot::channel();
     let server = Server::builder()
@@ -77,15 +78,15 @@ async fn serve(
         .serve_with_incoming_shutdown(
             services,
             transport.incoming(listener),
-            shutdown::drain(shutdown, Arc::clone(&coordinator), draining),
+            tasks::drain(shutdown, Arc::clone(&coordinator), draining),
         );
     let served = tokio::select! {
         served = server => served.map_err(CoordinatorError::from),
         failure = coordinator.failure() => Err(failure.into()),
         // Calls that are still open are cut off.
-        () = shutdown::close_deadline(drain_started) => Ok(()),
+        () = tasks::close_deadline(drain_started) => Ok(()),
     };
-    tasks.stop(&coordinator, served.is_ok()).await;
+    background.stop(&coordinator, served.is_ok()).await;
     served
 }
 

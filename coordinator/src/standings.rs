@@ -11,24 +11,18 @@ use agon_proto::v1;
 use agon_schedule::RunState;
 use agon_schedule::summary::{Effort, GameSummary, Summary};
 use agon_stats::pairs::Pairs;
+use agon_stats::plackett_luce::DEFAULT_REPLICAS;
 use agon_stats::pool;
-use agon_stats::sprt::{BoutResult, Decision, SequentialTest, Verdict};
+use agon_stats::sprt::{BoutResult, SequentialTest, Verdict};
 use agon_stats::tournament::{self, Game, Options, Resampling, TournamentRatings};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::store::BoutSummary;
 use agon_schedule::schedule::{ScheduleError, sprt_bounds};
 use agon_schedule::tuning::Score;
 
-/// Seed and number of the bootstrap replicas for games with more than two seats.
+/// Seed of the bootstrap replicas for games with more than two seats: the default one of the commands that rate a dataset.
 const SEED: u64 = 1;
-const REPLICAS: NonZeroUsize = NonZeroUsize::new(200).expect("200 is not zero");
-
-/// Decodes the stored summary of a bout. Returns `None` if the bout failed or the summary is damaged.
-pub fn read_summary(row: &BoutSummary) -> Option<Summary> {
-    if row.failed { None } else { decode_checked(&row.summary) }
-}
 
 /// The totals of some bouts of a run.
 #[derive(Clone, PartialEq, Default, Debug, Serialize, Deserialize)]
@@ -170,13 +164,15 @@ pub struct Standings {
 
 impl Standings {
     /// Creates standings from the totals of the first bouts of a run.
-    pub fn new(spec: &Spec, totals: RunTotals) -> Result<Standings, ScheduleError> {
+    pub fn new(spec: &Spec, mut totals: RunTotals) -> Result<Standings, ScheduleError> {
         let test = match &spec.plan {
             Plan::Tournament(Format::Sprt(settings)) => {
                 Some(SequentialTest::resume(sprt_bounds(settings)?, Pairs(totals.pairs), totals.tested))
             }
             _ => None,
         };
+        // The test counts on by itself.
+        (totals.tested, totals.pairs) = (0, [0; 5]);
         let shown: Vec<usize> = match &spec.plan {
             Plan::Tune(tune) => vec![tune.roles.tuned, tune.player],
             _ => (0..spec.players.len()).collect(),
@@ -191,21 +187,23 @@ impl Standings {
         })
     }
 
-    /// Adds a bout. Returns the decision of a sequential test, also if an earlier bout decided it.
-    pub fn add(&mut self, bout: u64, summary: &Summary) -> Option<Decision> {
+    /// Adds a bout.
+    pub fn add(&mut self, bout: u64, summary: &Summary) {
         self.totals.add(summary, bout >= self.rated_from);
-        self.record(bout, summary.pair_score().map_or(BoutResult::Void, BoutResult::Pair))
+        self.record(bout, summary.pair_score().map_or(BoutResult::Void, BoutResult::Pair));
     }
 
     /// Adds a failed bout: a sequential test skips it.
-    pub fn add_failed(&mut self, bout: u64) -> Option<Decision> {
+    pub fn add_failed(&mut self, bout: u64) {
         self.totals.add_failed();
-        self.record(bout, BoutResult::Void)
+        self.record(bout, BoutResult::Void);
     }
 
-    /// Gives the result of a bout to the sequential test, if there is one.
-    fn record(&mut self, bout: u64, result: BoutResult) -> Option<Decision> {
-        self.test.as_mut()?.record(bout, result).unwrap_or(None)
+    /// Gives the result of a bout to the sequential test, if there is one. Ignores a bout that it has seen.
+    fn record(&mut self, bout: u64, result: BoutResult) {
+        if let Some(test) = &mut self.test {
+            let _ = test.record(bout, result);
+        }
     }
 
     /// Returns the totals.
@@ -231,7 +229,7 @@ impl Standings {
     /// Computes the ratings. `intervals` requests the bootstrap intervals of games with many seats, which take time.
     fn ratings(&self, intervals: bool) -> Option<TournamentRatings> {
         let threads = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
-        let resampling = intervals.then_some(Resampling { replicas: REPLICAS, seed: SEED, threads });
+        let resampling = intervals.then_some(Resampling { replicas: DEFAULT_REPLICAS, seed: SEED, threads });
         self.bouts().rate(&Options { resampling, ..Options::default() }, &|| ()).ok()
     }
 

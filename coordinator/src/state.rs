@@ -1,42 +1,42 @@
 //! The coordinator's state in memory, behind one lock that is never held across an await.
 //!
-//! Services report events; the ledger, the lease book and the standings decide what follows. Durable changes are in
-//! the store before anyone is notified.
+//! It has the durable state, which only events change, and what is lost with the process: sessions and leases.
 //!
-//! This module has changes to the state as a whole; `sessions` handles connected workers, `grants` leases,
-//! `submissions` results, `proposals` tuning, `status` reports and `run` a single run.
+//! This module has changes to the state as a whole; `effects` has what follows from events, `sessions` handles connected
+//! workers, `grants` leases, `submissions` results, `computations` slow work, and `status` reports.
 
+mod computations;
+mod effects;
 mod grants;
-mod proposals;
-mod run;
 mod sessions;
 mod status;
 mod submissions;
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::hash::{BuildHasher as _, RandomState};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc as std_mpsc};
 use std::time::{Duration, Instant, SystemTime};
 
-use agon_arena::{Bout, known_answers};
+use agon_arena::Bout;
 use agon_proto::v1::{self, coordinator_message::Kind};
 use agon_proto::{Lease as WireLease, LeasedBout};
-use agon_schedule::RunState;
 use agon_transport::{Caller, RateLimiter};
 use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{Notify, mpsc, watch};
 use tonic::Status;
 use tracing::{error, info, warn};
 
+pub(crate) use self::computations::OPENINGS_AHEAD;
 pub(crate) use self::grants::RESERVED_AHEAD;
-pub(crate) use self::run::{PersistedRun, Run, stored_totals};
-pub(crate) use self::submissions::SubmissionVerdict;
+pub(crate) use self::submissions::{Admission, Rejection};
 use crate::dataset::Dataset;
+use crate::durable::workers::Hold;
+use crate::durable::{Durable, Run};
 use crate::export::RecentBouts;
-use crate::leases::{BoutKey, LeaseBook, Token};
+use crate::leases::{BoutKey, Holder, LeaseBook, Token};
 use crate::metrics::Metrics;
-use crate::store::{ReplicaDigest, Store, StoreError};
-use crate::verification::replication::Replication;
+use crate::owner::{self, Job};
+use crate::store::{Reader, Store, StoreError};
 use crate::verification::reputation::Reputation;
 
 /// Heartbeat and lease durations.
@@ -60,9 +60,6 @@ impl Default for Timing {
 /// Unacknowledged bytes above which a worker gets no grants.
 const WINDOW_BYTES: u64 = 64 << 20;
 
-/// The states of a run that needs more bouts.
-pub(crate) const OPEN: &[RunState] = &[RunState::Running, RunState::Paused];
-
 /// The capacity of a worker's send queue.
 pub(crate) const SEND_QUEUE: usize = 1024;
 /// The part of the send queue reserved for messages other than grants.
@@ -82,6 +79,8 @@ pub(crate) type SendQueue = mpsc::Sender<Result<v1::CoordinatorMessage, Status>>
 pub(crate) struct Worker {
     /// The owner of the name: the caller of its last hello.
     caller: Caller,
+    /// The name of its credential.
+    credential: String,
     build: String,
     slots: u32,
     speed: f64,
@@ -100,32 +99,34 @@ pub(crate) struct Worker {
 }
 
 pub(crate) struct State {
-    runs: BTreeMap<String, Run>,
-    /// Run ids in order of submission.
-    order: Vec<String>,
+    pub(crate) durable: Durable,
     /// Runs submitted since the start, new or not.
     requested: BTreeSet<String>,
     pub(crate) workers: BTreeMap<String, Worker>,
-    /// Quarantined workers and the reasons.
-    pub(crate) quarantine: BTreeMap<String, String>,
     pub(crate) leases: LeaseBook,
-    replication: Replication,
     /// Callers whose workers can be granted bouts, and when this was computed.
     callers: (Option<Duration>, HashSet<Caller>),
     /// Why grants are stopped, by what cannot be written.
     write_faults: BTreeMap<WriteTarget, String>,
     sessions: u64,
     draining: bool,
+    /// Runs for which something is being computed.
+    computing: BTreeSet<String>,
+    /// When leases were last expired.
+    last_tick: Duration,
     /// Workers that may hold leases of an earlier process, and how long their bouts are withheld.
     awaited: BTreeSet<String>,
     awaited_until: Duration,
-    /// Runs that need more reserved bouts, and the ends to reserve.
-    reservations: BTreeMap<String, u64>,
+    /// Runs of which more bouts are being reserved.
+    reservations: BTreeSet<String>,
 }
 
 /// The state shared by all services.
 pub struct Coordinator {
-    pub(crate) store: Store,
+    /// The commands for the owner of the durable state.
+    pub(crate) jobs: std_mpsc::Sender<Box<dyn Job>>,
+    /// Reads the state file.
+    pub(crate) reader: Reader,
     pub(crate) dataset: Dataset,
     pub(crate) metrics: Metrics,
     pub(crate) recent: RecentBouts,
@@ -140,33 +141,49 @@ pub struct Coordinator {
     started: Instant,
     state: Mutex<State>,
     pub(crate) audit_limits: RateLimiter<Caller>,
-    fatal: watch::Sender<Option<StoreError>>,
+    fatal: watch::Sender<Option<Fatal>>,
     /// A secret for sampling bouts to replicate.
     secret: u64,
     changes: watch::Sender<u64>,
     pub(crate) export: Notify,
-    /// Notified when a run needs more reserved bouts.
-    pub(crate) reserve: Notify,
-    /// Held while bouts are exported or removed. Taken before `change_lock`.
-    pub(crate) export_lock: tokio::sync::Mutex<()>,
-    /// Held while a change is carried from the store to memory: shared by the commits of bouts, which are independent, and
-    /// exclusively by changes of a run's state and by voiding, so that memory follows the order of the store.
-    pub(crate) change_lock: tokio::sync::RwLock<()>,
-    /// Held while a run is submitted.
+    /// Notified when a run may need a computation.
+    pub(crate) computations: Notify,
+    /// Held while openings are drawn for a new run.
     pub(crate) submit_lock: tokio::sync::Mutex<()>,
     /// Held while a part is read for comparison.
     pub(crate) comparison_lock: tokio::sync::Mutex<()>,
+    /// Held while a manifest is written.
+    pub(crate) manifest_lock: tokio::sync::Mutex<()>,
 }
 
-/// State recovered at the start.
+/// What the state and the dataset had at the start.
 #[derive(Default)]
 pub(crate) struct Recovery {
+    pub(crate) durable: Durable,
+    /// The search signature of this build.
+    pub(crate) signature: String,
     /// How often the state has been opened.
     pub(crate) epoch: u64,
-    /// Quarantined workers and the reasons.
-    pub(crate) quarantine: BTreeMap<String, String>,
+    /// Runs that this build cannot read.
+    pub(crate) unreadable: BTreeSet<String>,
     /// Grants only runs submitted to this process.
     pub(crate) only_requested: bool,
+}
+
+/// An error that ends the process: what it holds in memory may be wrong. A restart recovers.
+#[derive(Clone, Debug, thiserror::Error)]
+pub(crate) enum Fatal {
+    /// The state cannot be written.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// A task panicked.
+    #[error("{task} failed: {reason}")]
+    Task {
+        /// What the task does.
+        task: &'static str,
+        /// The message of the panic.
+        reason: String,
+    },
 }
 
 /// Storage that may be unwritable for a time.
@@ -179,41 +196,43 @@ pub(crate) enum WriteTarget {
 }
 
 impl Coordinator {
-    /// Creates a coordinator for an open store.
-    pub(crate) fn new(
+    /// Creates a coordinator, which owns the store.
+    pub(crate) fn start(
         store: Store,
         dataset: Dataset,
         timing: Timing,
         data: String,
         recovery: Recovery,
-    ) -> Coordinator {
-        let Recovery { epoch, quarantine, only_requested } = recovery;
+    ) -> Result<Arc<Coordinator>, StoreError> {
+        let Recovery { durable, signature, epoch, unreadable, only_requested } = recovery;
+        let (jobs, inbox) = std_mpsc::channel();
+        let reader = store.reader()?;
         let state = State {
-            runs: BTreeMap::new(),
-            order: Vec::new(),
+            durable,
             requested: BTreeSet::new(),
             workers: BTreeMap::new(),
-            quarantine,
-            leases: LeaseBook::new(epoch, timing.lease),
-            replication: Replication::default(),
+            leases: LeaseBook::new(epoch, reader.secret()?, timing.lease),
             callers: Default::default(),
             write_faults: BTreeMap::new(),
             sessions: 0,
             draining: false,
+            computing: BTreeSet::new(),
+            last_tick: Duration::ZERO,
             awaited: BTreeSet::new(),
             awaited_until: Duration::ZERO,
-            reservations: BTreeMap::new(),
+            reservations: BTreeSet::new(),
         };
-        Coordinator {
-            store,
+        let coordinator = Arc::new(Coordinator {
+            jobs,
+            reader,
             dataset,
             metrics: Metrics::default(),
             recent: RecentBouts::default(),
             timing,
-            signature: known_answers().signature,
+            signature,
             epoch,
             data,
-            unreadable: BTreeSet::new(),
+            unreadable,
             only_requested,
             started: Instant::now(),
             state: Mutex::new(state),
@@ -222,26 +241,29 @@ impl Coordinator {
             secret: RandomState::new().hash_one(epoch),
             changes: watch::Sender::new(0),
             export: Notify::new(),
-            reserve: Notify::new(),
-            export_lock: tokio::sync::Mutex::new(()),
-            change_lock: tokio::sync::RwLock::new(()),
+            computations: Notify::new(),
             submit_lock: tokio::sync::Mutex::new(()),
             comparison_lock: tokio::sync::Mutex::new(()),
-        }
+            manifest_lock: tokio::sync::Mutex::new(()),
+        });
+        owner::start(&coordinator, store, inbox)?;
+        Ok(coordinator)
     }
 
     /// Withholds the bouts that workers of an earlier process may hold, until these are back or the grace period is over.
-    pub(crate) fn await_workers(&self, holders: Vec<String>) {
-        if self.timing.grace.is_zero() {
-            holders.iter().for_each(|worker| self.store.remove_holder(worker));
-            return;
-        }
+    pub(crate) fn await_workers(&self) {
         let mut guard = self.lock();
         let state = &mut *guard;
-        state.awaited = holders.into_iter().collect();
+        state.request_replicated_openings();
+        let holders = state.durable.holders().clone();
+        if self.timing.grace.is_zero() {
+            holders.into_iter().for_each(|worker| self.post(Hold { worker, holds: false }));
+            return;
+        }
+        state.awaited = holders;
         state.awaited_until = self.now() + self.timing.grace;
         if !state.awaited.is_empty() {
-            state.runs.values_mut().for_each(|run| run.ledger.withhold());
+            state.durable.runs_mut().for_each(|(_, run)| run.ledger.withhold());
         }
     }
 
@@ -264,18 +286,17 @@ impl Coordinator {
         self.changes.subscribe()
     }
 
-    /// Ends the coordinator: [`crate::run`] returns this error. After a failed write, what this process holds in memory may
-    /// differ from its file; a restart recovers.
-    pub(crate) fn fail(&self, failure: StoreError) {
-        error!(%failure, "state not writable");
+    /// Ends the coordinator: [`crate::run`] returns this error.
+    pub(crate) fn fail(&self, failure: Fatal) {
+        error!(%failure, "coordinator failed");
         self.fatal.send_replace(Some(failure));
     }
 
     /// Waits for a fatal error.
-    pub(crate) async fn failure(&self) -> StoreError {
+    pub(crate) async fn failure(&self) -> Fatal {
         let mut fatal = self.fatal.subscribe();
         let failure = fatal.wait_for(Option::is_some).await;
-        failure.ok().and_then(|failure| failure.clone()).unwrap_or(StoreError::Closed)
+        failure.ok().and_then(|failure| failure.clone()).unwrap_or(Fatal::Store(StoreError::Closed))
     }
 
     /// Marks a run as submitted to this process.
@@ -287,93 +308,14 @@ impl Coordinator {
         }
     }
 
-    /// Adds a run, new or from the store.
-    pub(crate) fn add_run(&self, id: &str, run: Run) {
-        let mut guard = self.lock();
-        let state = &mut *guard;
-        state.order.push(id.to_string());
-        state.runs.insert(id.to_string(), run);
-        self.grant_all(state);
-        drop(guard);
-        self.export.notify_one();
-        self.changed();
-    }
-
-    /// Restores open replications; skips those of unknown runs.
-    pub(crate) fn restore_replicas(&self, digests: Vec<ReplicaDigest>) {
-        let mut guard = self.lock();
-        let state = &mut *guard;
-        for ReplicaDigest { key, worker, digest } in digests {
-            if state.runs.contains_key(&key.run) {
-                state.replication.restore(key, &worker, digest);
-            }
-        }
-        self.grant_all(state);
-    }
-
-    /// Replaces a run after the bouts `taken` were removed.
-    pub(crate) fn replace_run(&self, id: &str, run: Run, taken: &[u64]) {
-        let mut guard = self.lock();
-        let state = &mut *guard;
-        for &bout in taken {
-            state.replication.close(&BoutKey { run: id.to_string(), bout });
-        }
-        let held: Vec<u64> = state.leases.of_run(id).map(|(key, _)| key.bout).collect();
-        state.runs.insert(id.to_string(), run);
-        if let Some(run) = state.runs.get_mut(id) {
-            for bout in held {
-                run.ledger.claim(bout);
-            }
-        }
-        self.grant_all(state);
-        drop(guard);
-        self.export.notify_one();
-        self.changed();
-    }
-
-    /// Applies a durable update to a run.
-    pub(crate) fn update_run(&self, id: &str, update: impl FnOnce(&mut Run)) {
-        let mut guard = self.lock();
-        let state = &mut *guard;
-        if let Some(run) = state.runs.get_mut(id) {
-            update(run);
-        }
-        self.grant_all(state);
-        drop(guard);
-        self.changed();
-    }
-
     /// Calls `f` with a run.
     pub(crate) fn with_run<T>(&self, id: &str, f: impl FnOnce(&mut Run) -> T) -> Option<T> {
-        self.lock().runs.get_mut(id).map(f)
+        self.lock().durable.run_mut(id).map(f)
     }
 
     /// Returns all run ids in order of submission.
     pub(crate) fn run_ids(&self) -> Vec<String> {
-        self.lock().order.clone()
-    }
-
-    /// Ends a run whose end is durable, and revokes its leases.
-    pub(crate) fn end_run(&self, id: &str, ended: RunState, decided: Option<u64>, reason: &str) {
-        let mut guard = self.lock();
-        let state = &mut *guard;
-        let Some(run) = state.runs.get_mut(id) else { return };
-        run.state = ended;
-        run.decided = decided.or(run.decided);
-        // Replication continues after the end of a run.
-        let unwanted = |(key, _): &(&BoutKey, _)| !state.replication.has(key);
-        let keys: Vec<BoutKey> =
-            state.leases.of_run(id).filter(unwanted).map(|(key, _)| key.clone()).collect();
-        let mut revoked: BTreeMap<String, Vec<v1::LeaseRef>> = BTreeMap::new();
-        for key in keys {
-            if let Some(lease) = state.leases.release(&key) {
-                revoked.entry(lease.worker).or_default().push(lease_ref(&key, lease.token));
-            }
-        }
-        state.revoke(revoked, reason);
-        drop(guard);
-        self.export.notify_one();
-        self.changed();
+        self.lock().durable.order().to_vec()
     }
 
     /// Stops grants for a reason, or resumes them.
@@ -402,7 +344,7 @@ impl Coordinator {
     pub(crate) fn set_export_fault(&self, id: &str, reason: Option<String>) {
         let mut guard = self.lock();
         let state = &mut *guard;
-        let Some(run) = state.runs.get_mut(id).filter(|run| run.export_fault != reason) else { return };
+        let Some(run) = state.durable.run_mut(id).filter(|run| run.export_fault != reason) else { return };
         match &reason {
             Some(reason) => warn!(run = id, reason, "run grants stopped"),
             None => info!(run = id, "run grants resumed"),
@@ -411,6 +353,13 @@ impl Coordinator {
         self.grant_all(state);
         drop(guard);
         self.changed();
+    }
+
+    /// Returns why a run cannot be exported.
+    pub(crate) fn export_fault(&self, id: &str) -> Option<String> {
+        let state = self.lock();
+        let of_run = state.durable.run(id).and_then(|run| run.export_fault.clone());
+        of_run.or_else(|| state.write_faults.get(&WriteTarget::Dataset).cloned())
     }
 
     /// Begins the shutdown: stops grants and ends all sessions. Workers keep their bouts for the next coordinator.
@@ -447,8 +396,8 @@ impl State {
     pub(crate) fn reclaim(&mut self, key: &BoutKey, token: Token) {
         if self.leases.lease(key).is_some_and(|lease| lease.token == token) {
             self.leases.release(key);
-            self.replication.give_back(key);
-            if let Some(run) = self.runs.get_mut(&key.run) {
+            self.durable.replication_mut().give_back(key);
+            if let Some(run) = self.durable.run_mut(&key.run) {
                 run.ledger.give_back(key.bout);
             }
         }

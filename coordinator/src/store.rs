@@ -1,30 +1,27 @@
-//! The durable state: one SQLite file, written by one thread.
+//! The state file: one SQLite database.
 //!
-//! A write returns after its transaction is on disk (`synchronous = FULL`), or with an error. Writes that arrive while a
-//! transaction is being synced share the next one, so that one sync serves many bouts.
+//! [`Store`] is its only writer and belongs to the owner of the state. [`Store::write`] returns after the events are on disk
+//! (`synchronous = FULL`), all of them or none. [`Reader`] reads beside it.
 
-mod audit;
 pub mod backup;
-mod bouts;
+mod read;
 mod rows;
-mod runs;
 mod schema;
+mod write;
 
-use std::path::Path;
-use std::sync::mpsc;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rusqlite::{Connection, ErrorCode, Params, Row, Transaction, TransactionBehavior};
-use tokio::sync::oneshot;
 
 use agon_storage::ownership::Identity;
 
 use self::schema::VERSION;
 
-pub use self::rows::{Audit, BoutSummary, NewBout, PutOutcome, ReplicaDigest, StoredCell, StoredRun};
+use crate::durable::Event;
 
-/// The maximum number of writes in one transaction.
-const MAX_WRITES_PER_TRANSACTION: usize = 512;
+pub use self::read::Reader;
+pub use self::rows::{Audit, NewBout, ReplicaDigest, StoredBout, StoredCell, StoredRun};
 
 /// An error of the store.
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
@@ -86,14 +83,10 @@ impl From<rusqlite::Error> for StoreError {
     }
 }
 
-type Completion = Box<dyn FnOnce(Result<(), StoreError>) + Send>;
-/// Work in a transaction. Returns its result, and a callback for the result of the transaction.
-type Job = Box<dyn FnOnce(&Connection) -> (Result<(), StoreError>, Completion) + Send>;
-
-/// A handle of the single writer of the state.
-#[derive(Clone)]
+/// The writer of a state file.
 pub struct Store {
-    jobs: mpsc::Sender<Job>,
+    connection: Connection,
+    path: PathBuf,
 }
 
 impl Store {
@@ -112,79 +105,67 @@ impl Store {
             return Err(StoreError::Damaged(check));
         }
         schema::migrate(&mut connection, path)?;
-        let (jobs, inbox) = mpsc::channel();
-        std::thread::Builder::new()
-            .name("store".to_string())
-            .spawn(move || write_groups(&connection, &inbox))
-            .map_err(|error| StoreError::Failed(error.to_string()))?;
-        Ok(Store { jobs })
+        Ok(Store { connection, path: path.to_path_buf() })
     }
 
-    /// Runs work in a transaction and waits until it is durable.
-    pub async fn write<T: Send + 'static>(
-        &self,
-        work: impl FnOnce(&Connection) -> rusqlite::Result<T> + Send + 'static,
-    ) -> Result<T, StoreError> {
-        let (sender, receiver) = oneshot::channel();
-        // The caller may have been dropped.
-        self.enqueue(work, move |result| drop(sender.send(result)))?;
-        receiver.await.map_err(|_| StoreError::Closed)?
+    /// Opens a reader of the same file.
+    pub(crate) fn reader(&self) -> Result<Reader, StoreError> {
+        Reader::open(&self.path)
     }
 
-    /// Runs work in a transaction without waiting; logs a failure.
-    fn post(&self, work: impl FnOnce(&Connection) -> rusqlite::Result<()> + Send + 'static) {
-        // A closed store needs no more writes.
-        let _ = self.enqueue(work, |result| {
-            if let Err(error) = result {
-                tracing::warn!(%error, "background write failed");
-            }
-        });
-    }
-
-    /// Queues work, and what to do when its transaction is durable or lost.
-    fn enqueue<T: Send + 'static>(
-        &self,
-        work: impl FnOnce(&Connection) -> rusqlite::Result<T> + Send + 'static,
-        done: impl FnOnce(Result<T, StoreError>) + Send + 'static,
+    /// Writes events in one transaction. After an error, none of them is on disk.
+    pub(crate) fn write<'a>(
+        &mut self,
+        events: impl IntoIterator<Item = &'a Event>,
     ) -> Result<(), StoreError> {
-        let job: Job = Box::new(move |connection| {
-            let result = work(connection).map_err(StoreError::from);
-            let outcome = result.as_ref().map(|_| ()).map_err(Clone::clone);
-            (outcome, Box::new(move |committed: Result<(), StoreError>| done(committed.and(result))))
-        });
-        self.jobs.send(job).map_err(|_| StoreError::Closed)
+        let mut events = events.into_iter().peekable();
+        if events.peek().is_none() {
+            return Ok(());
+        }
+        let transaction = begin(&self.connection)?;
+        for event in events {
+            write::write(&transaction, event)?;
+        }
+        Ok(transaction.commit()?)
     }
 
-    /// Waits until all earlier writes are durable.
-    pub async fn flush(&self) -> Result<(), StoreError> {
-        self.write(|_| Ok(())).await
+    /// Writes a run with bouts, for benchmarks.
+    pub fn write_run(&mut self, run: &StoredRun, bouts: &[NewBout]) -> Result<(), StoreError> {
+        let transaction = begin(&self.connection)?;
+        write::insert_run(&transaction, run)?;
+        for bout in bouts {
+            write::insert_bout(&transaction, bout)?;
+        }
+        Ok(transaction.commit()?)
+    }
+
+    /// Lets all writes fail, or succeed again.
+    #[cfg(test)]
+    pub(crate) fn fail_writes(&self, fail: bool) {
+        self.connection.pragma_update(None, "query_only", fail).unwrap();
     }
 
     /// Raises the epoch above `above` and returns it.
-    pub async fn next_epoch(&self, above: u64) -> Result<u64, StoreError> {
-        let epoch = self.write(move |connection| {
-            connection.execute("UPDATE meta SET epoch = max(epoch, ?1) + 1", [number(above)])?;
-            connection.query_row("SELECT epoch FROM meta", [], |row| row.get::<_, i64>(0))
-        });
-        epoch.await.map(|epoch| epoch as u64)
+    pub fn next_epoch(&mut self, above: u64) -> Result<u64, StoreError> {
+        self.connection.execute("UPDATE meta SET epoch = max(epoch, ?1) + 1", [number(above)])?;
+        let epoch: i64 = self.connection.query_row("SELECT epoch FROM meta", [], |row| row.get(0))?;
+        Ok(epoch as u64)
     }
 
     /// Returns the identity by which an object store recognises its owner.
-    pub async fn identity(&self) -> Result<Identity, StoreError> {
-        self.write(|connection| {
-            connection.query_row(
-                "SELECT id, epoch, (SELECT max(exported) > 0 FROM runs) FROM meta",
-                [],
-                |row| {
-                    Ok(Identity {
-                        id: row.get(0)?,
-                        epoch: row.get::<_, i64>(1)? as u64,
-                        has_exported: row.get::<_, Option<bool>>(2)?.unwrap_or(false),
-                    })
-                },
-            )
-        })
-        .await
+    pub fn identity(&self) -> Result<Identity, StoreError> {
+        let identity = self.connection.query_row(
+            "SELECT id, epoch, (SELECT max(exported) > 0 FROM runs) FROM meta",
+            [],
+            |row| {
+                Ok(Identity {
+                    id: row.get(0)?,
+                    epoch: row.get::<_, i64>(1)? as u64,
+                    has_exported: row.get::<_, Option<bool>>(2)?.unwrap_or(false),
+                })
+            },
+        );
+        Ok(identity?)
     }
 }
 
@@ -223,43 +204,13 @@ fn begin(connection: &Connection) -> Result<Transaction<'_>, rusqlite::Error> {
     }
 }
 
-/// Runs jobs in groups, each in one transaction, until the store is closed.
-fn write_groups(connection: &Connection, inbox: &mpsc::Receiver<Job>) {
-    while let Ok(first) = inbox.recv() {
-        let mut completions = Vec::new();
-        let committed = (|| -> Result<(), StoreError> {
-            let mut transaction = begin(connection)?;
-            let mut job = Some(first);
-            while let Some(work) = job.take() {
-                // A failed job is rolled back alone.
-                let savepoint = transaction.savepoint()?;
-                let (outcome, completion) = work(&savepoint);
-                completions.push(completion);
-                match outcome {
-                    Ok(()) => savepoint.commit()?,
-                    // SQLite itself rolls back the whole transaction after some errors, such as a full disk.
-                    Err(error) if savepoint.is_autocommit() => return Err(error),
-                    Err(_) => drop(savepoint),
-                }
-                if completions.len() < MAX_WRITES_PER_TRANSACTION {
-                    job = inbox.try_recv().ok();
-                }
-            }
-            Ok(transaction.commit()?)
-        })();
-        for completion in completions {
-            completion(committed.clone());
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use std::task::{Context, Waker};
+    use agon_schedule::RunState;
 
     use super::*;
     use crate::leases::BoutKey;
-    use agon_schedule::RunState;
+    use crate::standings::RunTotals;
 
     fn bout(number: u64, digest: u8) -> NewBout {
         NewBout {
@@ -267,175 +218,128 @@ mod tests {
             bout: number,
             worker: "w".to_string(),
             digest: Some([digest; 32]),
-            summary: "{}".to_string(),
             payload: vec![1, 2, 3],
-            failure: None,
-            needs_replica: false,
+            ..NewBout::default()
         }
+    }
+
+    fn commit(bout: NewBout) -> Event {
+        Event::BoutCommitted(Box::new(bout))
     }
 
     fn run() -> StoredRun {
-        StoredRun {
-            id: "r".to_string(),
-            text: String::new(),
-            files: "{}".to_string(),
-            state: RunState::Running,
-            submitted_us: 0,
-            ..StoredRun::default()
-        }
+        StoredRun { id: "r".to_string(), files: "{}".to_string(), ..StoredRun::default() }
     }
 
-    #[tokio::test]
-    async fn stores_a_bout_once() {
+    fn open() -> (tempfile::TempDir, Store) {
         let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("state");
-        let store = Store::open(&path).unwrap();
-        assert_eq!(store.next_epoch(0).await, Ok(1));
-        assert_eq!(store.put_bout(bout(3, 1)).await, Ok(PutOutcome::RunClosed));
-        store.add_run(run()).await.unwrap();
-        assert_eq!(store.put_bout(bout(3, 1)).await, Ok(PutOutcome::New));
-        assert_eq!(store.put_bout(bout(3, 1)).await, Ok(PutOutcome::Duplicate));
-        assert_eq!(store.put_bout(bout(3, 2)).await, Ok(PutOutcome::Conflict));
-        assert_eq!(store.put_bout(bout(1, 2)).await, Ok(PutOutcome::New));
-        assert_eq!(store.payload("r".to_string(), 3).await, Ok(vec![1, 2, 3]));
-        let cancel = || store.move_state("r".to_string(), &[RunState::Running], RunState::Cancelled, None);
-        assert_eq!(cancel().await, Ok(Some(RunState::Running)));
-        assert_eq!(cancel().await, Ok(Some(RunState::Cancelled)), "unchanged");
-        assert_eq!(store.put_bout(bout(2, 2)).await, Ok(PutOutcome::RunClosed));
-        store.assign_part("r".to_string(), 0, 2).await.unwrap();
-        assert_eq!(store.open_part("r".to_string()).await, Ok(Some((0, 2))));
+        let mut store = Store::open(&folder.path().join("state")).unwrap();
+        store.write_run(&run(), &[]).unwrap();
+        (folder, store)
+    }
+
+    fn numbers(reader: &Reader) -> Vec<u64> {
+        reader.bouts("r").unwrap().into_iter().map(|bout| bout.bout).collect()
+    }
+
+    #[test]
+    fn exported_bouts_are_replaced_by_totals() {
+        let (folder, mut store) = open();
+        assert_eq!(store.next_epoch(0), Ok(1));
+        store.write([&commit(bout(1, 2)), &commit(bout(3, 1))]).unwrap();
+        let reader = store.reader().unwrap();
+        assert_eq!(reader.payload("r", 3), Ok(vec![1, 2, 3]));
+        let run_id = || "r".to_string();
+        store.write([&Event::PartAssigned { run: run_id(), first: 0, last: 2 }]).unwrap();
+        assert_eq!(reader.open_part("r"), Ok(Some((0, 2))));
         let cell = |won| StoredCell { worker: "w".to_string(), pairing: 0, outcomes: [won, 0, 1] };
-        store.part_written("r".to_string(), 3, "{1}".to_string(), vec![cell(1)]).await.unwrap();
-        store.part_written("r".to_string(), 3, "{2}".to_string(), vec![cell(2)]).await.unwrap();
+        for (won, bouts) in [(1, 7), (2, 8)] {
+            let mut totals = RunTotals::default();
+            totals.bouts = bouts;
+            let part = Event::PartWritten { run: run_id(), exported: 3, totals, cells: vec![cell(won)] };
+            store.write([&part]).unwrap();
+        }
+        store.write([&Event::RunMoved { run: run_id(), to: RunState::Cancelled, decided: None }]).unwrap();
         drop(store);
-        let again = Store::open(&path).unwrap();
-        assert_eq!(again.next_epoch(0).await, Ok(2));
-        let kept = again.summaries("r".to_string(), 0, u64::MAX).await.unwrap();
-        assert_eq!(kept.iter().map(|bout| bout.bout).collect::<Vec<_>>(), [3], "exported bouts are removed");
-        assert_eq!(again.open_part("r".to_string()).await, Ok(None));
-        let run = again.runs().await.unwrap().remove(0);
-        assert_eq!((run.exported, run.totals.as_str(), run.state), (3, "{2}", RunState::Cancelled));
-        assert_eq!(again.put_bout(bout(1, 2)).await, Ok(PutOutcome::Exported));
+        let mut again = Store::open(&folder.path().join("state")).unwrap();
+        assert_eq!(again.next_epoch(0), Ok(2));
+        assert_eq!((numbers(&reader), reader.open_part("r")), (vec![3], Ok(None)));
+        let run = reader.runs().unwrap().remove(0);
+        assert_eq!((run.exported, run.state), (3, RunState::Cancelled));
+        assert_eq!(crate::durable::stored_totals(&run).unwrap().bouts, 8);
         let sum = StoredCell { worker: "w".to_string(), pairing: 0, outcomes: [3, 0, 2] };
-        assert_eq!(again.cells("r".to_string()).await, Ok(vec![sum]));
+        assert_eq!(reader.cells("r"), Ok(vec![sum]));
     }
 
-    /// A bout and its first replica digest are stored atomically.
-    #[tokio::test]
-    async fn replica_digests_survive_a_restart() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("state");
-        let store = Store::open(&path).unwrap();
-        store.add_run(run()).await.unwrap();
-        let replicated = |number| NewBout { needs_replica: true, ..bout(number, 1) };
-        for number in [4, 2, 7] {
-            assert_eq!(store.put_bout(replicated(number)).await, Ok(PutOutcome::New));
-        }
-        // A duplicate is not replicated again.
-        assert_eq!(store.put_bout(replicated(4)).await, Ok(PutOutcome::Duplicate));
-        assert_eq!(store.put_bout(bout(5, 1)).await, Ok(PutOutcome::New));
+    #[test]
+    fn replica_digests_follow_their_bouts() {
+        let (_folder, mut store) = open();
         let key = |bout| BoutKey { run: "r".to_string(), bout };
-        store.add_replica_digest(ReplicaDigest { key: key(4), worker: "v".to_string(), digest: [2; 32] });
-        store.remove_replica_digests(&key(2));
-        store.void("r".to_string(), String::new(), vec![7], Vec::new(), String::new()).await.unwrap();
-        drop(store);
-        let again = Store::open(&path).unwrap();
-        let digests = again.replica_digests().await.unwrap();
+        for number in [4, 2, 7] {
+            store.write([&commit(NewBout { needs_replica: true, ..bout(number, 1) })]).unwrap();
+        }
+        let replica = ReplicaDigest { key: key(4), worker: "v".to_string(), digest: [2; 32] };
+        let void = Event::Voided {
+            run: "r".to_string(),
+            worker: String::new(),
+            replayed: vec![7],
+            voided: Vec::new(),
+            totals: RunTotals::default(),
+        };
+        store
+            .write([
+                &commit(bout(5, 1)),
+                &Event::ReplicaReceived { replica, disputed: true },
+                &Event::ReplicationClosed { key: key(2), confirmed: None },
+                &void,
+            ])
+            .unwrap();
+        let digests = store.reader().unwrap().replica_digests().unwrap();
         let digests: Vec<_> =
             digests.iter().map(|row| (row.key.bout, row.worker.as_str(), row.digest[0])).collect();
         assert_eq!(digests, [(4, "w", 1), (4, "v", 2)]);
     }
 
-    #[tokio::test]
-    async fn lists_audit_entries_in_order() {
-        let folder = tempfile::tempdir().unwrap();
-        let store = Store::open(&folder.path().join("state")).unwrap();
-        for (worker, text) in [("a", "one"), ("b", "two"), ("a", "three")] {
-            let entry = Audit { worker: worker.to_string(), text: text.to_string(), ..Audit::default() };
-            store.audit(entry);
-        }
-        let texts = |entries: Vec<Audit>| entries.into_iter().map(|entry| entry.text).collect::<Vec<_>>();
-        assert_eq!(texts(store.audits(None, None, 2).await.unwrap()), ["two", "three"]);
-        assert_eq!(texts(store.audits(Some("a".to_string()), None, 9).await.unwrap()), ["one", "three"]);
-        store.set_quarantine("a", Some("wrong results"));
-        assert_eq!(store.quarantined().await, Ok(vec![("a".to_string(), "wrong results".to_string())]));
-        store.set_quarantine("a", None);
-        assert_eq!(store.quarantined().await, Ok(vec![]));
+    #[test]
+    fn failed_write_leaves_nothing() {
+        let (_folder, mut store) = open();
+        let reader = store.reader().unwrap();
+        // The second copy violates the key.
+        let failed = store.write([&commit(bout(0, 1)), &commit(bout(0, 2))]);
+        assert!(matches!(failed, Err(StoreError::Failed(_))));
+        assert_eq!(numbers(&reader), Vec::<u64>::new());
+        store.write([&commit(bout(0, 1))]).unwrap();
+        assert_eq!(numbers(&reader), [0]);
     }
 
-    #[tokio::test]
-    async fn rolls_back_only_the_failed_write() {
-        let folder = tempfile::tempdir().unwrap();
-        let store = Store::open(&folder.path().join("state")).unwrap();
-        store.add_run(run()).await.unwrap();
-        let bad = store.write(|connection| {
-            connection.execute("INSERT INTO parts VALUES ('r', 0, 0)", [])?;
-            connection.execute("INSERT INTO nowhere VALUES (1)", [])
-        });
-        let good = store.put_bout(bout(0, 1));
-        let (bad, good) = tokio::join!(bad, good);
-        assert!(matches!(bad, Err(StoreError::Failed(_))));
-        assert_eq!(good, Ok(PutOutcome::New));
-        assert_eq!(
-            store.open_part("r".to_string()).await,
-            Ok(None),
-            "the failed write is rolled back completely"
-        );
-    }
-
-    /// SQLite rolls back the whole transaction when the disk is full; later writes of the group must not commit alone.
-    #[tokio::test]
-    async fn full_disk_fails_the_whole_group() {
-        let folder = tempfile::tempdir().unwrap();
-        let store = Store::open(&folder.path().join("state")).unwrap();
-        store.add_run(run()).await.unwrap();
-        let pages = store.write(|connection| {
-            let pages: i64 = connection.query_row("PRAGMA page_count", [], |row| row.get(0))?;
-            connection
-                .query_row(&format!("PRAGMA max_page_count = {}", pages + 20), [], |row| row.get::<_, i64>(0))
-        });
-        pages.await.unwrap();
-        // The first write holds the group open until all have been queued.
-        let (go, wait) = mpsc::channel();
-        let first = store.write(move |_| {
-            let _: Result<(), _> = wait.recv();
-            Ok(())
-        });
+    /// SQLite rolls back the whole transaction when the disk is full.
+    #[test]
+    fn full_disk_leaves_nothing() {
+        let (_folder, mut store) = open();
+        let pages: i64 = store.connection.query_row("PRAGMA page_count", [], |row| row.get(0)).unwrap();
+        let limit = format!("PRAGMA max_page_count = {}", pages + 20);
+        store.connection.query_row(&limit, [], |row| row.get::<_, i64>(0)).unwrap();
         let large = NewBout { payload: vec![1; 1 << 20], ..bout(1, 1) };
-        let bouts = [bout(0, 1), large, bout(2, 1)];
-        let mut writes = bouts.map(|bout| Box::pin(store.put_bout(bout)));
-        let mut first = Box::pin(first);
-        let mut context = Context::from_waker(Waker::noop());
-        assert!(first.as_mut().poll(&mut context).is_pending());
-        for write in &mut writes {
-            assert!(write.as_mut().poll(&mut context).is_pending());
-        }
-        go.send(()).unwrap();
-        let mut results = vec![];
-        for write in writes {
-            results.push(write.await);
-        }
-        let stored = store.summaries("r".to_string(), 0, u64::MAX).await.unwrap();
-        let stored: Vec<u64> = stored.iter().map(|row| row.bout).collect();
-        let acknowledged: Vec<u64> =
-            (0..).zip(&results).filter(|(_, result)| result.is_ok()).map(|(bout, _)| bout).collect();
-        assert_eq!(stored, acknowledged, "{results:?}");
-        assert_eq!(results[1], Err(StoreError::Full));
+        let full = store.write([&commit(bout(0, 1)), &commit(large), &commit(bout(2, 1))]);
+        assert_eq!(full, Err(StoreError::Full));
+        assert_eq!(numbers(&store.reader().unwrap()), Vec::<u64>::new());
+        store.write([&commit(bout(0, 1))]).unwrap();
     }
 
-    #[tokio::test]
-    async fn waits_for_another_writer() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("state");
-        let store = Store::open(&path).unwrap();
-        store.add_run(run()).await.unwrap();
-        let other = Connection::open(&path).unwrap();
+    #[test]
+    fn waits_for_another_writer() {
+        let (folder, mut store) = open();
+        let other = Connection::open(folder.path().join("state")).unwrap();
         other.execute_batch("BEGIN IMMEDIATE").unwrap();
-        let mut write = Box::pin(store.put_bout(bout(0, 1)));
+        let (done, written) = std::sync::mpsc::channel();
+        let writer = std::thread::spawn(move || {
+            done.send(store.write([&commit(bout(0, 1))])).unwrap();
+        });
         // A deferred transaction fails at once.
-        assert!(tokio::time::timeout(Duration::from_millis(200), &mut write).await.is_err());
+        assert!(written.recv_timeout(Duration::from_millis(200)).is_err());
         other.execute_batch("COMMIT").unwrap();
-        assert_eq!(write.await, Ok(PutOutcome::New));
+        assert_eq!(written.recv().unwrap(), Ok(()));
+        writer.join().unwrap();
     }
 
     #[test]

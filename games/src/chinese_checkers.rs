@@ -34,7 +34,7 @@ use self::star::{
 };
 use crate::game::{
     Deterministic, Duel, Feature, FeatureSet, Features, Game, Keyed, Noisy, Notation, Ordered, Payoffs,
-    Reseat, Seat, Turn, features, margin,
+    Reseat, Seat, Turn, features, fill_margins,
 };
 use crate::random::{Random, below, zobrist};
 use crate::setup::{Domain, Parameter, Parameters, Setup, SetupError, Turns};
@@ -398,12 +398,7 @@ impl<const SEATS: usize> Features for ChineseCheckers<SEATS> {
     const FEATURES: &'static [Feature] = FEATURES;
 
     fn features(&self, seat: Seat, wanted: FeatureSet, values: &mut [i32]) {
-        for (index, value) in values.iter_mut().enumerate() {
-            if wanted.has(index) {
-                *value =
-                    margin::<SEATS>(seat, std::array::from_fn(|seat| self.feature(index, Seat(seat as u8))));
-            }
-        }
+        fill_margins::<SEATS>(seat, wanted, values, |index, seat| self.feature(index, seat));
     }
 }
 

@@ -44,7 +44,7 @@ mod text;
 
 use crate::game::{
     Deterministic, Duel, Feature, FeatureSet, Features, Game, Keyed, Noisy, Ordered, Payoffs, Reseat, Seat,
-    Turn, features, margin,
+    Turn, features, fill_margins,
 };
 use crate::random::{Random, below, mix, zobrist};
 
@@ -487,12 +487,7 @@ impl<const SEATS: usize> Features for Focus<SEATS> {
     const FEATURES: &'static [Feature] = FEATURES;
 
     fn features(&self, seat: Seat, wanted: FeatureSet, values: &mut [i32]) {
-        for (index, value) in values.iter_mut().enumerate() {
-            if wanted.has(index) {
-                *value =
-                    margin::<SEATS>(seat, std::array::from_fn(|seat| self.feature(index, Seat(seat as u8))));
-            }
-        }
+        fill_margins::<SEATS>(seat, wanted, values, |index, seat| self.feature(index, seat));
     }
 }
 

@@ -313,6 +313,14 @@ impl FeatureSet {
     pub const fn any(self, other: FeatureSet) -> bool {
         self.0 & other.0 != 0
     }
+
+    /// Computes a feature and writes its value if the set contains it.
+    #[inline(always)]
+    pub(crate) fn fill(self, values: &mut [i32], index: usize, value: impl FnOnce() -> i32) {
+        if self.has(index) {
+            values[index] = value();
+        }
+    }
 }
 
 /// Named features for a linear evaluation: `e(s) = sum of weight * value`.
@@ -364,6 +372,21 @@ pub(crate) fn write_for_mover<const N: usize>(values: &mut [i32], is_mover: bool
 #[inline]
 pub(crate) fn margin<const SEATS: usize>(seat: Seat, values: [i32; SEATS]) -> i32 {
     SEATS as i32 * values[seat.index()] - values.iter().sum::<i32>()
+}
+
+/// Writes the [`margin`] of each wanted feature, given a seat's own value by index and seat.
+#[inline]
+pub(crate) fn fill_margins<const SEATS: usize>(
+    seat: Seat,
+    wanted: FeatureSet,
+    values: &mut [i32],
+    own: impl Fn(usize, Seat) -> i32,
+) {
+    for index in 0..values.len() {
+        wanted.fill(values, index, || {
+            margin::<SEATS>(seat, std::array::from_fn(|seat| own(index, Seat(seat as u8))))
+        });
+    }
 }
 
 /// The text of moves and positions.

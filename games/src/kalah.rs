@@ -325,9 +325,7 @@ impl Features for Kalah {
         values[MOBILITY] = sum(filled(own)) as i32 - sum(filled(other)) as i32;
         values[MOVES_AGAIN] = moves_again(own) as i32 - moves_again(other) as i32;
         values[MOVE] = sign(seat == self.mover);
-        if wanted.has(THREAT) {
-            values[THREAT] = self.threat([own, other]) as i32 - self.threat([other, own]) as i32;
-        }
+        wanted.fill(values, THREAT, || self.threat([own, other]) as i32 - self.threat([other, own]) as i32);
     }
 }
 

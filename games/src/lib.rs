@@ -11,6 +11,7 @@ pub mod exchange;
 pub mod game;
 pub mod line;
 pub mod perft;
+pub mod printable;
 pub mod random;
 pub mod registry;
 pub mod schema;

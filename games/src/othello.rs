@@ -227,38 +227,24 @@ impl Features for Othello {
         let empty = self.empty();
         let within = |squares: u64| difference(own & squares, other & squares);
         let gives_corner = neighbours(empty & CORNERS);
-        if wanted.has(DISCS) {
-            values[DISCS] = difference(own, other);
-        }
-        if wanted.has(MOBILITY) {
+        wanted.fill(values, DISCS, || difference(own, other));
+        wanted.fill(values, MOBILITY, || {
             let mobility = difference(self.placements, captures(self.other, self.own));
-            values[MOBILITY] = sign(seat == self.mover) * mobility;
-        }
-        if wanted.has(POTENTIAL_MOBILITY) {
-            values[POTENTIAL_MOBILITY] = difference(neighbours(other) & empty, neighbours(own) & empty);
-        }
-        if wanted.has(FRONTIER) {
-            values[FRONTIER] = within(neighbours(empty));
-        }
-        if wanted.has(CORNER) {
-            values[CORNER] = within(CORNERS);
-        }
-        if wanted.has(X_SQUARE) {
-            values[X_SQUARE] = within(gives_corner & X_SQUARES);
-        }
-        if wanted.has(C_SQUARE) {
-            values[C_SQUARE] = within(gives_corner & BORDER);
-        }
-        if wanted.has(EDGES) {
-            values[EDGES] = within(BORDER & !CORNERS);
-        }
-        if wanted.has(STABILITY) {
-            values[STABILITY] = difference(stable(own, !empty), stable(other, !empty));
-        }
-        if wanted.has(PARITY) {
+            sign(seat == self.mover) * mobility
+        });
+        wanted.fill(values, POTENTIAL_MOBILITY, || {
+            difference(neighbours(other) & empty, neighbours(own) & empty)
+        });
+        wanted.fill(values, FRONTIER, || within(neighbours(empty)));
+        wanted.fill(values, CORNER, || within(CORNERS));
+        wanted.fill(values, X_SQUARE, || within(gives_corner & X_SQUARES));
+        wanted.fill(values, C_SQUARE, || within(gives_corner & BORDER));
+        wanted.fill(values, EDGES, || within(BORDER & !CORNERS));
+        wanted.fill(values, STABILITY, || difference(stable(own, !empty), stable(other, !empty)));
+        wanted.fill(values, PARITY, || {
             let mover_is_last = empty.count_ones() % 2 == 1;
-            values[PARITY] = sign(mover_is_last == (seat == self.mover));
-        }
+            sign(mover_is_last == (seat == self.mover))
+        });
     }
 }
 

@@ -175,28 +175,16 @@ impl<const SEATS: usize> Features for Rolit<SEATS> {
             margin(seat, self.balls.map(|balls| value(balls).count_ones() as i32))
         };
         let within = |set: u64| compare(&|balls| balls & set);
-        if wanted.has(BALLS) {
-            values[BALLS] = within(!0);
-        }
-        if wanted.has(CORNER) {
-            values[CORNER] = within(CORNERS);
-        }
-        if wanted.has(EDGES) {
-            values[EDGES] = within(BORDER & !CORNERS);
-        }
-        if wanted.has(GIVEN_CORNERS) {
-            values[GIVEN_CORNERS] = within(neighbours(CORNERS & !self.taken));
-        }
-        if wanted.has(MOBILITY) {
-            values[MOBILITY] = compare(&|balls| captures(balls, self.taken & !balls));
-        }
-        if wanted.has(STABILITY) {
-            values[STABILITY] = compare(&|balls| stable(balls, self.taken));
-        }
-        if wanted.has(EXPOSED) {
+        wanted.fill(values, BALLS, || within(!0));
+        wanted.fill(values, CORNER, || within(CORNERS));
+        wanted.fill(values, EDGES, || within(BORDER & !CORNERS));
+        wanted.fill(values, GIVEN_CORNERS, || within(neighbours(CORNERS & !self.taken)));
+        wanted.fill(values, MOBILITY, || compare(&|balls| captures(balls, self.taken & !balls)));
+        wanted.fill(values, STABILITY, || compare(&|balls| stable(balls, self.taken)));
+        wanted.fill(values, EXPOSED, || {
             let exposed_to = |balls: &u64| capturable(*balls, self.taken & !balls, !self.taken);
-            values[EXPOSED] = within(self.balls.iter().map(exposed_to).fold(0, |all, squares| all | squares));
-        }
+            within(self.balls.iter().map(exposed_to).fold(0, |all, squares| all | squares))
+        });
     }
 }
 

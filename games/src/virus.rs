@@ -360,23 +360,17 @@ impl<const SEATS: usize> Features for Virus<SEATS> {
 
     fn features(&self, seat: Seat, wanted: FeatureSet, values: &mut [i32]) {
         let contrast = |numbers: [u32; SEATS]| margin(seat, numbers.map(|number| number as i32));
-        if wanted.has(SQUARES) {
-            values[SQUARES] = contrast(self.squares.map(u128::count_ones));
-        }
-        if wanted.has(SAFE) {
+        wanted.fill(values, SQUARES, || contrast(self.squares.map(u128::count_ones)));
+        wanted.fill(values, SAFE, || {
             let reaches: [u128; SEATS] = std::array::from_fn(|seat| self.reach(seat));
-            values[SAFE] = contrast(std::array::from_fn(|seat| {
+            contrast(std::array::from_fn(|seat| {
                 let rivals = (0..SEATS).filter(|&rival| rival != seat);
                 let threatened = rivals.fold(0, |threatened, rival| threatened | reaches[rival]);
                 (self.squares[seat] & !threatened).count_ones()
-            }));
-        }
-        if wanted.has(STRIKE) {
-            values[STRIKE] = contrast(std::array::from_fn(|seat| self.strike(seat)));
-        }
-        if wanted.has(AREA) {
-            values[AREA] = contrast(self.areas());
-        }
+            }))
+        });
+        wanted.fill(values, STRIKE, || contrast(std::array::from_fn(|seat| self.strike(seat))));
+        wanted.fill(values, AREA, || contrast(self.areas()));
         // A seat that is out is not its own rival. Always 0 in a duel that is not over.
         let out = !self.standing & !(1 << seat.0) & ((1 << SEATS) - 1);
         values[OUT] = out.count_ones() as i32;

@@ -7,10 +7,12 @@
 use std::sync::Arc;
 
 use agon_arena::Spec;
+use agon_arena::limit::FACTORS;
 use agon_arena::roster::rotations;
 use agon_arena::spec::Plan;
 use agon_records::rows::opening_text;
 use agon_records::{BoutColumns, GameRow, MoveRow, Plies, ProbeRow};
+use agon_search::bounds::MAX_DURATION_US;
 use prost::Message;
 use prost::bytes::Bytes;
 
@@ -19,12 +21,15 @@ use crate::check;
 use crate::error::WireError;
 use crate::lease::Lease;
 use crate::limits::{
-    MAX_BATCH_MOVES, MAX_BOUT_BYTES, MAX_BUILD, MAX_ENDING, MAX_PAYOFF, MAX_PLIES, MAX_REASON,
-    MAX_SUBMISSION_BYTES, MAX_TIME_US, MAX_WORKER_NAME,
+    MAX_BATCH_MOVES, MAX_BOUT_BYTES, MAX_BUILD, MAX_ENDING, MAX_PAYOFF, MAX_PLIES, MAX_SUBMISSION_BYTES,
+    MAX_TIME_US, MAX_WORKER_NAME,
 };
 use crate::plies;
 use crate::v1;
 use crate::v1::submission::Kind;
+
+/// The greatest factor of time limits.
+const MAX_FACTOR: u64 = *FACTORS.end() as u64;
 
 /// The outcome of a submission.
 #[derive(Clone, PartialEq, Debug)]
@@ -154,7 +159,7 @@ impl Assembler {
         match (state, check::required("kind", submission.kind)?) {
             (State::Over, kind) => Err(self.out_of_order(&kind, "no more messages")),
             (_, Kind::Failure(failure)) => {
-                let reason = check::text("reason", failure.reason, MAX_REASON)?;
+                let reason = check::reason("reason", &failure.reason)?;
                 Ok(Some(Assembled::Failed { reason }))
             }
             (State::Head, Kind::Head(head)) => {
@@ -257,8 +262,8 @@ impl Assembler {
             worker: self.worker.clone(),
             build: self.build.clone(),
             started: check::number("started_us", end.started_us, 0..=MAX_TIME_US as i64)?,
-            duration_us: check::number("duration_us", end.duration_us, 0..=MAX_TIME_US)?,
-            speed_factor: check::not_negative("speed_factor", end.speed_factor)?,
+            duration_us: check::number("duration_us", end.duration_us, 0..=MAX_DURATION_US)?,
+            speed_factor: check::at_most("speed_factor", end.speed_factor, MAX_FACTOR)?,
             settings: self.spec.settings(&self.leased.bout.values, seats),
         };
         self.columns.games.push(row);

@@ -2,11 +2,21 @@
 
 use std::ops::RangeInclusive;
 
+use agon_games::printable::is_unprintable;
+
 use crate::error::WireError;
+use crate::limits::MAX_REASON;
+use crate::session::clean_reason;
 
 /// Requires a field.
 pub(crate) fn required<T>(field: &'static str, value: Option<T>) -> Result<T, WireError> {
     value.ok_or(WireError::Missing { field })
+}
+
+/// Checks the length of a reason, and makes it one printable line.
+pub(crate) fn reason(field: &'static str, reason: &str) -> Result<String, WireError> {
+    length(field, reason.len(), MAX_REASON)?;
+    Ok(clean_reason(reason))
 }
 
 /// Checks the length of a text, which may be empty and have several lines.
@@ -20,25 +30,25 @@ pub(crate) fn length(field: &'static str, found: usize, most: usize) -> Result<(
     if found > most { Err(WireError::TooLong { field, found, most }) } else { Ok(()) }
 }
 
-/// Checks a text of one line without control characters, which may be empty.
+/// Checks a text of one printable line, which may be empty.
 pub(crate) fn line(field: &'static str, line: String, most: usize) -> Result<String, WireError> {
     let line = text(field, line, most)?;
     if line.contains('\n') {
-        return Err(WireError::ControlCharacter { field });
+        return Err(WireError::Unprintable { field });
     }
     lines(field, &line)?;
     Ok(line)
 }
 
-/// Rejects control characters other than line breaks.
+/// Rejects unprintable characters other than line breaks.
 pub(crate) fn lines(field: &'static str, lines: &str) -> Result<(), WireError> {
     // ASCII texts, the most frequent, are scanned many bytes at a time.
-    let is_printable = if lines.is_ascii() {
+    let is_clean = if lines.is_ascii() {
         lines.bytes().all(|byte| !byte.is_ascii_control() || byte == b'\n')
     } else {
-        lines.chars().all(|c| !c.is_control() || c == '\n')
+        lines.chars().all(|c| !is_unprintable(c) || c == '\n')
     };
-    if is_printable { Ok(()) } else { Err(WireError::ControlCharacter { field }) }
+    if is_clean { Ok(()) } else { Err(WireError::Unprintable { field }) }
 }
 
 /// Checks a line that must not be empty.
@@ -84,11 +94,13 @@ pub(crate) fn finite(field: &'static str, found: f64) -> Result<f64, WireError> 
     if found.is_finite() { Ok(found) } else { Err(WireError::NotFinite { field, found: found.to_string() }) }
 }
 
-/// Checks that a number is finite and not negative.
-pub(crate) fn not_negative(field: &'static str, found: f64) -> Result<f64, WireError> {
-    if finite(field, found)? < 0.0 {
-        let (found, least, most) = ((found as i128).into(), 0.into(), i128::MAX.into());
-        return Err(WireError::OutOfRange { field, found, least, most });
+/// Checks that a number is finite, not negative and at most `most`.
+pub(crate) fn at_most(field: &'static str, found: f64, most: u64) -> Result<f64, WireError> {
+    if (0.0..=most as f64).contains(&finite(field, found)?) {
+        return Ok(found);
     }
-    Ok(found)
+    // Away from zero, so that a number just outside is not shown as one within.
+    let rounded = found.signum() * found.abs().ceil();
+    let (found, least, most) = ((rounded as i128).into(), 0.into(), i128::from(most).into());
+    Err(WireError::OutOfRange { field, found, least, most })
 }

@@ -62,9 +62,9 @@ pub enum WireError {
         /// The reason.
         reason: &'static str,
     },
-    /// A text has control characters.
-    #[error("`{field}` has a control character; leave it out")]
-    ControlCharacter {
+    /// A text has unprintable characters.
+    #[error("`{field}` has a control, bidirectional or zero-width character; leave it out")]
+    Unprintable {
         /// The field.
         field: &'static str,
     },

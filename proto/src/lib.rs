@@ -12,6 +12,7 @@ pub mod lease;
 pub mod limits;
 mod packed;
 mod plies;
+mod printable;
 pub mod session;
 pub mod write;
 
@@ -19,6 +20,7 @@ pub use assemble::{Assembled, Assembler, CompleteBout};
 pub use bout::LeasedBout;
 pub use error::{WireError, WireInteger};
 pub use lease::Lease;
+pub use printable::Printable;
 pub use session::{Heartbeat, Hello, Progress, Returned, Welcome};
 pub use write::BoutWriter;
 

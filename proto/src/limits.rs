@@ -67,7 +67,10 @@ pub const MAX_LINE: usize = 32 << 10;
 pub const MAX_COUNT: u64 = 1 << 53;
 
 /// The most completed depths of a search.
-pub const MAX_DEPTHS: usize = 1024;
+pub const MAX_DEPTHS: usize = agon_search::value::MAX_PLY;
+
+/// The most nodes per second of a worker.
+pub const MAX_SPEED: u64 = agon_search::rate::MAX_RATE as u64;
 
 /// The largest absolute payoff.
 pub const MAX_PAYOFF: i32 = 1_000_000;

@@ -6,12 +6,11 @@ use agon_arena::spec::SpecPlayer;
 use agon_records::columns::{ListColumn, TextColumn};
 use agon_records::{LimitKind, Plies, Searches};
 use agon_search::Counters;
+use agon_search::bounds::MAX_DURATION_US;
 
 use crate::check;
 use crate::error::WireError;
-use crate::limits::{
-    MAX_BATCH_MOVES, MAX_COUNT, MAX_DEPTHS, MAX_LINE, MAX_MOVE, MAX_PLIES, MAX_SEATS, MAX_TIME_US,
-};
+use crate::limits::{MAX_BATCH_MOVES, MAX_COUNT, MAX_DEPTHS, MAX_LINE, MAX_MOVE, MAX_PLIES, MAX_SEATS};
 use crate::packed::{Column, Fields, Writer};
 use crate::v1;
 
@@ -87,14 +86,14 @@ pub(crate) fn to_wire(
     batch.column(field::DEPTHS, "depths", MAX_DEPTHS as u64, depths.into_iter())?;
     let (nodes, times) = (lists(&searches.depth_nodes), lists(&searches.depth_time_us));
     batch.column(field::DEPTH_NODES, "depth_nodes", MAX_COUNT, nodes.into_iter())?;
-    batch.column(field::DEPTH_TIME_US, "depth_time_us", MAX_TIME_US, times.into_iter())?;
+    batch.column(field::DEPTH_TIME_US, "depth_time_us", MAX_DURATION_US, times.into_iter())?;
     batch.doubles(field::SCORE, "score", &searches.score[search..])?;
     batch.text(field::PV, &lines("pv", &searches.pv, search, 0..=MAX_LINE)?);
-    batch.column(field::TIME_US, "time_us", MAX_TIME_US, searches.time_us[search..].iter().copied())?;
+    batch.column(field::TIME_US, "time_us", MAX_DURATION_US, searches.time_us[search..].iter().copied())?;
     batch.column(
         field::OVERSHOOT_US,
         "overshoot_us",
-        MAX_TIME_US,
+        MAX_DURATION_US,
         searches.overshoot_us[search..].iter().copied(),
     )?;
     let kinds = searches.limit_kind[search..].iter().map(|&kind| limit_kind_to_wire(kind) as u64);
@@ -161,8 +160,8 @@ pub(crate) fn from_wire(
     for (index, column) in searches.counters[Counters::ORIGINAL..].iter_mut().enumerate() {
         column.extend_from_slice(&later[index * count..(index + 1) * count]);
     }
-    add(field::TIME_US, "time_us", MAX_TIME_US, &mut searches.time_us)?;
-    add(field::OVERSHOOT_US, "overshoot_us", MAX_TIME_US, &mut searches.overshoot_us)?;
+    add(field::TIME_US, "time_us", MAX_DURATION_US, &mut searches.time_us)?;
+    add(field::OVERSHOOT_US, "overshoot_us", MAX_DURATION_US, &mut searches.overshoot_us)?;
     add(field::LIMIT_VALUE, "limit_value", u64::MAX, &mut searches.limit_value)?;
     fields.column(field::SCORE, "score").add_doubles(count, &mut searches.score)?;
     let mut unknown = Ok(());
@@ -186,7 +185,7 @@ pub(crate) fn from_wire(
         fields.column(field::DEPTH_TIME_US, "depth_time_us"),
     );
     add_lists(nodes, &depths, MAX_COUNT, &mut searches.depth_nodes)?;
-    add_lists(times, &depths, MAX_TIME_US, &mut searches.depth_time_us)?;
+    add_lists(times, &depths, MAX_DURATION_US, &mut searches.depth_time_us)?;
     Ok(added)
 }
 
@@ -234,7 +233,7 @@ fn lines(
         let text = texts.get(index);
         check_text(field, text, &bounds)?;
         if text.contains('\n') {
-            return Err(WireError::ControlCharacter { field });
+            return Err(WireError::Unprintable { field });
         }
         if index > first {
             lines.push('\n');

@@ -3,11 +3,21 @@
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
+use agon_games::printable::printable;
+
 use crate::check;
 use crate::error::WireError;
 use crate::lease::Lease;
-use crate::limits::{MAX_BUILD, MAX_LEASES, MAX_REASON, MAX_RUN_ID, MAX_SLOTS, MAX_WORKER_NAME};
+use crate::limits::{
+    MAX_BUILD, MAX_COUNT, MAX_LEASES, MAX_PLAYERS, MAX_PLIES, MAX_REASON, MAX_RUN_ID, MAX_SLOTS, MAX_SPEED,
+    MAX_WORKER_NAME,
+};
 use crate::v1;
+
+/// Checks the name of a worker, of which an operator speaks; empty for none.
+pub fn worker_name(name: String) -> Result<String, WireError> {
+    check::line("worker", name, MAX_WORKER_NAME)
+}
 
 /// The first message of a session.
 #[derive(Clone, PartialEq, Debug)]
@@ -59,7 +69,7 @@ impl TryFrom<v1::Hello> for Hello {
             build: check::name("build", hello.build, MAX_BUILD)?,
             slots: check::number("slots", hello.slots, 1..=MAX_SLOTS as u32)? as usize,
             signature: check::name("signature", hello.signature, MAX_BUILD)?,
-            speed: check::not_negative("speed", hello.speed)?,
+            speed: check::at_most("speed", hello.speed, MAX_SPEED)?,
             held: Lease::from_messages(hello.held)?,
             specs: hello.specs.into_iter().map(run).collect::<Result<_, _>>()?,
         })
@@ -168,10 +178,14 @@ impl TryFrom<v1::Heartbeat> for Heartbeat {
         Ok(Heartbeat {
             room: check::number("room", heartbeat.room, 0..=MAX_LEASES as u32)? as usize,
             progress: heartbeat.progress.into_iter().map(Progress::try_from).collect::<Result<_, _>>()?,
-            unacknowledged_bytes: heartbeat.unacknowledged_bytes,
-            grants_received: heartbeat.grants_received,
+            unacknowledged_bytes: check::number(
+                "unacknowledged_bytes",
+                heartbeat.unacknowledged_bytes,
+                0..=MAX_COUNT,
+            )?,
+            grants_received: check::number("grants_received", heartbeat.grants_received, 0..=MAX_COUNT)?,
             throttled: heartbeat.throttled,
-            speed: check::not_negative("speed", heartbeat.speed)?,
+            speed: check::at_most("speed", heartbeat.speed, MAX_SPEED)?,
         })
     }
 }
@@ -195,9 +209,9 @@ impl TryFrom<v1::Progress> for Progress {
         Ok(Progress {
             lease: Lease::required(progress.lease)?,
             started: progress.started,
-            game: progress.game,
-            ply: progress.ply,
-            pulse: progress.pulse,
+            game: check::number("game", progress.game, 0..=MAX_PLAYERS as u32)?,
+            ply: check::number("ply", progress.ply, 0..=MAX_PLIES as u32)?,
+            pulse: check::number("pulse", progress.pulse, 0..=MAX_COUNT)?,
         })
     }
 }
@@ -212,17 +226,14 @@ pub struct Returned {
 }
 
 impl Returned {
-    fn read(leases: Vec<v1::LeaseRef>, reason: String) -> Result<Returned, WireError> {
-        Ok(Returned {
-            leases: Lease::from_messages(leases)?,
-            reason: check::text("reason", reason, MAX_REASON)?,
-        })
+    fn read(leases: Vec<v1::LeaseRef>, reason: &str) -> Result<Returned, WireError> {
+        Ok(Returned { leases: Lease::from_messages(leases)?, reason: check::reason("reason", reason)? })
     }
 }
 
 impl From<&Returned> for v1::Return {
     fn from(returned: &Returned) -> v1::Return {
-        let reason = truncate_reason(&returned.reason);
+        let reason = clean_reason(&returned.reason);
         v1::Return { leases: Lease::to_messages(&returned.leases), reason }
     }
 }
@@ -231,13 +242,13 @@ impl TryFrom<v1::Return> for Returned {
     type Error = WireError;
 
     fn try_from(message: v1::Return) -> Result<Returned, WireError> {
-        Returned::read(message.leases, message.reason)
+        Returned::read(message.leases, &message.reason)
     }
 }
 
 impl From<&Returned> for v1::Revoke {
     fn from(returned: &Returned) -> v1::Revoke {
-        let reason = truncate_reason(&returned.reason);
+        let reason = clean_reason(&returned.reason);
         v1::Revoke { leases: Lease::to_messages(&returned.leases), reason }
     }
 }
@@ -246,12 +257,13 @@ impl TryFrom<v1::Revoke> for Returned {
     type Error = WireError;
 
     fn try_from(message: v1::Revoke) -> Result<Returned, WireError> {
-        Returned::read(message.leases, message.reason)
+        Returned::read(message.leases, &message.reason)
     }
 }
 
-/// Cuts a reason to [`MAX_REASON`] bytes, at a character boundary.
-pub fn truncate_reason(reason: &str) -> String {
+/// Returns a reason as one printable line of at most [`MAX_REASON`] bytes.
+pub fn clean_reason(reason: &str) -> String {
+    let reason = printable(reason);
     let mut end = reason.len().min(MAX_REASON);
     while !reason.is_char_boundary(end) {
         end -= 1;

@@ -12,7 +12,7 @@ use crate::assemble::Assembler;
 use crate::bout::LeasedBout;
 use crate::error::WireError;
 use crate::lease::Lease;
-use crate::session::truncate_reason;
+use crate::session::clean_reason;
 use crate::v1;
 use crate::v1::submission::Kind;
 
@@ -74,6 +74,6 @@ impl BoutWriter {
 
 /// Returns the message that ends a bout which cannot be played.
 pub fn failure(lease: &Lease, reason: &str) -> v1::Submission {
-    let reason = truncate_reason(reason);
+    let reason = clean_reason(reason);
     v1::Submission { lease: Some(lease.into()), kind: Some(Kind::Failure(v1::BoutFailure { reason })) }
 }

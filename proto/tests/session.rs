@@ -6,8 +6,11 @@ use std::time::Duration;
 
 use agon_arena::spec::Values;
 use agon_arena::{Opening, SpecSource};
-use agon_proto::limits::{MAX_LEASES, MAX_SPEC_BYTES, MAX_SPEC_FILES};
-use agon_proto::{Heartbeat, Hello, Lease, LeasedBout, Progress, Returned, Welcome, WireError, v1};
+use agon_proto::limits::{MAX_COUNT, MAX_LEASES, MAX_REASON, MAX_SPEC_BYTES, MAX_SPEC_FILES};
+use agon_proto::session::{clean_reason, worker_name};
+use agon_proto::{
+    Heartbeat, Hello, Lease, LeasedBout, Printable as _, Progress, Returned, Welcome, WireError, v1,
+};
 
 fn lease(bout: u64) -> Lease {
     Lease { run: "run-01234567".to_string(), bout, epoch: u64::MAX, sequence: 9 }
@@ -38,11 +41,11 @@ fn messages_survive_conversion() {
         adopted: vec![lease(1)],
     };
     assert_eq!(Welcome::try_from(v1::Welcome::from(&welcome)), Ok(welcome));
-    let progress = |bout, started| Progress { lease: lease(bout), started, game: 1, ply: 70_000, pulse: 9 };
+    let progress = |bout, started| Progress { lease: lease(bout), started, game: 1, ply: 60_000, pulse: 9 };
     let heartbeat = Heartbeat {
         room: 3,
         progress: vec![progress(1, true), progress(2, false)],
-        unacknowledged_bytes: u64::MAX,
+        unacknowledged_bytes: MAX_COUNT,
         grants_received: 5,
         throttled: true,
         speed: 2.5,
@@ -72,18 +75,93 @@ fn rejects_hello_out_of_bounds() {
         assert!(error.contains(expected), "{expected}: {error}");
     };
     rejects(|hello| hello.worker = String::new(), "`worker` is missing");
-    rejects(|hello| hello.worker = "a\u{7}".to_string(), "`worker` has a control character");
+    rejects(
+        |hello| hello.worker = "a\u{7}".to_string(),
+        "`worker` has a control, bidirectional or zero-width character",
+    );
     rejects(|hello| hello.build = "b".repeat(200), "`build` has 200 bytes, and at most 128");
     rejects(|hello| hello.slots = 0, "`slots` is 0, and it must be from 1 to 4096");
     rejects(|hello| hello.slots = u32::MAX, "`slots` is 4294967295");
     rejects(|hello| hello.speed = f64::NAN, "`speed` is NaN");
     rejects(|hello| hello.speed = -1.0, "`speed` is -1");
+    rejects(
+        |hello| hello.speed = 1e300,
+        "`speed` is 18446744073709551615, and it must be from 0 to 10000000000",
+    );
+    for hidden in ["\u{9b}", "\u{202e}", "\u{2066}", "\u{200b}", "\u{feff}", "\n", "\u{1b}[2J"] {
+        for change in [
+            |hello: &mut v1::Hello, hidden: &str| hello.worker.push_str(hidden),
+            |hello: &mut v1::Hello, hidden: &str| hello.build.push_str(hidden),
+            |hello: &mut v1::Hello, hidden: &str| hello.signature.push_str(hidden),
+            |hello: &mut v1::Hello, hidden: &str| hello.specs[0].push_str(hidden),
+            |hello: &mut v1::Hello, hidden: &str| hello.held[0].run.push_str(hidden),
+        ] {
+            let mut message = v1::Hello::from(&hello());
+            change(&mut message, hidden);
+            let error = Hello::try_from(message).unwrap_err().to_string();
+            assert!(
+                error.ends_with("has a control, bidirectional or zero-width character; leave it out"),
+                "{error}"
+            );
+        }
+    }
     rejects(|hello| hello.protocol_min = 0, "`protocol_min` is 0");
     rejects(|hello| hello.protocol_max = 0, "`protocol_max` is 0, and it must be from 1");
     rejects(|hello| hello.held[0].run = String::new(), "`run` is missing");
     rejects(|hello| hello.held[0].run = "r".repeat(129), "`run` has 129 bytes");
     let held: fn(&mut v1::Hello) = |hello| hello.held = vec![hello.held[0].clone(); MAX_LEASES + 1];
     rejects(held, "`leases` has 100001 entries, and it must have 0 to 100000");
+}
+
+#[test]
+fn rejects_heartbeats_out_of_bounds() {
+    let rejects = |change: fn(&mut v1::Heartbeat), expected: &str| {
+        let progress = Progress { lease: lease(1), started: true, game: 1, ply: 2, pulse: 3 };
+        let mut message =
+            v1::Heartbeat::from(&Heartbeat { progress: vec![progress], ..Heartbeat::default() });
+        assert!(Heartbeat::try_from(message.clone()).is_ok());
+        change(&mut message);
+        let error = Heartbeat::try_from(message).unwrap_err().to_string();
+        assert!(error.contains(expected), "{expected}: {error}");
+    };
+    rejects(|beat| beat.room = u32::MAX, "`room` is 4294967295, and it must be from 0 to 100000");
+    rejects(|beat| beat.speed = 1e11, "`speed` is 100000000000, and it must be from 0 to 10000000000");
+    rejects(|beat| beat.grants_received = u64::MAX, "`grants_received` is 18446744073709551615");
+    rejects(|beat| beat.unacknowledged_bytes = u64::MAX, "`unacknowledged_bytes` is 18446744073709551615");
+    rejects(|beat| beat.progress[0].game = 1001, "`game` is 1001, and it must be from 0 to 1000");
+    rejects(|beat| beat.progress[0].ply = 70_000, "`ply` is 70000, and it must be from 0 to 65536");
+    rejects(|beat| beat.progress[0].pulse = u64::MAX, "`pulse` is 18446744073709551615");
+}
+
+#[test]
+fn reasons_become_printable_lines() {
+    let raw = "no\u{1b}[2J\n2026-11-18 quarantined honest\u{202e}\u{200b}";
+    let clean = "no\u{fffd}[2J 2026-11-18 quarantined honest\u{fffd}\u{fffd}";
+    let returned = v1::Return { leases: Vec::new(), reason: raw.to_string() };
+    assert_eq!(Returned::try_from(returned).unwrap().reason, clean);
+    let revoked = v1::Revoke { leases: Vec::new(), reason: raw.to_string() };
+    assert_eq!(Returned::try_from(revoked).unwrap().reason, clean);
+    let sent = Returned { leases: Vec::new(), reason: raw.to_string() };
+    assert_eq!(v1::Return::from(&sent).reason, clean);
+    assert_eq!(clean_reason(&"\u{1b}".repeat(MAX_REASON)).len(), MAX_REASON / 3 * 3);
+    assert_eq!(worker_name("honest".to_string()), Ok("honest".to_string()));
+    assert!(worker_name("hon\u{200b}est".to_string()).is_err());
+}
+
+#[test]
+fn answers_to_operators_are_printable() {
+    let raw = || "a\u{1b}[2J\nb\u{202e}".to_string();
+    let clean = "a\u{fffd}[2J b\u{fffd}";
+    let entry = v1::AuditEntry { text: raw(), worker: raw(), ..v1::AuditEntry::default() };
+    let audit = v1::ListAuditResponse { entries: vec![entry] }.printable();
+    assert_eq!((audit.entries[0].text.as_str(), audit.entries[0].worker.as_str()), (clean, clean));
+    let worker = v1::WorkerStatus { build: raw(), flag: raw(), ..v1::WorkerStatus::default() };
+    let workers = v1::ListWorkersResponse { workers: vec![worker] }.printable();
+    assert_eq!((workers.workers[0].build.as_str(), workers.workers[0].flag.as_str()), (clean, clean));
+    let standing = v1::Standing { player: raw(), ..v1::Standing::default() };
+    let run = v1::RunStatus { waiting: raw(), standings: vec![standing], ..v1::RunStatus::default() };
+    let runs = v1::ListRunsResponse { runs: vec![run] }.printable();
+    assert_eq!((runs.runs[0].waiting.as_str(), runs.runs[0].standings[0].player.as_str()), (clean, clean));
 }
 
 #[test]

@@ -1,10 +1,15 @@
-//! Checks rows against their request: the game, its players, limits and moves, by the rules and without searching.
+//! Checks rows against their request: the game, its players, limits and moves, and every number of a search, by the rules
+//! and without searching.
 //!
 //! The coordinator checks every received bout and the analysis every bout that it reads. The results of searches are not
 //! checked here; that needs a replay.
 
+use std::borrow::Cow;
+
 use agon_arena::limit::{FACTORS, scaled};
+use agon_arena::spec::SpecPlayer;
 use agon_arena::{Arena, Claim, GameRequest, Opening, PlyClaim, SearchClaim, Spec};
+use agon_search::SearchNumbers;
 
 use crate::columns::{BoutColumns, Plies, Searches};
 use crate::rows::{GameRow, LimitKind, ProbeRow, opening_text};
@@ -72,9 +77,7 @@ pub fn check_game(
         }
         let search = search.map(|search| {
             let player = check_search(spec, &request.seats, &moves.searches, search, row.speed_factor)?;
-            let unit = spec.players[player].config.algorithm.limit_unit;
-            let spent = unit.spent(&moves.searches.counters(search));
-            Ok((player, SearchClaim { spent, depth: u32::from(moves.searches.depth[search]) }))
+            Ok((player, claim_of(spec, player, &moves.searches, search)))
         });
         let search = search.transpose().map_err(|reason: String| wrong(format!("ply {ply}: {reason}")))?;
         plies.push(PlyClaim {
@@ -85,8 +88,19 @@ pub fn check_game(
             search: search.map(|(_, claim)| claim),
         });
     }
-    let claim = Claim { plies, payoffs: &row.payoffs, ending: &row.ending, seed: row.seed };
-    referee.verify(request, &claim).map_err(|fault| RowFault {
+    let claim = Claim {
+        plies,
+        payoffs: &row.payoffs,
+        ending: &row.ending,
+        seed: row.seed,
+        duration_us: row.duration_us,
+    };
+    let mut request = Cow::Borrowed(request);
+    if row.speed_factor != 1.0 {
+        request.to_mut().limits =
+            spec.players.iter().map(|player| scaled(player.limit, row.speed_factor)).collect();
+    }
+    referee.verify(&request, &claim).map_err(|fault| RowFault {
         table: if fault.ply.is_some() { Table::Moves } else { Table::Games },
         reason: fault.to_string(),
     })
@@ -116,10 +130,30 @@ fn check_search(
     if !score.is_finite() {
         return Err(format!("the score is {score}"));
     }
-    if searches.depth_nodes.get(index).len() != searches.depth_time_us.get(index).len() {
-        return Err("`depth_nodes` and `depth_time_us` have different lengths".to_string());
-    }
     Ok(number)
+}
+
+/// Returns the claim of a search for the referee.
+fn claim_of<'a>(spec: &Spec, player: usize, searches: &'a Searches, index: usize) -> SearchClaim<'a> {
+    let pv = searches.pv.get(index);
+    let SpecPlayer { config, .. } = &spec.players[player];
+    SearchClaim {
+        numbers: SearchNumbers {
+            counters: searches.counters(index),
+            depth: searches.depth[index].into(),
+            selective_depth: searches.selective_depth[index].into(),
+            depth_nodes: searches.depth_nodes.get(index),
+            depth_time_us: searches.depth_time_us.get(index),
+            pv: pv.bytes().filter(|&byte| byte == b' ').count() as u64 + u64::from(!pv.is_empty()),
+            score: searches.score[index],
+            time_us: searches.time_us[index],
+            overshoot_us: searches.overshoot_us[index],
+        },
+        samples: !config.algorithm.has_depth(),
+        // A tuning run may tune the option.
+        playouts_per_move: config.playouts_per_move().filter(|_| spec.tune().is_none()),
+        limit_value: searches.limit_value[index],
+    }
 }
 
 /// Checks the search of a probe against its request and by the rules.
@@ -147,5 +181,7 @@ pub fn check_probe(
     if found.seat.map(usize::from) != Some(rules.seat) || u64::from(found.legal) != rules.legal {
         return Err(format!("seat {} has {} legal moves", rules.seat, rules.legal));
     }
-    referee.verify_answer(opening, &found.mv).map_err(|fault| fault.to_string())
+    let claim = claim_of(spec, number, &plies.searches, 0);
+    let limit = spec.players[number].limit;
+    referee.verify_answer(opening, &found.mv, limit, &claim).map_err(|fault| fault.to_string())
 }

@@ -93,6 +93,9 @@ pub struct RunManifest {
     pub bouts: u64,
     /// The number of bouts done when the manifest was written, failed ones included.
     pub committed: u64,
+    /// The number of bouts, from the first, whose parts were written before the manifest; failed ones included.
+    #[serde(default)]
+    pub exported: u64,
     /// The number of failed bouts; they have no rows.
     #[serde(default)]
     pub failed: u64,

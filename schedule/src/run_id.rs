@@ -14,16 +14,44 @@ pub fn first(name: &str, source: &SpecSource) -> Result<String, SpecError> {
 
 /// Returns the name in a run id.
 pub fn name(id: &str) -> &str {
+    split(id).map_or(id, |(name, _)| name)
+}
+
+/// Splits a run id into the name and the part of the digest.
+fn split(id: &str) -> Option<(&str, &str)> {
     let is_digest = |text: &str| text.len() == 8 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
     let again = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     match id.rsplit_once('-') {
-        Some((name, last)) if is_digest(last) => name,
-        Some((rest, last)) if again(last) => match rest.rsplit_once('-') {
-            Some((name, digest)) if is_digest(digest) => name,
-            _ => id,
-        },
-        _ => id,
+        Some((name, last)) if is_digest(last) => Some((name, last)),
+        Some((rest, last)) if again(last) => rest.rsplit_once('-').filter(|(_, digest)| is_digest(digest)),
+        _ => None,
     }
+}
+
+/// A spec that is not that of its run.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error(
+    "the spec has the digest {found}, and the run id {id} names {}: it was changed after the run was submitted; check the \
+     network between both machines, and use TLS",
+    .expected.as_deref().unwrap_or("none")
+)]
+pub struct ChangedSpec {
+    /// The run id.
+    pub id: String,
+    /// The part of the digest in the run id, if it has one.
+    pub expected: Option<String>,
+    /// The digest of the spec, as much as a run id has of it.
+    pub found: String,
+}
+
+/// Checks that a spec has the digest in the id of its run.
+pub fn check(id: &str, source: &SpecSource) -> Result<(), ChangedSpec> {
+    let expected = split(id).map(|(_, digest)| digest.to_string());
+    let found = digest(source).map_or("of no TOML text".to_string(), |digest| digest[..8].to_string());
+    if expected.as_ref() == Some(&found) {
+        return Ok(());
+    }
+    Err(ChangedSpec { id: id.to_string(), expected, found })
 }
 
 /// Returns the ids that `text` may stand for: the equal one, else those with this name, else those with this prefix.
@@ -36,8 +64,32 @@ pub fn matching<'a>(ids: &'a [String], text: &str) -> Vec<&'a String> {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test may panic")]
 mod tests {
     use super::*;
+
+    #[test]
+    fn detects_a_changed_spec() {
+        let source = |text: &str| SpecSource { text: text.to_string(), ..SpecSource::default() };
+        let spec = source("name = \"race\"\nseed = 1");
+        let id = first("race", &spec).unwrap();
+        for id in [id.clone(), format!("{id}-2"), format!("{id}-31")] {
+            assert_eq!(check(&id, &spec), Ok(()));
+            assert_eq!(check(&id, &source("seed=1 # the same\nname='race'")), Ok(()));
+            let changed = source("name = \"race\"\nseed = 2");
+            let digest = &digest(&changed).unwrap()[..8];
+            let error = check(&id, &changed).unwrap_err().to_string();
+            let expected =
+                format!("the spec has the digest {digest}, and the run id {id} names {}", &id[5..13]);
+            assert!(error.starts_with(&expected), "{error}");
+            let mut file = spec.clone();
+            file.files.insert("book.epd".to_string(), "e4".to_string());
+            assert!(check(&id, &file).is_err());
+            assert!(check(&id, &source("seed = = 1")).is_err());
+        }
+        let error = check("race", &spec).unwrap_err().to_string();
+        assert!(error.contains("the run id race names none"), "{error}");
+    }
 
     #[test]
     fn matches_id_then_name_then_prefix() {

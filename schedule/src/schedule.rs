@@ -3,13 +3,13 @@
 //! Openings are drawn without replacement, compared by position key, and every pairing plays the same ones. Where players
 //! would only repeat themselves, no opening is used twice.
 
-use std::collections::HashSet;
+use std::sync::Arc;
 
-use agon_arena::spec::{Format, Openings, Plan, Positions};
-use agon_arena::{Arena, Bout, Environment, Opening, PlayError, Roster, RosterError, SeedPath, Spec};
+use agon_arena::spec::{Format, Plan, Positions};
+use agon_arena::{Arena, Bout, Environment, Opening, PlayError, Roster, RosterError, Spec};
 use agon_games::GAMES;
-use agon_games::random::mix;
 
+use crate::openings::{self, Drawer, KnownOpenings, MAX_CHECKED_PLIES, MAX_COMPARED, Preparation, Prepared};
 use crate::tuning::{Score, Tuning, TuningError};
 
 /// Why a spec cannot be scheduled.
@@ -60,6 +60,35 @@ pub enum ScheduleError {
     /// The bout depends on results that are still missing.
     #[error("bout {0} of the tuning run depends on earlier bouts that have no result yet")]
     NotYet(u64),
+    /// Finding the openings takes too long.
+    #[error(
+        "{found} openings took {MAX_CHECKED_PLIES} random plies, and {wanted} must be different; ask for fewer bouts, or \
+         give openings fewer random plies"
+    )]
+    TooManyPlies {
+        /// The number of different openings that are needed.
+        wanted: u64,
+        /// The number of those that were found.
+        found: u64,
+    },
+    /// Nearly every random game ends before an opening.
+    #[error(
+        "an opening takes {plies} random plies on average, because most games end before it; give openings fewer random \
+         plies"
+    )]
+    RareOpenings {
+        /// The random plies for one opening.
+        plies: u64,
+    },
+    /// More openings are needed than are compared with each other.
+    #[error("{wanted} different openings are too many; ask for at most {MAX_COMPARED} bouts a pairing")]
+    TooManyToCompare {
+        /// The number of different openings that are needed.
+        wanted: u64,
+    },
+    /// The opening of the bout is not drawn yet; [`Schedule::prepare`] draws it.
+    #[error("the opening of bout {0} is not drawn yet")]
+    NotPrepared(u64),
     /// The settings of a sequential test contradict each other.
     #[error(transparent)]
     Sprt(#[from] agon_stats::sprt::BoundsError),
@@ -68,18 +97,27 @@ pub enum ScheduleError {
     TooMany(u64),
 }
 
-/// The consecutive draws without a new opening after which drawing ends.
-const MAX_REPEATED_DRAWS: u64 = 1000;
 /// The most bouts of a run.
 const MAX_BOUTS: u128 = 1 << 48;
+/// The openings that every check draws, to measure what an opening costs.
+const SAMPLED_OPENINGS: u64 = 32;
+/// The most random plies for an opening on average.
+const MAX_MEAN_PLIES: u64 = 4096;
 
 /// All bouts of a run.
+///
+/// A bout costs the same at any number, once its opening is prepared: [`Schedule::prepare`] returns the work, which may run
+/// on another thread, and [`Schedule::finish`] takes the result. [`Schedule::draw_bout`] does all of it at once.
 pub struct Schedule {
-    spec: Spec,
+    spec: Arc<Spec>,
     referee: Arena,
     order: Order,
     bouts: u64,
-    openings: DrawnOpenings,
+    openings: KnownOpenings,
+    /// None while a preparation has it.
+    drawer: Option<Box<Drawer>>,
+    /// Why no more openings can be drawn.
+    fault: Option<ScheduleError>,
 }
 
 /// The source of the players of a bout.
@@ -87,16 +125,6 @@ enum Order {
     Roster(Roster),
     Probe,
     Tuning(Box<Tuning>),
-}
-
-/// The openings drawn so far.
-#[derive(Default)]
-struct DrawnOpenings {
-    lines: Vec<Opening>,
-    keys: HashSet<u64>,
-    /// The number of draws.
-    draws: u64,
-    exhausted: bool,
 }
 
 impl Schedule {
@@ -107,7 +135,7 @@ impl Schedule {
         Ok(schedule)
     }
 
-    /// Creates the schedule of a spec that [`Schedule::new`] accepted before. Draws openings on demand.
+    /// Creates the schedule of a spec that [`Schedule::new`] accepted before. Draws nothing.
     pub fn resume(spec: Spec) -> Result<Schedule, ScheduleError> {
         let referee = Arena::new(&spec.game, &[], Environment::system()).map_err(PlayError::from)?;
         let seats = referee.seats();
@@ -135,41 +163,62 @@ impl Schedule {
         if total > MAX_BOUTS {
             return Err(ScheduleError::TooMany(u64::try_from(total).unwrap_or(u64::MAX)));
         }
-        Ok(Schedule { spec, referee, order, bouts: total as u64, openings: DrawnOpenings::default() })
+        let bouts = total as u64;
+        let last = match &order {
+            Order::Probe => bouts,
+            Order::Roster(_) => rounds,
+            Order::Tuning(tuning) => tuning.openings(),
+        };
+        let spec = Arc::new(spec);
+        let openings = KnownOpenings::new(&spec);
+        let other = Arena::new(&spec.game, &[], Environment::system()).map_err(PlayError::from)?;
+        let drawer = Some(Box::new(Drawer::new(Arc::clone(&spec), other, last)));
+        Ok(Schedule { spec, referee, order, bouts, openings, drawer, fault: None })
     }
 
-    /// Rejects a schedule that would count the same evidence twice.
+    /// Rejects a schedule that would count the same evidence twice, or whose openings cost too much to find.
     fn check(&mut self) -> Result<(), ScheduleError> {
-        let found = |schedule: &mut Schedule, wanted: u64| -> Result<u64, ScheduleError> {
-            schedule.draw(wanted)?;
-            Ok(schedule.openings.lines.len() as u64)
+        let deterministic = self.deterministic_player();
+        let wanted = match &self.order {
+            Order::Probe => self.bouts,
+            Order::Tuning(tuning) => tuning.tune().validation + 1,
+            Order::Roster(_) if deterministic.is_none() => 0,
+            Order::Roster(roster) => self.bouts / roster.pairings().max(1),
         };
-        match &self.order {
-            Order::Probe => {
-                let (wanted, found) = (self.bouts, found(self, self.bouts)?);
-                if found < wanted {
-                    return Err(ScheduleError::TooFewPositions { wanted, found });
-                }
-            }
-            Order::Tuning(tuning) => {
-                let validation = tuning.tune().validation;
-                let found = found(self, validation + 1)?;
-                if found <= validation {
-                    return Err(ScheduleError::TooFewToValidate { validation, found });
-                }
-            }
-            Order::Roster(roster) => {
-                let wanted = self.bouts / roster.pairings().max(1);
-                if let Some(player) = self.deterministic_player() {
-                    let found = found(self, wanted)?.max(1);
-                    if found < wanted {
-                        return Err(ScheduleError::TooFewOpenings { wanted, found, player });
-                    }
-                }
-            }
+        self.sample()?;
+        if self.openings.is_open_ended() {
+            return Ok(());
         }
-        // Every schedule needs its first opening.
-        self.opening(0).map(|_| ())
+        if wanted > MAX_COMPARED {
+            return Err(ScheduleError::TooManyToCompare { wanted });
+        }
+        self.draw(wanted, MAX_CHECKED_PLIES)?;
+        let found = self.openings.found();
+        match (&self.order, deterministic) {
+            (Order::Probe, _) if found < wanted => Err(ScheduleError::TooFewPositions { wanted, found }),
+            (Order::Tuning(_), _) if found < wanted => {
+                Err(ScheduleError::TooFewToValidate { validation: wanted - 1, found })
+            }
+            (Order::Roster(_), Some(player)) if found.max(1) < wanted => {
+                Err(ScheduleError::TooFewOpenings { wanted, found: found.max(1), player })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Draws the first openings and rejects those that are hard to find.
+    fn sample(&mut self) -> Result<(), ScheduleError> {
+        if self.openings.is_open_ended() {
+            let games = SAMPLED_OPENINGS * self.positions_per_game();
+            return (0..games.min(self.bouts)).try_for_each(|number| self.opening(number).map(drop));
+        }
+        self.draw(SAMPLED_OPENINGS, MAX_CHECKED_PLIES)?;
+        let plies = self.drawer.as_ref().map_or(0, |drawer| drawer.mean_plies());
+        if plies > MAX_MEAN_PLIES { Err(ScheduleError::RareOpenings { plies }) } else { Ok(()) }
+    }
+
+    fn positions_per_game(&self) -> u64 {
+        if let Plan::Probe(positions) = &self.spec.plan { positions.positions_per_game() } else { 1 }
     }
 
     /// Returns a player of a pairing that always plays the same game from the same opening.
@@ -186,7 +235,7 @@ impl Schedule {
     }
 
     /// Returns the spec.
-    pub fn spec(&self) -> &Spec {
+    pub fn spec(&self) -> &Arc<Spec> {
         &self.spec
     }
 
@@ -227,8 +276,9 @@ impl Schedule {
         self.tuning().map_or(self.bouts, Tuning::known_bouts)
     }
 
-    /// Returns the bout with this number, which is below [`Schedule::bouts`].
-    pub fn bout(&mut self, index: u64) -> Result<Bout, ScheduleError> {
+    /// Returns the bout with this number, which is below [`Schedule::bouts`], in a time that does not depend on the number.
+    /// Its opening must be prepared.
+    pub fn bout(&self, index: u64) -> Result<Bout, ScheduleError> {
         let bout = match &self.order {
             Order::Probe => {
                 let players = (0..self.spec.players.len()).collect();
@@ -237,75 +287,71 @@ impl Schedule {
             Order::Roster(roster) => roster.bout(index),
             Order::Tuning(tuning) => tuning.bout(index).ok_or(ScheduleError::NotYet(index))?,
         };
+        if !self.openings.knows(bout.opening) {
+            return Err(self.fault.clone().unwrap_or(ScheduleError::NotPrepared(index)));
+        }
         let opening = self.opening(bout.opening)?;
         Ok(bout.with_opening(opening))
     }
 
-    /// Returns the opening with this number. Beyond the last one, openings repeat.
-    fn opening(&mut self, number: u64) -> Result<Opening, ScheduleError> {
-        self.draw(number + 1)?;
-        let lines = &self.openings.lines;
-        if lines.is_empty() {
-            return Ok(Opening::default());
+    /// Returns the bout with this number. Draws the openings up to it first, which takes seconds for millions of them; a
+    /// caller that cannot wait calls [`Schedule::prepare`].
+    pub fn draw_bout(&mut self, index: u64) -> Result<Bout, ScheduleError> {
+        if let Some(preparation) = self.prepare(index) {
+            self.finish(preparation.run());
         }
+        self.bout(index)
+    }
+
+    /// Returns whether [`Schedule::bout`] needs no preparation for this number and all smaller ones.
+    pub fn is_prepared(&self, index: u64) -> bool {
+        self.openings.knows(self.opening_number(index))
+    }
+
+    /// Returns the work that prepares the bouts up to this number; none if they are prepared, if another preparation is
+    /// under way, or if an earlier one failed.
+    pub fn prepare(&mut self, index: u64) -> Option<Preparation> {
+        let last = self.bouts.checked_sub(1)?;
+        let index = index.min(last);
+        if self.is_prepared(index) || self.fault.is_some() {
+            return None;
+        }
+        Some(Preparation::new(self.drawer.take()?, self.opening_number(index) + 1, u64::MAX))
+    }
+
+    /// Takes the openings of a preparation of this schedule.
+    pub fn finish(&mut self, prepared: Prepared) {
+        let (mut drawer, result) = prepared.into_parts();
+        self.openings.extend(drawer.take_known());
+        self.drawer = Some(drawer);
+        self.fault = result.err();
+    }
+
+    /// Draws openings at a bounded cost.
+    fn draw(&mut self, wanted: u64, most_plies: u64) -> Result<(), ScheduleError> {
+        if let Some(drawer) = self.drawer.take() {
+            self.finish(Preparation::new(drawer, wanted, most_plies).run());
+        }
+        self.fault.clone().map_or(Ok(()), Err)
+    }
+
+    /// Returns the number of the opening of a bout.
+    fn opening_number(&self, index: u64) -> u64 {
+        match &self.order {
+            Order::Probe => index,
+            Order::Roster(roster) => index / roster.pairings().max(1),
+            Order::Tuning(tuning) => tuning.opening(index),
+        }
+    }
+
+    /// Returns the opening with this number, which must be known. Beyond the last one, openings repeat.
+    fn opening(&self, number: u64) -> Result<Opening, ScheduleError> {
         // The first openings of a tuning run belong to its validation and never repeat.
-        let once = self.tuning().map_or(0, |tuning| tuning.tune().validation).min(lines.len() as u64 - 1);
-        let line =
-            number.checked_sub(once).map_or(number, |later| once + later % (lines.len() as u64 - once));
-        Ok(lines[line as usize].clone())
-    }
-
-    /// Draws until there are `wanted` different openings, or no more exist.
-    fn draw(&mut self, wanted: u64) -> Result<(), ScheduleError> {
-        let mut repeated = 0;
-        // The turns of one game count as one piece of evidence, so they stay together even if another game shares one.
-        let whole_games =
-            matches!(&self.spec.plan, Plan::Probe(positions) if positions.positions_per_game() > 1);
-        while (self.openings.lines.len() as u64) < wanted && !self.openings.exhausted {
-            let Some(opening) = self.candidate(self.openings.draws)? else {
-                self.openings.exhausted = true;
-                break;
-            };
-            self.openings.draws += 1;
-            if self.openings.keys.insert(self.referee.decision_key(&opening)?) || whole_games {
-                self.openings.lines.push(opening);
-                repeated = 0;
-            } else {
-                repeated += 1;
-                self.openings.exhausted = repeated >= MAX_REPEATED_DRAWS;
-            }
-        }
-        Ok(())
-    }
-
-    /// Returns the opening of one draw; none after the last of a finite list.
-    fn candidate(&self, draw: u64) -> Result<Option<Opening>, ScheduleError> {
-        let seed_path = SeedPath { run: self.spec.seed, bout: draw, game: 0 };
-        let line = |moves: String| Some(Opening { position: None, moves });
-        Ok(match &self.spec.plan {
-            Plan::Tournament(_) | Plan::Tune(_) => match &self.spec.openings {
-                Openings::None => None,
-                Openings::Random { plies } => line(self.referee.random_opening(seed_path, *plies)?),
-                Openings::Lines(lines) => lines.get(draw as usize).cloned(),
-            },
-            Plan::Probe(Positions::Lines(lines) | Positions::Recorded { lines, .. }) => {
-                lines.get(draw as usize).cloned()
-            }
-            Plan::Probe(Positions::Random { plies: [least, most], .. }) => {
-                let span = u64::from(most - least) + 1;
-                let plies = least + (mix(seed_path.opening_seed(), PROBE_PLIES) % span) as u32;
-                line(self.referee.random_decision(seed_path, plies)?)
-            }
-            Plan::Probe(Positions::Play { turns, after, .. }) => {
-                let seed_path = SeedPath { bout: draw / u64::from(*turns), ..seed_path };
-                line(self.referee.random_turn(seed_path, after + (draw % u64::from(*turns)) as u32)?)
-            }
-        })
+        let once = self.tuning().map_or(0, |tuning| tuning.tune().validation);
+        let Some(draw) = self.openings.draw(number, once) else { return Ok(Opening::default()) };
+        Ok(openings::opening(&self.spec, &self.referee, draw)?.unwrap_or_default())
     }
 }
-
-/// Separates the draw of a probe's number of plies from the draw of its line.
-const PROBE_PLIES: u64 = 3;
 
 fn probe_size(positions: &Positions) -> u64 {
     match positions {
@@ -326,7 +372,7 @@ pub fn sprt_bounds(
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeSet;
+    use std::collections::{BTreeSet, HashSet};
 
     use agon_arena::SpecSource;
 
@@ -357,9 +403,10 @@ mod tests {
         let text = tournament("othello", 6, 40, &[PVS, UCT, "algorithm = \"random\""]);
         let mut forwards = schedule(&text).unwrap();
         let mut backwards = schedule(&text).unwrap();
-        let bouts: Vec<Bout> = (0..forwards.bouts()).map(|index| forwards.bout(index).unwrap()).collect();
+        let bouts: Vec<Bout> =
+            (0..forwards.bouts()).map(|index| forwards.draw_bout(index).unwrap()).collect();
         for index in (0..backwards.bouts()).rev() {
-            assert_eq!(backwards.bout(index).unwrap(), bouts[index as usize]);
+            assert_eq!(backwards.draw_bout(index).unwrap(), bouts[index as usize]);
         }
         // Three pairings over forty different openings; every pairing plays every opening.
         assert_eq!(bouts.len(), 120);
@@ -394,10 +441,17 @@ mod tests {
         let mut probe = schedule(text).unwrap();
         assert_eq!(probe.bouts(), 60);
         for game in 0..30 {
-            let [first, second] = [0, 1].map(|turn| probe.bout(2 * game + turn).unwrap().opening.moves);
+            let [first, second] = [0, 1].map(|turn| probe.draw_bout(2 * game + turn).unwrap().opening.moves);
             assert_eq!(first, "", "the first turn is at the first position");
             assert_eq!(second.split_whitespace().count(), 2);
         }
+    }
+
+    #[test]
+    fn a_check_draws_a_bounded_number_of_plies() {
+        let text = tournament("chess", 8, 1000, &[PVS, UCT]);
+        let error = schedule(&text).unwrap().draw(1000, 400).unwrap_err();
+        assert_eq!(error, ScheduleError::TooManyPlies { wanted: 1000, found: 51 });
     }
 
     #[test]
@@ -406,7 +460,8 @@ mod tests {
                     positions = { random = 50, plies = [2, 9] }\n[[player]]\nname = \"a\"\n\
                     search = { algorithm = \"alpha-beta\" }\n";
         let mut probe = schedule(text).unwrap();
-        let positions: Vec<String> = (0..50).map(|index| probe.bout(index).unwrap().opening.moves).collect();
+        let positions: Vec<String> =
+            (0..50).map(|index| probe.draw_bout(index).unwrap().opening.moves).collect();
         assert_eq!(positions.iter().collect::<HashSet<_>>().len(), 50);
         let lengths: HashSet<usize> = positions.iter().map(|moves| moves.split(' ').count()).collect();
         assert!(lengths.iter().all(|plies| (2..=9).contains(plies)) && lengths.len() > 4);

@@ -174,20 +174,17 @@ impl Tuning {
     /// Returns a bout, if the results so far determine it. The openings of the validation are the first.
     pub fn bout(&self, index: u64) -> Option<Bout<u64>> {
         let Tune { roles, opponents, validation, .. } = &self.tune;
+        let opening = self.opening(index);
         if index >= self.tune.bouts {
-            let opening = index - self.tune.bouts;
             let players = vec![roles.tuned, self.tune.player];
             let values = vec![(roles.tuned, self.answer()?)];
             return (opening < *validation).then_some(Bout { index, players, opening, values });
         }
         let (step, place) = (index / self.tune.step_bouts(), index % self.tune.step_bouts());
         let candidates = self.candidates(step)?;
-        // In an iteration against opponents, plus and minus meet the same opponent over the same opening.
-        let sides = if opponents.is_empty() { 1 } else { candidates.len() as u64 };
-        let number = step * self.tune.pairs + place / sides;
-        let opening = validation + number;
+        let number = opening - validation;
         let role = |side: usize| if side == 0 { Some(roles.plus) } else { roles.minus };
-        let side = (place % sides) as usize;
+        let side = (place % self.sides()) as usize;
         let (players, values) = match opponents.get((number % opponents.len().max(1) as u64) as usize) {
             Some(&opponent) => (vec![role(side)?, opponent], vec![(role(side)?, candidates[side].clone())]),
             None => {
@@ -198,6 +195,24 @@ impl Tuning {
             }
         };
         Some(Bout { index, players, opening, values })
+    }
+
+    /// Returns the number of the opening of a bout. The first openings are those of the validation.
+    pub(crate) fn opening(&self, index: u64) -> u64 {
+        let Tune { bouts, validation, pairs, .. } = self.tune;
+        let (step, place) = (index / self.tune.step_bouts(), index % self.tune.step_bouts());
+        index.checked_sub(bouts).unwrap_or_else(|| validation + step * pairs + place / self.sides())
+    }
+
+    /// Returns the number of bouts with the same opening: in an iteration against opponents, plus and minus meet the same
+    /// opponent over it.
+    fn sides(&self) -> u64 {
+        self.tune.step_bouts() / self.tune.pairs
+    }
+
+    /// Returns the number of openings.
+    pub(crate) fn openings(&self) -> u64 {
+        self.tune.validation + self.steps() * self.tune.pairs
     }
 
     /// Returns the values of a step's candidates: plus and minus, or the trial.

@@ -3,6 +3,7 @@
 //! Deliberately not here: the rules of any game, configuration files, threads, unseeded randomness.
 
 pub mod baseline;
+pub mod bounds;
 pub mod budget;
 pub mod chance;
 pub mod clock;
@@ -12,6 +13,7 @@ pub mod duel;
 pub mod effort;
 pub mod evaluate;
 pub mod many;
+mod memory;
 pub mod ordering;
 pub mod pv;
 pub mod rate;
@@ -21,6 +23,7 @@ pub mod searcher;
 pub mod table;
 pub mod value;
 
+pub use bounds::{Allowance, BoundExceeded, SearchNumbers};
 pub use budget::{Budget, BudgetExhausted, Limit, SearchControl};
 pub use counters::{CounterInfo, Counters};
 pub use report::{Iteration, SearchResult};

@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 /// The greatest credible rate: more than one unit in each cycle of any processor.
-const MAX_RATE: f64 = 1e10;
+pub const MAX_RATE: f64 = 1e10;
 
 /// The least measurable time: reading a clock may take as long.
 const MIN_TIME: Duration = Duration::from_nanos(100);

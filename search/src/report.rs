@@ -52,6 +52,8 @@ impl<M: Copy> SearchResult<M> {
         counters: Counters,
         budget: &Budget,
     ) -> SearchResult<M> {
+        // One reading of the clock, so that the overshoot is a part of the time.
+        let time = budget.elapsed();
         let proven_plies = value.proof.map_or(0, |proof| u64::from(proof.plies()));
         SearchResult {
             best,
@@ -61,8 +63,8 @@ impl<M: Copy> SearchResult<M> {
             counters: Counters { proven_plies, ..counters },
             line: vec![best],
             iterations: Vec::new(),
-            time: budget.elapsed(),
-            overshoot: budget.overshoot(),
+            time,
+            overshoot: budget.overshoot(time),
         }
     }
 }

@@ -7,6 +7,7 @@
 //! Both bounds are kept because the memory-enhanced test drivers need them (Plaat, Schaeffer, Pijls and de Bruin
 //! 1996).
 
+use crate::memory::reserve;
 use crate::value::{INFINITY, Score, to_node, to_root};
 
 /// A table entry, with scores from the root's view.
@@ -50,11 +51,14 @@ pub struct TranspositionTable<M> {
 }
 
 impl<M: Copy + Eq> TranspositionTable<M> {
-    /// Creates an empty table of at most `megabytes` MiB.
+    /// Creates an empty table of at most `megabytes` MiB. Panics if there is no memory for it.
     pub fn new(megabytes: usize) -> TranspositionTable<M> {
-        let buckets = ((megabytes << 20) / size_of::<[Entry<M>; WAYS]>()).max(1);
+        let count = ((megabytes << 20) / size_of::<[Entry<M>; WAYS]>()).max(1);
         let empty = Entry { key: 0, lower: 0, upper: 0, best: None, epoch: 0, depth: 0, age: 0 };
-        TranspositionTable { buckets: vec![[empty; WAYS]; buckets], epoch: 1, age: 0 }
+        let mut buckets = Vec::new();
+        reserve(&mut buckets, count, || format!("a transposition table of {megabytes} MB"));
+        buckets.resize(count, [empty; WAYS]);
+        TranspositionTable { buckets, epoch: 1, age: 0 }
     }
 
     /// Empties the table.
@@ -183,6 +187,12 @@ mod tests {
             assert_eq!(table.probe(5, 0), Some(known(3, 5, 10, None)));
             table.store(5, 0, known(4, 0, 0, None));
         }
+    }
+
+    #[test]
+    #[should_panic(expected = "not enough memory for a transposition table of 1099511627776 MB")]
+    fn a_table_that_does_not_fit_panics() {
+        let _: TranspositionTable<u8> = TranspositionTable::new(1 << 40);
     }
 
     #[test]

@@ -1,9 +1,4 @@
-//! Growth of search trees: effective branching factor, growth by depth, minimal tree, paired node ratios.
-//!
-//! Only formulas and intervals; the caller chooses nodes and positions. Ratios between players are paired by
-//! position, because positions differ far more than players do.
-
-use crate::replicas::{Measure, ratio_of_sums};
+//! Growth of search trees: effective branching factor, growth by depth, minimal tree.
 
 /// Returns the effective branching factor b*: the root of N = 1 + b + ... + b^d, the width of a uniform tree of depth
 /// `depth` with `nodes` nodes (Nilsson, "Problem-solving methods in artificial intelligence", 1971; Russell and
@@ -49,26 +44,9 @@ pub fn minimal_leaves(branching: f64, depth: u32) -> f64 {
     branching.powf(f64::from(longer)) + branching.powf(f64::from(shorter)) - 1.0
 }
 
-/// Returns the geometric mean of values by position, with a bootstrap interval over positions. `None` with fewer than
-/// two positions or a value that is not positive.
-pub fn geometric_mean(by_position: &[f64], seed: u64, replicas: usize) -> Option<Measure> {
-    // A value that is not positive has no finite logarithm, which `ratio_of_sums` rejects.
-    let logarithms: Vec<(f64, f64)> = by_position.iter().map(|value| (value.ln(), 1.0)).collect();
-    Some(ratio_of_sums(&logarithms, seed, replicas)?.map(f64::exp))
-}
-
-/// Returns the ratio of the geometric means of two players' nodes (or times) on the same positions, `(first, second)`
-/// by position, with a bootstrap interval over positions. `None` as for [`geometric_mean`].
-pub fn paired_ratio(by_position: &[(f64, f64)], seed: u64, replicas: usize) -> Option<Measure> {
-    let ratios: Vec<f64> = by_position.iter().map(|(first, second)| first / second).collect();
-    geometric_mean(&ratios, seed, replicas)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::distribution::seeded;
-    use crate::replicas::standard_normal;
 
     fn nodes_of_uniform_tree(branching: f64, depth: u32) -> f64 {
         (0..=depth).map(|level| branching.powi(level as i32)).sum()
@@ -114,34 +92,5 @@ mod tests {
         {
             assert_eq!(minimal_leaves(branching, depth), leaves);
         }
-    }
-
-    /// Pairing removes the variance between positions, and the interval covers the ratio.
-    #[test]
-    fn paired_ratio_covers_the_truth() {
-        let (simulations, mut covered) = (400, 0);
-        for simulation in 0..simulations {
-            let mut random = seeded(3, simulation);
-            let pairs: Vec<(f64, f64)> = (0..30)
-                .map(|_| {
-                    let position = (8.0 + 2.0 * standard_normal(&mut random)).exp();
-                    (position * (0.2 * standard_normal(&mut random)).exp() * 0.5, position)
-                })
-                .collect();
-            let measure = paired_ratio(&pairs, simulation, 300).unwrap();
-            assert!(measure.high / measure.low < 1.5, "{measure:?}");
-            covered += usize::from(measure.low <= 0.5 && 0.5 <= measure.high);
-        }
-        let (share, error) =
-            (covered as f64 / simulations as f64, (0.95_f64 * 0.05 / simulations as f64).sqrt());
-        assert!((share - 0.95).abs() < 3.0 * error, "{share}");
-    }
-
-    #[test]
-    fn geometric_mean_rejects_nonpositive_values() {
-        assert_eq!(geometric_mean(&[1.0, 0.0], 1, 100), None);
-        assert_eq!(geometric_mean(&[1.0, -1.0], 1, 100), None);
-        assert_eq!(geometric_mean(&[2.0], 1, 100), None);
-        assert_eq!(paired_ratio(&[(1.0, 0.0), (1.0, 1.0)], 1, 100), None);
     }
 }

@@ -58,7 +58,8 @@ impl DirichletMean<'_> {
             }
             let size = (-decay).exp();
             integral += size * angle.sin();
-            if size < NEGLIGIBLE {
+            // A sum that is not a number ends too.
+            if size.is_nan() || size < NEGLIGIBLE {
                 break;
             }
         }

@@ -187,6 +187,9 @@ impl Scores {
     }
 }
 
+/// The least variance of an estimate, in squared Elo: differences of 0.1 Elo are certain.
+const LEAST_VARIANCE: f64 = 1e-3;
+
 /// Units by score, which need not be whole: the evidence of one comparison.
 struct Evidence {
     counts: [f64; 5],
@@ -194,10 +197,10 @@ struct Evidence {
 }
 
 impl Evidence {
-    /// Returns as many units of score 0 or 1 as give an estimate this variance.
+    /// Returns as many units of score 0 or 1 as give an estimate this variance, which may be 0.
     fn of_estimate(elo: f64, variance: f64) -> (Evidence, f64) {
         let score = elo::expected_score(elo);
-        let units = POINTS_PER_LOGIT.powi(2) / (variance * score * (1.0 - score));
+        let units = POINTS_PER_LOGIT.powi(2) / (variance.max(LEAST_VARIANCE) * score * (1.0 - score));
         (Evidence { counts: [units * (1.0 - score), units * score, 0.0, 0.0, 0.0], kinds: 2 }, units)
     }
 
@@ -269,7 +272,7 @@ fn share_against(units: f64) -> f64 {
 }
 
 /// Returns the likelihood of superiority of a player who won everything in so many units.
-fn sweep_superiority(units: f64) -> f64 {
+pub(crate) fn sweep_superiority(units: f64) -> f64 {
     Evidence { counts: [0.0, units, 0.0, 0.0, 0.0], kinds: 2 }.superiority(1.0, [true; 2], units)
 }
 
@@ -304,6 +307,20 @@ mod tests {
         near(data.compare().and_then(|e| e.error()), 1.3, 0.05);
         near(data.normalised_elo().map(|e| e.value), 4.64, 0.01);
         near(data.normalised_elo().and_then(|e| e.error()), 2.8, 0.05);
+    }
+
+    /// A player compared with itself has no variance, nor have players whose results never vary.
+    #[test]
+    fn estimates_without_variance_are_certain() {
+        for (elo, los) in [(-30.0, 0.0), (0.0, 0.5), (30.0, 1.0)] {
+            for variance in [0.0, -1e-12] {
+                let compared = compare_estimate(elo, variance, [true; 2]);
+                near(Some(compared.los), los, 1e-9);
+                near(compared.low, elo, 0.1);
+                near(compared.high, elo, 0.1);
+                near(Some(superiority_of_estimate(elo, variance, [true; 2])), los, 1e-9);
+            }
+        }
     }
 
     #[test]

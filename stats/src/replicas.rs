@@ -1,4 +1,4 @@
-//! Bootstrap replicas in parallel, their intervals, and the bootstrap of a ratio of sums.
+//! Bootstrap replicas in parallel and their intervals.
 //!
 //! Each replica draws from its own stream of the seed, so results do not depend on the number of threads. The
 //! resampled unit is the cluster (a bout, a position), never a single observation within it.
@@ -7,16 +7,17 @@ use std::num::NonZero;
 use std::thread;
 
 use rand::RngExt as _;
+use serde::Serialize;
 use statrs::distribution::{ContinuousCDF as _, StudentsT};
 
-use crate::distribution::{Random, normal_cdf, seeded};
+use crate::distribution::{Random, normal_cdf, normal_quantile, seeded};
 use crate::parallel;
 
 /// The default number of replicas.
 pub const REPLICAS: usize = 1000;
 
 /// A value with the ends of its 95 % interval.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Measure {
     /// The value of the data.
     pub value: f64,
@@ -24,14 +25,6 @@ pub struct Measure {
     pub low: f64,
     /// The upper end.
     pub high: f64,
-}
-
-impl Measure {
-    /// Returns the measure under an increasing function, such as the exponential of a mean of logarithms.
-    #[must_use]
-    pub fn map(self, increasing: impl Fn(f64) -> f64) -> Self {
-        Measure { value: increasing(self.value), low: increasing(self.low), high: increasing(self.high) }
-    }
 }
 
 /// Draws `replicas` values on all cores, the `i`-th from stream `i` of `seed`, and returns them in order.
@@ -64,33 +57,24 @@ pub fn percentile_interval(
     Some(Measure { value, low: quantile(&replicas, tail), high: quantile(&replicas, 1.0 - tail) })
 }
 
+/// Returns the likelihood that a value is above 0, of which `above` of `replicas` replicas are. It is as sure as the interval
+/// of [`percentile_interval`]: up to the resolution of the replicas, 97.5 % where that begins at 0. `None` where there is none.
+pub fn likelihood_above(above: f64, replicas: usize, clusters: usize, strata: usize) -> Option<f64> {
+    if replicas == 0 || clusters <= strata {
+        return None;
+    }
+    let (n, freedom) = (clusters as f64, (clusters - strata) as f64);
+    let student = StudentsT::new(0.0, 1.0, freedom).expect("a positive number of degrees of freedom");
+    let share = (above + 0.5) / (replicas as f64 + 1.0);
+    Some(student.cdf(normal_quantile(share) * (freedom / n).sqrt()))
+}
+
 /// Returns a quantile of sorted values: the i-th of n values, counted from 1, is the quantile i / (n + 1), with
 /// linear interpolation (Davison and Hinkley, "Bootstrap methods and their application", 1997, equation 5.6).
 fn quantile(sorted: &[f64], share: f64) -> f64 {
     let place = (share * (sorted.len() + 1) as f64 - 1.0).clamp(0.0, (sorted.len() - 1) as f64);
     let (below, above) = (sorted[place.floor() as usize], sorted[place.ceil() as usize]);
     below + (above - below) * place.fract()
-}
-
-/// Returns the sum of numerators over the sum of denominators, with a bootstrap interval that resamples clusters.
-///
-/// With (nodes, seconds) by bout it is nodes per second; with (sum, count) by bout it is a mean. `None` with fewer
-/// than two clusters or without a positive sum of denominators.
-pub fn ratio_of_sums(clusters: &[(f64, f64)], seed: u64, replicas: usize) -> Option<Measure> {
-    let ratio = |(numerator, denominator): (f64, f64)| numerator / denominator;
-    let sum = |total: (f64, f64), cluster: (f64, f64)| (total.0 + cluster.0, total.1 + cluster.1);
-    let total = clusters.iter().copied().fold((0.0, 0.0), sum);
-    let usable = |cluster: &(f64, f64)| cluster.0.is_finite() && cluster.1.is_finite() && cluster.1 >= 0.0;
-    if clusters.len() < 2 || total.1 <= 0.0 || !clusters.iter().all(usable) {
-        return None;
-    }
-    let drawn = replicate(seed, replicas, |random| {
-        let chosen = (0..clusters.len()).map(|_| clusters[random.random_range(0..clusters.len())]);
-        ratio(chosen.fold((0.0, 0.0), sum))
-    });
-    // A replica of clusters without denominators has no ratio.
-    let drawn = drawn.into_iter().filter(|value| value.is_finite()).collect();
-    percentile_interval(ratio(total), drawn, clusters.len(), 1)
 }
 
 /// Returns each replica's sums over clusters resampled with replacement, so that several measures share the same
@@ -112,7 +96,7 @@ pub fn resampled_sums<const N: usize>(clusters: &[[f64; N]], seed: u64, replicas
 pub(crate) fn standard_normal(random: &mut Random) -> f64 {
     let uniform: f64 = random.random();
     // The middle of the 2^53 cells of the uniform is never 0 or 1.
-    crate::distribution::normal_quantile((uniform + f64::EPSILON / 4.0).min(1.0 - f64::EPSILON / 2.0))
+    normal_quantile((uniform + f64::EPSILON / 4.0).min(1.0 - f64::EPSILON / 2.0))
 }
 
 #[cfg(test)]
@@ -142,25 +126,55 @@ mod tests {
         assert_eq!(quantile(&values[..1], 0.025), 1.0);
     }
 
+    /// Returns the sum of numerators over the sum of denominators, with the interval of resampled clusters.
+    fn ratio_of_sums(clusters: &[[f64; 2]], seed: u64, replicas: usize) -> Option<Measure> {
+        let [above, below] = [0, 1].map(|part| clusters.iter().map(|cluster| cluster[part]).sum::<f64>());
+        let ratios = resampled_sums(clusters, seed, replicas).iter().map(|sums| sums[0] / sums[1]).collect();
+        percentile_interval(above / below, ratios, clusters.len(), 1)
+    }
+
     #[test]
     fn too_little_data_gives_no_interval() {
         assert_eq!(ratio_of_sums(&[], 1, 100), None);
-        assert_eq!(ratio_of_sums(&[(1.0, 1.0)], 1, 100), None);
-        assert_eq!(ratio_of_sums(&[(1.0, 0.0), (2.0, 0.0)], 1, 100), None);
-        assert_eq!(ratio_of_sums(&[(1.0, 1.0), (f64::NAN, 1.0)], 1, 100), None);
-        let all_alike = ratio_of_sums(&[(6.0, 2.0), (3.0, 1.0), (0.0, 0.0)], 1, 100).unwrap();
+        assert_eq!(ratio_of_sums(&[[1.0, 1.0]], 1, 100), None);
+        assert_eq!(ratio_of_sums(&[[1.0, 1.0], [2.0, 1.0]], 1, 0), None);
+        let all_alike = ratio_of_sums(&[[6.0, 2.0], [3.0, 1.0], [9.0, 3.0]], 1, 100).unwrap();
         assert_eq!(all_alike, Measure { value: 3.0, low: 3.0, high: 3.0 });
+    }
+
+    /// An interval excludes 0 if and only if the likelihood is beyond 97.5 %.
+    #[test]
+    fn likelihood_agrees_with_interval() {
+        for (clusters, strata) in [(2, 1), (3, 1), (5, 2), (8, 1), (40, 3), (1000, 1)] {
+            for below in 0..=400 {
+                let replicas = 400;
+                let values = (0..replicas).map(|index| f64::from(index - below) + 0.5).collect();
+                let interval = percentile_interval(1.0, values, clusters, strata).unwrap();
+                let above = f64::from(replicas - below);
+                let likelihood = likelihood_above(above, replicas as usize, clusters, strata).unwrap();
+                // The interval interpolates between two replicas.
+                if interval.low.abs() > 1.0 {
+                    assert_eq!(likelihood >= 0.975, interval.low > 0.0, "{clusters} {below}: {likelihood}");
+                }
+                if interval.high.abs() > 1.0 {
+                    assert_eq!(likelihood <= 0.025, interval.high < 0.0, "{clusters} {below}: {likelihood}");
+                }
+            }
+        }
+        assert_eq!((likelihood_above(9.0, 9, 1, 1), likelihood_above(0.0, 0, 5, 1)), (None, None));
+        assert!(likelihood_above(1000.0, 1000, 2, 1).unwrap() < 0.9, "two bouts prove nothing");
     }
 
     /// Sums resampled together equal those resampled separately.
     #[test]
     fn joint_sums_match_separate_resampling() {
-        let clusters: Vec<(f64, f64)> = (1..30).map(|n| (f64::from(n * n % 17), f64::from(n))).collect();
-        let alone = ratio_of_sums(&clusters, 3, 200).unwrap();
-        let arrays: Vec<[f64; 2]> = clusters.iter().map(|&(above, below)| [above, below]).collect();
-        let ratios =
-            resampled_sums(&arrays, 3, 200).into_iter().map(|[above, below]| above / below).collect();
-        assert_eq!(percentile_interval(alone.value, ratios, clusters.len(), 1), Some(alone));
+        let clusters: Vec<[f64; 2]> = (1..30).map(|n| [f64::from(n * n % 17), f64::from(n)]).collect();
+        let joint = resampled_sums(&clusters, 3, 200);
+        for part in [0, 1] {
+            let alone: Vec<[f64; 1]> = clusters.iter().map(|cluster| [cluster[part]]).collect();
+            let expected: Vec<[f64; 1]> = joint.iter().map(|sums| [sums[part]]).collect();
+            assert_eq!(resampled_sums(&alone, 3, 200), expected);
+        }
         assert!(resampled_sums::<2>(&[], 3, 200).is_empty());
     }
 
@@ -173,11 +187,11 @@ mod tests {
             let mut covered = 0;
             for simulation in 0..simulations {
                 let mut random = seeded(11, simulation);
-                let data: Vec<(f64, f64)> = (0..clusters)
+                let data: Vec<[f64; 2]> = (0..clusters)
                     .map(|_| {
                         let seconds = (0.5 * standard_normal(&mut random)).exp();
                         let speed = 1000.0 * (1.0 + 0.3 * standard_normal(&mut random));
-                        (speed * seconds, seconds)
+                        [speed * seconds, seconds]
                     })
                     .collect();
                 let measure = ratio_of_sums(&data, simulation, 300).unwrap();

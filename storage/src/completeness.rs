@@ -19,10 +19,10 @@ pub fn missing(run: &RunManifest, scheduled: u64, seen: &BoutRanges, last_part: 
                 "there are {found} bouts, and the run's file counts {committed}, including {failed} failed"
             )
         }),
-        // Only the last part may be newer than the manifest.
+        // The parts of exported bouts precede the manifest. Only the last part may be newer.
         RunState::Running | RunState::Paused | RunState::Done => {
             let done = *state == RunState::Done;
-            let holes = seen.holes(if done { scheduled } else { last_part });
+            let holes = seen.holes(if done { scheduled } else { last_part.max(run.exported) });
             let missing: u64 = holes.iter().map(|hole| hole.end() - hole.start() + 1).sum();
             (missing > *failed || (done && missing < *failed))
                 .then(|| format!("{missing} bouts are missing{}, and {failed} failed", list(&holes)))

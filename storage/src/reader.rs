@@ -15,6 +15,11 @@ use object_store::path::Path as Key;
 use object_store::{ObjectStore, ObjectStoreExt as _};
 use tokio::runtime::Runtime;
 
+/// The bytes of the largest part that is read whole.
+pub const MAX_PART_BYTES: u64 = 4 << 30;
+/// The bytes of the largest manifest, which contains the spec with its files.
+pub const MAX_MANIFEST_BYTES: u64 = 256 << 20;
+
 /// A source of files.
 #[derive(Clone, Debug)]
 pub enum Reader {
@@ -83,12 +88,16 @@ impl Reader {
         }
     }
 
-    /// Reads a file.
-    pub fn bytes(&self, name: &str) -> io::Result<Bytes> {
+    /// Reads a file of at most `limit` bytes.
+    pub fn bytes(&self, name: &str, limit: u64) -> io::Result<Bytes> {
         match self {
-            Reader::Folder(folder) => fs::read(folder.join(name)).map(Bytes::from),
+            Reader::Folder(folder) => agon_files::read(&folder.join(name), limit).map(Bytes::from),
             Reader::Store(remote) => {
-                remote.wait(async { remote.store.get(&Key::from(name)).await?.bytes().await })
+                let object = remote.wait(remote.store.get(&Key::from(name)))?;
+                if object.meta.size > limit {
+                    return Err(agon_files::too_large(limit));
+                }
+                remote.wait(object.bytes())
             }
         }
     }
@@ -96,8 +105,8 @@ impl Reader {
     /// Opens a file.
     pub fn open(&self, name: &str) -> io::Result<Source> {
         match self {
-            Reader::Folder(folder) => fs::File::open(folder.join(name)).map(Source::File),
-            Reader::Store(_) => self.bytes(name).map(Source::Bytes),
+            Reader::Folder(folder) => agon_files::open(&folder.join(name)).map(Source::File),
+            Reader::Store(_) => self.bytes(name, MAX_PART_BYTES).map(Source::Bytes),
         }
     }
 

@@ -34,7 +34,7 @@ impl SampleDataset {
         let mut arena = arena(&spec);
         let mut bouts = BTreeMap::new();
         for index in 0..schedule.bouts() {
-            let bout = schedule.bout(index).unwrap();
+            let bout = schedule.draw_bout(index).unwrap();
             let rows = match spec.plan {
                 Plan::Tournament(_) | Plan::Tune(_) => play_bout(&schedule, &bout, &mut arena),
                 Plan::Probe(_) => search_position(&spec, &bout, &mut arena),

@@ -3,6 +3,7 @@
 use std::error::Error;
 use std::io;
 
+use agon_games::printable::printable;
 use tokio_rustls::rustls::{AlertDescription as Alert, CertificateError, Error as TlsError};
 use tonic::Status;
 
@@ -15,9 +16,10 @@ pub fn root_cause(error: &(dyn Error + 'static)) -> String {
     last.to_string()
 }
 
-/// Returns the message of a failed call: the coordinator's, or that of the failed connection.
+/// Returns the message of a failed call: the coordinator's, or that of the failed connection. The server's text is made
+/// printable.
 pub fn status_text(status: &Status) -> String {
-    status.source().map_or_else(|| status.message().to_string(), root_cause)
+    printable(&status.source().map_or_else(|| status.message().to_string(), root_cause)).into_owned()
 }
 
 fn tls_error(error: &io::Error) -> Option<&TlsError> {

@@ -7,6 +7,9 @@ use std::sync::Mutex;
 
 use crate::{CredentialError, lock};
 
+/// The bytes of the largest file of tokens or certificates.
+const MAX_CREDENTIAL_BYTES: u64 = 1 << 20;
+
 /// Atomically writes a file with mode 0600. An existing file keeps its owner, group and mode, because it may be mounted
 /// into a container or belong to a service.
 pub fn write_secret(path: &Path, text: &str) -> io::Result<()> {
@@ -94,7 +97,7 @@ pub fn warn_operator(message: &str) {
 
 /// Reads a text file; `what` names it in the error.
 pub(crate) fn read(path: &Path, what: &str) -> Result<String, CredentialError> {
-    fs::read_to_string(path)
+    agon_files::read_text(path, MAX_CREDENTIAL_BYTES)
         .map_err(|error| CredentialError(format!("cannot read {what} {}: {error}", path.display())))
 }
 
@@ -122,7 +125,7 @@ impl WatchedFiles {
 fn digest(paths: &[PathBuf]) -> blake3::Hash {
     let mut hasher = blake3::Hasher::new();
     for path in paths {
-        let content = fs::read(path).unwrap_or_default();
+        let content = agon_files::read(path, MAX_CREDENTIAL_BYTES).unwrap_or_default();
         hasher.update(&(content.len() as u64).to_le_bytes()).update(&content);
     }
     hasher.finalize()
@@ -146,6 +149,25 @@ mod tests {
         write_secret(&two, "a").unwrap();
         assert!(watched.changed(), "the same bytes moved to another file");
         assert!(!watched.changed());
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn secrets_are_regular_files_of_a_bounded_size() {
+        let folder = tempfile::tempdir().unwrap();
+        let (long, pipe) = (folder.path().join("long"), folder.path().join("pipe"));
+        fs::write(&long, vec![b'a'; 1 << 20 | 1]).unwrap();
+        assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+        for (path, reason) in [
+            (&long, "this is larger than 1 MB"),
+            (&pipe, "this is a pipe or a device, not a regular file"),
+            (&PathBuf::from("/dev/zero"), "this is a pipe or a device, not a regular file"),
+        ] {
+            let error = read_secret(path, "token file").unwrap_err().0;
+            assert_eq!(error, format!("cannot read token file {}: {reason}", path.display()));
+        }
+        // Watching does not wait either.
+        assert!(!WatchedFiles::new(vec![pipe]).changed());
     }
 
     #[cfg(unix)]

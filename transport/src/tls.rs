@@ -4,6 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
+use agon_games::printable::is_printable;
 use tokio_rustls::rustls::crypto::ring::default_provider;
 use tokio_rustls::rustls::pki_types::pem::PemObject as _;
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
@@ -180,5 +181,5 @@ fn common_name(subject: &[u8]) -> Option<&str> {
     let position = subject.windows(COMMON_NAME_OID.len()).position(|window| window == COMMON_NAME_OID)?;
     let (&[_tag, length], rest) = subject.get(position + COMMON_NAME_OID.len()..)?.split_first_chunk()?;
     let text = rest.get(..usize::from(length)).filter(|_| length < 0x80)?;
-    std::str::from_utf8(text).ok().filter(|text| !text.chars().any(char::is_control))
+    std::str::from_utf8(text).ok().filter(|text| is_printable(text))
 }

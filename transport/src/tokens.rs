@@ -11,7 +11,7 @@ use serde::Deserialize;
 use tokio_rustls::rustls::crypto::ring::default_provider;
 
 use crate::caller::{Caller, Role};
-use crate::files::{WatchedFiles, read, write_secret};
+use crate::files::{read, write_secret};
 use crate::{CredentialError, lock};
 
 /// The prefix of every token, by which people and secret scanners recognise one.
@@ -76,10 +76,26 @@ impl TokenFile {
 
     /// Reads a token file.
     pub fn read(path: &Path) -> Result<TokenFile, CredentialError> {
-        let text = read(path, "token file")
-            .map_err(|error| CredentialError(format!("{error}; create it with `agon token create`")))?;
-        TokenFile::parse(&text)
-            .map_err(|reason| CredentialError(format!("invalid token file {}: {reason}", path.display())))
+        TokenFile::read_with_digest(path).1
+    }
+
+    /// Reads a token file. Returns the digest of its text, or of the error, too. Rejects a text without content: a file
+    /// that is being written is empty for a moment, and one whose last token was revoked has a comment.
+    fn read_with_digest(path: &Path) -> (blake3::Hash, Result<TokenFile, CredentialError>) {
+        let text = match read(path, "token file") {
+            Ok(text) => text,
+            Err(error) => {
+                let error = CredentialError(format!("{error}; create it with `agon token create`"));
+                return (blake3::hash(error.0.as_bytes()), Err(error));
+            }
+        };
+        let parsed = match text.trim() {
+            "" => Err("it is empty; create a token with `agon token create`".to_string()),
+            _ => TokenFile::parse(&text),
+        };
+        let read = parsed
+            .map_err(|reason| CredentialError(format!("invalid token file {}: {reason}", path.display())));
+        (blake3::hash(text.as_bytes()), read)
     }
 
     /// Returns the text of the file.
@@ -133,7 +149,9 @@ impl TokenFile {
         // Without folder locks, the last of several concurrent updates wins.
         let locked = File::open(folder).ok();
         let _ = locked.as_ref().map(File::lock);
-        let mut file = if path.exists() { TokenFile::read(path)? } else { TokenFile::default() };
+        // An empty file, such as one made for its mode, gets its first token here.
+        let is_new = std::fs::metadata(path).map_or(true, |file| file.is_file() && file.len() == 0);
+        let mut file = if is_new { TokenFile::default() } else { TokenFile::read(path)? };
         let result = update(&mut file).map_err(CredentialError)?;
         write_secret(path, &file.to_toml()).map_err(|error| {
             CredentialError(format!("cannot write token file {}: {error}", path.display()))
@@ -154,16 +172,17 @@ pub fn validate_name(name: &str) -> Result<(), String> {
 /// The tokens that a running coordinator accepts.
 pub(crate) struct Tokens {
     path: PathBuf,
-    watched: WatchedFiles,
+    /// The digest of the text that was read last, or of why none was read.
+    seen: Mutex<blake3::Hash>,
     live: Mutex<Vec<(TokenEntry, Caller)>>,
 }
 
 impl Tokens {
     /// Loads a token file.
     pub(crate) fn open(path: &Path) -> Result<Tokens, CredentialError> {
-        let watched = WatchedFiles::new(vec![path.to_path_buf()]);
-        let tokens = Tokens { path: path.to_path_buf(), watched, live: Mutex::default() };
-        tokens.replace(TokenFile::read(path)?);
+        let (seen, read) = TokenFile::read_with_digest(path);
+        let tokens = Tokens { path: path.to_path_buf(), seen: Mutex::new(seen), live: Mutex::default() };
+        tokens.replace(read?);
         Ok(tokens)
     }
 
@@ -171,12 +190,15 @@ impl Tokens {
         lock(&self.live).len()
     }
 
-    /// Reloads the file if it changed, and returns whether it did. An invalid file changes nothing.
+    /// Reloads the file if it changed, and returns whether it did. A file that is unreadable, empty or invalid changes
+    /// nothing; each such state is one error.
     pub(crate) fn refresh(&self) -> Result<bool, CredentialError> {
-        if !self.watched.changed() {
+        // One read for the comparison and for the tokens: a second one may fail, and the change would be lost.
+        let (digest, read) = TokenFile::read_with_digest(&self.path);
+        if std::mem::replace(&mut *lock(&self.seen), digest) == digest {
             return Ok(false);
         }
-        self.replace(TokenFile::read(&self.path)?);
+        self.replace(read?);
         Ok(true)
     }
 
@@ -285,10 +307,35 @@ mod tests {
         assert!(tokens.find(&again).unwrap().1 == going, "callers are compared by name");
         assert!(!going.is_valid(), "the old credential stays revoked");
 
-        // An invalid file changes nothing.
-        std::fs::write(&path, "[[token]]").unwrap();
-        assert!(tokens.refresh().is_err());
-        assert!(tokens.find(&stays).is_some());
+        // A file that is invalid, empty or gone changes nothing, and is reported once.
+        let text = std::fs::read_to_string(&path).unwrap();
+        for broken in [Some("[[token]]"), Some(""), Some(" \n"), None] {
+            match broken {
+                Some(text) => std::fs::write(&path, text).unwrap(),
+                None => std::fs::remove_file(&path).unwrap(),
+            }
+            assert!(tokens.refresh().is_err(), "{broken:?}");
+            assert!(!tokens.refresh().unwrap(), "{broken:?}");
+            assert!(tokens.find(&stays).is_some() && staying.is_valid(), "{broken:?}");
+        }
+        std::fs::write(&path, &text).unwrap();
+        assert!(tokens.refresh().unwrap());
+        assert!(staying.is_valid());
+
+        // Revoking the last token leaves a file without tokens, which is not empty.
+        TokenFile::update(&path, |file| file.revoke("stays").and_then(|()| file.revoke("goes"))).unwrap();
+        assert!(tokens.refresh().unwrap());
+        assert_eq!((tokens.count(), staying.is_valid()), (0, false));
+    }
+
+    #[test]
+    fn first_token_goes_into_an_empty_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("tokens.toml");
+        std::fs::write(&path, "").unwrap();
+        assert!(Tokens::open(&path).err().unwrap().0.contains("it is empty; create a token"));
+        TokenFile::update(&path, |file| file.create("first", Role::Worker, NOW)).unwrap();
+        assert_eq!(Tokens::open(&path).unwrap().count(), 1);
     }
 
     #[test]

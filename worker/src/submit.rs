@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use agon_proto::Lease;
 use agon_proto::limits::MAX_SUBMISSION_BYTES;
-use agon_proto::session::truncate_reason;
+use agon_proto::session::clean_reason;
 use agon_proto::v1::worker_client::WorkerClient;
 use agon_proto::v1::{Acknowledgement, Outcome, Submission};
 use agon_transport::{ConnectError, Connector, status_text};
@@ -108,7 +108,7 @@ impl Submitter {
                 ConnectionEnd::Lost(reason) => reason,
                 ConnectionEnd::Rejected(status) => {
                     rejections += 1;
-                    let reason = status.message().to_string();
+                    let reason = clean_reason(status.message());
                     if rejections >= MAX_REJECTIONS {
                         let _ = self.events.send(SubmitEvent::Rejected { times: rejections, reason });
                         return;
@@ -192,7 +192,7 @@ impl Submitter {
             return;
         }
         self.bytes.store(outbox.bytes(), Ordering::Relaxed);
-        let reason = truncate_reason(&acknowledgement.reason);
+        let reason = clean_reason(&acknowledgement.reason);
         let _ = self.events.send(SubmitEvent::Acknowledged(lease, outcome, reason));
     }
 }

@@ -11,14 +11,16 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use agon_arena::{Spec, SpecSource};
+use agon_games::printable::is_printable;
 use agon_proto::limits::{MAX_BUILD, MAX_SLOTS, MAX_WORKER_NAME};
-use agon_proto::session::truncate_reason;
+use agon_proto::session::clean_reason;
 use agon_proto::v1::coordinator_message::Kind;
 use agon_proto::v1::{Outcome, worker_message};
 use agon_proto::write::failure;
 use agon_proto::{
     Heartbeat, Hello, Lease, LeasedBout, PROTOCOLS, Progress, Returned, Welcome, WireError, v1,
 };
+use agon_schedule::run_id;
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep_until};
 use tonic::Code;
@@ -86,7 +88,7 @@ fn validate(config: &Config) -> Result<(), WorkerError> {
         return Err(WorkerError::Config(format!("a worker has 1 to {MAX_SLOTS} slots, not {slots}")));
     }
     for (what, text, most) in [("build", build, MAX_BUILD), ("worker", name, MAX_WORKER_NAME)] {
-        if text.is_empty() || text.len() > most || text.chars().any(char::is_control) {
+        if text.is_empty() || text.len() > most || !is_printable(text) {
             return Err(WorkerError::Config(format!(
                 "invalid {what} name {text:?}; use 1 to {most} printable characters"
             )));
@@ -297,7 +299,13 @@ impl Worker {
             signature: self.signature.clone(),
             speed: self.speed,
             held: self.held.stages().map(|(lease, _)| lease.clone()).collect(),
-            specs: self.runs.clone(),
+            // A spec that was changed on its way is sent again.
+            specs: self
+                .runs
+                .iter()
+                .filter(|run| self.specs.get(*run).is_some_and(Result::is_ok))
+                .cloned()
+                .collect(),
         }
     }
 
@@ -310,7 +318,7 @@ impl Worker {
                 }
             }
             SessionEvent::Rejected(status) => {
-                let (code, reason) = (status.code(), status.message().to_string());
+                let (code, reason) = (status.code(), clean_reason(status.message()));
                 let since = *self.rejected_since.get_or_insert_with(Instant::now);
                 if code != Code::Unauthenticated || since.elapsed() >= CREDENTIAL_TIMEOUT {
                     return Err(WorkerError::Rejected { code, reason });
@@ -376,7 +384,7 @@ impl Worker {
                 }
             }
             Kind::Drain(drain) => {
-                let reason = truncate_reason(&drain.reason);
+                let reason = clean_reason(&drain.reason);
                 self.drain(Ended::Drained { reason: reason.clone() }, &reason);
             }
         }
@@ -387,12 +395,21 @@ impl Worker {
         let run = message.run;
         let source = SpecSource::try_from(message.spec.ok_or(WireError::Missing { field: "spec" })?)?;
         // Parsing a large opening book takes a while.
-        let parsed = tokio::task::spawn_blocking(move || Spec::parse(&source)).await;
-        let spec = match parsed {
-            Ok(Ok(spec)) => Ok(Arc::new(spec)),
-            Ok(Err(error)) => Err(format!("this build cannot read the spec: {error}")),
-            Err(panic) => Err(format!("this build cannot read the spec: {panic}")),
-        };
+        let id = run.clone();
+        let parsed = tokio::task::spawn_blocking(move || {
+            run_id::check(&id, &source).map_err(|error| error.to_string())?;
+            Spec::parse(&source).map_err(|error| format!("this build cannot read the spec: {error}"))
+        });
+        let parsed = parsed.await.map_err(|panic| format!("this build cannot read the spec: {panic}"));
+        let spec = parsed.and_then(|parsed| parsed).map(Arc::new);
+        if let Err(reason) = &spec {
+            tracing::error!(run, reason, "spec rejected; its bouts are returned");
+            let unplayed =
+                self.held.stages().filter(|(lease, stage)| lease.run == run && !matches!(stage, Stage::Done));
+            let unplayed: Vec<Lease> = unplayed.map(|(lease, _)| lease.clone()).collect();
+            unplayed.iter().for_each(|lease| self.drop_bout(lease, reason));
+            self.return_leases(unplayed, reason);
+        }
         self.runs.retain(|other| *other != run);
         self.runs.push(run.clone());
         self.specs.insert(run, spec);

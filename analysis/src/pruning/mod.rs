@@ -134,6 +134,19 @@ impl Ratio {
     pub fn interval(&self) -> Interval {
         Interval { value: self.ratio, low: self.low, high: self.high }
     }
+
+    /// Returns the ratio of the second player to the first.
+    pub fn inverse(&self) -> Ratio {
+        let inverse = |number: f64| 1.0 / number;
+        Ratio {
+            a: self.b.clone(),
+            b: self.a.clone(),
+            ratio: inverse(self.ratio),
+            low: self.high.map(inverse),
+            high: self.low.map(inverse),
+            ..*self
+        }
+    }
 }
 
 /// Nodes of one depth of a player.

@@ -2,11 +2,13 @@
 //!
 //! Every text is escaped exactly once.
 
+use agon_games::printable::is_unprintable;
+
 use super::Availability;
 use crate::format::{fixed, grouped, signed, significant};
 use crate::pruning::Interval;
 
-/// Escapes markup, and replaces control characters and bidirectional overrides.
+/// Escapes markup, and replaces unprintable characters.
 pub(super) fn escape(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for c in text.chars() {
@@ -17,9 +19,8 @@ pub(super) fn escape(text: &str) -> String {
             '"' => safe.push_str("&quot;"),
             '\'' => safe.push_str("&#39;"),
             '\n' | '\t' => safe.push(c),
-            c if c.is_control() => safe.push('\u{fffd}'),
-            // Bidirectional overrides would also affect the text that follows.
-            '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => safe.push('\u{fffd}'),
+            // Bidirectional controls would also affect the text that follows.
+            c if is_unprintable(c) => safe.push('\u{fffd}'),
             c => safe.push(c),
         }
     }

@@ -34,7 +34,7 @@ use crate::tune::TuneError;
 
 pub use play_statistics::{Effort, GameLengths, GameSummary};
 pub use players::Player;
-pub use ratings::{Crosstable, PairRecord, RatedPlayer, RatingHistory, Ratings, SequentialTest};
+pub use ratings::{Crosstable, RatingHistory, Ratings, SequentialTest};
 pub use tuning::{Trajectory, Tuning, Validation};
 
 /// An error while gathering a report.

@@ -5,15 +5,16 @@ use std::num::NonZeroUsize;
 use agon_arena::Spec;
 use agon_arena::spec::{Format, Plan, SprtSettings};
 use agon_schedule::schedule::sprt_bounds;
+use agon_stats::comparison::Comparison;
 use agon_stats::pairs::Scores;
-use agon_stats::pool::{Bound, Meeting, Standing};
+use agon_stats::pool::{Meeting, Standing};
+use agon_stats::replicas::Measure;
 use agon_stats::sprt::{Model, Verdict};
 use agon_stats::tournament::{BoutCounts, Effect, Options, Resampling, TournamentRatings};
 use serde::Serialize;
 
 use super::{Availability, ReportError, Settings};
 use crate::dataset::{Dataset, Run};
-use crate::format::signed;
 use crate::pruning::Interval;
 use crate::results;
 
@@ -36,7 +37,7 @@ pub(super) struct RunResults {
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Ratings {
     /// The players from best to worst, component by component.
-    pub players: Vec<RatedPlayer>,
+    pub players: Vec<Standing>,
     /// Elo difference between the first and the second of two players.
     pub difference: Option<Interval>,
     /// Whether there are enough games to call a player stronger.
@@ -55,73 +56,13 @@ pub struct Ratings {
     pub replicas: usize,
 }
 
-/// A player's row of the standings.
-#[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct RatedPlayer {
-    /// Rank within the component.
-    pub rank: usize,
-    /// Name.
-    pub name: String,
-    /// Rating.
-    pub elo: f64,
-    /// Lower end of the interval.
-    pub low: Option<f64>,
-    /// Upper end of the interval.
-    pub high: Option<f64>,
-    /// `at_least` or `at_most` for a player who won or lost everything, whose interval is open on one side.
-    pub bound: Option<&'static str>,
-    /// Games played.
-    pub games: u64,
-    /// Games won.
-    pub wins: u64,
-    /// Games drawn.
-    pub draws: u64,
-    /// Games lost.
-    pub losses: u64,
-    /// Points per game.
-    pub score: Option<f64>,
-    /// Likelihood of superiority over the next player.
-    pub los_next: Option<f64>,
-}
-
-impl RatedPlayer {
-    /// Formats the rating.
-    pub(super) fn elo_text(&self) -> String {
-        signed(self.elo, 0)
-    }
-
-    /// Returns the rating with its interval.
-    pub(super) fn interval(&self) -> Interval {
-        Interval { value: self.elo, low: self.low, high: self.high }
-    }
-}
-
 /// Head-to-head results, with rows and columns in standings order.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Crosstable {
     /// The players.
     pub names: Vec<String>,
     /// Results of the row against the column; `None` if they never met.
-    pub cells: Vec<Vec<Option<PairRecord>>>,
-}
-
-/// Games of one player against another.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
-pub struct PairRecord {
-    /// Games won.
-    pub wins: u64,
-    /// Games drawn.
-    pub draws: u64,
-    /// Games lost.
-    pub losses: u64,
-}
-
-impl PairRecord {
-    /// Returns the share of the points.
-    pub fn score(&self) -> f64 {
-        let games = self.wins + self.draws + self.losses;
-        (self.wins as f64 + self.draws as f64 / 2.0) / games.max(1) as f64
-    }
+    pub cells: Vec<Vec<Option<Meeting>>>,
 }
 
 /// A player's rating over growing prefixes of the schedule.
@@ -212,42 +153,41 @@ fn options(settings: &Settings, replicas: NonZeroUsize) -> Options {
     Options { resampling: Some(resampling), ..Options::default() }
 }
 
-fn interval(effect: Effect) -> Interval {
-    let (low, high) = effect.interval.unzip();
-    Interval { value: effect.elo, low, high }
+impl From<Effect> for Interval {
+    fn from(effect: Effect) -> Interval {
+        let (low, high) = effect.interval.unzip();
+        Interval { value: effect.elo, low, high }
+    }
+}
+
+impl From<Comparison> for Interval {
+    fn from(Comparison { elo, low, high, .. }: Comparison) -> Interval {
+        Interval { value: elo, low, high }
+    }
+}
+
+impl From<Measure> for Interval {
+    fn from(Measure { value, low, high }: Measure) -> Interval {
+        Interval { value, low: Some(low), high: Some(high) }
+    }
+}
+
+impl From<&Standing> for Interval {
+    fn from(row: &Standing) -> Interval {
+        Interval { value: row.elo, low: row.low, high: row.high }
+    }
 }
 
 fn ratings(answer: &TournamentRatings, settings: &Settings) -> Ratings {
-    let rated = |row: &Standing| RatedPlayer {
-        rank: row.rank,
-        name: row.name.clone(),
-        elo: row.elo,
-        low: row.low,
-        high: row.high,
-        bound: row.bound.map(|bound| match bound {
-            Bound::AtLeast => "at_least",
-            Bound::AtMost => "at_most",
-        }),
-        games: row.games,
-        wins: row.wins,
-        draws: row.draws,
-        losses: row.losses,
-        score: row.score,
-        los_next: row.los_next,
-    };
-    // The two best players; a tournament of many seats has no formula that could tell.
+    // The two best players.
     let first = answer.compare(0, 1);
     Ratings {
-        players: answer.standings().iter().map(rated).collect(),
-        difference: first.filter(|_| answer.standings().len() == 2).map(|first| Interval {
-            value: first.elo,
-            low: first.low,
-            high: first.high,
-        }),
-        enough: first.is_none_or(|first| first.enough),
+        players: answer.standings().to_vec(),
+        difference: first.filter(|_| answer.standings().len() == 2).map(Interval::from),
+        enough: first.is_some_and(|first| first.enough),
         components: answer.components(),
-        seat_advantage: answer.seat_advantage().map(interval),
-        seat_effects: answer.seat_effects().into_iter().map(interval).collect(),
+        seat_advantage: answer.seat_advantage().map(Interval::from),
+        seat_effects: answer.seat_effects().into_iter().map(Interval::from).collect(),
         draw_rate: answer.draw_rate(),
         transitivity: answer.transitivity().and_then(|test| test.p_value),
         replicas: if answer.seat_effects().is_empty() { 0 } else { settings.replicas.get() },
@@ -255,13 +195,9 @@ fn ratings(answer: &TournamentRatings, settings: &Settings) -> Ratings {
 }
 
 fn crosstable(answer: &TournamentRatings) -> Crosstable {
-    let cell = |meeting: &Meeting| {
-        let (wins, draws, losses) = (meeting.wins, meeting.draws, meeting.losses);
-        (meeting.games() > 0).then_some(PairRecord { wins, draws, losses })
-    };
     Crosstable {
         names: answer.standings().iter().map(|row| row.name.clone()).collect(),
-        cells: answer.crosstable().iter().map(|row| row.iter().map(cell).collect()).collect(),
+        cells: answer.crosstable(),
     }
 }
 
@@ -285,7 +221,7 @@ fn convergence(
         // A player without an interval has a bound or is the reference of the others' bounds.
         for row in answer.standings().iter().filter(|row| row.bound.is_none() && row.low.is_some()) {
             if let Some(history) = histories.iter_mut().find(|history| history.player == row.name) {
-                history.points.push((bouts, Interval { value: row.elo, low: row.low, high: row.high }));
+                history.points.push((bouts, row.into()));
             }
         }
     };
@@ -325,8 +261,6 @@ fn test(
     let verdict = fold.decision().map_or(Verdict::Continue, |decision| decision.verdict);
     let scores = Scores::from(pairs);
     let compared = scores.compare();
-    let elo =
-        compared.map(|compared| Interval { value: compared.elo, low: compared.low, high: compared.high });
     Ok(Some(SequentialTest {
         player,
         against,
@@ -343,7 +277,7 @@ fn test(
         upper: bounds.upper(),
         pairs: pairs.0,
         looked_at: fold.prefix(),
-        elo,
+        elo: compared.map(Interval::from),
         los: compared.map(|compared| compared.los),
     }))
 }

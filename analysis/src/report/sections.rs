@@ -1,5 +1,7 @@
 //! Sections on results and games: ratings, head-to-head results, the games themselves, and how to reproduce the run.
 
+use agon_stats::pool::{Meeting, Standing};
+
 use super::boards::Picture;
 use super::figures::{BOARDS, CHARTS, Figure, saved_svg};
 use super::html::{
@@ -7,7 +9,7 @@ use super::html::{
 };
 use super::play_statistics::{GameLengths, GameSummary};
 use super::players::Player;
-use super::ratings::{Crosstable, PairRecord, RatedPlayer, RatingHistory, Ratings};
+use super::ratings::{Crosstable, RatingHistory, Ratings};
 use super::svg::{self, Axis, Line, MOST_CELLS, Row};
 use super::{Availability, DecisiveMoment, Question, Report, SearchedPly, estimate_text};
 use crate::format::{count, fixed, likelihood, percent, signed};
@@ -112,9 +114,9 @@ fn rating_figure(report: &Report, ratings: &Ratings) -> String {
                     .caption
                     .push_str(" The interval of a player that won or lost every game is open on one side.");
             }
-            let row = |player: &RatedPlayer| {
+            let row = |player: &Standing| {
                 let class = report.class(&player.name);
-                Row::new(player.name.clone(), class, player.interval(), player.elo_text())
+                Row::new(player.name.clone(), class, player.into(), signed(player.elo, 0))
             };
             let rows: Vec<Row> = ratings.players.iter().map(row).collect();
             figure.intervals(&rows, ELO, "Elo ratings with 95 % intervals", "players")
@@ -124,8 +126,8 @@ fn rating_figure(report: &Report, ratings: &Ratings) -> String {
     format!("{chart}<ul>\n{facts}</ul>\n")
 }
 
-fn rating_cells(report: &Report, player: &RatedPlayer) -> Vec<Cell> {
-    let [elo, low, high] = Cell::interval(&player.interval(), |elo| Cell::signed(elo, 0));
+fn rating_cells(report: &Report, player: &Standing) -> Vec<Cell> {
+    let [elo, low, high] = Cell::interval(&player.into(), |elo| Cell::signed(elo, 0));
     let games = [player.games, player.wins, player.draws, player.losses].map(Cell::from);
     [report.cell(&player.name), Cell::from(player.rank as u64), elo, low, high]
         .into_iter()
@@ -138,7 +140,9 @@ fn rating_cells(report: &Report, player: &RatedPlayer) -> Vec<Cell> {
 fn facts(ratings: &Ratings) -> Vec<String> {
     let mut facts = Vec::new();
     if let Some(advantage) = &ratings.seat_advantage {
-        facts.push(format!("Moving first is worth {}.", estimate_text(advantage, 0, " Elo")));
+        let worth = estimate_text(advantage, 0, " Elo");
+        let unsure = if advantage.low.is_none() { ", an estimate without an interval" } else { "" };
+        facts.push(format!("Moving first is worth {worth}{unsure}."));
     }
     if !ratings.seat_effects.is_empty() {
         let effects: Vec<String> = ratings
@@ -181,12 +185,12 @@ fn crosstable_figure(report: &Report, crosstable: &Crosstable) -> String {
         .iter()
         .zip(cells)
         .flat_map(|(name, row)| names.iter().zip(row).map(move |(other, cell)| (name, other, cell.as_ref())));
-    let row = |(name, other, cell): (&String, &String, &PairRecord)| {
+    let row = |(name, other, cell): (&String, &String, &Meeting)| {
         let games = [cell.wins, cell.draws, cell.losses].map(Cell::from);
         [report.cell(name), report.cell(other)]
             .into_iter()
             .chain(games)
-            .chain([Cell::percent(Some(cell.score()))])
+            .chain([Cell::percent(cell.score())])
             .collect()
     };
     let rows = pairs.filter_map(|(name, other, cell)| Some(row((name, other, cell?)))).collect();
@@ -204,7 +208,7 @@ fn crosstable_figure(report: &Report, crosstable: &Crosstable) -> String {
         return figure.data.html();
     }
     let shares: Vec<Vec<Option<f64>>> =
-        cells.iter().map(|row| row.iter().map(|cell| cell.map(|cell| cell.score())).collect()).collect();
+        cells.iter().map(|row| row.iter().map(|cell| cell.and_then(|cell| cell.score())).collect()).collect();
     let players: Vec<(String, String)> =
         names.iter().map(|name| (name.clone(), report.class(name))).collect();
     let alternative =

@@ -3,8 +3,9 @@
 //! Every sentence is a function of the report, and states what is unknown.
 
 use agon_stats::comparison::{Comparison, Verdict};
+use agon_stats::pool::Standing;
 
-use super::ratings::{RatedPlayer, Ratings, SequentialTest};
+use super::ratings::{Ratings, SequentialTest};
 use super::{Availability, Question, Report, estimate_text, interval_text, tuning};
 use crate::format::{capitalised, count, fixed, likelihood, percent, signed};
 use crate::pruning::{Interval, Ratio};
@@ -46,6 +47,7 @@ fn progress(report: &Report) -> Option<String> {
     }
 }
 
+/// Names the strongest player, or why there is none.
 fn strongest(ratings: &Ratings, games: u64) -> (String, Vec<String>) {
     let players = &ratings.players;
     let number = players.len();
@@ -57,13 +59,13 @@ fn strongest(ratings: &Ratings, games: u64) -> (String, Vec<String>) {
         let answer = "No strongest player: the results do not connect all players.".to_string();
         return (answer, vec![format!("Ratings are comparable only within each of these groups: {groups}.")]);
     }
-    if players.iter().all(|player| player.wins + player.losses == 0) {
-        let answer = "The players are equal: every game was drawn.".to_string();
-        return (answer, vec![format!("All {games} games were drawn, so all ratings are equal.")]);
-    }
     let next = players.get(1);
     if let (Some(difference), Some(next), Some(los)) = (ratings.difference, next, first.los_next) {
         return stronger(first, next, difference, los, ratings.enough);
+    }
+    if players.iter().all(|player| player.wins + player.losses == 0) {
+        let answer = "No strongest player: every game was drawn.".to_string();
+        return (answer, vec![format!("All {games} games were drawn, so all ratings are equal.")]);
     }
     let title = if number == 2 {
         "the stronger of two players".to_string()
@@ -99,7 +101,7 @@ fn strongest(ratings: &Ratings, games: u64) -> (String, Vec<String>) {
             signed(first.elo - next.elo, 0)
         ));
     }
-    let estimable = |player: &RatedPlayer| player.low.or(player.high).is_some();
+    let estimable = |player: &Standing| player.low.or(player.high).is_some();
     if number > 1 && !players.iter().any(estimable) {
         remarks.push("There are too few bouts for intervals.".to_string());
     }
@@ -111,8 +113,8 @@ fn strongest(ratings: &Ratings, games: u64) -> (String, Vec<String>) {
 
 /// Compares two players by their difference.
 fn stronger(
-    first: &RatedPlayer,
-    next: &RatedPlayer,
+    first: &Standing,
+    next: &Standing,
     difference: Interval,
     los: f64,
     enough: bool,
@@ -120,7 +122,7 @@ fn stronger(
     let Interval { value: elo, low, high } = difference;
     let compared = Comparison { elo, low, high, los, enough };
     let sentence = compared.sentence(&first.name, &next.name);
-    // A name keeps its letters.
+    // A sentence that begins with a name keeps the spelling of the name.
     let sentence = if sentence.starts_with(&first.name) { sentence } else { capitalised(&sentence) };
     let answer =
         format!("{sentence}: {}.", estimate_text(&difference, 0, &format!(" Elo for {}", first.name)));
@@ -138,12 +140,12 @@ fn stronger(
 }
 
 /// Returns whether two ratings are equal when rounded for display.
-fn is_equal(first: &RatedPlayer, next: &RatedPlayer) -> bool {
+fn is_equal(first: &Standing, next: &Standing) -> bool {
     (first.elo - next.elo).abs() < 0.05
 }
 
-/// Describes a player's rating; `seats` is the number of seats, or 0 for two.
-fn rating_remark(player: &RatedPlayer, seats: usize) -> String {
+/// Describes a player's rating, and the even share of the points if there are more than two `seats`.
+fn rating_remark(player: &Standing, seats: usize) -> String {
     let even = match seats {
         0..=2 => String::new(),
         seats => format!(", where an even share is {}", percent(1.0 / seats as f64)),
@@ -154,10 +156,11 @@ fn rating_remark(player: &RatedPlayer, seats: usize) -> String {
     let score = score.unwrap_or_default();
     format!(
         "Its rating is {} relative to the mean; it scored {score}.",
-        estimate_text(&player.interval(), 0, " Elo")
+        estimate_text(&player.into(), 0, " Elo")
     )
 }
 
+/// States which hypothesis a sequential test accepted.
 fn verdict(test: &SequentialTest) -> (String, Vec<String>) {
     let SequentialTest { player, against, bounds: [first, second], .. } = test;
     let unit = if test.model == "normalised" { "normalised Elo" } else { "Elo" };
@@ -190,6 +193,7 @@ fn verdict(test: &SequentialTest) -> (String, Vec<String>) {
     (answer, remarks)
 }
 
+/// Names the player that needs the fewest nodes to the depth at which most players can be compared.
 fn fewest_nodes(report: &Report) -> (String, Vec<String>) {
     let ratios = &report.pruning.ratios;
     let Some(depth) = common_depth(ratios) else {
@@ -213,7 +217,8 @@ fn fewest_nodes(report: &Report) -> (String, Vec<String>) {
     let mut remarks = Vec::new();
     let mut unclear = Vec::new();
     for other in &names[1..] {
-        let Some((interval, positions)) = ratio_between(&at, best, other) else { continue };
+        let Some(ratio) = ratio_between(&at, best, other) else { continue };
+        let interval = ratio.interval();
         let ends = match interval.ends() {
             Some(_) => format!(" (95 %: {})", interval_text(&interval, |end| fixed(end, 3))),
             None => String::new(),
@@ -222,8 +227,9 @@ fn fewest_nodes(report: &Report) -> (String, Vec<String>) {
             unclear.push(*other);
         }
         remarks.push(format!(
-            "To depth {depth} it needs {} times the nodes of {other}{ends}, at {positions} positions that both searched.",
-            fixed(interval.value, 3)
+            "To depth {depth} it needs {} times the nodes of {other}{ends}, at {} positions that both searched.",
+            fixed(interval.value, 3),
+            ratio.positions
         ));
     }
     let answer = match &unclear[..] {
@@ -245,34 +251,25 @@ pub(super) fn common_depth(ratios: &[Ratio]) -> Option<usize> {
     depths.max_by_key(|&depth| (pairs(depth), depth))
 }
 
-/// Returns the node ratio of two players in the given order, with the number of positions.
-fn ratio_between(ratios: &[&Ratio], first: &str, second: &str) -> Option<(Interval, u64)> {
-    ratios.iter().find_map(|ratio| {
-        let inverse = |value: f64| 1.0 / value;
-        let Interval { value, low, high } = ratio.interval();
-        let interval = if ratio.a == first && ratio.b == second {
-            Interval { value, low, high }
-        } else if ratio.a == second && ratio.b == first {
-            Interval { value: inverse(value), low: high.map(inverse), high: low.map(inverse) }
-        } else {
-            return None;
-        };
-        Some((interval, ratio.positions))
+/// Returns the node ratio of two players in the given order.
+fn ratio_between(ratios: &[&Ratio], first: &str, second: &str) -> Option<Ratio> {
+    ratios.iter().find_map(|ratio| match (&*ratio.a, &*ratio.b) {
+        pair if pair == (first, second) => Some((*ratio).clone()),
+        pair if pair == (second, first) => Some(ratio.inverse()),
+        _ => None,
     })
 }
 
 #[cfg(test)]
 mod tests {
+    use agon_stats::pool::Bound;
+
     use super::*;
 
-    fn rated(
-        name: &str,
-        elo: f64,
-        bound: Option<&'static str>,
-        [wins, draws, losses]: [u64; 3],
-    ) -> RatedPlayer {
-        RatedPlayer {
+    fn rated(name: &str, elo: f64, bound: Option<Bound>, [wins, draws, losses]: [u64; 3]) -> Standing {
+        Standing {
             rank: 1,
+            component: 0,
             name: name.to_string(),
             elo,
             low: None,
@@ -287,7 +284,7 @@ mod tests {
         }
     }
 
-    fn pool(players: Vec<RatedPlayer>) -> Ratings {
+    fn pool(players: Vec<Standing>) -> Ratings {
         Ratings {
             components: vec![players.iter().map(|player| player.name.clone()).collect()],
             players,
@@ -306,8 +303,8 @@ mod tests {
     fn clean_sweep_needs_enough_games() {
         let sweep = |los: f64, enough: bool, low: f64| {
             let [mut a, b] = [
-                rated("a", 91.0, Some("at_least"), [4, 0, 0]),
-                rated("b", -91.0, Some("at_most"), [0, 0, 4]),
+                rated("a", 91.0, Some(Bound::AtLeast), [4, 0, 0]),
+                rated("b", -91.0, Some(Bound::AtMost), [0, 0, 4]),
             ];
             a.los_next = Some(los);
             let difference = Some(Interval { value: 182.0, low: Some(low), high: None });
@@ -325,6 +322,17 @@ mod tests {
         let (answer, remarks) = sweep(0.99, true, 25.0);
         assert_eq!(answer, "a is stronger than b: +182 Elo for a (95 %: at least +25).");
         assert_eq!(remarks.len(), 1);
+    }
+
+    #[test]
+    fn few_games_of_many_seats_prove_nothing() {
+        let [mut a, b] = [rated("a", 90.0, None, [5, 0, 3]), rated("b", 0.0, None, [2, 0, 6])];
+        a.los_next = Some(0.9);
+        let players = vec![a, b, rated("c", -90.0, None, [1, 0, 7])];
+        let (answer, _) = strongest(&Ratings { enough: false, ..pool(players.clone()) }, 8);
+        assert_eq!(answer, "Too few games to call a or b the strongest player.");
+        let (answer, _) = strongest(&pool(players), 8);
+        assert_eq!(answer, "a is probably the strongest of 3 players.");
     }
 
     #[test]

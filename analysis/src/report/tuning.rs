@@ -93,22 +93,17 @@ pub(super) fn read(dataset: &Dataset, run: &Run) -> Result<Option<Tuning>, TuneE
         scheduled: tuned.tune.validation,
         pairs: tuned.validation.0,
         score,
-        elo: Interval { value: compared.elo, low: compared.low, high: compared.high },
+        elo: compared.into(),
         los: compared.los,
         verdict: compared.sentence(&format!("the tuned {}", tuned.name), "its start"),
     });
-    let expected = tuned.expected.as_ref().map(|found| &found.score);
     Ok(Some(Tuning {
         player: tuned.name.clone(),
         method: tuned.tune.method.name(),
         folded: tuned.path.len() as u64,
         steps: tuned.steps,
         parameters: parameters.map(|(index, parameter)| trajectory(&tuned, index, parameter)).collect(),
-        expected: expected.map(|score| Interval {
-            value: score.value,
-            low: Some(score.low),
-            high: Some(score.high),
-        }),
+        expected: tuned.expected.as_ref().map(|found| found.score.into()),
         validation,
         table: tuned.player.clone(),
     }))

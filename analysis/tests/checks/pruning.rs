@@ -261,6 +261,19 @@ fn rejects_search_of_unknown_player() {
 }
 
 #[test]
+fn exported_bouts_of_an_open_run_are_present() {
+    let mut sample = SampleDataset::play(TOURNAMENT);
+    sample.bouts.remove(&2);
+    sample.manifest["state"] = "running".into();
+    sample.write();
+    assert!(statistics(&sample, 2).is_ok());
+    sample.manifest["exported"] = 3.into();
+    sample.write();
+    let error = statistics(&sample, 2).unwrap_err();
+    assert!(error.to_string().contains("no part of moves has the bouts from 2 to 2"), "{error}");
+}
+
+#[test]
 fn empty_run_has_empty_statistics() {
     let mut sample = SampleDataset::play(TOURNAMENT);
     sample.bouts.clear();

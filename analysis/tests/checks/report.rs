@@ -379,7 +379,7 @@ fn reports_drawn_games() {
     sample.write();
     let report = read(&sample);
     check(&report);
-    assert_eq!(report.answer, "The players are equal: every game was drawn.");
+    assert!(report.answer.contains("deep or wide"), "a few draws prove nothing: {}", report.answer);
     assert!(report.moments.is_empty());
 }
 

@@ -153,6 +153,11 @@ fn uncountable_parts_are_named() {
     sample.write();
     fs::remove_file(sample.part_file("games", 28)).unwrap();
     assert_eq!(count(&sample, 2).unwrap().bouts(), 28);
+    // But not if it precedes the manifest.
+    sample.manifest["exported"] = json!(30);
+    sample.write_manifest();
+    assert!(error_of(&sample).contains("2 bouts are missing (28-29), and 0 failed"));
+    sample.manifest["exported"] = json!(0);
 
     // A damaged part.
     sample.write();

@@ -101,7 +101,7 @@ fn damaged_moves_are_named() {
     ply(|sample| sample.first_search(1, 0).player = "nobody".to_string(), "the run has no player `nobody`");
     ply(
         |sample| sample.first_search(1, 0).counters.simulations = 61,
-        "ply 3: 61 nodes are more than the limit of 60",
+        "ply 3: `simulations` is 61, and it must be at most 60: the node limit",
     );
     ply(|sample| sample.first_search(1, 0).limit_value = 61, "the limit is nodes 61, not nodes 60");
     ply(
@@ -236,6 +236,12 @@ fn missing_and_swapped_parts_are_named() {
     sample.write_manifest();
     assert_eq!(problems(&sample), [""; 0]);
 
+    // The bouts that were exported before the manifest are present, even in a running run.
+    sample.manifest["exported"] = json!(3);
+    sample.write_manifest();
+    fs::remove_file(sample.part_file("moves", 2)).unwrap();
+    assert_eq!(problems(&sample), ["1 bouts are missing (2), and 0 failed"]);
+
     let sample = SampleDataset::play(TOURNAMENT);
     fs::copy(sample.part_file("games", 0), sample.part_file("moves", 0)).unwrap();
     let other = format!("{}: this is a part of `games`, not of `moves`", sample.part_name("moves", 0));
@@ -249,6 +255,25 @@ fn missing_and_swapped_parts_are_named() {
         sample.part_name("games", 0)
     );
     assert!(problems(&sample)[0].starts_with(&start), "{:?}", problems(&sample));
+}
+
+#[cfg(unix)]
+#[test]
+fn verification_does_not_wait_for_a_pipe() {
+    for table in ["games", "moves"] {
+        let sample = SampleDataset::play(TOURNAMENT);
+        fs::remove_file(sample.part_file(table, 2)).unwrap();
+        let made = std::process::Command::new("mkfifo").arg(sample.part_file(table, 2)).status();
+        assert!(made.unwrap().success());
+        let found: Vec<String> = verified(&sample).problems.iter().map(ToString::to_string).collect();
+        assert!(
+            found.iter().any(|problem| {
+                problem.starts_with(&sample.part_name(table, 2))
+                    && problem.ends_with("this is a pipe or a device, not a regular file")
+            }),
+            "{found:?}"
+        );
+    }
 }
 
 #[test]

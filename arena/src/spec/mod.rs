@@ -12,6 +12,7 @@ use std::collections::BTreeMap;
 use std::fmt::{self, Write as _};
 
 use agon_games::GameSpec;
+use agon_games::printable::printable;
 use agon_games::schema::Problem;
 use agon_search::Limit;
 use toml::de::{DeTable, DeValue};
@@ -277,17 +278,8 @@ impl SpecSource {
 impl SpecProblem {
     fn new(text: &str, problem: &Problem) -> SpecProblem {
         let line = problem.place(text).map(|(line, _)| line);
-        SpecProblem { file: None, line, reason: printable(&problem.reason) }
+        SpecProblem { file: None, line, reason: printable(&problem.reason).into_owned() }
     }
-}
-
-/// Escapes control characters of quoted input: errors are shown in terminals and stored in logs.
-fn printable(reason: &str) -> String {
-    let mut text = String::new();
-    for c in reason.chars() {
-        if c.is_control() { text.extend(c.escape_default()) } else { text.push(c) }
-    }
-    text
 }
 
 fn parse_toml(text: &str) -> Result<toml::Spanned<DeTable<'_>>, SpecError> {

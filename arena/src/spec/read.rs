@@ -5,16 +5,17 @@
 use std::cell::RefCell;
 
 use agon_games::exchange::{ReadError, Start};
+use agon_games::printable::printable;
 use agon_games::schema::{Input, Problems};
 use agon_games::{GameSpec, SetupError, choices};
 use agon_search::Limit;
 use toml::de::{DeTable, DeValue};
 
 use super::openings::{Form, RecordedGame, games, is_chess, read};
+use super::read_tune;
 use super::{
     Format, Openings, Plan, Positions, Spec, SpecError, SpecPlayer, SpecProblem, SpecSource, SprtSettings,
 };
-use super::{printable, read_tune};
 use crate::arena::{Arena, Environment, Opening, PlayError};
 use crate::config::PlayerConfig;
 use crate::limit::read_limit;
@@ -26,6 +27,9 @@ pub(super) const MAX_NAME_LENGTH: usize = 60;
 const MAX_PLAYERS: usize = 1000;
 pub(super) const MAX_BOUTS: u64 = 1_000_000_000;
 const MAX_PLIES: u64 = 1000;
+/// The most bytes of the lines to all turns of recorded games. Each turn has its own line, so that they grow with the square
+/// of a game's length.
+const MAX_RECORDED_BYTES: usize = 64 << 20;
 /// The most openings of a file that are reported as wrong.
 const MAX_REPORTED: usize = 10;
 
@@ -423,6 +427,7 @@ impl Files<'_> {
         let after = section.count_or("after", 0..=MAX_PLIES, 0);
         let (name, player, turns, after) = (name?, player?, turns? as usize, after? as usize);
         let (_, referee) = self.game?;
+        let mut bytes = 0;
         let of_game = |game: Result<RecordedGame<'_>, ReadError>| {
             let RecordedGame { players, start } = game.map_err(|error| (error.line, error.reason))?;
             let line = start.line;
@@ -438,7 +443,14 @@ impl Files<'_> {
                 let reason = format!("`{player}` has {found} turns in this game, not {}", after + turns);
                 return Err((line, format!("{reason}; ask for fewer, or leave the game out")));
             }
-            Ok(lines.split_off(after))
+            let lines = lines.split_off(after);
+            bytes += lines.iter().map(|line| size_of::<Opening>() + line.moves.len()).sum::<usize>();
+            if bytes > MAX_RECORDED_BYTES {
+                let most = MAX_RECORDED_BYTES >> 20;
+                let reason = format!("the moves before all turns up to this game are more than {most} MB");
+                return Err((line, format!("{reason}; ask for fewer turns, or leave games out")));
+            }
+            Ok(lines)
         };
         let lines = self.collect(name, games(self.content(section, name)?).map(of_game))?.concat();
         if lines.is_empty() {
@@ -482,7 +494,7 @@ impl Files<'_> {
 
     /// Reports a problem of a line of a file.
     fn reject_line<T>(&self, name: &str, line: usize, reason: &str) -> Found<T> {
-        let (file, line, reason) = (Some(name.to_string()), Some(line), printable(reason));
+        let (file, line, reason) = (Some(name.to_string()), Some(line), printable(reason).into_owned());
         self.problems.borrow_mut().push(SpecProblem { file, line, reason });
         None
     }

@@ -137,7 +137,7 @@ fn play() -> anyhow::Result<Played> {
     let mut played = BoutRows::default();
     let mut bouts = 0;
     while bouts < schedule.bouts() {
-        let bout = schedule.bout(bouts)?;
+        let bout = schedule.draw_bout(bouts)?;
         let build = env!("CARGO_PKG_VERSION");
         let mut rows = play_games(&spec, &mut arena, &bout, ["bench", build], |_| 0);
         if played.moves.len() + rows.moves.len() > PLAYED {

@@ -81,7 +81,7 @@ fn record(spec: &Spec) -> anyhow::Result<HashMap<u64, BoutRows>> {
     let worker = name(0);
     let mut rows = HashMap::new();
     for index in 0..schedule.bouts() {
-        let bout = schedule.bout(index)?;
+        let bout = schedule.draw_bout(index)?;
         rows.insert(index, play_games(spec, &mut arena, &bout, [&worker, BUILD], |_| bouts::STARTED));
     }
     Ok(rows)

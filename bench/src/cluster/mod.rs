@@ -14,6 +14,7 @@ use std::io::{self, Write as _};
 use std::process::ExitCode;
 
 use agon_arena::SpecSource;
+use agon_testing::specs::{PVS_VS_UCT, vary};
 use clap::{Args, ValueEnum};
 use serde_json::{Map, Value};
 
@@ -122,22 +123,6 @@ fn source(text: &str) -> SpecSource {
 
 /// Returns the spec of the recorded bouts: connect-four at depth 3.
 fn recorded(bouts: u64) -> SpecSource {
-    source(&format!(
-        r#"
-name = "recorded"
-game = "connect-four"
-seed = 1
-limit = {{ depth = 3 }}
-openings = {{ random_plies = 8 }}
-[tournament]
-format = "round-robin"
-bouts = {bouts}
-[[player]]
-name = "pvs"
-search = {{ algorithm = "pvs", table_mb = 1 }}
-[[player]]
-name = "alpha-beta"
-search = {{ algorithm = "alpha-beta" }}
-"#
-    ))
+    let spec = vary(PVS_VS_UCT).name("recorded").seed(1).limit("depth = 3").bouts(bouts);
+    source(&spec.set("openings", "{ random_plies = 8 }").replace("uct", "alpha-beta"))
 }

@@ -10,6 +10,7 @@ use agon_schedule::schedule::Schedule;
 use agon_search::rate::{RateError, per_second};
 use agon_testing::bouts;
 use agon_testing::folder::Folder;
+use agon_testing::specs::{PVS_VS_UCT, vary};
 
 use super::coordinator::Coordinator;
 use super::{Report, source};
@@ -19,24 +20,7 @@ const SLOTS: usize = 2;
 
 /// Returns a spec with a time limit, which shows the share of time that is not spent in searches.
 fn timed() -> SpecSource {
-    source(
-        r#"
-name = "timed"
-game = "connect-four"
-seed = 1
-limit = { ms = 10 }
-openings = { random_plies = 4 }
-[tournament]
-format = "round-robin"
-bouts = 40
-[[player]]
-name = "pvs"
-search = { algorithm = "pvs", table_mb = 1 }
-[[player]]
-name = "uct"
-search = { algorithm = "uct" }
-"#,
-    )
+    source(&vary(PVS_VS_UCT).name("timed").seed(1).limit("ms = 10").bouts(40))
 }
 
 /// Returns a spec with trivial bouts, which shows the cost of everything else.
@@ -106,7 +90,7 @@ async fn play_in_loop(source: &SpecSource) -> anyhow::Result<Throughput> {
         let mut schedule = Schedule::new(spec.clone())?;
         let mut bouts = Vec::new();
         for index in 0..schedule.bouts() {
-            bouts.push(schedule.bout(index)?);
+            bouts.push(schedule.draw_bout(index)?);
         }
         let (next, plies) = (AtomicU64::new(0), AtomicU64::new(0));
         let started = Instant::now();

@@ -1,7 +1,6 @@
 //! Restart: the start time of a coordinator on a state with many committed bouts.
 
 use std::path::Path;
-use std::time::Duration;
 
 use agon_arena::Spec;
 use agon_coordinator::data::{DataFolder, Purpose, STATE};
@@ -28,7 +27,7 @@ const WAITING: u64 = 499;
 pub(super) async fn measure(committed: u64) -> anyhow::Result<Report> {
     let folder = Folder::new();
     let data = folder.as_path().join("data");
-    write_state(&data, committed).await?;
+    write_state(&data, committed)?;
     let bytes = size(&data);
     let (coordinator, ready) = Coordinator::start(&folder, &[]).await?;
     let mut report = Report::default();
@@ -40,9 +39,9 @@ pub(super) async fn measure(committed: u64) -> anyhow::Result<Report> {
 }
 
 /// Writes the state of a coordinator with this many committed bouts: totals of the exported ones, and the rest in full.
-async fn write_state(data: &Path, committed: u64) -> anyhow::Result<()> {
+fn write_state(data: &Path, committed: u64) -> anyhow::Result<()> {
     let data = DataFolder::open(data, Purpose::Data, false)?;
-    let store = Store::open(&data.folder.join(STATE))?;
+    let mut store = Store::open(&data.folder.join(STATE))?;
     let each = (committed / RUNS).max(WAITING + 1);
     for number in 0..RUNS {
         let source = source(&format!(
@@ -64,7 +63,7 @@ search = {{ algorithm = "random" }}
             each + 1000
         ));
         let mut schedule = Schedule::resume(Spec::parse(&source)?)?;
-        let bout = schedule.bout(0)?;
+        let bout = schedule.draw_bout(0)?;
         let spec = schedule.spec();
         let rows = play_games(spec, &mut bouts::arena(spec), &bout, [WORKER, BUILD], |_| bouts::STARTED);
         let played = BoutColumns::from(&rows);
@@ -83,29 +82,20 @@ search = {{ algorithm = "random" }}
             totals: encode_checked(&totals),
             ..StoredRun::default()
         };
-        store.add_run(run).await?;
-        let new = |bout| NewBout {
-            run: id.clone(),
-            bout,
-            worker: WORKER.to_string(),
-            digest: Some(played.content_digest()),
-            summary: encode_checked(&summary),
-            payload: vec![0; 2000],
-            failure: None,
-            needs_replica: false,
-        };
-        // Concurrently, so that one sync commits many.
-        let put = |bout| {
-            let (store, bout) = (store.clone(), new(bout));
-            tokio::spawn(async move { store.put_bout(bout).await })
-        };
-        for stored in (exported..each).map(put).collect::<Vec<_>>() {
-            stored.await??;
-        }
+        let bouts: Vec<NewBout> = (exported..each)
+            .map(|bout| NewBout {
+                run: id.clone(),
+                bout,
+                worker: WORKER.to_string(),
+                digest: Some(played.content_digest()),
+                summary: Some(summary.clone()),
+                payload: vec![0; 2000],
+                ..NewBout::default()
+            })
+            .collect();
+        store.write_run(&run, &bouts)?;
     }
-    // The store's thread closes the file after the last handle is dropped.
     drop(store);
     drop(data);
-    tokio::time::sleep(Duration::from_millis(200)).await;
     Ok(())
 }

@@ -18,7 +18,7 @@ use self::differences::{Difference, differences};
 use super::runs::{self, LoadedRun, RunSummary};
 use crate::fail::{Outcome, UsageError, bail_usage};
 use crate::number::cores;
-use crate::table::{Table, print, signed, write_facts, write_sentence};
+use crate::table::{Table, percent, print, signed, write_facts, write_sentence};
 
 #[derive(Args)]
 pub struct Compare {
@@ -170,8 +170,7 @@ fn write_document(document: &Document, out: &mut impl Write) -> io::Result<()> {
         .optional(&["score 2", "score 1", "Elo 2", "Elo 1"]);
     for player in &document.players {
         let elo = |elo: Option<f64>| elo.map_or_else(|| "-".to_string(), |elo| signed(elo, 1));
-        let score =
-            |side: &Side| side.score.map_or_else(String::new, |score| format!("{:.1} %", 100.0 * score));
+        let score = |side: &Side| side.score.map_or_else(String::new, percent);
         let interval = player.low.zip(player.high);
         table.row([
             player.name.clone(),

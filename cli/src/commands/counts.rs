@@ -1,9 +1,12 @@
 //! Results of two players on the command line: pairs of games by score, or single games won, drawn and lost.
 
+use std::io::{self, Write};
+
 use agon_stats::pairs::{Games, Pairs, Scores};
 use clap::Args;
+use serde::Serialize;
 
-use crate::table::signed;
+use crate::table::{signed, write_facts, write_sentence};
 
 /// The largest count: the sum of five is exact in floating point.
 const LARGEST_COUNT: u64 = 1_000_000_000_000;
@@ -72,8 +75,43 @@ pub fn plus_minus(value: f64, low: Option<f64>, high: Option<f64>) -> String {
     }
 }
 
+/// The estimates from results in a JSON answer, with the half-widths and ends of 95 % intervals.
+#[derive(Serialize, Default)]
+pub struct Estimates {
+    pub elo: Option<f64>,
+    pub elo_error: Option<f64>,
+    pub low: Option<f64>,
+    pub high: Option<f64>,
+    pub nelo: Option<f64>,
+    pub nelo_error: Option<f64>,
+    pub los: Option<f64>,
+}
+
+impl Estimates {
+    /// Estimates from results.
+    pub fn of(scores: &Scores) -> Estimates {
+        let (elo, nelo) = (scores.compare(), scores.normalised_elo());
+        Estimates {
+            elo: elo.map(|comparison| comparison.elo),
+            elo_error: elo.and_then(|comparison| comparison.error()),
+            low: elo.and_then(|comparison| comparison.low),
+            high: elo.and_then(|comparison| comparison.high),
+            nelo: nelo.map(|estimate| estimate.value),
+            nelo_error: nelo.and_then(|estimate| estimate.error()),
+            los: elo.map(|comparison| comparison.los),
+        }
+    }
+}
+
+/// Writes facts, those of results, and the warnings that belong to the results.
+pub fn write(mut before: Vec<(&str, String)>, scores: &Scores, out: &mut impl Write) -> io::Result<()> {
+    before.extend(facts(scores));
+    write_facts(&before, out)?;
+    cautions(scores).iter().try_for_each(|caution| write_sentence(caution, out))
+}
+
 /// Describes results: Elo, normalised Elo, superiority, score and number of games.
-pub fn facts(scores: &Scores) -> Vec<(&'static str, String)> {
+fn facts(scores: &Scores) -> Vec<(&'static str, String)> {
     let (Some(comparison), Some(mean)) = (scores.compare(), scores.mean()) else {
         return vec![("games", "none yet".to_string())];
     };
@@ -110,7 +148,7 @@ pub fn facts(scores: &Scores) -> Vec<(&'static str, String)> {
 }
 
 /// Returns the warnings that belong to results.
-pub fn cautions(scores: &Scores) -> Vec<String> {
+fn cautions(scores: &Scores) -> Vec<String> {
     let mut cautions = Vec::new();
     let Some(comparison) = scores.compare() else { return cautions };
     let unit = if scores.games_per_unit() == 2.0 { "bouts" } else { "games" };

@@ -2,12 +2,13 @@
 
 use std::io::Write;
 
+use agon_stats::pool::Meeting;
 use agon_stats::tournament::{BoutCounts, Options};
 use agon_storage::location::Location;
 use clap::Args;
 use serde::Serialize;
 
-use super::ratings::document::{Document, Meeting, Request, Skipped};
+use super::ratings::document::{Document, Request, Skipped};
 use super::ratings::report;
 use super::runs::{self, RunSummary};
 use crate::fail::Outcome;

@@ -13,7 +13,7 @@ use super::player::{NamedPlayer, read_limit, read_player};
 use crate::fail::{Outcome, bail_usage};
 use crate::number::{Threads, whole};
 use crate::progress::Progress;
-use crate::table::{Table, print, rate};
+use crate::table::{Table, percent, print, rate};
 
 #[derive(Args)]
 pub struct Duel {
@@ -202,7 +202,7 @@ fn write_document(document: &Document, out: &mut impl Write) -> io::Result<()> {
             line.wins.to_string(),
             line.draws.to_string(),
             line.losses.to_string(),
-            format!("{:.1} %", 100.0 * line.score),
+            percent(line.score),
             format!("{:+.2}", line.mean_payoff),
             format!("{:.1}", line.mean_depth),
             rate(line.nodes as f64 / line.moves.max(1) as f64),

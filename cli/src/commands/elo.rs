@@ -5,10 +5,10 @@ use agon_stats::pairs::Scores;
 use clap::Args;
 use serde::Serialize;
 
-use super::counts::{self, Counts};
+use super::counts::{self, Counts, Estimates};
 use crate::fail::{Outcome, bail_usage};
 use crate::number::real;
-use crate::table::{print, signed, write_facts, write_sentence};
+use crate::table::{print, signed, write_facts};
 
 #[derive(Args)]
 pub struct Elo {
@@ -31,13 +31,8 @@ pub struct Elo {
 #[derive(Serialize, Default)]
 struct Document {
     score: Option<f64>,
-    elo: Option<f64>,
-    elo_error: Option<f64>,
-    low: Option<f64>,
-    high: Option<f64>,
-    nelo: Option<f64>,
-    nelo_error: Option<f64>,
-    los: Option<f64>,
+    #[serde(flatten)]
+    estimates: Estimates,
     games: Option<u64>,
     win: Option<f64>,
     draw: Option<f64>,
@@ -60,7 +55,7 @@ impl Elo {
         let split = self.draw_rate.map(|rate| Split::at(score, rate));
         let document = Document {
             score: Some(score),
-            elo: Some(elo),
+            estimates: Estimates { elo: Some(elo), ..Estimates::default() },
             win: split.map(|split| split.win),
             draw: split.map(|split| split.draw),
             loss: split.map(|split| split.loss),
@@ -87,27 +82,17 @@ impl Elo {
     }
 
     fn results(&self, scores: &Scores) -> Outcome {
-        let (elo, nelo) = (scores.compare(), scores.normalised_elo());
         // Pairs do not show how single games ended.
         let games = self.counts.wdl.filter(|_| scores.units() > 0);
         let share = |count: u64| count as f64 / scores.units() as f64;
         let document = Document {
             score: scores.mean(),
-            elo: elo.map(|comparison| comparison.elo),
-            elo_error: elo.and_then(|comparison| comparison.error()),
-            low: elo.and_then(|comparison| comparison.low),
-            high: elo.and_then(|comparison| comparison.high),
-            nelo: nelo.map(|estimate| estimate.value),
-            nelo_error: nelo.and_then(|estimate| estimate.error()),
-            los: elo.map(|comparison| comparison.los),
+            estimates: Estimates::of(scores),
             games: Some(scores.units() * scores.games_per_unit() as u64),
             win: games.map(|games| share(games.wins)),
             draw: games.map(|games| share(games.draws)),
             loss: games.map(|games| share(games.losses)),
         };
-        print(self.json, &document, |out| {
-            write_facts(&counts::facts(scores), out)?;
-            counts::cautions(scores).iter().try_for_each(|caution| write_sentence(caution, out))
-        })
+        print(self.json, &document, |out| counts::write(Vec::new(), scores, out))
     }
 }

@@ -54,7 +54,7 @@ pub struct Games {
     /// Export the games: pgn (chess), pdn (checkers), sgf (go), or text (every game)
     #[arg(long, value_name = "FORMAT", conflicts_with = "json")]
     export: Option<String>,
-    /// Write the export to a file instead of standard output
+    /// Write the export to a file instead of standard output (-)
     #[arg(long, value_name = "FILE", requires = "export")]
     output: Option<PathBuf>,
     /// Print one JSON document

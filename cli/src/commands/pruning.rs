@@ -153,19 +153,7 @@ fn compared(pruning: &Pruning) -> impl Iterator<Item = &Ratio> {
 
 /// Orders a ratio so that the player that needs fewer nodes comes first.
 fn smaller_first(ratio: &Ratio) -> Ratio {
-    if ratio.ratio <= 1.0 {
-        return ratio.clone();
-    }
-    let inverse = |number: f64| 1.0 / number;
-    Ratio {
-        a: ratio.b.clone(),
-        b: ratio.a.clone(),
-        depth: ratio.depth,
-        ratio: inverse(ratio.ratio),
-        low: ratio.high.map(inverse),
-        high: ratio.low.map(inverse),
-        positions: ratio.positions,
-    }
+    if ratio.ratio <= 1.0 { ratio.clone() } else { ratio.inverse() }
 }
 
 /// A column: its heading, its measure, and the format of its numbers.

@@ -1,6 +1,5 @@
 //! `agon report`: a run as one self-contained HTML page, or as JSON.
 
-use std::fs;
 use std::io::Write;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
@@ -8,12 +7,13 @@ use std::process::ExitCode;
 
 use agon_analysis::report::{Question, Report as RunReport, Settings};
 use agon_storage::location::Location;
-use anyhow::{Context as _, bail};
+use anyhow::bail;
 use clap::Args;
 
 use super::runs;
 use crate::fail::Outcome;
 use crate::number::{cores, whole};
+use crate::output::{is_stdout, write_output};
 use crate::progress::Progress;
 use crate::table::{stdout, write_json};
 
@@ -48,7 +48,7 @@ impl Report {
             threads: cores(),
         };
         let target = self.output.unwrap_or_else(|| PathBuf::from(format!("{}.html", run.id)));
-        let to_stdout = target.as_os_str() == "-";
+        let to_stdout = is_stdout(&target);
         // Report a target that cannot be written before the long work.
         if !self.json && !to_stdout {
             check_target(&target)?;
@@ -65,13 +65,13 @@ impl Report {
         let mut out = stdout();
         if self.json {
             write_json(&report, &mut out)?;
-        } else if to_stdout {
-            out.write_all(report.page().as_bytes())?;
         } else {
             let page = report.page();
-            write_output(&target, page.as_bytes())?;
-            writeln!(out, "{}", report.answer)?;
-            writeln!(out, "The page is in {} ({} kB)", target.display(), page.len().div_ceil(1000))?;
+            write_output(&target, |file| Ok(file.write_all(page.as_bytes())?))?;
+            if !to_stdout {
+                writeln!(out, "{}", report.answer)?;
+                writeln!(out, "The page is in {} ({} kB)", target.display(), page.len().div_ceil(1000))?;
+            }
         }
         out.flush()?;
         Ok(ExitCode::SUCCESS)
@@ -94,24 +94,4 @@ fn folder_of(target: &Path) -> &Path {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
         _ => Path::new("."),
     }
-}
-
-/// Writes a file: a temporary one in the same folder, which is then renamed. A target that is not a regular file, such as a
-/// pipe or `/dev/null`, is written to.
-fn write_output(target: &Path, bytes: &[u8]) -> anyhow::Result<()> {
-    // A link keeps pointing to the file that is replaced.
-    let target = fs::canonicalize(target).unwrap_or_else(|_| target.to_path_buf());
-    let written = if fs::metadata(&target).is_ok_and(|existing| !existing.is_file()) {
-        fs::write(&target, bytes)
-    } else {
-        let name = target.file_name().unwrap_or_default().to_string_lossy();
-        let temporary = folder_of(&target).join(format!(".{name}.{}", std::process::id()));
-        let written = fs::write(&temporary, bytes).and_then(|()| fs::rename(&temporary, &target));
-        if written.is_err() {
-            // The error of the write matters more than that of the removal.
-            let _ = fs::remove_file(&temporary);
-        }
-        written
-    };
-    written.with_context(|| format!("{} cannot be written", target.display()))
 }

@@ -12,11 +12,11 @@ use agon_storage::location::Location;
 use clap::{Args, ValueEnum};
 use serde::Serialize;
 
-use super::counts::{self, Counts};
+use super::counts::{self, Counts, Estimates};
 use super::runs;
 use crate::fail::{Outcome, UsageError, bail_usage};
 use crate::number::real;
-use crate::table::{fixed, print, write_facts, write_sentence};
+use crate::table::{fixed, print};
 
 /// The default error rate.
 const ERROR_RATE: f64 = 0.05;
@@ -74,13 +74,8 @@ struct Document {
     lower: f64,
     upper: f64,
     verdict: &'static str,
-    elo: Option<f64>,
-    elo_error: Option<f64>,
-    low: Option<f64>,
-    high: Option<f64>,
-    nelo: Option<f64>,
-    nelo_error: Option<f64>,
-    los: Option<f64>,
+    #[serde(flatten)]
+    estimates: Estimates,
 }
 
 /// The run whose bouts were tested.
@@ -175,7 +170,6 @@ impl Sprt {
     }
 
     fn document(&self, scores: &Scores, bounds: &Bounds, llr: f64, test: Option<Tested>) -> Document {
-        let (elo, nelo) = (scores.compare(), scores.normalised_elo());
         // Results on the command line may always grow.
         let state = test.as_ref().map_or(RunState::Running, |test| test.state);
         let verdict = state.verdict(bounds.verdict(llr));
@@ -195,13 +189,7 @@ impl Sprt {
             lower: bounds.lower(),
             upper: bounds.upper(),
             verdict,
-            elo: elo.map(|comparison| comparison.elo),
-            elo_error: elo.and_then(|comparison| comparison.error()),
-            low: elo.and_then(|comparison| comparison.low),
-            high: elo.and_then(|comparison| comparison.high),
-            nelo: nelo.map(|estimate| estimate.value),
-            nelo_error: nelo.and_then(|estimate| estimate.error()),
-            los: elo.map(|comparison| comparison.los),
+            estimates: Estimates::of(scores),
         }
     }
 }
@@ -244,9 +232,7 @@ fn write_test(scores: &Scores, bounds: &Bounds, document: &Document, out: &mut i
         ("verdict", verdict),
     ]);
     facts.extend(pace(scores, bounds, llr).map(|pace| ("pace", pace)));
-    facts.extend(counts::facts(scores));
-    write_facts(&facts, out)?;
-    counts::cautions(scores).iter().try_for_each(|caution| write_sentence(caution, out))
+    counts::write(facts, scores, out)
 }
 
 fn unit_of(model: Model) -> &'static str {

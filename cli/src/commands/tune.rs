@@ -6,6 +6,7 @@ use agon_analysis::regression::{FittedWeight, FittedWeights, RegressionError, re
 use agon_analysis::{Dataset, Run, TuneError, TuneResult};
 use agon_arena::spec::Values;
 use agon_arena::spec::tune::{decimal, number};
+use agon_stats::replicas::Measure;
 use agon_storage::location::Location;
 use clap::Args;
 use serde::Serialize;
@@ -13,7 +14,7 @@ use serde::Serialize;
 use super::counts::plus_minus;
 use super::runs;
 use crate::fail::{Outcome, UsageError};
-use crate::table::{Align, Table, print};
+use crate::table::{Align, Table, percent, print};
 
 /// The rows shown of a path.
 const ROWS: usize = 12;
@@ -46,7 +47,7 @@ struct Document {
     steps: u64,
     folded: u64,
     parameters: Vec<ParameterJson>,
-    expected: Option<MeasureJson>,
+    expected: Option<Measure>,
     validation: Option<ValidationJson>,
     table: Option<String>,
     path: Vec<StepJson>,
@@ -59,13 +60,6 @@ struct ParameterJson {
     min: f64,
     max: f64,
     value: f64,
-}
-
-#[derive(Serialize)]
-struct MeasureJson {
-    value: f64,
-    low: f64,
-    high: f64,
 }
 
 #[derive(Serialize)]
@@ -161,11 +155,6 @@ fn document(run: &Run, tuned: &TuneResult) -> Document {
         score: found.score,
         values: found.after.clone(),
     });
-    let expected = tuned.expected.as_ref().map(|expected| MeasureJson {
-        value: expected.score.value,
-        low: expected.score.low,
-        high: expected.score.high,
-    });
     Document {
         run: run.id.clone(),
         complete: run.is_complete(),
@@ -182,7 +171,7 @@ fn document(run: &Run, tuned: &TuneResult) -> Document {
                 value: *value,
             })
             .collect(),
-        expected,
+        expected: tuned.expected.as_ref().map(|expected| expected.score),
         validation,
         table: tuned.player.clone(),
         path: steps.collect(),
@@ -204,7 +193,7 @@ fn write_document(document: &Document, tuned: &TuneResult, out: &mut impl Write)
         table.row([parameter.path.clone(), decimal(parameter.start), least, most, now]);
     }
     table.write(out)?;
-    if let Some(MeasureJson { value, low, high }) = &document.expected {
+    if let Some(Measure { value, low, high }) = document.expected {
         writeln!(
             out,
             "\nexpected score of these values against the opponents: {:.1} % ({:.1} to {:.1})",
@@ -254,7 +243,7 @@ fn write_path(document: &Document, tuned: &TuneResult, out: &mut impl Write) -> 
         cells.extend(
             values.into_iter().flatten().take(shown).map(|value| decimal((value * 1e6).round() as i64)),
         );
-        cells.push(step.score.map(|score| format!("{:.1} %", 100.0 * score)).unwrap_or_default());
+        cells.push(step.score.map(percent).unwrap_or_default());
         table.row(cells);
     }
     if count == 0 {

@@ -129,3 +129,26 @@ fn verification_needs_another_token() {
     assert_ne!(friend.lease().lease.bout, bout.lease.bout, "a worker with the same token does not verify");
     assert_eq!(other.lease().lease.bout, bout.lease.bout);
 }
+
+/// Three names of one token cannot end a bout that a worker with another token could play.
+#[test]
+fn names_of_one_token_are_one_witness() {
+    let secured = SecuredCluster::start(&[]);
+    secured.create_token("other", Role::Worker);
+    let mut other = wait_until("the token is valid", || {
+        ScriptedWorker::connect(&secured.connector("other"), "other").ok()
+    });
+    let mut liars = Vec::new();
+    for name in ["one", "two", "three", "four"] {
+        let mut liar = ScriptedWorker::connect(&secured.connector("plays"), name).unwrap();
+        let bout = liar.lease();
+        assert_eq!(bout.lease.bout, 0, "{name}");
+        let answer = liar.submit_one(vec![failure(&bout.lease, "I say so")]);
+        assert_eq!(answer.outcome(), Outcome::FailureNoted, "{}", answer.reason);
+        liars.push(liar);
+    }
+    let bout = other.lease();
+    assert_eq!(bout.lease.bout, 0);
+    let messages = other.honest_messages(&bout);
+    assert_eq!(other.submit_one(messages).outcome(), Outcome::Committed);
+}

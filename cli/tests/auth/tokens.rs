@@ -344,6 +344,25 @@ fn tokens_suffice_on_loopback() {
     assert_fails("no coordinator", &answer, 1, "no coordinator answers at");
 }
 
+/// The device is reached by a link, so that a token that replaced its target would leave the device alone.
+#[cfg(unix)]
+#[test]
+fn token_is_written_to_standard_output_and_devices() {
+    let folder = Folder::new();
+    let tokens = folder.path("tokens.toml");
+    let create = |name: &str, output: &str| {
+        agon(&["token", "create", name, "--role", "viewer", "--tokens", &tokens, "--output", output])
+    };
+    let printed = create("a", "-");
+    assert_eq!((printed.code, printed.out.lines().count()), (0, 1), "{}", printed.err);
+    assert!(printed.out.len() > 20, "the token alone: {}", printed.out);
+    assert!(!std::path::Path::new("-").exists());
+    let link = folder.path("link");
+    std::os::unix::fs::symlink("/dev/null", &link).unwrap();
+    assert_eq!(create("b", &link).code, 0);
+    assert_eq!(std::fs::read_link(&link).unwrap(), std::path::Path::new("/dev/null"));
+}
+
 #[test]
 fn tokens_file_keeps_its_path_and_permissions() {
     let folder = Folder::new();

@@ -106,7 +106,7 @@ const LIES: [(&str, Lie, &str); 16] = [
                 searches.find(|search| search.counters.simulations == 0).unwrap().counters.nodes = 61;
             })
         },
-        "61 nodes are more than the limit of 60",
+        "`nodes` is 61, and it must be at most 60: the node limit",
     ),
     (
         "another-limit",

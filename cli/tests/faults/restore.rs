@@ -46,9 +46,11 @@ fn restored_backup_resumes() {
     let worker = cluster.worker("one");
     cluster.wait_for_run("a part is exported", |run| exported(run) >= 16);
     let document = json(&["data", "backup", &backup, "--data", &data, "--json"]);
-    assert_eq!((document["runs"].as_u64(), document["version"].as_u64()), (Some(1), Some(6)));
+    assert_eq!((document["runs"].as_u64(), document["version"].as_u64()), (Some(1), Some(7)));
     let answer = agon(&["data", "backup", &backup, "--data", &data]);
     assert!(answer.code == 2 && answer.err.contains("nothing is overwritten"), "{}", answer.err);
+    let answer = agon(&["data", "backup", "/dev/null", "--data", &data]);
+    assert_eq!((answer.code, answer.out.as_str()), (0, ""), "{}", answer.err);
     let checked = json(&["verify", "--state", "--data", &data, "--json"]);
     assert!(checked["ok"] == true, "{checked}");
     cluster.wait_for_run("more parts are exported", |run| exported(run) >= 48);
@@ -258,7 +260,8 @@ fn migrates_state_of_previous_version() {
     state
         .execute_batch(
             "ALTER TABLE runs DROP COLUMN build; ALTER TABLE runs DROP COLUMN abandoned; DROP TABLE opinions;
-             ALTER TABLE runs DROP COLUMN granted; DROP TABLE holders; ALTER TABLE meta DROP COLUMN id; PRAGMA user_version = 2;",
+             ALTER TABLE runs DROP COLUMN granted; DROP TABLE holders; ALTER TABLE meta DROP COLUMN id;
+             ALTER TABLE meta DROP COLUMN secret; PRAGMA user_version = 2;",
         )
         .unwrap();
     drop(state);

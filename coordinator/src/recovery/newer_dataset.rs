@@ -14,21 +14,25 @@ use tracing::warn;
 
 use crate::audit::{AuditKind, Entry};
 use crate::dataset::Dataset;
-use crate::export::{Cells, ExportError, FoldRules, fold, stored_cells, unfold};
-use crate::standings::encode_checked;
-use crate::state::{Coordinator, OPEN, stored_totals};
-use crate::store::{Store, StoredRun};
+use crate::durable::runs::{FoldRules, fold, stored_cells, unfold};
+use crate::durable::{Event, stored_totals};
+use crate::export::ExportError;
+use crate::store::{Reader, Store, StoredRun};
 
 /// Adds to the store what only the dataset has. Returns the runs that this build cannot read; their ids stay taken.
-pub(super) async fn catch_up(coordinator: &Coordinator) -> Result<BTreeSet<String>, ExportError> {
-    let stored = coordinator.store.runs().await?;
+pub(super) async fn catch_up(store: &mut Store, dataset: &Dataset) -> Result<BTreeSet<String>, ExportError> {
+    let reader = store.reader()?;
+    let stored = reader.runs()?;
     let mut known: BTreeMap<String, StoredRun> =
         stored.into_iter().map(|run| (run.id.clone(), run)).collect();
     let mut unreadable = BTreeSet::new();
-    for (id, text) in coordinator.dataset.manifests().await? {
+    for (id, text) in dataset.manifests().await? {
         let stored = known.remove(&id);
         match read_manifest(&text) {
-            Ok((manifest, spec)) => catch_up_run(coordinator, &id, stored, &manifest, &spec).await?,
+            Ok((manifest, spec)) => {
+                let events = catch_up_run(&reader, dataset, &id, stored, &manifest, &spec).await?;
+                store.write(&events)?;
+            }
             Err(reason) => {
                 warn!(run = id, reason, "manifest unreadable");
                 if stored.is_none() {
@@ -47,15 +51,15 @@ fn read_manifest(text: &[u8]) -> Result<(RunManifest, Spec), String> {
     Ok((manifest, spec))
 }
 
-/// Adds to a run what only the dataset has.
+/// Returns the events that add to a run what only the dataset has.
 async fn catch_up_run(
-    coordinator: &Coordinator,
+    reader: &Reader,
+    dataset: &Dataset,
     id: &str,
     stored: Option<StoredRun>,
     manifest: &RunManifest,
     spec: &Spec,
-) -> Result<(), ExportError> {
-    let Coordinator { store, dataset, .. } = coordinator;
+) -> Result<Vec<Event>, ExportError> {
     let is_new = stored.is_none();
     let run = stored.unwrap_or_else(|| StoredRun {
         id: id.to_string(),
@@ -69,22 +73,25 @@ async fn catch_up_run(
         ..StoredRun::default()
     });
     let ended = Some(manifest.state).filter(|state| !state.is_open() && run.state.is_open());
-    let known: BTreeSet<u64> = store.voided(id.to_string()).await?.into_iter().collect();
+    let known: BTreeSet<u64> = reader.voided(id)?.into_iter().collect();
     let voided: BTreeSet<u64> =
         manifest.voided.iter().copied().filter(|bout| !known.contains(bout)).collect();
     // A run that has ended and is exported can only have new voids.
     let parts = if run.state.is_open() || run.exported < manifest.bouts {
-        newer_parts(store, dataset, &run).await?
+        newer_parts(reader, dataset, &run).await?
     } else {
         Vec::new()
     };
     if !is_new && ended.is_none() && voided.is_empty() && parts.is_empty() {
-        return Ok(());
+        return Ok(Vec::new());
     }
+    let mut events = Vec::new();
     if is_new {
-        store.add_run(run.clone()).await?;
+        events.push(Event::RunAdded { stored: Box::new(run.clone()), run: None });
     }
-    store.raise_abandoned(id, manifest.abandoned);
+    if let Some(bouts) = manifest.abandoned.checked_sub(run.abandoned) {
+        events.push(Event::Abandoned { run: id.to_string(), bouts });
+    }
     let mut totals = stored_totals(&run).unwrap_or_default();
     let before = totals.bouts;
     let decided = manifest.deciding_bout.or(run.decided);
@@ -93,7 +100,7 @@ async fn catch_up_run(
     // 1. Fold the parts that the state does not know.
     for (first, last) in parts {
         let rows = dataset.rows(id, first, last).await?;
-        let mut cells = Cells::default();
+        let mut cells = BTreeMap::new();
         for bout in exported..=last {
             match rows.get(&bout) {
                 Some(rows) => {
@@ -107,7 +114,8 @@ async fn catch_up_run(
             }
         }
         exported = last + 1;
-        store.part_written(id.to_string(), exported, encode_checked(&totals), stored_cells(cells)).await?;
+        let (totals, cells) = (totals.clone(), stored_cells(cells));
+        events.push(Event::PartWritten { run: id.to_string(), exported, totals, cells });
     }
     let taken = totals.bouts.saturating_sub(before);
     // 2. Remove the voided bouts.
@@ -118,31 +126,37 @@ async fn catch_up_run(
         unfold(&mut totals, &how, bout, &summary);
         void.push(bout);
     }
-    store.void(id.to_string(), String::new(), Vec::new(), void.clone(), encode_checked(&totals)).await?;
+    let voids = void.len();
+    events.push(Event::Voided {
+        run: id.to_string(),
+        worker: String::new(),
+        replayed: Vec::new(),
+        voided: void,
+        totals: totals.clone(),
+    });
     // 3. End the run. If it ended early, only the number of its failed bouts is known.
     if let Some(state) = ended {
         for _ in totals.failed..manifest.failed {
             totals.add_failed();
         }
-        store.part_written(id.to_string(), exported, encode_checked(&totals), Vec::new()).await?;
-        store.move_state(id.to_string(), OPEN, state, manifest.deciding_bout).await?;
+        events.push(Event::PartWritten { run: id.to_string(), exported, totals, cells: Vec::new() });
+        events.push(Event::RunMoved { run: id.to_string(), to: state, decided: manifest.deciding_bout });
     }
     let text = format!(
-        "the dataset was ahead of the state: {taken} bouts were taken from it, and {} of its bouts are void",
-        void.len()
+        "the dataset was ahead of the state: {taken} bouts were taken from it, and {voids} of its bouts are void"
     );
-    warn!(run = id, bouts = taken, voided = void.len(), "run caught up with dataset");
-    coordinator.audit(Entry::new(AuditKind::Adopted, text).run(id));
-    Ok(())
+    warn!(run = id, bouts = taken, voided = voids, "run caught up with dataset");
+    events.push(Event::Audited(Entry::new(AuditKind::Adopted, text).run(id)));
+    Ok(events)
 }
 
 /// Returns the parts that the state does not know, after removing moves whose games were never written.
 async fn newer_parts(
-    store: &Store,
+    reader: &Reader,
     dataset: &Dataset,
     run: &StoredRun,
 ) -> Result<Vec<(u64, u64)>, ExportError> {
-    let unfinished = store.open_part(run.id.clone()).await?;
+    let unfinished = reader.open_part(&run.id)?;
     let dropped = dataset.drop_unfinished(&run.id, unfinished).await?;
     if dropped > 0 {
         warn!(run = run.id, parts = dropped, "removed moves without games; their bouts are replayed");

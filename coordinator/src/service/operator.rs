@@ -1,5 +1,6 @@
 //! The service for operators: submits, reports and controls runs, and manages workers.
 
+use std::collections::BTreeSet;
 use std::fmt::Display;
 use std::future::Future;
 use std::pin::Pin;
@@ -7,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use agon_arena::{Spec, SpecError, SpecSource};
-use agon_proto::session::truncate_reason;
+use agon_proto::session::{clean_reason, worker_name};
 use agon_proto::v1;
 use agon_schedule::RunState;
 use agon_transport::Caller;
@@ -17,15 +18,20 @@ use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Request, Response, Status};
 
 use crate::audit::{AuditKind, Entry, operator_name};
-use crate::export::{FoldRules, unfold};
-use crate::standings::encode_checked;
-use crate::state::{Coordinator, OPEN, PersistedRun, RESERVED_AHEAD, Run, now_us};
+use crate::durable::Run;
+use crate::durable::runs::{Move, OPEN, Prioritise, Selection, Submit, Void, VoidCounts, VoidRefusal};
+use crate::export::ExportHold;
+use crate::state::{Coordinator, OPENINGS_AHEAD, RESERVED_AHEAD, now_us};
 use crate::store::{Audit, StoredRun};
 use agon_schedule::run_id;
-use agon_schedule::schedule::Schedule;
+use agon_schedule::schedule::{Schedule, ScheduleError};
 
 /// The minimum time between two messages to a watcher.
 const WATCH_INTERVAL: Duration = Duration::from_millis(250);
+
+/// The audit entries listed without a limit in the request, and the most that can be requested.
+const DEFAULT_ENTRIES: u64 = 1000;
+const MAX_ENTRIES: u64 = 100_000;
 
 /// The gRPC service for operators.
 #[derive(Clone)]
@@ -67,11 +73,17 @@ impl OperatorService {
     }
 
     async fn submit(&self, source: SpecSource, again: bool, priority: i32) -> Result<v1::RunStatus, Status> {
-        let invalid = |error: SpecError| Status::invalid_argument(error.to_string());
-        let spec = Spec::parse(&source).map_err(invalid)?;
-        let base = run_id::first(&spec.name, &source).map_err(invalid)?;
-        // One at a time: drawing openings takes memory, and the same spec must not be added twice.
+        // One at a time: specs with large files and the drawing of openings take memory and time.
         let _submission = self.coordinator.submit_lock.lock().await;
+        let parse = move || {
+            let spec = Spec::parse(&source)?;
+            let base = run_id::first(&spec.name, &source)?;
+            Ok::<_, SpecError>((source, spec, base))
+        };
+        let (source, spec, base) = tokio::task::spawn_blocking(parse)
+            .await
+            .map_err(|error| Status::internal(error.to_string()))?
+            .map_err(|error| Status::invalid_argument(error.to_string()))?;
         let known = self.coordinator.run_ids();
         let is_taken = |id: &String| known.contains(id) || self.coordinator.unreadable.contains(id);
         let id = if again {
@@ -80,7 +92,8 @@ impl OperatorService {
                 (1..).find(|number| !is_taken(&numbered(*number))).expect("there are more numbers than runs");
             // The latest repetition is continued if it is still open.
             let last = numbered(free - 1);
-            let is_open = self.coordinator.with_run(&last, |run| run.state.is_open()).unwrap_or(false);
+            let is_open =
+                self.coordinator.with_run(&last, |run| run.record().state.is_open()).unwrap_or(false);
             if free > 2 && is_open { last } else { numbered(free) }
         } else {
             base
@@ -97,7 +110,14 @@ impl OperatorService {
             return Ok(v1::RunStatus { existed: true, ..status });
         }
         // Drawing the openings of a large run takes time.
-        let schedule = tokio::task::spawn_blocking(move || Schedule::new(spec))
+        let draw = move || {
+            let mut schedule = Schedule::new(spec)?;
+            if let Some(preparation) = schedule.prepare(OPENINGS_AHEAD) {
+                schedule.finish(preparation.run());
+            }
+            Ok::<_, ScheduleError>(schedule)
+        };
+        let schedule = tokio::task::spawn_blocking(draw)
             .await
             .map_err(|error| Status::internal(error.to_string()))?
             .map_err(|error| Status::invalid_argument(error.to_string()))?;
@@ -113,14 +133,13 @@ impl OperatorService {
             ..StoredRun::default()
         };
         let stored = StoredRun { granted: RESERVED_AHEAD.min(schedule.bouts()), ..stored };
-        let persisted = PersistedRun { stored: stored.clone(), ..PersistedRun::default() };
-        let mut run = Run::new(source, schedule, persisted)
-            .map_err(|error| Status::invalid_argument(error.to_string()))?;
+        let run = Run::new(source, schedule, &stored, Vec::new(), BTreeSet::new());
+        let mut run = run.map_err(|error| Status::invalid_argument(error.to_string()))?;
         run.last_export = Some(run.since);
-        self.coordinator.store.add_run(stored).await.map_err(unavailable)?;
-        self.coordinator.add_run(&id, run);
-        self.coordinator.spawn_proposal(&id);
-        self.status(&id)
+        let submit = Submit { stored: Box::new(stored), run: Box::new(run) };
+        let existed = !self.coordinator.execute(submit).await.map_err(unavailable)?;
+        let status = self.status(&id)?;
+        Ok(v1::RunStatus { existed, ..status })
     }
 
     /// Moves a run to another state, if it is in one of `from`.
@@ -133,22 +152,13 @@ impl OperatorService {
         (kind, operator): (AuditKind, Caller),
     ) -> Result<v1::RunStatus, Status> {
         let id = self.find(run)?;
-        let change = self.coordinator.change_lock.write().await;
-        let before =
-            self.coordinator.store.move_state(id.clone(), from, to, None).await.map_err(unavailable)?;
-        if !before.is_some_and(|state| from.contains(&state)) {
-            let state = before.map_or("gone", RunState::name);
-            return Err(Status::failed_precondition(format!("cannot {action} {id}: it is {state}")));
-        }
-        if to.is_open() {
-            self.coordinator.update_run(&id, |run| run.state = to);
-        } else {
-            self.coordinator.end_run(&id, to, None, &format!("the run was {}", to.name()));
-        }
-        drop(change);
         let text = format!("{} by {}", kind.name(), operator_name(&operator));
-        self.coordinator.audit(Entry::new(kind, text).run(&id));
-        self.coordinator.store.flush().await.map_err(unavailable)?;
+        let entry = Some(Entry::new(kind, text).run(&id));
+        let moved = self.coordinator.execute(Move { run: id.clone(), from, to, entry }).await;
+        moved.map_err(unavailable)?.map_err(|state| {
+            let state = state.map_or("gone", RunState::name);
+            Status::failed_precondition(format!("cannot {action} {id}: it is {state}"))
+        })?;
         self.status(&id)
     }
 
@@ -166,84 +176,47 @@ impl OperatorService {
         operator: &str,
     ) -> Result<v1::VoidBoutsResponse, Status> {
         let coordinator = &self.coordinator;
-        let _guard = coordinator.export_lock.lock().await;
-        let selected = |bout: u64, worker: &str| match request.worker.as_str() {
-            "" => (request.first..=request.last).contains(&bout),
-            name => name == worker,
-        };
-        // Finish the part being written first: a put without an answer may still succeed. Nothing is exported afterwards, as
-        // this call holds the lock.
-        crate::export::finish_part(coordinator, id).await.map_err(|error| {
-            Status::unavailable(format!(
-                "bouts of {id} are being exported and cannot be voided until that succeeds: {error}"
-            ))
-        })?;
-        let snapshot = coordinator.with_run(id, |run| {
-            let how = FoldRules { rated_from: run.spec.first_rated_bout(), decided: run.decided };
-            (Arc::clone(&run.spec), run.exported_totals.clone(), run.voided.clone(), how)
-        });
-        let (spec, mut totals, known, how) =
-            snapshot.ok_or_else(|| Status::not_found("the run no longer exists"))?;
+        let selection =
+            Selection { worker: request.worker.clone(), first: request.first, last: request.last };
+        let spec = coordinator.with_run(id, |run| Arc::clone(&run.spec));
+        let spec = spec.ok_or_else(|| Status::not_found("the run no longer exists"))?;
         if spec.tune().is_some() {
             return Err(Status::failed_precondition(format!(
                 "{id} is a tuning run, in which each bout depends on all earlier ones; cancel it and start a new run with \
                  --again"
             )));
         }
-        let exported = coordinator.dataset.bouts(&spec, id, selected).await.map_err(unavailable)?;
-        // From here until the run is replaced, no bout is committed: it would be missing in the new run.
-        let change = coordinator.change_lock.write().await;
-        let kept = coordinator.store.summaries(id.to_string(), 0, u64::MAX).await.map_err(unavailable)?;
-        let replayed: Vec<u64> =
-            kept.iter().filter(|row| selected(row.bout, &row.worker)).map(|row| row.bout).collect();
-        let mut voided = Vec::new();
-        for (bout, summary) in exported.into_iter().filter(|(bout, _)| !known.contains(bout)) {
-            unfold(&mut totals, &how, bout, &summary);
-            voided.push(bout);
-        }
-        if replayed.is_empty() && voided.is_empty() {
-            return Err(Status::not_found(format!(
+        // A part that is being written is finished first: a put without an answer may still succeed.
+        let _hold = ExportHold::new(coordinator, id);
+        let exported = crate::export::await_open_part(coordinator, id).await.map_err(|reason| {
+            Status::unavailable(format!(
+                "bouts of {id} are being exported and cannot be voided until that succeeds: {reason}"
+            ))
+        })?;
+        let selected = |bout: u64, worker: &str| selection.contains(bout, worker);
+        let in_dataset = coordinator.dataset.bouts(&spec, id, selected).await.map_err(unavailable)?;
+        let reason = clean_reason(&request.reason);
+        let by = if reason.is_empty() { operator.to_string() } else { format!("{operator}: {reason}") };
+        let void = Void { run: id.to_string(), selection, in_dataset, exported, by };
+        let counts = coordinator.execute(void).await.map_err(unavailable)?;
+        let VoidCounts { replayed, voided } = counts.map_err(|refusal| match refusal {
+            VoidRefusal::NoRun => Status::not_found("the run no longer exists"),
+            VoidRefusal::NoBouts => Status::not_found(format!(
                 "{id} has no such bouts; `agon games {id}` lists its games with their workers"
-            )));
-        }
-        let answer = v1::VoidBoutsResponse { requeued: replayed.len() as u64, voided: voided.len() as u64 };
-        let removed = [&replayed[..], &voided].concat();
-        coordinator
-            .store
-            .void(id.to_string(), request.worker.clone(), replayed, voided, encode_checked(&totals))
-            .await
-            .map_err(unavailable)?;
-        coordinator.recent.remove_run(id);
-        let stored = coordinator.store.runs().await.map_err(unavailable)?;
-        if let Some(stored) = stored.into_iter().find(|run| run.id == id) {
-            let run = crate::recovery::load_run(&coordinator.store, stored).await.map_err(unavailable)?;
-            coordinator.replace_run(id, run.map_err(Status::internal)?, &removed);
-        }
-        drop(change);
+            )),
+            VoidRefusal::Exported => Status::aborted(format!("bouts of {id} were just exported; try again")),
+        })?;
         crate::export::write_run(coordinator, id).await.map_err(unavailable)?;
-        let subject = if request.worker.is_empty() {
-            format!("bouts {} to {}", request.first, request.last)
-        } else {
-            format!("bouts of {}", request.worker)
-        };
-        let text = format!(
-            "{subject}: {} are replayed, {} in the dataset are voided, by {operator}{}{}",
-            answer.requeued,
-            answer.voided,
-            if request.reason.is_empty() { "" } else { ": " },
-            truncate_reason(&request.reason)
-        );
-        coordinator.audit(Entry::new(AuditKind::Voided, text).worker(&request.worker).run(id));
-        Ok(answer)
+        Ok(v1::VoidBoutsResponse { requeued: replayed, voided })
     }
 }
 
-/// Makes a change to its end, even if its caller hangs up.
-async fn complete<T: Send + 'static>(
-    change: impl Future<Output = Result<T, Status>> + Send + 'static,
+/// Runs a call to its end, even if its caller hangs up: it takes long, and what it holds is released at its end.
+async fn detached<T: Send + 'static>(
+    call: impl Future<Output = Result<T, Status>> + Send + 'static,
 ) -> Result<Response<T>, Status> {
-    let changed = tokio::spawn(change).await;
-    changed.unwrap_or_else(|error| Err(Status::internal(error.to_string()))).map(Response::new)
+    let done = tokio::spawn(call).await;
+    done.unwrap_or_else(|error| Err(Status::internal(error.to_string()))).map(Response::new)
 }
 
 /// Returns the status for a failed write or read.
@@ -263,7 +236,7 @@ impl v1::operator_server::Operator for OperatorService {
         let spec = request.spec.ok_or_else(|| Status::invalid_argument("the request has no spec"))?;
         let source = SpecSource::try_from(spec)?;
         let service = self.clone();
-        complete(async move { service.submit(source, request.again, request.priority).await }).await
+        detached(async move { service.submit(source, request.again, request.priority).await }).await
     }
 
     async fn list_runs(
@@ -312,8 +285,8 @@ impl v1::operator_server::Operator for OperatorService {
         request: Request<v1::CancelRunRequest>,
     ) -> Result<Response<v1::RunStatus>, Status> {
         let by = (AuditKind::Cancelled, Caller::of(&request));
-        let (service, run) = (self.clone(), request.into_inner().run);
-        complete(async move { service.transition(&run, "cancel", OPEN, RunState::Cancelled, by).await }).await
+        let run = request.into_inner().run;
+        self.transition(&run, "cancel", OPEN, RunState::Cancelled, by).await.map(Response::new)
     }
 
     async fn pause_run(
@@ -321,11 +294,9 @@ impl v1::operator_server::Operator for OperatorService {
         request: Request<v1::PauseRunRequest>,
     ) -> Result<Response<v1::RunStatus>, Status> {
         let by = (AuditKind::Paused, Caller::of(&request));
-        let (service, run) = (self.clone(), request.into_inner().run);
-        complete(async move {
-            service.transition(&run, "pause", &[RunState::Running], RunState::Paused, by).await
-        })
-        .await
+        let run = request.into_inner().run;
+        let from = &[RunState::Running];
+        self.transition(&run, "pause", from, RunState::Paused, by).await.map(Response::new)
     }
 
     async fn resume_run(
@@ -333,11 +304,9 @@ impl v1::operator_server::Operator for OperatorService {
         request: Request<v1::ResumeRunRequest>,
     ) -> Result<Response<v1::RunStatus>, Status> {
         let by = (AuditKind::Resumed, Caller::of(&request));
-        let (service, run) = (self.clone(), request.into_inner().run);
-        complete(async move {
-            service.transition(&run, "resume", &[RunState::Paused], RunState::Running, by).await
-        })
-        .await
+        let run = request.into_inner().run;
+        let from = &[RunState::Paused];
+        self.transition(&run, "resume", from, RunState::Running, by).await.map(Response::new)
     }
 
     async fn prioritise_run(
@@ -346,19 +315,12 @@ impl v1::operator_server::Operator for OperatorService {
     ) -> Result<Response<v1::RunStatus>, Status> {
         let operator = operator_name(&Caller::of(&request));
         let v1::PrioritiseRunRequest { run, priority } = request.into_inner();
-        let service = self.clone();
-        complete(async move {
-            let id = service.find(&run)?;
-            let change = service.coordinator.change_lock.write().await;
-            service.coordinator.store.set_priority(id.clone(), priority).await.map_err(unavailable)?;
-            service.coordinator.update_run(&id, |run| run.priority = priority);
-            drop(change);
-            let text = format!("priority set to {priority} by {operator}");
-            service.coordinator.audit(Entry::new(AuditKind::Prioritised, text).run(&id));
-            service.coordinator.store.flush().await.map_err(unavailable)?;
-            service.status(&id)
-        })
-        .await
+        let id = self.find(&run)?;
+        let text = format!("priority set to {priority} by {operator}");
+        let entry = Entry::new(AuditKind::Prioritised, text).run(&id);
+        let command = Prioritise { run: id.clone(), priority, entry };
+        self.coordinator.execute(command).await.map_err(unavailable)?;
+        self.status(&id).map(Response::new)
     }
 
     async fn void_bouts(
@@ -367,9 +329,10 @@ impl v1::operator_server::Operator for OperatorService {
     ) -> Result<Response<v1::VoidBoutsResponse>, Status> {
         let operator = operator_name(&Caller::of(&request));
         let request = request.into_inner();
+        worker_name(request.worker.clone())?;
         let id = self.find(&request.run)?;
         let service = self.clone();
-        complete(async move { service.void(&id, &request, &operator).await }).await
+        detached(async move { service.void(&id, &request, &operator).await }).await
     }
 
     async fn list_workers(
@@ -385,11 +348,8 @@ impl v1::operator_server::Operator for OperatorService {
     ) -> Result<Response<v1::WorkerStatus>, Status> {
         let operator = Caller::of(&request);
         let v1::QuarantineWorkerRequest { worker, reason } = request.into_inner();
-        let reason = truncate_reason(&reason);
-        self.coordinator
-            .set_quarantine(&worker, Some(&reason), &operator)
-            .map_err(Status::failed_precondition)?;
-        self.coordinator.store.flush().await.map_err(unavailable)?;
+        let (worker, reason) = (worker_name(worker)?, clean_reason(&reason));
+        self.coordinator.quarantine_by_operator(&worker, &reason, &operator).await?;
         self.worker(&worker)
     }
 
@@ -398,9 +358,8 @@ impl v1::operator_server::Operator for OperatorService {
         request: Request<v1::TrustWorkerRequest>,
     ) -> Result<Response<v1::WorkerStatus>, Status> {
         let operator = Caller::of(&request);
-        let worker = request.into_inner().worker;
-        self.coordinator.set_quarantine(&worker, None, &operator).map_err(Status::failed_precondition)?;
-        self.coordinator.store.flush().await.map_err(unavailable)?;
+        let worker = worker_name(request.into_inner().worker)?;
+        self.coordinator.trust_by_operator(&worker, &operator).await?;
         self.worker(&worker)
     }
 
@@ -409,7 +368,7 @@ impl v1::operator_server::Operator for OperatorService {
         request: Request<v1::DrainWorkerRequest>,
     ) -> Result<Response<v1::WorkerStatus>, Status> {
         let operator = Caller::of(&request);
-        let worker = request.into_inner().worker;
+        let worker = worker_name(request.into_inner().worker)?;
         self.coordinator.drain_worker(&worker, &operator).map_err(Status::failed_precondition)?;
         self.worker(&worker)
     }
@@ -421,8 +380,12 @@ impl v1::operator_server::Operator for OperatorService {
         let v1::ListAuditRequest { worker, run, limit } = request.into_inner();
         let filter = |text: String| (!text.is_empty()).then_some(text);
         let run = filter(run).map(|run| self.find(&run)).transpose()?;
-        let limit = if limit == 0 { 1000 } else { u64::from(limit) };
-        let entries = self.coordinator.store.audits(filter(worker), run, limit).await;
+        let limit = if limit == 0 { DEFAULT_ENTRIES } else { u64::from(limit).min(MAX_ENTRIES) };
+        self.coordinator.settle().await;
+        let coordinator = Arc::clone(&self.coordinator);
+        let worker = filter(worker);
+        let read = move || coordinator.reader.audits(worker.as_deref(), run.as_deref(), limit);
+        let entries = tokio::task::spawn_blocking(read).await.map_err(unavailable)?;
         let entry = |entry: Audit| v1::AuditEntry {
             number: entry.number,
             at_us: entry.at_us,

@@ -11,27 +11,25 @@ use agon_arena::{Arena, Spec};
 use agon_proto::v1::worker_message::Kind;
 use agon_proto::{Assembled, Assembler, CompleteBout, Heartbeat, Hello, Lease, PROTOCOLS, Returned, v1};
 use agon_records::{BoutColumns, check_bout, check_probe};
-use agon_schedule::{RunState, Summary};
 use agon_storage::summarise;
 use agon_transport::Caller;
-use tokio::sync::{RwLockReadGuard, mpsc};
+use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
 use tokio_stream::{Stream, StreamExt as _};
 use tonic::{Request, Response, Status, Streaming};
 use tracing::warn;
 
 use crate::audit::{AuditKind, Entry};
+use crate::durable::bouts::{Commit, Outcome};
+use crate::durable::workers::Hold;
 use crate::export::ExportError;
 use crate::leases::BoutKey;
-use crate::standings::encode_checked;
-use crate::state::{Coordinator, OPEN, SEND_QUEUE, SubmissionVerdict, WriteTarget};
-use crate::store::{NewBout, PutOutcome, StoreError};
+use crate::state::{Admission, Coordinator, Rejection, SEND_QUEUE};
+use crate::store::NewBout;
 use crate::verification::replication::Digest;
 
 /// How long a new session may take to send its hello.
 const HELLO_TIMEOUT: Duration = Duration::from_secs(30);
-/// The delay before a write to a full disk is retried.
-const DISK_FULL_RETRY: Duration = Duration::from_secs(1);
 /// Acknowledgements queued for a slow reader.
 const ACKNOWLEDGEMENT_QUEUE: usize = 1024;
 /// The rate limit of a session; further messages wait.
@@ -79,10 +77,8 @@ impl v1::worker_server::Worker for WorkerService {
         let session = self.coordinator.connect(&hello, &caller, queue)?;
         let coordinator = Arc::clone(&self.coordinator);
         tokio::spawn(async move {
-            // Before the first heartbeat, which asks for bouts. A failure costs efficiency after a restart, nothing else.
-            if let Err(error) = coordinator.store.add_holder(&hello.worker).await {
-                warn!(worker = hello.worker, %error, "holder not recorded");
-            }
+            // Before the first heartbeat, which asks for bouts.
+            coordinator.commit(Hold { worker: hello.worker.clone(), holds: true }).await;
             let (mut since, mut received) = (Instant::now(), 0);
             while let Some(Ok(message)) = messages.next().await {
                 received += weight(&message);
@@ -118,7 +114,7 @@ impl v1::worker_server::Worker for WorkerService {
                         break;
                     }
                 };
-                let answer = match receive(&coordinator, &caller, &mut open, message) {
+                let answer = match receive(&coordinator, &caller, &mut open, message).await {
                     Ok(None) => continue,
                     Ok(Some(received)) => {
                         // Bouts are stored concurrently, so that one sync serves many. Back-pressure: reserve a place
@@ -216,8 +212,7 @@ struct ReceivedBout {
 
 /// Receives a message. Returns the bout if that completes it; an error is the immediate answer: an acknowledgement, or
 /// a status that ends the stream.
-#[allow(clippy::result_large_err, reason = "tonic returns a Status by value")]
-fn receive(
+async fn receive(
     coordinator: &Coordinator,
     caller: &Caller,
     open: &mut HashMap<Lease, IncomingBout>,
@@ -231,18 +226,20 @@ fn receive(
             Some(v1::submission::Kind::Head(head)) => Some(head.worker.as_str()),
             _ => None,
         };
-        if let Err(status) = coordinator.authorise(&lease, worker, caller) {
-            warn!(run = lease.run, bout = lease.bout, %status, "submission rejected");
-            return Err(Err(status));
-        }
-        if let Some(v1::submission::Kind::Head(head)) = &message.kind
-            && let Some(reason) = coordinator.lease_fault(&lease, &head.worker)
-        {
-            let reason = coordinator.reject(&lease, &head.worker, &reason);
-            return Err(Ok(acknowledge(&lease, v1::Outcome::Refused, &reason)));
-        }
-        let Some((spec, bout, referee)) = coordinator.leased_bout(&lease) else {
-            return Err(Ok(acknowledge(&lease, v1::Outcome::NotWanted, "the coordinator has no such bout")));
+        let Admission { spec, bout, referee } = match coordinator.admit(&lease, worker, caller) {
+            Ok(admission) => admission,
+            Err(Rejection::Call(status)) => {
+                warn!(run = lease.run, bout = lease.bout, %status, "submission rejected");
+                return Err(Err(status));
+            }
+            Err(Rejection::Fault(reason)) => {
+                let reason = coordinator.reject(&lease, worker.unwrap_or_default(), &reason).await;
+                return Err(Ok(acknowledge(&lease, v1::Outcome::Refused, &reason)));
+            }
+            Err(Rejection::Unknown) => {
+                let reason = "the coordinator has no such bout";
+                return Err(Ok(acknowledge(&lease, v1::Outcome::NotWanted, reason)));
+            }
         };
         if open.len() >= MAX_OPEN_BOUTS {
             return Err(Err(Status::resource_exhausted(format!(
@@ -263,7 +260,7 @@ fn receive(
         Err(error) => {
             let worker = incoming.assembler.played_by().0.to_string();
             open.remove(&lease);
-            let reason = coordinator.reject(&lease, &worker, &error.to_string());
+            let reason = coordinator.reject(&lease, &worker, &error.to_string()).await;
             Err(Ok(acknowledge(&lease, v1::Outcome::Refused, &reason)))
         }
     }
@@ -287,11 +284,11 @@ fn acknowledge(lease: &Lease, outcome: v1::Outcome, reason: &str) -> v1::Acknowl
     v1::Acknowledgement {
         lease: Some(lease.into()),
         outcome: outcome as i32,
-        reason: agon_proto::session::truncate_reason(reason),
+        reason: agon_proto::session::clean_reason(reason),
     }
 }
 
-/// Verifies and stores a received bout. Waits while the disk is full.
+/// Verifies and commits a received bout. Waits while the disk is full.
 async fn commit(
     coordinator: &Arc<Coordinator>,
     caller: &Caller,
@@ -301,182 +298,108 @@ async fn commit(
     let worker = incoming.assembler.played_by().0.to_string();
     match outcome {
         Assembled::Failed { reason } => {
-            if coordinator.record_failure(&lease, &worker, &reason) {
-                let bout = NewBout {
-                    run: lease.run.clone(),
-                    bout: lease.bout,
-                    worker: worker.clone(),
-                    failure: Some(reason.clone()),
-                    ..NewBout::default()
-                };
-                let (outcome, _change) = store_bout(coordinator, bout).await;
-                if outcome == PutOutcome::New {
-                    record_commit(coordinator, &lease, &worker, None).await;
-                }
-            }
+            coordinator.record_failure(&lease, &reason);
             acknowledge(&lease, v1::Outcome::FailureNoted, &reason)
         }
-        Assembled::Complete(bout) => {
-            let spec = Arc::clone(incoming.assembler.spec());
-            let started = Instant::now();
-            let verified = verify(&incoming, &spec, &bout.bout);
-            coordinator.metrics.checked(started);
-            if let Err(reason) = verified {
-                let reason = coordinator.reject(&lease, &worker, &reason);
-                return acknowledge(&lease, v1::Outcome::Refused, &reason);
+        Assembled::Complete(bout) => match CheckedBout::check(coordinator, lease.clone(), incoming, *bout) {
+            Ok(checked) => checked.commit(coordinator, caller).await,
+            Err(reason) => {
+                let reason = coordinator.reject(&lease, &worker, &reason).await;
+                acknowledge(&lease, v1::Outcome::Refused, &reason)
             }
-            commit_verified(
-                coordinator,
-                caller,
-                &lease,
-                &worker,
-                &spec,
-                *bout,
-                incoming.assembler.into_encoded(),
-            )
-            .await
-        }
+        },
     }
 }
 
-/// Stores a verified bout, unless the state decides otherwise.
-async fn commit_verified(
-    coordinator: &Arc<Coordinator>,
-    caller: &Caller,
-    lease: &Lease,
-    worker: &str,
-    spec: &Spec,
+/// A bout whose games the referee has replayed. Only such bouts are committed as played.
+struct CheckedBout {
+    lease: Lease,
+    worker: String,
+    spec: Arc<Spec>,
     complete: CompleteBout,
     payload: Vec<u8>,
-) -> v1::Acknowledgement {
-    let key = BoutKey { run: lease.run.clone(), bout: lease.bout };
-    let entry = |kind, text: &str| Entry::new(kind, text).worker(worker).bout(&key).caused_by(caller);
-    match coordinator.judge_submission(lease) {
-        SubmissionVerdict::RunClosed => {
-            return acknowledge(lease, v1::Outcome::NotWanted, "the run accepts no more bouts");
-        }
-        SubmissionVerdict::Replica => {
-            return if coordinator.resolve_replica(lease, worker, complete.content_digest) {
-                acknowledge(lease, v1::Outcome::Duplicate, "")
-            } else {
-                acknowledge(lease, v1::Outcome::Conflict, "another worker submitted different content")
-            };
-        }
-        SubmissionVerdict::Stale => {
-            coordinator
-                .audit(entry(AuditKind::Stale, "arrived after its lease expired; the bout is played again"));
-            let reason = "arrived after its lease expired; a timed run replays such bouts, as accepting the first to finish would \
-                          favour short games";
-            return acknowledge(lease, v1::Outcome::Stale, reason);
-        }
-        SubmissionVerdict::Store => {}
+}
+
+impl CheckedBout {
+    /// Replays the games of a bout by the rules.
+    fn check(
+        coordinator: &Coordinator,
+        lease: Lease,
+        incoming: IncomingBout,
+        complete: CompleteBout,
+    ) -> Result<CheckedBout, String> {
+        let spec = Arc::clone(incoming.assembler.spec());
+        let started = Instant::now();
+        let verified = verify(&incoming, &spec, &complete.bout);
+        coordinator.metrics.checked(started);
+        verified?;
+        let worker = incoming.assembler.played_by().0.to_string();
+        Ok(CheckedBout { lease, worker, spec, complete, payload: incoming.assembler.into_encoded() })
     }
-    let summary = summarise(spec, &complete.bout);
-    let digest = complete.content_digest;
-    let needs_replica = coordinator.needs_replica(lease, worker, &digest);
-    let bout = NewBout {
-        run: lease.run.clone(),
-        bout: lease.bout,
-        worker: worker.to_string(),
-        digest: Some(digest),
-        summary: encode_checked(&summary),
-        payload,
-        failure: None,
-        needs_replica,
-    };
-    let conflict = || {
-        warn!(run = lease.run, bout = lease.bout, worker, "content conflict");
-        coordinator.audit(entry(AuditKind::Conflict, "content differs from the committed bout"));
-        acknowledge(lease, v1::Outcome::Conflict, "the bout is already committed with different content")
-    };
-    let (outcome, change) = store_bout(coordinator, bout).await;
-    match outcome {
-        PutOutcome::New => {
-            coordinator.recent.insert(key, complete.bout);
-            record_commit(coordinator, lease, worker, Some((&summary, needs_replica.then_some(digest))))
-                .await;
-            drop(change);
-            acknowledge(lease, v1::Outcome::Committed, "")
-        }
-        PutOutcome::Duplicate => acknowledge(lease, v1::Outcome::Duplicate, ""),
-        PutOutcome::Conflict => conflict(),
-        PutOutcome::Exported => match exported_content(coordinator, lease, change).await {
-            Ok(Some(known)) if known == digest => acknowledge(lease, v1::Outcome::Duplicate, ""),
-            Ok(Some(_)) => conflict(),
-            Ok(None) => acknowledge(lease, v1::Outcome::NotWanted, "the bout failed or was not needed"),
-            Err(error) => {
-                warn!(run = lease.run, bout = lease.bout, %error, "exported bout unreadable");
-                acknowledge(
-                    lease,
-                    v1::Outcome::Duplicate,
-                    "the bout is exported; its content cannot be read for comparison now",
-                )
+
+    /// Commits the bout. Returns the acknowledgement, when it is durable.
+    async fn commit(self, coordinator: &Arc<Coordinator>, caller: &Caller) -> v1::Acknowledgement {
+        let CheckedBout { lease, worker, spec, complete, payload } = self;
+        let key = BoutKey { run: lease.run.clone(), bout: lease.bout };
+        let digest = complete.content_digest;
+        let (is_leased, is_leased_again) = coordinator.lease_facts(&lease);
+        let bout = NewBout {
+            run: lease.run.clone(),
+            bout: lease.bout,
+            worker: worker.clone(),
+            digest: Some(digest),
+            summary: Some(summarise(&spec, &complete.bout)),
+            columns: Some(complete.bout),
+            payload,
+            ..NewBout::default()
+        };
+        let secret = coordinator.sampling_secret();
+        let commit = Commit { bout: Box::new(bout), is_replica: is_leased, is_leased_again, secret };
+        let started = Instant::now();
+        let outcome = coordinator.commit(commit).await;
+        coordinator.metrics.stored(started);
+        let audit = |kind, text| {
+            coordinator.audit_caused_by(Entry::new(kind, text).worker(&worker).bout(&key), caller);
+        };
+        let conflict = || {
+            warn!(run = lease.run, bout = lease.bout, worker, "content conflict");
+            audit(AuditKind::Conflict, "content differs from the committed bout");
+            acknowledge(&lease, v1::Outcome::Conflict, "the bout is already committed with different content")
+        };
+        match outcome {
+            Outcome::Committed => acknowledge(&lease, v1::Outcome::Committed, ""),
+            Outcome::Duplicate | Outcome::Replicated => acknowledge(&lease, v1::Outcome::Duplicate, ""),
+            Outcome::Conflict => conflict(),
+            Outcome::ReplicaDiffers => {
+                acknowledge(&lease, v1::Outcome::Conflict, "another worker submitted different content")
             }
-        },
-        PutOutcome::RunClosed => acknowledge(lease, v1::Outcome::NotWanted, "the run accepts no more bouts"),
+            Outcome::RunClosed => {
+                acknowledge(&lease, v1::Outcome::NotWanted, "the run accepts no more bouts")
+            }
+            Outcome::Stale => {
+                audit(AuditKind::Stale, "arrived after its lease expired; the bout is played again");
+                let reason = "arrived after its lease expired; a timed run replays such bouts, as accepting the first to finish \
+                              would favour short games";
+                acknowledge(&lease, v1::Outcome::Stale, reason)
+            }
+            Outcome::Exported => match exported_content(coordinator, &lease).await {
+                Ok(Some(known)) if known == digest => acknowledge(&lease, v1::Outcome::Duplicate, ""),
+                Ok(Some(_)) => conflict(),
+                Ok(None) => acknowledge(&lease, v1::Outcome::NotWanted, "the bout failed or was not needed"),
+                Err(error) => {
+                    warn!(run = lease.run, bout = lease.bout, %error, "exported bout unreadable");
+                    let reason = "the bout is exported; its content cannot be read for comparison now";
+                    acknowledge(&lease, v1::Outcome::Duplicate, reason)
+                }
+            },
+        }
     }
 }
 
 /// Reads the content digest of an exported bout. One part is read at a time, because parts are read into memory.
-async fn exported_content(
-    coordinator: &Coordinator,
-    lease: &Lease,
-    change: RwLockReadGuard<'_, ()>,
-) -> Result<Option<Digest>, ExportError> {
-    drop(change);
+async fn exported_content(coordinator: &Coordinator, lease: &Lease) -> Result<Option<Digest>, ExportError> {
     let _guard = coordinator.comparison_lock.lock().await;
     coordinator.dataset.content(&lease.run, lease.bout).await
-}
-
-/// Stores a bout durably. While the disk is full, grants stop and nothing is acknowledged. Returns a guard to hold until the
-/// bout is recorded in memory.
-async fn store_bout(coordinator: &Coordinator, bout: NewBout) -> (PutOutcome, RwLockReadGuard<'_, ()>) {
-    let started = Instant::now();
-    loop {
-        let change = coordinator.change_lock.read().await;
-        match coordinator.store.put_bout(bout.clone()).await {
-            Ok(stored) => {
-                coordinator.metrics.stored(started);
-                coordinator.set_write_fault(WriteTarget::State, None);
-                return (stored, change);
-            }
-            Err(StoreError::Full) => {
-                drop(change);
-                coordinator.set_write_fault(WriteTarget::State, Some(StoreError::Full.to_string()));
-                tokio::time::sleep(DISK_FULL_RETRY).await;
-            }
-            Err(failure) => {
-                // Never acknowledge the bout: the worker submits it again after the restart.
-                coordinator.fail(failure);
-                return std::future::pending().await;
-            }
-        }
-    }
-}
-
-/// Records a durable bout, and ends a run that it decides.
-async fn record_commit(
-    coordinator: &Arc<Coordinator>,
-    lease: &Lease,
-    worker: &str,
-    counted: Option<(&Summary, Option<Digest>)>,
-) {
-    let decision = coordinator.record_commit(lease, worker, counted);
-    coordinator.spawn_proposal(&lease.run);
-    let Some(decision) = decision else { return };
-    let decided =
-        coordinator.store.move_state(lease.run.clone(), OPEN, RunState::Decided, Some(decision.index)).await;
-    match decided {
-        // Another bout of the prefix found the same decision.
-        Ok(before) if before.is_none_or(|state| !state.is_open()) => {}
-        Ok(_) => {
-            let text = format!("the test decided at bout {}", decision.index);
-            coordinator.audit(Entry::new(AuditKind::Decided, text).run(&lease.run));
-            coordinator.end_run(&lease.run, RunState::Decided, Some(decision.index), "the test has decided");
-        }
-        // The next bout of the prefix finds the same decision.
-        Err(failure) => warn!(%failure, run = lease.run, "decision not stored"),
-    }
 }
 
 /// Replays the games of a bout by the rules.

@@ -9,17 +9,15 @@ use agon_proto::v1::{self, coordinator_message::Kind};
 use agon_transport::Caller;
 use tracing::{info, warn};
 
-use super::{Coordinator, RESERVED_QUEUE, State, WINDOW_BYTES, Worker, leased_bout};
+use super::{Coordinator, Holder, RESERVED_QUEUE, State, WINDOW_BYTES, Worker, leased_bout};
+use crate::durable::runs::Reserve;
+use crate::durable::workers::Hold;
 use crate::leases::BoutKey;
-use crate::store::StoreError;
 use crate::verification::replication::Digest;
 use agon_schedule::RunState;
 
 /// Bouts recorded as granted beyond those that are leased: this many, and as many as are leased.
 pub(crate) const RESERVED_AHEAD: u64 = 64;
-/// The delay before a reservation on a full disk is retried.
-const RESERVE_RETRY: Duration = Duration::from_secs(1);
-
 /// How long the cached set of callers is used.
 const CALLERS_MAX_AGE: Duration = Duration::from_secs(1);
 
@@ -36,7 +34,7 @@ impl Coordinator {
 
     /// Grants a worker as many bouts as it has room for.
     pub(super) fn grant(&self, state: &mut State, name: &str) {
-        if state.draining || !state.write_faults.is_empty() || state.quarantine.contains_key(name) {
+        if state.draining || !state.write_faults.is_empty() || state.durable.quarantine().contains_key(name) {
             return;
         }
         state.refresh_callers(self.now());
@@ -50,10 +48,11 @@ impl Coordinator {
                 return;
             }
             let throttled = worker.throttled;
+            let (runs, replication) = state.durable.runs_and_replication();
             // Replicas are granted after a run has ended, but not while it is paused.
             let is_granted = |id: &str| {
                 let requested = !self.only_requested || state.requested.contains(id);
-                requested && state.runs.get(id).is_some_and(|run| run.state != RunState::Paused)
+                requested && runs.get(id).is_some_and(|run| run.record().state != RunState::Paused)
             };
             let caller = |name: &str| state.workers.get(name).map(|worker| &worker.caller);
             // A replica goes to another caller than the earlier ones if there is one.
@@ -62,16 +61,19 @@ impl Coordinator {
                 let independent = |caller: &Caller| !earlier.contains(&caller);
                 caller(name).is_some_and(independent) || !state.callers.1.iter().any(independent)
             };
-            let suits =
-                |key: &BoutKey, digests: &[(String, Digest)]| is_granted(&key.run) && neutral(digests);
-            if let Some(key) = state.replication.claim_next(name, suits) {
+            let has_opening =
+                |key: &BoutKey| runs.get(&key.run).is_some_and(|run| run.schedule.is_prepared(key.bout));
+            let suits = |key: &BoutKey, digests: &[(String, Digest)]| {
+                is_granted(&key.run) && neutral(digests) && has_opening(key)
+            };
+            if let Some(key) = replication.claim_next(name, suits) {
                 if !self.grant_bout(state, name, &key) {
                     return;
                 }
                 continue;
             }
             let Some(id) = state.next_run(&empty, throttled, self.only_requested) else { return };
-            let bout = state.next_bout(&id, name);
+            let bout = state.next_bout(&id, name).filter(|bout| self.has_opening(state, &id, *bout));
             self.reserve_ahead(state, &id);
             let Some(bout) = bout else {
                 empty.insert(id);
@@ -83,47 +85,29 @@ impl Coordinator {
         }
     }
 
-    /// Requests that more bouts of a run are recorded as granted, if those recorded may run out.
-    fn reserve_ahead(&self, state: &mut State, id: &str) {
-        let ahead = RESERVED_AHEAD + state.leases.count_of_run(id);
-        if let Some(end) = state.runs.get(id).and_then(|run| run.ledger.reservation_due(ahead))
-            && state.reservations.insert(id.to_string(), end).is_none()
-        {
-            self.reserve.notify_one();
+    /// Returns whether the opening of a bout is known. Otherwise gives the bout back until it is drawn.
+    fn has_opening(&self, state: &mut State, id: &str, bout: u64) -> bool {
+        let Some(run) = state.durable.run_mut(id) else { return false };
+        let known = self.prepare_openings(run, bout);
+        if !known {
+            run.ledger.give_back(bout);
         }
+        known
     }
 
-    /// Records which bouts may be granted next, whenever a run needs that. After a restart, only recorded bouts can be held
-    /// by workers.
-    pub(crate) async fn reserve_grants(&self) -> Result<(), StoreError> {
-        loop {
-            self.reserve.notified().await;
-            let ends: Vec<(String, u64)> =
-                self.lock().reservations.iter().map(|(id, end)| (id.clone(), *end)).collect();
-            match self.store.reserve_grants(ends.clone()).await {
-                Ok(()) => {
-                    let mut guard = self.lock();
-                    let state = &mut *guard;
-                    for (id, end) in ends {
-                        state.reservations.remove(&id);
-                        if let Some(run) = state.runs.get_mut(&id) {
-                            run.ledger.reserve_to(end);
-                        }
-                    }
-                    self.grant_all(state);
-                }
-                Err(StoreError::Full) => {
-                    tokio::time::sleep(RESERVE_RETRY).await;
-                    self.reserve.notify_one();
-                }
-                Err(failure) => return Err(failure),
-            }
+    /// Records that more bouts of a run may be granted, if those recorded may run out.
+    fn reserve_ahead(&self, state: &mut State, id: &str) {
+        let ahead = RESERVED_AHEAD + state.leases.count_of_run(id);
+        if let Some(end) = state.durable.run(id).and_then(|run| run.ledger.reservation_due(ahead))
+            && state.reservations.insert(id.to_string())
+        {
+            self.post(Reserve { run: id.to_string(), end });
         }
     }
 
     /// Makes the withheld bouts grantable when the awaited workers are back or the grace period is over.
     pub(super) fn release_withheld(&self, state: &mut State) {
-        if state.awaited.is_empty() && state.runs.values().all(|run| run.ledger.withheld() == 0) {
+        if state.awaited.is_empty() && state.durable.runs().all(|(_, run)| run.ledger.withheld() == 0) {
             return;
         }
         if !state.awaited.is_empty() {
@@ -133,17 +117,17 @@ impl Coordinator {
             for worker in std::mem::take(&mut state.awaited) {
                 info!(worker, "earlier worker did not return in time");
                 if state.workers.get(&worker).is_none_or(|known| known.queue.is_none()) {
-                    self.store.remove_holder(&worker);
+                    self.post(Hold { worker, holds: false });
                 }
             }
         }
-        state.runs.values_mut().for_each(|run| run.ledger.release_withheld());
+        state.durable.runs_mut().for_each(|(_, run)| run.ledger.release_withheld());
         self.grant_all(state);
     }
 
     /// Grants a worker a bout that is not leased. Returns whether the grant could be sent.
     fn grant_bout(&self, state: &mut State, name: &str, key: &BoutKey) -> bool {
-        let (Some(worker), Some(run)) = (state.workers.get_mut(name), state.runs.get_mut(&key.run)) else {
+        let (Some(worker), Some(run)) = (state.workers.get_mut(name), state.durable.run_mut(&key.run)) else {
             return false;
         };
         let bout = match run.schedule.bout(key.bout) {
@@ -155,7 +139,8 @@ impl Coordinator {
         };
         let Some(queue) = &worker.queue else { return false };
         let send = |kind| queue.try_send(Ok(v1::CoordinatorMessage { kind: Some(kind) })).is_ok();
-        let token = state.leases.grant(key.clone(), name, self.now());
+        let holder = Holder { worker: name, credential: &worker.credential };
+        let token = state.leases.grant(key.clone(), holder, self.now());
         if worker.specs.insert(key.run.clone()) {
             let spec = v1::RunSpec { run: key.run.clone(), spec: Some(v1::Spec::from(&run.source)) };
             send(Kind::Spec(spec));
@@ -172,7 +157,8 @@ impl State {
     /// Refreshes the callers whose workers can be granted bouts, if the cached set is too old.
     fn refresh_callers(&mut self, now: Duration) {
         if self.callers.0.is_none_or(|at| now >= at + CALLERS_MAX_AGE) {
-            let trusted = self.connected().filter(|(name, _)| !self.quarantine.contains_key(name.as_str()));
+            let trusted =
+                self.connected().filter(|(name, _)| !self.durable.quarantine().contains_key(name.as_str()));
             self.callers = (Some(now), trusted.map(|(_, worker)| worker.caller.clone()).collect());
         }
     }
@@ -181,24 +167,26 @@ impl State {
     /// share the slots evenly, however long their bouts are.
     fn next_run(&self, empty: &BTreeSet<String>, throttled: bool, only_requested: bool) -> Option<String> {
         let waits = |id: &&String| {
-            let run = &self.runs[*id];
-            run.state == RunState::Running
+            let Some(run) = self.durable.run(id) else { return false };
+            run.record().state == RunState::Running
                 && run.export_fault.is_none()
                 && (!only_requested || self.requested.contains(*id))
                 && !empty.contains(*id)
                 && !(throttled && run.spec.is_timed())
         };
-        let turn = |id: &&String| (-i64::from(self.runs[*id].priority), self.leases.count_of_run(id));
-        self.order.iter().filter(waits).min_by_key(turn).cloned()
+        let priority = |id: &str| self.durable.run(id).map_or(0, |run| i64::from(run.record().priority));
+        let turn = |id: &&String| (-priority(id), self.leases.count_of_run(id));
+        self.durable.order().iter().filter(waits).min_by_key(turn).cloned()
     }
 
     /// Takes the next bout of a run for this worker, skipping bouts that others should get.
     fn next_bout(&mut self, run: &str, worker: &str) -> Option<u64> {
-        let ledger = &mut self.runs.get_mut(run)?.ledger;
+        let (run, quarantine) = self.durable.run_and_quarantine(run)?;
         let trusted = |(name, known): &(&String, &Worker)| {
-            known.queue.is_some() && !self.quarantine.contains_key(name.as_str())
+            known.queue.is_some() && !quarantine.contains_key(name.as_str())
         };
         let present = || self.workers.iter().filter(trusted).map(|(name, _)| name.as_str());
+        let ledger = &mut run.ledger;
         let mut declined = Vec::new();
         let found = loop {
             match ledger.take_next() {

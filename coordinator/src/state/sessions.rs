@@ -1,7 +1,7 @@
 //! Sessions of workers: connecting, heartbeats, returned bouts, expired leases and disconnecting.
 
 use std::collections::{BTreeMap, HashSet};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use agon_proto::v1::{self, coordinator_message::Kind};
 use agon_proto::{Heartbeat, Hello, Lease as WireLease};
@@ -9,8 +9,12 @@ use agon_transport::Caller;
 use tonic::Status;
 use tracing::{info, warn};
 
-use super::{Coordinator, MAX_WAITING_PER_SLOT, SendQueue, State, WINDOW_BYTES, Worker, key_of, lease_ref};
+use super::{
+    Coordinator, Holder, MAX_WAITING_PER_SLOT, SendQueue, State, WINDOW_BYTES, Worker, key_of, lease_ref,
+};
 use crate::audit::{AuditKind, Entry};
+use crate::durable::runs::Abandon;
+use crate::durable::workers::Hold;
 use crate::leases::Progress;
 
 /// The maximum number of quarantined workers of one caller; above it, new names are rejected.
@@ -33,7 +37,7 @@ impl Coordinator {
         let own = |name: &&String| state.workers.get(*name).is_some_and(|known| known.caller == *caller);
         if caller.is_authenticated()
             && !state.workers.contains_key(&hello.worker)
-            && state.quarantine.keys().filter(own).count() >= MAX_QUARANTINED_PER_CALLER
+            && state.durable.quarantine().keys().filter(own).count() >= MAX_QUARANTINED_PER_CALLER
         {
             return Err(Status::permission_denied(format!(
                 "{MAX_QUARANTINED_PER_CALLER} workers of {caller} are in quarantine; see `agon workers`, and revoke that token or \
@@ -42,27 +46,21 @@ impl Coordinator {
         }
         state.sessions += 1;
         let session = state.sessions;
-        let mut adopted = Vec::new();
-        let trusted = !state.quarantine.contains_key(&hello.worker);
-        for held in hello.held.iter().filter(|_| trusted) {
-            let (key, token) = key_of(held);
-            let Some(run) = state.runs.get_mut(&key.run) else { continue };
-            let wanted = run.state.is_open() && run.ledger.is_open(key.bout) && !run.ledger.is_done(key.bout);
-            if !(wanted || state.replication.has(&key)) {
-                continue;
-            }
-            if state.leases.adopt(key.clone(), &hello.worker, token, now) {
-                if wanted {
-                    run.ledger.claim(key.bout);
-                } else {
-                    state.replication.claim(&key);
-                }
-                adopted.push(v1::LeaseRef::from(held));
-            }
+        let credential = caller.to_string();
+        let holder = Holder { worker: &hello.worker, credential: &credential };
+        let adopted = self.adopt(state, &hello.held, holder, most_leases(hello.slots as u32), now);
+        if adopted.len() < hello.held.len() {
+            info!(
+                worker = hello.worker,
+                held = hello.held.len(),
+                adopted = adopted.len(),
+                "leases not adopted"
+            );
         }
         let known = state.workers.remove(&hello.worker);
         let worker = Worker {
             caller: caller.clone(),
+            credential,
             build: hello.build.clone(),
             slots: hello.slots as u32,
             speed: hello.speed,
@@ -71,7 +69,7 @@ impl Coordinator {
             room: 0,
             sent: 0,
             // Other ids would only take memory.
-            specs: hello.specs.iter().filter(|id| state.runs.contains_key(*id)).cloned().collect(),
+            specs: hello.specs.iter().filter(|id| state.durable.run(id).is_some()).cloned().collect(),
             unacknowledged: 0,
             throttled: false,
             refused: known.as_ref().map_or(0, |known| known.refused),
@@ -98,6 +96,40 @@ impl Coordinator {
         Ok(session)
     }
 
+    /// Adopts the leases that a worker holds from before: only those that were granted to it and are still wanted, and no
+    /// more than its slots can need.
+    fn adopt(
+        &self,
+        state: &mut State,
+        held: &[WireLease],
+        holder: Holder<'_>,
+        most: u64,
+        now: Duration,
+    ) -> Vec<v1::LeaseRef> {
+        let mut adopted = Vec::new();
+        if state.durable.quarantine().contains_key(holder.worker) {
+            return adopted;
+        }
+        for lease in held.iter().take(usize::try_from(most).unwrap_or(usize::MAX)) {
+            let (key, token) = key_of(lease);
+            let Some(run) = state.durable.run(&key.run) else { continue };
+            let wanted =
+                run.record().state.is_open() && run.ledger.is_open(key.bout) && !run.ledger.is_done(key.bout);
+            if !(wanted || state.durable.replication().has(&key)) {
+                continue;
+            }
+            if state.leases.adopt(key.clone(), holder, token, now) {
+                if !wanted {
+                    state.durable.replication_mut().claim(&key);
+                } else if let Some(run) = state.durable.run_mut(&key.run) {
+                    run.ledger.claim(key.bout);
+                }
+                adopted.push(v1::LeaseRef::from(lease));
+            }
+        }
+        adopted
+    }
+
     /// Ends a session. Its leases last until they expire, so that the worker can reconnect with them.
     pub(crate) fn disconnect(&self, worker: &str, session: u64) {
         let mut guard = self.lock();
@@ -115,7 +147,7 @@ impl Coordinator {
     fn forget_idle_holder(&self, state: &State, worker: &str) {
         let is_connected = state.workers.get(worker).is_some_and(|known| known.queue.is_some());
         if !is_connected && state.leases.count_of_worker(worker) == 0 {
-            self.store.remove_holder(worker);
+            self.post(Hold { worker: worker.to_string(), holds: false });
         }
     }
 
@@ -147,7 +179,7 @@ impl Coordinator {
         known.unacknowledged = heartbeat.unacknowledged_bytes;
         if heartbeat.throttled && !known.throttled {
             let text = "throttled by its operating system; gets no bouts of timed runs";
-            self.audit(Entry::new(AuditKind::Throttled, text).worker(worker).caused_by(&known.caller));
+            self.audit_caused_by(Entry::new(AuditKind::Throttled, text).worker(worker), &known.caller);
         }
         known.throttled = heartbeat.throttled;
         if heartbeat.speed > 0.0 {
@@ -155,8 +187,7 @@ impl Coordinator {
         }
         let in_flight = known.sent.saturating_sub(heartbeat.grants_received);
         // Whatever it reports, a worker holds no more than its slots can need.
-        let limit = u64::from(known.slots) * (1 + MAX_WAITING_PER_SLOT);
-        let room = limit.saturating_sub(state.leases.count_of_worker(worker));
+        let room = most_leases(known.slots).saturating_sub(state.leases.count_of_worker(worker));
         known.room = (heartbeat.room as u64).saturating_sub(in_flight).min(room);
         self.grant(state, worker);
     }
@@ -181,21 +212,31 @@ impl Coordinator {
         self.grant_all(state);
     }
 
-    /// Ends leases without progress in time.
-    pub(crate) fn expire_leases(&self) {
-        let now = self.now();
+    /// Returns the interval at which leases are expired.
+    pub(crate) fn tick(&self) -> Duration {
+        (self.timing.lease / 20).clamp(Duration::from_millis(20), Duration::from_secs(1))
+    }
+
+    /// Ends leases without progress in time. After a long gap, in which the coordinator was
+    /// suspended and reports wait to be read, all leases get that time.
+    pub(crate) fn expire_leases(&self, now: Duration) {
         let mut guard = self.lock();
         let state = &mut *guard;
+        let gap = now.saturating_sub(state.last_tick);
+        state.last_tick = now;
+        if gap > self.timing.lease / 2 {
+            warn!(seconds = gap.as_secs_f64(), "coordinator was suspended; leases postponed");
+            state.leases.postpone(gap);
+        }
         let mut revoked: BTreeMap<String, Vec<v1::LeaseRef>> = BTreeMap::new();
         for (key, lease) in state.leases.expire(now) {
             warn!(run = key.run, bout = key.bout, worker = lease.worker, "lease expired");
             self.metrics.lease_expired();
-            state.replication.give_back(&key);
-            if let Some(run) = state.runs.get_mut(&key.run) {
-                run.ledger.lose(key.bout, &lease.worker);
+            state.durable.replication_mut().give_back(&key);
+            if let Some(run) = state.durable.run_mut(&key.run) {
+                run.ledger.lose(key.bout, &lease.worker, lease.progress.started);
                 if lease.progress.started {
-                    run.abandoned += 1;
-                    self.store.raise_abandoned(&key.run, run.abandoned);
+                    self.post(Abandon { run: key.run.clone(), bouts: 1 });
                 }
             }
             revoked.entry(lease.worker).or_default().push(lease_ref(&key, lease.token));
@@ -205,8 +246,14 @@ impl Coordinator {
         }
         state.revoke(revoked, "no progress reported in time");
         self.release_withheld(state);
+        self.abandon_bouts(state);
         self.grant_all(state);
     }
+}
+
+/// Returns the most bouts that a worker with this many slots may hold.
+fn most_leases(slots: u32) -> u64 {
+    u64::from(slots) * (1 + MAX_WAITING_PER_SLOT)
 }
 
 #[cfg(test)]

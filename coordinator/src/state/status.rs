@@ -12,18 +12,19 @@ impl Coordinator {
     pub(crate) fn status(&self, id: &str, intervals: bool) -> Option<v1::RunStatus> {
         let guard = self.lock();
         let state = &*guard;
-        let run = state.runs.get(id)?;
+        let run = state.durable.run(id)?;
+        let record = run.record();
         let workers = state.workers.values().filter(|worker| worker.queue.is_some()).count() as u32;
         // The ledger of a run that ended early has bouts that were never played.
-        let done = if run.state.is_open() {
+        let done = if record.state.is_open() {
             run.ledger.done()
         } else {
-            run.standings.totals().bouts + run.voided.len() as u64
+            record.standings.totals().bouts + record.voided.len() as u64
         };
         let seconds = run.since.elapsed().as_secs_f64().max(1e-3);
         let rate = (done - run.done_before.min(done)) as f64 / seconds;
-        let games = run.standings.totals().games;
-        let running = run.state == RunState::Running;
+        let games = record.standings.totals().games;
+        let running = record.state == RunState::Running;
         let left = (run.ledger.total() - done) as f64 / rate;
         let waiting = match state.write_faults.values().next().or(run.export_fault.as_ref()) {
             // A failed export is reported after the end too, as the run is not complete.
@@ -33,7 +34,7 @@ impl Coordinator {
             _ if run.ledger.withheld() > 0 && state.leases.count_of_run(id) == 0 => {
                 format!("waiting up to {} s for workers to return earlier bouts", self.timing.grace.as_secs())
             }
-            _ if state.connected().all(|(name, _)| state.quarantine.contains_key(name)) => {
+            _ if state.connected().all(|(name, _)| state.durable.quarantine().contains_key(name)) => {
                 "every connected worker is in quarantine: `agon workers` shows why".to_string()
             }
             _ if run.spec.is_timed() && state.connected().all(|(_, worker)| worker.throttled) => {
@@ -42,17 +43,17 @@ impl Coordinator {
             }
             _ => String::new(),
         };
-        let (standings, ended) = (run.standings.clone(), !run.state.is_open());
+        let (standings, ended) = (record.standings.clone(), !record.state.is_open());
         let mut status = v1::RunStatus {
             run: id.to_string(),
             name: run.spec.name.clone(),
             game: run.spec.game.to_string(),
-            state: wire_state(run.state) as i32,
+            state: wire_state(record.state) as i32,
             pause_reason: self.pause_reason(run) as i32,
             existed: false,
             bouts: run.ledger.total(),
             committed: done,
-            failed: run.standings.totals().failed,
+            failed: record.standings.totals().failed,
             leased: state.leases.count_of_run(id),
             games,
             exported: run.exported_bouts(),
@@ -60,13 +61,13 @@ impl Coordinator {
             games_per_second: (games - run.games_before.min(games)) as f64 / seconds,
             seconds_left: (running && left.is_finite()).then_some(left),
             standings: Vec::new(),
-            sprt: run.standings.sprt(run.state),
+            sprt: record.standings.sprt(record.state),
             data: self.data.clone(),
             waiting,
             workers,
-            abandoned: run.abandoned,
-            priority: run.priority,
-            voided: run.voided.len() as u64,
+            abandoned: record.abandoned,
+            priority: record.priority,
+            voided: record.voided.len() as u64,
             checked: run.checked,
             disputed: run.disputed,
             tune: run.tune_status(),
@@ -81,9 +82,9 @@ impl Coordinator {
 
     /// Returns why a run is paused.
     fn pause_reason(&self, run: &Run) -> v1::PauseReason {
-        if run.state != RunState::Paused {
+        if run.record().state != RunState::Paused {
             v1::PauseReason::Unspecified
-        } else if run.signature != self.signature {
+        } else if run.record().signature != self.signature {
             v1::PauseReason::BuildChanged
         } else {
             v1::PauseReason::Operator
@@ -92,27 +93,28 @@ impl Coordinator {
 
     /// Returns whether a run has ended and all its bouts are exported.
     pub(crate) fn is_complete(&self, id: &str) -> bool {
-        self.with_run(id, |run| !run.state.is_open() && run.exported == run.ledger.total()).unwrap_or(false)
+        self.with_run(id, |run| !run.record().state.is_open() && run.record().exported == run.ledger.total())
+            .unwrap_or(false)
     }
 
     /// Updates the gauges.
     pub(crate) fn update_gauges(&self) {
         let (state, metrics) = (self.lock(), &self.metrics);
-        let running = state.runs.values().filter(|run| run.state == RunState::Running);
+        let runs = || state.durable.runs().map(|(_, run)| run);
+        let running = runs().filter(|run| run.record().state == RunState::Running);
         let pending: u64 = running.map(|run| run.ledger.total() - run.ledger.done()).sum();
-        let waiting =
-            !state.write_faults.is_empty() || state.runs.values().any(|run| run.export_fault.is_some());
+        let waiting = !state.write_faults.is_empty() || runs().any(|run| run.export_fault.is_some());
         let throttled = state.connected().filter(|(_, worker)| worker.throttled).count();
         metrics.sessions.set(state.connected().count() as i64);
         metrics.slots.set(state.connected().map(|(_, worker)| i64::from(worker.slots)).sum());
-        metrics.quarantined.set(state.quarantine.len() as i64);
+        metrics.quarantined.set(state.durable.quarantine().len() as i64);
         metrics.throttled.set(throttled as i64);
         metrics.leases.set(state.leases.count() as i64);
         metrics.pending.set(i64::try_from(pending).unwrap_or(i64::MAX));
-        metrics.checks.set(state.replication.waiting() as i64);
+        metrics.checks.set(state.durable.replication().waiting() as i64);
         metrics.waiting.set(i64::from(waiting));
         for (kind, name) in RunState::ALL {
-            metrics.set_runs(name, state.runs.values().filter(|run| run.state == kind).count() as i64);
+            metrics.set_runs(name, runs().filter(|run| run.record().state == kind).count() as i64);
         }
     }
 
@@ -142,7 +144,7 @@ impl State {
             leases: held.len() as u32,
             committed: worker.reputation.bouts,
             refused: worker.refused,
-            flag: self.quarantine.get(name).cloned().unwrap_or_default(),
+            flag: self.durable.quarantine().get(name).cloned().unwrap_or_default(),
             progress: held
                 .iter()
                 .filter(|(_, lease)| lease.progress.started)
@@ -156,7 +158,7 @@ impl State {
                 .collect(),
             seconds_since_heartbeat: worker.last_heartbeat.elapsed().as_secs_f64(),
             throttled: worker.throttled,
-            confirmed: self.replication.confirmed(name),
+            confirmed: self.durable.replication().confirmed(name),
             crashes: worker.reputation.crashes,
             forfeits: worker.reputation.forfeits,
             mean_overshoot_us: worker.reputation.mean_overshoot_us(),

@@ -1,6 +1,7 @@
 //! The rows of the state.
 
-use agon_schedule::RunState;
+use agon_records::BoutColumns;
+use agon_schedule::{RunState, Summary};
 
 use crate::leases::BoutKey;
 
@@ -36,7 +37,7 @@ pub struct StoredRun {
 }
 
 /// A bout to store.
-#[derive(Clone, PartialEq, Default, Debug)]
+#[derive(Default)]
 pub struct NewBout {
     /// The run.
     pub run: String,
@@ -46,8 +47,10 @@ pub struct NewBout {
     pub worker: String,
     /// The content digest, unless it failed.
     pub digest: Option<[u8; 32]>,
-    /// The encoded summary.
-    pub summary: String,
+    /// The results and effort, unless it failed.
+    pub summary: Option<Summary>,
+    /// The plies, to be exported without reading them back; unless it failed.
+    pub columns: Option<BoutColumns>,
     /// The submitted messages; empty if it failed.
     pub payload: Vec<u8>,
     /// Why it failed, if it did.
@@ -67,28 +70,15 @@ pub struct ReplicaDigest {
     pub digest: [u8; 32],
 }
 
-/// The outcome of storing a bout.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum PutOutcome {
-    /// It is stored now.
-    New,
-    /// It was stored with the same content.
-    Duplicate,
-    /// It was stored with different content, which stays.
-    Conflict,
-    /// It is exported already.
-    Exported,
-    /// The run accepts no more bouts.
-    RunClosed,
-}
-
 /// A stored bout without its messages.
 #[derive(Clone, PartialEq, Debug)]
-pub struct BoutSummary {
+pub struct StoredBout {
     /// The number of the bout.
     pub bout: u64,
     /// The worker that played it.
     pub worker: String,
+    /// The content digest, unless it failed.
+    pub digest: Option<[u8; 32]>,
     /// The encoded summary.
     pub summary: String,
     /// Whether it failed.

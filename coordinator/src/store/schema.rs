@@ -12,7 +12,7 @@ use super::{StoreError, backup};
 /// The first released version.
 const FIRST: i64 = 2;
 /// The steps to each version.
-const STEPS: [&str; 5] = [TABLES, IDENTITY, REPLICA_DIGESTS, HISTORY, GRANTS];
+const STEPS: [&str; 6] = [TABLES, IDENTITY, REPLICA_DIGESTS, HISTORY, GRANTS, SECRET];
 /// The current version.
 pub(super) const VERSION: i64 = FIRST + STEPS.len() as i64 - 1;
 
@@ -150,6 +150,12 @@ const GRANTS: &str = "
 ALTER TABLE runs ADD COLUMN granted INTEGER NOT NULL DEFAULT 0;
 UPDATE runs SET granted = max(exported, coalesce((SELECT max(bout) + 1 FROM bouts WHERE run = id), 0));
 CREATE TABLE holders (worker TEXT NOT NULL UNIQUE);
+";
+
+/// A secret, which proves that a lease was granted.
+const SECRET: &str = "
+ALTER TABLE meta ADD COLUMN secret BLOB NOT NULL DEFAULT x'';
+UPDATE meta SET secret = randomblob(32);
 ";
 
 #[cfg(test)]

@@ -79,31 +79,28 @@ impl Replication {
         self.opened.remove(worker);
     }
 
-    /// Opens a case. Returns the case dropped to make room.
-    pub fn add(&mut self, key: BoutKey, worker: &str, digest: Digest) -> Option<BoutKey> {
+    /// Returns the case to close before another is opened for a worker that has too many.
+    pub fn overflow(&self, worker: &str) -> Option<BoutKey> {
+        let own = self.waiting.get(worker).filter(|own| own.len() >= MAX_WAITING_CASES)?;
+        own.first_key_value().map(|(_, oldest)| oldest.clone())
+    }
+
+    /// Opens a case.
+    pub fn add(&mut self, key: BoutKey, worker: &str, digest: Digest) {
         if self.cases.contains_key(&key) {
-            return None;
+            return;
         }
-        let own = self.waiting.entry(worker.to_string()).or_default();
-        let oldest = if own.len() >= MAX_WAITING_CASES { own.pop_first() } else { None };
-        let dropped = oldest.map(|(_, oldest)| oldest);
-        if let Some(oldest) = &dropped {
-            self.cases.remove(oldest);
-        }
-        own.insert(self.next, key.clone());
+        self.waiting.entry(worker.to_string()).or_default().insert(self.next, key.clone());
         *self.opened.entry(worker.to_string()).or_default() += 1;
         self.cases.insert(key, Case { number: self.next, digests: vec![(worker.to_string(), digest)] });
         self.next += 1;
-        dropped
     }
 
     /// Restores a persisted digest; call in the order in which they were recorded.
     pub fn restore(&mut self, key: BoutKey, worker: &str, digest: Digest) {
         match self.cases.get_mut(&key) {
             Some(case) => case.digests.push((worker.to_string(), digest)),
-            None => {
-                self.add(key, worker, digest);
-            }
+            None => self.add(key, worker, digest),
         }
     }
 
@@ -148,30 +145,41 @@ impl Replication {
         }
     }
 
-    /// Records a worker's digest.
-    pub fn record(&mut self, key: &BoutKey, worker: &str, digest: Digest) -> ReplicaVerdict {
-        let Some(case) = self.cases.get_mut(key) else { return ReplicaVerdict::Unrequested };
-        if case.digests.iter().any(|(name, _)| name == worker) {
+    /// Returns what a worker's digest means.
+    pub fn judge(&self, key: &BoutKey, worker: &str, digest: &Digest) -> ReplicaVerdict {
+        let Some(case) = self.cases.get(key) else { return ReplicaVerdict::Unrequested };
+        let mut digests: Vec<(&str, &Digest)> =
+            case.digests.iter().map(|(name, digest)| (name.as_str(), digest)).collect();
+        if digests.iter().any(|(name, _)| *name == worker) {
             return ReplicaVerdict::Unrequested;
         }
-        case.digests.push((worker.to_string(), digest));
-        let digests = case.digests.clone();
-        let first = digests[0].0.clone();
-        if digests.len() == 2 {
-            if digests[0].1 != digests[1].1 {
-                self.give_back(key);
-                return ReplicaVerdict::Disputed { first };
-            }
-            *self.confirmed.entry(first.clone()).or_default() += 1;
-            self.close(key);
-            return ReplicaVerdict::Confirmed { first };
+        digests.push((worker, digest));
+        if let [(first, one), (_, other)] = digests[..] {
+            let first = first.to_string();
+            return if one == other {
+                ReplicaVerdict::Confirmed { first }
+            } else {
+                ReplicaVerdict::Disputed { first }
+            };
         }
-        self.close(key);
         let alone = |index: usize| (0..3).all(|other| other == index || digests[other].1 != digests[index].1);
         match (0..3).filter(|&index| alone(index)).collect::<Vec<_>>()[..] {
-            [odd] => ReplicaVerdict::Outvoted { worker: digests[odd].0.clone(), counted: odd == 0 },
+            [odd] => ReplicaVerdict::Outvoted { worker: digests[odd].0.to_string(), counted: odd == 0 },
             _ => ReplicaVerdict::Inconclusive,
         }
+    }
+
+    /// Records a digest that differs, and makes the case available to a third worker.
+    pub fn dispute(&mut self, key: &BoutKey, worker: &str, digest: Digest) {
+        if let Some(case) = self.cases.get_mut(key) {
+            case.digests.push((worker.to_string(), digest));
+        }
+        self.give_back(key);
+    }
+
+    /// Counts a bout of a worker that another confirmed.
+    pub fn confirm(&mut self, worker: &str) {
+        *self.confirmed.entry(worker.to_string()).or_default() += 1;
     }
 
     /// Closes the case of a bout.
@@ -183,6 +191,17 @@ impl Replication {
     /// Returns how many bouts of a worker others confirmed.
     pub fn confirmed(&self, worker: &str) -> u64 {
         self.confirmed.get(worker).copied().unwrap_or(0)
+    }
+
+    /// Returns the last bout of each run that has open cases.
+    pub(crate) fn latest(&self) -> BTreeMap<String, u64> {
+        self.cases.keys().map(|key| (key.run.clone(), key.bout)).collect()
+    }
+
+    /// Returns the open cases with the digests of each, in order.
+    #[cfg(test)]
+    pub(crate) fn cases(&self) -> Vec<(&BoutKey, &[(String, Digest)])> {
+        self.cases.iter().map(|(key, case)| (key, &case.digests[..])).collect()
     }
 
     /// Returns how many cases wait for a worker.
@@ -203,6 +222,21 @@ mod tests {
         BoutKey { run: "r".to_string(), bout }
     }
 
+    /// Judges a digest and does what follows from it.
+    fn record(checks: &mut Replication, key: &BoutKey, worker: &str, digest: Digest) -> ReplicaVerdict {
+        let verdict = checks.judge(key, worker, &digest);
+        match &verdict {
+            ReplicaVerdict::Unrequested => {}
+            ReplicaVerdict::Disputed { .. } => checks.dispute(key, worker, digest),
+            ReplicaVerdict::Confirmed { first } => {
+                checks.close(key);
+                checks.confirm(first);
+            }
+            ReplicaVerdict::Outvoted { .. } | ReplicaVerdict::Inconclusive => checks.close(key),
+        }
+        verdict
+    }
+
     fn take(checks: &mut Replication, worker: &str) -> Option<BoutKey> {
         checks.claim_next(worker, |_, _| true)
     }
@@ -214,20 +248,23 @@ mod tests {
         assert_eq!(take(&mut checks, "a"), None, "a worker does not check itself");
         assert_eq!(take(&mut checks, "b"), Some(key(1)));
         assert_eq!(take(&mut checks, "c"), None, "already leased");
-        assert_eq!(checks.record(&key(1), "a", [1; 32]), ReplicaVerdict::Unrequested);
-        assert_eq!(checks.record(&key(1), "b", [2; 32]), ReplicaVerdict::Disputed { first: "a".to_string() });
+        assert_eq!(record(&mut checks, &key(1), "a", [1; 32]), ReplicaVerdict::Unrequested);
+        assert_eq!(
+            record(&mut checks, &key(1), "b", [2; 32]),
+            ReplicaVerdict::Disputed { first: "a".to_string() }
+        );
         assert_eq!(take(&mut checks, "b"), None, "a worker answers once");
         assert_eq!(take(&mut checks, "c"), Some(key(1)));
         let outvoted = ReplicaVerdict::Outvoted { worker: "a".to_string(), counted: true };
-        assert_eq!(checks.record(&key(1), "c", [2; 32]), outvoted);
+        assert_eq!(record(&mut checks, &key(1), "c", [2; 32]), outvoted);
         assert_eq!((checks.waiting(), checks.has(&key(1))), (0, false));
         checks.add(key(2), "a", [1; 32]);
-        checks.record(&key(2), "b", [2; 32]);
+        record(&mut checks, &key(2), "b", [2; 32]);
         let outvoted = ReplicaVerdict::Outvoted { worker: "b".to_string(), counted: false };
-        assert_eq!(checks.record(&key(2), "c", [1; 32]), outvoted);
+        assert_eq!(record(&mut checks, &key(2), "c", [1; 32]), outvoted);
         checks.add(key(3), "a", [1; 32]);
-        checks.record(&key(3), "b", [2; 32]);
-        assert_eq!(checks.record(&key(3), "c", [3; 32]), ReplicaVerdict::Inconclusive);
+        record(&mut checks, &key(3), "b", [2; 32]);
+        assert_eq!(record(&mut checks, &key(3), "c", [3; 32]), ReplicaVerdict::Inconclusive);
     }
 
     #[test]
@@ -240,10 +277,10 @@ mod tests {
         assert_eq!(take(&mut checks, "b"), Some(key(2)), "it has answered the first");
         assert_eq!(take(&mut checks, "c"), Some(key(1)));
         let outvoted = ReplicaVerdict::Outvoted { worker: "b".to_string(), counted: false };
-        assert_eq!(checks.record(&key(1), "c", [1; 32]), outvoted);
+        assert_eq!(record(&mut checks, &key(1), "c", [1; 32]), outvoted);
         checks.close(&key(2));
         assert_eq!(
-            (checks.waiting(), checks.record(&key(2), "b", [1; 32])),
+            (checks.waiting(), record(&mut checks, &key(2), "b", [1; 32])),
             (0, ReplicaVerdict::Unrequested)
         );
     }
@@ -255,7 +292,7 @@ mod tests {
             assert!(checks.is_sampled("a", &key(bout), &[7; 32], 1));
             checks.add(key(bout), "a", [7; 32]);
             assert_eq!(
-                checks.record(&key(bout), "b", [7; 32]),
+                record(&mut checks, &key(bout), "b", [7; 32]),
                 ReplicaVerdict::Confirmed { first: "a".to_string() }
             );
         }
@@ -289,7 +326,7 @@ mod tests {
                         if below(&mut random, 5) == 0 {
                             checks.give_back(&key);
                         } else if let ReplicaVerdict::Outvoted { worker, .. } =
-                            checks.record(&key, names[worker], digest(worker, &mut random))
+                            record(&mut checks, &key, names[worker], digest(worker, &mut random))
                         {
                             outvoted.insert(worker);
                         }

@@ -136,13 +136,11 @@ impl Features for Checkers {
         set(TRAPPED_KINGS, |board| ones(board.trapped_kings()));
         set(RUNAWAYS, |board| ones(board.runaways()));
         let lead = ones(own.own) - ones(own.other);
-        if wanted.has(TRADE_DOWN) {
-            values[TRADE_DOWN] = lead * (24 - ones(own.own | own.other));
-        }
-        if wanted.has(THE_MOVE) {
+        wanted.fill(values, TRADE_DOWN, || lead * (24 - ones(own.own | own.other)));
+        wanted.fill(values, THE_MOVE, || {
             let holds_it = self.board.has_the_move() == (seat == self.board.mover);
-            values[THE_MOVE] = if lead == 0 { sign(holds_it) } else { 0 };
-        }
+            if lead == 0 { sign(holds_it) } else { 0 }
+        });
     }
 }
 

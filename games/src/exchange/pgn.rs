@@ -110,15 +110,15 @@ struct PartialGame {
     plies: usize,
     /// The names of the tags.
     tags: Vec<Vec<u8>>,
-    /// Whether a word was read; then a tag begins the next game.
-    moves: bool,
+    /// Whether a move or a result was read: then a tag begins the next game.
+    has_words: bool,
 }
 
 impl Visitor for Games<'_> {
     type Error = ReadError;
 
     fn tag(&mut self, line: u64, name: &[u8], value: &[u8]) -> Result<(), ReadError> {
-        if self.current.moves || self.current.tags.iter().any(|known| known == name) {
+        if self.current.has_words || self.current.tags.iter().any(|known| known == name) {
             self.finish();
         }
         self.begin(line);
@@ -146,7 +146,7 @@ impl Visitor for Games<'_> {
         if in_variation {
             return Ok(());
         }
-        self.current.moves = true;
+        self.current.has_words = true;
         match word {
             b"1-0" | b"0-1" | b"1/2-1/2" | b"1/2" | b"*" => {
                 self.finish();

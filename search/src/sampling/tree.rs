@@ -2,6 +2,7 @@
 
 use agon_games::Seat;
 
+use crate::memory::reserve;
 use crate::value::Proof;
 
 /// A node's proven result for the seat that moved to it.
@@ -102,6 +103,16 @@ pub(super) struct Tree<M> {
     spare: Vec<Node<M>>,
 }
 
+/// Makes room for more nodes: at least twice as many as there are, so that the nodes are rarely moved. Panics if there is no
+/// memory for them.
+fn make_room<M>(nodes: &mut Vec<Node<M>>, additional: usize, most: usize) {
+    if nodes.capacity() - nodes.len() < additional {
+        let room = additional.max(nodes.len().min(most - nodes.len()));
+        let wanted = nodes.len() + additional;
+        reserve(nodes, room, || format!("a tree of {wanted} nodes"));
+    }
+}
+
 impl<M: Copy + Eq> Tree<M> {
     /// Creates a tree of at most `megabytes` MiB, including the space to copy a subtree.
     pub(super) fn new(megabytes: usize) -> Tree<M> {
@@ -122,6 +133,7 @@ impl<M: Copy + Eq> Tree<M> {
         }
         self.nodes[node].first = self.nodes.len() as u32;
         self.nodes[node].count = moves.len() as u16;
+        make_room(&mut self.nodes, moves.len(), self.most);
         self.nodes.extend(moves.iter().map(|&mv| Node::new(mv)));
         true
     }
@@ -146,6 +158,7 @@ impl<M: Copy + Eq> Tree<M> {
             let Node { first, count, .. } = self.spare[index];
             if count > 0 {
                 self.spare[index].first = self.spare.len() as u32;
+                make_room(&mut self.spare, usize::from(count), self.most);
                 self.spare
                     .extend_from_slice(&self.nodes[first as usize..first as usize + usize::from(count)]);
             }

@@ -13,10 +13,12 @@ use rand::RngExt as _;
 use super::Pool;
 use super::fit::{Anchor, Model, anchor_strengths};
 use super::graph::{Component, Side, components};
+use crate::comparison::SURE;
 use crate::distribution::{Random, seeded};
 use crate::elo::POINTS_PER_LOGIT;
+use crate::pairs::sweep_superiority;
 use crate::parallel;
-use crate::replicas::{Measure, percentile_interval};
+use crate::replicas::{Measure, likelihood_above, percentile_interval};
 
 /// The default number of replicas, enough for two digits of an interval.
 pub const DEFAULT_REPLICAS: NonZeroUsize = NonZeroUsize::new(1000).expect("one thousand is not zero");
@@ -31,8 +33,7 @@ pub struct Replicas {
     fitted: Vec<f64>,
     /// The fit of each replica.
     drawn: Vec<Vec<f64>>,
-    /// The component of each player; `None` for players with only a bound.
-    comparable: Vec<Option<usize>>,
+    components: Vec<Component>,
     /// The evidence for each player.
     evidence: Vec<Evidence>,
     /// The evidence of all bouts.
@@ -49,21 +50,21 @@ struct Evidence {
 impl Replicas {
     /// Returns a player's strength with its interval. `None` if there is only a bound or fewer than two bouts.
     pub fn strength(&self, player: usize) -> Option<Measure> {
-        (*self.comparable.get(player)?)?;
+        component_of(&self.components, player)?;
         self.measure(player, self.evidence[player])
     }
 
     /// Returns a seat's effect with its interval. `None` with fewer than two bouts.
     pub fn seat_effect(&self, seat: usize) -> Option<Measure> {
-        let place = self.comparable.len() + seat;
+        let place = self.evidence.len() + seat;
         (place < self.fitted.len()).then(|| self.measure(place, self.all_evidence))?
     }
 
-    /// Returns the likelihood of superiority: the share of replicas in which `first` is stronger than `second`,
-    /// equality counting half. `None` if the two cannot be compared.
+    /// Returns the likelihood of superiority: the share of replicas in which `first` is stronger than `second`, equality
+    /// counting half, as widened as their intervals, and no more than a clean sweep of two seats would give after as many
+    /// bouts. `None` if the two cannot be compared or have too few bouts.
     pub fn superiority(&self, first: usize, second: usize) -> Option<f64> {
-        let components = ((*self.comparable.get(first)?)?, (*self.comparable.get(second)?)?);
-        if components.0 != components.1 || self.drawn.is_empty() {
+        if !self.components.iter().any(|component| component.compares(first, second)) {
             return None;
         }
         let ahead = self.drawn.iter().map(|replica| match replica[first].total_cmp(&replica[second]) {
@@ -71,16 +72,32 @@ impl Replicas {
             std::cmp::Ordering::Equal => 0.5,
             std::cmp::Ordering::Greater => 1.0,
         });
-        Some(ahead.sum::<f64>() / self.drawn.len() as f64)
+        let Evidence { bouts, strata } = self.evidence_of(&[first, second])?;
+        let most = sweep_superiority(bouts as f64);
+        let likelihood = likelihood_above(ahead.sum(), self.drawn.len(), bouts, strata)?;
+        Some(likelihood.clamp(1.0 - most, most))
+    }
+
+    /// Returns whether two players have enough bouts to call one of them stronger.
+    pub fn suffice(&self, first: usize, second: usize) -> bool {
+        let evidence = self.evidence_of(&[first, second]);
+        evidence.is_some_and(|evidence| sweep_superiority(evidence.bouts as f64) >= SURE)
+    }
+
+    /// Returns the least evidence among players.
+    fn evidence_of(&self, players: &[usize]) -> Option<Evidence> {
+        let evidence = players.iter().filter_map(|&player| self.evidence.get(player).copied());
+        evidence.min_by_key(|evidence| evidence.bouts)
     }
 
     /// Returns the interval of a weighted sum of strengths, widened as that of the player with the least evidence among
     /// them. `None` with too little evidence.
     pub fn contrast(&self, weights: &[f64]) -> Option<(f64, f64)> {
         let sum = |point: &Vec<f64>| -> f64 { point.iter().zip(weights).map(|(x, weight)| x * weight).sum() };
-        let involved =
-            (0..self.evidence.len()).filter(|&player| weights.get(player).is_some_and(|w| *w != 0.0));
-        let evidence = involved.map(|player| self.evidence[player]).min_by_key(|evidence| evidence.bouts)?;
+        let involved: Vec<usize> = (0..self.evidence.len())
+            .filter(|&player| weights.get(player).is_some_and(|w| *w != 0.0))
+            .collect();
+        let evidence = self.evidence_of(&involved)?;
         let values = self.drawn.iter().map(sum).collect();
         let measure = percentile_interval(sum(&self.fitted), values, evidence.bouts, evidence.strata)?;
         Some((measure.low, measure.high))
@@ -172,9 +189,8 @@ pub(super) fn bootstrap(
     for player in strata.iter().flat_map(|stratum| &stratum.players) {
         evidence[*player].strata += 1;
     }
-    let comparable = (0..pool.players).map(|player| component_of(&components, player)).collect();
     let all_evidence = Evidence { bouts: pool.bouts() as usize, strata: strata.len() };
-    Replicas { fitted: shown(whole), drawn, comparable, evidence, all_evidence }
+    Replicas { fitted: shown(whole), drawn, components, evidence, all_evidence }
 }
 
 /// Returns the component whose core contains the player.
@@ -227,6 +243,36 @@ mod tests {
         assert_eq!(replicas.strength(2), None, "only a bound");
         assert_eq!(replicas.strength(3), None, "no bouts");
         assert_eq!(replicas.strength(4), None, "no such player");
-        assert_eq!((replicas.superiority(0, 3), replicas.superiority(2, 0)), (None, None));
+        assert_eq!(replicas.superiority(0, 3), None, "never met");
+        let ahead = replicas.superiority(2, 0).unwrap();
+        assert!(ahead > 0.6 && ahead < 0.975, "always ahead, but in two games: {ahead}");
+    }
+
+    /// One player of three is first in every game, the others in turns.
+    #[test]
+    fn few_bouts_do_not_prove_strength() {
+        for (bouts, proves) in [(1, false), (2, false), (5, false), (6, true), (20, true)] {
+            for always in [true, false] {
+                let mut pool = Pool::new(3, 3, LowestPlaces::Decided).unwrap();
+                for bout in 0..bouts {
+                    let games = [[0, 1, 2], [1, 2, 0], [2, 0, 1]].map(|players: [usize; 3]| {
+                        // Player 0 is first, or now and then in the first bouts second.
+                        let loses = !always && bout < 2 && players[0] == 1;
+                        let worth = |player: usize| match player {
+                            0 => 2,
+                            1 if loses => 3,
+                            other => i32::from(other % 2 == (bout % 2) as usize),
+                        };
+                        Game { players: players.into(), payoffs: players.map(worth).to_vec() }
+                    });
+                    pool.add(&games).unwrap();
+                }
+                let replicas = pool.bootstrap(Anchor::Mean, 1, 400);
+                let likelihood = replicas.superiority(0, 1);
+                assert_eq!(likelihood.is_none(), bouts == 1, "{bouts} {always}");
+                assert_eq!(likelihood.is_some_and(|los| los >= SURE), proves, "{bouts}: {likelihood:?}");
+                assert_eq!(replicas.suffice(0, 1), bouts >= 6);
+            }
+        }
     }
 }

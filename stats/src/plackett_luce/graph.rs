@@ -39,6 +39,17 @@ impl Component {
         members.sort_unstable();
         members
     }
+
+    /// Returns whether results order two players, directly or through others. Players of different blocks on the same side
+    /// may have met the core only.
+    pub fn compares(&self, one: usize, other: usize) -> bool {
+        let block = |player| self.blocks.iter().find(|block| block.members.contains(&player));
+        let (Some(first), Some(second)) = (block(one), block(other)) else { return false };
+        first.side != second.side
+            || first == second
+            || first.outward.contains(&other)
+            || second.outward.contains(&one)
+    }
 }
 
 /// Returns the components of a pool, ordered by their smallest players.
@@ -123,6 +134,14 @@ mod tests {
                 (vec![4], Side::Below, vec![]),
             ]
         );
+        assert!(found[0].compares(0, 1) && found[0].compares(2, 3) && found[0].compares(4, 3));
+        assert!(!found[0].compares(0, 5));
+    }
+
+    #[test]
+    fn winners_that_never_met_are_not_compared() {
+        let found = components(4, [duel(0, 1), duel(1, 0), duel(2, 1), duel(3, 1)].iter());
+        assert!(found[0].compares(2, 0) && found[0].compares(0, 3) && !found[0].compares(2, 3));
     }
 
     #[test]

@@ -6,6 +6,7 @@
 //! Clogg et al. 1991, close to Firth's correction of 1993). Intervals are in `sandwich`; with two players the difference
 //! and its interval are those of [`Scores::compare`](crate::pairs::Scores::compare).
 
+use serde::Serialize;
 use thiserror::Error;
 
 use super::newton::{Parameters, Problem};
@@ -59,7 +60,8 @@ pub enum RatingError {
 }
 
 /// The open side of a rating's interval: a player who won or lost everything could be any amount stronger or weaker.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Bound {
     /// The interval has a lower end only.
     AtLeast,

@@ -2,13 +2,15 @@
 
 use std::cmp::Ordering;
 
+use serde::Serialize;
+
 use super::fit::{Bound, Fit};
 use super::model::Point;
 use super::results::Unit;
 use super::uncertainty::Uncertainty;
 
 /// A row of the standings.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Standing {
     /// The rank within the component by rating, from 1.
     pub rank: usize,
@@ -18,13 +20,13 @@ pub struct Standing {
     pub name: String,
     /// The rating in Elo, always finite.
     pub elo: f64,
-    /// The open side of the interval, for a player who won or lost everything.
-    pub bound: Option<Bound>,
     /// The lower end of the 95 % interval; `None` for a player who lost everything, and for all if there are too few
     /// bouts.
     pub low: Option<f64>,
     /// The upper end; `None` for a player who won everything, and for all if there are too few bouts.
     pub high: Option<f64>,
+    /// The open side of the interval, for a player who won or lost everything.
+    pub bound: Option<Bound>,
     /// Games played.
     pub games: u64,
     /// Games won.
@@ -41,7 +43,7 @@ pub struct Standing {
 }
 
 /// The games of one player against another.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize)]
 pub struct Meeting {
     /// Games won by the first.
     pub wins: u64,

@@ -81,11 +81,14 @@ impl Uncertainty {
             let ends = (weights[0] * low, weights[0] * high);
             return Some((ends.0.min(ends.1), ends.0.max(ends.1)));
         }
+        if !self.estimable {
+            return None;
+        }
         let row = |one: usize| -> f64 {
             weights.iter().enumerate().map(|(other, weight)| weight * self.covariance[(one, other)]).sum()
         };
         let variance: f64 = weights.iter().enumerate().map(|(one, weight)| weight * row(one)).sum();
-        let Comparison { low, high, .. } = compare_estimate(value, variance, [self.estimable; 2]);
+        let Comparison { low, high, .. } = compare_estimate(value, variance, [true; 2]);
         low.zip(high)
     }
 }

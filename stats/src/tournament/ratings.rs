@@ -78,6 +78,7 @@ pub struct TournamentRatings {
     rated: Rated,
 }
 
+/// The fitted model: one for two seats, another for more.
 #[derive(Clone, Debug)]
 enum Rated {
     Duels { fit: Box<Fit>, uncertainty: Uncertainty },
@@ -110,10 +111,10 @@ impl TournamentRatings {
         let fit = Fit::new(results, &options.model)?;
         let uncertainty = fit.uncertainty();
         let standings = fit.standings(&uncertainty);
-        let place = |standing: &Standing| {
+        let number = |standing: &Standing| {
             fit.names().binary_search(&standing.name).expect("the standings have the players of the fit")
         };
-        let order = standings.iter().map(place).collect();
+        let order = standings.iter().map(number).collect();
         Ok(TournamentRatings { standings, order, rated: Rated::Duels { fit: Box::new(fit), uncertainty } })
     }
 
@@ -261,12 +262,14 @@ impl TournamentRatings {
         }
     }
 
-    /// Returns each player's results against each opponent, in the order of the standings.
-    pub fn crosstable(&self) -> Vec<Vec<Meeting>> {
-        match &self.rated {
+    /// Returns each player's results against each opponent, in the order of the standings; `None` if they never met.
+    pub fn crosstable(&self) -> Vec<Vec<Option<Meeting>>> {
+        let table = match &self.rated {
             Rated::Duels { fit, .. } => self.ordered(&fit.crosstable()),
             Rated::Rankings { crosstable, .. } => self.ordered(crosstable),
-        }
+        };
+        let met = |meeting: Meeting| (meeting.games() > 0).then_some(meeting);
+        table.into_iter().map(|row| row.into_iter().map(met).collect()).collect()
     }
 
     /// Returns the likelihood of superiority of each player over each other; `None` if they are not comparable.
@@ -299,10 +302,21 @@ impl TournamentRatings {
         fit.residuals().into_iter().map(renumbered).collect()
     }
 
-    /// Compares the players of two rows of the standings of a tournament of two seats.
+    /// Compares the players of two rows of the standings. `None` if they cannot be compared, or have too few bouts or no
+    /// replicas in a tournament of many seats.
     pub fn compare(&self, one: usize, other: usize) -> Option<Comparison> {
-        let Rated::Duels { fit, uncertainty } = &self.rated else { return None };
-        uncertainty.compare(fit, *self.order.get(one)?, *self.order.get(other)?)
+        let (first, second) = (*self.order.get(one)?, *self.order.get(other)?);
+        match &self.rated {
+            Rated::Duels { fit, uncertainty } => uncertainty.compare(fit, first, second),
+            Rated::Rankings { replicas, .. } => {
+                let replicas = replicas.as_ref()?;
+                let interval = self.relative(one, &[other]).and_then(|effect| effect.interval);
+                let (low, high) = interval.unzip();
+                let elo = self.standings[one].elo - self.standings[other].elo;
+                let los = replicas.superiority(first, second)?;
+                Some(Comparison { elo, low, high, los, enough: replicas.suffice(first, second) })
+            }
+        }
     }
 
     /// Returns whether a player or a seat of two never lost, so that estimates need imaginary bouts.
@@ -401,7 +415,7 @@ mod tests {
             halved.relative(0, &[0, 1]).unwrap().interval,
             same.low.map(|low| low / 2.0).zip(same.high.map(|high| high / 2.0))
         );
-        assert_eq!(answer.crosstable()[1][0], Meeting { wins: 10, draws: 30, losses: 60 });
+        assert_eq!(answer.crosstable()[1][0], Some(Meeting { wins: 10, draws: 30, losses: 60 }));
     }
 
     /// Two players who share every bout are equal, within an interval; of the first seat, which always won, only the
@@ -454,6 +468,24 @@ mod tests {
     }
 
     #[test]
+    fn few_bouts_of_many_seats_are_not_enough() {
+        for bouts in [1, 2, 10] {
+            let mut tally = BoutCounts::new(["a", "b", "c"].map(str::to_string).to_vec());
+            let games = [0, 1, 2].map(|rotation: usize| {
+                let players: Vec<usize> = (0..3).map(|seat| (seat + rotation) % 3).collect();
+                let payoffs = players.iter().map(|&player| [60, 0, 0][player]).collect();
+                Game { players, payoffs }
+            });
+            tally.add(&games, bouts).unwrap();
+            let answer = rated(&tally, &bootstrap()).unwrap();
+            let compared = answer.compare(0, 1);
+            assert_eq!(compared.map(|compared| compared.enough), (bouts > 1).then_some(bouts == 10));
+            assert_eq!(compared.map(|compared| compared.los), answer.standings()[0].los_next);
+            assert_eq!(compared.is_some_and(|compared| compared.los >= 0.975), bouts == 10, "{compared:?}");
+        }
+    }
+
+    #[test]
     fn many_seats_are_ranked() {
         let answer = rated(&three_seats(), &bootstrap()).unwrap();
         let rows = answer.standings();
@@ -469,7 +501,7 @@ mod tests {
             answer.seat_effects().iter().all(|effect| effect.elo.abs() < 0.01 && effect.interval.is_none())
         );
         // A game that c won does not compare a and b.
-        assert_eq!(answer.crosstable()[0][1], Meeting { wins: 60, draws: 0, losses: 30 });
+        assert_eq!(answer.crosstable()[0][1], Some(Meeting { wins: 60, draws: 0, losses: 30 }));
         assert_eq!((answer.draw_rate(), answer.residuals()), (None, vec![]));
         let relative = answer.relative(0, &[0, 1, 2]).unwrap();
         let (low, high) = relative.interval.unwrap();

@@ -5,7 +5,7 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
-use agon_arena::{Spec, SpecSource};
+use agon_arena::{Opening, Spec, SpecSource};
 use agon_proto::v1::coordinator_message::Kind;
 use agon_proto::v1::worker_server::{Worker, WorkerServer};
 use agon_proto::v1::{self, Acknowledgement, CoordinatorMessage, Outcome, Submission, WorkerMessage};
@@ -13,6 +13,7 @@ use agon_proto::v1::{submission, worker_message};
 use agon_proto::{
     Assembled, Assembler, CompleteBout, Heartbeat, Hello, Lease, LeasedBout, Returned, Welcome,
 };
+use agon_schedule::run_id;
 use agon_testing::specs::parse;
 use tokio::net::TcpListener;
 use tokio::sync::{mpsc, watch};
@@ -20,8 +21,6 @@ use tokio_stream::Stream;
 use tokio_stream::wrappers::{ReceiverStream, TcpListenerStream};
 use tonic::transport::Endpoint;
 use tonic::{Request, Response, Status, Streaming};
-
-pub const RUN: &str = "test-00000000";
 
 /// The recorded messages and the planned behaviour.
 #[derive(Default)]
@@ -46,6 +45,8 @@ pub struct State {
     pub reject_submissions: Option<Status>,
     /// Messages to send next.
     pub messages: VecDeque<Kind>,
+    /// The text that is sent instead of the run's spec.
+    pub changed_spec: Option<String>,
 }
 
 #[derive(Clone)]
@@ -53,6 +54,7 @@ pub struct FakeCoordinator {
     state: Arc<Mutex<State>>,
     source: SpecSource,
     spec: Arc<Spec>,
+    run: String,
     /// Changes when every session must fail.
     cut: watch::Sender<u64>,
 }
@@ -61,7 +63,18 @@ impl FakeCoordinator {
     pub fn new(text: &str) -> FakeCoordinator {
         let source = SpecSource { text: text.to_string(), ..SpecSource::default() };
         let spec = parse(text);
-        FakeCoordinator { state: Arc::default(), source, spec, cut: watch::channel(0).0 }
+        let run = run_id::first(&spec.name, &source).unwrap();
+        FakeCoordinator { state: Arc::default(), source, spec, run, cut: watch::channel(0).0 }
+    }
+
+    pub fn run(&self) -> &str {
+        &self.run
+    }
+
+    pub fn bout(&self, number: u64, moves: &str) -> LeasedBout {
+        let lease = Lease { run: self.run.clone(), bout: number, epoch: 1, sequence: number };
+        let opening = Opening { position: None, moves: moves.to_string() };
+        LeasedBout::new(lease, vec![0, 1], opening, Vec::new())
     }
 
     pub fn spec(&self) -> &Arc<Spec> {
@@ -109,8 +122,10 @@ impl FakeCoordinator {
                 for _ in in_flight..heartbeat.room as u64 {
                     let Some(bout) = state.bouts.pop_front() else { break };
                     if *sent == 0 {
-                        let spec = Some((&self.source).into());
-                        answers.push(Kind::Spec(v1::RunSpec { run: RUN.to_string(), spec }));
+                        let mut source = self.source.clone();
+                        source.text = state.changed_spec.clone().unwrap_or(source.text);
+                        let (run, spec) = (self.run.clone(), Some((&source).into()));
+                        answers.push(Kind::Spec(v1::RunSpec { run, spec }));
                     }
                     answers.push(Kind::Grant((&bout).into()));
                     state.leased.insert(bout.lease.clone(), bout);

@@ -8,11 +8,12 @@ use std::future::pending;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use agon_arena::{Opening, known_answers};
+use agon_arena::{SpecSource, known_answers};
 use agon_proto::v1::coordinator_message::Kind;
 use agon_proto::v1::{self, Outcome};
 use agon_proto::{Lease, LeasedBout, Returned};
 use agon_records::content_digest;
+use agon_schedule::run_id;
 use agon_testing::bouts;
 use agon_testing::specs::{KALAH, OTHELLO_PROBE, Variation, vary};
 use agon_worker::{Config, Ended, Summary, WorkerError, WorkerEvent, run};
@@ -21,24 +22,17 @@ use tokio::task::JoinHandle;
 use tonic::transport::Endpoint;
 use tonic::{Code, Status};
 
-use fake_coordinator::{FakeCoordinator, RUN};
+use fake_coordinator::FakeCoordinator;
 
 /// Games that never end.
 fn endless() -> Variation {
     vary(KALAH).set("game", "\"othello\"").limit("ms = 3600000")
 }
 
-fn bout(number: u64, moves: &str) -> LeasedBout {
-    let lease = Lease { run: RUN.to_string(), bout: number, epoch: 1, sequence: number };
-    let opening = Opening { position: None, moves: moves.to_string() };
-    LeasedBout::new(lease, vec![0, 1], opening, Vec::new())
-}
-
 fn add_bouts(coordinator: &FakeCoordinator, bouts: u64) {
-    coordinator
-        .state()
-        .bouts
-        .extend((0..bouts).map(|number| bout(number, ["", "1", "2 3", "4 4"][number as usize % 4])));
+    coordinator.state().bouts.extend(
+        (0..bouts).map(|number| coordinator.bout(number, ["", "1", "2 3", "4 4"][number as usize % 4])),
+    );
 }
 
 /// A running worker.
@@ -103,7 +97,7 @@ async fn submits_complete_bouts_as_the_arena_plays_them() {
 #[tokio::test]
 async fn submits_probes() {
     let coordinator = FakeCoordinator::new(&vary(OTHELLO_PROBE).limit("depth = 3"));
-    coordinator.state().bouts.extend([bout(0, "d3 c3 c4"), bout(1, "")]);
+    coordinator.state().bouts.extend([coordinator.bout(0, "d3 c3 c4"), coordinator.bout(1, "")]);
     let worker = start(coordinator.serve().await, |_| ());
     coordinator.wait_until("both are submitted", |state| state.complete.len() == 2).await;
     let (summary, _) = worker.stop().await;
@@ -146,7 +140,7 @@ async fn resubmits_bouts_after_a_lost_acknowledgement() {
 #[tokio::test]
 async fn presents_held_bouts_on_reconnect_and_drops_those_not_adopted() {
     let coordinator = FakeCoordinator::new(&endless());
-    coordinator.state().bouts.extend((0..5).map(|number| bout(number, "")));
+    coordinator.state().bouts.extend((0..5).map(|number| coordinator.bout(number, "")));
     let worker = start(coordinator.serve().await, |config| {
         config.prefetch = Some(3);
         config.grace = Duration::from_millis(400);
@@ -159,7 +153,7 @@ async fn presents_held_bouts_on_reconnect_and_drops_those_not_adopted() {
         })
         .await;
     // One in progress and one waiting are not adopted.
-    coordinator.state().not_adopted = vec![bout(0, "").lease, bout(4, "").lease];
+    coordinator.state().not_adopted = vec![coordinator.bout(0, "").lease, coordinator.bout(4, "").lease];
     coordinator.cut_sessions();
     coordinator
         .wait_until("the worker reconnects with three bouts", |state| {
@@ -170,8 +164,8 @@ async fn presents_held_bouts_on_reconnect_and_drops_those_not_adopted() {
         })
         .await;
     let hello = coordinator.state().hellos[1].clone();
-    assert_eq!(hello.held, (0..5).map(|number| bout(number, "").lease).collect::<Vec<_>>());
-    assert_eq!(hello.specs, [RUN]);
+    assert_eq!(hello.held, (0..5).map(|number| coordinator.bout(number, "").lease).collect::<Vec<_>>());
+    assert_eq!(hello.specs, [coordinator.run()]);
     // No bout ever finishes: draining returns the waiting one and interrupts the others.
     let (summary, events) = worker.stop().await;
     assert_eq!((summary.finished, summary.returned, summary.abandoned), (0, 1, 3));
@@ -203,7 +197,7 @@ async fn drain_finishes_bouts_in_progress_and_returns_waiting_ones() {
 #[tokio::test]
 async fn drops_a_revoked_bout_and_reuses_its_slot() {
     let coordinator = FakeCoordinator::new(&endless());
-    coordinator.state().bouts.extend((0..2).map(|number| bout(number, "")));
+    coordinator.state().bouts.extend((0..2).map(|number| coordinator.bout(number, "")));
     let worker = start(coordinator.serve().await, |config| {
         config.slots = 1;
         config.prefetch = Some(1);
@@ -216,11 +210,12 @@ async fn drops_a_revoked_bout_and_reuses_its_slot() {
         }
     };
     coordinator.wait_until("the first is played", playing(0)).await;
-    let revoked = Returned { leases: vec![bout(0, "").lease], reason: "decided".to_string() };
+    let revoked = Returned { leases: vec![coordinator.bout(0, "").lease], reason: "decided".to_string() };
     coordinator.state().messages.push_back(Kind::Revoke((&revoked).into()));
     coordinator.wait_until("the second is played", playing(1)).await;
     let (summary, events) = worker.stop().await;
-    let dropped = WorkerEvent::Dropped { lease: bout(0, "").lease, reason: "decided".to_string() };
+    let dropped =
+        WorkerEvent::Dropped { lease: coordinator.bout(0, "").lease, reason: "decided".to_string() };
     assert!(events.contains(&dropped));
     assert_eq!((summary.abandoned, summary.finished), (2, 0));
 }
@@ -228,7 +223,7 @@ async fn drops_a_revoked_bout_and_reuses_its_slot() {
 #[tokio::test]
 async fn reports_a_bout_that_cannot_be_played_and_continues() {
     let coordinator = FakeCoordinator::new(KALAH);
-    coordinator.state().bouts.extend([bout(0, "1 nonsense"), bout(1, "")]);
+    coordinator.state().bouts.extend([coordinator.bout(0, "1 nonsense"), coordinator.bout(1, "")]);
     let worker = start(coordinator.serve().await, |config| config.slots = 1);
     coordinator
         .wait_until("both are submitted", |state| state.failures.len() == 1 && state.complete.len() == 1)
@@ -244,10 +239,10 @@ async fn reports_a_bout_that_cannot_be_played_and_continues() {
 #[tokio::test]
 async fn returns_invalid_bouts_with_the_reason() {
     let coordinator = FakeCoordinator::new(KALAH);
-    let foreign = Lease { run: "other-11111111".to_string(), ..bout(1, "").lease };
-    let mut crowded = bout(0, "");
+    let foreign = Lease { run: "other-11111111".to_string(), ..coordinator.bout(1, "").lease };
+    let mut crowded = coordinator.bout(0, "");
     crowded.bout.players = vec![0, 1, 0];
-    coordinator.state().bouts.extend([crowded, LeasedBout { lease: foreign, ..bout(1, "") }]);
+    coordinator.state().bouts.extend([crowded, LeasedBout { lease: foreign, ..coordinator.bout(1, "") }]);
     let worker = start(coordinator.serve().await, |_| ());
     coordinator.wait_until("both are returned", |state| state.returned.len() == 2).await;
     let (summary, _) = worker.stop().await;
@@ -255,6 +250,66 @@ async fn returns_invalid_bouts_with_the_reason() {
     let state = coordinator.state();
     let reasons: Vec<&str> = state.returned.iter().map(|one| one.reason.as_str()).collect();
     assert_eq!(reasons, ["`players` has 3 entries, and it must have 2 to 2", "its spec was not sent"]);
+}
+
+#[tokio::test]
+async fn plays_nothing_of_a_run_whose_spec_was_changed_on_its_way() {
+    let coordinator = FakeCoordinator::new(KALAH);
+    add_bouts(&coordinator, 3);
+    let changed = vary(KALAH).seed(77).text();
+    assert_ne!(changed, KALAH);
+    coordinator.state().changed_spec = Some(changed.clone());
+    let worker = start(coordinator.serve().await, |_| ());
+    coordinator.wait_until("all are returned", |state| state.returned.len() == 3).await;
+    let digest = |text: &str| {
+        let source = SpecSource { text: text.to_string(), ..SpecSource::default() };
+        run_id::digest(&source).unwrap()[..8].to_string()
+    };
+    let expected = format!(
+        "the spec has the digest {}, and the run id {} names {}: ",
+        digest(&changed),
+        coordinator.run(),
+        digest(KALAH)
+    );
+    for returned in &coordinator.state().returned {
+        assert!(returned.reason.starts_with(&expected), "{}", returned.reason);
+    }
+    assert!(coordinator.state().complete.is_empty());
+
+    // The next session gets the spec again, as it was submitted.
+    coordinator.state().changed_spec = None;
+    add_bouts(&coordinator, 3);
+    coordinator.cut_sessions();
+    coordinator.wait_until("all are submitted", |state| state.complete.len() == 3).await;
+    let (summary, _) = worker.stop().await;
+    assert_eq!((summary.returned, summary.finished), (3, 3));
+    assert!(coordinator.state().hellos[1].specs.is_empty());
+}
+
+#[tokio::test]
+async fn returns_held_bouts_when_their_spec_changes() {
+    let coordinator = FakeCoordinator::new(&endless());
+    coordinator.state().bouts.extend((0..3).map(|number| coordinator.bout(number, "")));
+    let worker = start(coordinator.serve().await, |config| {
+        config.slots = 1;
+        config.prefetch = Some(2);
+        config.grace = Duration::from_millis(100);
+    });
+    coordinator
+        .wait_until("one is played and two wait", |state| {
+            let beat = state.heartbeats.last();
+            beat.is_some_and(|beat| beat.progress.len() == 3 && beat.progress.iter().any(|one| one.started))
+        })
+        .await;
+    let source = SpecSource { text: KALAH.to_string(), ..SpecSource::default() };
+    let (run, spec) = (coordinator.run().to_string(), Some((&source).into()));
+    coordinator.state().messages.push_back(Kind::Spec(v1::RunSpec { run, spec }));
+    let leases = |state: &fake_coordinator::State| -> usize {
+        state.returned.iter().map(|returned| returned.leases.len()).sum()
+    };
+    coordinator.wait_until("all are returned", |state| leases(state) == 3).await;
+    let (summary, _) = worker.stop().await;
+    assert_eq!((summary.finished, summary.abandoned), (0, 1));
 }
 
 #[tokio::test]

@@ -1,6 +1,6 @@
 //! Boards of squares: chequered, ruled, with holes or with crossings.
 
-use super::{Picture, pieces};
+use super::{Picture, SEATS, pieces};
 use crate::report::drawing::{Anchor, Drawing, SMALL};
 
 /// Widths beside the squares.
@@ -40,7 +40,6 @@ pub(super) struct Style {
     top_down: bool,
 }
 
-const SEATS: [&str; 6] = ["t0", "t1", "t2", "t3", "t4", "t5"];
 const DISCS: [&str; 6] = ["black", "white", "", "", "", ""];
 const RULED: Style =
     Style { ground: Ground::Ruled, class: "felt", symbols: "", pieces: SEATS, places: true, top_down: true };
@@ -261,7 +260,8 @@ impl Picture<'_> {
         }
         let king = self.game == "checkers" && symbol.is_uppercase();
         let symbol = if self.game == "checkers" { symbol.to_ascii_lowercase() } else { symbol };
-        let class = style.pieces[style.symbols.chars().position(|known| known == symbol)?];
+        let seat = style.symbols.chars().position(|known| known == symbol)?;
+        let class = style.pieces[seat];
         if self.game == "tic-tac-toe" {
             let half = side * 0.28;
             match symbol {
@@ -275,6 +275,7 @@ impl Picture<'_> {
             }
             return Some(());
         }
+        let class = if self.game == "virus" { self.own(seat) } else { class.to_string() };
         drawing.dot(&format!("man {class}"), at, side * 0.4);
         if king {
             drawing.outline(&format!("crown {class}"), at, side / 23.0, "M-5 4H5L6-4 2.5-.5 0-5-2.5-.5-6-4Z");

@@ -14,6 +14,9 @@ const WIDTH: f64 = 320.0;
 /// Height of a line of the legend.
 const LINE: f64 = 20.0;
 
+/// Classes of the seats' colours.
+const SEATS: [&str; 6] = ["t0", "t1", "t2", "t3", "t4", "t5"];
+
 /// Draws the symbol of a seat around a point.
 type Symbol<'a> = dyn Fn(&mut Drawing, usize, (f64, f64)) + 'a;
 
@@ -56,6 +59,17 @@ impl Picture<'_> {
         }
     }
 
+    /// Returns the class of a seat's pieces in a game whose pieces have no colours of their own: that of its player, unless
+    /// a player has several seats.
+    fn own(&self, seat: usize) -> String {
+        let mut classes: Vec<&str> = self.seats.iter().map(|(_, class)| class.as_str()).collect();
+        classes.sort_unstable();
+        match self.seats.get(seat) {
+            Some((_, class)) if classes.windows(2).all(|pair| pair[0] != pair[1]) => format!("own {class}"),
+            _ => SEATS[seat % SEATS.len()].to_string(),
+        }
+    }
+
     fn finish(&self, drawing: Drawing) -> String {
         drawing.finish(&format!("{} board after {}; the position is {}", self.game, self.mv, self.position))
     }
@@ -84,7 +98,7 @@ mod tests {
                     _ => format!("{}:seats={seats}", info.name),
                 };
                 let legend: Vec<(String, String)> =
-                    (0..seats).map(|seat| (format!("player-{seat}"), "s0".to_string())).collect();
+                    (0..seats).map(|seat| (format!("player-{seat}"), format!("s{seat}"))).collect();
                 let mut position = GameSpec::parse(&text).unwrap().start(None).unwrap();
                 let mut random = seeded(u64::from(seats));
                 let mut marked = 0;
@@ -115,6 +129,24 @@ mod tests {
                 assert!(marked > 2, "{text}: only {marked} positions have a marked move");
             }
         }
+    }
+
+    /// Pieces that are told apart by their colours only have those of the charts.
+    #[test]
+    fn pieces_have_the_colours_of_their_players() {
+        let draw = |classes: [&str; 4]| {
+            let seats: Vec<(String, String)> =
+                classes.iter().map(|class| (format!("player-{class}"), class.to_string())).collect();
+            let position = "0123/..../..../.... 0 4";
+            let picture = Picture { game: "virus", before: position, mv: "a1", position, seats: &seats };
+            picture.draw().unwrap()
+        };
+        let svg = draw(["s3", "s0", "s1", "s2"]);
+        for class in ["s0", "s1", "s2", "s3"] {
+            assert_eq!(svg.matches(&format!("\"man own {class}\"")).count(), 2, "board and legend: {svg}");
+        }
+        let svg = draw(["s1", "s0", "s0", "s0"]);
+        assert!(svg.contains("\"man t0\"") && svg.contains("\"man t3\""), "one player in three seats: {svg}");
     }
 
     #[test]

@@ -3,7 +3,6 @@
 use super::{Picture, WIDTH};
 use crate::report::drawing::{Anchor, Drawing, LETTER, SMALL};
 
-const SEATS: [&str; 6] = ["t0", "t1", "t2", "t3", "t4", "t5"];
 const LETTERS: &str = "ABCDEF";
 /// Lengths of the rows of the board of Focus and of the star of Chinese checkers.
 const FOCUS: [usize; 8] = [4, 6, 8, 8, 8, 8, 6, 4];
@@ -12,10 +11,6 @@ const STAR: [usize; 17] = [1, 2, 3, 4, 13, 12, 11, 10, 9, 10, 11, 12, 13, 4, 3, 
 const HEAPS: usize = 30;
 /// The angle between neighbouring seeds of a spiral.
 const GOLDEN_ANGLE: f64 = 2.399_963;
-
-fn man(drawing: &mut Drawing, seat: usize, at: (f64, f64), radius: f64) {
-    drawing.dot(&format!("man {}", SEATS[seat % SEATS.len()]), at, radius);
-}
 
 /// The pips of a die, as columns and rows from -1 to 1.
 const PIPS: [&[(f64, f64)]; 6] = [
@@ -52,6 +47,11 @@ impl Picture<'_> {
         }
     }
 
+    /// Draws a piece of a seat.
+    fn man(&self, drawing: &mut Drawing, seat: usize, at: (f64, f64), radius: f64) {
+        drawing.dot(&format!("man {}", self.own(seat)), at, radius);
+    }
+
     fn focus(&self, fields: &[&str], before: &[&str]) -> Option<String> {
         let [board, _, reserves, ..] = fields else { return None };
         let stacks = |text: &str| -> Vec<Vec<String>> {
@@ -75,7 +75,7 @@ impl Picture<'_> {
                 let pieces = stack.chars().filter_map(|letter| LETTERS.find(letter));
                 for (level, seat) in pieces.enumerate() {
                     let y = at.1 + side * 0.66 - 4.0 * level as f64;
-                    man(&mut drawing, seat, (at.0 + side / 2.0, y), side * 0.3);
+                    self.man(&mut drawing, seat, (at.0 + side / 2.0, y), side * 0.3);
                 }
             }
             let at = (left - 6.0, 4.0 + side * (row as f64 + 0.5));
@@ -87,7 +87,7 @@ impl Picture<'_> {
         }
         let reserves = format!("reserves: {}", reserves.replace(',', ", "));
         drawing.text("quiet", (left, 8.0 * side + 30.0), Anchor::Start, SMALL, &reserves);
-        self.legend(&mut drawing, height, &|drawing, seat, at| man(drawing, seat, at, 7.0));
+        self.legend(&mut drawing, height, &|drawing, seat, at| self.man(drawing, seat, at, 7.0));
         Some(self.finish(drawing))
     }
 
@@ -110,14 +110,14 @@ impl Picture<'_> {
                     drawing.dot("mark", at, 11.0);
                 }
                 match LETTERS.find(hole) {
-                    Some(seat) => man(&mut drawing, seat, at, 8.0),
+                    Some(seat) => self.man(&mut drawing, seat, at, 8.0),
                     None => drawing.dot("hollow", at, 4.0),
                 }
             }
             let name = char::from(b'a' + row as u8).to_string();
             drawing.text("quiet", (4.0, y), Anchor::Start, SMALL, &name);
         }
-        self.legend(&mut drawing, height, &|drawing, seat, at| man(drawing, seat, at, 7.0));
+        self.legend(&mut drawing, height, &|drawing, seat, at| self.man(drawing, seat, at, 7.0));
         Some(self.finish(drawing))
     }
 

@@ -14,11 +14,12 @@ use serde::Serialize;
 
 use super::storage::Storage;
 use crate::fail::{Outcome, bail_usage};
+use crate::output::open_stream;
 use crate::table::print;
 
 #[derive(Args)]
 pub struct Backup {
-    /// New file to write, or - for standard output
+    /// New file to write, a device or pipe, or - for standard output
     file: PathBuf,
     #[command(flatten)]
     storage: Storage,
@@ -66,13 +67,12 @@ impl Document {
 impl Backup {
     pub fn run(self) -> Outcome {
         let state = self.storage.state_folder()?;
-        if self.file == Path::new("-") {
+        if let Some(mut out) = open_stream(&self.file)? {
             if self.json {
-                bail_usage!("--json needs a file: standard output has the backup");
+                bail_usage!("--json needs a regular file: the backup is written as a stream");
             }
             let copy = maintenance::copy(&state)?;
             let mut file = File::open(&copy.0).context("cannot read the backup")?;
-            let mut out = io::stdout().lock();
             io::copy(&mut file, &mut out).context("cannot write the backup")?;
             out.flush()?;
             return Ok(ExitCode::SUCCESS);

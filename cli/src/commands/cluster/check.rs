@@ -56,7 +56,7 @@ impl Check {
             // All rounds have the same number of games.
             let round = schedule.pairings().unwrap_or(1).min(bouts).min(10_000);
             for index in 0..round {
-                games += rotations(&schedule.bout(index).map_err(wrong)?.players).count() as u64;
+                games += rotations(&schedule.draw_bout(index).map_err(wrong)?.players).count() as u64;
             }
             games = games * bouts / round.max(1);
         }
@@ -146,7 +146,7 @@ fn games_plies(schedule: &mut Schedule) -> Result<u32, agon_schedule::schedule::
     if let Some(work) = schedule.tuning().and_then(Tuning::pending_proposal) {
         schedule.tuning_mut().into_iter().for_each(|tuning| tuning.add_proposals(work.clone().run()));
     }
-    let opening = schedule.bout(0)?.opening;
+    let opening = schedule.draw_bout(0)?.opening;
     let played = opening.moves.split_ascii_whitespace().count() as u32;
     Ok(schedule.referee().ply_bound().saturating_sub(played).min(200))
 }

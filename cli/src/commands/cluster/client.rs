@@ -3,6 +3,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use agon_games::printable::printable_lines;
+use agon_proto::Printable;
 use agon_proto::v1::operator_client::OperatorClient;
 use agon_transport::{ClientCredentials, ConnectError, Connection, Connector, status_text};
 use anyhow::anyhow;
@@ -66,14 +68,14 @@ impl Address {
         self.connection().await.map(client)
     }
 
-    /// Connects, makes one call and returns its answer.
-    pub fn ask<T>(
+    /// Connects, makes one call and returns its answer, with printable texts.
+    pub fn ask<T: Printable>(
         self,
         call: impl AsyncFnOnce(&mut Operator) -> Result<Response<T>, Status>,
     ) -> anyhow::Result<T> {
         block_on(async {
             let answer = call(&mut self.connect().await?).await;
-            answer.map(Response::into_inner).map_err(|status| rejection(&status))
+            answer.map(|answer| answer.into_inner().printable()).map_err(|status| rejection(&status))
         })
     }
 
@@ -118,8 +120,8 @@ pub fn client(connection: Connection) -> Operator {
 /// present state.
 pub fn rejection(status: &Status) -> anyhow::Error {
     match status.code() {
-        Code::InvalidArgument | Code::NotFound => UsageError(status.message().to_string()).into(),
-        Code::FailedPrecondition => anyhow!(status.message().to_string()),
+        Code::InvalidArgument | Code::NotFound => UsageError(printable_lines(status.message())).into(),
+        Code::FailedPrecondition => anyhow!(printable_lines(status.message())),
         _ if std::error::Error::source(status).is_some() => {
             anyhow!("connection lost: {}", status_text(status))
         }

@@ -10,12 +10,13 @@ use agon_coordinator::{Config, CoordinatorError};
 use agon_transport::tls::TlsFiles;
 use agon_transport::{Limits, warn_operator};
 use clap::Args;
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpSocket};
 use tracing::warn;
 
 use super::storage::{Storage, TakeOver};
 use super::{Log, block_on, stop_signal};
 use crate::fail::{Outcome, UsageError, bail_usage};
+use crate::open_files::raise_limit;
 use crate::settings::{Layers, address, number};
 
 #[derive(Args)]
@@ -99,6 +100,9 @@ struct LimitFlags {
     idle_ms: Option<u32>,
 }
 
+/// Connections that may wait to be accepted; the kernel reduces it to its own maximum, 4096 on most systems.
+const WAITING_CONNECTIONS: u32 = 16_384;
+
 /// Open files other than connections: state, dataset, log, metrics.
 const OTHER_FILES: u64 = 64 + MAX_SCRAPES as u64;
 
@@ -125,14 +129,14 @@ impl Coordinator {
         let connections = available_connections(config.limits.connections as u64);
         config.limits.connections = usize::try_from(connections).unwrap_or(usize::MAX);
         block_on(async move {
-            let bind = async |address: SocketAddr, flag: &str| {
-                TcpListener::bind(address).await.map_err(|error| {
+            let bind = |address: SocketAddr, flag: &str| {
+                listen_on(address).map_err(|error| {
                     anyhow::anyhow!("{address} cannot be listened on: {error}; choose another with {flag}")
                 })
             };
-            let listener = bind(listen, "--listen").await?;
+            let listener = bind(listen, "--listen")?;
             if let Some(address) = metrics {
-                config.metrics = Some(bind(address, "--metrics").await?);
+                config.metrics = Some(bind(address, "--metrics")?);
             }
             match agon_coordinator::run(config, listener, stop_signal()).await {
                 // Unusable credential files are found before anything changes.
@@ -239,27 +243,24 @@ fn check_exposure(listen: SocketAddr, config: &Config, insecure: bool) -> anyhow
     );
 }
 
-/// Raises the limit of open files as needed, and returns the number of connections that it allows.
-#[cfg(unix)]
-fn available_connections(wanted: u64) -> u64 {
-    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+/// Listens on an address. When a fleet reconnects at once, connections wait until they are accepted. If more wait than the
+/// kernel keeps (`net.core.somaxconn` is the most), it drops handshakes, and clients that took themselves for connected are
+/// reset.
+fn listen_on(address: SocketAddr) -> std::io::Result<TcpListener> {
+    let socket = if address.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
+    // As `TcpListener::bind` does: a restarted coordinator has its port at once.
+    #[cfg(unix)]
+    socket.set_reuseaddr(true)?;
+    socket.bind(address)?;
+    socket.listen(WAITING_CONNECTIONS)
+}
 
-    let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
-    let enough = wanted.saturating_add(OTHER_FILES);
-    let raised = maximum.map_or(enough, |maximum| maximum.min(enough));
-    let mut files = current.unwrap_or(u64::MAX);
-    if raised > files && setrlimit(Resource::Nofile, Rlimit { current: Some(raised), maximum }).is_ok() {
-        files = raised;
-    }
+/// Raises the limit of open files as needed, and returns the number of connections that it allows.
+fn available_connections(wanted: u64) -> u64 {
+    let files = raise_limit(wanted.saturating_add(OTHER_FILES));
     let available = files.saturating_sub(OTHER_FILES).max(1).min(wanted);
     if available < wanted {
         warn!(available, wanted, files, "connections limited by the open-file limit");
     }
     available
-}
-
-/// Returns `wanted`: other systems report exhaustion when it happens.
-#[cfg(not(unix))]
-fn available_connections(wanted: u64) -> u64 {
-    wanted
 }

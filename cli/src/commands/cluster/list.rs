@@ -8,7 +8,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use agon_analysis::{Dataset, DatasetError, Run};
 use agon_arena::Spec;
 use agon_arena::spec::{Format, Plan};
-use agon_proto::v1;
+use agon_proto::{Printable as _, v1};
 use agon_schedule::RunState;
 use agon_storage::location::Location;
 use clap::Args;
@@ -72,7 +72,7 @@ impl List {
 
 async fn list_cluster(mut operator: Operator, json: bool) -> Outcome {
     let answer = operator.list_runs(v1::ListRunsRequest {}).await.map_err(|status| rejection(&status))?;
-    let runs = answer.into_inner().runs;
+    let runs = answer.into_inner().printable().runs;
     let document = serde_json::json!({ "runs": runs.iter().map(RunJson::from).collect::<Vec<_>>() });
     print(json, &document, |out| {
         if runs.is_empty() {

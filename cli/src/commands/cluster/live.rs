@@ -7,6 +7,7 @@ use agon_proto::v1;
 use indicatif::{ProgressBar, ProgressDrawTarget};
 
 use super::status::{progress_line, sprt_lines, standings, state_name, tune_lines};
+use crate::fail::note;
 use crate::progress::message_only;
 use crate::terminal::{fitted, size_of_stderr};
 
@@ -18,26 +19,33 @@ const BAR: usize = 24;
 /// Columns and rows of a terminal that does not report its size.
 const USUAL_SIZE: (usize, usize) = (80, 24);
 
+/// How long a run waits before a quiet display says so.
+pub const LONG_WAIT: Duration = Duration::from_secs(10);
+
 /// The display of one run on standard error.
 pub struct Live {
-    quiet: bool,
+    /// What a quiet display knows; none if it is not quiet.
+    quiet: Option<Waiting>,
     /// The block, hidden where standard error is no terminal.
     block: ProgressBar,
     last: Option<Instant>,
 }
 
 impl Live {
-    /// Creates a display; `quiet` shows nothing.
+    /// Creates a display; `quiet` shows only for what a run waits long.
     pub fn new(quiet: bool) -> Live {
         let dumb = std::env::var_os("TERM").is_none_or(|term| term == "dumb");
         let target = if quiet || dumb { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() };
         let block = ProgressBar::with_draw_target(None, target).with_style(message_only());
-        Live { quiet, block, last: None }
+        Live { quiet: quiet.then(Waiting::default), block, last: None }
     }
 
     /// Shows the run's status.
     pub fn show(&mut self, status: &v1::RunStatus) {
-        if self.quiet {
+        if let Some(waiting) = &mut self.quiet {
+            if let Some(reason) = waiting.overdue(&status.waiting, Instant::now()) {
+                note(&format!("{} waits: {reason}", status.run));
+            }
             return;
         }
         // A closed standard error must not stop the run.
@@ -83,11 +91,51 @@ impl Live {
     }
 }
 
+/// For what a run waits.
+#[derive(Default)]
+struct Waiting {
+    /// The reason, and since when.
+    current: Option<(String, Instant)>,
+    shown: bool,
+}
+
+impl Waiting {
+    /// Notes for what the run waits now; empty if it does not. Returns the reason, once, if it has lasted long.
+    fn overdue(&mut self, reason: &str, now: Instant) -> Option<String> {
+        if self.current.as_ref().is_none_or(|(known, _)| known != reason) {
+            *self = Waiting { current: Some((reason.to_string(), now)), shown: reason.is_empty() };
+        }
+        let (reason, since) = self.current.as_ref()?;
+        let is_due = !self.shown && now.duration_since(*since) >= LONG_WAIT;
+        self.shown |= is_due;
+        is_due.then(|| reason.clone())
+    }
+}
+
 /// Returns the state as a prefix, unless the run is simply running.
 fn state(status: &v1::RunStatus) -> String {
     match status.state() {
         v1::RunState::Running => String::new(),
         v1::RunState::Paused => format!("paused (agon resume {}), ", status.run),
         _ => format!("{}, ", state_name(status)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_quiet_display_names_a_long_wait_once() {
+        let start = Instant::now();
+        let after = |seconds| start + Duration::from_secs(seconds);
+        let mut waiting = Waiting::default();
+        let mut overdue = |reason: &str, seconds| waiting.overdue(reason, after(seconds));
+        assert_eq!((overdue("no workers", 0), overdue("no workers", 9)), (None, None));
+        assert_eq!(overdue("no workers", 10), Some("no workers".to_string()));
+        assert_eq!(overdue("no workers", 60), None);
+        assert_eq!((overdue("", 61), overdue("", 99)), (None, None));
+        assert_eq!((overdue("the disk is full", 100), overdue("no workers", 109)), (None, None));
+        assert_eq!(overdue("no workers", 119), Some("no workers".to_string()));
     }
 }

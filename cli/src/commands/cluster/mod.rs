@@ -24,8 +24,9 @@ pub mod worker;
 pub mod workers;
 
 use std::future::Future;
-use std::io::IsTerminal as _;
+use std::io::{self, IsTerminal as _};
 
+use agon_games::printable::printable;
 use anyhow::Context as _;
 use clap::{Args, ValueEnum};
 use tracing_subscriber::filter::Targets;
@@ -102,16 +103,95 @@ impl Log {
     }
 }
 
+/// A writer of log lines. An event is one line, and no text in it changes the terminal: of all control sequences, only
+/// colours pass, and those only if the log is coloured.
+struct LogWriter<W> {
+    output: W,
+    is_coloured: bool,
+}
+
+impl<W: io::Write> io::Write for LogWriter<W> {
+    fn write(&mut self, line: &[u8]) -> io::Result<usize> {
+        let text = String::from_utf8_lossy(line);
+        let mut cleaned = String::with_capacity(text.len() + 1);
+        for (index, piece) in text.split('\x1b').enumerate() {
+            if index > 0 && self.is_coloured && begins_with_colour(piece) {
+                cleaned.push('\x1b');
+            }
+            cleaned.push_str(&printable(piece));
+        }
+        cleaned.push('\n');
+        self.output.write_all(cleaned.as_bytes())?;
+        Ok(line.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.output.flush()
+    }
+}
+
+/// Returns whether a text, which follows an escape character, completes a sequence that sets a colour or a weight.
+fn begins_with_colour(text: &str) -> bool {
+    let Some(parameters) = text.strip_prefix('[') else { return false };
+    let end = parameters.trim_start_matches(|c: char| c.is_ascii_digit() || c == ';');
+    end.starts_with('m')
+}
+
 /// Starts the log on standard error with the levels of `AGON_LOG`.
 fn start_log(default: &str, form: LogForm) {
     let parse = |text: &str| text.parse::<Targets>().ok();
     let chosen = std::env::var("AGON_LOG").ok().as_deref().and_then(parse);
     let wanted = tracing_subscriber::registry().with(chosen.or_else(|| parse(default)));
     let colour = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
-    let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr).with_ansi(colour);
+    let lines = tracing_subscriber::fmt::layer()
+        .with_writer(move || LogWriter { output: std::io::stderr(), is_coloured: colour })
+        .with_ansi(colour);
     // A second start in one process keeps the first log.
     let _ = match form {
         LogForm::Text => wanted.with(lines.with_target(false)).try_init(),
         LogForm::Json => wanted.with(lines.json().flatten_event(true)).try_init(),
     };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_event_is_one_line_of_the_log() {
+        let lines = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
+        struct Shared(std::sync::Arc<std::sync::Mutex<Vec<u8>>>);
+        impl io::Write for Shared {
+            fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+                self.0.lock().expect("no thread panics").extend_from_slice(bytes);
+                Ok(bytes.len())
+            }
+
+            fn flush(&mut self) -> io::Result<()> {
+                Ok(())
+            }
+        }
+        let shared = std::sync::Arc::clone(&lines);
+        let layer = tracing_subscriber::fmt::layer()
+            .with_writer(move || LogWriter {
+                output: Shared(std::sync::Arc::clone(&shared)),
+                is_coloured: false,
+            })
+            .without_time()
+            .with_target(false)
+            .with_ansi(false);
+        let reason = "no\x1b[2J\nINFO quarantined honest\u{202e}\u{9b}31m";
+        tracing::subscriber::with_default(tracing_subscriber::registry().with(layer), || {
+            tracing::warn!(reason, "bout failed");
+            tracing::warn!(%reason, "bout failed");
+            tracing::warn!("bout failed: {reason}");
+        });
+        let text = String::from_utf8(lines.lock().expect("no thread panics").clone()).expect("UTF-8");
+        assert_eq!(text.lines().count(), 3, "{text:?}");
+        assert!(
+            begins_with_colour("[1;31mred") && !begins_with_colour("[2J") && !begins_with_colour("]0;title")
+        );
+        let unsafe_character = |c: char| c != '\n' && agon_games::printable::is_unprintable(c);
+        assert!(!text.contains(unsafe_character), "{text:?}");
+    }
 }

@@ -17,7 +17,7 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 
 use super::client::{Operator, client, rejection};
-use super::live::Live;
+use super::live::{LONG_WAIT, Live};
 use super::spec_file::SpecFile;
 use super::status::{RunJson, is_open, progress_line, state_name, write_result};
 use super::storage::{Storage, TakeOver};
@@ -75,10 +75,15 @@ impl Run {
 
         // 2. Submit the run.
         let connector = Connector::new(&format!("http://{address}"), ClientCredentials::default())?;
+        let reminder = tokio::spawn(async {
+            tokio::time::sleep(LONG_WAIT).await;
+            fail::note("waiting for the coordinator of this command, which is opening the dataset");
+        });
         let submitted = tokio::select! {
             ended = &mut coordinator => return Err(ended_early(ended)),
             submitted = submit(&connector, &file, self.again) => submitted?,
         };
+        reminder.abort();
         let (mut operator, mut status) = submitted;
         let id = status.run.clone();
         if status.existed && status.state() == v1::RunState::Paused {

@@ -1,11 +1,12 @@
 //! Reads a spec and the files that it names.
 
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use agon_arena::{Spec, SpecError, SpecProblem, SpecSource};
 use agon_proto::limits::MAX_SPEC_BYTES;
 
-use crate::fail::{UsageError, bail_usage};
+use crate::fail::UsageError;
 
 /// A parsed spec with its source.
 pub struct SpecFile {
@@ -31,16 +32,15 @@ impl SpecFile {
 }
 
 fn read_text(path: &Path) -> anyhow::Result<String> {
-    let unreadable = |error: std::io::Error| UsageError(format!("cannot read {}: {error}", path.display()));
-    let size = std::fs::metadata(path).map_err(unreadable)?.len();
-    if size > MAX_SPEC_BYTES as u64 {
-        let (size, most) = (size >> 20, MAX_SPEC_BYTES >> 20);
-        bail_usage!(
-            "{}: {size} MB are too large; the limit for a spec and its files is {most} MB",
-            path.display()
-        );
-    }
-    let bytes = std::fs::read(path).map_err(unreadable)?;
+    // A spec may come from a pipe, as in `agon run <(generate)`.
+    let bytes = agon_files::read_any(path, MAX_SPEC_BYTES as u64).map_err(|error| match error.kind() {
+        ErrorKind::FileTooLarge => UsageError(format!(
+            "{} is too large; the limit for a spec and its files is {} MB",
+            path.display(),
+            MAX_SPEC_BYTES >> 20
+        )),
+        _ => UsageError(format!("cannot read {}: {error}", path.display())),
+    })?;
     let is_pgn = path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("pgn"));
     match String::from_utf8(bytes) {
         Ok(text) => Ok(text),

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use agon_proto::v1;
 use serde::{Serialize, Serializer};
 
-use crate::table::{Table, folded, null_if_empty, rate, sentence_width};
+use crate::table::{Table, folded, null_if_empty, percent, rate, sentence_width};
 
 /// Returns the name of a run's state.
 pub fn state_name(status: &v1::RunStatus) -> &'static str {
@@ -222,7 +222,7 @@ pub fn standings(status: &v1::RunStatus, most: usize) -> Table {
         let cells = if probe {
             vec![name, row.moves.to_string()]
         } else {
-            let score = if row.games == 0 { "-".to_string() } else { format!("{:.1} %", 100.0 * row.score) };
+            let score = if row.games == 0 { "-".to_string() } else { percent(row.score) };
             let counts = [row.wins, row.draws, row.losses].map(|count| count.to_string());
             [vec![name, elo, interval, score], counts.to_vec()].concat()
         };

@@ -12,6 +12,7 @@ use anyhow::Context as _;
 use clap::{Args, Subcommand, ValueEnum};
 
 use crate::fail::{Outcome, UsageError, bail_usage, note};
+use crate::output::{is_stdout, open_stream};
 use crate::settings::Layers;
 use crate::table::{Align, Table, print, utc};
 
@@ -35,7 +36,7 @@ pub struct Create {
     role: RoleName,
     #[command(flatten)]
     file: File,
-    /// Write the token to this file, readable by its owner only, and do not print it
+    /// Write the token to this file, readable by its owner only, and do not print it; - prints it
     #[arg(long, value_name = "FILE")]
     output: Option<PathBuf>,
     /// Print one JSON document
@@ -123,11 +124,12 @@ fn wrong(error: CredentialError) -> UsageError {
 
 impl Create {
     fn run(self) -> Outcome {
-        if self.output.as_ref().is_some_and(|output| output.exists()) {
+        let output = self.output.filter(|output| !is_stdout(output));
+        if output.as_ref().is_some_and(|output| output.is_file()) {
             bail_usage!("the file exists already; choose another --output");
         }
         let tokens = self.file.path()?;
-        if self.output.as_ref().is_some_and(|output| absolute(output) == absolute(&tokens)) {
+        if output.as_ref().is_some_and(|output| absolute(output) == absolute(&tokens)) {
             bail_usage!("--output names the tokens file; choose another file");
         }
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
@@ -135,14 +137,14 @@ impl Create {
         let role = Role::from(self.role);
         let make = |file: &mut TokenFile| file.create(&self.name, role, &created);
         let secret = TokenFile::update(&tokens, make).map_err(wrong)?;
-        if let Some(output) = &self.output {
+        if let Some(output) = &output {
             // Revoke a token that cannot be stored.
-            write_secret(output, &format!("{secret}\n")).or_else(|error| {
+            write_token(output, &format!("{secret}\n")).or_else(|error| {
                 TokenFile::update(&tokens, |file| file.revoke(&self.name)).map_err(wrong)?;
-                Err(error).with_context(|| format!("{} cannot be written", output.display()))
+                Err(error)
             })?;
         }
-        let output = self.output.as_ref().map(|output| output.display().to_string());
+        let output = output.map(|output| output.display().to_string());
         let printed = output.is_none().then_some(&secret);
         let document = serde_json::json!({
             "name": self.name, "role": role.name(), "created": created, "token": printed, "output": output,
@@ -156,6 +158,15 @@ impl Create {
             None => writeln!(out, "{secret}"),
         })
     }
+}
+
+/// Writes a token to a new file, readable by its owner only, or to a device or pipe.
+fn write_token(output: &Path, text: &str) -> anyhow::Result<()> {
+    match open_stream(output)? {
+        Some(mut stream) => stream.write_all(text.as_bytes()),
+        None => write_secret(output, text),
+    }
+    .with_context(|| format!("{} cannot be written", output.display()))
 }
 
 impl List {

@@ -3,7 +3,7 @@
 use std::io;
 use std::process::ExitCode;
 
-use agon_proto::v1;
+use agon_proto::{Printable as _, v1};
 use anyhow::bail;
 use clap::Args;
 
@@ -40,6 +40,7 @@ impl Watch {
             let mut live = Live::new(self.json || self.once);
             let mut last = None;
             while let Some(status) = stream.message().await.map_err(|status| rejection(&status))? {
+                let status = status.printable();
                 if self.json {
                     let mut out = io::stdout().lock();
                     write_json(&RunJson::from(&status), &mut out)?;

@@ -5,12 +5,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use agon_worker::{Config, WorkerEvent};
+use anyhow::bail;
 use clap::Args;
 use tracing::{debug, info, warn};
 
 use super::client::Address;
 use super::{Log, block_on, stop_signal};
 use crate::fail::{Outcome, UsageError};
+use crate::open_files;
 use crate::settings::{Layers, number};
 
 #[derive(Args)]
@@ -42,6 +44,7 @@ impl Worker {
         let (mut config, log) = self.settings(&layers)?;
         config.connector.check().map_err(|error| UsageError(error.to_string()))?;
         log.start("info");
+        check_open_files()?;
         let logger = EventLogger::new(Instant::now());
         config.on_event = Arc::new(move |event| logger.log(event, Instant::now()));
         block_on(async move {
@@ -82,6 +85,23 @@ impl Worker {
     pub fn record(self, layers: &Layers) -> anyhow::Result<()> {
         self.settings(layers).map(|_| ())
     }
+}
+
+/// The files of a worker: two connections, with what it takes to open them, and those of the runtime.
+const WORKER_FILES: u64 = 40;
+
+/// Raises the limit of open files as needed. Without this, a worker could open a session and not submit what it plays.
+fn check_open_files() -> anyhow::Result<()> {
+    let open = open_files::count();
+    let needed = open + WORKER_FILES;
+    let limit = open_files::raise_limit(needed);
+    if limit < needed {
+        bail!(
+            "the open-file limit is {limit}, and this worker needs {needed}: {open} are open, and it opens up to \
+             {WORKER_FILES}; raise the limit with `ulimit -n {needed}`"
+        );
+    }
+    Ok(())
 }
 
 /// The time between two summaries of played bouts.

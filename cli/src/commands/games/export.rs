@@ -1,7 +1,6 @@
 //! Export of the games of a run in the formats of other programs.
 
-use std::fs::File;
-use std::io::{BufWriter, Write};
+use std::io::Write;
 use std::path::Path;
 use std::time::Duration;
 
@@ -19,6 +18,7 @@ use anyhow::Context as _;
 
 use super::game_name;
 use crate::fail::{UsageError, note};
+use crate::output::{is_stdout, write_output};
 
 /// An export of games.
 pub(super) struct Export<'a> {
@@ -35,12 +35,11 @@ impl Export<'_> {
     pub fn write_file(&self, path: &Path) -> anyhow::Result<()> {
         // Check the format before creating the file.
         parse_format(self.format, &self.spec.game)?;
-        let cannot = || format!("{} cannot be written", path.display());
-        let mut out = BufWriter::with_capacity(1 << 16, File::create(path).with_context(cannot)?);
-        let written = self.write(&mut out)?;
-        out.flush().with_context(cannot)?;
-        let games = if written == 1 { "game" } else { "games" };
-        note(&format!("{written} {games} in {}", path.display()));
+        let written = write_output(path, |mut file| self.write(&mut file))?;
+        if !is_stdout(path) {
+            let games = if written == 1 { "game" } else { "games" };
+            note(&format!("{written} {games} in {}", path.display()));
+        }
         Ok(())
     }
 

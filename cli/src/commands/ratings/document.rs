@@ -1,7 +1,7 @@
 //! The answer of `agon ratings`: its JSON, from which the tables are made too.
 
 use agon_stats::comparison::Comparison;
-use agon_stats::pool::{Bound, Standing};
+use agon_stats::pool::{Meeting, Standing};
 use agon_stats::tournament::{Effect, TournamentRatings};
 use serde::Serialize;
 
@@ -51,9 +51,9 @@ pub struct Document {
     /// The unit of evidence: `bout` or `game`.
     pub unit: &'static str,
     pub games: u64,
-    pub players: Vec<Player>,
+    pub players: Vec<Standing>,
     pub seat_advantage: Option<f64>,
-    pub seat_advantage_interval: Option<[f64; 2]>,
+    pub seat_advantage_interval: Option<(f64, f64)>,
     /// The effects of more than two seats, relative to their mean.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub seat_effects: Vec<SeatEffect>,
@@ -82,25 +82,6 @@ pub struct Document {
     pub residuals: Option<Vec<Residual>>,
 }
 
-/// A player's rating and results.
-#[derive(Serialize)]
-pub struct Player {
-    pub rank: usize,
-    pub component: usize,
-    pub name: String,
-    pub elo: f64,
-    pub low: Option<f64>,
-    pub high: Option<f64>,
-    /// `at_least` or `at_most` for a player who won or lost everything, whose interval is open on one side.
-    pub bound: Option<&'static str>,
-    pub games: u64,
-    pub wins: u64,
-    pub draws: u64,
-    pub losses: u64,
-    pub score: f64,
-    pub los_next: Option<f64>,
-}
-
 /// The difference of two players.
 #[derive(Serialize)]
 pub struct Difference {
@@ -118,14 +99,6 @@ pub struct Transitivity {
     pub statistic: f64,
     pub degrees: usize,
     pub p_value: Option<f64>,
-}
-
-/// The games of one player against another.
-#[derive(Serialize, Clone)]
-pub struct Meeting {
-    pub wins: u64,
-    pub draws: u64,
-    pub losses: u64,
 }
 
 /// The scored and expected points of a pairing.
@@ -157,7 +130,8 @@ impl Document {
         let seats = seat_effects.len().max(2) as u64;
         let games = standings.iter().map(|standing| standing.games).sum::<u64>() / seats;
         let advantage = answer.seat_advantage();
-        let difference = answer.compare(0, 1).filter(|_| standings.len() == 2);
+        let first = answer.compare(0, 1).filter(|_| standings.len() == 2 || !seat_effects.is_empty());
+        let difference = first.filter(|_| standings.len() == 2);
         let replicas = if seat_effects.is_empty() { 0 } else { request.replicas };
         let mut cautions = Vec::new();
         if standings.iter().all(|standing| standing.draws == standing.games) {
@@ -174,9 +148,10 @@ impl Document {
                 "A player who won or lost everything has an estimate, but no bound on one side.".to_string(),
             );
         }
-        if difference.is_some_and(|difference| !difference.enough) {
+        if first.is_some_and(|first| !first.enough) {
+            let other = if standings.len() == 2 { "the other" } else { "another" };
             cautions.push(format!(
-                "The {unit}s are too few: even if one player won all, the other might be stronger."
+                "The {unit}s are too few: even if one player won all, {other} might be stronger."
             ));
         }
         Document {
@@ -186,11 +161,9 @@ impl Document {
             runs: Vec::new(),
             unit,
             games,
-            players: standings.iter().map(|standing| player(standing, request.shift)).collect(),
+            players: standings.iter().map(|standing| shifted(standing, request.shift)).collect(),
             seat_advantage: advantage.map(|effect| effect.elo),
-            seat_advantage_interval: advantage
-                .and_then(|effect| effect.interval)
-                .map(|(low, high)| [low, high]),
+            seat_advantage_interval: advantage.and_then(|effect| effect.interval),
             errors: match replicas {
                 0 if seat_effects.is_empty() => "formula",
                 0 => "none",
@@ -210,7 +183,7 @@ impl Document {
             replicas,
             skipped: skipped.clone(),
             cautions,
-            crosstable: request.crosstable.then(|| crosstable(answer)),
+            crosstable: request.crosstable.then(|| answer.crosstable()),
             los: request.los.then(|| answer.superiority()),
             residuals: request.residuals.then(|| residuals(answer)),
         }
@@ -233,33 +206,14 @@ fn seat_effect((seat, effect): (usize, Effect)) -> SeatEffect {
     SeatEffect { seat, elo: effect.elo, low, high }
 }
 
-fn player(standing: &Standing, shift: f64) -> Player {
-    Player {
-        rank: standing.rank,
-        component: standing.component,
+/// Returns a row of the standings on the requested scale.
+fn shifted(standing: &Standing, shift: f64) -> Standing {
+    Standing {
         elo: standing.elo + shift,
         low: standing.low.map(|low| low + shift),
         high: standing.high.map(|high| high + shift),
-        bound: standing.bound.map(|bound| match bound {
-            Bound::AtLeast => "at_least",
-            Bound::AtMost => "at_most",
-        }),
-        games: standing.games,
-        wins: standing.wins,
-        draws: standing.draws,
-        losses: standing.losses,
-        score: standing.score.expect("every player in a pool has games"),
-        los_next: standing.los_next,
-        name: standing.name.clone(),
+        ..standing.clone()
     }
-}
-
-fn crosstable(answer: &TournamentRatings) -> Vec<Vec<Option<Meeting>>> {
-    let cell = |meeting: agon_stats::pool::Meeting| {
-        let (wins, draws, losses) = (meeting.wins, meeting.draws, meeting.losses);
-        (meeting.games() > 0).then_some(Meeting { wins, draws, losses })
-    };
-    answer.crosstable().into_iter().map(|row| row.into_iter().map(cell).collect()).collect()
 }
 
 /// Returns the residuals, the largest deviation first.

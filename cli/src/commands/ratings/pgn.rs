@@ -44,7 +44,8 @@ pub enum Found<'a> {
 
 /// Passes each game of a file to `found`.
 pub fn scan(mut source: impl Read, found: &mut dyn FnMut(Found<'_>)) -> io::Result<()> {
-    let (mut lexer, mut games) = (Lexer::default(), Games { found, header: Header::default(), moves: false });
+    let (mut lexer, mut games) =
+        (Lexer::default(), Games { found, header: Header::default(), has_words: false });
     let mut buffer = vec![0; BUFFER];
     let (mut start, mut end) = (0, 0);
     loop {
@@ -136,8 +137,8 @@ impl Header {
 struct Games<'f> {
     found: &'f mut dyn FnMut(Found<'_>),
     header: Header,
-    /// Whether a word of this game was read: then a tag begins the next game.
-    moves: bool,
+    /// Whether a move, a comment or a result was read: then a tag begins the next game.
+    has_words: bool,
 }
 
 impl Visitor for Games<'_> {
@@ -174,7 +175,7 @@ impl Visitor for Games<'_> {
         if self.header.line == 0 {
             self.header.line = line;
         }
-        self.moves = true;
+        self.has_words = true;
         if !in_variation && let Some(ending) = Ending::read(word) {
             self.finish(Some(ending));
         }
@@ -191,7 +192,7 @@ impl Visitor for Games<'_> {
                 });
             }
             Flaw::UnclosedComment => {
-                self.moves = true;
+                self.has_words = true;
                 self.header.flaw(|| format!("the comment opened in line {line} is not closed"));
             }
             Flaw::UnopenedBracket => (),
@@ -211,7 +212,7 @@ impl Games<'_> {
             b"Result" => header.result.is_some(),
             _ => false,
         };
-        if self.moves || repeated {
+        if self.has_words || repeated {
             self.finish(None);
         }
         if self.header.line == 0 {
@@ -221,7 +222,7 @@ impl Games<'_> {
 
     /// Ends the current game, if there is one; `word` is the result after its moves.
     fn finish(&mut self, word: Option<Ending>) {
-        self.moves = false;
+        self.has_words = false;
         let header = &mut self.header;
         if header.line == 0 {
             return;

@@ -2,9 +2,11 @@
 
 use std::io::{self, Write};
 
-use super::document::{Difference, Document, Player};
+use agon_stats::pool::Standing;
+
+use super::document::{Difference, Document};
 use crate::commands::counts::plus_minus;
-use crate::table::{Align, Table, fixed, rate, shortened, signed, write_facts, write_sentence};
+use crate::table::{Align, Table, fixed, percent, rate, shortened, signed, write_facts, write_sentence};
 use crate::terminal::width_of_stdout;
 
 /// The longest name beside a matrix.
@@ -29,7 +31,7 @@ pub fn write(document: &Document, out: &mut impl Write) -> io::Result<()> {
         if groups > 1 {
             writeln!(out, "\ngroup {}", component + 1)?;
         }
-        let players: Vec<&Player> =
+        let players: Vec<&Standing> =
             document.players.iter().filter(|player| player.component == component).collect();
         write_standings(&players, out)?;
     }
@@ -41,7 +43,7 @@ pub fn write(document: &Document, out: &mut impl Write) -> io::Result<()> {
     write_residuals(document, out)
 }
 
-fn write_standings(players: &[&Player], out: &mut impl Write) -> io::Result<()> {
+fn write_standings(players: &[&Standing], out: &mut impl Write) -> io::Result<()> {
     const HEADER: [&str; 11] = ["#", "player", "Elo", "+", "-", "games", "W", "D", "L", "score", "LOS"];
     let columns = HEADER.map(|name| (name, if name == "player" { Align::Left } else { Align::Right }));
     let mut table = Table::new(&columns).optional(&["L", "D", "W", "games", "#"]);
@@ -49,7 +51,7 @@ fn write_standings(players: &[&Player], out: &mut impl Write) -> io::Result<()> 
     table.write(out)
 }
 
-fn cells(player: &Player) -> [String; 11] {
+fn cells(player: &Standing) -> [String; 11] {
     let error =
         |end: Option<f64>| end.map_or_else(String::new, |end| format!("{:.1}", (end - player.elo).abs()));
     [
@@ -62,7 +64,7 @@ fn cells(player: &Player) -> [String; 11] {
         count(player.wins),
         count(player.draws),
         count(player.losses),
-        percent(player.score),
+        player.score.map_or_else(String::new, percent),
         player.los_next.map_or_else(String::new, percent),
     ]
 }
@@ -70,10 +72,6 @@ fn cells(player: &Player) -> [String; 11] {
 /// Formats a count; shortens it if it would not fit.
 fn count(games: u64) -> String {
     if games < 10_000_000 { games.to_string() } else { rate(games as f64) }
-}
-
-fn percent(share: f64) -> String {
-    format!("{:.1} %", 100.0 * share)
 }
 
 /// Describes the pool as a whole.
@@ -111,7 +109,7 @@ fn facts(document: &Document) -> Vec<(&'static str, String)> {
         (
             "first seat",
             match (document.seat_advantage, document.seat_advantage_interval) {
-                (Some(elo), Some([low, high])) => {
+                (Some(elo), Some((low, high))) => {
                     format!("worth {} Elo ({} to {})", signed(elo, 1), signed(low, 1), signed(high, 1))
                 }
                 (Some(elo), None) => format!("worth some {} Elo, interval not estimable", signed(elo, 0)),
@@ -181,8 +179,7 @@ pub fn write_crosstable(document: &Document, out: &mut impl Write) -> io::Result
         write_heading("ahead-level-behind of the row against the column, in games that either won", out)?;
     }
     write_matrix(document, out, |row, column| {
-        let meeting = table[row][column].as_ref();
-        meeting.map_or_else(String::new, |m| format!("{}-{}-{}", m.wins, m.draws, m.losses))
+        table[row][column].map_or_else(String::new, |m| format!("{}-{}-{}", m.wins, m.draws, m.losses))
     })
 }
 
@@ -191,10 +188,8 @@ pub fn write_scores(document: &Document, out: &mut impl Write) -> io::Result<()>
     let Some(table) = &document.crosstable else { return Ok(()) };
     write_heading("score of the row against the column, in %", out)?;
     write_matrix(document, out, |row, column| {
-        table[row][column].as_ref().map_or_else(String::new, |meeting| {
-            let games = meeting.wins + meeting.draws + meeting.losses;
-            format!("{:.1}", 100.0 * (meeting.wins as f64 + 0.5 * meeting.draws as f64) / games as f64)
-        })
+        let score = table[row][column].and_then(|meeting| meeting.score());
+        score.map_or_else(String::new, |score| format!("{:.1}", 100.0 * score))
     })
 }
 

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use agon_games::printable::printable;
 use agon_stats::outcome::Outcome;
 use agon_stats::pool;
 
@@ -17,12 +18,12 @@ pub struct ResultCounts {
 }
 
 impl ResultCounts {
-    /// Returns the player with this name.
+    /// Returns the player with this name, of which the printable form is kept.
     pub fn player(&mut self, name: &[u8]) -> u32 {
         if let Some(&player) = self.by_bytes.get(name) {
             return player;
         }
-        let text = decoded(name);
+        let text = printable(&decoded(name)).into_owned();
         let next = u32::try_from(self.names.len()).expect("fewer players than memory for their names");
         let player = *self.by_name.entry(text.clone()).or_insert(next);
         if player == next {

@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 use agon_analysis::sql::{Answer, Column, Limits, Row, SqlError};
+use agon_games::printable::printable;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -133,7 +134,7 @@ fn display(cell: &Value) -> String {
         Value::Array(items) => items.iter().map(display).collect::<Vec<_>>().join(" "),
         cell => plain(cell),
     };
-    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+    printable(&text).into_owned()
 }
 
 /// Formats a number with three decimals, or with four digits if it is very large or very small.

@@ -2,8 +2,23 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The number of workers that must fail a bout before it is abandoned.
+/// The number of workers that must fail a bout before it is abandoned, if so many are connected.
 pub const FAILURES: usize = 3;
+/// The number of leases of a started bout that expire before it is abandoned: its search may end the process of the worker.
+pub const LOSSES: u32 = 10;
+
+/// Why a bout was not played.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct Attempts {
+    /// The workers that failed it.
+    pub failed: BTreeSet<String>,
+    /// The last reason.
+    pub reason: String,
+    /// Workers whose lease expired.
+    lost: BTreeSet<String>,
+    /// The number of leases that expired after the bout was started.
+    pub losses: u32,
+}
 
 /// The done and pending bouts of a run.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -23,10 +38,8 @@ pub struct Ledger {
     withheld: BTreeSet<u64>,
     /// Granted bouts that were returned.
     returned: BTreeSet<u64>,
-    /// Workers that failed each bout.
-    failures: BTreeMap<u64, BTreeSet<String>>,
-    /// Workers whose lease of each bout expired.
-    lost: BTreeMap<u64, BTreeSet<String>>,
+    /// Bouts that were granted and not played.
+    attempts: BTreeMap<u64, Attempts>,
 }
 
 impl Ledger {
@@ -41,8 +54,7 @@ impl Ledger {
             reserved: u64::MAX,
             withheld: BTreeSet::new(),
             returned: BTreeSet::new(),
-            failures: BTreeMap::new(),
-            lost: BTreeMap::new(),
+            attempts: BTreeMap::new(),
         };
         for bout in done {
             ledger.finish(bout);
@@ -130,15 +142,27 @@ impl Ledger {
         }
     }
 
+    /// Makes a done bout above the exported ones grantable again.
+    pub(super) fn reopen(&mut self, bout: u64) {
+        if !self.is_done(bout) {
+            return;
+        }
+        self.beyond.remove(&bout);
+        if bout < self.prefix {
+            self.beyond.extend(bout + 1..self.prefix);
+            self.prefix = bout;
+        }
+        self.give_back(bout);
+    }
+
     /// Marks a bout as done. Returns whether it was pending.
-    pub fn finish(&mut self, bout: u64) -> bool {
+    pub(super) fn finish(&mut self, bout: u64) -> bool {
         if bout >= self.total || self.is_done(bout) {
             return false;
         }
         self.returned.remove(&bout);
         self.withheld.remove(&bout);
-        self.failures.remove(&bout);
-        self.lost.remove(&bout);
+        self.attempts.remove(&bout);
         self.beyond.insert(bout);
         while self.beyond.remove(&self.prefix) {
             self.prefix += 1;
@@ -146,17 +170,21 @@ impl Ledger {
         true
     }
 
-    /// Records that a worker failed a bout. Returns whether the bout should be abandoned.
-    pub fn fail(&mut self, bout: u64, worker: &str) -> bool {
-        let workers = self.failures.entry(bout).or_default();
-        workers.insert(worker.to_string());
-        workers.len() >= FAILURES
+    /// Records that a worker failed a bout.
+    pub fn fail(&mut self, bout: u64, worker: &str, reason: &str) {
+        if !self.is_done(bout) {
+            let attempts = self.attempts.entry(bout).or_default();
+            attempts.failed.insert(worker.to_string());
+            attempts.reason = reason.to_string();
+        }
     }
 
-    /// Records that a worker's lease expired and returns the bout.
-    pub fn lose(&mut self, bout: u64, worker: &str) {
+    /// Records that a worker's lease expired and returns the bout. `started` is whether the worker had begun to play it.
+    pub fn lose(&mut self, bout: u64, worker: &str, started: bool) {
         if !self.is_done(bout) {
-            self.lost.entry(bout).or_default().insert(worker.to_string());
+            let attempts = self.attempts.entry(bout).or_default();
+            attempts.lost.insert(worker.to_string());
+            attempts.losses += u32::from(started);
         }
         self.give_back(bout);
     }
@@ -169,24 +197,20 @@ impl Ledger {
         worker: &str,
         mut present: impl Iterator<Item = &'a str>,
     ) -> bool {
-        let lost = |name: &str| self.lost.get(&bout).is_some_and(|workers| workers.contains(name));
-        self.has_failed(bout, worker)
-            || (lost(worker) && present.any(|name| !lost(name) && !self.has_failed(bout, name)))
+        let Some(attempts) = self.attempts.get(&bout) else { return false };
+        let Attempts { failed, lost, .. } = attempts;
+        failed.contains(worker)
+            || (lost.contains(worker) && present.any(|name| !lost.contains(name) && !failed.contains(name)))
     }
 
-    /// Returns how many workers failed this bout.
-    pub fn failures(&self, bout: u64) -> usize {
-        self.failures.get(&bout).map_or(0, BTreeSet::len)
+    /// Returns the bouts that were granted and not played.
+    pub fn attempts(&self) -> impl Iterator<Item = (u64, &Attempts)> {
+        self.attempts.iter().map(|(bout, attempts)| (*bout, attempts))
     }
 
     /// Returns the workers that failed this bout.
     pub fn failed_at(&self, bout: u64) -> impl Iterator<Item = &str> {
-        self.failures.get(&bout).into_iter().flatten().map(String::as_str)
-    }
-
-    /// Returns whether a worker failed this bout.
-    pub fn has_failed(&self, bout: u64, worker: &str) -> bool {
-        self.failures.get(&bout).is_some_and(|workers| workers.contains(worker))
+        self.attempts.get(&bout).into_iter().flat_map(|attempts| &attempts.failed).map(String::as_str)
     }
 
     /// Returns whether a bout is done.
@@ -208,11 +232,6 @@ impl Ledger {
     pub fn total(&self) -> u64 {
         self.total
     }
-
-    /// Returns whether a bout can be granted.
-    pub fn has_work(&self) -> bool {
-        !self.returned.is_empty() || (self.fresh..self.open).any(|bout| !self.is_done(bout))
-    }
 }
 
 #[cfg(test)]
@@ -225,16 +244,16 @@ mod tests {
     fn regrants_a_lost_bout_to_its_loser_only_as_a_last_resort() {
         let mut ledger = Ledger::new(3, 0, []);
         assert_eq!(ledger.take_next(), Some(0));
-        ledger.lose(0, "hung");
+        ledger.lose(0, "hung", true);
         let for_others =
             |ledger: &Ledger, worker: &str| ledger.is_for_others(0, worker, ["hung", "quick"].into_iter());
         assert!(for_others(&ledger, "hung") && !for_others(&ledger, "quick"));
         assert!(!ledger.is_for_others(0, "hung", ["hung"].into_iter()), "no other candidate");
-        ledger.lose(0, "quick");
+        ledger.lose(0, "quick", true);
         assert!(!for_others(&ledger, "hung") && !for_others(&ledger, "quick"), "all candidates lost it");
         assert_eq!(ledger.take_next(), Some(0));
         ledger.finish(0);
-        ledger.lose(0, "hung");
+        ledger.lose(0, "hung", true);
         assert!(!for_others(&ledger, "hung") && ledger.take_next() == Some(1), "a done bout is not lost");
     }
 
@@ -263,6 +282,11 @@ mod tests {
                         let bout = held.swap_remove(below(&mut random, held.len()));
                         ledger.give_back(bout);
                     }
+                    3 if !done.is_empty() && below(&mut random, 4) == 0 => {
+                        let bout = *done.iter().nth(below(&mut random, done.len())).unwrap();
+                        done.remove(&bout);
+                        ledger.reopen(bout);
+                    }
                     _ => {
                         // A restart keeps done bouts, part of them as a prefix length; held bouts are claimed or lost.
                         let length = below(&mut random, ledger.prefix() as usize + 1) as u64;
@@ -283,7 +307,7 @@ mod tests {
                 let prefix = (0..).find(|bout| !done.contains(bout)).unwrap();
                 assert_eq!((ledger.prefix(), ledger.done()), (prefix, done.len() as u64));
             }
-            assert_eq!((ledger.take_next(), ledger.has_work()), (None, false));
+            assert_eq!(ledger.take_next(), None);
         }
     }
 
@@ -321,12 +345,5 @@ mod tests {
         tuning.release_withheld();
         assert_eq!(std::iter::from_fn(|| tuning.take_next()).collect::<Vec<u64>>(), [0, 1, 2]);
         assert!(tuning.open_to(5) && tuning.take_next() == Some(3));
-    }
-
-    #[test]
-    fn abandons_a_bout_after_three_workers_failed() {
-        let mut ledger = Ledger::new(5, 0, []);
-        assert!(!ledger.fail(2, "a") && !ledger.fail(2, "a") && !ledger.fail(2, "b") && ledger.fail(2, "c"));
-        assert!(ledger.has_failed(2, "a") && !ledger.has_failed(1, "a"));
     }
 }

@@ -1,4 +1,4 @@
-//! Shutdown: drains the sessions, cuts off calls that stay open and stops the background tasks.
+//! The tasks beside the services, their supervision and the orderly end.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,7 +9,8 @@ use tokio::task::JoinHandle;
 use tracing::info;
 
 use crate::export::{ExportSchedule, export, flush};
-use crate::state::Coordinator;
+use crate::owner::panic_text;
+use crate::state::{Coordinator, Fatal};
 use crate::{BoxFuture, metrics};
 
 /// How long open calls may take to end on shutdown.
@@ -39,26 +40,27 @@ pub(crate) async fn close_deadline(drain_started: oneshot::Receiver<()>) {
 pub(crate) struct BackgroundTasks {
     exporter: JoinHandle<()>,
     schedule: ExportSchedule,
-    expiry: JoinHandle<()>,
-    reservations: JoinHandle<()>,
-    metrics: Option<JoinHandle<()>>,
+    others: Vec<JoinHandle<()>>,
 }
 
 impl BackgroundTasks {
-    /// Starts the metrics endpoint, the export and the expiry of leases.
+    /// Starts the export, the expiry of leases, slow computations and the metrics endpoint.
     pub(crate) fn spawn(
         coordinator: &Arc<Coordinator>,
         schedule: ExportSchedule,
         metrics: Option<TcpListener>,
     ) -> BackgroundTasks {
-        let endpoint = |listener| tokio::spawn(metrics::serve(Arc::clone(coordinator), listener));
-        BackgroundTasks {
-            metrics: metrics.map(endpoint),
-            exporter: tokio::spawn(export(Arc::clone(coordinator), schedule)),
-            schedule,
-            expiry: tokio::spawn(expire_leases(Arc::clone(coordinator))),
-            reservations: tokio::spawn(reserve_grants(Arc::clone(coordinator))),
-        }
+        let shared = || Arc::clone(coordinator);
+        let endpoint = metrics.map(|listener| {
+            supervise(coordinator, "the metrics endpoint", metrics::serve(shared(), listener))
+        });
+        let mut others = vec![
+            supervise(coordinator, "the expiry of leases", expire_leases(shared())),
+            supervise(coordinator, "a computation", shared().compute()),
+        ];
+        others.extend(endpoint);
+        let exporter = supervise(coordinator, "the export", export(shared(), schedule));
+        BackgroundTasks { exporter, schedule, others }
     }
 
     /// Stops the tasks. After an orderly end, all bouts that can be exported are exported first.
@@ -68,30 +70,48 @@ impl BackgroundTasks {
             let last = async {
                 let _ = self.exporter.await;
                 flush(coordinator, self.schedule).await;
+                coordinator.settle().await;
             };
             let _ = tokio::time::timeout(EXPORT_TIMEOUT, last).await;
         } else {
             coordinator.drain();
             self.exporter.abort();
         }
-        self.expiry.abort();
-        self.reservations.abort();
-        self.metrics.iter().for_each(JoinHandle::abort);
+        self.others.iter().for_each(JoinHandle::abort);
     }
 }
 
-/// Records which bouts may be granted next.
-async fn reserve_grants(coordinator: Arc<Coordinator>) {
-    if let Err(failure) = coordinator.reserve_grants().await {
-        coordinator.fail(failure);
+/// Spawns a task and ends the process with a reason if it panics: the coordinator is useless without it.
+fn supervise(
+    coordinator: &Arc<Coordinator>,
+    task: &'static str,
+    work: impl Future<Output = ()> + Send + 'static,
+) -> JoinHandle<()> {
+    let coordinator = Arc::clone(coordinator);
+    let running = AbortOnDrop(tokio::spawn(work));
+    tokio::spawn(async move {
+        let mut running = running;
+        if let Err(error) = (&mut running.0).await
+            && let Ok(panic) = error.try_into_panic()
+        {
+            coordinator.fail(Fatal::Task { task, reason: panic_text(&*panic) });
+        }
+    })
+}
+
+/// Aborts a task when its supervisor is aborted.
+struct AbortOnDrop(JoinHandle<()>);
+
+impl Drop for AbortOnDrop {
+    fn drop(&mut self) {
+        self.0.abort();
     }
 }
 
 /// Expires leases periodically.
 async fn expire_leases(coordinator: Arc<Coordinator>) {
-    let pause = (coordinator.timing.lease / 20).clamp(Duration::from_millis(20), Duration::from_secs(1));
     loop {
-        tokio::time::sleep(pause).await;
-        coordinator.expire_leases();
+        coordinator.expire_leases(coordinator.now());
+        tokio::time::sleep(coordinator.tick()).await;
     }
 }

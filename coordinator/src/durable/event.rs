@@ -1,0 +1,111 @@
+//! Events: the changes of the durable state. Each is written to the state file, then applied in memory.
+
+use agon_arena::spec::Values;
+use agon_schedule::RunState;
+
+use super::Run;
+use crate::audit::Entry;
+use crate::leases::BoutKey;
+use crate::standings::RunTotals;
+use crate::store::{NewBout, ReplicaDigest, StoredCell, StoredRun};
+
+/// A change of the durable state.
+pub(crate) enum Event {
+    /// A run was submitted.
+    RunAdded {
+        /// Its row.
+        stored: Box<StoredRun>,
+        /// The run itself, until it is applied.
+        run: Option<Box<Run>>,
+    },
+    /// A bout was played or abandoned.
+    BoutCommitted(Box<NewBout>),
+    /// A run moved to another state.
+    RunMoved {
+        run: String,
+        to: RunState,
+        /// The bout that decided a sequential test.
+        decided: Option<u64>,
+    },
+    /// A run got another priority.
+    Prioritised { run: String, priority: i32 },
+    /// Leases of started bouts expired.
+    Abandoned { run: String, bouts: u64 },
+    /// The bouts below `end` may be granted.
+    Reserved { run: String, end: u64 },
+    /// Bouts were assigned to a part, which is written next.
+    PartAssigned { run: String, first: u64, last: u64 },
+    /// All bouts below `exported` are in the dataset.
+    PartWritten {
+        run: String,
+        exported: u64,
+        /// The totals of all exported bouts.
+        totals: RunTotals,
+        /// The outcomes that the new part adds.
+        cells: Vec<StoredCell>,
+    },
+    /// Bouts do not count: those in the state are played again, those in the dataset are listed.
+    Voided {
+        run: String,
+        /// The worker whose bouts were selected, or empty.
+        worker: String,
+        replayed: Vec<u64>,
+        voided: Vec<u64>,
+        /// The totals of all exported bouts that count.
+        totals: RunTotals,
+    },
+    /// A Gaussian process proposed values.
+    Proposed {
+        run: String,
+        proposals: Vec<Values>,
+        /// The totals, which contain the proposals.
+        totals: RunTotals,
+    },
+    /// A replica arrived.
+    ReplicaReceived {
+        replica: ReplicaDigest,
+        /// Whether it differs, so that a third worker decides.
+        disputed: bool,
+    },
+    /// A bout needs no more replicas.
+    ReplicationClosed {
+        key: BoutKey,
+        /// The worker whose bout was confirmed.
+        confirmed: Option<String>,
+    },
+    /// A worker was quarantined, for a further reason if it was before.
+    Quarantined { worker: String, reason: String },
+    /// A worker left quarantine.
+    Trusted { worker: String },
+    /// A worker may hold leases.
+    HolderAdded { worker: String },
+    /// A worker holds no leases.
+    HolderRemoved { worker: String },
+    /// An audit entry.
+    Audited(Entry),
+}
+
+impl Event {
+    /// Returns the run concerned.
+    pub(crate) fn run(&self) -> Option<&str> {
+        match self {
+            Event::RunAdded { stored, .. } => Some(&stored.id),
+            Event::BoutCommitted(bout) => Some(&bout.run),
+            Event::RunMoved { run, .. }
+            | Event::Prioritised { run, .. }
+            | Event::Abandoned { run, .. }
+            | Event::Reserved { run, .. }
+            | Event::PartAssigned { run, .. }
+            | Event::PartWritten { run, .. }
+            | Event::Voided { run, .. }
+            | Event::Proposed { run, .. } => Some(run),
+            Event::ReplicaReceived { replica, .. } => Some(&replica.key.run),
+            Event::ReplicationClosed { key, .. } => Some(&key.run),
+            Event::Quarantined { .. }
+            | Event::Trusted { .. }
+            | Event::HolderAdded { .. }
+            | Event::HolderRemoved { .. }
+            | Event::Audited(_) => None,
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! Changes that concern workers, and audit entries.
+
+use super::{Command, Durable, Event, Scope};
+use crate::audit::{AuditKind, Entry};
+
+/// The maximum length of a worker's reasons; further ones are dropped.
+const MAX_REASONS_BYTES: usize = 2000;
+
+/// Quarantines a worker, also after a restart, until an operator trusts it again. A further reason is added to those known.
+pub(crate) struct Quarantine {
+    pub(crate) worker: String,
+    pub(crate) reason: String,
+}
+
+impl Command for Quarantine {
+    type Answer = ();
+
+    fn scope(&self) -> Scope {
+        Scope::Worker(self.worker.clone())
+    }
+
+    fn decide(self, durable: &Durable) -> (Vec<Event>, ()) {
+        (quarantine_events(durable, &self.worker, &self.reason), ())
+    }
+}
+
+/// Returns the events that quarantine a worker for a reason, unless that is known.
+pub(super) fn quarantine_events(durable: &Durable, worker: &str, reason: &str) -> Vec<Event> {
+    match durable.quarantine.get(worker) {
+        Some(known) if known.contains(reason) || known.len() + reason.len() > MAX_REASONS_BYTES => Vec::new(),
+        _ => vec![
+            Event::Quarantined { worker: worker.to_string(), reason: reason.to_string() },
+            Event::Audited(Entry::new(AuditKind::Quarantined, reason).worker(worker)),
+        ],
+    }
+}
+
+/// Ends the quarantine of a worker. Answers whether it was in quarantine.
+pub(crate) struct Trust {
+    pub(crate) worker: String,
+    /// Who ended it.
+    pub(crate) operator: String,
+}
+
+impl Command for Trust {
+    type Answer = bool;
+
+    fn scope(&self) -> Scope {
+        Scope::Worker(self.worker.clone())
+    }
+
+    fn decide(self, durable: &Durable) -> (Vec<Event>, bool) {
+        let Trust { worker, operator } = self;
+        if !durable.quarantine.contains_key(&worker) {
+            return (Vec::new(), false);
+        }
+        let text = format!("trusted by {operator}");
+        let entry = Entry::new(AuditKind::Trusted, text).worker(&worker);
+        (vec![Event::Trusted { worker }, Event::Audited(entry)], true)
+    }
+}
+
+/// Records whether a worker may hold leases.
+pub(crate) struct Hold {
+    pub(crate) worker: String,
+    pub(crate) holds: bool,
+}
+
+impl Command for Hold {
+    type Answer = ();
+
+    fn scope(&self) -> Scope {
+        Scope::Worker(self.worker.clone())
+    }
+
+    fn decide(self, durable: &Durable) -> (Vec<Event>, ()) {
+        let Hold { worker, holds } = self;
+        let events = match (durable.holders.contains(&worker), holds) {
+            (false, true) => vec![Event::HolderAdded { worker }],
+            (true, false) => vec![Event::HolderRemoved { worker }],
+            _ => Vec::new(),
+        };
+        (events, ())
+    }
+}
+
+/// Writes an audit entry.
+pub(crate) struct Record(pub(crate) Entry);
+
+impl Command for Record {
+    type Answer = ();
+
+    fn scope(&self) -> Scope {
+        Scope::Addition
+    }
+
+    fn decide(self, _durable: &Durable) -> (Vec<Event>, ()) {
+        (vec![Event::Audited(self.0)], ())
+    }
+}
+
+/// Changes nothing. Its answer follows all earlier commands.
+pub(crate) struct Settle;
+
+impl Command for Settle {
+    type Answer = ();
+
+    fn scope(&self) -> Scope {
+        Scope::Addition
+    }
+
+    fn decide(self, _durable: &Durable) -> (Vec<Event>, ()) {
+        (Vec::new(), ())
+    }
+}

@@ -1,0 +1,271 @@
+//! The owner of the durable state: one thread that judges commands, writes their events and applies them.
+//!
+//! Commands that arrive while a transaction is being synced share the next one, so that one sync serves many bouts. The
+//! commands of a group do not depend on each other. Their events are applied in memory after the transaction is on disk, and
+//! only then are the callers answered: what is not durable is neither counted nor acknowledged, and a failed transaction
+//! leaves nothing to undo. A caller that hangs up loses only the answer.
+
+use std::any::Any;
+use std::collections::{BTreeSet, HashSet, VecDeque};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Weak, mpsc};
+use std::time::Duration;
+
+use tokio::sync::oneshot;
+use tracing::warn;
+
+use crate::durable::runs::Decide;
+use crate::durable::workers::Settle;
+use crate::durable::{Command, Durable, Event, Scope};
+use crate::leases::BoutKey;
+use crate::state::{Coordinator, Fatal, WriteTarget};
+use crate::store::{Store, StoreError};
+
+/// The maximum number of commands in one transaction.
+const MAX_COMMANDS: usize = 512;
+/// The delay before a write to a full disk is retried.
+const DISK_FULL_RETRY: Duration = Duration::from_secs(1);
+
+/// The commands that wait for the owner.
+pub(crate) type Inbox = mpsc::Receiver<Box<dyn Job>>;
+
+/// A command on its way, with the answer to its caller.
+pub(crate) trait Job: Send {
+    fn scope(&self) -> Scope;
+    fn decide(&mut self, durable: &Durable) -> Vec<Event>;
+    /// Returns whether the command waits while the disk is full. Others fail.
+    fn waits(&self) -> bool;
+    /// Answers the caller, who may have hung up.
+    fn answer(self: Box<Self>, written: Result<(), StoreError>);
+}
+
+pub(crate) struct Pending<C: Command> {
+    /// The command, until it is judged.
+    command: Option<C>,
+    answer: Option<C::Answer>,
+    caller: Option<oneshot::Sender<Result<C::Answer, StoreError>>>,
+    waits: bool,
+}
+
+impl<C: Command> Pending<C> {
+    /// Returns a command that nobody waits for.
+    fn unattended(command: C) -> Box<dyn Job> {
+        Box::new(Pending { command: Some(command), answer: None, caller: None, waits: true })
+    }
+
+    /// Returns a command and the place where its answer arrives.
+    pub(crate) fn attended(command: C, waits: bool) -> (Box<dyn Job>, Answer<C>) {
+        let (caller, answer) = oneshot::channel();
+        let job = Pending { command: Some(command), answer: None, caller: Some(caller), waits };
+        (Box::new(job), answer)
+    }
+}
+
+/// Where the answer to a command arrives.
+pub(crate) type Answer<C> = oneshot::Receiver<Result<<C as Command>::Answer, StoreError>>;
+
+impl<C: Command> Job for Pending<C>
+where
+    C::Answer: Send,
+{
+    fn scope(&self) -> Scope {
+        self.command.as_ref().map_or(Scope::Addition, C::scope)
+    }
+
+    fn decide(&mut self, durable: &Durable) -> Vec<Event> {
+        let Some(command) = self.command.take() else { return Vec::new() };
+        let (events, answer) = command.decide(durable);
+        self.answer = Some(answer);
+        events
+    }
+
+    fn waits(&self) -> bool {
+        self.waits
+    }
+
+    fn answer(self: Box<Self>, written: Result<(), StoreError>) {
+        let Pending { answer, caller, .. } = *self;
+        if let Some(caller) = caller {
+            let _ = caller.send(written.and_then(|()| answer.ok_or(StoreError::Closed)));
+        }
+    }
+}
+
+impl Coordinator {
+    /// Executes a command. Fails if the disk is full.
+    pub(crate) async fn execute<C: Command>(&self, command: C) -> Result<C::Answer, StoreError> {
+        self.send(command, false).await
+    }
+
+    /// Executes a command. Waits while the disk is full, and for ever if the state cannot be written: the process ends then.
+    pub(crate) async fn commit<C: Command>(&self, command: C) -> C::Answer {
+        match self.send(command, true).await {
+            Ok(answer) => answer,
+            Err(_) => std::future::pending().await,
+        }
+    }
+
+    async fn send<C: Command>(&self, command: C, waits: bool) -> Result<C::Answer, StoreError> {
+        let (job, answer) = Pending::attended(command, waits);
+        self.jobs.send(job).map_err(|_| StoreError::Closed)?;
+        answer.await.map_err(|_| StoreError::Closed)?
+    }
+
+    /// Waits until all earlier commands are executed, unless the disk is full.
+    pub(crate) async fn settle(&self) {
+        let _ = self.execute(Settle).await;
+    }
+
+    /// Executes a command in the background.
+    pub(crate) fn post<C: Command>(&self, command: C) {
+        // An owner that has ended has ended the process too.
+        let _ = self.jobs.send(Pending::unattended(command));
+    }
+}
+
+/// Starts the owner of a store. It ends when the coordinator is dropped.
+pub(crate) fn start(coordinator: &Arc<Coordinator>, store: Store, inbox: Inbox) -> Result<(), StoreError> {
+    let weak = Arc::downgrade(coordinator);
+    let work = move || {
+        let worked = catch_unwind(AssertUnwindSafe(|| run(&weak, store, &inbox)));
+        let failure = match worked {
+            Ok(Ok(())) => return,
+            Ok(Err(failure)) => Fatal::Store(failure),
+            Err(panic) => Fatal::Task { task: "the owner of the state", reason: panic_text(&*panic) },
+        };
+        if let Some(coordinator) = weak.upgrade() {
+            coordinator.fail(failure);
+        }
+    };
+    let thread = std::thread::Builder::new().name("state".to_string()).spawn(work);
+    thread.map(drop).map_err(|error| StoreError::Failed(error.to_string()))
+}
+
+/// Returns the message of a panic.
+pub(crate) fn panic_text(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().map(ToString::to_string);
+    text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "no reason".to_string())
+}
+
+/// Executes commands in groups until all senders are gone.
+fn run(coordinator: &Weak<Coordinator>, mut store: Store, inbox: &Inbox) -> Result<(), StoreError> {
+    // Commands that were received but not judged yet.
+    let mut waiting: VecDeque<Box<dyn Job>> = VecDeque::new();
+    loop {
+        if waiting.is_empty() {
+            let Ok(job) = inbox.recv() else { return Ok(()) };
+            waiting.push_back(job);
+        }
+        let Some(coordinator) = coordinator.upgrade() else { return Ok(()) };
+        let mut group = Group::default();
+        while group.jobs.len() < MAX_COMMANDS
+            && let Some(job) = waiting.pop_front().or_else(|| inbox.try_recv().ok())
+        {
+            if let Err(job) = group.add(job) {
+                waiting.push_front(job);
+                break;
+            }
+        }
+        let verdicts = execute_group(&coordinator, &mut store, group, inbox, &mut waiting)?;
+        for run in verdicts {
+            waiting.push_front(Pending::unattended(Decide { run }));
+        }
+    }
+}
+
+/// Commands of one transaction, none of which depends on another.
+#[derive(Default)]
+pub(crate) struct Group {
+    jobs: Vec<Box<dyn Job>>,
+    bouts: HashSet<BoutKey>,
+    /// Runs of which bouts are in the group, and runs that are in the group as a whole.
+    bout_runs: HashSet<String>,
+    runs: HashSet<String>,
+    workers: HashSet<String>,
+}
+
+impl Group {
+    /// Adds a job, or returns it if it depends on one of the group.
+    pub(crate) fn add(&mut self, job: Box<dyn Job>) -> Result<(), Box<dyn Job>> {
+        let is_independent = match job.scope() {
+            Scope::Addition => true,
+            Scope::Bout(key) => {
+                let free = !self.runs.contains(&key.run);
+                self.bout_runs.insert(key.run.clone());
+                free && self.bouts.insert(key)
+            }
+            Scope::Run(id) => !self.bout_runs.contains(&id) && self.runs.insert(id),
+            Scope::Worker(name) => self.workers.insert(name),
+        };
+        if !is_independent {
+            return Err(job);
+        }
+        self.jobs.push(job);
+        Ok(())
+    }
+}
+
+/// Judges, writes, applies and answers a group. Returns the runs whose tests have decided.
+pub(crate) fn execute_group(
+    coordinator: &Arc<Coordinator>,
+    store: &mut Store,
+    mut group: Group,
+    inbox: &Inbox,
+    waiting: &mut VecDeque<Box<dyn Job>>,
+) -> Result<BTreeSet<String>, StoreError> {
+    let mut decided: Vec<(Box<dyn Job>, Vec<Event>)> = {
+        let state = coordinator.lock();
+        let decide = |mut job: Box<dyn Job>| {
+            let events = job.decide(&state.durable);
+            (job, events)
+        };
+        group.jobs.drain(..).map(decide).collect()
+    };
+    loop {
+        match store.write(decided.iter().flat_map(|(_, events)| events)) {
+            Ok(()) => break,
+            Err(StoreError::Full) => {
+                coordinator.set_write_fault(WriteTarget::State, Some(StoreError::Full.to_string()));
+                decided = fail_impatient(decided, |(job, events)| job.waits() || events.is_empty());
+                std::thread::sleep(DISK_FULL_RETRY);
+                waiting.extend(inbox.try_iter());
+                let patient =
+                    fail_impatient(waiting.drain(..).map(|job| (job, Vec::new())).collect(), |(job, _)| {
+                        job.waits()
+                    });
+                waiting.extend(patient.into_iter().map(|(job, _)| job));
+            }
+            Err(failure) => {
+                warn!(%failure, "transaction failed");
+                for (job, _) in decided {
+                    job.answer(Err(failure.clone()));
+                }
+                return Err(failure);
+            }
+        }
+    }
+    coordinator.set_write_fault(WriteTarget::State, None);
+    let mut events = Vec::new();
+    let mut jobs = Vec::with_capacity(decided.len());
+    for (job, decided) in decided {
+        jobs.push(job);
+        events.extend(decided);
+    }
+    let verdicts = coordinator.apply(events);
+    for job in jobs {
+        job.answer(Ok(()));
+    }
+    Ok(verdicts)
+}
+
+/// Fails the jobs that do not wait for space, and returns the others.
+fn fail_impatient(
+    jobs: Vec<(Box<dyn Job>, Vec<Event>)>,
+    is_kept: impl Fn(&(Box<dyn Job>, Vec<Event>)) -> bool,
+) -> Vec<(Box<dyn Job>, Vec<Event>)> {
+    let (kept, failed): (Vec<_>, Vec<_>) = jobs.into_iter().partition(is_kept);
+    for (job, _) in failed {
+        job.answer(Err(StoreError::Full));
+    }
+    kept
+}
