@@ -303,20 +303,19 @@ impl Schedule {
         self.bout(index)
     }
 
-    /// Returns whether [`Schedule::bout`] needs no preparation for this number and all smaller ones.
+    /// Returns whether [`Schedule::bout`] needs no preparation for this number and all smaller ones. Numbers beyond the last
+    /// bout stand for it.
     pub fn is_prepared(&self, index: u64) -> bool {
-        self.openings.knows(self.opening_number(index))
+        self.openings.knows(self.last_opening(index))
     }
 
     /// Returns the work that prepares the bouts up to this number; none if they are prepared, if another preparation is
     /// under way, or if an earlier one failed.
     pub fn prepare(&mut self, index: u64) -> Option<Preparation> {
-        let last = self.bouts.checked_sub(1)?;
-        let index = index.min(last);
         if self.is_prepared(index) || self.fault.is_some() {
             return None;
         }
-        Some(Preparation::new(self.drawer.take()?, self.opening_number(index) + 1, u64::MAX))
+        Some(Preparation::new(self.drawer.take()?, self.last_opening(index) + 1, u64::MAX))
     }
 
     /// Takes the openings of a preparation of this schedule.
@@ -335,12 +334,13 @@ impl Schedule {
         self.fault.clone().map_or(Ok(()), Err)
     }
 
-    /// Returns the number of the opening of a bout.
-    fn opening_number(&self, index: u64) -> u64 {
+    /// Returns the greatest number of an opening of the bouts up to this one.
+    fn last_opening(&self, index: u64) -> u64 {
+        let index = index.min(self.bouts.saturating_sub(1));
         match &self.order {
             Order::Probe => index,
             Order::Roster(roster) => index / roster.pairings().max(1),
-            Order::Tuning(tuning) => tuning.opening(index),
+            Order::Tuning(tuning) => tuning.last_opening(index),
         }
     }
 

@@ -204,6 +204,11 @@ impl Tuning {
         index.checked_sub(bouts).unwrap_or_else(|| validation + step * pairs + place / self.sides())
     }
 
+    /// Returns the greatest number of an opening of the bouts up to this one.
+    pub(crate) fn last_opening(&self, index: u64) -> u64 {
+        if index < self.tune.bouts { self.opening(index) } else { self.openings().saturating_sub(1) }
+    }
+
     /// Returns the number of bouts with the same opening: in an iteration against opponents, plus and minus meet the same
     /// opponent over it.
     fn sides(&self) -> u64 {

@@ -86,6 +86,22 @@ fn a_bout_far_ahead_is_prepared_elsewhere() {
     assert_eq!(schedule.bout(3000).unwrap(), other.draw_bout(3000).unwrap());
 }
 
+/// The validation, which is played last, has the first openings.
+#[test]
+fn preparing_the_last_bout_of_a_tuning_run_prepares_all() {
+    let text = "name = \"t\"\ngame = \"connect-four\"\nlimit = { nodes = 100 }\nopenings = { random_plies = 6 }\n\
+         [tune]\nplayer = \"a\"\nmethod = \"spsa\"\nbouts = 2000\nvalidation = { bouts = 20 }\n\
+         [[tune.parameter]]\npath = \"search.c\"\nstart = 1\nmin = 0.1\nmax = 8\nstep = 0.5\n\
+         [[player]]\nname = \"a\"\nsearch = { algorithm = \"uct\" }\n";
+    let mut schedule = Schedule::resume(spec(text)).unwrap();
+    let last = schedule.bouts() - 1;
+    let preparation = schedule.prepare(last).unwrap();
+    schedule.finish(preparation.run());
+    assert!((0..=last).all(|index| schedule.is_prepared(index)) && schedule.prepare(u64::MAX).is_none());
+    // The first bouts are known, whose values do not depend on results.
+    assert!(schedule.bout(0).is_ok());
+}
+
 #[test]
 fn rejects_openings_that_cost_too_much() {
     let rejected = |text: String| Schedule::new(spec(&text)).err().unwrap();

@@ -3,6 +3,7 @@
 //! A referee applies them to searches that it has not seen. They are the laws of `arena/tests/referee.rs`, which plays
 //! every algorithm with every kind of limit. A bound that an honest search may exceed does not belong here.
 
+use std::sync::LazyLock;
 use std::time::Duration;
 
 use crate::budget::Limit;
@@ -134,6 +135,7 @@ macro_rules! bounds {
         impl SearchNumbers<'_> {
             /// Checks every bound and returns the first that is exceeded.
             pub fn check(&self, $given: &Allowance) -> Result<(), BoundExceeded> {
+                self.check_unlisted()?;
                 let ($numbers, $counters) = (self, &self.counters);
                 $({
                     let (value, most): (u64, u64) = ($value, $most);
@@ -195,14 +197,23 @@ bounds! { |search, counters, given|
     overshoot_us: search.overshoot_us, given.overshoot_us(search.time_us), "the time beyond the limit";
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+/// The counters without a bound of their own, by their places in [`Counters::LIST`].
+static UNLISTED: LazyLock<Vec<usize>> = LazyLock::new(|| {
+    let is_unlisted = |place: &usize| !BOUNDS.iter().any(|(name, _)| *name == Counters::LIST[*place].name);
+    (0..Counters::COUNT).filter(is_unlisted).collect()
+});
 
-    #[test]
-    fn every_counter_has_a_bound() {
-        for counter in Counters::LIST {
-            assert!(BOUNDS.iter().any(|(name, _)| *name == counter.name), "{} has no bound", counter.name);
+impl SearchNumbers<'_> {
+    /// Checks the counters without a bound of their own. They count events, which take time.
+    fn check_unlisted(&self) -> Result<(), BoundExceeded> {
+        if UNLISTED.is_empty() {
+            return Ok(());
         }
+        let (values, most) = (self.counters.values(), nodes_in(self.time_us));
+        let exceeded = UNLISTED.iter().find(|&&place| values[place] > most);
+        exceeded.map_or(Ok(()), |&place| {
+            let reason = "the time, at an event in each cycle of any processor";
+            Err(BoundExceeded { name: Counters::LIST[place].name, value: values[place], most, reason })
+        })
     }
 }
