@@ -4,7 +4,7 @@
 
 use std::process::{Command, Stdio};
 
-use agon_testing::binary::{agon, agon_with_input, assert_refused, json};
+use agon_testing::binary::{agon, agon_in_terminal, agon_with_input, assert_refused, json};
 use agon_testing::folder::Folder;
 use serde_json::Value;
 
@@ -165,7 +165,6 @@ fn rejects_wrong_calls() {
     assert_refused(&test("nan,2"), "the bound NaN is not a number between -200 and 200");
     assert_refused(&test("0,1e9"), "the bound 1000000000 is not a number");
     assert_refused(&test("0"), "bounds are two numbers, the smaller first");
-    assert_refused(&["sprt", "--data", "/nonexistent", "--bounds=0,2"], "there is no folder /nonexistent");
     assert_refused(&["sprt", "--wdl", "6,3,1"], "give the differences to test");
     assert_refused(
         &["sprt", "--wdl", "6,3,1", "--bounds=0,2", "--alpha", "0.7"],
@@ -223,6 +222,8 @@ fn rejects_unratable_input() {
 /// All pools get finite ratings, in text of at most 80 columns and in JSON.
 #[test]
 fn degenerate_pools_have_finite_ratings() {
+    let folder = Folder::new();
+    let results = folder.path("results.csv");
     let mut many = String::new();
     for player in 0..30 {
         many.push_str(&format!(
@@ -243,12 +244,17 @@ fn degenerate_pools_have_finite_ratings() {
         many.as_str(),
     ] {
         let all = ["--los", "--crosstable", "--residuals"];
+        folder.write("results.csv", table);
+        let shown = agon_in_terminal(80, &[&["ratings", "--csv", &results][..], &all].concat());
+        assert!(shown.lines().count() > 3, "{shown}");
+        for line in shown.lines() {
+            assert!(line.chars().count() <= 80, "{line}");
+        }
         for arguments in [vec![], vec!["--prior", "1"], vec!["--no-seat-advantage"]] {
             let call = [&["ratings", "--csv", "-"][..], &all, &arguments].concat();
             let answer = agon_with_input(&call, table.as_bytes());
             assert_eq!((answer.code, answer.err.as_str()), (0, ""), "{table} {arguments:?}");
             for line in answer.out.lines() {
-                assert!(line.chars().count() <= 80, "{line}");
                 assert!(!line.ends_with(' ') && !line.contains("NaN") && !line.contains("inf"), "{line}");
             }
             for player in rated(table, &arguments)["players"].as_array().unwrap() {

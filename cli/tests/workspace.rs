@@ -10,6 +10,7 @@ use std::path::Path;
 use agon_analysis::Dataset;
 use agon_analysis::results::results;
 use agon_coordinator::standings::{RunTotals, Standings};
+use agon_stats::plackett_luce::DEFAULT_REPLICAS;
 use agon_stats::tournament::{Options, Resampling};
 use agon_storage::summarise;
 use agon_testing::sample::SampleDataset;
@@ -120,7 +121,7 @@ fn live_standings_equal_dataset_ratings() {
         for (bout, rows) in &sample.bouts {
             live.add(*bout, &summarise(&spec, &rows.into()));
         }
-        let resampling = Some(Resampling { replicas: threads(200), seed: 1, threads: threads(1) });
+        let resampling = Some(Resampling { replicas: DEFAULT_REPLICAS, seed: 1, threads: threads(1) });
         let options = Options { resampling, ..Options::default() };
         let counted = results(&dataset, &run, &spec, threads(2)).unwrap().tally;
         let answer = counted.rate(&options, &|| ()).unwrap();

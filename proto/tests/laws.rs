@@ -13,6 +13,7 @@ use agon_proto::v1::{self, Submission};
 use agon_proto::{Assembled, Assembler, BoutWriter, CompleteBout, Lease, LeasedBout, WireError};
 use agon_records::{BoutRows, LimitKind, MoveRow, ProbeRow, SearchRow, content_digest};
 use agon_search::Counters;
+use agon_search::bounds::MAX_DURATION_US;
 use agon_testing::bouts::play;
 use agon_testing::specs::{KALAH, OTHELLO_PROBE, parse};
 use prost::Message;
@@ -56,11 +57,16 @@ fn any(random: &mut Random) -> u64 {
     if below(random, 8) == 0 { u64::MAX } else { draw >> below(random, 64) }
 }
 
+/// Returns a time as long as the wire permits.
+fn bounded(time_us: u64) -> u64 {
+    time_us.min(MAX_DURATION_US)
+}
+
 fn random_search(random: &mut Random, spec: &Spec) -> SearchRow {
     let mut many = |count: usize| (0..count).map(|_| any(random).min(MAX_COUNT)).collect::<Vec<u64>>();
     let (numbers, depths) = (many(3), 3);
     let counters = Counters::from_values(many(Counters::COUNT).try_into().unwrap());
-    let (depth_nodes, depth_time_us) = (many(depths), many(depths));
+    let (depth_nodes, depth_time_us) = (many(depths), many(depths).into_iter().map(bounded).collect());
     SearchRow {
         player: spec.players[below(random, 2)].name.clone(),
         depth: any(random) as u16,
@@ -70,8 +76,8 @@ fn random_search(random: &mut Random, spec: &Spec) -> SearchRow {
         depth_time_us,
         score: [0.0, -0.0, f64::MAX, f64::MIN_POSITIVE, -1.5][below(random, 5)],
         pv: ["", "a b c", "ü → x"][below(random, 3)].to_string(),
-        time_us: numbers[0],
-        overshoot_us: numbers[1],
+        time_us: bounded(numbers[0]),
+        overshoot_us: bounded(numbers[1]),
         limit_kind: LimitKind::ALL[below(random, 5)],
         limit_value: numbers[2],
     }
@@ -97,7 +103,7 @@ fn submission_preserves_rows_and_digest() {
                 row.payoffs = vec![1_000_000, -1_000_000];
                 row.seed = any(&mut random);
                 row.started = (any(&mut random) >> 8) as i64;
-                row.duration_us = any(&mut random) >> 8;
+                row.duration_us = bounded(any(&mut random));
             }
         }
         let batch = 1 + below(&mut random, 40);

@@ -51,9 +51,10 @@ fn messages_survive_conversion() {
         speed: 2.5,
     };
     assert_eq!(Heartbeat::try_from(v1::Heartbeat::from(&heartbeat)), Ok(heartbeat));
-    let returned = Returned { leases: vec![lease(1)], reason: "why\nnot".to_string() };
-    assert_eq!(Returned::try_from(v1::Return::from(&returned)), Ok(returned.clone()));
-    assert_eq!(Returned::try_from(v1::Revoke::from(&returned)), Ok(returned));
+    let returned = |reason: &str| Returned { leases: vec![lease(1)], reason: reason.to_string() };
+    let two_lines = returned("why\nnot");
+    assert_eq!(Returned::try_from(v1::Return::from(&two_lines)), Ok(returned("why not")));
+    assert_eq!(Returned::try_from(v1::Revoke::from(&two_lines)), Ok(returned("why not")));
     for position in [None, Some("4k3/8/8/8/8/8/8/4K2R w K - 0 1".to_string())] {
         let opening = Opening { position, moves: "e1g1".to_string() };
         for values in [vec![], vec![(2, Values(vec![-1_250_000, i64::MAX]))]] {

@@ -81,7 +81,7 @@ fn bytes_of_a_part_are_pinned() {
     let digests = [digest(write_games(&games).unwrap()), digest(write_moves(&moves).unwrap())].join("\n");
     expect![[r#"
         8b9d747eba5cbadcfb88adf7e35b91db2f2e694819d638732f319046852deab4
-        f7a0353794c74024696fb6d9040d71e2e14431286e824c215fbfd3d5b6a0deb1"#]]
+        11e014d509cce59c1b0fc72ece349bc0e8ca38d312e10ec18cc08011b243a15d"#]]
     .assert_eq(&digests);
 }
 

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::{LONG, quick};
 use agon_testing::processes::{Cluster, wait_until};
-use agon_testing::scripted_worker::ScriptedWorker;
+use agon_testing::scripted_worker::{ScriptedWorker, falsify};
 
 #[test]
 fn fabricating_worker_is_quarantined_and_voided() {
@@ -18,9 +18,7 @@ fn fabricating_worker_is_quarantined_and_voided() {
     let fabricate = |liar: &mut ScriptedWorker| {
         let bout = liar.lease_within(Duration::from_millis(300))?;
         let mut rows = liar.play(&bout);
-        for search in rows.moves.iter_mut().filter_map(|row| row.search.as_mut()) {
-            search.score += 0.25;
-        }
+        falsify(&mut rows);
         Some(liar.submit_one(liar.messages(&bout, &rows)).outcome())
     };
     // One bout counts before two honest workers connect.
@@ -58,7 +56,7 @@ fn verification_survives_restart() {
     let mut liar = ScriptedWorker::new(&cluster.address(), "liar");
     let bout = liar.lease();
     let mut rows = liar.play(&bout);
-    rows.moves.iter_mut().filter_map(|row| row.search.as_mut()).for_each(|search| search.score += 0.25);
+    falsify(&mut rows);
     assert_eq!(liar.submit_one(liar.messages(&bout, &rows)).outcome(), Outcome::Committed);
     drop(liar);
     for (name, outcome) in [("second", Outcome::Conflict), ("third", Outcome::Duplicate)] {

@@ -6,7 +6,7 @@ use agon_proto::v1::Outcome;
 
 use crate::{LONG, quick, spec};
 use agon_testing::processes::Cluster;
-use agon_testing::scripted_worker::ScriptedWorker;
+use agon_testing::scripted_worker::{ScriptedWorker, falsify};
 
 /// Returns the numbers of committed and leased bouts.
 fn counts(cluster: &Cluster) -> (u64, u64) {
@@ -30,11 +30,7 @@ fn repeated_submissions_count_once() {
     assert_eq!(counts(&cluster), (1, 0));
     // 2. With other content: the committed bout stays.
     let mut other = rogue.play(&bout);
-    other
-        .moves
-        .iter_mut()
-        .filter_map(|row| row.search.as_mut())
-        .for_each(|search| search.counters.cutoffs += 1);
+    falsify(&mut other);
     let other = rogue.messages(&bout, &other);
     assert_eq!(rogue.submit_one(other.clone()).outcome(), Outcome::Conflict);
     // 3. To a restarted coordinator.

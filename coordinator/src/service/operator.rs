@@ -188,6 +188,8 @@ impl OperatorService {
         }
         // A part that is being written is finished first: a put without an answer may still succeed.
         let _hold = ExportHold::new(coordinator, id);
+        // A part that was assigned before the hold is in the state after this.
+        coordinator.settle().await;
         let exported = crate::export::await_open_part(coordinator, id).await.map_err(|reason| {
             Status::unavailable(format!(
                 "bouts of {id} are being exported and cannot be voided until that succeeds: {reason}"
