@@ -73,6 +73,11 @@ impl Comparison {
         }
     }
 
+    /// Returns the warning that the results, of `unit`s such as bouts, are too few; `None` if they are not.
+    pub fn caution(&self, unit: &str) -> Option<String> {
+        (!self.enough).then(|| too_few(unit))
+    }
+
     /// Returns the conclusion for players of these names, without a full stop.
     pub fn sentence(&self, one: &str, other: &str) -> String {
         match self.verdict() {
@@ -84,6 +89,11 @@ impl Comparison {
             Verdict::Unclear => format!("either {one} or {other} may be stronger"),
         }
     }
+}
+
+/// Returns the warning that the results are too few.
+pub(crate) fn too_few(unit: &str) -> String {
+    format!("The {unit}s are too few: even if one player won all, the other might be stronger.")
 }
 
 #[cfg(test)]
@@ -101,5 +111,13 @@ mod tests {
         assert_eq!(words(0.9, false), "too few results to call a or b stronger");
         assert_eq!(words(0.1, true), "a is probably weaker than b");
         assert_eq!(words(0.02, true), "a is weaker than b");
+    }
+
+    #[test]
+    fn caution_belongs_to_few_results() {
+        let of = |enough| Comparison { elo: 10.0, low: None, high: None, los: 0.9, enough };
+        let text = "The bouts are too few: even if one player won all, the other might be stronger.";
+        assert_eq!(of(false).caution("bout").as_deref(), Some(text));
+        assert_eq!(of(true).caution("bout"), None);
     }
 }

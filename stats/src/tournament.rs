@@ -5,9 +5,11 @@
 //! source of the bouts does not matter here; players are names and numbers.
 
 mod bout_counts;
+mod conclusion;
 mod ratings;
 
 pub use bout_counts::{BoutCounts, BoutCountsError, Record, pair_of, pair_score};
+pub use conclusion::Conclusion;
 pub use ratings::{Effect, Options, Resampling, TournamentError, TournamentRatings};
 
 pub use crate::plackett_luce::Game;

@@ -207,6 +207,29 @@ impl TournamentRatings {
         &self.standings
     }
 
+    /// Returns the standings on the scale that is shown: of two players the second has 0, so that the rating of the first is
+    /// their difference; the mean of more players is 0.
+    pub fn shown_standings(&self) -> Vec<Standing> {
+        let mut rows = self.standings.clone();
+        if let [first, second] = &mut rows[..]
+            && first.component == second.component
+        {
+            let compared = self.compare(0, 1);
+            first.elo -= second.elo;
+            (first.low, first.high) = compared.map_or((None, None), |compared| (compared.low, compared.high));
+            (second.elo, second.low, second.high) = (0.0, Some(0.0), Some(0.0));
+        }
+        rows
+    }
+
+    /// Returns whether intervals were computed: always with two seats, with more only by resampling.
+    pub(super) fn has_uncertainty(&self) -> bool {
+        match &self.rated {
+            Rated::Duels { .. } => true,
+            Rated::Rankings { replicas, .. } => replicas.is_some(),
+        }
+    }
+
     /// Returns the names of connected players by component. Ratings of different components cannot be compared.
     pub fn components(&self) -> Vec<Vec<String>> {
         let groups = self.standings.chunk_by(|one, next| one.component == next.component);
