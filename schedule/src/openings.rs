@@ -84,7 +84,7 @@ pub(crate) struct KnownOpenings {
 }
 
 impl KnownOpenings {
-    /// Returns what is known before anything was drawn.
+    /// Returns the openings known without a draw.
     pub(crate) fn new(spec: &Spec) -> KnownOpenings {
         // The turns of one game count as one piece of evidence, so they stay together even if another game shares one.
         let whole_games = matches!(&spec.plan, Plan::Probe(positions) if positions.positions_per_game() > 1);
@@ -142,7 +142,7 @@ pub(crate) struct Drawer {
     plies: u64,
     /// The number of openings of the run.
     last: u64,
-    /// What is known, with the repeats that the schedule does not know yet.
+    /// The known openings, with the repeats that the schedule does not have yet.
     known: KnownOpenings,
 }
 
@@ -197,7 +197,7 @@ impl Drawer {
         self.plies / self.draws.max(1)
     }
 
-    /// Returns what is known; its repeats only once.
+    /// Returns the known openings; each repeat is returned once.
     pub(crate) fn take_known(&mut self) -> KnownOpenings {
         KnownOpenings { repeats: std::mem::take(&mut self.known.repeats), ..self.known }
     }

@@ -170,7 +170,7 @@ bounds! { |search, counters, given|
     cutoffs: counters.cutoffs, given.sampled(0, counters.nodes), "the nodes, none in a sampling search";
     first_move_cutoffs: counters.first_move_cutoffs, counters.cutoffs, "the cutoffs";
     table_probes: counters.table_probes, given.sampled(0, counters.nodes.saturating_mul(2)),
-        "two for each node, of which one confirms a null move; none in a sampling search";
+        "two for each node, one of them to confirm a null move; none in a sampling search";
     table_hits: counters.table_hits, counters.table_probes, "the table probes";
     table_stores: counters.table_stores, counters.table_probes, "the table probes";
     researches: counters.researches, given.sampled(0, counters.nodes), "the nodes, none in a sampling search";

@@ -69,7 +69,7 @@ games! {
     virus,
 }
 
-/// A person who is told the mark of a seat finds it on the board.
+/// The board shows the mark that a person playing a seat is given.
 #[test]
 fn boards_show_the_marks_of_all_seats() {
     use agon_games::random::{below, seeded};

@@ -39,13 +39,13 @@ pub struct ChanceSearch<G: ChanceRules, E> {
     ordering: Ordering<G>,
     pv: PvTable<G::Move>,
     moves: Vec<G::Move>,
-    /// A stack of what is known of the outcomes of the chance nodes on the path.
+    /// The bounds of the outcomes of the chance nodes on the path, as a stack.
     probes: Vec<Probe<G::Move>>,
     effort: Effort,
     searched: Vec<G::Move>,
 }
 
-/// What is known of an outcome before its search.
+/// The bounds of an outcome before its search.
 #[derive(Clone, Copy, Debug)]
 struct Probe<M> {
     /// The bounds of its value.

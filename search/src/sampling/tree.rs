@@ -196,7 +196,7 @@ impl<M: Copy + Eq> Tree<M> {
         true
     }
 
-    /// Returns what is proven for the seat to move at the root.
+    /// Returns the proof for the seat to move at the root.
     pub(super) fn proof(&self) -> Option<Proof> {
         let best = self.nodes[self.children(0)].iter();
         let root = &self.nodes[0];

@@ -62,7 +62,7 @@ pub struct Uct<G: SamplingRules, E> {
     path: Vec<Step>,
     moves: Vec<G::Move>,
     scratch: Vec<G::Move>,
-    /// The leaf of which several playouts start.
+    /// The leaf from which several playouts start.
     leaf: Option<G>,
 }
 

@@ -30,7 +30,7 @@ use rand_08::SeedableRng as _;
 use crate::Work;
 use crate::boards::connect4;
 
-/// The evaluation of somebody who knows only the rules.
+/// An evaluation that knows only the rules.
 #[derive(Clone, Debug, Default)]
 struct Nothing;
 
