@@ -28,6 +28,14 @@ pub enum WorkerError {
     /// The thread of a slot could not be started.
     #[error("cannot start the thread of a slot: {0}; configure fewer slots")]
     Threads(#[from] std::io::Error),
+    /// A part of the worker ended because of a bug or for want of memory.
+    #[error("{task} failed: {reason}; start the worker again, with fewer slots if memory is short")]
+    Task {
+        /// What the part does.
+        task: String,
+        /// The reason.
+        reason: String,
+    },
     /// A setting is invalid.
     #[error("{0}")]
     Config(String),

@@ -8,6 +8,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use agon_arena::limit::speed_factor;
@@ -56,6 +57,7 @@ pub(crate) struct Slot {
     control: Arc<SearchControl>,
     progress: Arc<GameProgress>,
     speed: Arc<Speed>,
+    thread: JoinHandle<()>,
 }
 
 /// The nodes per second of a slot, readable from other threads.
@@ -96,20 +98,35 @@ impl Slot {
             reports,
             arena: None,
         };
-        std::thread::Builder::new().name(format!("agon-slot-{number}")).spawn(move || {
+        let thread = std::thread::Builder::new().name(format!("agon-slot-{number}")).spawn(move || {
             if pinned && !pin(number) {
                 tracing::warn!(slot = number, "cannot pin the slot to a core");
             }
             thread.run(&inbox);
         })?;
-        Ok(Slot { jobs, control, progress, speed })
+        Ok(Slot { jobs, control, progress, speed, thread })
     }
 
     /// Starts a bout on a free slot.
     pub(crate) fn play(&self, job: Job) {
         self.control.resume();
         self.progress.reset();
-        self.jobs.send(job).expect("the thread of a slot lives as long as its handle");
+        // Fails if the thread has ended, which the next check of the worker finds.
+        let _ = self.jobs.send(job);
+    }
+
+    /// Lets the thread end.
+    #[cfg(test)]
+    pub(crate) fn end_thread(&mut self) {
+        self.jobs = channel().0;
+        while !self.has_ended() {
+            std::thread::yield_now();
+        }
+    }
+
+    /// Returns whether the thread has ended early.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.thread.is_finished()
     }
 
     /// Interrupts the bout; the slot's report follows.
@@ -205,7 +222,8 @@ fn catch_panic<T>(run: impl FnOnce() -> Result<T, BoutError>) -> Result<T, Strin
     }
 }
 
-fn panic_text(panic: &(dyn Any + Send)) -> &str {
+/// Returns the message of a panic.
+pub(crate) fn panic_text(panic: &(dyn Any + Send)) -> &str {
     let text = panic.downcast_ref::<&str>().copied();
     text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("unknown reason")
 }

@@ -22,6 +22,7 @@ use agon_proto::{
 };
 use agon_schedule::run_id;
 use tokio::sync::{mpsc, watch};
+use tokio::task::{JoinError, JoinHandle};
 use tokio::time::{Instant, sleep_until};
 use tonic::Code;
 
@@ -32,7 +33,7 @@ use crate::event::{Ended, Summary, WorkerEvent};
 use crate::held_bouts::{HeldBouts, Stage};
 use crate::play::{Identity, Job};
 use crate::session::{Session, SessionEvent};
-use crate::slot::{Ending, Report, Slot};
+use crate::slot::{Ending, Report, Slot, panic_text};
 use crate::speed::{ThrottleMonitor, measure_loaded};
 use crate::submit::{Command, SubmitEvent, Submitter};
 
@@ -68,7 +69,9 @@ async fn run_to_end(config: Config, shutdown: BoxFuture<()>) -> Result<Summary, 
     validate(&config)?;
     let slots = config.slots;
     let measured = tokio::task::spawn_blocking(move || measure_loaded(slots)).await;
-    let (answers, speed) = measured.expect("the known searches do not panic");
+    // Its threads may not start where memory is short.
+    let (answers, speed) =
+        measured.map_err(|error| end_of_task("the measurement of the speed", Err(error)))?;
     let mut worker = Worker::start(config, answers.signature, speed)?;
     let outcome = worker.run(shutdown).await;
     if let Some(session) = worker.session.take() {
@@ -128,6 +131,8 @@ struct Worker {
     bout_time: Option<Duration>,
     submissions: mpsc::UnboundedSender<Command>,
     submitted: mpsc::UnboundedReceiver<SubmitEvent>,
+    /// The task behind both channels.
+    submitter: JoinHandle<()>,
     in_session: watch::Sender<bool>,
     unacknowledged_bytes: Arc<AtomicU64>,
     draining: Option<Draining>,
@@ -172,7 +177,7 @@ impl Worker {
             in_session: session_open,
             bytes: Arc::clone(&unacknowledged_bytes),
         };
-        tokio::spawn(submitter.run());
+        let submitter = tokio::spawn(submitter.run());
         let now = Instant::now();
         Ok(Worker {
             signature,
@@ -196,6 +201,7 @@ impl Worker {
             bout_time: None,
             submissions,
             submitted,
+            submitter,
             in_session,
             unacknowledged_bytes,
             draining: None,
@@ -219,7 +225,11 @@ impl Worker {
                 () = &mut shutdown, if self.draining.is_none() => Wake::Shutdown,
                 event = next_event(&mut self.session) => Wake::Session(event),
                 Some(report) = self.reports.recv() => Wake::Slot(report),
-                Some(event) = self.submitted.recv() => Wake::Submit(event),
+                event = self.submitted.recv() => match event {
+                    Some(event) => Wake::Submit(event),
+                    // Nothing would be submitted any more.
+                    None => return Err(end_of_task("the submission of bouts", (&mut self.submitter).await)),
+                },
                 () = sleep_until(time) => Wake::Time,
             };
             match wake {
@@ -227,7 +237,7 @@ impl Worker {
                 Wake::Session(event) => self.handle_session_event(event).await?,
                 Wake::Slot(report) => self.handle_report(report),
                 Wake::Submit(event) => self.handle_submit_event(event)?,
-                Wake::Time => self.tick(),
+                Wake::Time => self.tick()?,
             }
             // Reports that arrive together need only one heartbeat.
             while let Ok(report) = self.reports.try_recv() {
@@ -255,8 +265,14 @@ impl Worker {
         session.into_iter().chain(drain).min().unwrap_or_else(far)
     }
 
-    fn tick(&mut self) {
+    fn tick(&mut self) -> Result<(), WorkerError> {
         let now = Instant::now();
+        if let Some(slot) = self.slots.iter().position(Slot::has_ended) {
+            return Err(WorkerError::Task {
+                task: format!("slot {slot}"),
+                reason: "its thread ended".to_string(),
+            });
+        }
         match (&self.session, &self.welcome) {
             (None, _) if now >= self.retry => {
                 let hello = self.hello();
@@ -279,6 +295,7 @@ impl Worker {
                 self.slots[slot].interrupt();
             }
         }
+        Ok(())
     }
 
     fn hello(&mut self) -> Hello {
@@ -611,9 +628,64 @@ impl Worker {
     }
 }
 
+/// Returns the error for a task that ended before the worker.
+fn end_of_task(task: &str, ended: Result<(), JoinError>) -> WorkerError {
+    let reason = match ended.map_err(JoinError::try_into_panic) {
+        Err(Ok(panic)) => format!("it panicked: {}", panic_text(&*panic)),
+        Ok(()) | Err(Err(_)) => "it ended early".to_string(),
+    };
+    WorkerError::Task { task: task.to_string(), reason }
+}
+
 async fn next_event(session: &mut Option<Session>) -> SessionEvent {
     match session {
         Some(session) => session.next().await,
         None => pending().await,
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test may panic")]
+mod tests {
+    use agon_transport::{ClientCredentials, Connector};
+
+    use super::*;
+
+    fn worker() -> Worker {
+        let connector = Connector::new("http://127.0.0.1:1", ClientCredentials::default()).unwrap();
+        let mut config = Config::new(connector, "tester");
+        config.slots = 2;
+        Worker::start(config, String::new(), 1.0).unwrap()
+    }
+
+    /// Returns the error with which a worker ends.
+    async fn end(mut worker: Worker) -> String {
+        let ended = tokio::time::timeout(Duration::from_secs(20), worker.run(Box::pin(pending())));
+        ended.await.expect("the worker ends").err().unwrap().to_string()
+    }
+
+    #[tokio::test]
+    async fn ends_with_its_submissions() {
+        let mut broken = worker();
+        let (events, submitted) = mpsc::unbounded_channel();
+        broken.submitted = submitted;
+        broken.submitter = tokio::spawn(async move {
+            let _events = events;
+            panic!("no {}", "memory");
+        });
+        let error = end(broken).await;
+        assert!(error.starts_with("the submission of bouts failed: it panicked: no memory"), "{error}");
+        let stopped = worker();
+        stopped.submitter.abort();
+        let error = end(stopped).await;
+        assert!(error.starts_with("the submission of bouts failed: it ended early"), "{error}");
+    }
+
+    #[tokio::test]
+    async fn ends_with_the_thread_of_a_slot() {
+        let mut broken = worker();
+        broken.slots[1].end_thread();
+        let error = end(broken).await;
+        assert!(error.starts_with("slot 1 failed: its thread ended"), "{error}");
     }
 }
