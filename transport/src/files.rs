@@ -1,11 +1,10 @@
-//! Secret files, atomic writes and change detection.
+//! Secret files and atomic writes.
 
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, Write as _};
-use std::path::{Path, PathBuf};
-use std::sync::Mutex;
+use std::path::Path;
 
-use crate::{CredentialError, lock};
+use crate::CredentialError;
 
 /// The bytes of the largest file of tokens or certificates.
 const MAX_CREDENTIAL_BYTES: u64 = 1 << 20;
@@ -77,13 +76,20 @@ fn copy_ownership(_: &File, _: &Metadata) -> io::Result<()> {
 /// Reads a secret file, with a warning if it is world-readable.
 pub fn read_secret(path: &Path, what: &str) -> Result<String, CredentialError> {
     let text = read(path, what)?;
+    warn_if_readable(path);
+    Ok(text)
+}
+
+/// Warns if a secret file is world-readable.
+pub(crate) fn warn_if_readable(path: &Path) {
     #[cfg(unix)]
     if let Ok(metadata) = fs::metadata(path)
         && std::os::unix::fs::PermissionsExt::mode(&metadata.permissions()) & 0o004 != 0
     {
         warn_operator(&format!("{} is world-readable; run chmod 600 on it", path.display()));
     }
-    Ok(text)
+    #[cfg(not(unix))]
+    let _ = path;
 }
 
 /// Warns in the log, or on standard error if the log is disabled or filters warnings.
@@ -101,55 +107,13 @@ pub(crate) fn read(path: &Path, what: &str) -> Result<String, CredentialError> {
         .map_err(|error| CredentialError(format!("cannot read {what} {}: {error}", path.display())))
 }
 
-/// A set of files, watched for changes of their content.
-pub(crate) struct WatchedFiles {
-    paths: Vec<PathBuf>,
-    seen: Mutex<blake3::Hash>,
-}
-
-impl WatchedFiles {
-    /// Starts from the current content.
-    pub(crate) fn new(paths: Vec<PathBuf>) -> WatchedFiles {
-        let seen = Mutex::new(digest(&paths));
-        WatchedFiles { paths, seen }
-    }
-
-    /// Returns whether any file changed since the last call. Compares content, not times: a mounted secret changes
-    /// behind a link.
-    pub(crate) fn changed(&self) -> bool {
-        let now = digest(&self.paths);
-        std::mem::replace(&mut *lock(&self.seen), now) != now
-    }
-}
-
-fn digest(paths: &[PathBuf]) -> blake3::Hash {
-    let mut hasher = blake3::Hasher::new();
-    for path in paths {
-        let content = agon_files::read(path, MAX_CREDENTIAL_BYTES).unwrap_or_default();
-        hasher.update(&(content.len() as u64).to_le_bytes()).update(&content);
-    }
-    hasher.finalize()
-}
-
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a test may panic")]
 mod tests {
-    use super::*;
+    #[cfg(unix)]
+    use std::path::PathBuf;
 
-    #[test]
-    fn detects_each_change_once() {
-        let folder = tempfile::tempdir().unwrap();
-        let [one, two] = ["one", "two"].map(|name| folder.path().join(name));
-        write_secret(&one, "a").unwrap();
-        let watched = WatchedFiles::new(vec![one.clone(), two.clone()]);
-        assert!(!watched.changed());
-        write_secret(&two, "").unwrap();
-        assert!(!watched.changed(), "an empty file equals a missing one");
-        write_secret(&one, "").unwrap();
-        write_secret(&two, "a").unwrap();
-        assert!(watched.changed(), "the same bytes moved to another file");
-        assert!(!watched.changed());
-    }
+    use super::*;
 
     #[cfg(unix)]
     #[test]
@@ -166,8 +130,6 @@ mod tests {
             let error = read_secret(path, "token file").unwrap_err().0;
             assert_eq!(error, format!("cannot read token file {}: {reason}", path.display()));
         }
-        // Watching does not wait either.
-        assert!(!WatchedFiles::new(vec![pipe]).changed());
     }
 
     #[cfg(unix)]

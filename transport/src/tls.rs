@@ -13,7 +13,7 @@ use tokio_rustls::rustls::{ClientConfig, ConfigBuilder, RootCertStore, ServerCon
 
 use crate::caller::Caller;
 use crate::connector::ClientCredentials;
-use crate::files::{WatchedFiles, read, read_secret};
+use crate::files::{read, read_secret, warn_if_readable};
 use crate::{CredentialError, lock};
 
 /// The ALPN name of HTTP/2.
@@ -30,25 +30,42 @@ pub struct TlsFiles {
     pub client_authority: Option<PathBuf>,
 }
 
+/// The texts of TLS files, each read once.
+struct TlsTexts {
+    certificate: Result<String, CredentialError>,
+    key: Result<String, CredentialError>,
+    client_authority: Option<Result<String, CredentialError>>,
+}
+
 impl TlsFiles {
-    fn load(&self) -> Result<Arc<ServerConfig>, CredentialError> {
+    fn read(&self) -> TlsTexts {
+        TlsTexts {
+            certificate: read(&self.certificate, "certificate"),
+            key: read(&self.key, "key"),
+            client_authority: self.client_authority.as_deref().map(|path| read(path, "certificate")),
+        }
+    }
+
+    /// Builds the configuration from the texts of the files.
+    fn config(&self, texts: TlsTexts) -> Result<Arc<ServerConfig>, CredentialError> {
         let provider = Arc::new(default_provider());
         let builder = ServerConfig::builder_with_provider(Arc::clone(&provider))
             .with_safe_default_protocol_versions()
             .map_err(|error| CredentialError(error.to_string()))?;
-        let builder = match &self.client_authority {
-            None => builder.with_no_client_auth(),
-            Some(path) => {
-                let verifier =
-                    WebPkiClientVerifier::builder_with_provider(Arc::new(authorities(path)?), provider)
-                        .build()
-                        .map_err(|error| CredentialError(format!("{}: {error}", path.display())))?;
+        let builder = match (&self.client_authority, texts.client_authority) {
+            (Some(path), Some(text)) => {
+                let roots = Arc::new(authorities(path, &text?)?);
+                let verifier = WebPkiClientVerifier::builder_with_provider(roots, provider)
+                    .build()
+                    .map_err(|error| CredentialError(format!("{}: {error}", path.display())))?;
                 builder.with_client_cert_verifier(verifier)
             }
+            _ => builder.with_no_client_auth(),
         };
-        let (chain, key) = identity(&self.certificate, &self.key)?;
+        let chain = parse_certificates(&self.certificate, &texts.certificate?)?;
+        warn_if_readable(&self.key);
         let mut config = builder
-            .with_single_cert(chain, key)
+            .with_single_cert(chain, parse_key(&self.key, &texts.key?)?)
             .map_err(|error| mismatch(&self.certificate, &self.key, &error))?;
         config.alpn_protocols = vec![PROTOCOL.to_vec()];
         config.session_storage = Arc::new(NoServerSessionStorage {});
@@ -57,20 +74,38 @@ impl TlsFiles {
     }
 }
 
+impl TlsTexts {
+    /// Returns the digest of the texts, or of why they cannot be read. Times are not compared: a mounted secret changes
+    /// behind a link.
+    fn digest(&self) -> blake3::Hash {
+        let mut hasher = blake3::Hasher::new();
+        for text in
+            [Some(&self.certificate), Some(&self.key), self.client_authority.as_ref()].into_iter().flatten()
+        {
+            let (is_read, text) = match text {
+                Ok(text) => (1, text),
+                Err(error) => (0, &error.0),
+            };
+            hasher.update(&[is_read]).update(&(text.len() as u64).to_le_bytes()).update(text.as_bytes());
+        }
+        hasher.finalize()
+    }
+}
+
 /// The TLS configuration of a running coordinator.
 pub(crate) struct ServerTls {
     files: TlsFiles,
-    watched: WatchedFiles,
+    /// The digest of what was read last.
+    seen: Mutex<blake3::Hash>,
     config: Mutex<Arc<ServerConfig>>,
 }
 
 impl ServerTls {
     /// Loads the files.
     pub(crate) fn open(files: TlsFiles) -> Result<ServerTls, CredentialError> {
-        let mut paths = vec![files.certificate.clone(), files.key.clone()];
-        paths.extend(files.client_authority.clone());
-        let watched = WatchedFiles::new(paths);
-        Ok(ServerTls { config: Mutex::new(files.load()?), watched, files })
+        let texts = files.read();
+        let seen = Mutex::new(texts.digest());
+        Ok(ServerTls { config: Mutex::new(files.config(texts)?), seen, files })
     }
 
     pub(crate) fn requires_client_certificates(&self) -> bool {
@@ -82,13 +117,16 @@ impl ServerTls {
         Arc::clone(&lock(&self.config))
     }
 
-    /// Reloads the files if they changed, and returns whether they did. Invalid files, such as in the middle of an
-    /// update, change nothing.
+    /// Reloads the files if they changed, and returns whether they did. Files that are unreadable or invalid, such as in the
+    /// middle of an update, change nothing; each such state is one error.
     pub(crate) fn refresh(&self) -> Result<bool, CredentialError> {
-        if !self.watched.changed() {
+        // One read for the comparison and for the configuration: a second one may fail, and the change would be lost.
+        let texts = self.files.read();
+        let digest = texts.digest();
+        if std::mem::replace(&mut *lock(&self.seen), digest) == digest {
             return Ok(false);
         }
-        let config = self.files.load()?;
+        let config = self.files.config(texts)?;
         *lock(&self.config) = config;
         Ok(true)
     }
@@ -104,7 +142,7 @@ pub(crate) fn client_config(credentials: &ClientCredentials) -> Result<Arc<Clien
     let builder = ClientConfig::builder_with_provider(Arc::new(default_provider()))
         .with_safe_default_protocol_versions()
         .map_err(|error| CredentialError(error.to_string()))?
-        .with_root_certificates(authorities(authority)?);
+        .with_root_certificates(authorities(authority, &read(authority, "certificate")?)?);
     let mut config = with_identity(builder, credentials)?;
     config.alpn_protocols = vec![PROTOCOL.to_vec()];
     config.resumption = client::Resumption::disabled();
@@ -138,15 +176,23 @@ fn identity(
     key: &Path,
 ) -> Result<(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>), CredentialError> {
     let chain = certificates(certificate)?;
-    let text = read_secret(key, "key")?;
-    let key = PrivateKeyDer::from_pem_slice(text.as_bytes())
-        .map_err(|_| CredentialError(format!("{} contains no PEM private key", key.display())))?;
-    Ok((chain, key))
+    let secret = parse_key(key, &read_secret(key, "key")?)?;
+    Ok((chain, secret))
+}
+
+/// Parses the private key in the text of a file.
+fn parse_key(path: &Path, text: &str) -> Result<PrivateKeyDer<'static>, CredentialError> {
+    PrivateKeyDer::from_pem_slice(text.as_bytes())
+        .map_err(|_| CredentialError(format!("{} contains no PEM private key", path.display())))
 }
 
 /// Reads the certificates of a file; at least one.
 pub(crate) fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, CredentialError> {
-    let text = read(path, "certificate")?;
+    parse_certificates(path, &read(path, "certificate")?)
+}
+
+/// Parses the certificates in the text of a file; at least one.
+fn parse_certificates(path: &Path, text: &str) -> Result<Vec<CertificateDer<'static>>, CredentialError> {
     let list: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(text.as_bytes()).collect();
     let list = list.unwrap_or_default();
     if list.is_empty() {
@@ -155,9 +201,10 @@ pub(crate) fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, 
     Ok(list)
 }
 
-fn authorities(path: &Path) -> Result<RootCertStore, CredentialError> {
+/// Returns the authorities in the text of a file.
+fn authorities(path: &Path, text: &str) -> Result<RootCertStore, CredentialError> {
     let mut roots = RootCertStore::empty();
-    for certificate in certificates(path)? {
+    for certificate in parse_certificates(path, text)? {
         roots.add(certificate).map_err(|error| {
             CredentialError(format!("{} is not a certificate authority: {error}", path.display()))
         })?;
@@ -182,4 +229,52 @@ fn common_name(subject: &[u8]) -> Option<&str> {
     let (&[_tag, length], rest) = subject.get(position + COMMON_NAME_OID.len()..)?.split_first_chunk()?;
     let text = rest.get(..usize::from(length)).filter(|_| length < 0x80)?;
     std::str::from_utf8(text).ok().filter(|text| is_printable(text))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test may panic")]
+mod tests {
+    use std::fs;
+    use std::time::Duration;
+
+    use super::*;
+    use crate::authority::{Authority, Validity};
+
+    const DAY: Duration = Duration::from_secs(86_400);
+
+    #[test]
+    fn unreadable_files_delay_a_reload_and_do_not_lose_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name);
+        let (authority, one) = Authority::create().unwrap();
+        one.write(folder.path(), "ca").unwrap();
+        let server = authority.issue_server(&["localhost".to_string()], Validity::lasting(DAY));
+        server.unwrap().write(folder.path(), "server").unwrap();
+        let files = TlsFiles {
+            certificate: path("server.pem"),
+            key: path("server.key"),
+            client_authority: Some(path("ca.pem")),
+        };
+        let tls = ServerTls::open(files.clone()).unwrap();
+        assert!(!tls.refresh().unwrap());
+        let before = tls.current();
+        // What was read is what is used: the files change after they were read.
+        let other = Authority::create().unwrap().1.certificate;
+        fs::write(path("ca.pem"), &other).unwrap();
+        let texts = files.read();
+        fs::remove_file(path("ca.pem")).unwrap();
+        assert!(files.config(texts).is_ok());
+        // Each state that cannot be used is one error.
+        for broken in [None, Some(""), Some("-----BEGIN CERTIFICATE-----")] {
+            if let Some(text) = broken {
+                fs::write(path("ca.pem"), text).unwrap();
+            }
+            assert!(tls.refresh().is_err(), "{broken:?}");
+            assert!(!tls.refresh().unwrap(), "{broken:?}");
+            assert!(Arc::ptr_eq(&tls.current(), &before));
+        }
+        fs::write(path("ca.pem"), &other).unwrap();
+        assert!(tls.refresh().unwrap());
+        assert!(!Arc::ptr_eq(&tls.current(), &before));
+    }
 }
