@@ -10,11 +10,13 @@ use toml::de::DeTable;
 
 use crate::section::{Found, Section, Toml};
 
-/// The form of a limit, for errors.
+/// The keys of a limit, for errors.
 const FORM: &str = "one of ms, cpu_ms, nodes or depth, or clock_ms with or without increment_ms";
 
 /// The longest time limit, a year: sums of such times do not overflow.
 const MAX_MS: u64 = 365 * 24 * 3600 * 1000;
+/// The greatest node limit, which is the greatest integer that TOML guarantees.
+const MAX_NODES: u64 = i64::MAX as u64;
 
 /// Reads `ms=50`, `cpu_ms=50`, `nodes=1000`, `depth=6` or `clock_ms=60000,increment_ms=100`.
 pub fn parse_limit(text: &str) -> Result<Limit, ConfigError> {
@@ -28,13 +30,13 @@ pub fn parse_limit(text: &str) -> Result<Limit, ConfigError> {
     })?;
     let problems = Problems::default();
     let section = Section { table: table.get_ref(), name: "a limit", start: None, problems: &problems };
-    let read = read_limit(section);
-    problems.finish(read)
+    let limit = read_limit(section);
+    problems.finish(limit)
 }
 
 /// Reads a limit from a table such as `{ ms = 50 }`.
 pub(crate) fn read_limit(section: Section<'_, '_>) -> Found<Limit> {
-    let before = section.problems.count();
+    let earlier_problems = section.problems.count();
     section.allow(&["ms", "cpu_ms", "nodes", "depth", "clock_ms", "increment_ms"]);
     let read = |name: &str, min: u64, max: u64| {
         let value = Toml(section.value(name)?);
@@ -43,21 +45,22 @@ pub(crate) fn read_limit(section: Section<'_, '_>) -> Found<Limit> {
             section.reject(name, format!("the limit `{name}` must be {domain}"))
         })
     };
-    // With zero time a search answers with the first move that it finds; with zero nodes or depth it has no answer.
+    // A time may be 0: such a search plays the first legal move. With a limit of 0 nodes or depth there would be no search.
     let milliseconds = |name: &str| read(name, 0, MAX_MS).map(Duration::from_millis);
     let mut limits = Vec::new();
     limits.extend(milliseconds("ms").map(Limit::Wall));
     limits.extend(milliseconds("cpu_ms").map(Limit::Cpu));
-    limits.extend(read("nodes", 1, u64::MAX >> 1).map(Limit::Nodes));
+    limits.extend(read("nodes", 1, MAX_NODES).map(Limit::Nodes));
     limits.extend(read("depth", 1, MAX_PLY as u64).map(|depth| Limit::Depth(depth as u32)));
     let increment = milliseconds("increment_ms");
     let clock = milliseconds("clock_ms");
     limits
         .extend(clock.map(|remaining| Limit::Clock { remaining, increment: increment.unwrap_or_default() }));
-    if section.problems.count() > before {
+    if section.problems.count() > earlier_problems {
         return None;
     }
     match limits[..] {
+        // An increment belongs to a clock.
         [limit] if increment.is_none() || clock.is_some() => Some(limit),
         _ => {
             section.problems.add(section.start(), format!("a limit is exactly one: {FORM}"));
@@ -66,14 +69,15 @@ pub(crate) fn read_limit(section: Section<'_, '_>) -> Found<Limit> {
     }
 }
 
-/// Nodes per second of the [known answers](crate::signature::known_answers) on the reference machine of `normalise`.
+/// The speed of the reference machine, for which time limits are meant if the spec sets `normalise`: nodes per second in the
+/// fixed searches of [`known_answers`](crate::signature::known_answers).
 pub const REFERENCE_SPEED: f64 = 2_000_000.0;
 
-/// The allowed factors of time limits.
+/// The range of the factors by which time limits may be multiplied.
 pub const FACTORS: RangeInclusive<f64> = 0.05..=20.0;
 
-/// Returns the factor of time limits for a machine's speed: twice the speed gives half the time. Rounds to thousandths, so
-/// that the stored factor is exact.
+/// Returns the factor of time limits for a machine with this speed in nodes per second: twice the speed gives half the time.
+/// Rounds to thousandths, so that three decimals are the exact factor.
 pub fn speed_factor(speed: f64) -> f64 {
     let factor = (REFERENCE_SPEED / speed.max(1.0)).clamp(*FACTORS.start(), *FACTORS.end());
     (factor * 1000.0).round() / 1000.0
@@ -84,12 +88,12 @@ pub fn scaled(limit: Limit, factor: f64) -> Limit {
     if factor == 1.0 {
         return limit;
     }
-    let time = |time: Duration| time.mul_f64(factor);
+    let scale = |time: Duration| time.mul_f64(factor);
     match limit {
-        Limit::Wall(limit) => Limit::Wall(time(limit)),
-        Limit::Cpu(limit) => Limit::Cpu(time(limit)),
+        Limit::Wall(time) => Limit::Wall(scale(time)),
+        Limit::Cpu(time) => Limit::Cpu(scale(time)),
         Limit::Clock { remaining, increment } => {
-            Limit::Clock { remaining: time(remaining), increment: time(increment) }
+            Limit::Clock { remaining: scale(remaining), increment: scale(increment) }
         }
         Limit::Nodes(_) | Limit::Depth(_) => limit,
     }

@@ -1,8 +1,9 @@
 //! Maps the number of a bout to its players by seat.
 //!
-//! A bout plays all rotations of one circle of players, so that everybody sits in every seat. With at least as many players
-//! as seats, a pairing is a group of different players, whose possible circles alternate from opening to opening. With
-//! fewer, a pairing is a way to fill the seats in which each player has at least one. Openings are in `agon-schedule`.
+//! A circle is the cyclic order in which the players of a bout sit. The games of the bout are the rotations of its circle, so
+//! that each player sits in every seat. With at least as many players as seats, a pairing is a group of different players,
+//! which play in another of their circles at each opening. With fewer players, a pairing is one circle in which each player
+//! has at least one seat. Not here: the openings, which `agon-schedule` draws.
 
 use crate::arena::Bout;
 
@@ -35,26 +36,26 @@ pub enum RosterError {
 #[derive(Clone, Debug)]
 pub struct Roster {
     groups: Groups,
-    /// Circles of indices into a group, each in one of its rotations.
+    /// All circles, each in one of its rotations: indices of the players of a group.
     circles: Vec<Vec<usize>>,
 }
 
 /// The groups of players that play each other.
 #[derive(Clone, Copy, Debug)]
 enum Groups {
-    /// All players, who are fewer than the seats; every circle is a pairing.
-    One,
-    /// `count` groups, each a pairing, of `size` of the `players` that remain without the hero, who is in every group.
-    Many { count: u64, size: usize, players: usize, hero: Option<usize> },
+    /// One group of all players, who are fewer than the seats. Each circle is a pairing.
+    Whole,
+    /// `count` groups, each a pairing: `size` of the `others`, and the hero if there is one.
+    Subsets { count: u64, size: usize, others: usize, hero: Option<usize> },
 }
 
 impl Roster {
-    /// Creates a roster in which everybody plays everybody. Needs at least one seat.
+    /// Creates a roster of all groups of players. Precondition: there is at least one seat.
     pub fn round_robin(seats: usize, players: usize) -> Result<Roster, RosterError> {
         Roster::new(seats, players, None)
     }
 
-    /// Creates a roster of all groups that contain `hero`. Needs at least one seat.
+    /// Creates a roster of all groups that contain the player `hero`. Precondition: there is at least one seat.
     pub fn gauntlet(seats: usize, players: usize, hero: usize) -> Result<Roster, RosterError> {
         Roster::new(seats, players, Some(hero))
     }
@@ -67,27 +68,28 @@ impl Roster {
             return Err(RosterError::NoHero { hero, players });
         }
         if players < seats {
-            return Ok(Roster { groups: Groups::One, circles: fillings(seats, players) });
+            return Ok(Roster { groups: Groups::Whole, circles: circles_with_repeats(seats, players) });
         }
         let heroes = usize::from(hero.is_some());
         let (size, others) = (seats - heroes, players - heroes);
         let count = binomial(others, size).ok_or(RosterError::TooManyGroups { players, seats })?;
-        Ok(Roster { groups: Groups::Many { count, size, players: others, hero }, circles: orders(seats) })
+        let groups = Groups::Subsets { count, size, others, hero };
+        Ok(Roster { groups, circles: circles_without_repeats(seats) })
     }
 
-    /// Returns the number of pairings per opening.
+    /// Returns the number of pairings, which is the number of bouts with the same opening.
     pub fn pairings(&self) -> u64 {
         match self.groups {
-            Groups::One => self.circles.len() as u64,
-            Groups::Many { count, .. } => count,
+            Groups::Whole => self.circles.len() as u64,
+            Groups::Subsets { count, .. } => count,
         }
     }
 
-    /// Returns the number of openings after which the circles repeat, with seats and orders balanced.
+    /// Returns the number of openings after which the circles repeat, and the seats and neighbours of players are balanced.
     pub fn cycle(&self) -> u64 {
         match self.groups {
-            Groups::One => 1,
-            Groups::Many { .. } => self.circles.len() as u64,
+            Groups::Whole => 1,
+            Groups::Subsets { .. } => self.circles.len() as u64,
         }
     }
 
@@ -95,11 +97,11 @@ impl Roster {
     pub fn bout(&self, index: u64) -> Bout<u64> {
         let (opening, pairing) = (index / self.pairings(), index % self.pairings());
         let players = match self.groups {
-            Groups::One => self.circles[pairing as usize].clone(),
-            Groups::Many { size, players, hero, .. } => {
-                let group = group(pairing, size, players, hero);
-                let order = &self.circles[(opening % self.cycle()) as usize];
-                order.iter().map(|&index| group[index]).collect()
+            Groups::Whole => self.circles[pairing as usize].clone(),
+            Groups::Subsets { size, others, hero, .. } => {
+                let group = group(pairing, size, others, hero);
+                let circle = &self.circles[(opening % self.cycle()) as usize];
+                circle.iter().map(|&index| group[index]).collect()
             }
         };
         Bout { index, players, opening, values: Vec::new() }
@@ -107,25 +109,27 @@ impl Roster {
 
     /// Returns the least number of bouts, from the first on, with at least `games` games.
     pub fn bouts_for(&self, games: u64) -> u64 {
-        let lengths: Vec<u64> = match self.groups {
-            Groups::One => self.circles.iter().map(|circle| period(circle) as u64).collect(),
-            Groups::Many { .. } => vec![self.circles[0].len() as u64],
+        // The games of consecutive bouts, until the numbers repeat.
+        let games_by_bout: Vec<u64> = match self.groups {
+            Groups::Whole => self.circles.iter().map(|circle| period(circle) as u64).collect(),
+            Groups::Subsets { .. } => vec![self.circles[0].len() as u64],
         };
-        let round: u64 = lengths.iter().sum();
-        let (mut bouts, mut left) = (games / round * lengths.len() as u64, games % round);
-        for length in lengths {
-            if left == 0 {
+        let sum: u64 = games_by_bout.iter().sum();
+        let (mut bouts, mut missing) = (games / sum * games_by_bout.len() as u64, games % sum);
+        for played in games_by_bout {
+            if missing == 0 {
                 break;
             }
             bouts += 1;
-            left = left.saturating_sub(length);
+            missing = missing.saturating_sub(played);
         }
         bouts
     }
 }
 
-/// Returns the distinct seatings of a bout; in each, everybody sits one seat further back than before. A circle that repeats
-/// itself, such as ABAB, has fewer rotations than seats.
+/// Returns the different seatings of a bout, one for each game. From one to the next, the player of the first seat moves to
+/// the last and each other player moves to the seat before. A circle that repeats itself, such as ABAB, has fewer rotations
+/// than seats.
 pub fn rotations(circle: &[usize]) -> impl Iterator<Item = Vec<usize>> + '_ {
     (0..period(circle)).map(|rotation| rotated(circle, rotation))
 }
@@ -141,39 +145,40 @@ fn period(circle: &[usize]) -> usize {
     (1..circle.len()).find(|&rotation| rotated(circle, rotation) == circle).unwrap_or(circle.len())
 }
 
-/// Returns all `(seats - 1)!` circles of different players, each followed by its reverse, which balances the order of
-/// neighbours after every two.
-fn orders(seats: usize) -> Vec<Vec<usize>> {
-    let mut orders = Vec::new();
+/// Returns all `(seats - 1)!` circles of different players. Each is followed by its reverse, so that after both of them each of
+/// two neighbours has played equally often directly after the other.
+fn circles_without_repeats(seats: usize) -> Vec<Vec<usize>> {
+    let mut circles = Vec::new();
     for tail in sequences(seats, seats - 1) {
         let different = tail.iter().enumerate().all(|(index, player)| !tail[..index].contains(player));
-        // The first player stays in place, since rotations follow. A reverse is added with its original.
+        // Player 0 is first, because rotations are the same circle. A reverse is added with its original.
         if different && !tail.contains(&0) && tail.first() <= tail.last() {
             let circle = |tail: &mut dyn Iterator<Item = usize>| [0].into_iter().chain(tail).collect();
-            orders.push(circle(&mut tail.iter().copied()));
+            circles.push(circle(&mut tail.iter().copied()));
             if tail.len() > 1 {
-                orders.push(circle(&mut tail.iter().rev().copied()));
+                circles.push(circle(&mut tail.iter().rev().copied()));
             }
         }
     }
-    orders
+    circles
 }
 
-/// Returns every way to fill the seats in which each player has at least one, up to rotation. The most even ones are first,
-/// so that a run that ends early is fair.
-fn fillings(seats: usize, players: usize) -> Vec<Vec<usize>> {
+/// Returns all circles in which each player has at least one seat. Those with the most even numbers of seats are first, so
+/// that a run that ends early is fair.
+fn circles_with_repeats(seats: usize, players: usize) -> Vec<Vec<usize>> {
     let seats_of = |circle: &[usize], player| circle.iter().filter(|&&other| other == player).count();
-    let uneven = |circle: &Vec<usize>| {
+    let unevenness = |circle: &Vec<usize>| {
         let counts = || (0..players).map(|player| seats_of(circle, player));
         counts().max().unwrap_or(0) - counts().min().unwrap_or(0)
     };
-    let mut fillings: Vec<Vec<usize>> = sequences(players, seats)
+    let mut circles: Vec<Vec<usize>> = sequences(players, seats)
         .into_iter()
         .filter(|circle| (0..players).all(|player| seats_of(circle, player) > 0))
+        // Of the rotations of a circle, only the least.
         .filter(|circle| rotations(circle).all(|rotation| *circle <= rotation))
         .collect();
-    fillings.sort_by_key(uneven);
-    fillings
+    circles.sort_by_key(unevenness);
+    circles
 }
 
 /// Returns all sequences of `length` numbers below `bound`, in order.
@@ -186,34 +191,35 @@ fn sequences(bound: usize, length: usize) -> Vec<Vec<usize>> {
     })
 }
 
-/// Returns the group with this rank in lexicographic order, after its hero if it has one.
-fn group(mut rank: u64, size: usize, players: usize, hero: Option<usize>) -> Vec<usize> {
+/// Returns the group with this rank in lexicographic order: the hero if there is one, and `size` of the `others`.
+fn group(mut rank: u64, size: usize, others: usize, hero: Option<usize>) -> Vec<usize> {
     let mut group: Vec<usize> = hero.into_iter().collect();
     let mut missing = size;
-    for player in 0..players {
+    for other in 0..others {
         if missing == 0 {
             break;
         }
-        let with = binomial(players - player - 1, missing - 1).expect("a subset has fewer groups");
-        if rank < with {
-            // The numbers skip the hero.
-            group.push(player + usize::from(hero.is_some_and(|hero| hero <= player)));
+        // The groups that contain this player, of those that contain the players chosen so far.
+        let containing = binomial(others - other - 1, missing - 1).expect("a subset has fewer groups");
+        if rank < containing {
+            // The others are numbered without the hero.
+            group.push(other + usize::from(hero.is_some_and(|hero| hero <= other)));
             missing -= 1;
         } else {
-            rank -= with;
+            rank -= containing;
         }
     }
     group
 }
 
-/// Returns the number of groups of `size` among `players`, unless it overflows.
+/// Returns the number of groups of `size` players among `players`; `None` if it overflows.
 fn binomial(players: usize, size: usize) -> Option<u64> {
     if size > players {
         return Some(0);
     }
     let mut groups: u128 = 1;
     for step in 0..size {
-        // Exact: the result is the number of groups of `step + 1`.
+        // The division is exact: the quotient is the number of groups of `step + 1` players.
         groups = groups.checked_mul((players - step) as u128)? / (step + 1) as u128;
     }
     u64::try_from(groups).ok()

@@ -1,7 +1,7 @@
-//! Specs: experiments written in TOML and read into a validated type.
+//! Specs: experiments written in TOML and parsed into a validated type.
 //!
-//! Unknown keys are errors, and errors name the line, the found value and the allowed ones. The caller supplies the text of
-//! files that a spec names, so that a spec means the same everywhere.
+//! Unknown keys are errors, and errors name the line, the found value and the allowed ones. No file is opened here: the caller
+//! supplies the contents of the files that a spec names, so that a spec means the same on every machine.
 
 mod openings;
 mod read;
@@ -81,13 +81,13 @@ pub struct Spec {
     pub game: GameSpec,
     /// The seed of all randomness.
     pub seed: u64,
-    /// Whether time limits are scaled by the speed of the worker.
+    /// Whether time limits are multiplied by a factor for the speed of the worker, see [`crate::limit::speed_factor`].
     pub normalise: bool,
     /// The openings of the games.
     pub openings: Openings,
     /// The players of the spec, followed by those that a tuning run adds.
     pub players: Vec<SpecPlayer>,
-    /// The schedule.
+    /// The kind of experiment, with its settings.
     pub plan: Plan,
 }
 
@@ -114,7 +114,7 @@ impl SpecPlayer {
     }
 }
 
-/// The kind of experiment.
+/// The kind of experiment, with its settings.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Plan {
     /// The players play bouts.
@@ -130,14 +130,14 @@ pub enum Plan {
 pub enum Format {
     /// Everybody plays everybody.
     RoundRobin {
-        /// The number of openings for each pairing.
+        /// The number of bouts of each pairing, one for each opening.
         bouts: u64,
     },
     /// One player plays everybody.
     Gauntlet {
         /// The number of that player.
         hero: usize,
-        /// The number of openings for each pairing.
+        /// The number of bouts of each pairing, one for each opening.
         bouts: u64,
     },
     /// Two players play until a sequential test decides.
@@ -173,7 +173,7 @@ pub enum Positions {
     Lines(Vec<Opening>),
     /// Turns of a player in recorded games.
     Recorded {
-        /// The lines to the turns, those of a game together.
+        /// The moves before each turn; the turns of one game are consecutive.
         lines: Vec<Opening>,
         /// The number of searched turns in each game.
         turns: u32,
@@ -214,12 +214,13 @@ impl Spec {
         }
     }
 
-    /// Returns the games of a bout, with time limits multiplied by `factor`.
+    /// Returns the requests for the games of a bout, with time limits multiplied by `factor`.
     pub fn games<'a>(&self, bout: &'a Bout, factor: f64) -> impl Iterator<Item = GameRequest> + use<'a> {
         bout.games(self.seed, self.players.iter().map(|player| scaled(player.limit, factor)).collect())
     }
 
-    /// Returns the configurations of players with tuned values. Precondition: the tuning of the spec allows them.
+    /// Returns the configurations of the players with tuned values. Precondition: the values are within the bounds of the
+    /// tuning run, see [`Tune::allows`].
     pub fn configured_players<'a>(
         &'a self,
         values: &'a [(usize, Values)],
@@ -228,17 +229,19 @@ impl Spec {
         tuned.map(|(player, values, tune)| (player, tune.configure(&self.players[player].config, values)))
     }
 
-    /// Formats tuned values by seat for the row of a game. Returns an empty list without tuning.
-    pub fn settings(&self, values: &[(usize, Values)], seats: &[usize]) -> Vec<String> {
+    /// Formats the tuned values of each player of a game, for its row. `seated` are the players by seat. Returns an empty list
+    /// unless the run is a tuning run.
+    pub fn settings(&self, values: &[(usize, Values)], seated: &[usize]) -> Vec<String> {
         let Some(tune) = self.tune() else { return Vec::new() };
-        let text = |seat: &usize| {
-            let found = values.iter().find(|(player, _)| player == seat);
-            found.map(|(_, values)| tune.text(values)).unwrap_or_default()
+        let text = |player: &usize| {
+            let tuned = values.iter().find(|(tuned, _)| tuned == player);
+            tuned.map(|(_, values)| tune.text(values)).unwrap_or_default()
         };
-        seats.iter().map(text).collect()
+        seated.iter().map(text).collect()
     }
 
-    /// Returns the first bout that counts for ratings: the bouts of a tuning run before its validation do not.
+    /// Returns the first bout that counts for ratings. In a tuning run it is the first of the validation, because the players
+    /// change before.
     pub fn first_rated_bout(&self) -> u64 {
         self.tune().map_or(0, |tune| tune.bouts)
     }
@@ -248,7 +251,7 @@ impl Spec {
         self.players.iter().all(SpecPlayer::is_repeatable)
     }
 
-    /// Returns whether a player has a limit of wall time, for which a throttled machine is unfair.
+    /// Returns whether a player has a limit of wall time or a game clock, which a throttled machine makes unfair.
     pub fn is_timed(&self) -> bool {
         self.players.iter().any(|player| matches!(player.limit, Limit::Wall(_) | Limit::Clock { .. }))
     }
@@ -263,7 +266,7 @@ impl SpecSource {
         Ok(names)
     }
 
-    /// Returns a text that does not depend on comments, spaces and the order of keys.
+    /// Returns the text of which the digest is taken. It does not depend on comments, spaces and the order of keys.
     pub fn canonical(&self) -> Result<String, SpecError> {
         let table = parse_toml(&self.text)?;
         let mut text = String::new();
@@ -289,9 +292,9 @@ fn parse_toml(text: &str) -> Result<toml::Spanned<DeTable<'_>>, SpecError> {
     })
 }
 
-/// Collects the value of `file` from every table that may have it.
+/// Collects the names of files: the values of the key `file` in the tables that may have it.
 fn collect_files(table: &DeTable<'_>, names: &mut Vec<String>) {
-    let sources = [table.get("openings"), sub(table, "probe").and_then(|probe| probe.get("positions"))];
+    let sources = [table.get("openings"), subtable(table, "probe").and_then(|probe| probe.get("positions"))];
     for source in sources.into_iter().flatten() {
         if let DeValue::Table(inner) = source.get_ref()
             && let Some(name) = inner.get("file").and_then(|value| value.get_ref().as_str())
@@ -302,13 +305,14 @@ fn collect_files(table: &DeTable<'_>, names: &mut Vec<String>) {
     }
 }
 
-fn sub<'t, 's>(table: &'t DeTable<'s>, name: &str) -> Option<&'t DeTable<'s>> {
+fn subtable<'t, 's>(table: &'t DeTable<'s>, name: &str) -> Option<&'t DeTable<'s>> {
     match table.get(name)?.get_ref() {
         DeValue::Table(inner) => Some(inner),
         _ => None,
     }
 }
 
+/// Writes a table in canonical form, with sorted keys.
 fn write_table(table: &DeTable<'_>, out: &mut String) {
     let mut entries: Vec<_> = table.iter().map(|(key, value)| (key.get_ref(), value.get_ref())).collect();
     entries.sort_by_key(|(key, _)| *key);
@@ -327,6 +331,7 @@ fn write_value(value: &DeValue<'_>, out: &mut String) {
             let _ = write!(out, "{text:?}");
         }
         DeValue::Integer(number) => {
+            // The digits are without the prefix of their radix.
             let _ = write!(out, "{}:{}", number.radix(), number.as_str());
         }
         DeValue::Float(number) => out.push_str(number.as_str()),

@@ -1,4 +1,6 @@
-//! Reads a `[tune]` table: every key with its limits and its error text, and the players that a tuning run adds.
+//! Reads a `[tune]` table: the allowed values of every key with their error texts, and the players that a tuning run adds.
+//!
+//! As in `read.rs`, a function that finds a problem reports it and returns none, and its caller continues as far as it can.
 
 use agon_games::schema::{Choice, Input};
 use agon_games::{GameSpec, choices};
@@ -6,7 +8,7 @@ use toml::de::{DeTable, DeValue};
 
 use super::SpecPlayer;
 use super::read::{MAX_BOUTS, MAX_NAME_LENGTH, PlayerEntry, named, names, text};
-use super::tune::{MILLION, Method, Parameter, Roles, Tune, decimal, number as number_of};
+use super::tune::{MILLION, Method, Parameter, Roles, Tune, decimal, number as from_millionths};
 use crate::config::Target;
 use crate::section::{Found, Section, Toml};
 
@@ -24,10 +26,10 @@ const KEYS: &[&str] = &[
 ];
 /// The most bouts of a tuning run, which keeps their results in memory.
 const MAX_TUNING_BOUTS: u64 = 1_000_000;
-const MAX_PARAMETERS: usize = 64;
+const MAX_SPSA_PARAMETERS: usize = 64;
 /// The most trials of a Gaussian process, whose cost grows with the cube of their number.
 const MAX_TRIALS: u64 = 1000;
-const MAX_DIMENSIONS: usize = 6;
+const MAX_BAYES_PARAMETERS: usize = 6;
 
 #[derive(Clone, Copy, PartialEq)]
 enum MethodName {
@@ -38,12 +40,12 @@ enum MethodName {
 choices!(MethodName { Spsa = "spsa", Bayes = "bayes" });
 
 #[derive(Clone, Copy, PartialEq)]
-enum Kind {
+enum ParameterKind {
     Integer,
     Real,
 }
 
-choices!(Kind { Integer = "integer", Real = "real" });
+choices!(ParameterKind { Integer = "integer", Real = "real" });
 
 #[derive(Clone, Copy, PartialEq)]
 enum Scale {
@@ -53,8 +55,8 @@ enum Scale {
 
 choices!(Scale { Linear = "linear", Log = "log" });
 
-/// Reads a tune and the players of the spec. The tuned player gets the start values, and the players that the tune adds
-/// follow the written ones.
+/// Reads the settings of a tuning run. Returns them with all players of the run: those of the spec, where the tuned player has
+/// the start values, then those that the tuning run adds.
 pub(super) fn tune(
     root: Section<'_, '_>,
     section: Section<'_, '_>,
@@ -70,18 +72,19 @@ pub(super) fn tune(
     let listed = names(players).join(", ");
     let player =
         section.need("player", &format!("the name of a player: {listed}"), |name| named(players, name));
-    let given = section.maybe("opponents", &format!("a list of names of players: {listed}"), |value| {
-        let list: Vec<usize> =
-            value.as_array()?.iter().map(|name| named(players, name.get_ref())).collect::<Option<_>>()?;
-        let repeated = (1..list.len()).any(|index| list[..index].contains(&list[index]));
-        (!list.is_empty() && !repeated).then_some(list)
-    });
-    // 2. The method. Without one, what depends on it is not checked.
+    let listed_opponents =
+        section.maybe("opponents", &format!("a list of names of players: {listed}"), |value| {
+            let list: Vec<usize> =
+                value.as_array()?.iter().map(|name| named(players, name.get_ref())).collect::<Option<_>>()?;
+            let repeated = (1..list.len()).any(|index| list[..index].contains(&list[index]));
+            (!list.is_empty() && !repeated).then_some(list)
+        });
+    // 2. The method, and the keys that do not depend on it. Without a valid method, the others are not checked.
     let validation = validation(section);
-    let name: Found<MethodName> = section.choice("method");
+    let method_name: Found<MethodName> = section.choice("method");
     let bouts = section.count("bouts", 1..=MAX_TUNING_BOUTS);
-    let name = name?;
-    let (others, method): (&[&str], Found<Method>) = match name {
+    let method_name = method_name?;
+    let (inapplicable, method): (&[&str], Found<Method>) = match method_name {
         MethodName::Spsa => {
             let (window, rate) = (section.count_or("window", 1..=10_000, 16), rate(section));
             (&["batch"], window.zip(rate).map(|(window, rate)| Method::Spsa { window, rate }))
@@ -91,12 +94,13 @@ pub(super) fn tune(
             (&["window", "rate"], batch.map(|batch| Method::Bayes { batch }))
         }
     };
-    for key in others.iter().filter(|key| section.has(key)) {
-        section.reject::<()>(key, format!("`{key}` does not apply to \"{}\"; leave it out", name.name()));
+    for key in inapplicable.iter().filter(|key| section.has(key)) {
+        section
+            .reject::<()>(key, format!("`{key}` does not apply to \"{}\"; leave it out", method_name.name()));
     }
-    let opponents = player.zip(given).map(|(player, given)| match (name, given) {
+    let opponents = player.zip(listed_opponents).map(|(player, listed)| match (method_name, listed) {
         (_, Some(list)) => list,
-        // The two sides of an SPSA iteration play each other; a trial plays the start.
+        // The two candidates of an SPSA iteration play each other; a trial plays the tuned player with its start values.
         (MethodName::Spsa, None) => Vec::new(),
         (MethodName::Bayes, None) => vec![player],
     });
@@ -113,23 +117,23 @@ pub(super) fn tune(
         }
     }
     // 3. The number of bouts.
-    let pairs = section.count_or("pairs", 1..=10_000, if name == MethodName::Bayes { 16 } else { 1 });
+    let pairs = section.count_or("pairs", 1..=10_000, if method_name == MethodName::Bayes { 16 } else { 1 });
     if let (Some(bouts), Some(pairs), Some(opponents)) = (bouts, pairs, &opponents) {
-        check_bouts(section, name, bouts, pairs, opponents.is_empty());
+        check_bouts(section, method_name, bouts, pairs, opponents.is_empty());
     }
     // 4. The parameters.
-    let tuned = player.and_then(|player| players[player].player.as_ref());
-    let parameters = match game.zip(tuned) {
-        Some((game, tuned)) => parameters(root, section, game, tuned, name),
+    let tuned_player = player.and_then(|player| players[player].player.as_ref());
+    let parameters = match game.zip(tuned_player) {
+        Some((game, tuned_player)) => parameters(root, section, game, tuned_player, method_name),
         None => None,
     };
-    // 5. The players that it adds.
-    let (player, tuned) = (player?, tuned?);
-    let base = players.len();
-    let minus = (name == MethodName::Spsa).then_some(base + 1);
-    let roles = Roles { plus: base, minus, tuned: base + 1 + usize::from(minus.is_some()) };
-    let endings = ["+", "-", "-tuned"].into_iter().filter(|&ending| ending != "-" || minus.is_some());
-    let added: Vec<String> = endings.map(|ending| format!("{}{ending}", tuned.name)).collect();
+    // 5. The added players.
+    let (player, tuned_player) = (player?, tuned_player?);
+    let plus = players.len();
+    let minus = (method_name == MethodName::Spsa).then_some(plus + 1);
+    let roles = Roles { plus, minus, tuned: plus + 1 + usize::from(minus.is_some()) };
+    let suffixes = ["+", "-", "-tuned"].into_iter().filter(|&suffix| suffix != "-" || minus.is_some());
+    let added: Vec<String> = suffixes.map(|suffix| format!("{}{suffix}", tuned_player.name)).collect();
     for name in &added {
         if name.chars().count() > MAX_NAME_LENGTH || players.iter().any(|entry| entry.name == Some(name)) {
             let reason =
@@ -149,11 +153,12 @@ pub(super) fn tune(
     };
     let mut all: Vec<SpecPlayer> = players.iter().map(|entry| entry.player.clone()).collect::<Option<_>>()?;
     all[player].config = tune.configure(&all[player].config, &tune.start());
-    let start = all[player].clone();
-    all.extend(added.into_iter().map(|name| SpecPlayer { name, ..start.clone() }));
+    let template = all[player].clone();
+    all.extend(added.into_iter().map(|name| SpecPlayer { name, ..template.clone() }));
     Some((tune, all))
 }
 
+/// Reads the number of bouts of the validation.
 fn validation(section: Section<'_, '_>) -> Found<u64> {
     let form = "{ bouts = 200 }: tuned against start, on openings that the tuning does not use";
     let Some(inner) = section.section("validation", "validation")? else {
@@ -163,15 +168,17 @@ fn validation(section: Section<'_, '_>) -> Found<u64> {
     inner.count("bouts", 1..=MAX_BOUTS)
 }
 
+/// Reads the learning rate of SPSA.
 fn rate(section: Section<'_, '_>) -> Found<f64> {
     let form = "a number above 0 and up to 10: the change in the last iterations, in steps per win";
     let read = |value| Toml(value).number().filter(|rate| *rate > 0.0 && *rate <= 10.0);
     Some(section.maybe("rate", form, read)?.unwrap_or(0.02))
 }
 
-/// Reports a number of bouts that is no multiple of a step, or too many trials.
-fn check_bouts(section: Section<'_, '_>, name: MethodName, bouts: u64, pairs: u64, against_itself: bool) {
-    let step_bouts = if name == MethodName::Spsa && !against_itself { 2 * pairs } else { pairs };
+/// Rejects a number of bouts that is not a multiple of the bouts of a step, and too many trials. `self_play` is whether the
+/// candidates of a step play each other.
+fn check_bouts(section: Section<'_, '_>, method: MethodName, bouts: u64, pairs: u64, self_play: bool) {
+    let step_bouts = if method == MethodName::Spsa && !self_play { 2 * pairs } else { pairs };
     if !bouts.is_multiple_of(step_bouts) {
         let what = if step_bouts == pairs { "" } else { ", each against plus and minus" };
         let less = bouts - bouts % step_bouts;
@@ -180,7 +187,7 @@ fn check_bouts(section: Section<'_, '_>, name: MethodName, bouts: u64, pairs: u6
             if less == 0 { step_bouts } else { less }
         );
         section.reject::<()>("bouts", reason);
-    } else if name == MethodName::Bayes && bouts / pairs > MAX_TRIALS {
+    } else if method == MethodName::Bayes && bouts / pairs > MAX_TRIALS {
         let reason = format!(
             "{} trials are more than {MAX_TRIALS}, the limit of a Gaussian process; give each more `pairs`",
             bouts / pairs
@@ -189,6 +196,7 @@ fn check_bouts(section: Section<'_, '_>, name: MethodName, bouts: u64, pairs: u6
     }
 }
 
+/// Reads the tuned parameters.
 fn parameters(
     root: Section<'_, '_>,
     section: Section<'_, '_>,
@@ -198,20 +206,20 @@ fn parameters(
 ) -> Found<Vec<Parameter>> {
     let form = "one [[tune.parameter]] for each number that is tuned";
     let list = section.need("parameter", form, DeValue::as_array)?;
-    let (most, more) = match method {
-        MethodName::Spsa => (MAX_PARAMETERS, ""),
-        MethodName::Bayes => (MAX_DIMENSIONS, "; tune more with \"spsa\""),
+    let (most, hint) = match method {
+        MethodName::Spsa => (MAX_SPSA_PARAMETERS, ""),
+        MethodName::Bayes => (MAX_BAYES_PARAMETERS, "; tune more with \"spsa\""),
     };
     if list.is_empty() || list.len() > most {
-        return section.wrong("parameter", &format!("1 to {most} parameters{more}"));
+        return section.wrong("parameter", &format!("1 to {most} parameters{hint}"));
     }
-    let written = written(root, &player.name);
+    let player_table = player_table(root, &player.name);
     let mut parameters: Vec<Found<Parameter>> = Vec::new();
     let mut paths: Vec<&str> = Vec::new();
     for item in list {
         let DeValue::Table(table) = item.get_ref() else { return section.wrong("parameter", form) };
         let inner = Section { table, name: "a parameter", start: Some(item.span().start), ..section };
-        parameters.push(parameter(inner, game, player, method, written));
+        parameters.push(parameter(inner, game, player, method, player_table));
         if let Some(path) = inner.value("path").and_then(text) {
             if paths.contains(&path) {
                 inner.reject::<()>("path", format!("`{path}` is tuned twice; leave one out"));
@@ -222,8 +230,8 @@ fn parameters(
     parameters.into_iter().collect()
 }
 
-/// Returns a player's table.
-fn written<'t, 's>(root: Section<'t, 's>, name: &str) -> Option<&'t DeTable<'s>> {
+/// Returns the table of the player with this name.
+fn player_table<'t, 's>(root: Section<'t, 's>, name: &str) -> Option<&'t DeTable<'s>> {
     let tables = root.value("player")?.as_array()?.iter().filter_map(|item| match item.get_ref() {
         DeValue::Table(table) => Some(table),
         _ => None,
@@ -231,41 +239,41 @@ fn written<'t, 's>(root: Section<'t, 's>, name: &str) -> Option<&'t DeTable<'s>>
     tables.into_iter().find(|table| table.get("name").and_then(|value| text(value.get_ref())) == Some(name))
 }
 
+/// Reads a tuned parameter.
 fn parameter(
     section: Section<'_, '_>,
     game: &GameSpec,
     player: &SpecPlayer,
     method: MethodName,
-    written: Option<&DeTable<'_>>,
+    player_table: Option<&DeTable<'_>>,
 ) -> Found<Parameter> {
     section.allow(&["path", "start", "min", "max", "kind", "scale", "step"]);
-    // 1. The number that is tuned.
+    // 1. The setting that is tuned, and whether its values are whole.
     let scale = section.choice_or("scale", Scale::Linear);
-    let kind = section.has("kind").then(|| section.choice::<Kind>("kind"));
+    let kind = section.has("kind").then(|| section.choice::<ParameterKind>("kind"));
     let path = section.need("path", "a path into the player, as \"search.c\"", text)?;
-    let (target, domain) = match player.config.target(game, path) {
+    let (target, allowed) = match player.config.target(game, path) {
         Ok(found) => found,
         Err(reason) => return section.reject("path", format!("player `{}`: {reason}", player.name)),
     };
     let must_be_whole = matches!(target, Target::Whole(_));
-    let whole_only = match kind {
+    let whole = match kind {
         None => must_be_whole,
-        Some(kind) => kind? == Kind::Integer,
+        Some(kind) => kind? == ParameterKind::Integer,
     };
-    if must_be_whole && !whole_only {
+    if must_be_whole && !whole {
         return section.reject("kind", format!("`{path}` is a whole number; write kind = \"integer\""));
     }
     // 2. Its bounds and its start.
-    let form =
-        if whole_only { "a whole number" } else { "a number with at most six digits behind its point" };
-    let start = section.maybe("start", form, |value| exact(value, whole_only));
+    let form = if whole { "a whole number" } else { "a number with at most six digits behind its point" };
+    let start = section.maybe("start", form, |value| exact(value, whole));
     let [min, max] = ["min", "max"].map(|key| {
-        let bound = section.need(key, form, |value| exact(value, whole_only))?;
-        if !(domain[0]..=domain[1]).contains(&number_of(bound)) {
+        let bound = section.need(key, form, |value| exact(value, whole))?;
+        if !(allowed[0]..=allowed[1]).contains(&from_millionths(bound)) {
             let reason = format!(
                 "`{key}` of `{path}` must be from {} to {}, not {}",
-                domain[0],
-                domain[1],
+                allowed[0],
+                allowed[1],
                 decimal(bound)
             );
             return section.reject(key, reason);
@@ -276,9 +284,9 @@ fn parameter(
     if bounds[0] >= bounds[1] {
         return section.reject("min", format!("`min` of `{path}` must be less than `max`"));
     }
-    let number = Tuned { path, target, bounds, whole: whole_only };
-    let start = start_value(section, player, written, &number, start?);
-    // 3. Its steps.
+    let setting = BoundedSetting { path, target, bounds, whole };
+    let start = start_value(section, player, player_table, &setting, start?);
+    // 3. Its scale and its step.
     let log = scale? == Scale::Log;
     if log && bounds[0] <= 0 {
         let reason = format!(
@@ -288,36 +296,29 @@ fn parameter(
         return section.reject("scale", reason);
     }
     let step = step(section, method, bounds, log);
-    Some(Parameter {
-        path: path.to_string(),
-        target,
-        start: start?,
-        bounds,
-        whole: whole_only,
-        log,
-        step: step?,
-    })
+    Some(Parameter { path: path.to_string(), target, start: start?, bounds, whole, log, step: step? })
 }
 
-/// A number of a player with the bounds of its tune.
-struct Tuned<'a> {
+/// A tuned setting of a player with its bounds in millionths.
+struct BoundedSetting<'a> {
     path: &'a str,
     target: Target,
     bounds: [i64; 2],
     whole: bool,
 }
 
-/// Returns the start of a parameter: the given one, or that of the player.
+/// Returns the start value of a parameter in millionths: the given one, or that of the player. Rejects a start that the player
+/// contradicts or the bounds exclude.
 fn start_value(
     section: Section<'_, '_>,
     player: &SpecPlayer,
-    written: Option<&DeTable<'_>>,
-    number: &Tuned<'_>,
+    player_table: Option<&DeTable<'_>>,
+    setting: &BoundedSetting<'_>,
     given: Option<i64>,
 ) -> Found<i64> {
-    let Tuned { path, target, bounds, whole } = *number;
-    if let (Some(start), Some((key, other))) = (given, written_number(written, path))
-        && Toml(other).number() != Some(number_of(start))
+    let BoundedSetting { path, target, bounds, whole } = *setting;
+    if let (Some(start), Some((key, written))) = (given, written_number(player_table, path))
+        && Toml(written).number() != Some(from_millionths(start))
     {
         let reason = format!(
             "player `{}` has a `{key}` that differs from `start` of `{path}`, which is {}; leave one of them out",
@@ -344,13 +345,13 @@ fn start_value(
     Some(start)
 }
 
-/// Reads the step, which SPSA needs and a Gaussian process does not have.
+/// Reads the step, which SPSA needs. A Gaussian process has none.
 fn step(section: Section<'_, '_>, method: MethodName, bounds: [i64; 2], log: bool) -> Found<Option<f64>> {
-    let [min, max] = bounds.map(number_of);
-    let (what, least, most) = if log { ("a ratio", 1.0, max / min) } else { ("a number", 0.0, max - min) };
+    let [min, max] = bounds.map(from_millionths);
+    let (unit, least, most) = if log { ("a ratio", 1.0, max / min) } else { ("a number", 0.0, max - min) };
     let shown = if log { format!("{most:.6}") } else { most.to_string() };
     let form =
-        format!("{what} above {least} and at most {shown}, by which it is changed in the last iteration");
+        format!("{unit} above {least} and at most {shown}, by which it is changed in the last iteration");
     let read = |value| Toml(value).number().filter(|step| *step > least && *step <= most);
     match method {
         MethodName::Spsa => section.need("step", &form, read).map(Some),
@@ -362,20 +363,20 @@ fn step(section: Section<'_, '_>, method: MethodName, bounds: [i64; 2], log: boo
     }
 }
 
-/// Returns the number at a path of a player's table.
+/// Returns the last key of a path and its value in a player's table, if the table has it.
 fn written_number<'t, 's>(
-    player: Option<&'t DeTable<'s>>,
+    player_table: Option<&'t DeTable<'s>>,
     path: &'t str,
 ) -> Option<(&'t str, &'t DeValue<'s>)> {
     let (table, key) = path.split_once('.')?;
-    let DeValue::Table(inner) = player?.get(table)?.get_ref() else { return None };
+    let DeValue::Table(inner) = player_table?.get(table)?.get_ref() else { return None };
     inner.get(key).map(|value| (key, value.get_ref()))
 }
 
-/// Returns a number in millionths, if they represent it exactly.
-fn exact(value: &DeValue<'_>, whole_only: bool) -> Option<i64> {
+/// Returns a number in millionths. Rejects more than a billion, more than six decimals and, if `whole` is set, a fraction.
+fn exact(value: &DeValue<'_>, whole: bool) -> Option<i64> {
     let number = Toml(value).number().filter(|number| number.abs() <= 1e9)?;
     let millionths = (number * MILLION as f64).round() as i64;
-    let unit = if whole_only { MILLION } else { 1 };
-    (number_of(millionths) == number && millionths % unit == 0).then_some(millionths)
+    let unit = if whole { MILLION } else { 1 };
+    (from_millionths(millionths) == number && millionths % unit == 0).then_some(millionths)
 }
