@@ -24,5 +24,7 @@ pub use commands::ratings::sources::Reading;
 
 /// Runs the command that the process was called with, and returns its exit code.
 pub fn run() -> ExitCode {
-    call::run().unwrap_or_else(|error| fail::report(&error))
+    let ended = call::run();
+    commands::cluster::flush_log();
+    ended.unwrap_or_else(|error| fail::report(&error))
 }

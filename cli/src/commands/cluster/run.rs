@@ -10,11 +10,12 @@ use agon_proto::v1;
 use agon_records as records;
 use agon_schedule::schedule::Schedule;
 use agon_transport::{ClientCredentials, Connector};
-use agon_worker::Config as WorkerConfig;
+use agon_worker::{Config as WorkerConfig, Ended, Summary, WorkerError};
 use anyhow::{Context as _, anyhow, bail};
 use clap::Args;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
+use tokio::task::{JoinError, JoinHandle};
 
 use super::client::{Operator, client, rejection};
 use super::live::{LONG_WAIT, Live};
@@ -24,7 +25,7 @@ use super::storage::{Storage, TakeOver};
 use super::{LogForm, block_on, start_log, stop_signal};
 use crate::fail::{self, Outcome, UsageError};
 use crate::number::whole;
-use crate::table::{Align, Table, print};
+use crate::table::{Align, Table, print, write_sentence};
 
 /// The default data folder.
 pub const DEFAULT_DATA: &str = "agon-data";
@@ -116,9 +117,8 @@ impl Run {
             worker.slots = usize::from(slots);
         }
         worker.grace = Duration::from_secs(1);
-        let worker = tokio::spawn(async move {
-            if finished_before { Ok(None) } else { agon_worker::run(worker, wait(halted)).await.map(Some) }
-        });
+        let mut worker =
+            if finished_before { None } else { Some(tokio::spawn(agon_worker::run(worker, wait(halted)))) };
 
         // 4. Watch until the run is over or interrupted.
         let mut live = Live::new(self.quiet || self.json);
@@ -127,9 +127,14 @@ impl Run {
         let mut last = status;
         let mut is_connected = false;
         let mut interrupt = std::pin::pin!(stop_signal());
+        let mut stopped_early = None;
         let interrupted = loop {
             tokio::select! {
                 () = &mut interrupt => break true,
+                ended = worker_end(&mut worker) => {
+                    stopped_early = Some(ended);
+                    break false;
+                }
                 message = stream.message() => match message.map_err(|status| rejection(&status))? {
                     Some(mut status) => {
                         // Hide the wait for the worker of this process, which measures itself before it connects.
@@ -150,7 +155,11 @@ impl Run {
         // 5. Shut down; acknowledged bouts are on disk.
         drop(stream);
         let _ = halt.send(true);
-        let worked = worker.await.context("the worker panicked")?;
+        let worked = match (stopped_early, worker) {
+            (Some(ended), _) => ended.and_then(|summary| Err(early_end(&summary))),
+            (None, None) => Ok(()),
+            (None, Some(worker)) => worker_result(worker.await).map(drop),
+        };
         if interrupted {
             // Include the bouts that the worker finished while it stopped.
             let request = v1::ShowRunRequest { run: id };
@@ -232,23 +241,14 @@ impl Run {
         writeln!(out)?;
         let (run, data) = (&status.run, self.data_option());
         let unit = if status.probe { "positions" } else { "bouts" };
-        let kept = status.committed.saturating_sub(status.exported);
-        if is_open(status) && kept > 0 {
-            writeln!(
-                out,
-                "{kept} {unit} wait in the state for an earlier one that was not finished; they reach the dataset when the \
-                 run continues"
-            )?;
+        if is_open(status) {
+            write_sentence(&amounts(status, unit), out)?;
         }
         if status.exported == 0 {
             return Ok(());
         }
         let table = if status.probe { "probes" } else { "moves" };
-        let which = if is_open(status) {
-            format!("The searches of {} {unit} are", status.exported)
-        } else {
-            "Every search is".to_string()
-        };
+        let which = if is_open(status) { "Their searches are" } else { "Every search is" };
         writeln!(out, "{which} in {}/{table}/run={run}", self.storage.data)?;
         writeln!(out, "Check it:         agon verify {run}{data}")?;
         if repeatable {
@@ -265,6 +265,20 @@ impl Run {
         next.row([format!("  agon {question} {run}{data}"), answer.to_string()]);
         writeln!(out)?;
         next.write(out)
+    }
+}
+
+/// States how much of an interrupted run is in its dataset, which the commands on a dataset read, and how much more its state
+/// keeps.
+fn amounts(status: &v1::RunStatus, unit: &str) -> String {
+    let v1::RunStatus { exported, committed, bouts, .. } = *status;
+    let there = format!("{exported} of {bouts} {unit} are in the dataset");
+    match committed.saturating_sub(exported) {
+        0 => format!("{there}."),
+        kept => format!(
+            "{there}; {kept} more, counted above, wait for an earlier one that was not finished and reach it when the run \
+             continues."
+        ),
     }
 }
 
@@ -294,6 +308,36 @@ async fn wait(mut signal: watch::Receiver<bool>) {
     let _ = signal.wait_for(|sent| *sent).await;
 }
 
+/// Waits for the end of the worker, if there is one.
+async fn worker_end(worker: &mut Option<JoinHandle<Worked>>) -> anyhow::Result<Summary> {
+    match worker {
+        Some(running) => {
+            let ended = running.await;
+            *worker = None;
+            worker_result(ended)
+        }
+        None => std::future::pending().await,
+    }
+}
+
+type Worked = Result<Summary, WorkerError>;
+
+fn worker_result(ended: Result<Worked, JoinError>) -> anyhow::Result<Summary> {
+    match ended {
+        Ok(worked) => Ok(worked?),
+        Err(error) => Err(anyhow!("the worker failed: {error}; the same command continues the run")),
+    }
+}
+
+/// Returns the error for a worker that ended in order before the run did.
+fn early_end(summary: &Summary) -> anyhow::Error {
+    let reason = match &summary.ended {
+        Ended::Drained { reason } => reason,
+        Ended::Shutdown => "it was stopped",
+    };
+    anyhow!("the worker of this command ended: {reason}; the same command continues the run")
+}
+
 async fn submit(
     connector: &Connector,
     file: &SpecFile,
@@ -321,5 +365,21 @@ fn ended_early(
         Ok(Ok(())) => anyhow!("the coordinator stopped early"),
         Ok(Err(error)) => error.into(),
         Err(error) => anyhow!("the coordinator panicked: {error}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn interrupted_run_states_what_its_dataset_lacks() {
+        let status = |exported| v1::RunStatus { bouts: 400, committed: 123, exported, ..Default::default() };
+        assert_eq!(amounts(&status(123), "bouts"), "123 of 400 bouts are in the dataset.");
+        assert_eq!(
+            amounts(&status(120), "bouts"),
+            "120 of 400 bouts are in the dataset; 3 more, counted above, wait for an earlier one that was not finished and \
+             reach it when the run continues."
+        );
     }
 }
