@@ -73,11 +73,11 @@ pub fn percent(share: f64) -> String {
     format!("{} %", fixed(share * 100.0, 1))
 }
 
-/// Formats a bootstrap probability, which is never exactly 0 or 1.
+/// Formats a likelihood of superiority, which is never certain.
 pub fn likelihood(share: f64) -> String {
     match share {
-        share if share > 0.9995 => "more than 99.9 %".to_string(),
-        share if share < 0.0005 => "less than 0.1 %".to_string(),
+        share if share > 0.9995 => "> 99.9 %".to_string(),
+        share if share < 0.0005 => "< 0.1 %".to_string(),
         share => percent(share),
     }
 }
@@ -122,6 +122,14 @@ mod tests {
     fn thousands_are_separated() {
         let texts = ["0", "999", "-1000", "+1234567.8901", "12345"].map(grouped);
         assert_eq!(texts, ["0", "999", "-1,000", "+1,234,567.8901", "12,345"]);
+    }
+
+    #[test]
+    fn likelihoods_are_never_certain() {
+        assert_eq!(
+            [0.0, 0.0004, 0.0006, 0.5, 0.9994, 0.9996, 1.0].map(likelihood),
+            ["< 0.1 %", "< 0.1 %", "0.1 %", "50.0 %", "99.9 %", "> 99.9 %", "> 99.9 %"]
+        );
     }
 
     #[test]

@@ -154,6 +154,38 @@ pub(super) struct Sampled {
     pub searches: PositionSearches,
 }
 
+/// The bouts that were read, as ranges: rows of a bout are consecutive, and most bouts follow each other.
+#[derive(Default)]
+pub(super) struct BoutSet(Vec<(u64, u64)>);
+
+impl BoutSet {
+    /// Adds a bout.
+    fn add(&mut self, bout: u64) {
+        match self.0.last_mut() {
+            Some((first, last)) if (*first..=*last).contains(&bout) => {}
+            Some((_, last)) if *last + 1 == bout => *last = bout,
+            _ => self.0.push((bout, bout)),
+        }
+    }
+
+    /// Adds the bouts of another set.
+    fn merge(&mut self, other: BoutSet) {
+        self.0.extend(other.0);
+    }
+
+    /// Returns the number of different bouts.
+    pub fn count(&self) -> u64 {
+        let mut ranges = self.0.clone();
+        ranges.sort_unstable();
+        let mut next = 0;
+        ranges.into_iter().fold(0, |count, (first, last)| {
+            let first = first.max(next);
+            next = next.max(last + 1);
+            count + (last + 1).saturating_sub(first)
+        })
+    }
+}
+
 /// The sums of a player.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub(super) struct PlayerSums {
@@ -174,6 +206,8 @@ pub(super) struct Accumulator<'a> {
     open: BTreeMap<u64, PositionSearches>,
     /// Kept positions by bout.
     pub sampled: BTreeMap<u64, Sampled>,
+    /// The bouts that were read.
+    pub bouts: BoutSet,
     /// A player name that is not in the spec.
     pub unknown_player: Option<String>,
     /// Cached logarithms of the leaves of minimal trees, by branching and depth.
@@ -192,6 +226,7 @@ impl<'a> Accumulator<'a> {
             pairs: BTreeMap::new(),
             open: BTreeMap::new(),
             sampled: BTreeMap::new(),
+            bouts: BoutSet::default(),
             unknown_player: None,
             minimal_logs: vec![f64::NAN; CACHED[0] * CACHED[1]],
         }
@@ -204,6 +239,7 @@ impl<'a> Accumulator<'a> {
         let number = |name: &str| layout.names.iter().position(|known| known == name);
         let numbers: Vec<Option<usize>> = names.values().map(number).collect();
         let (bouts, legal) = (batch.numbers("bout")?, batch.smalls("legal")?);
+        bouts.iter().for_each(|&bout| self.bouts.add(bout));
         let depth = batch.searched_smalls("depth", &names)?;
         let column = |name| batch.searched_numbers(name, &names);
         let (nodes, leaves, simulations) = (column("nodes")?, column("leaves")?, column("simulations")?);
@@ -381,6 +417,7 @@ impl<'a> Accumulator<'a> {
             (own.position, own.moves) = (theirs.position, theirs.moves);
             own.searches.extend(theirs.searches);
         }
+        self.bouts.merge(other.bouts);
         self.unknown_player = self.unknown_player.take().or(other.unknown_player);
         self.compare_players(false);
     }
@@ -423,4 +460,24 @@ fn saturated(count: u64) -> i64 {
 /// Converts a fraction to fixed point.
 fn fixed(number: f64) -> i64 {
     (number * ONE).round() as i64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bouts_are_counted_once() {
+        let set = |bouts: &[u64]| {
+            let mut set = BoutSet::default();
+            bouts.iter().for_each(|&bout| set.add(bout));
+            set
+        };
+        assert_eq!(set(&[]).count(), 0);
+        assert_eq!(set(&[0, 0, 1, 2, 2, 7]).count(), 4);
+        // Two threads read rows of the same bout.
+        let mut merged = set(&[3, 4, 5, 9]);
+        merged.merge(set(&[0, 1, 2, 3, 5, 6]));
+        assert_eq!(merged.count(), 8);
+    }
 }

@@ -178,7 +178,7 @@ pub struct Pruning {
     pub run: String,
     /// Whether no more bouts will be added.
     pub complete: bool,
-    /// Bouts, or positions, exported according to the manifest.
+    /// Bouts, or positions, whose searches were read.
     pub bouts: u64,
     /// Scheduled bouts or positions.
     pub scheduled: u64,
@@ -236,7 +236,7 @@ pub fn pruning(dataset: &Dataset, run: &Run, settings: Settings) -> Result<Pruni
     Ok(Pruning {
         run: run.id.clone(),
         complete: !run.state.is_open(),
-        bouts: run.committed,
+        bouts: accumulator.bouts.count(),
         scheduled: run.bouts,
         probe: layout.probe,
         unit: match &spec.plan {

@@ -12,6 +12,7 @@ use serde::Serialize;
 use super::html::Cell;
 use super::svg::series;
 use super::{Availability, Report};
+use crate::format::count;
 
 /// A player's configuration in brief.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
@@ -41,7 +42,7 @@ pub(super) fn read(spec: &Spec) -> Vec<Player> {
             name: player.name.clone(),
             number,
             algorithm: player.config.algorithm.name.to_string(),
-            limit: format!("{} {value}", kind.name()),
+            limit: format!("{} {}", kind.name(), count(value)),
             options: settings[number].iter().filter(differs).cloned().collect(),
         }
     };

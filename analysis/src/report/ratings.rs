@@ -36,12 +36,16 @@ pub(super) struct RunResults {
 /// A rated tournament.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Ratings {
-    /// The players from best to worst, component by component.
+    /// The players from best to worst, component by component. Of two players the second has 0.
     pub players: Vec<Standing>,
     /// Elo difference between the first and the second of two players.
     pub difference: Option<Interval>,
-    /// Whether there are enough games to call a player stronger.
-    pub enough: bool,
+    /// What the results show about the strongest player.
+    pub verdict: String,
+    /// The likelihood that the first player is stronger than the second, if they can be compared.
+    pub los: Option<f64>,
+    /// The warning that the results are too few, if they are.
+    pub caution: Option<String>,
     /// Names of the players in each connected component.
     pub components: Vec<Vec<String>>,
     /// Elo advantage of the first of two seats.
@@ -70,7 +74,7 @@ pub struct Crosstable {
 pub struct RatingHistory {
     /// Player name.
     pub player: String,
-    /// Number of bouts and rating; prefixes with only a bound are absent.
+    /// Number of bouts and rating, or difference to the other of two players; prefixes with only a bound are absent.
     pub points: Vec<(u64, Interval)>,
 }
 
@@ -179,12 +183,13 @@ impl From<&Standing> for Interval {
 }
 
 fn ratings(answer: &TournamentRatings, settings: &Settings) -> Ratings {
-    // The two best players.
-    let first = answer.compare(0, 1);
+    let conclusion = answer.conclusion();
     Ratings {
-        players: answer.standings().to_vec(),
-        difference: first.filter(|_| answer.standings().len() == 2).map(Interval::from),
-        enough: first.is_some_and(|first| first.enough),
+        players: answer.shown_standings(),
+        difference: answer.compare(0, 1).filter(|_| answer.standings().len() == 2).map(Interval::from),
+        los: conclusion.as_ref().and_then(|conclusion| conclusion.los),
+        caution: conclusion.as_ref().and_then(|conclusion| conclusion.caution.clone()),
+        verdict: conclusion.map(|conclusion| conclusion.sentence).unwrap_or_default(),
         components: answer.components(),
         seat_advantage: answer.seat_advantage().map(Interval::from),
         seat_effects: answer.seat_effects().into_iter().map(Interval::from).collect(),
@@ -216,10 +221,22 @@ fn convergence(
     let replicas = settings.replicas.min(const { NonZeroUsize::new(STEP_REPLICAS).expect("not zero") });
     let options = options(settings, replicas);
     let empty = |row: &Standing| RatingHistory { player: row.name.clone(), points: Vec::new() };
-    let mut histories: Vec<RatingHistory> = last.standings().iter().map(empty).collect();
+    let shown = if last.standings().len() == 2 { 1 } else { last.standings().len() };
+    let mut histories: Vec<RatingHistory> = last.standings()[..shown].iter().map(empty).collect();
     let mut add = |bouts: u64, answer: &TournamentRatings| {
         // A player without an interval has a bound or is the reference of the others' bounds.
-        for row in answer.standings().iter().filter(|row| row.bound.is_none() && row.low.is_some()) {
+        let rows = answer.standings();
+        // Of two players only the leader has a history: that of the difference.
+        if let [leader, other] = last.standings() {
+            let place = |name: &str| rows.iter().position(|row| row.name == name);
+            let compared = place(&leader.name).zip(place(&other.name));
+            let compared = compared.and_then(|(one, other)| answer.compare(one, other));
+            if let Some(compared) = compared.filter(|_| rows.iter().all(|row| row.bound.is_none())) {
+                histories[0].points.push((bouts, compared.into()));
+            }
+            return;
+        }
+        for row in rows.iter().filter(|row| row.bound.is_none() && row.low.is_some()) {
             if let Some(history) = histories.iter_mut().find(|history| history.player == row.name) {
                 history.points.push((bouts, row.into()));
             }

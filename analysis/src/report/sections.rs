@@ -163,7 +163,7 @@ fn facts(ratings: &Ratings) -> Vec<String> {
         Some(p) => format!("Results are consistent with a single rating per player (p = {}).", fixed(p, 2)),
         None => "Whether a single rating per player explains the results was not tested.".to_string(),
     });
-    facts.push("The unit of resampling is the bout: all seatings of one opening.".to_string());
+    facts.push("The unit of evidence is the bout: all seatings of one opening.".to_string());
     facts
 }
 
@@ -226,16 +226,6 @@ pub(super) fn convergence(report: &Report) -> Option<Section> {
 }
 
 fn convergence_figure(report: &Report, histories: &[RatingHistory]) -> String {
-    // Two ratings are each other's negative: their difference says the same in one line.
-    let doubled = |interval: &Interval| interval.scaled(if report.is_duel() { 2.0 } else { 1.0 });
-    let histories: Vec<RatingHistory> = histories
-        .iter()
-        .take(if report.is_duel() { 1 } else { usize::MAX })
-        .map(|history| RatingHistory {
-            player: history.player.clone(),
-            points: history.points.iter().map(|(bouts, elo)| (*bouts, doubled(elo))).collect(),
-        })
-        .collect();
     // The first ratings may be far off: the scale fits those from a quarter of the bouts on.
     let points = || histories.iter().flat_map(|history| &history.points);
     let last = points().map(|point| point.0).max().unwrap_or(0);

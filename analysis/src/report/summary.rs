@@ -2,7 +2,6 @@
 //!
 //! Every sentence is a function of the report, and states what is unknown.
 
-use agon_stats::comparison::{Comparison, Verdict};
 use agon_stats::pool::Standing;
 
 use super::ratings::{Ratings, SequentialTest};
@@ -37,7 +36,7 @@ pub(super) fn summarise(report: &Report) -> (String, Vec<String>) {
 /// Describes what is missing from an unfinished run.
 fn progress(report: &Report) -> Option<String> {
     let noun = if report.question == Question::Probe { "positions" } else { "bouts" };
-    let (counted, bouts) = (report.counted, report.bouts);
+    let (counted, bouts) = (count(report.counted), count(report.bouts));
     match report.state {
         "done" | "decided" => None,
         "cancelled" => Some(format!("Cancelled with {counted} of {bouts} {noun} in the dataset.")),
@@ -50,59 +49,40 @@ fn progress(report: &Report) -> Option<String> {
 /// Names the strongest player, or why there is none.
 fn strongest(ratings: &Ratings, games: u64) -> (String, Vec<String>) {
     let players = &ratings.players;
-    let number = players.len();
     let Some(first) = players.first() else {
         return ("No games have been played yet.".to_string(), Vec::new());
     };
+    let verdict = sentence(&ratings.verdict, players);
     if ratings.components.len() > 1 {
         let groups = ratings.components.iter().map(|group| group.join(", ")).collect::<Vec<_>>().join("; ");
-        let answer = "No strongest player: the results do not connect all players.".to_string();
-        return (answer, vec![format!("Ratings are comparable only within each of these groups: {groups}.")]);
+        let remark = format!("Ratings are comparable only within each of these groups: {groups}.");
+        return (format!("{verdict}."), vec![remark]);
     }
     let next = players.get(1);
-    if let (Some(difference), Some(next), Some(los)) = (ratings.difference, next, first.los_next) {
-        return stronger(first, next, difference, los, ratings.enough);
-    }
-    if players.iter().all(|player| player.wins + player.losses == 0) {
-        let answer = "No strongest player: every game was drawn.".to_string();
-        return (answer, vec![format!("All {games} games were drawn, so all ratings are equal.")]);
-    }
-    let title = if number == 2 {
-        "the stronger of two players".to_string()
-    } else {
-        format!("the strongest of {number} players")
+    let (answer, mut remarks) = match ratings.difference {
+        Some(difference) => stronger(&verdict, first, &difference, ratings.los),
+        None if players.iter().all(|player| player.wins + player.losses == 0) => {
+            let remark = format!("All {} games were drawn, so all ratings are equal.", count(games));
+            return (format!("{verdict}."), vec![remark]);
+        }
+        None => {
+            let mut remarks = vec![rating_remark(first, ratings.seat_effects.len())];
+            if let Some(next) = next.filter(|next| !is_equal(first, next)) {
+                let los = ratings.los.map_or(String::new(), |los| {
+                    format!(", with a likelihood of superiority of {}", likelihood(los))
+                });
+                remarks.push(format!(
+                    "The difference to {}, the next player, is {} Elo{los}.",
+                    next.name,
+                    signed(first.elo - next.elo, 0)
+                ));
+            }
+            (format!("{verdict}."), remarks)
+        }
     };
-    let adjective = if number == 2 { "stronger" } else { "strongest" };
-    let answer = match (first.los_next.map(Verdict::of), next) {
-        (Some(Verdict::Stronger), _) => format!("{} is {title}.", first.name),
-        (_, Some(next)) if !ratings.enough => {
-            format!("Too few games to call {} or {} the {adjective} player.", first.name, next.name)
-        }
-        (Some(Verdict::ProbablyStronger), _) => format!("{} is probably {title}.", first.name),
-        (_, Some(next)) if is_equal(first, next) => {
-            format!("No {adjective} player: {} and {} have equal ratings.", first.name, next.name)
-        }
-        (_, Some(next)) => {
-            format!(
-                "No clearly {adjective} player: {} leads, but {} may be as strong.",
-                first.name, next.name
-            )
-        }
-        (_, None) => format!("{} is the only player.", first.name),
-    };
-    let mut remarks = vec![rating_remark(first, ratings.seat_effects.len())];
-    if let Some(next) = next.filter(|next| !is_equal(first, next)) {
-        let los = first.los_next.map_or(String::new(), |los| {
-            format!(", with a likelihood of superiority of {}", likelihood(los))
-        });
-        remarks.push(format!(
-            "The difference to {}, the next player, is {} Elo{los}.",
-            next.name,
-            signed(first.elo - next.elo, 0)
-        ));
-    }
+    remarks.extend(ratings.caution.clone());
     let estimable = |player: &Standing| player.low.or(player.high).is_some();
-    if number > 1 && !players.iter().any(estimable) {
+    if players.len() > 1 && !players.iter().any(estimable) {
         remarks.push("There are too few bouts for intervals.".to_string());
     }
     if ratings.transitivity.is_some_and(|p| p < 0.01) {
@@ -111,32 +91,25 @@ fn strongest(ratings: &Ratings, games: u64) -> (String, Vec<String>) {
     (answer, remarks)
 }
 
+/// Returns a conclusion as the beginning of a sentence; a name keeps its spelling.
+fn sentence(verdict: &str, players: &[Standing]) -> String {
+    let names_player = players.iter().any(|player| verdict.starts_with(&player.name));
+    if names_player { verdict.to_string() } else { capitalised(verdict) }
+}
+
 /// Compares two players by their difference.
 fn stronger(
+    verdict: &str,
     first: &Standing,
-    next: &Standing,
-    difference: Interval,
-    los: f64,
-    enough: bool,
+    difference: &Interval,
+    los: Option<f64>,
 ) -> (String, Vec<String>) {
-    let Interval { value: elo, low, high } = difference;
-    let compared = Comparison { elo, low, high, los, enough };
-    let sentence = compared.sentence(&first.name, &next.name);
-    // A sentence that begins with a name keeps the spelling of the name.
-    let sentence = if sentence.starts_with(&first.name) { sentence } else { capitalised(&sentence) };
-    let answer =
-        format!("{sentence}: {}.", estimate_text(&difference, 0, &format!(" Elo for {}", first.name)));
-    let mut remarks = vec![format!(
-        "{} scored {} of the points in {} games; its likelihood of superiority is {}.",
-        first.name,
-        first.score.map_or("none".to_string(), percent),
-        count(first.games),
-        likelihood(los)
-    )];
-    if !enough {
-        remarks.push("Even if one player had won all these games, the other might be stronger.".to_string());
-    }
-    (answer, remarks)
+    let answer = format!("{verdict}: {}.", estimate_text(difference, 0, &format!(" Elo for {}", first.name)));
+    let los =
+        los.map_or(String::new(), |los| format!("; its likelihood of superiority is {}", likelihood(los)));
+    let score = first.score.map_or("none".to_string(), percent);
+    let remark = format!("{} scored {score} of the points in {} games{los}.", first.name, count(first.games));
+    (answer, vec![remark])
 }
 
 /// Returns whether two ratings are equal when rounded for display.
@@ -186,7 +159,7 @@ fn verdict(test: &SequentialTest) -> (String, Vec<String>) {
     remarks.push(format!(
         "The log-likelihood ratio is {} after {} bouts; the first hypothesis is accepted below {}, the second above {}.",
         signed(test.llr, 2),
-        test.looked_at,
+        count(test.looked_at),
         signed(test.lower, 2),
         signed(test.upper, 2)
     ));
@@ -229,7 +202,7 @@ fn fewest_nodes(report: &Report) -> (String, Vec<String>) {
         remarks.push(format!(
             "To depth {depth} it needs {} times the nodes of {other}{ends}, at {} positions that both searched.",
             fixed(interval.value, 3),
-            ratio.positions
+            count(ratio.positions)
         ));
     }
     let answer = match &unclear[..] {
@@ -284,12 +257,14 @@ mod tests {
         }
     }
 
-    fn pool(players: Vec<Standing>) -> Ratings {
+    fn pool(players: Vec<Standing>, verdict: &str, los: f64) -> Ratings {
         Ratings {
             components: vec![players.iter().map(|player| player.name.clone()).collect()],
             players,
             difference: None,
-            enough: true,
+            verdict: verdict.to_string(),
+            los: Some(los),
+            caution: None,
             seat_advantage: None,
             seat_effects: Vec::new(),
             draw_rate: None,
@@ -298,49 +273,48 @@ mod tests {
         }
     }
 
-    /// Winning every game is no proof by itself: the words follow the likelihood of superiority.
+    /// The answer is the shared verdict; the warning that results are too few is among the remarks.
     #[test]
-    fn clean_sweep_needs_enough_games() {
-        let sweep = |los: f64, enough: bool, low: f64| {
-            let [mut a, b] = [
-                rated("a", 91.0, Some(Bound::AtLeast), [4, 0, 0]),
-                rated("b", -91.0, Some(Bound::AtMost), [0, 0, 4]),
-            ];
-            a.los_next = Some(los);
-            let difference = Some(Interval { value: 182.0, low: Some(low), high: None });
-            strongest(&Ratings { difference, enough, ..pool(vec![a, b]) }, 4)
+    fn difference_of_two_players_follows_the_verdict() {
+        let players = vec![
+            rated("a", 182.0, Some(Bound::AtLeast), [4, 0, 0]),
+            rated("b", 0.0, Some(Bound::AtMost), [0, 0, 4]),
+        ];
+        let ratings = Ratings {
+            difference: Some(Interval { value: 182.0, low: Some(-150.0), high: None }),
+            caution: Some("The bouts are too few.".to_string()),
+            ..pool(players, "too few results to call a or b stronger", 0.8)
         };
-        let (answer, remarks) = sweep(0.8, false, -150.0);
+        let (answer, remarks) = strongest(&ratings, 4);
         assert_eq!(answer, "Too few results to call a or b stronger: +182 Elo for a (95 %: at least -150).");
         assert_eq!(
-            remarks,
+            remarks[..2],
             [
                 "a scored 50.0 % of the points in 4 games; its likelihood of superiority is 80.0 %.",
-                "Even if one player had won all these games, the other might be stronger."
+                "The bouts are too few."
             ]
         );
-        let (answer, remarks) = sweep(0.99, true, 25.0);
-        assert_eq!(answer, "a is stronger than b: +182 Elo for a (95 %: at least +25).");
-        assert_eq!(remarks.len(), 1);
     }
 
     #[test]
-    fn few_games_of_many_seats_prove_nothing() {
-        let [mut a, b] = [rated("a", 90.0, None, [5, 0, 3]), rated("b", 0.0, None, [2, 0, 6])];
-        a.los_next = Some(0.9);
-        let players = vec![a, b, rated("c", -90.0, None, [1, 0, 7])];
-        let (answer, _) = strongest(&Ratings { enough: false, ..pool(players.clone()) }, 8);
-        assert_eq!(answer, "Too few games to call a or b the strongest player.");
-        let (answer, _) = strongest(&pool(players), 8);
-        assert_eq!(answer, "a is probably the strongest of 3 players.");
+    fn names_keep_their_spelling() {
+        let players = vec![rated("uct", 90.0, None, [5, 0, 3]), rated("b", 0.0, None, [2, 0, 6])];
+        let (answer, _) = strongest(&pool(players, "uct is the strongest of 3 players", 0.99), 8);
+        assert_eq!(answer, "uct is the strongest of 3 players.");
     }
 
     #[test]
-    fn equal_ratings_have_no_leader() {
+    fn equal_ratings_have_no_difference() {
         let level = vec![rated("a", 0.0, None, [5, 0, 5]), rated("b", 0.0, None, [5, 0, 5])];
-        let (answer, remarks) = strongest(&pool(level), 10);
-        assert_eq!(answer, "No stronger player: a and b have equal ratings.");
+        let (_, remarks) = strongest(&pool(level, "a and b have equal ratings", 0.5), 10);
         assert!(remarks.iter().all(|remark| !remark.contains("difference to")), "{remarks:?}");
+    }
+
+    #[test]
+    fn thousands_are_separated_in_sentences() {
+        let drawn = vec![rated("a", 0.0, None, [0, 1200, 0]), rated("b", 0.0, None, [0, 1200, 0])];
+        let (_, remarks) = strongest(&pool(drawn, "no player is the strongest", 0.5), 1200);
+        assert_eq!(remarks, ["All 1,200 games were drawn, so all ratings are equal."]);
     }
 
     #[test]

@@ -9,7 +9,7 @@ use super::sections::score_counts;
 use super::svg::{Axis, Line, series};
 use super::{Report, estimate_text};
 use crate::dataset::{Dataset, Run};
-use crate::format::{capitalised, fixed, likelihood, percent};
+use crate::format::{capitalised, count, fixed, likelihood, percent};
 use crate::pruning::Interval;
 use crate::tune::{TuneError, TuneResult};
 
@@ -77,6 +77,8 @@ pub struct Validation {
     pub los: f64,
     /// The conclusion in words.
     pub verdict: String,
+    /// The warning that the bouts are too few, if they are.
+    pub caution: Option<String>,
 }
 
 /// Gathers the state of a tune; `None` for another kind of run.
@@ -96,6 +98,7 @@ pub(super) fn read(dataset: &Dataset, run: &Run) -> Result<Option<Tuning>, TuneE
         elo: compared.into(),
         los: compared.los,
         verdict: compared.sentence(&format!("the tuned {}", tuned.name), "its start"),
+        caution: compared.caution("bout"),
     });
     Ok(Some(Tuning {
         player: tuned.name.clone(),
@@ -253,7 +256,7 @@ pub(super) fn validation(report: &Report) -> Option<Section> {
         None => paragraph("The validation has not begun; nothing is proven so far."),
         Some(validation) => {
             let rows = [
-                ("bouts", format!("{} of {}", validation.bouts, validation.scheduled)),
+                ("bouts", format!("{} of {}", count(validation.bouts), count(validation.scheduled))),
                 ("score of the tuned player", percent(validation.score)),
                 ("difference", estimate_text(&validation.elo, 1, " Elo")),
                 score_counts(validation.pairs),
@@ -288,7 +291,8 @@ pub(super) fn summarise(tuning: &Tuning) -> (String, Vec<String>) {
     let Some(validation) = &tuning.validation else {
         let answer = format!(
             "{} of {} steps of the tune are complete; nothing is proven yet.",
-            tuning.folded, tuning.steps
+            count(tuning.folded),
+            count(tuning.steps)
         );
         return (answer, vec![remark]);
     };
@@ -296,9 +300,10 @@ pub(super) fn summarise(tuning: &Tuning) -> (String, Vec<String>) {
         "{}: {} over {} bouts.",
         capitalised(&validation.verdict),
         estimate_text(&validation.elo, 0, " Elo"),
-        validation.bouts
+        count(validation.bouts)
     );
-    (answer, vec![remark])
+    let remarks = [remark].into_iter().chain(validation.caution.clone());
+    (answer, remarks.collect())
 }
 
 /// Formats a parameter value.
