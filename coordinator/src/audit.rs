@@ -16,16 +16,21 @@ pub(crate) enum AuditKind {
     Decided,
     Departs,
     Disputed,
+    Drained,
     Failed,
     Paused,
     Prioritised,
     Quarantined,
     Refused,
+    Reopened,
     Resumed,
     Stale,
+    Submitted,
     Throttled,
     Trusted,
+    Unverified,
     Voided,
+    Withdrawn,
 }
 
 impl AuditKind {
@@ -73,6 +78,11 @@ impl Entry {
 /// Returns how the audit names an operator: by the credential, if there is one.
 pub(crate) fn operator_name(caller: &Caller) -> String {
     if caller.is_authenticated() { caller.to_string() } else { "an operator".to_string() }
+}
+
+/// Returns how the durable state names a credential; empty for a caller without one.
+pub(crate) fn credential_of(caller: &Caller) -> String {
+    if caller.is_authenticated() { caller.to_string() } else { String::new() }
 }
 
 impl Coordinator {

@@ -16,10 +16,10 @@ pub(crate) mod workers;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-pub(crate) use self::event::Event;
+pub(crate) use self::event::{Confirmation, Event};
 pub(crate) use self::run::{KeptBout, Run, stored_totals};
 use crate::leases::BoutKey;
-use crate::verification::replication::Replication;
+use crate::verification::replication::{Opinion, Replication};
 
 /// A change of the durable state, which its owner makes or rejects.
 pub(crate) trait Command: Send + 'static {
@@ -53,11 +53,27 @@ pub(crate) struct Durable {
     runs: BTreeMap<String, Run>,
     /// Run ids in order of submission.
     order: Vec<String>,
+    /// The ids of the open runs, in the same order.
+    open: Vec<String>,
     /// Quarantined workers and the reasons.
     quarantine: BTreeMap<String, String>,
     /// Workers that may hold leases.
     holders: BTreeSet<String>,
     replication: Replication,
+    /// The names of workers by credential.
+    names: BTreeMap<String, BTreeSet<String>>,
+    /// Convicted workers whose bouts are not voided yet.
+    convictions: BTreeSet<Conviction>,
+    /// Whether verdicts wait for no replica: all workers are the operator's own.
+    trusts_workers: bool,
+}
+
+/// A worker whose committed bout two others contradicted.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) struct Conviction {
+    pub(crate) worker: String,
+    /// Its credential; empty if it has none.
+    pub(crate) credential: String,
 }
 
 impl Durable {
@@ -67,6 +83,9 @@ impl Durable {
             Event::RunAdded { stored, run } => {
                 if let Some(run) = run.take() {
                     self.order.push(stored.id.clone());
+                    if run.record().state.is_open() {
+                        self.open.push(stored.id.clone());
+                    }
                     self.runs.insert(stored.id.clone(), *run);
                 }
             }
@@ -78,9 +97,9 @@ impl Durable {
                     summary: bout.summary.clone(),
                 };
                 run.keep(bout.bout, kept);
-                if let Some(digest) = bout.digest.filter(|_| bout.needs_replica) {
+                if let Some(opinion) = bout.opinion().filter(|_| bout.needs_replica) {
                     let key = BoutKey { run: bout.run.clone(), bout: bout.bout };
-                    self.replication.add(key, &bout.worker, digest);
+                    self.replication.add(key, opinion, run.is_verified_test());
                 }
             }
             Event::ReplicaReceived { replica, disputed } => {
@@ -88,13 +107,13 @@ impl Durable {
                     run.count_replica(*disputed);
                 }
                 if *disputed {
-                    self.replication.dispute(&replica.key, &replica.worker, replica.digest);
+                    self.replication.dispute(&replica.key, replica.opinion.clone());
                 }
             }
             Event::ReplicationClosed { key, confirmed } => {
                 self.replication.close(key);
-                if let Some(worker) = confirmed {
-                    self.replication.confirm(worker);
+                if let Some(Confirmation { worker, credential }) = confirmed {
+                    self.replication.confirm(worker, credential.as_deref());
                 }
             }
             Event::Quarantined { worker, reason } => match self.quarantine.get_mut(worker) {
@@ -107,9 +126,25 @@ impl Durable {
             Event::Trusted { worker } => drop(self.quarantine.remove(worker)),
             Event::HolderAdded { worker } => drop(self.holders.insert(worker.clone())),
             Event::HolderRemoved { worker } => drop(self.holders.remove(worker)),
+            Event::WorkerSeen { worker, credential } => {
+                self.replication.add_credential(credential, 0);
+                self.names.entry(credential.clone()).or_default().insert(worker.clone());
+            }
+            Event::Distrusted { credential } => self.replication.distrust(credential),
+            Event::Convicted(conviction) => drop(self.convictions.insert(conviction.clone())),
+            Event::ConvictionClosed(conviction) => drop(self.convictions.remove(conviction)),
             Event::Voided { run, replayed, voided, .. } => {
                 for &bout in replayed.iter().chain(&*voided) {
                     self.replication.close(&BoutKey { run: run.clone(), bout });
+                }
+                self.apply_to_run(event);
+            }
+            Event::RunMoved { run, to, .. } => {
+                let is_listed = self.open.contains(run);
+                if to.is_open() && !is_listed {
+                    self.open.push(run.clone());
+                } else if !to.is_open() {
+                    self.open.retain(|id| id != run);
                 }
                 self.apply_to_run(event);
             }
@@ -140,6 +175,11 @@ impl Durable {
         self.runs.iter()
     }
 
+    /// Returns the open runs in order of submission.
+    pub(crate) fn open_runs(&self) -> impl Iterator<Item = (&String, &Run)> {
+        self.open.iter().filter_map(|id| Some((id, self.runs.get(id)?)))
+    }
+
     /// Returns all runs, whose volatile parts may change.
     pub(crate) fn runs_mut(&mut self) -> impl Iterator<Item = (&String, &mut Run)> {
         self.runs.iter_mut()
@@ -153,6 +193,49 @@ impl Durable {
     /// Returns a run and the quarantined workers.
     pub(crate) fn run_and_quarantine(&mut self, id: &str) -> Option<(&mut Run, &BTreeMap<String, String>)> {
         Some((self.runs.get_mut(id)?, &self.quarantine))
+    }
+
+    /// Returns the bout that decided the sequential test of an open run, when the verdict may become durable: not while a
+    /// replica can still change it.
+    pub(crate) fn due_verdict(&self, id: &str) -> Option<u64> {
+        let run = self.runs.get(id)?;
+        let bout = run.pending_verdict()?;
+        let is_contested = run.is_verified_test()
+            && (!self.convictions.is_empty() || self.replication.holds_up(id, bout));
+        (self.trusts_workers || !is_contested).then_some(bout)
+    }
+
+    /// Returns whether new bouts of a run wait for the replicas of earlier ones.
+    pub(crate) fn awaits_replicas(&self, id: &str) -> bool {
+        let is_pending = self.runs.get(id).is_some_and(|run| run.pending_verdict().is_some());
+        is_pending || (!self.trusts_workers && self.replication.is_backlogged(id))
+    }
+
+    /// Lets verdicts wait for no replica, as all workers are the operator's own.
+    pub(crate) fn trust_workers(&mut self) {
+        self.trusts_workers = true;
+    }
+
+    /// Restores a persisted opinion on a bout; call in the order in which they were recorded.
+    pub(crate) fn restore_opinion(&mut self, key: BoutKey, opinion: Opinion) {
+        if let Some(run) = self.runs.get(&key.run) {
+            self.replication.restore(key, opinion, run.is_verified_test());
+        }
+    }
+
+    /// Restores the confirmations of a credential.
+    pub(crate) fn restore_credential(&mut self, credential: &str, confirmed: u64) {
+        self.replication.add_credential(credential, confirmed);
+    }
+
+    /// Returns the convicted workers whose bouts are not voided yet.
+    pub(crate) fn convictions(&self) -> &BTreeSet<Conviction> {
+        &self.convictions
+    }
+
+    /// Returns the names of the workers that have used a credential.
+    pub(crate) fn names(&self, credential: &str) -> impl Iterator<Item = &String> {
+        self.names.get(credential).into_iter().flatten()
     }
 
     /// Returns the run ids in order of submission.
@@ -175,8 +258,18 @@ impl Durable {
         &self.replication
     }
 
-    /// Returns the open replications, which are leased like bouts.
-    pub(crate) fn replication_mut(&mut self) -> &mut Replication {
-        &mut self.replication
+    /// Makes a leased replica available again.
+    pub(crate) fn give_back_replica(&mut self, key: &BoutKey) {
+        self.replication.give_back(key);
+    }
+
+    /// Marks a replica as leased.
+    pub(crate) fn claim_replica(&mut self, key: &BoutKey) {
+        self.replication.claim(key);
+    }
+
+    /// Puts a worker on probation again.
+    pub(crate) fn suspect(&mut self, worker: &str) {
+        self.replication.suspect(worker);
     }
 }

@@ -21,7 +21,8 @@ use self::schema::VERSION;
 use crate::durable::Event;
 
 pub use self::read::Reader;
-pub use self::rows::{Audit, NewBout, ReplicaDigest, StoredBout, StoredCell, StoredRun};
+pub(crate) use self::rows::ReplicaDigest;
+pub use self::rows::{Audit, NewBout, StoredBout, StoredCell, StoredRun};
 
 /// An error of the store.
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
@@ -30,6 +31,11 @@ pub enum StoreError {
     /// The disk is full.
     #[error("the disk is full; nothing is lost, and the coordinator continues when there is space")]
     Full,
+    /// Another process has locked the file.
+    #[error(
+        "another process writes to the state file, such as a backup tool or a shell; nothing is lost: wait for it, or end it"
+    )]
+    Locked,
     /// A newer build wrote the file.
     #[error("the state has version {found} and this build supports {VERSION}; use the build that wrote it")]
     Newer {
@@ -67,6 +73,7 @@ impl From<rusqlite::Error> for StoreError {
     fn from(error: rusqlite::Error) -> StoreError {
         match error.sqlite_error_code() {
             Some(ErrorCode::DiskFull) => StoreError::Full,
+            Some(ErrorCode::DatabaseBusy) => StoreError::Locked,
             Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {
                 StoreError::Damaged(error.to_string())
             }
@@ -87,6 +94,9 @@ impl From<rusqlite::Error> for StoreError {
 pub struct Store {
     connection: Connection,
     path: PathBuf,
+    /// Whether writes fail as on a full disk.
+    #[cfg(test)]
+    pub(crate) is_full: std::sync::Arc<std::sync::atomic::AtomicBool>,
 }
 
 impl Store {
@@ -105,7 +115,12 @@ impl Store {
             return Err(StoreError::Damaged(check));
         }
         schema::migrate(&mut connection, path)?;
-        Ok(Store { connection, path: path.to_path_buf() })
+        Ok(Store {
+            connection,
+            path: path.to_path_buf(),
+            #[cfg(test)]
+            is_full: std::sync::Arc::default(),
+        })
     }
 
     /// Opens a reader of the same file.
@@ -122,10 +137,27 @@ impl Store {
         if events.peek().is_none() {
             return Ok(());
         }
+        #[cfg(test)]
+        if self.is_full.load(std::sync::atomic::Ordering::Relaxed) {
+            return Err(StoreError::Full);
+        }
         let transaction = begin(&self.connection)?;
         for event in events {
             write::write(&transaction, event)?;
         }
+        Ok(transaction.commit()?)
+    }
+
+    /// Writes and removes a row, to find out whether the state can be written.
+    pub(crate) fn probe(&mut self) -> Result<(), StoreError> {
+        #[cfg(test)]
+        if self.is_full.load(std::sync::atomic::Ordering::Relaxed) {
+            return Err(StoreError::Full);
+        }
+        let transaction = begin(&self.connection)?;
+        let row = "INSERT INTO quarantine (worker, reason) VALUES ('', zeroblob(65536))";
+        transaction.execute(row, [])?;
+        transaction.execute("DELETE FROM quarantine WHERE worker = ''", [])?;
         Ok(transaction.commit()?)
     }
 
@@ -143,6 +175,15 @@ impl Store {
     #[cfg(test)]
     pub(crate) fn fail_writes(&self, fail: bool) {
         self.connection.pragma_update(None, "query_only", fail).unwrap();
+    }
+
+    /// Lets the file grow no more, or again.
+    #[cfg(test)]
+    pub(crate) fn limit_size(&self, limit: bool) {
+        let pages: i64 = self.connection.query_row("PRAGMA page_count", [], |row| row.get(0)).unwrap();
+        let most = if limit { pages } else { 1 << 30 };
+        let sql = format!("PRAGMA max_page_count = {most}");
+        self.connection.query_row(&sql, [], |row| row.get::<_, i64>(0)).unwrap();
     }
 
     /// Raises the epoch above `above` and returns it.
@@ -191,17 +232,10 @@ fn number(value: u64) -> i64 {
     i64::try_from(value).unwrap_or(i64::MAX)
 }
 
-/// Begins a transaction. Waits while another process writes, such as a backup tool.
+/// Begins a transaction. Waits for the busy timeout while another process writes, such as a backup tool: a deferred
+/// transaction would fail at its first write.
 fn begin(connection: &Connection) -> Result<Transaction<'_>, rusqlite::Error> {
-    loop {
-        // A deferred transaction would fail at its first write, without the busy timeout.
-        match Transaction::new_unchecked(connection, TransactionBehavior::Immediate) {
-            Err(error) if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) => {
-                tracing::warn!("state locked by another process; waiting");
-            }
-            begun => return begun,
-        }
-    }
+    Transaction::new_unchecked(connection, TransactionBehavior::Immediate)
 }
 
 #[cfg(test)]
@@ -211,6 +245,7 @@ mod tests {
     use super::*;
     use crate::leases::BoutKey;
     use crate::standings::RunTotals;
+    use crate::verification::replication::Opinion;
 
     fn bout(number: u64, digest: u8) -> NewBout {
         NewBout {
@@ -278,7 +313,8 @@ mod tests {
         for number in [4, 2, 7] {
             store.write([&commit(NewBout { needs_replica: true, ..bout(number, 1) })]).unwrap();
         }
-        let replica = ReplicaDigest { key: key(4), worker: "v".to_string(), digest: [2; 32] };
+        let opinion = Opinion { worker: "v".to_string(), credential: "c".to_string(), digest: [2; 32] };
+        let replica = ReplicaDigest { key: key(4), opinion };
         let void = Event::Voided {
             run: "r".to_string(),
             worker: String::new(),
@@ -295,9 +331,11 @@ mod tests {
             ])
             .unwrap();
         let digests = store.reader().unwrap().replica_digests().unwrap();
-        let digests: Vec<_> =
-            digests.iter().map(|row| (row.key.bout, row.worker.as_str(), row.digest[0])).collect();
-        assert_eq!(digests, [(4, "w", 1), (4, "v", 2)]);
+        let row = |ReplicaDigest { key, opinion }| {
+            (key.bout, format!("{}@{}", opinion.worker, opinion.credential), opinion.digest[0])
+        };
+        let digests: Vec<_> = digests.into_iter().map(row).collect();
+        assert_eq!(digests, [(4, "w@".to_string(), 1), (4, "v@c".to_string(), 2)]);
     }
 
     #[test]

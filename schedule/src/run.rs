@@ -48,13 +48,14 @@ impl RunState {
         matches!(self, RunState::Running | RunState::Paused)
     }
 
-    /// Returns the name of the verdict of a sequential test of a run in this state. A run that ended before the test
-    /// decided leaves it undecided.
+    /// Returns the name of the verdict of a sequential test of a run in this state. The verdict of an open run may have to
+    /// wait until its bouts are verified. A run that ended before the test decided leaves it undecided.
     pub fn verdict(self, verdict: Verdict) -> &'static str {
         match verdict {
+            _ if self.is_open() => "continue",
+            _ if self == RunState::Cancelled => "undecided",
             Verdict::H0 => "H0",
             Verdict::H1 => "H1",
-            Verdict::Continue if self.is_open() => "continue",
             Verdict::Continue => "undecided",
         }
     }

@@ -129,7 +129,7 @@ impl Sprt {
 
     /// Tests the bouts of a run in the order of its schedule.
     fn test_run(&self) -> anyhow::Result<(SequentialTest, Tested)> {
-        let (dataset, run) = runs::open(&self.data, self.run.as_deref().unwrap_or("latest"))?;
+        let (dataset, run) = runs::open_started(&self.data, self.run.as_deref().unwrap_or("latest"))?;
         let spec = run.spec()?;
         if let Plan::Probe(_) = spec.plan {
             return Err(agon_analysis::DatasetError::Probe { run: run.id }.into());
@@ -170,9 +170,12 @@ impl Sprt {
     }
 
     fn document(&self, scores: &Scores, bounds: &Bounds, llr: f64, test: Option<Tested>) -> Document {
-        // Results on the command line may always grow.
-        let state = test.as_ref().map_or(RunState::Running, |test| test.state);
-        let verdict = state.verdict(bounds.verdict(llr));
+        let verdict = match (&test, bounds.verdict(llr)) {
+            (Some(test), verdict) => test.state.verdict(verdict),
+            // Results on the command line may always grow.
+            (None, Verdict::Continue) => RunState::Running.verdict(Verdict::Continue),
+            (None, verdict) => RunState::Decided.verdict(verdict),
+        };
         let of_run = test.is_some().then(|| scores.counts().try_into().ok()).flatten();
         Document {
             test,

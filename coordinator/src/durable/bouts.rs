@@ -1,11 +1,12 @@
 //! Committing bouts: first copies, duplicates, replicas and failures.
 
 use super::workers::quarantine_events;
-use super::{Command, Durable, Event, Scope};
+use super::{Command, Confirmation, Conviction, Durable, Event, Run, Scope};
 use crate::audit::{AuditKind, Entry};
 use crate::leases::BoutKey;
 use crate::store::{NewBout, ReplicaDigest};
-use crate::verification::replication::{Digest, ReplicaVerdict};
+use crate::verification::replication::{Opinion, ReplicaVerdict};
+use agon_schedule::RunState;
 
 /// Commits a bout that the referee has checked, or one that was abandoned.
 pub(crate) struct Commit {
@@ -50,7 +51,11 @@ impl Command for Commit {
     type Answer = Outcome;
 
     fn scope(&self) -> Scope {
-        Scope::Bout(BoutKey { run: self.bout.run.clone(), bout: self.bout.bout })
+        match self.bout.failure {
+            // It may pause the run.
+            Some(_) => Scope::Run(self.bout.run.clone()),
+            None => Scope::Bout(BoutKey { run: self.bout.run.clone(), bout: self.bout.bout }),
+        }
     }
 
     fn decide(self, durable: &Durable) -> (Vec<Event>, Outcome) {
@@ -60,8 +65,8 @@ impl Command for Commit {
         let key = BoutKey { run: bout.run.clone(), bout: bout.bout };
         let kept = record.kept.get(&bout.bout);
         if kept.is_some() || bout.bout < record.exported {
-            if let Some(digest) = bout.digest.filter(|_| is_replica && durable.replication.has(&key)) {
-                return compare_replica(durable, &ReplicaDigest { key, worker: bout.worker, digest });
+            if let Some(opinion) = bout.opinion().filter(|_| is_replica && durable.replication.has(&key)) {
+                return compare_replica(durable, &ReplicaDigest { key, opinion });
             }
             let outcome = match kept {
                 Some(kept) if kept.digest == bout.digest => Outcome::Duplicate,
@@ -76,51 +81,87 @@ impl Command for Commit {
         if is_leased_again && !run.spec.is_repeatable() {
             return (Vec::new(), Outcome::Stale);
         }
-        let sampled = |digest: Digest| durable.replication.is_sampled(&bout.worker, &key, &digest, secret);
-        bout.needs_replica = run.spec.is_repeatable() && bout.digest.is_some_and(sampled);
-        let dropped = if bout.needs_replica { durable.replication.overflow(&bout.worker) } else { None };
-        let dropped = dropped.map(|key| Event::ReplicationClosed { key, confirmed: None });
-        (dropped.into_iter().chain([Event::BoutCommitted(bout)]).collect(), Outcome::Committed)
+        let is_sampled =
+            |author| durable.replication.is_sampled(&key, &author, run.is_verified_test(), secret);
+        bout.needs_replica = run.spec.is_repeatable() && bout.opinion().is_some_and(is_sampled);
+        let pause = bout.failure.as_deref().map_or_else(Vec::new, |reason| pause_failing(run, &key, reason));
+        (std::iter::once(Event::BoutCommitted(bout)).chain(pause).collect(), Outcome::Committed)
     }
+}
+
+/// The number of failed bouts that a run may always have, and the share of its bouts, one in this many.
+const FAILED_BOUTS: u64 = 10;
+const FAILED_SHARE: u64 = 10;
+
+/// Returns the events that pause a run with one more failed bout, when these begin to exceed their share.
+fn pause_failing(run: &Run, key: &BoutKey, reason: &str) -> Vec<Event> {
+    let (done, before) = (run.ledger.done() + 1, run.record().standings.totals().failed);
+    let is_excessive = |failed: u64| failed > FAILED_BOUTS.max(done / FAILED_SHARE);
+    let failed = before + 1;
+    if run.record().state != RunState::Running || !is_excessive(failed) || is_excessive(before) {
+        return Vec::new();
+    }
+    let text = format!(
+        "{failed} of {done} bouts failed, the last one because: {reason}; mend the cause, repeat the bouts with \
+         `agon data void {id} --bouts FIRST-LAST` and continue with `agon resume {id}`, or resume to accept the failures",
+        id = key.run
+    );
+    let entry = Entry::new(AuditKind::Paused, text).bout(key);
+    vec![
+        Event::RunMoved { run: key.run.clone(), to: RunState::Paused, decided: None },
+        Event::Audited(entry),
+    ]
 }
 
 /// Compares a replica with the committed bout and earlier replicas.
 fn compare_replica(durable: &Durable, replica: &ReplicaDigest) -> (Vec<Event>, Outcome) {
-    let ReplicaDigest { key, worker, digest } = replica.clone();
+    let (key, worker) = (&replica.key, &replica.opinion.worker);
     let close = |confirmed| Event::ReplicationClosed { key: key.clone(), confirmed };
     let received = |disputed| Event::ReplicaReceived { replica: replica.clone(), disputed };
     let entry =
-        |kind, text: &str, worker: &str| Event::Audited(Entry::new(kind, text).worker(worker).bout(&key));
-    match durable.replication.judge(&key, &worker, &digest) {
+        |kind, text: &str, worker: &str| Event::Audited(Entry::new(kind, text).worker(worker).bout(key));
+    match durable.replication.judge(key, &replica.opinion) {
         ReplicaVerdict::Unrequested => (vec![received(false)], Outcome::Replicated),
-        ReplicaVerdict::Confirmed { first } => {
-            (vec![received(false), close(Some(first))], Outcome::Replicated)
+        ReplicaVerdict::Confirmed { first, credential } => {
+            let confirmed = Confirmation { worker: first, credential };
+            (vec![received(false), close(Some(confirmed))], Outcome::Replicated)
         }
         ReplicaVerdict::Disputed { first } => {
             let text =
-                format!("the replica of {worker} differs from the bout of {first}; a third worker decides");
+                format!("the replica of {worker} differs from the bout of {first}; a further worker decides");
             let audited = entry(AuditKind::Disputed, &text, &first);
             (vec![received(true), audited], Outcome::ReplicaDiffers)
         }
-        ReplicaVerdict::Outvoted { worker: outvoted, counted } => {
-            let text = if counted {
-                format!(
-                    "two other workers agree on different content; void its bouts: agon data void {} --worker {outvoted}",
-                    key.run
-                )
-            } else {
-                "its replica differs from the content that two other workers agree on".to_string()
-            };
-            let mut events =
-                vec![received(false), close(None), entry(AuditKind::Convicted, &text, &outvoted)];
-            let reason = format!("bout {} of {}: {text}", key.bout, key.run);
-            events.extend(quarantine_events(durable, &outvoted, &reason));
-            let outcome = if outvoted == worker { Outcome::ReplicaDiffers } else { Outcome::Replicated };
-            (events, outcome)
+        ReplicaVerdict::Outvoted { outvoted, counted, independent } => {
+            let mut events = vec![received(false), close(None)];
+            for (index, Opinion { worker, credential, .. }) in outvoted.into_iter().enumerate() {
+                let is_counted = counted && index == 0;
+                let text = match (is_counted, independent) {
+                    (true, true) => "two other workers agree on different content; its bouts are voided".to_string(),
+                    (true, false) => format!(
+                        "two other workers, both of one credential, agree on different content; if you trust these, void its \
+                         bouts: agon data void {} --worker {worker}",
+                        key.run
+                    ),
+                    (false, _) => {
+                        "its replica differs from the content that two other workers agree on".to_string()
+                    }
+                };
+                events.push(entry(AuditKind::Convicted, &text, &worker));
+                let reason = format!("bout {} of {}: {text}", key.bout, key.run);
+                events.extend(quarantine_events(durable, &worker, &reason));
+                if !credential.is_empty() {
+                    events.push(Event::Distrusted { credential: credential.clone() });
+                }
+                if is_counted && independent {
+                    events.push(Event::Convicted(Conviction { worker, credential }));
+                }
+            }
+            (events, Outcome::Replicated)
         }
         ReplicaVerdict::Inconclusive => {
             let text = "three workers submitted three different contents";
-            let audited = entry(AuditKind::Disputed, text, &worker);
+            let audited = entry(AuditKind::Disputed, text, worker);
             (vec![received(false), close(None), audited], Outcome::ReplicaDiffers)
         }
     }

@@ -3,7 +3,7 @@
 use agon_arena::spec::Values;
 use agon_schedule::RunState;
 
-use super::Run;
+use super::{Conviction, Run};
 use crate::audit::Entry;
 use crate::leases::BoutKey;
 use crate::standings::RunTotals;
@@ -24,7 +24,7 @@ pub(crate) enum Event {
     RunMoved {
         run: String,
         to: RunState,
-        /// The bout that decided a sequential test.
+        /// The bout that decided a sequential test, if one did.
         decided: Option<u64>,
     },
     /// A run got another priority.
@@ -64,14 +64,14 @@ pub(crate) enum Event {
     /// A replica arrived.
     ReplicaReceived {
         replica: ReplicaDigest,
-        /// Whether it differs, so that a third worker decides.
+        /// Whether it differs, so that a further worker decides.
         disputed: bool,
     },
     /// A bout needs no more replicas.
     ReplicationClosed {
         key: BoutKey,
-        /// The worker whose bout was confirmed.
-        confirmed: Option<String>,
+        /// Whose bout was confirmed.
+        confirmed: Option<Confirmation>,
     },
     /// A worker was quarantined, for a further reason if it was before.
     Quarantined { worker: String, reason: String },
@@ -81,8 +81,24 @@ pub(crate) enum Event {
     HolderAdded { worker: String },
     /// A worker holds no leases.
     HolderRemoved { worker: String },
+    /// A worker opened a session with a credential.
+    WorkerSeen { worker: String, credential: String },
+    /// A worker with this credential was convicted: its confirmations are void.
+    Distrusted { credential: String },
+    /// The committed bout of a worker was contradicted by two others: its bouts are voided next.
+    Convicted(Conviction),
+    /// The bouts of a convicted worker were voided.
+    ConvictionClosed(Conviction),
     /// An audit entry.
     Audited(Entry),
+}
+
+/// A worker whose bout another worker confirmed.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Confirmation {
+    pub(crate) worker: String,
+    /// Its credential, if the other worker has another one.
+    pub(crate) credential: Option<String>,
 }
 
 impl Event {
@@ -105,6 +121,10 @@ impl Event {
             | Event::Trusted { .. }
             | Event::HolderAdded { .. }
             | Event::HolderRemoved { .. }
+            | Event::WorkerSeen { .. }
+            | Event::Distrusted { .. }
+            | Event::Convicted(_)
+            | Event::ConvictionClosed(_)
             | Event::Audited(_) => None,
         }
     }

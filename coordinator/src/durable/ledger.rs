@@ -1,23 +1,95 @@
 //! The ledger of a run: which bouts are done and which to play next. Pure.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::{IpAddr, Ipv6Addr};
 
-/// The number of workers that must fail a bout before it is abandoned, if so many are connected.
-pub const FAILURES: usize = 3;
+/// The number of times that a bout must fail before it is abandoned, and of witnesses that are enough.
+pub const FAILURES: u32 = 3;
 /// The number of leases of a started bout that expire before it is abandoned: its search may end the process of the worker.
 pub const LOSSES: u32 = 10;
+
+/// A machine with a credential. Whatever names its workers use, it is one witness of a failure.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Witness {
+    credential: String,
+    machine: Option<IpAddr>,
+}
+
+impl Witness {
+    /// Creates a witness. The addresses of an IPv6 network of 64 bits are one machine, as each host may use all of them.
+    pub fn new(credential: &str, address: Option<IpAddr>) -> Witness {
+        let machine = address.map(|address| match address.to_canonical() {
+            IpAddr::V6(address) => {
+                IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() >> 64 << 64))
+            }
+            address => address,
+        });
+        Witness { credential: credential.to_string(), machine }
+    }
+}
+
+/// How often a witness did not play a bout that it was granted.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+struct Tries {
+    failures: u32,
+    /// Leases that expired.
+    expired: u32,
+    /// Leases that expired after the bout was started.
+    losses: u32,
+}
+
+impl Tries {
+    /// Returns whether the witness tried to play the bout.
+    fn has_tried(self) -> bool {
+        self.failures + self.losses > 0
+    }
+}
 
 /// Why a bout was not played.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Attempts {
+    witnesses: BTreeMap<Witness, Tries>,
     /// The workers that failed it.
-    pub failed: BTreeSet<String>,
-    /// The last reason.
-    pub reason: String,
+    failed: BTreeSet<String>,
     /// Workers whose lease expired.
     lost: BTreeSet<String>,
-    /// The number of leases that expired after the bout was started.
-    pub losses: u32,
+    /// The reason of the last failure.
+    reason: String,
+}
+
+impl Attempts {
+    /// Returns why nobody can play the bout, if the candidates have tried it often enough. No credential ends a bout that
+    /// another may play: as long as a candidate with a credential that has not tried it is there, the bout waits for that.
+    pub fn verdict<'a>(&self, candidates: impl Iterator<Item = &'a Witness> + Clone) -> Option<String> {
+        let sum = |count: fn(&Tries) -> u32| self.witnesses.values().map(count).sum::<u32>();
+        let (failures, losses) = (sum(|tries| tries.failures), sum(|tries| tries.losses));
+        let tried = || self.witnesses.iter().filter(|(_, tries)| tries.has_tried()).map(|(witness, _)| witness);
+        let mut credentials = candidates.clone().peekable();
+        if credentials.peek().is_none()
+            || credentials.any(|candidate| tried().all(|witness| witness.credential != candidate.credential))
+        {
+            return None;
+        }
+        let are_enough = tried().count() >= FAILURES as usize;
+        let mut machines = candidates;
+        if !are_enough && machines.any(|candidate| tried().all(|witness| witness != candidate)) {
+            return None;
+        }
+        if failures >= FAILURES {
+            return Some(self.reason.clone());
+        }
+        (losses >= LOSSES).then(|| format!("{losses} leases expired after a worker had begun to play it"))
+    }
+
+    fn tries(&self, witness: &Witness) -> Tries {
+        self.witnesses.get(witness).copied().unwrap_or_default()
+    }
+
+    /// Returns the order in which workers get the bout: those with fewer attempts first.
+    fn rank(&self, witness: &Witness, worker: &str) -> (u32, bool) {
+        let Tries { failures, expired, .. } = self.tries(witness);
+        (failures + expired, self.failed.contains(worker) || self.lost.contains(worker))
+    }
 }
 
 /// The done and pending bouts of a run.
@@ -171,36 +243,44 @@ impl Ledger {
     }
 
     /// Records that a worker failed a bout.
-    pub fn fail(&mut self, bout: u64, worker: &str, reason: &str) {
+    pub fn fail(&mut self, bout: u64, worker: &str, witness: &Witness, reason: &str) {
         if !self.is_done(bout) {
             let attempts = self.attempts.entry(bout).or_default();
             attempts.failed.insert(worker.to_string());
+            attempts.witnesses.entry(witness.clone()).or_default().failures += 1;
             attempts.reason = reason.to_string();
         }
     }
 
-    /// Records that a worker's lease expired and returns the bout. `started` is whether the worker had begun to play it.
-    pub fn lose(&mut self, bout: u64, worker: &str, started: bool) {
+    /// Records that a worker's lease expired. `started` is whether the worker had begun to play the bout.
+    pub fn lose(&mut self, bout: u64, worker: &str, witness: &Witness, started: bool) {
         if !self.is_done(bout) {
             let attempts = self.attempts.entry(bout).or_default();
             attempts.lost.insert(worker.to_string());
-            attempts.losses += u32::from(started);
+            let tries = attempts.witnesses.entry(witness.clone()).or_default();
+            tries.expired += 1;
+            tries.losses += u32::from(started);
         }
-        self.give_back(bout);
     }
 
-    /// Returns whether another worker should get the bout: this one failed it, or lost it while another candidate has
-    /// not.
+    /// Returns whether another worker should get the bout: one that is present has fewer attempts, or this witness has tried
+    /// it often enough.
     pub fn is_for_others<'a>(
         &self,
         bout: u64,
-        worker: &str,
-        mut present: impl Iterator<Item = &'a str>,
+        (witness, worker): (&Witness, &str),
+        mut present: impl Iterator<Item = (&'a Witness, &'a str)>,
     ) -> bool {
         let Some(attempts) = self.attempts.get(&bout) else { return false };
-        let Attempts { failed, lost, .. } = attempts;
-        failed.contains(worker)
-            || (lost.contains(worker) && present.any(|name| !lost.contains(name) && !failed.contains(name)))
+        let (own, rank) = (attempts.tries(witness), attempts.rank(witness, worker));
+        own.failures >= FAILURES
+            || own.losses >= LOSSES
+            || present.any(|(witness, worker)| attempts.rank(witness, worker) < rank)
+    }
+
+    /// Returns whether a witness failed or lost a bout.
+    pub fn has_tried(&self, bout: u64, witness: &Witness) -> bool {
+        self.attempts.get(&bout).is_some_and(|attempts| attempts.tries(witness).has_tried())
     }
 
     /// Returns the bouts that were granted and not played.
@@ -240,21 +320,95 @@ mod tests {
 
     use super::*;
 
+    fn witness(credential: &str, machine: u8) -> Witness {
+        Witness::new(credential, Some(IpAddr::from([10, 0, 0, machine])))
+    }
+
     #[test]
     fn regrants_a_lost_bout_to_its_loser_only_as_a_last_resort() {
+        let machine = witness("", 1);
         let mut ledger = Ledger::new(3, 0, []);
         assert_eq!(ledger.take_next(), Some(0));
-        ledger.lose(0, "hung", true);
+        let lose = |ledger: &mut Ledger, worker: &str| {
+            ledger.lose(0, worker, &machine, true);
+            ledger.give_back(0);
+        };
+        lose(&mut ledger, "hung");
+        let present = || ["hung", "quick"].into_iter().map(|name| (&machine, name));
         let for_others =
-            |ledger: &Ledger, worker: &str| ledger.is_for_others(0, worker, ["hung", "quick"].into_iter());
+            |ledger: &Ledger, worker: &str| ledger.is_for_others(0, (&machine, worker), present());
         assert!(for_others(&ledger, "hung") && !for_others(&ledger, "quick"));
-        assert!(!ledger.is_for_others(0, "hung", ["hung"].into_iter()), "no other candidate");
-        ledger.lose(0, "quick", true);
+        assert!(!ledger.is_for_others(0, (&machine, "hung"), present().take(1)), "no other candidate");
+        lose(&mut ledger, "quick");
         assert!(!for_others(&ledger, "hung") && !for_others(&ledger, "quick"), "all candidates lost it");
         assert_eq!(ledger.take_next(), Some(0));
         ledger.finish(0);
-        ledger.lose(0, "hung", true);
+        lose(&mut ledger, "hung");
         assert!(!for_others(&ledger, "hung") && ledger.take_next() == Some(1), "a done bout is not lost");
+    }
+
+    /// Lets witnesses fail or lose bout 0 as often as given, and returns whether the candidates leave it unplayable.
+    fn is_given_up(tries: &[(&Witness, u32, u32)], candidates: &[&Witness]) -> bool {
+        let mut ledger = Ledger::new(1, 0, []);
+        for (number, (witness, failures, losses)) in tries.iter().enumerate() {
+            let names = |count| (0..count).map(move |name| format!("{number}-{name}"));
+            names(*failures).for_each(|name| ledger.fail(0, &name, witness, "no reason"));
+            names(*losses).for_each(|name| ledger.lose(0, &name, witness, true));
+        }
+        let (_, attempts) = ledger.attempts().next().unwrap();
+        attempts.verdict(candidates.iter().copied()).is_some()
+    }
+
+    #[test]
+    fn lone_machine_gives_a_bout_up_after_three_failures_or_ten_losses() {
+        let only = witness("t", 1);
+        for (failures, losses, expected) in [(1, 0, false), (2, 9, false), (3, 0, true), (0, 10, true)] {
+            assert_eq!(is_given_up(&[(&only, failures, losses)], &[&only]), expected, "{failures} {losses}");
+        }
+        assert!(!is_given_up(&[(&only, 3, 0)], &[]), "others may come");
+    }
+
+    #[test]
+    fn no_credential_gives_a_bout_up_that_another_may_play() {
+        let (liar, honest) = ([1, 2, 3].map(|machine| witness("liar", machine)), witness("honest", 4));
+        let failed = liar.each_ref().map(|witness| (witness, 3, 0));
+        let lost = liar.each_ref().map(|witness| (witness, 0, 10));
+        for tries in [failed, lost] {
+            assert!(!is_given_up(&tries, &[&liar[0], &honest]));
+            assert!(is_given_up(&tries, &[&liar[0]]));
+            let tried_by_both = [tries[0], (&honest, 1, 0)];
+            assert!(is_given_up(&tried_by_both, &[&liar[0], &honest]));
+        }
+    }
+
+    #[test]
+    fn fleet_of_one_credential_gives_a_bout_up_after_three_machines() {
+        let fleet = [1, 2, 3, 4].map(|machine| witness("t", machine));
+        let failed = |count: usize| fleet[..count].iter().map(|witness| (witness, 1, 0)).collect::<Vec<_>>();
+        let candidates: Vec<&Witness> = fleet.iter().collect();
+        assert!(!is_given_up(&failed(2), &candidates));
+        assert!(!is_given_up(&[(&fleet[0], 5, 0)], &candidates), "one machine is one witness");
+        assert!(is_given_up(&failed(3), &candidates));
+    }
+
+    #[test]
+    fn witness_gets_a_bout_only_as_often_as_it_may_fail() {
+        let only = witness("t", 1);
+        let mut ledger = Ledger::new(1, 0, []);
+        for attempt in 1..=FAILURES {
+            assert!(!ledger.is_for_others(0, (&only, "w"), [(&only, "w")].into_iter()), "{attempt}");
+            ledger.fail(0, "w", &only, "no reason");
+        }
+        assert!(ledger.is_for_others(0, (&only, "w"), [(&only, "w")].into_iter()));
+    }
+
+    #[test]
+    fn addresses_of_a_host_are_one_machine() {
+        let at = |text: &str| Witness::new("t", Some(text.parse().unwrap()));
+        assert_eq!(at("2001:db8::1"), at("2001:db8::2:3"));
+        assert_eq!(at("::ffff:10.0.0.1"), at("10.0.0.1"));
+        assert_ne!(at("10.0.0.1"), at("10.0.0.2"));
+        assert_ne!(at("10.0.0.1"), Witness::new("other", Some("10.0.0.1".parse().unwrap())));
     }
 
     /// Every bout is granted until it is done, and done once, under any sequence of events.

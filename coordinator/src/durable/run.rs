@@ -4,9 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
+use agon_arena::spec::{Format, Plan};
 use agon_arena::{Arena, Environment, Spec, SpecSource};
 use agon_schedule::schedule::{Schedule, ScheduleError};
-use agon_schedule::{RunState, Summary};
+use agon_schedule::{RunState, Summary, run_id};
 use agon_stats::homogeneity::{Cell, WorkerReport, compare};
 
 use super::Event;
@@ -59,7 +60,9 @@ pub(crate) struct RunRecord {
 /// A run in memory.
 pub(crate) struct Run {
     record: RunRecord,
-    pub(crate) source: SpecSource,
+    pub(crate) source: Arc<SpecSource>,
+    /// The digest of the spec, in hexadecimal.
+    pub(crate) digest: String,
     pub(crate) spec: Arc<Spec>,
     pub(crate) schedule: Schedule,
     /// Checks games outside the lock.
@@ -146,7 +149,8 @@ impl Run {
         };
         let mut run = Run {
             record,
-            source,
+            digest: run_id::digest(&source).unwrap_or_default(),
+            source: Arc::new(source),
             spec,
             schedule,
             referee: Arc::new(Mutex::new(referee)),
@@ -198,7 +202,7 @@ impl Run {
         match event {
             Event::RunMoved { to, decided, .. } => {
                 record.state = *to;
-                record.decided = decided.or(record.decided);
+                record.decided = *decided;
             }
             Event::Prioritised { priority, .. } => record.priority = *priority,
             Event::Abandoned { bouts, .. } => record.abandoned += bouts,
@@ -235,6 +239,23 @@ impl Run {
             }
             _ => {}
         }
+    }
+
+    /// Returns whether the run is a sequential test whose bouts can be replicated.
+    pub(crate) fn is_verified_test(&self) -> bool {
+        matches!(self.spec.plan, Plan::Tournament(Format::Sprt(_))) && self.spec.is_repeatable()
+    }
+
+    /// Returns the bout that decided the sequential test of an open run. The verdict may have to wait for replicas, see
+    /// [`super::Durable::due_verdict`].
+    pub(crate) fn pending_verdict(&self) -> Option<u64> {
+        self.record.standings.deciding_bout().filter(|_| self.record.state.is_open())
+    }
+
+    /// Returns whether a worker may have played bouts that count.
+    pub(crate) fn has_bouts_of(&self, worker: &str) -> bool {
+        let record = &self.record;
+        record.exported_totals.bouts > 0 || record.kept.values().any(|kept| kept.worker == worker)
     }
 
     /// Adds a committed bout.

@@ -16,6 +16,8 @@ pub(crate) const OPEN: &[RunState] = &[RunState::Running, RunState::Paused];
 pub(crate) struct Submit {
     pub(crate) stored: Box<StoredRun>,
     pub(crate) run: Box<Run>,
+    /// Who submitted it.
+    pub(crate) by: String,
 }
 
 impl Command for Submit {
@@ -29,7 +31,9 @@ impl Command for Submit {
         if durable.run(&self.stored.id).is_some() {
             return (Vec::new(), false);
         }
-        (vec![Event::RunAdded { stored: self.stored, run: Some(self.run) }], true)
+        let text = format!("submitted by {}", self.by);
+        let entry = Entry::new(AuditKind::Submitted, text).run(&self.stored.id);
+        (vec![Event::RunAdded { stored: self.stored, run: Some(self.run) }, Event::Audited(entry)], true)
     }
 }
 
@@ -50,7 +54,10 @@ impl Command for Move {
 
     fn decide(self, durable: &Durable) -> (Vec<Event>, Self::Answer) {
         let found = durable.run(&self.run).map(|run| run.record().state);
-        if !found.is_some_and(|state| self.from.contains(&state)) {
+        // A test whose verdict waits for replicas is not done.
+        let is_pending = self.to == RunState::Done
+            && durable.run(&self.run).is_some_and(|run| run.pending_verdict().is_some());
+        if is_pending || !found.is_some_and(|state| self.from.contains(&state)) {
             return (Vec::new(), Err(found));
         }
         let moved = Event::RunMoved { run: self.run, to: self.to, decided: None };
@@ -58,7 +65,7 @@ impl Command for Move {
     }
 }
 
-/// Ends a run whose sequential test has decided.
+/// Ends a run whose sequential test has decided, unless the verdict has to wait for replicas.
 pub(crate) struct Decide {
     pub(crate) run: String,
 }
@@ -71,21 +78,31 @@ impl Command for Decide {
     }
 
     fn decide(self, durable: &Durable) -> (Vec<Event>, ()) {
-        let due = durable.run(&self.run).and_then(Run::due_verdict);
+        let due = durable.due_verdict(&self.run);
         let events = due.map_or_else(Vec::new, |bout| {
-            let text = format!("the test decided at bout {bout}");
-            let entry = Entry::new(AuditKind::Decided, text).run(&self.run);
-            let moved = Event::RunMoved { run: self.run, to: RunState::Decided, decided: Some(bout) };
-            vec![moved, Event::Audited(entry)]
+            let audit = |kind, text: String| Event::Audited(Entry::new(kind, text).run(&self.run));
+            let unverified = durable.unverified_reason(&self.run, bout);
+            let unverified = unverified
+                .map(|reason| audit(AuditKind::Unverified, format!("the verdict is not verified: {reason}")));
+            let decided = audit(AuditKind::Decided, format!("the test decided at bout {bout}"));
+            let moved =
+                Event::RunMoved { run: self.run.clone(), to: RunState::Decided, decided: Some(bout) };
+            [moved, decided].into_iter().chain(unverified).collect()
         });
         (events, ())
     }
 }
 
-impl Run {
-    /// Returns the bout that decided the sequential test of an open run.
-    pub(crate) fn due_verdict(&self) -> Option<u64> {
-        self.record().standings.deciding_bout().filter(|_| self.record().state.is_open())
+impl Durable {
+    /// Returns why the bouts up to `bout`, on which a verdict rests, are not verified, if they are not.
+    fn unverified_reason(&self, id: &str, bout: u64) -> Option<&'static str> {
+        if self.trusts_workers {
+            return None;
+        }
+        if !self.run(id)?.is_verified_test() {
+            return Some("the run has time limits, so that no other worker can replicate its bouts");
+        }
+        self.replication.is_unverified(id, bout).then_some("no worker with another credential replicated its bouts")
     }
 }
 
@@ -165,8 +182,10 @@ impl Command for AssignPart {
     fn decide(self, durable: &Durable) -> (Vec<Event>, bool) {
         let AssignPart { run, first, last } = self;
         let fits = durable.run(&run).is_some_and(|run| {
-            let record = run.record();
-            record.open_part.is_none() && run.export_holds == 0 && record.exported <= first
+            record_has_part(run, first, last)
+                && run.export_holds == 0
+                // Bouts after a verdict that is not durable yet may still be needed for the next one.
+                && run.pending_verdict().is_none_or(|decided| last <= decided)
         });
         if !fits {
             return (Vec::new(), false);
@@ -175,7 +194,22 @@ impl Command for AssignPart {
     }
 }
 
-/// Replaces the bouts below `exported`, which the dataset has, by their totals.
+/// Returns whether the bouts from `first` to `last` can be the next part of a run: in an open run all of them are
+/// kept, in one that has ended these are the first that are left.
+fn record_has_part(run: &Run, first: u64, last: u64) -> bool {
+    let record = run.record();
+    if first > last || record.open_part.is_some() {
+        return false;
+    }
+    if record.state.is_open() {
+        let kept = record.kept.range(first..=last).count() as u64;
+        return first == record.exported && kept == last - first + 1;
+    }
+    record.kept.keys().next() == Some(&first) && record.kept.contains_key(&last)
+}
+
+/// Replaces the bouts below `exported`, which the dataset has, by their totals. Ends the open part, or the export of a run
+/// that has ended.
 pub(crate) struct FinishPart {
     pub(crate) run: String,
     pub(crate) exported: u64,
@@ -194,6 +228,10 @@ impl Command for FinishPart {
             return (Vec::new(), ());
         };
         let record = run.record();
+        let is_rest = !record.state.is_open() && record.kept.is_empty() && exported == run.ledger.total();
+        if record.open_part.map_or(!is_rest, |(_, last)| last + 1 != exported) {
+            return (Vec::new(), ());
+        }
         let mut totals = record.exported_totals.clone();
         let mut cells = Cells::default();
         let rules =
@@ -337,9 +375,32 @@ impl Command for Void {
             counts.replayed, counts.voided
         );
         let entry = Entry::new(AuditKind::Voided, text).worker(&worker).run(&id);
+        let touched = replayed.iter().chain(&voided).min().copied();
+        let reopened = reopen_verdict(run, &id, touched);
         let void = Event::Voided { run: id, worker, replayed, voided, totals };
-        (vec![void, Event::Audited(entry)], Ok(counts))
+        ([void, Event::Audited(entry)].into_iter().chain(reopened).collect(), Ok(counts))
     }
+}
+
+/// Returns the events that withdraw the verdict of a run if voided bouts, of which `touched` is the first, were part of
+/// its evidence. The run continues and decides again, unless later bouts are in the dataset already.
+fn reopen_verdict(run: &Run, id: &str, touched: Option<u64>) -> Vec<Event> {
+    let record = run.record();
+    let Some(decided) = record.decided.filter(|decided| touched.is_some_and(|first| first <= *decided)) else {
+        return Vec::new();
+    };
+    let (kind, to, text) = if record.exported <= decided + 1 {
+        let text = format!("verdict withdrawn: bouts up to bout {decided}, which decided, are void; the test continues");
+        (AuditKind::Reopened, RunState::Running, text)
+    } else {
+        let text = format!(
+            "verdict withdrawn: bouts up to bout {decided}, which decided, are void, and the run is exported, so that it \
+             cannot continue; repeat it with `agon submit SPEC --again`"
+        );
+        (AuditKind::Withdrawn, RunState::Cancelled, text)
+    };
+    let moved = Event::RunMoved { run: id.to_string(), to, decided: None };
+    vec![moved, Event::Audited(Entry::new(kind, text).run(id))]
 }
 
 /// Adds the proposals that followed the first `known` ones.

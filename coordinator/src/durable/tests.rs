@@ -1,5 +1,7 @@
 //! The durable state against a model: any sequence of commands, groups, failed writes and restarts.
 
+mod verdicts;
+
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Arc, mpsc};
 
@@ -15,10 +17,11 @@ use tokio::sync::oneshot;
 
 use super::bouts::{Commit, Outcome};
 use super::runs::{
-    AssignPart, Decide, FinishPart, Move, OPEN, Selection, Submit, Void, VoidCounts, VoidRefusal,
+    Abandon, AssignPart, Decide, FinishPart, Move, OPEN, Prioritise, Propose, Reserve, Selection, Submit, Void, VoidRefusal,
 };
-use super::workers::{Quarantine, Trust};
+use super::workers::{CloseConviction, Hold, Quarantine, Register, Trust};
 use super::*;
+use crate::audit::{AuditKind, Entry};
 use crate::dataset::Dataset;
 use crate::owner::{Group, Job, Pending, execute_group};
 use crate::recovery;
@@ -56,53 +59,97 @@ search = { algorithm = "uct" }
 "#,
 ];
 
+/// What a step does to a run.
 #[derive(Clone, Debug)]
-enum Step {
-    Commit { run: usize, bout: u64, worker: usize, content: u8 },
-    Abandon { run: usize, bout: u64 },
-    Move { run: usize, from: &'static [RunState], to: RunState },
-    Assign { run: usize, length: u64 },
-    Finish { run: usize },
-    Void { run: usize, first: u64, last: u64 },
-    Quarantine { worker: usize },
-    Trust { worker: usize },
+enum Change {
+    /// A bout arrives, as a replica or not.
+    Commit { bout: u64, worker: usize, content: u8, is_replica: bool },
+    /// A bout is committed as failed.
+    Fail { bout: u64 },
+    Move { from: &'static [RunState], to: RunState },
+    /// A part is assigned that was due when `offset` bouts more or fewer were exported.
+    Assign { offset: i64, length: u64 },
+    /// A part is finished, or one that was not assigned.
+    Finish { offset: i64 },
+    /// Bouts are voided, with what the dataset had now or before.
+    Void { first: u64, last: u64, is_stale: bool },
+    Submit,
+    Propose,
+    Prioritise { priority: i32 },
+    Reserve { end: u64 },
+    Abandon,
 }
 
-/// What ends a group of commands.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
+enum Step {
+    Run(usize, Change),
+    Quarantine { worker: usize },
+    Trust { worker: usize },
+    Hold { worker: usize, holds: bool },
+    Register { worker: usize },
+    CloseConviction { worker: usize },
+}
+
+/// How the writes of some commands end.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum End {
     Written,
+    /// The disk is full for a time.
+    Full,
     /// The disk fails, and the process with it.
     Failed,
     /// The process ends after the write.
     Restarted,
 }
 
-fn step(run: impl Strategy<Value = usize> + Clone + 'static) -> impl Strategy<Value = Step> {
+fn change() -> impl Strategy<Value = Change> {
     let moves = prop_oneof![
         Just((OPEN, RunState::Cancelled)),
         Just((&[RunState::Running][..], RunState::Paused)),
         Just((&[RunState::Paused][..], RunState::Running)),
     ];
+    let offset = || prop_oneof![6 => Just(0), 1 => -2..3_i64];
+    let commit = (0..BOUTS, 0..3_usize, 0..4_u8, 0..3_u8).prop_map(|(bout, worker, content, replica)| {
+        Change::Commit { bout, worker, content: content.saturating_sub(1), is_replica: replica > 0 }
+    });
     prop_oneof![
-        8 => (run.clone(), 0..BOUTS, 0..3_usize, 0..3_u8)
-            .prop_map(|(run, bout, worker, content)| Step::Commit { run, bout, worker, content: content.min(1) }),
-        1 => (run.clone(), 0..BOUTS).prop_map(|(run, bout)| Step::Abandon { run, bout }),
-        1 => (run.clone(), moves).prop_map(|(run, (from, to))| Step::Move { run, from, to }),
-        2 => (run.clone(), 1..5_u64).prop_map(|(run, length)| Step::Assign { run, length }),
-        2 => run.clone().prop_map(|run| Step::Finish { run }),
-        1 => (run, 0..BOUTS, 0..3_u64)
-            .prop_map(|(run, first, more)| Step::Void { run, first, last: first + more }),
-        1 => (0..3_usize).prop_map(|worker| Step::Quarantine { worker }),
-        1 => (0..3_usize).prop_map(|worker| Step::Trust { worker }),
+        20 => commit,
+        1 => (0..BOUTS).prop_map(|bout| Change::Fail { bout }),
+        1 => moves.prop_map(|(from, to)| Change::Move { from, to }),
+        3 => (offset(), 1..5_u64).prop_map(|(offset, length)| Change::Assign { offset, length }),
+        3 => offset().prop_map(|offset| Change::Finish { offset }),
+        2 => (0..BOUTS, 0..3_u64, 0..8_u8)
+            .prop_map(|(first, more, stale)| Change::Void { first, last: first + more, is_stale: stale == 0 }),
+        1 => Just(Change::Submit),
+        1 => Just(Change::Propose),
+        1 => (-2..3_i32).prop_map(|priority| Change::Prioritise { priority }),
+        1 => (0..BOUTS).prop_map(|end| Change::Reserve { end }),
+        1 => Just(Change::Abandon),
+    ]
+}
+
+fn step(run: impl Strategy<Value = usize> + Clone + 'static) -> impl Strategy<Value = Step> {
+    let worker = || 0..3_usize;
+    prop_oneof![
+        16 => (run, change()).prop_map(|(run, change)| Step::Run(run, change)),
+        1 => worker().prop_map(|worker| Step::Quarantine { worker }),
+        1 => worker().prop_map(|worker| Step::Trust { worker }),
+        1 => (worker(), any::<bool>()).prop_map(|(worker, holds)| Step::Hold { worker, holds }),
+        1 => worker().prop_map(|worker| Step::Register { worker }),
+        1 => worker().prop_map(|worker| Step::CloseConviction { worker }),
     ]
 }
 
 fn groups(
     run: impl Strategy<Value = usize> + Clone + 'static,
 ) -> impl Strategy<Value = Vec<(Vec<Step>, End)>> {
-    let end = prop_oneof![8 => Just(End::Written), 1 => Just(End::Failed), 1 => Just(End::Restarted)];
-    prop::collection::vec((prop::collection::vec(step(run), 1..6), end), 1..24)
+    let end = prop_oneof![
+        8 => Just(End::Written),
+        1 => Just(End::Full),
+        1 => Just(End::Failed),
+        1 => Just(End::Restarted)
+    ];
+    prop::collection::vec((prop::collection::vec(step(run), 1..8), end), 1..24)
 }
 
 /// The summary of a bout, whose first player wins both games if the content is 0.
@@ -117,14 +164,21 @@ fn summary(content: u8) -> Summary {
 }
 
 /// What must be true of a run.
-#[derive(Clone, Default, Debug)]
+#[derive(Clone, Default, PartialEq, Debug)]
 struct ModelRun {
     state: RunState,
+    priority: i32,
+    abandoned: u64,
+    /// The bout that decided, and the one that decides when its verdict is verified.
+    decided: Option<u64>,
+    pending: Option<u64>,
     /// The content of each done bout; none if it was abandoned.
     done: BTreeMap<u64, Option<u8>>,
     exported: u64,
-    part: Option<u64>,
+    part: Option<(u64, u64)>,
     voided: BTreeSet<u64>,
+    /// The open replications, with the workers and what they submitted.
+    cases: BTreeMap<u64, Vec<(usize, u8)>>,
 }
 
 impl ModelRun {
@@ -144,63 +198,82 @@ impl ModelRun {
     fn prefix(&self) -> u64 {
         (0..).find(|bout| !self.done.contains_key(bout)).unwrap()
     }
+
+    fn kept(&self) -> impl Iterator<Item = u64> {
+        self.done.range(self.exported..).map(|(bout, _)| *bout)
+    }
+
+    /// Returns whether this can be the next part.
+    fn has_part(&self, first: u64, last: u64) -> bool {
+        let is_kept = |bout: u64| bout >= self.exported && self.done.contains_key(&bout);
+        let is_next = if self.state.is_open() {
+            first == self.exported && (first..=last).all(is_kept)
+        } else {
+            self.kept().next() == Some(first) && is_kept(last)
+        };
+        self.part.is_none() && first <= last && is_next && self.pending.is_none_or(|bout| last <= bout)
+    }
+
+    /// Reopens the run or withdraws its verdict, if a bout of its evidence was voided.
+    fn reopen(&mut self, first: u64) {
+        if let Some(decided) = self.decided.filter(|decided| first <= *decided) {
+            self.decided = None;
+            let ends = self.exported > decided + 1;
+            self.state = if ends { RunState::Cancelled } else { RunState::Running };
+        }
+    }
 }
 
-#[derive(Clone, Default, Debug)]
+#[derive(Clone, Default, PartialEq, Debug)]
 struct Model {
     runs: [ModelRun; SPECS.len()],
     quarantine: BTreeSet<usize>,
+    holders: BTreeSet<usize>,
+    convictions: BTreeSet<usize>,
 }
 
-/// The answer to a command, to be compared with the model's.
-enum Expected {
-    Outcome(oneshot::Receiver<Result<Outcome, StoreError>>, Outcome),
-    Moved(oneshot::Receiver<Result<Result<(), Option<RunState>>, StoreError>>, bool),
-    Assigned(oneshot::Receiver<Result<bool, StoreError>>, bool),
-    Voided(oneshot::Receiver<Result<Result<VoidCounts, VoidRefusal>, StoreError>>, Result<u64, ()>),
-    Trusted(oneshot::Receiver<Result<bool, StoreError>>, bool),
-    Nothing,
-}
-
-impl Expected {
-    /// Compares the answer with the model's, if the command was executed; otherwise it must be an error.
-    fn check(self, executed: bool) -> Result<(), TestCaseError> {
-        fn answer<T>(
-            mut receiver: oneshot::Receiver<Result<T, StoreError>>,
-            executed: bool,
-        ) -> Result<Option<T>, TestCaseError> {
-            let answer = receiver.try_recv().expect("every command is answered");
-            prop_assert_eq!(answer.is_ok(), executed, "acknowledged if and only if durable");
-            Ok(answer.ok())
+impl Model {
+    /// Returns what becomes of a replica, if the bout is replicated.
+    fn replicate(&mut self, run: usize, bout: u64, worker: usize, content: u8) -> Option<Outcome> {
+        let is_strict = SPECS[run].contains("sprt");
+        let cases = &mut self.runs[run].cases;
+        let case = cases.get_mut(&bout)?;
+        if case.iter().any(|(known, _)| *known == worker) {
+            return Some(Outcome::Replicated);
         }
-        match self {
-            Expected::Outcome(receiver, expected) => {
-                if let Some(found) = answer(receiver, executed)? {
-                    prop_assert_eq!(found, expected);
-                }
+        let (agreeing, differing): (Vec<_>, Vec<_>) = case.iter().partition(|(_, known)| *known == content);
+        if agreeing.is_empty() {
+            if differing.len() == 1 || is_strict {
+                case.push((worker, content));
+            } else {
+                cases.remove(&bout);
             }
-            Expected::Moved(receiver, expected) => {
-                if let Some(found) = answer(receiver, executed)? {
-                    prop_assert_eq!(found.is_ok(), expected);
-                }
-            }
-            Expected::Assigned(receiver, expected) | Expected::Trusted(receiver, expected) => {
-                if let Some(found) = answer(receiver, executed)? {
-                    prop_assert_eq!(found, expected);
-                }
-            }
-            Expected::Voided(receiver, expected) => {
-                if let Some(found) = answer(receiver, executed)? {
-                    prop_assert_eq!(
-                        found.map(|counts| counts.replayed + counts.voided).map_err(|_| ()),
-                        expected
-                    );
-                }
-            }
-            Expected::Nothing => {}
+            return Some(Outcome::ReplicaDiffers);
         }
-        Ok(())
+        self.quarantine.extend(differing.iter().map(|(worker, _)| worker));
+        if case[0].1 != content {
+            self.convictions.insert(case[0].0);
+        }
+        cases.remove(&bout);
+        Some(Outcome::Replicated)
     }
+}
+
+/// Compares the answer to a command with the model's. Returns whether it was executed.
+type Check = Box<dyn FnOnce() -> Result<bool, TestCaseError>>;
+
+/// Returns the check of an answer.
+fn expect<T: 'static>(
+    mut receiver: oneshot::Receiver<Result<T, StoreError>>,
+    is_expected: impl FnOnce(&T) -> bool + 'static,
+) -> Check {
+    Box::new(move || match receiver.try_recv().expect("every command is answered") {
+        Ok(found) => {
+            prop_assert!(is_expected(&found), "the model expects another answer");
+            Ok(true)
+        }
+        Err(_) => Ok(false),
+    })
 }
 
 /// A coordinator whose commands the test executes.
@@ -218,21 +291,9 @@ impl World {
         let (coordinator, store) = World::open(&folder, runtime);
         let mut world = World { folder, ids: Vec::new(), coordinator, store, model: Model::default() };
         for text in SPECS {
-            let source = SpecSource { text: text.to_string(), ..SpecSource::default() };
-            let spec = Spec::parse(&source).unwrap();
-            let id = agon_schedule::run_id::first(&spec.name, &source).unwrap();
-            let schedule = Schedule::resume(spec).unwrap();
-            let stored = StoredRun {
-                id: id.clone(),
-                text: text.to_string(),
-                files: "{}".to_string(),
-                granted: BOUTS,
-                ..StoredRun::default()
-            };
-            let run = Run::new(source, schedule, &stored, Vec::new(), BTreeSet::new()).unwrap();
-            let (job, _) = Pending::attended(Submit { stored: Box::new(stored), run: Box::new(run) }, true);
-            world.execute(vec![job]);
-            world.ids.push(id);
+            let submit = submit(text);
+            world.ids.push(submit.stored.id.clone());
+            world.execute(vec![Pending::attended(submit, true).0]);
         }
         world
     }
@@ -267,7 +328,7 @@ impl World {
             match executed {
                 Ok(verdicts) => {
                     for run in verdicts {
-                        waiting.push_front(Pending::attended(Decide { run }, true).0);
+                        waiting.push_front(Pending::attended(Decide { run }, false).0);
                     }
                 }
                 Err(failure) => {
@@ -283,64 +344,104 @@ impl World {
         (self.coordinator, self.store) = World::open(&self.folder, runtime);
     }
 
-    /// Builds the command of a step, and applies the step to the model.
-    fn command(&self, model: &mut Model, step: &Step) -> (Option<Box<dyn Job>>, Expected) {
-        let id = |run: usize| self.ids[run].clone();
+    /// Builds the command of a step, which waits for space or not, and applies the step to the model.
+    fn command(&self, model: &mut Model, step: &Step, waits: bool) -> (Box<dyn Job>, Check) {
+        fn build<C: Command<Answer: 'static>>(
+            command: C,
+            waits: bool,
+            is_expected: impl FnOnce(&C::Answer) -> bool + 'static,
+        ) -> (Box<dyn Job>, Check) {
+            let (job, answer) = Pending::attended(command, waits);
+            (job, expect(answer, is_expected))
+        }
+        let name = |worker: usize| WORKERS[worker].to_string();
         match *step {
-            Step::Commit { run, bout, worker, content } => {
-                let bout = NewBout {
-                    run: id(run),
-                    bout,
-                    worker: WORKERS[worker].to_string(),
-                    digest: Some([content; 32]),
-                    summary: Some(summary(content)),
-                    payload: vec![content],
-                    ..NewBout::default()
-                };
-                let expected = model.runs[run].commit(bout.bout, Some(content));
-                let commit =
-                    Commit { bout: Box::new(bout), is_replica: false, is_leased_again: false, secret: 7 };
-                let (job, answer) = Pending::attended(commit, true);
-                (Some(job), Expected::Outcome(answer, expected))
+            Step::Run(run, ref change) => self.change(model, run, change, waits),
+            Step::Quarantine { worker } => {
+                model.quarantine.insert(worker);
+                let quarantine = Quarantine { worker: name(worker), reason: "a reason".to_string() };
+                build(quarantine, waits, |()| true)
             }
-            Step::Abandon { run, bout } => {
-                let expected = model.runs[run].commit(bout, None);
+            Step::Trust { worker } => {
+                let expected = model.quarantine.remove(&worker);
+                let trust = Trust { worker: name(worker), operator: String::new() };
+                build(trust, waits, move |found| *found == expected)
+            }
+            Step::Hold { worker, holds } => {
+                if holds { model.holders.insert(worker) } else { model.holders.remove(&worker) };
+                build(Hold { worker: name(worker), holds }, waits, |()| true)
+            }
+            Step::Register { worker } => {
+                let register = Register { worker: name(worker), credential: credential(worker) };
+                build(register, waits, |()| true)
+            }
+            Step::CloseConviction { worker } => {
+                model.convictions.remove(&worker);
+                let conviction = Conviction { worker: name(worker), credential: credential(worker) };
+                build(CloseConviction(conviction), waits, |()| true)
+            }
+        }
+    }
+
+    /// Builds the command of a step that concerns a run.
+    fn change(
+        &self,
+        model: &mut Model,
+        run: usize,
+        change: &Change,
+        waits: bool,
+    ) -> (Box<dyn Job>, Check) {
+        fn build<C: Command<Answer: 'static>>(
+            command: C,
+            waits: bool,
+            is_expected: impl FnOnce(&C::Answer) -> bool + 'static,
+        ) -> (Box<dyn Job>, Check) {
+            let (job, answer) = Pending::attended(command, waits);
+            (job, expect(answer, is_expected))
+        }
+        let id = self.ids[run].clone();
+        let known = &mut model.runs[run];
+        let entry = || Entry::new(AuditKind::Prioritised, "");
+        match *change {
+            Change::Commit { bout, worker, content, is_replica } => {
+                let replicated = if is_replica { model.replicate(run, bout, worker, content) } else { None };
+                let expected =
+                    replicated.unwrap_or_else(|| model.runs[run].commit(bout, Some(content)));
+                let commit = Commit { is_replica, ..commit(&id, bout, worker, content) };
+                build(commit, waits, move |found| *found == expected)
+            }
+            Change::Fail { bout } => {
+                let expected = known.commit(bout, None);
                 let failure = Some("no reason".to_string());
-                let bout = NewBout { run: id(run), bout, failure, ..NewBout::default() };
-                let (job, answer) = Pending::attended(Commit::abandoned(bout), true);
-                (Some(job), Expected::Outcome(answer, expected))
+                let bout = NewBout { run: id, bout, failure, ..NewBout::default() };
+                build(Commit::abandoned(bout), waits, move |found| *found == expected)
             }
-            Step::Move { run, from, to } => {
-                let known = &mut model.runs[run];
+            Change::Move { from, to } => {
                 let moves = from.contains(&known.state);
                 if moves {
                     known.state = to;
                 }
-                let (job, answer) = Pending::attended(Move { run: id(run), from, to, entry: None }, true);
-                (Some(job), Expected::Moved(answer, moves))
+                let command = Move { run: id, from, to, entry: None };
+                build(command, waits, move |found| found.is_ok() == moves)
             }
-            Step::Assign { run, length } => {
-                let known = &mut model.runs[run];
-                let (first, end) = (known.exported, known.prefix().min(known.exported + length));
-                if first >= end || !known.state.is_open() {
-                    return (None, Expected::Nothing);
-                }
-                let fits = known.part.is_none();
+            Change::Assign { offset, length } => {
+                let first = known.exported.saturating_add_signed(offset);
+                let last = first + length - 1;
+                let fits = known.has_part(first, last);
                 if fits {
-                    known.part = Some(end);
+                    known.part = Some((first, last));
                 }
-                let (job, answer) =
-                    Pending::attended(AssignPart { run: id(run), first, last: end - 1 }, true);
-                (Some(job), Expected::Assigned(answer, fits))
+                build(AssignPart { run: id, first, last }, waits, move |found| *found == fits)
             }
-            Step::Finish { run } => {
-                let Some(exported) = model.runs[run].part.take() else { return (None, Expected::Nothing) };
-                model.runs[run].exported = exported;
-                let (job, _) = Pending::attended(FinishPart { run: id(run), exported }, true);
-                (Some(job), Expected::Nothing)
+            Change::Finish { offset } => {
+                let due = known.part.map_or(BOUTS, |(_, last)| last + 1).saturating_add_signed(offset);
+                let ends_export = !known.state.is_open() && known.kept().next().is_none() && due == BOUTS;
+                if due > known.exported && known.part.map_or(ends_export, |(_, last)| last + 1 == due) {
+                    (known.exported, known.part) = (due, None);
+                }
+                build(FinishPart { run: id, exported: due }, waits, |()| true)
             }
-            Step::Void { run, first, last } => {
-                let known = &mut model.runs[run];
+            Change::Void { first, last, is_stale } => {
                 let selected: Vec<u64> =
                     known.done.keys().copied().filter(|bout| (first..=last).contains(bout)).collect();
                 let is_countable = |bout: &&u64| {
@@ -353,93 +454,139 @@ impl World {
                     .filter(in_dataset)
                     .map(|bout| (*bout, summary(known.done[bout].unwrap())))
                     .collect();
-                let refused = known.part.is_some() || countable.is_empty();
+                let refused = is_stale || known.part.is_some() || countable.is_empty();
                 let expected = if refused { Err(()) } else { Ok(countable.len() as u64) };
-                let exported = known.exported;
+                let exported = known.exported + u64::from(is_stale);
                 if !refused {
-                    for bout in countable {
+                    for &bout in &countable {
+                        known.cases.remove(&bout);
                         if bout < known.exported {
                             known.voided.insert(bout);
                         } else {
                             known.done.remove(&bout);
                         }
                     }
+                    known.reopen(countable[0]);
                 }
                 let selection = Selection { worker: String::new(), first, last };
-                let void = Void { run: id(run), selection, in_dataset, exported, by: String::new() };
-                let (job, answer) = Pending::attended(void, true);
-                (Some(job), Expected::Voided(answer, expected))
+                let void = Void { run: id, selection, in_dataset, exported, by: String::new() };
+                build(void, waits, move |found| {
+                    found.as_ref().map(|counts| counts.replayed + counts.voided).map_err(|_| ()) == expected
+                })
             }
-            Step::Quarantine { worker } => {
-                model.quarantine.insert(worker);
-                let reason = "a reason".to_string();
-                let (job, _) =
-                    Pending::attended(Quarantine { worker: WORKERS[worker].to_string(), reason }, true);
-                (Some(job), Expected::Nothing)
+            Change::Submit => build(submit(SPECS[run]), waits, |is_new| !is_new),
+            Change::Propose => {
+                let propose = Propose { run: id, known: 0, proposals: Vec::new() };
+                build(propose, waits, |()| true)
             }
-            Step::Trust { worker } => {
-                let expected = model.quarantine.remove(&worker);
-                let operator = String::new();
-                let (job, answer) =
-                    Pending::attended(Trust { worker: WORKERS[worker].to_string(), operator }, true);
-                (Some(job), Expected::Trusted(answer, expected))
+            Change::Prioritise { priority } => {
+                known.priority = priority;
+                build(Prioritise { run: id, priority, entry: entry() }, waits, |known| *known)
+            }
+            Change::Reserve { end } => build(Reserve { run: id, end }, waits, |()| true),
+            Change::Abandon => {
+                known.abandoned += 1;
+                build(Abandon { run: id, bouts: 1 }, waits, |()| true)
             }
         }
     }
 
-    /// Executes the steps of a group one after the other in the model, and compares.
+    /// Executes steps in groups, and in the model one after the other, and compares.
     fn play(&mut self, steps: &[Step], end: End, runtime: &Runtime) -> Result<(), TestCaseError> {
-        let fails = matches!(end, End::Failed);
-        self.store.fail_writes(fails);
+        self.store.fail_writes(end == End::Failed);
+        self.store.limit_size(end == End::Full);
         let mut lost = false;
-        for step in steps {
-            // Each step alone, so that the model follows verdicts; the groups of several are below.
-            let mut model = self.model.clone();
-            let (job, expected) = self.command(&mut model, step);
-            let Some(job) = job else { continue };
+        let mut steps = steps.iter().peekable();
+        while steps.peek().is_some() {
             let before = self.view();
-            let executed = self.execute(vec![job]);
-            // A command without events needs no write.
-            prop_assert!(executed || fails);
-            expected.check(executed)?;
-            if executed {
+            let mut model = self.model.clone();
+            let (mut jobs, mut checks, mut touched) = (Vec::new(), Vec::new(), BTreeSet::new());
+            // The model does not know when a test decides and which bouts are replicated: it learns that after the group.
+            while let Some(step) = steps.next_if(|step| joins(step, end, &mut touched) || jobs.is_empty()) {
+                let known = model.clone();
+                let (job, check) = self.command(&mut model, step, end != End::Full);
+                jobs.push(job);
+                checks.push((check, model != known));
+                if is_alone(step, end) {
+                    break;
+                }
+            }
+            let executed = self.execute(jobs);
+            prop_assert!(executed || end == End::Failed);
+            let mut is_durable = true;
+            for (check, changes) in checks {
+                let is_answered = check()?;
+                prop_assert!(executed || !is_answered || !changes, "acknowledged and not durable");
+                is_durable &= is_answered;
+            }
+            if executed && is_durable {
                 self.model = model;
-                self.follow_verdicts();
+                self.learn()?;
             } else {
-                lost = true;
+                lost |= !executed;
+                prop_assert!(end == End::Full || !executed, "a command failed");
                 prop_assert_eq!(before, self.view(), "nothing is applied that is not written");
             }
         }
         self.store.fail_writes(false);
-        if lost || matches!(end, End::Restarted) {
-            let before = (self.view(), self.cases());
+        self.store.limit_size(false);
+        if end == End::Full {
+            // Verdicts wait for space.
+            let decide = |id: &String| Pending::attended(Decide { run: id.clone() }, false).0;
+            let decides = self.ids.iter().map(decide).collect();
+            self.execute(decides);
+            self.learn()?;
+        }
+        if lost || end == End::Restarted {
+            let before = self.view();
             self.restart(runtime);
-            prop_assert_eq!(before, (self.view(), self.cases()), "a restart gives the same state");
+            prop_assert_eq!(before, self.view(), "a restart gives the same state");
         }
         self.check()
     }
 
-    /// The model does not know when a test decides; everything else about the end of a run it does.
-    fn follow_verdicts(&mut self) {
+    /// Takes over what the model does not know: which bouts are replicated, and when a test decides.
+    fn learn(&mut self) -> Result<(), TestCaseError> {
+        let guard = self.coordinator.lock();
         for (id, known) in self.ids.iter().zip(&mut self.model.runs) {
-            let state = self.coordinator.with_run(id, |run| run.record().state).unwrap();
-            if state == RunState::Decided && known.state.is_open() {
-                known.state = RunState::Decided;
+            let run = guard.durable.run(id).unwrap();
+            let record = run.record();
+            known.pending = run.pending_verdict();
+            if record.state == RunState::Decided && known.state.is_open() {
+                let decided = record.decided.unwrap();
+                prop_assert!(
+                    !guard.durable.replication().holds_up(id, decided) && guard.durable.convictions().is_empty(),
+                    "a verdict on unverified bouts"
+                );
+                (known.state, known.decided) = (RunState::Decided, Some(decided));
+            }
+            for (key, _, opinions) in guard.durable.replication().view().0 {
+                if key.run == *id && !known.cases.contains_key(&key.bout) {
+                    let worker = WORKERS.iter().position(|name| *name == opinions[0].worker).unwrap();
+                    known.cases.insert(key.bout, vec![(worker, opinions[0].digest[0])]);
+                }
             }
         }
+        Ok(())
     }
 
     /// Compares state and model.
     fn check(&self) -> Result<(), TestCaseError> {
         let guard = self.coordinator.lock();
+        let durable = &guard.durable;
         for (id, known) in self.ids.iter().zip(&self.model.runs) {
-            let run = guard.durable.run(id).unwrap();
+            let run = durable.run(id).unwrap();
             let record = run.record();
             prop_assert_eq!(record.state, known.state);
+            prop_assert_eq!((record.priority, record.abandoned), (known.priority, known.abandoned));
+            prop_assert_eq!(record.decided, known.decided);
             prop_assert_eq!(record.exported, known.exported);
+            prop_assert_eq!(record.open_part, known.part);
             prop_assert_eq!(&record.voided, &known.voided);
-            prop_assert_eq!(run.ledger.prefix(), known.prefix());
-            prop_assert_eq!(run.ledger.done(), known.done.len() as u64);
+            if known.state.is_open() {
+                prop_assert_eq!(run.ledger.prefix(), known.prefix());
+                prop_assert_eq!(run.ledger.done(), known.done.len() as u64);
+            }
             let kept: Vec<(u64, Option<u8>)> =
                 record.kept.iter().map(|(bout, kept)| (*bout, kept.digest.map(|digest| digest[0]))).collect();
             let expected: Vec<_> =
@@ -447,12 +594,24 @@ impl World {
             prop_assert_eq!(kept, expected);
             let counted = known.done.keys().filter(|bout| !known.voided.contains(*bout)).count() as u64;
             prop_assert_eq!(record.standings.totals().bouts, counted);
-            let due = record.state.is_open() && record.standings.deciding_bout().is_some();
-            prop_assert!(!due, "a decided test is open");
+            prop_assert_eq!(durable.due_verdict(id), None, "a decided test is open");
+            let opinions = |opinions: &[Opinion]| -> Vec<(String, u8)> {
+                opinions.iter().map(|opinion| (opinion.worker.clone(), opinion.digest[0])).collect()
+            };
+            let cases = durable.replication().view().0.into_iter().filter(|(key, ..)| key.run == *id);
+            let cases: BTreeMap<u64, _> = cases.map(|(key, _, known)| (key.bout, opinions(known))).collect();
+            let expected = known.cases.iter().map(|(bout, known)| {
+                (*bout, known.iter().map(|(worker, content)| (WORKERS[*worker].to_string(), *content)).collect())
+            });
+            prop_assert_eq!(cases, expected.collect::<BTreeMap<u64, Vec<_>>>());
         }
-        let quarantined: BTreeSet<usize> =
-            (0..3).filter(|worker| guard.durable.quarantine().contains_key(WORKERS[*worker])).collect();
-        prop_assert_eq!(&quarantined, &self.model.quarantine);
+        let numbers = |has: &dyn Fn(&str) -> bool| -> BTreeSet<usize> {
+            (0..3).filter(|worker| has(WORKERS[*worker])).collect()
+        };
+        prop_assert_eq!(&numbers(&|name| durable.quarantine().contains_key(name)), &self.model.quarantine);
+        prop_assert_eq!(&numbers(&|name| durable.holders().contains(name)), &self.model.holders);
+        let is_convicted = |name: &str| durable.convictions().iter().any(|known| known.worker == name);
+        prop_assert_eq!(&numbers(&is_convicted), &self.model.convictions);
         Ok(())
     }
 
@@ -463,8 +622,10 @@ impl World {
         let run = |id: &String| {
             let run = durable.run(id).unwrap();
             let record = run.record();
+            // The bouts that were never played count as done after the end of a run.
+            let ledger = record.state.is_open().then(|| (run.ledger.prefix(), run.ledger.done()));
             format!(
-                "{:?} {:?} {:?} {} {:?} {:?} {:?} {:?} {:?} {:?} {} {} {:?}",
+                "{:?} {:?} {:?} {} {:?} {:?} {:?} {:?} {:?} {} {:?} {:?} {:?}",
                 record.state,
                 record.priority,
                 record.decided,
@@ -474,21 +635,63 @@ impl World {
                 record.open_part,
                 record.kept,
                 record.voided,
+                record.abandoned,
                 record.standings.totals(),
-                run.ledger.prefix(),
-                run.ledger.done(),
+                ledger,
                 record.standings.sprt(record.state).map(|test| test.pairs),
             )
         };
         let mut view: Vec<String> = durable.order().iter().map(run).collect();
-        view.push(format!("{:?}", durable.quarantine()));
+        view.push(format!("{:?} {:?}", durable.quarantine(), durable.holders()));
+        view.push(format!("{:?} {:?}", durable.convictions(), durable.replication().view()));
         view
     }
+}
 
-    /// Returns the open replications.
-    fn cases(&self) -> String {
-        format!("{:?}", self.coordinator.lock().durable.replication().cases())
-    }
+/// Returns whether a step is executed before the model learns anything else.
+fn is_alone(step: &Step, end: End) -> bool {
+    end == End::Full || matches!(step, Step::Run(1, _))
+}
+
+/// Returns whether a step can follow others in a group: it does not depend on what the model learns after them.
+fn joins(step: &Step, end: End, touched: &mut BTreeSet<u64>) -> bool {
+    let is_new = match step {
+        Step::Run(_, Change::Commit { bout, .. } | Change::Fail { bout }) => touched.insert(*bout),
+        _ => true,
+    };
+    is_new && !is_alone(step, end)
+}
+
+/// Returns the credential of a worker.
+fn credential(worker: usize) -> String {
+    format!("token {}", WORKERS[worker])
+}
+
+/// Returns the command that commits a bout of a worker.
+fn commit(run: &str, bout: u64, worker: usize, content: u8) -> Commit {
+    let bout = NewBout {
+        run: run.to_string(),
+        bout,
+        worker: WORKERS[worker].to_string(),
+        credential: credential(worker),
+        digest: Some([content; 32]),
+        summary: Some(summary(content)),
+        payload: vec![content; 5000],
+        ..NewBout::default()
+    };
+    Commit { bout: Box::new(bout), is_replica: false, is_leased_again: false, secret: 7 }
+}
+
+/// Returns the command that submits a run.
+fn submit(text: &str) -> Submit {
+    let source = SpecSource { text: text.to_string(), ..SpecSource::default() };
+    let spec = Spec::parse(&source).unwrap();
+    let id = agon_schedule::run_id::first(&spec.name, &source).unwrap();
+    let schedule = Schedule::resume(spec).unwrap();
+    let files = "{}".to_string();
+    let stored = StoredRun { id, text: text.to_string(), files, granted: BOUTS, ..StoredRun::default() };
+    let run = Run::new(source, schedule, &stored, Vec::new(), BTreeSet::new()).unwrap();
+    Submit { stored: Box::new(stored), run: Box::new(run), by: String::new() }
 }
 
 proptest! {
@@ -513,9 +716,9 @@ proptest! {
         for (steps, _) in &groups {
             let mut together = Vec::new();
             for step in steps {
-                let (Some(alone), _) = single.command(&mut model.clone(), step) else { continue };
+                let (alone, _) = single.command(&mut model.clone(), step, true);
                 single.execute(vec![alone]);
-                together.extend(grouped.command(&mut model, step).0);
+                together.push(grouped.command(&mut model, step, true).0);
             }
             grouped.execute(together);
             prop_assert_eq!(grouped.view(), single.view());

@@ -1,6 +1,6 @@
 //! Changes that concern workers, and audit entries.
 
-use super::{Command, Durable, Event, Scope};
+use super::{Command, Conviction, Durable, Event, Scope};
 use crate::audit::{AuditKind, Entry};
 
 /// The maximum length of a worker's reasons; further ones are dropped.
@@ -84,6 +84,46 @@ impl Command for Hold {
     }
 }
 
+/// Records that a worker opened a session with a credential.
+pub(crate) struct Register {
+    pub(crate) worker: String,
+    /// The credential; empty if it has none.
+    pub(crate) credential: String,
+}
+
+impl Command for Register {
+    type Answer = ();
+
+    fn scope(&self) -> Scope {
+        Scope::Worker(self.worker.clone())
+    }
+
+    fn decide(self, durable: &Durable) -> (Vec<Event>, ()) {
+        let Register { worker, credential } = self;
+        // A worker in quarantine replicates nothing.
+        let is_new = !credential.is_empty()
+            && !durable.quarantine.contains_key(&worker)
+            && !durable.names(&credential).any(|name| *name == worker);
+        (is_new.then_some(Event::WorkerSeen { worker, credential }).into_iter().collect(), ())
+    }
+}
+
+/// Records that the bouts of a convicted worker are voided.
+pub(crate) struct CloseConviction(pub(crate) Conviction);
+
+impl Command for CloseConviction {
+    type Answer = ();
+
+    fn scope(&self) -> Scope {
+        Scope::Worker(self.0.worker.clone())
+    }
+
+    fn decide(self, durable: &Durable) -> (Vec<Event>, ()) {
+        let is_open = durable.convictions.contains(&self.0);
+        (is_open.then_some(Event::ConvictionClosed(self.0)).into_iter().collect(), ())
+    }
+}
+
 /// Writes an audit entry.
 pub(crate) struct Record(pub(crate) Entry);
 
@@ -100,9 +140,9 @@ impl Command for Record {
 }
 
 /// Changes nothing. Its answer follows all earlier commands.
-pub(crate) struct Settle;
+pub(crate) struct Barrier;
 
-impl Command for Settle {
+impl Command for Barrier {
     type Answer = ();
 
     fn scope(&self) -> Scope {

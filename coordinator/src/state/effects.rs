@@ -4,10 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Instant;
 
+use agon_proto::Lease as WireLease;
 use agon_proto::v1::{self, coordinator_message::Kind};
 use tracing::{info, warn};
 
-use super::{Coordinator, State, lease_ref};
+use super::{Coordinator, State, key_of, lease_ref};
 use crate::audit::{AuditKind, Entry};
 use crate::durable::Event;
 use crate::durable::workers::Quarantine;
@@ -36,9 +37,13 @@ impl Coordinator {
             grant |= self.follow(state, event, &failed_before);
             if let Some((id, run)) = event.run().and_then(|id| Some((id, state.durable.run(id)?))) {
                 tuned |= run.schedule.tuning().is_some();
-                if run.due_verdict().is_some() {
+                if state.durable.due_verdict(id).is_some() {
                     verdicts.insert(id.to_string());
                 }
+            }
+            if matches!(event, Event::ConvictionClosed(_)) {
+                let due = |id: &&String| state.durable.due_verdict(id).is_some();
+                verdicts.extend(state.durable.order().iter().filter(due).cloned());
             }
         }
         if grant {
@@ -87,7 +92,7 @@ impl Coordinator {
                 true
             }
             Event::ReplicaReceived { replica, .. } => {
-                state.leases.release(&replica.key);
+                state.leases.release_all(&replica.key);
                 true
             }
             Event::Quarantined { worker, reason } => {
@@ -105,10 +110,20 @@ impl Coordinator {
                 self.metrics.audited(entry.kind);
                 false
             }
-            Event::RunAdded { .. } | Event::Prioritised { .. } | Event::Proposed { .. } => true,
+            Event::Convicted(_) => {
+                self.convictions.notify_one();
+                false
+            }
+            // New bouts of a run may have waited for the replica.
+            Event::ReplicationClosed { .. }
+            | Event::RunAdded { .. }
+            | Event::Prioritised { .. }
+            | Event::Proposed { .. } => true,
             Event::Abandoned { .. }
             | Event::PartAssigned { .. }
-            | Event::ReplicationClosed { .. }
+            | Event::WorkerSeen { .. }
+            | Event::Distrusted { .. }
+            | Event::ConvictionClosed(_)
             | Event::HolderAdded { .. }
             | Event::HolderRemoved { .. } => false,
         }
@@ -117,7 +132,7 @@ impl Coordinator {
     /// Ends the lease of a committed bout, and judges its worker.
     fn follow_bout(&self, state: &mut State, bout: &mut NewBout, failed_before: &[String]) -> bool {
         let key = BoutKey { run: bout.run.clone(), bout: bout.bout };
-        state.leases.release(&key);
+        state.end_bout(&key, &bout.worker);
         let Some(run) = state.durable.run_mut(&bout.run) else { return false };
         let more = std::mem::take(&mut run.has_more);
         let divergent = run.compare_workers();
@@ -142,13 +157,20 @@ impl Coordinator {
             } else {
                 // This can be chance; replication decides, where bouts are deterministic.
                 self.audit(Entry::new(AuditKind::Departs, reason).worker(&divergent.worker).bout(&key));
-                state.durable.replication_mut().suspect(&divergent.worker);
+                state.durable.suspect(&divergent.worker);
             }
         }
         if let Some(columns) = bout.columns.take() {
             self.recent.insert(key, columns);
         }
         more
+    }
+
+    /// Ends the lease of a bout whose submission is answered, if it still has that lease: a replica that is not needed any
+    /// more changes nothing durable.
+    pub(crate) fn finish_lease(&self, lease: &WireLease) {
+        let (key, token) = key_of(lease);
+        self.lock().reclaim(&key, token);
     }
 
     /// Updates the reputation of a worker and quarantines it if it exceeds a limit.
@@ -180,11 +202,27 @@ impl State {
             self.leases.of_run(id).filter(unwanted).map(|(key, _)| key.clone()).collect();
         let mut revoked: BTreeMap<String, Vec<v1::LeaseRef>> = BTreeMap::new();
         for key in keys {
-            if let Some(lease) = self.leases.release(&key) {
+            // The run may be reopened.
+            if let Some(run) = self.durable.run_mut(&key.run) {
+                run.ledger.give_back(key.bout);
+            }
+            for lease in self.leases.release_all(&key) {
                 revoked.entry(lease.worker).or_default().push(lease_ref(&key, lease.token));
             }
         }
         self.revoke(revoked, reason);
+    }
+
+    /// Ends the leases of a bout that `winner` submitted, and tells others that play it too.
+    fn end_bout(&mut self, key: &BoutKey, winner: &str) {
+        let mut revoked: BTreeMap<String, Vec<v1::LeaseRef>> = BTreeMap::new();
+        let ended = self.leases.release_all(key);
+        if ended.len() > 1 {
+            for lease in ended.into_iter().filter(|lease| lease.worker != winner) {
+                revoked.entry(lease.worker).or_default().push(lease_ref(key, lease.token));
+            }
+        }
+        self.revoke(revoked, "another worker finished the bout first");
     }
 
     /// Takes all bouts of a worker back.

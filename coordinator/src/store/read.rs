@@ -8,7 +8,9 @@ use rusqlite::types::Type;
 use rusqlite::{Connection, OptionalExtension as _, params};
 
 use super::{Audit, ReplicaDigest, StoreError, StoredBout, StoredCell, StoredRun, backup, number, select};
+use crate::durable::Conviction;
 use crate::leases::BoutKey;
+use crate::verification::replication::Opinion;
 
 /// A read-only connection to a state file.
 pub struct Reader(Mutex<Connection>);
@@ -123,13 +125,36 @@ impl Reader {
     }
 
     /// Returns the digests of bouts being replicated, in the order in which they were added.
-    pub fn replica_digests(&self) -> Result<Vec<ReplicaDigest>, StoreError> {
-        let sql = "SELECT run, bout, worker, digest FROM opinions ORDER BY number";
+    pub(crate) fn replica_digests(&self) -> Result<Vec<ReplicaDigest>, StoreError> {
+        let sql = "SELECT run, bout, worker, credential, digest FROM opinions ORDER BY number";
         let digests = select(&self.connection(), sql, [], |row| {
             let key = BoutKey { run: row.get(0)?, bout: row.get::<_, i64>(1)? as u64 };
-            Ok(ReplicaDigest { key, worker: row.get(2)?, digest: row.get(3)? })
+            let opinion = Opinion { worker: row.get(2)?, credential: row.get(3)?, digest: row.get(4)? };
+            Ok(ReplicaDigest { key, opinion })
         });
         Ok(digests?)
+    }
+
+    /// Returns the credentials of workers, and how many of their bouts other credentials confirmed.
+    pub fn credentials(&self) -> Result<Vec<(String, u64)>, StoreError> {
+        let sql = "SELECT credential, confirmed FROM credentials ORDER BY credential";
+        let credentials = select(&self.connection(), sql, [], |row| {
+            Ok((row.get(0)?, row.get::<_, i64>(1)? as u64))
+        });
+        Ok(credentials?)
+    }
+
+    /// Returns the workers that have connected, with their credentials.
+    pub fn workers(&self) -> Result<Vec<(String, String)>, StoreError> {
+        let sql = "SELECT worker, credential FROM workers ORDER BY worker";
+        Ok(select(&self.connection(), sql, [], |row| Ok((row.get(0)?, row.get(1)?)))?)
+    }
+
+    /// Returns the convicted workers whose bouts are not voided yet.
+    pub(crate) fn convictions(&self) -> Result<Vec<Conviction>, StoreError> {
+        let sql = "SELECT worker, credential FROM convictions ORDER BY worker";
+        let conviction = |row: &rusqlite::Row<'_>| Ok(Conviction { worker: row.get(0)?, credential: row.get(1)? });
+        Ok(select(&self.connection(), sql, [], conviction)?)
     }
 
     /// Returns the latest audit entries, filtered by worker and run, oldest first.

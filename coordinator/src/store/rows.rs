@@ -4,6 +4,7 @@ use agon_records::BoutColumns;
 use agon_schedule::{RunState, Summary};
 
 use crate::leases::BoutKey;
+use crate::verification::replication::Opinion;
 
 /// A stored run.
 #[derive(Clone, PartialEq, Default, Debug)]
@@ -45,6 +46,8 @@ pub struct NewBout {
     pub bout: u64,
     /// The worker that played it.
     pub worker: String,
+    /// Its credential; empty if it has none.
+    pub credential: String,
     /// The content digest, unless it failed.
     pub digest: Option<[u8; 32]>,
     /// The results and effort, unless it failed.
@@ -59,15 +62,19 @@ pub struct NewBout {
     pub needs_replica: bool,
 }
 
-/// The content digest of a worker for a bout that is being replicated.
+impl NewBout {
+    /// Returns the content according to the worker, unless the bout failed.
+    pub(crate) fn opinion(&self) -> Option<Opinion> {
+        let NewBout { worker, credential, digest, .. } = self;
+        Some(Opinion { worker: worker.clone(), credential: credential.clone(), digest: (*digest)? })
+    }
+}
+
+/// The opinion of a worker on a bout that is being replicated.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct ReplicaDigest {
-    /// The bout.
-    pub key: BoutKey,
-    /// The worker.
-    pub worker: String,
-    /// The content digest.
-    pub digest: [u8; 32],
+pub(crate) struct ReplicaDigest {
+    pub(crate) key: BoutKey,
+    pub(crate) opinion: Opinion,
 }
 
 /// A stored bout without its messages.

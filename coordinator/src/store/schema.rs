@@ -12,7 +12,7 @@ use super::{StoreError, backup};
 /// The first released version.
 const FIRST: i64 = 2;
 /// The steps to each version.
-const STEPS: [&str; 6] = [TABLES, IDENTITY, REPLICA_DIGESTS, HISTORY, GRANTS, SECRET];
+const STEPS: [&str; 7] = [TABLES, IDENTITY, REPLICA_DIGESTS, HISTORY, GRANTS, SECRET, CREDENTIALS];
 /// The current version.
 pub(super) const VERSION: i64 = FIRST + STEPS.len() as i64 - 1;
 
@@ -156,6 +156,14 @@ CREATE TABLE holders (worker TEXT NOT NULL UNIQUE);
 const SECRET: &str = "
 ALTER TABLE meta ADD COLUMN secret BLOB NOT NULL DEFAULT x'';
 UPDATE meta SET secret = randomblob(32);
+";
+
+/// Credentials of workers with their confirmed bouts and names, and convicted workers whose bouts are to be voided.
+const CREDENTIALS: &str = "
+ALTER TABLE opinions ADD COLUMN credential TEXT NOT NULL DEFAULT '';
+CREATE TABLE credentials (credential TEXT NOT NULL UNIQUE, confirmed INTEGER NOT NULL);
+CREATE TABLE workers (worker TEXT NOT NULL, credential TEXT NOT NULL, UNIQUE (credential, worker));
+CREATE TABLE convictions (worker TEXT NOT NULL, credential TEXT NOT NULL, UNIQUE (worker, credential));
 ";
 
 #[cfg(test)]

@@ -4,10 +4,11 @@ use rusqlite::{Connection, params};
 
 use super::{NewBout, ReplicaDigest, StoredCell, StoredRun, number};
 use crate::audit::Entry;
-use crate::durable::Event;
+use crate::durable::{Confirmation, Conviction, Event};
 use crate::leases::BoutKey;
 use crate::standings::{RunTotals, encode_checked};
 use crate::state::now_us;
+use crate::verification::replication::Opinion;
 
 /// Writes an event within a transaction.
 pub(super) fn write(connection: &Connection, event: &Event) -> rusqlite::Result<()> {
@@ -18,7 +19,7 @@ pub(super) fn write(connection: &Connection, event: &Event) -> rusqlite::Result<
         Event::RunAdded { stored, .. } => insert_run(connection, stored),
         Event::BoutCommitted(bout) => insert_bout(connection, bout),
         Event::RunMoved { run, to, decided } => run_once(
-            "UPDATE runs SET state = ?2, decided = coalesce(?3, decided) WHERE id = ?1",
+            "UPDATE runs SET state = ?2, decided = ?3 WHERE id = ?1",
             params![run, to.name(), decided.map(number)],
         ),
         Event::Prioritised { run, priority } => {
@@ -59,7 +60,15 @@ pub(super) fn write(connection: &Connection, event: &Event) -> rusqlite::Result<
                 Ok(())
             }
         }
-        Event::ReplicationClosed { key, .. } => remove_replica_digests(connection, &key.run, key.bout),
+        Event::ReplicationClosed { key, confirmed } => {
+            remove_replica_digests(connection, &key.run, key.bout)?;
+            let Some(Confirmation { credential: Some(credential), .. }) = confirmed else { return Ok(()) };
+            run_once(
+                "INSERT INTO credentials (credential, confirmed) VALUES (?1, 1)
+                 ON CONFLICT (credential) DO UPDATE SET confirmed = confirmed + 1",
+                params![credential],
+            )
+        }
         Event::Quarantined { worker, reason } => run_once(
             "INSERT INTO quarantine (worker, reason) VALUES (?1, ?2)
              ON CONFLICT (worker) DO UPDATE SET reason = reason || '; ' || excluded.reason",
@@ -70,6 +79,23 @@ pub(super) fn write(connection: &Connection, event: &Event) -> rusqlite::Result<
             run_once("INSERT OR IGNORE INTO holders (worker) VALUES (?1)", params![worker])
         }
         Event::HolderRemoved { worker } => run_once("DELETE FROM holders WHERE worker = ?1", params![worker]),
+        Event::WorkerSeen { worker, credential } => {
+            let sql = "INSERT OR IGNORE INTO credentials (credential, confirmed) VALUES (?1, 0)";
+            run_once(sql, params![credential])?;
+            let sql = "INSERT OR IGNORE INTO workers (worker, credential) VALUES (?1, ?2)";
+            run_once(sql, params![worker, credential])
+        }
+        Event::Distrusted { credential } => {
+            run_once("UPDATE credentials SET confirmed = 0 WHERE credential = ?1", params![credential])
+        }
+        Event::Convicted(Conviction { worker, credential }) => run_once(
+            "INSERT OR IGNORE INTO convictions (worker, credential) VALUES (?1, ?2)",
+            params![worker, credential],
+        ),
+        Event::ConvictionClosed(Conviction { worker, credential }) => run_once(
+            "DELETE FROM convictions WHERE worker = ?1 AND credential = ?2",
+            params![worker, credential],
+        ),
         Event::Audited(Entry { kind, worker, run, bout, text }) => run_once(
             "INSERT INTO audit (at_us, kind, worker, run, bout, text) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
             params![now_us(), kind.name(), worker, run, bout.map(number), text],
@@ -117,19 +143,20 @@ pub(super) fn insert_bout(connection: &Connection, bout: &NewBout) -> rusqlite::
             bout.payload,
             bout.failure,
         ])?;
-    if let Some(digest) = bout.digest.filter(|_| bout.needs_replica) {
+    if let Some(opinion) = bout.opinion().filter(|_| bout.needs_replica) {
         let key = BoutKey { run: bout.run.clone(), bout: bout.bout };
-        let replica = ReplicaDigest { key, worker: bout.worker.clone(), digest };
-        insert_replica_digest(connection, &replica)?;
+        insert_replica_digest(connection, &ReplicaDigest { key, opinion })?;
     }
     Ok(())
 }
 
 fn insert_replica_digest(connection: &Connection, row: &ReplicaDigest) -> rusqlite::Result<()> {
-    let ReplicaDigest { key, worker, digest } = row;
+    let ReplicaDigest { key, opinion: Opinion { worker, credential, digest } } = row;
     connection
-        .prepare_cached("INSERT INTO opinions (run, bout, worker, digest) VALUES (?1, ?2, ?3, ?4)")?
-        .execute(params![key.run, number(key.bout), worker, digest])?;
+        .prepare_cached(
+            "INSERT INTO opinions (run, bout, worker, credential, digest) VALUES (?1, ?2, ?3, ?4, ?5)",
+        )?
+        .execute(params![key.run, number(key.bout), worker, credential, digest])?;
     Ok(())
 }
 

@@ -4,7 +4,7 @@ use agon_proto::v1::{self, coordinator_message::Kind};
 use agon_transport::Caller;
 use tonic::Status;
 
-use crate::audit::operator_name;
+use crate::audit::{AuditKind, Entry, operator_name};
 use crate::durable::workers::{Quarantine, Trust};
 use crate::state::Coordinator;
 
@@ -47,8 +47,10 @@ impl Coordinator {
             Some(_) => return Err(format!("`{worker}` is not connected")),
             None => return Err(format!("no worker is called `{worker}`; `agon workers` lists them")),
         }
-        let drain = v1::Drain { reason: format!("drained by {}", operator_name(operator)) };
-        guard.send(worker, Kind::Drain(drain));
+        let reason = format!("drained by {}", operator_name(operator));
+        guard.send(worker, Kind::Drain(v1::Drain { reason: reason.clone() }));
+        drop(guard);
+        self.audit(Entry::new(AuditKind::Drained, reason).worker(worker));
         Ok(())
     }
 }
