@@ -14,7 +14,7 @@ use agon_stats::pairs::Pairs;
 use agon_stats::plackett_luce::DEFAULT_REPLICAS;
 use agon_stats::pool;
 use agon_stats::sprt::{BoutResult, SequentialTest, Verdict};
-use agon_stats::tournament::{self, Game, Options, Resampling, TournamentRatings};
+use agon_stats::tournament::{self, Conclusion, Game, Options, Resampling, TournamentRatings};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -233,14 +233,14 @@ impl Standings {
         self.bouts().rate(&Options { resampling, ..Options::default() }, &|| ()).ok()
     }
 
-    /// Returns the table, best players first and unrated ones last. A probe is not rated.
-    pub fn table(&self, intervals: bool) -> Vec<v1::Standing> {
+    /// Returns the table, best players first and unrated ones last, and its conclusion. A probe is not rated.
+    pub fn table(&self, intervals: bool) -> (Vec<v1::Standing>, Option<Conclusion>) {
         let ratings = if self.probe { None } else { self.ratings(intervals) };
-        let rated = ratings.as_ref().map_or(&[][..], TournamentRatings::standings);
+        let rated = ratings.as_ref().map(TournamentRatings::shown_standings).unwrap_or_default();
         let mut table: Vec<v1::Standing> = rated.iter().map(|row| self.row(&row.name, Some(row))).collect();
         let unrated = self.shown.iter().filter(|name| rated.iter().all(|row| row.name != **name));
         table.extend(unrated.map(|name| self.row(name, None)));
-        table
+        (table, ratings.and_then(|ratings| ratings.conclusion()))
     }
 
     fn row(&self, name: &str, rated: Option<&pool::Standing>) -> v1::Standing {
@@ -277,5 +277,58 @@ impl Standings {
             pairs: test.pairs().0.to_vec(),
             prefix: test.prefix(),
         })
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test may panic")]
+mod tests {
+    use super::*;
+
+    const SPEC: &str = r#"
+name = "sweep"
+game = "connect-four"
+seed = 1
+limit = { depth = 1 }
+[tournament]
+format = "round-robin"
+bouts = 40
+[[player]]
+name = "a"
+search = { algorithm = "pvs" }
+[[player]]
+name = "b"
+search = { algorithm = "minimax" }
+"#;
+
+    /// Returns the standings of a run in which `a` won both games of so many bouts.
+    fn after_sweep(bouts: u64) -> (Vec<v1::Standing>, Conclusion) {
+        let source = agon_arena::SpecSource { text: SPEC.to_string(), ..Default::default() };
+        let spec = Spec::parse(&source).unwrap();
+        let mut standings = Standings::new(&spec, RunTotals::default()).unwrap();
+        let game = |players, payoffs| GameSummary { players, payoffs };
+        let games = vec![game(vec![0, 1], vec![1, -1]), game(vec![1, 0], vec![-1, 1])];
+        let summary = Summary { games, effort: vec![Effort::default(); 2], forfeits: 0 };
+        (0..bouts).for_each(|bout| standings.add(bout, &summary));
+        let (table, conclusion) = standings.table(false);
+        (table, conclusion.unwrap())
+    }
+
+    #[test]
+    fn few_bouts_prove_nothing() {
+        let (table, conclusion) = after_sweep(2);
+        assert_eq!(conclusion.sentence, "too few results to call a or b stronger");
+        assert!(conclusion.caution.is_some() && conclusion.los < Some(0.975), "{conclusion:?}");
+        assert!(table[0].low < Some(0.0) && table[0].high.is_none(), "{table:?}");
+        let (_, conclusion) = after_sweep(20);
+        assert_eq!((conclusion.sentence.as_str(), conclusion.caution), ("a is stronger than b", None));
+    }
+
+    #[test]
+    fn first_of_two_players_has_their_whole_difference() {
+        let (table, _) = after_sweep(4);
+        let pairs = agon_stats::pairs::Scores::from(Pairs([0, 0, 0, 0, 4])).compare().unwrap();
+        assert!((table[0].elo.unwrap() - pairs.elo).abs() < 1e-6, "{table:?}");
+        assert_eq!((table[1].elo, table[1].player.as_str()), (Some(0.0), "b"));
     }
 }

@@ -508,6 +508,15 @@ pub struct RunStatus {
     pub hypotheses: ::core::option::Option<Hypotheses>,
     #[prost(enumeration = "PauseReason", tag = "28")]
     pub pause_reason: i32,
+    /// What the results show about the strongest player, without a full stop; absent without ratings or their intervals.
+    #[prost(string, optional, tag = "29")]
+    pub verdict: ::core::option::Option<::prost::alloc::string::String>,
+    /// The likelihood that the first player of the standings is stronger than the second; absent if it is not known.
+    #[prost(double, optional, tag = "30")]
+    pub los: ::core::option::Option<f64>,
+    /// A warning that the results are too few; empty if they are not.
+    #[prost(string, tag = "31")]
+    pub caution: ::prost::alloc::string::String,
 }
 /// The hypotheses of a sequential test about the Elo difference of two players.
 #[derive(Clone, PartialEq, ::prost::Message)]
@@ -562,7 +571,8 @@ pub struct TunedParameter {
 pub struct Standing {
     #[prost(string, tag = "1")]
     pub player: ::prost::alloc::string::String,
-    /// Absent without enough results.
+    /// The rating with its 95 % interval: relative to the mean, or, of two players, to the second, whose rating is 0. Absent
+    /// without enough results.
     #[prost(double, optional, tag = "2")]
     pub elo: ::core::option::Option<f64>,
     #[prost(double, optional, tag = "3")]

@@ -19,6 +19,8 @@ impl Printable for v1::RunStatus {
         for text in [&mut self.run, &mut self.name, &mut self.game, &mut self.data, &mut self.waiting] {
             clean(text);
         }
+        clean(&mut self.caution);
+        self.verdict.iter_mut().for_each(clean);
         self.standings.iter_mut().for_each(|standing| clean(&mut standing.player));
         if let Some(sprt) = &mut self.sprt {
             clean(&mut sprt.verdict);

@@ -25,10 +25,14 @@ impl Coordinator {
         let rate = (done - run.done_before.min(done)) as f64 / seconds;
         let games = record.standings.totals().games;
         let running = record.state == RunState::Running;
-        let left = (run.ledger.total() - done) as f64 / rate;
+        let left = run.ledger.total().saturating_sub(done) as f64 / rate;
         let waiting = match state.write_faults.values().next().or(run.export_fault.as_ref()) {
             // A failed export is reported after the end too, as the run is not complete.
             Some(reason) if running || run.export_fault.is_some() => reason.clone(),
+            _ if running && state.durable.awaits_replicas(id) => {
+                "waiting until workers with other credentials have replicated earlier bouts; connect one if there is none"
+                    .to_string()
+            }
             _ if !running || done == run.ledger.total() => String::new(),
             _ if workers == 0 => "no worker is connected".to_string(),
             _ if run.ledger.withheld() > 0 && state.leases.count_of_run(id) == 0 => {
@@ -73,10 +77,19 @@ impl Coordinator {
             tune: run.tune_status(),
             probe: matches!(run.spec.plan, Plan::Probe(_)),
             hypotheses: hypotheses(&run.spec),
+            verdict: None,
+            los: None,
+            caution: String::new(),
         };
         // Rating many players takes time, so it is done without the lock.
         drop(guard);
-        status.standings = standings.table(intervals && ended);
+        let (table, conclusion) = standings.table(intervals && ended);
+        status.standings = table;
+        if let Some(conclusion) = conclusion {
+            status.verdict = Some(conclusion.sentence);
+            status.los = conclusion.los;
+            status.caution = conclusion.caution.unwrap_or_default();
+        }
         Some(status)
     }
 
@@ -102,7 +115,7 @@ impl Coordinator {
         let (state, metrics) = (self.lock(), &self.metrics);
         let runs = || state.durable.runs().map(|(_, run)| run);
         let running = runs().filter(|run| run.record().state == RunState::Running);
-        let pending: u64 = running.map(|run| run.ledger.total() - run.ledger.done()).sum();
+        let pending: u64 = running.map(|run| run.ledger.total().saturating_sub(run.ledger.done())).sum();
         let waiting = !state.write_faults.is_empty() || runs().any(|run| run.export_fault.is_some());
         let throttled = state.connected().filter(|(_, worker)| worker.throttled).count();
         metrics.sessions.set(state.connected().count() as i64);
