@@ -95,7 +95,7 @@ enum Command {
     /// Back up, restore or void data
     #[command(subcommand)]
     Data(commands::cluster::data::Data),
-    /// Measure speed and statistical accuracy on this machine
+    /// Measure the speed of games and searches on this machine
     #[command(subcommand)]
     Bench(commands::bench::Bench),
     /// Convert between scores, results and Elo differences

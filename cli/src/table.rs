@@ -3,7 +3,7 @@
 use std::io::{self, BufWriter, StdoutLock, Write};
 use std::process::ExitCode;
 
-pub use agon_analysis::format::{fixed, percent, rate, signed, utc};
+pub use agon_analysis::format::{capitalised, fixed, likelihood, percent, rate, signed, utc};
 use agon_games::printable::printable;
 use anyhow::Context as _;
 use serde::{Serialize, Serializer};

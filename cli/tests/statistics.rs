@@ -3,9 +3,11 @@
 #![allow(clippy::unwrap_used, reason = "a failing test panics")]
 
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use agon_testing::binary::{agon, agon_in_terminal, agon_with_input, assert_refused, json};
 use agon_testing::folder::Folder;
+use agon_testing::processes::Cluster;
 use serde_json::Value;
 
 #[track_caller]
@@ -138,8 +140,89 @@ fn commands_agree_on_certainty() {
     );
     // A seat that never lost neither diverges nor drags the ratings along.
     let seats = rated("a,b,5,0,0\nb,a,2,0,3\n", &[]);
-    near(&player(&seats, "a")["elo"], 120.41, 0.01);
+    near(&player(&seats, "a")["elo"], 240.82, 0.01);
     assert!(seats["seat_advantage"].as_f64().unwrap().abs() < 500.0);
+}
+
+/// Two players of whom the first wins all four games.
+const SWEEP: &str = r#"
+name = "sweep"
+game = "othello"
+seed = 3
+openings = { random_plies = 2 }
+[tournament]
+format = "round-robin"
+bouts = 2
+[[player]]
+name = "a"
+search = { algorithm = "pvs" }
+limit = { nodes = 20000 }
+[[player]]
+name = "b"
+search = { algorithm = "pvs" }
+limit = { nodes = 2 }
+"#;
+
+/// Every command that shows a clean sweep of two bouts shows the same whole difference, interval, likelihood and verdict.
+#[test]
+fn commands_agree_on_a_clean_sweep() {
+    let folder = Folder::new();
+    let (spec, data) = (folder.write("sweep.toml", SWEEP), folder.path("data"));
+    let elo = json(&["elo", "--pairs", "0,0,0,0,2", "--json"]);
+    let check = |what: &str, row: &Value, los: &Value| {
+        for field in ["elo", "low", "high"] {
+            assert_eq!(row[field].is_null(), elo[field].is_null(), "{what} {field}: {row}");
+            if !row[field].is_null() {
+                near(&row[field], elo[field].as_f64().unwrap(), 1e-3);
+            }
+        }
+        near(los, elo["los"].as_f64().unwrap(), 1e-6);
+    };
+    let verdict = "too few results to call a or b stronger";
+    let run = json(&["run", &spec, "--data", &data, "--json"]);
+    check("run", &run["standings"][0], &run["los"]);
+    assert_eq!((&run["verdict"], &run["standings"][1]["elo"]), (&verdict.into(), &0.0.into()));
+    let ratings = json(&["ratings", "--data", &data, "--json"]);
+    check("ratings", &ratings["players"][0], &ratings["players"][0]["los_next"]);
+    check("ratings", &ratings["difference"], &ratings["difference"]["los"]);
+    assert_eq!((&ratings["verdict"], &ratings["anchor"]), (&verdict.into(), &"b".into()));
+    let sprt = json(&["sprt", "--data", &data, "--bounds=0,5", "--json"]);
+    check("sprt", &sprt, &sprt["los"]);
+    let report = json(&["report", "--data", &data, "--json"]);
+    check("report", &report["ratings"]["players"][0], &report["ratings"]["los"]);
+    assert_eq!(report["ratings"]["verdict"], verdict);
+
+    let mut cluster = Cluster::new(Duration::from_secs(60)).with_data(data.as_ref());
+    cluster.restart();
+    let watch = cluster.json(&["watch", "--once"]);
+    check("watch", &watch["standings"][0], &watch["los"]);
+    let texts = [
+        agon(&["run", &spec, "--quiet", "--data", &folder.path("again")]).out,
+        cluster.agon(&["watch", "--once"]).out,
+        agon(&["ratings", "--data", &data]).out,
+        agon(&["sprt", "--data", &data, "--bounds=0,5"]).out,
+        agon(&["elo", "--pairs", "0,0,0,0,2"]).out,
+    ];
+    for text in texts {
+        let words = text.split_whitespace().collect::<Vec<_>>().join(" ").to_lowercase();
+        assert!(words.contains("75.3 %") && words.contains("too few results to call"), "{text}");
+        assert!(words.contains("the bouts are too few: even if one player won all"), "{text}");
+        assert!(!words.contains("a is stronger"), "{text}");
+    }
+}
+
+#[test]
+fn pools_of_more_players_have_a_verdict() {
+    let few = rated("a,b,3,1,1\nb,c,2,1,2\na,c,2,0,1\n", &[]);
+    let sentence = few["verdict"].as_str().unwrap();
+    assert!(
+        sentence.contains("the strongest of 3 players") || sentence.contains("may be as strong"),
+        "{few}"
+    );
+    let table = "a,b,300,0,100\nb,c,220,0,180\na,c,300,0,100\n";
+    assert_eq!(rated(table, &[])["verdict"], "a is the strongest of 3 players");
+    let text = agon_with_input(&["ratings", "--csv", "-"], table.as_bytes()).out;
+    assert!(text.contains("verdict       a is the strongest of 3 players (LOS > 99.9 %)\n"), "{text}");
 }
 
 #[test]
@@ -178,9 +261,12 @@ fn rejects_wrong_calls() {
     assert_refused(&["elo", "--difference", "inf"], "the difference is a number from -10000 to 10000");
     assert_refused(&["elo"], "give one of --score 0.75");
     assert_refused(&["elo", "--score", "0.5", "--difference", "3"], "give one of --score 0.75");
-    assert_refused(
-        &["ratings", "--data", "/nonexistent"],
-        "there is no folder /nonexistent; make it with a first run",
+    let nowhere = agon(&["ratings", "--data", "/nonexistent"]);
+    assert_eq!((nowhere.code, nowhere.out.as_str()), (1, ""), "there is merely nothing yet");
+    assert!(
+        nowhere.err.contains("there is no folder /nonexistent; make it with a first run"),
+        "{}",
+        nowhere.err
     );
     assert_refused(&["ratings", "latest", "--pgn", "-"], "cannot be used with");
     assert_refused(
@@ -260,6 +346,11 @@ fn degenerate_pools_have_finite_ratings() {
             for player in rated(table, &arguments)["players"].as_array().unwrap() {
                 assert!(player["elo"].as_f64().unwrap().abs() < 20_000.0, "{player}");
                 let ends = [&player["low"], &player["high"]].map(Value::is_number);
+                // The second of two players is the zero of the scale.
+                if ends[0] && player["low"] == player["high"] {
+                    assert_eq!(player["elo"], 0.0, "{table} {player}");
+                    continue;
+                }
                 match player["bound"].as_str() {
                     // Too few games have no intervals.
                     None => assert!(

@@ -184,3 +184,44 @@ fn fits_weights_to_records() {
     );
     assert_refused(&["tune", "records", "--data", &folder.path("data")], "is not a tune");
 }
+
+/// The message for a run without rated bouts does not claim that its dataset is empty.
+#[test]
+fn unrated_and_empty_tuning_runs_are_told_apart() {
+    let folder = Folder::new();
+    folder.write("spec.toml", vary(SPSA).bouts(30).text());
+    let data = folder.path("data");
+    let run = json(&["run", &folder.path("spec.toml"), "--data", &data, "--json"]);
+    let (id, bouts) = (run["run"].as_str().unwrap(), run["bouts"].as_u64().unwrap());
+    let file = folder.path(&format!("data/runs/{id}.json"));
+    let mut manifest: Value = serde_json::from_str(&std::fs::read_to_string(&file).unwrap()).unwrap();
+    manifest["state"] = "running".into();
+    manifest["voided"] = (30..bouts).collect::<Vec<u64>>().into();
+    std::fs::write(&file, manifest.to_string()).unwrap();
+    let refusal = |command: &str| {
+        let answer = agon(&[command, id, "--data", &data]);
+        assert_eq!((answer.code, answer.out.as_str()), (1, ""), "{command}: {}", answer.err);
+        answer.err
+    };
+    for command in ["ratings", "crosstable"] {
+        let error = refusal(command);
+        assert!(
+            error.contains(&format!("has no rated bouts yet (unfinished: {bouts} of {bouts} bouts")),
+            "{error}"
+        );
+        assert!(error.contains("only the validation of a tuning run is rated"), "{error}");
+    }
+    for table in ["games", "moves"] {
+        std::fs::remove_dir_all(folder.path(&format!("data/{table}"))).unwrap();
+    }
+    (manifest["committed"], manifest["exported"], manifest["voided"]) =
+        (0.into(), 0.into(), Value::Array(Vec::new()));
+    std::fs::write(&file, manifest.to_string()).unwrap();
+    for command in ["ratings", "crosstable", "tune", "games", "pruning", "report"] {
+        let error = refusal(command);
+        assert!(
+            error.contains(&format!("has nothing in its dataset yet (unfinished: 0 of {bouts} bouts")),
+            "{error}"
+        );
+    }
+}

@@ -79,7 +79,8 @@ pub(super) struct Section {
 
 /// Wraps plain text in a paragraph.
 pub(super) fn paragraph(text: &str) -> String {
-    format!("<p>{}</p>\n", escape(text))
+    // A percent sign stays beside its number.
+    format!("<p>{}</p>\n", escape(text).replace(" %", "\u{a0}%"))
 }
 
 /// Renders a value, or the reason why it is missing.

@@ -27,7 +27,7 @@ use serde::Serialize;
 
 use crate::board_view::{GameBoards, UnplayableGame, game_boards};
 use crate::dataset::{Dataset, DatasetError, Run};
-use crate::format::{signed, value_text};
+use crate::format::{grouped, signed, value_text};
 use crate::games::{Query, Recordings};
 use crate::pruning::{self, Interval, Pruning, PruningError};
 use crate::tune::TuneError;
@@ -306,8 +306,8 @@ fn interval_text(interval: &Interval, number: impl Fn(f64) -> String) -> String 
 
 /// Formats a value with a sign, followed by its unit and its interval, which may be open, if known.
 fn estimate_text(interval: &Interval, decimals: usize, unit: &str) -> String {
-    let value = format!("{}{unit}", signed(interval.value, decimals));
-    let number = |end| signed(end, decimals);
+    let number = |number| grouped(&signed(number, decimals));
+    let value = format!("{}{unit}", number(interval.value));
     match (interval.low, interval.high) {
         (None, None) => value,
         _ => format!("{value} (95 %: {})", interval_text(interval, number)),

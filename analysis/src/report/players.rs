@@ -36,17 +36,26 @@ type Setting = (String, String);
 pub(super) fn read(spec: &Spec) -> Vec<Player> {
     let settings: Vec<Vec<Setting>> = spec.players.iter().map(|player| settings(spec, player)).collect();
     let differs = |setting: &&Setting| settings.iter().any(|other| !other.contains(setting));
-    let player = |(number, player): (usize, &SpecPlayer)| {
-        let (kind, value) = LimitKind::of(player.limit);
-        Player {
-            name: player.name.clone(),
-            number,
-            algorithm: player.config.algorithm.name.to_string(),
-            limit: format!("{} {}", kind.name(), count(value)),
-            options: settings[number].iter().filter(differs).cloned().collect(),
-        }
+    let player = |(number, player): (usize, &SpecPlayer)| Player {
+        name: player.name.clone(),
+        number,
+        algorithm: player.config.algorithm.name.to_string(),
+        limit: limit_text(LimitKind::of(player.limit)),
+        options: settings[number].iter().filter(differs).cloned().collect(),
     };
     spec.players.iter().enumerate().map(player).collect()
+}
+
+/// Formats a limit per move.
+fn limit_text((kind, value): (LimitKind, u64)) -> String {
+    let value = count(value);
+    match kind {
+        LimitKind::Nodes => format!("{value} nodes"),
+        LimitKind::Depth => format!("depth {value}"),
+        LimitKind::Ms => format!("{value} ms"),
+        LimitKind::CpuMs => format!("{value} ms of CPU time"),
+        kind => format!("{} {value}", kind.name()),
+    }
 }
 
 /// Lists the options of a player that are not the default, and its weights if they are not.

@@ -6,7 +6,7 @@ use agon_stats::pairs::{Games, Pairs, Scores};
 use clap::Args;
 use serde::Serialize;
 
-use crate::table::{signed, write_facts, write_sentence};
+use crate::table::{likelihood, signed, write_facts, write_sentence};
 
 /// The largest count: the sum of five is exact in floating point.
 const LARGEST_COUNT: u64 = 1_000_000_000_000;
@@ -130,8 +130,8 @@ fn facts(scores: &Scores) -> Vec<(&'static str, String)> {
         (
             "LOS",
             format!(
-                "{:.2} %: {}",
-                100.0 * comparison.los,
+                "{}: {}",
+                likelihood(comparison.los),
                 comparison.sentence("the first player", "the second")
             ),
         ),
@@ -151,14 +151,12 @@ fn facts(scores: &Scores) -> Vec<(&'static str, String)> {
 fn cautions(scores: &Scores) -> Vec<String> {
     let mut cautions = Vec::new();
     let Some(comparison) = scores.compare() else { return cautions };
-    let unit = if scores.games_per_unit() == 2.0 { "bouts" } else { "games" };
-    if !comparison.enough {
-        cautions.push(format!(
-            "The {unit} are too few: even if one player won all, the other might be stronger."
-        ));
+    let unit = if scores.games_per_unit() == 2.0 { "bout" } else { "game" };
+    if let Some(caution) = comparison.caution(unit) {
+        cautions.push(caution);
     } else if scores.units() < FEW_UNITS {
         cautions.push(format!(
-            "With fewer than {FEW_UNITS} {unit} the interval is wider than it needs to be, so that it is right at any score."
+            "With fewer than {FEW_UNITS} {unit}s the interval is wider than it needs to be, so that it is right at any score."
         ));
     }
     if scores.games_per_unit() == 1.0 {

@@ -8,7 +8,7 @@ use agon_storage::location::Location;
 use clap::Args;
 use serde::Serialize;
 
-use super::ratings::document::{Document, Request, Skipped};
+use super::ratings::document::{Document, Request, Scale, Skipped};
 use super::ratings::report;
 use super::runs::{self, RunSummary};
 use crate::fail::Outcome;
@@ -46,7 +46,8 @@ impl Crosstable {
         run.check_played()?;
         let tally = &run.results.tally;
         let answer = tally.rate(&Options::default(), &|| ())?;
-        let request = Request { crosstable: true, ..Request::default() };
+        let request =
+            Request { scale: Scale::Difference, replicas: 0, los: false, crosstable: true, residuals: false };
         let document = Document::new(&answer, &request, &Skipped::default());
         let summary = run.summary();
         let players: Vec<&str> = document.players.iter().map(|player| player.name.as_str()).collect();

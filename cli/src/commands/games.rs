@@ -91,7 +91,7 @@ enum ResultArg {
 impl Games {
     pub fn run(self) -> Outcome {
         let query = self.query()?;
-        let (dataset, run) = runs::open(&self.data, &self.run)?;
+        let (dataset, run) = runs::open_started(&self.data, &self.run)?;
         let spec = run.spec()?;
         if let Plan::Probe(_) = spec.plan {
             return Err(DatasetError::Probe { run: run.id }.into());

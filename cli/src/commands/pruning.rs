@@ -39,7 +39,7 @@ pub struct PruningOfRun {
 
 impl PruningOfRun {
     pub fn run(self) -> Outcome {
-        let (dataset, run) = runs::open(&self.data, &self.run)?;
+        let (dataset, run) = runs::open_started(&self.data, &self.run)?;
         let progress = Progress::default();
         progress.announce("reading searches");
         let settings = Settings { replicas: self.replicas, seed: self.seed, threads: self.threads.count() };
@@ -53,11 +53,7 @@ fn write_answer(pruning: &Pruning, by_depth: bool, out: &mut impl Write) -> io::
     write_sentence(&headline(pruning), out)?;
     if !pruning.complete {
         let unit = if pruning.probe { "positions" } else { "bouts" };
-        let sentence = format!(
-            "The run is not over: {} of its {} {unit} were done when its file was written.",
-            pruning.bouts, pruning.scheduled
-        );
-        write_sentence(&sentence, out)?;
+        write_sentence(&runs::not_over(pruning.bouts, pruning.scheduled, unit), out)?;
     }
     if pruning.players.iter().all(|player| player.searches == 0) {
         return Ok(());
@@ -363,7 +359,7 @@ mod tests {
         pruning.players.iter_mut().for_each(|player| player.searches = 0);
         assert!(
             text(&pruning).starts_with(
-                "run has no searches in its dataset yet.\nThe run is not over: 1 of its 2 bouts"
+                "run has no searches in its dataset yet.\nThe run is not over: 1 of its 2 bouts are in the dataset."
             )
         );
     }

@@ -21,7 +21,7 @@ use agon_storage::location::Location;
 use clap::{Args, ValueEnum};
 use serde::Serialize;
 
-use self::document::{Document, Request, Skipped};
+use self::document::{Document, Request, Scale, Skipped};
 use self::sources::Reading;
 use super::runs::{self, LoadedRun};
 use crate::fail::{Outcome, UsageError, bail_usage};
@@ -37,9 +37,9 @@ pub struct Ratings {
     /// Player with a fixed rating: 0, or the number after the last =
     #[arg(long, value_name = "NAME[=ELO]", allow_hyphen_values = true)]
     anchor: Option<String>,
-    /// Mean of the ratings
-    #[arg(long, value_name = "ELO", default_value_t = 0.0, value_parser = real("the average", -100_000.0, 100_000.0), allow_negative_numbers = true, conflicts_with = "anchor")]
-    average: f64,
+    /// Mean of the ratings [default: 0; of two players the second has 0]
+    #[arg(long, value_name = "ELO", value_parser = real("the average", -100_000.0, 100_000.0), allow_negative_numbers = true, conflicts_with = "anchor")]
+    average: Option<f64>,
     /// Show each player's results against each opponent
     #[arg(long)]
     crosstable: bool,
@@ -204,9 +204,17 @@ impl Ratings {
         skipped: &Skipped,
         rate: &RatePool<'_>,
     ) -> anyhow::Result<Document> {
-        let (anchor, shift) = match &self.anchor {
-            None => (None, self.average),
-            Some(text) => parse_anchor(text, played),
+        let scale = match (&self.anchor, self.average) {
+            (Some(text), _) => {
+                let (anchor, rating) = parse_anchor(text, played);
+                Scale::Anchor(anchor, rating)
+            }
+            (None, Some(average)) => Scale::Mean(average),
+            (None, None) => Scale::Difference,
+        };
+        let anchor = match &scale {
+            Scale::Anchor(anchor, _) => Some(anchor.clone()),
+            Scale::Mean(_) | Scale::Difference => None,
         };
         let progress = Progress::default();
         if players > LARGE_POOL {
@@ -218,19 +226,14 @@ impl Ratings {
             seed: self.seed,
             threads: self.threads.count(),
         });
-        let model = pool::Options {
-            anchor: anchor.clone(),
-            seat_advantage: !self.no_seat_advantage,
-            prior: self.prior,
-        };
+        let model = pool::Options { anchor, seat_advantage: !self.no_seat_advantage, prior: self.prior };
         let finished = AtomicUsize::new(0);
         let answer = rate(&Options { model, resampling }, &|| {
             let finished = finished.fetch_add(1, Ordering::Relaxed) + 1;
             progress.show(|| format!("{finished} of {replicas} replicas"));
         })?;
         let request = Request {
-            shift,
-            anchor,
+            scale,
             replicas,
             los: self.los,
             crosstable: self.crosstable,
@@ -292,10 +295,10 @@ pub fn same_player(one: &SpecPlayer, other: &SpecPlayer) -> bool {
 }
 
 /// Parses `NAME` or `NAME=ELO`; names may contain an equals sign.
-fn parse_anchor(text: &str, played: impl Fn(&str) -> bool) -> (Option<String>, f64) {
+fn parse_anchor(text: &str, played: impl Fn(&str) -> bool) -> (String, f64) {
     let split = text.rsplit_once('=').filter(|_| !played(text)).and_then(|(name, elo)| {
         let elo: f64 = elo.trim().parse().ok()?;
-        (elo.abs() <= 100_000.0).then(|| (Some(name.to_string()), elo))
+        (elo.abs() <= 100_000.0).then(|| (name.to_string(), elo))
     });
-    split.unwrap_or_else(|| (Some(text.to_string()), 0.0))
+    split.unwrap_or_else(|| (text.to_string(), 0.0))
 }

@@ -41,7 +41,7 @@ pub struct Report {
 
 impl Report {
     pub fn run(self) -> Outcome {
-        let (dataset, run) = runs::open(&self.data, &self.run)?;
+        let (dataset, run) = runs::open_started(&self.data, &self.run)?;
         let settings = Settings {
             replicas: NonZeroUsize::new(self.replicas).unwrap_or(NonZeroUsize::MIN),
             seed: self.seed,
@@ -60,7 +60,7 @@ impl Report {
         drop(progress);
         let games = report.lengths.as_ref().map_or(0, |lengths| lengths.games);
         if report.counted == 0 || (games == 0 && report.question != Question::Probe) {
-            bail!(runs::no_results(&run, 0));
+            bail!(runs::nothing_rated(&run, &run.spec()?, report.counted));
         }
         let mut out = stdout();
         if self.json {

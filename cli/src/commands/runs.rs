@@ -5,6 +5,8 @@ use std::num::NonZeroUsize;
 use agon_analysis::results::{Results, results};
 use agon_analysis::{Dataset, DatasetError, Run};
 use agon_arena::Spec;
+use agon_arena::spec::Plan;
+use agon_records::Table;
 use agon_schedule::RunState;
 use agon_storage::location::Location;
 use anyhow::ensure;
@@ -46,6 +48,19 @@ pub fn open(data: &Location, asked: &str) -> Result<(Dataset, Run), DatasetError
     Ok((dataset, run))
 }
 
+/// Opens a dataset and finds a run like [`open`]. Rejects a run without bouts in the dataset.
+pub fn open_started(data: &Location, asked: &str) -> anyhow::Result<(Dataset, Run)> {
+    let (dataset, run) = open(data, asked)?;
+    let table = match run.spec()?.plan {
+        Plan::Probe(_) => Table::Probes,
+        Plan::Tournament(_) | Plan::Tune(_) => Table::Games,
+    };
+    // A part that should be there is missing, which is another error.
+    let is_damaged = run.exported > run.failed && run.state != RunState::Cancelled;
+    ensure!(is_damaged || !dataset.parts(&run, table)?.is_empty(), nothing_yet(&run));
+    Ok((dataset, run))
+}
+
 /// Names the run on standard error if the latest one was taken.
 pub fn announce(asked: &str, id: &str) {
     if asked == "latest" {
@@ -84,7 +99,8 @@ pub fn load(data: &Location, asked: &[String], threads: NonZeroUsize) -> anyhow:
 impl LoadedRun {
     /// Rejects a run without games.
     pub fn check_played(&self) -> anyhow::Result<()> {
-        ensure!(self.results.tally.bouts() > 0, no_results(&self.run, self.results.found));
+        let LoadedRun { run, spec, results } = self;
+        ensure!(results.tally.bouts() > 0, nothing_rated(run, spec, results.found));
         Ok(())
     }
 
@@ -99,6 +115,11 @@ impl LoadedRun {
             progress: progress(run, results.found),
         }
     }
+}
+
+/// States how much of an open run is in its dataset, in a sentence; `unit`s are bouts or positions.
+pub fn not_over(found: u64, scheduled: u64, unit: &str) -> String {
+    format!("The run is not over: {found} of its {scheduled} {unit} are in the dataset.")
 }
 
 /// Describes the progress of a run with `found` bouts in its dataset.
@@ -126,14 +147,27 @@ pub fn progress(run: &Run, found: u64) -> String {
     text
 }
 
-/// Explains that a run has no results yet, and what to do.
-pub fn no_results(run: &Run, found: u64) -> String {
-    let (id, progress) = (&run.id, progress(run, found));
+/// Explains that a run has nothing in its dataset yet, and what to do.
+fn nothing_yet(run: &Run) -> String {
+    let (id, progress) = (&run.id, progress(run, 0));
     match run.state {
         RunState::Running | RunState::Paused => format!(
             "{id} has nothing in its dataset yet ({progress}); bouts are exported every few seconds, in the order of the \
              schedule: continue the run"
         ),
         _ => format!("{id} has nothing in its dataset ({progress}); --again runs its spec once more"),
+    }
+}
+
+/// Explains that none of the bouts in the dataset of a run counts for ratings.
+pub fn nothing_rated(run: &Run, spec: &Spec, found: u64) -> String {
+    let (id, progress) = (&run.id, progress(run, found));
+    match spec.tune() {
+        _ if found == 0 => nothing_yet(run),
+        Some(_) => format!(
+            "{id} has no rated bouts yet ({progress}): only the validation of a tuning run is rated; `agon tune {id}` shows \
+             its values so far"
+        ),
+        None => format!("{id} has no bouts that count ({progress})"),
     }
 }

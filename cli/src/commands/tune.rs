@@ -14,7 +14,7 @@ use serde::Serialize;
 use super::counts::plus_minus;
 use super::runs;
 use crate::fail::{Outcome, UsageError};
-use crate::table::{Align, Table, percent, print};
+use crate::table::{Align, Table, capitalised, likelihood, percent, print, write_sentence};
 
 /// The rows shown of a path.
 const ROWS: usize = 12;
@@ -74,6 +74,8 @@ struct ValidationJson {
     high: Option<f64>,
     los: f64,
     verdict: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    caution: Option<String>,
 }
 
 #[derive(Serialize)]
@@ -89,7 +91,7 @@ impl TuneOfRun {
         if !self.from.is_empty() {
             return self.fit(&Dataset::open(&self.data)?);
         }
-        let (dataset, run) = runs::open(&self.data, &self.run)?;
+        let (dataset, run) = runs::open_started(&self.data, &self.run)?;
         let tuned = TuneResult::read(&dataset, &run).map_err(|error| match error {
             TuneError::NoTune { .. } => UsageError(error.to_string()).into(),
             error => anyhow::Error::from(error),
@@ -148,6 +150,7 @@ fn document(run: &Run, tuned: &TuneResult) -> Document {
         high: comparison.high,
         los: comparison.los,
         verdict: comparison.sentence("the tuned player", "its start"),
+        caution: comparison.caution("bout"),
     });
     let steps = tuned.path.iter().enumerate().map(|(step, found)| StepJson {
         step,
@@ -205,14 +208,17 @@ fn write_document(document: &Document, tuned: &TuneResult, out: &mut impl Write)
     match &document.validation {
         None => writeln!(out, "\nthe validation has not begun: these values are not proven yet")?,
         Some(proof) => {
-            let ValidationJson { bouts, scheduled, score, elo, low, high, verdict, .. } = proof;
+            let ValidationJson { bouts, scheduled, score, elo, low, high, los, verdict, caution, .. } = proof;
             writeln!(out, "\nvalidation on openings that tuning did not use, {bouts} of {scheduled} bouts:")?;
             writeln!(
                 out,
-                "tuned scored {:.1} % against start, Elo {} (95 %)\n{verdict}",
+                "tuned scored {:.1} % against start, Elo {} (95 %)",
                 100.0 * score,
                 plus_minus(*elo, *low, *high)
             )?;
+            let caution = caution.as_ref().map_or(String::new(), |caution| format!(" {caution}"));
+            let verdict = capitalised(verdict);
+            write_sentence(&format!("{verdict} (LOS {}).{caution}", likelihood(*los)), out)?;
         }
     }
     if let Some(table) = &document.table {

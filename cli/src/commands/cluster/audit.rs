@@ -58,7 +58,7 @@ impl Audit {
             run: self.run.unwrap_or_default(),
             limit: self.limit,
         };
-        let entries = self.address.ask(async |operator| operator.list_audit(request).await)?.entries;
+        let entries = self.address.ask(async |operator| operator.list_audit(request.clone()).await)?.entries;
         let document = serde_json::json!({ "entries": entries.iter().map(Entry).collect::<Vec<_>>() });
         print(self.json, &document, |out| {
             if entries.is_empty() {

@@ -1,7 +1,7 @@
 //! The connection of operator commands to a coordinator.
 
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use agon_games::printable::printable_lines;
 use agon_proto::Printable;
@@ -17,6 +17,12 @@ use crate::settings::Layers;
 
 /// The default address of a coordinator.
 const DEFAULT_URL: &str = "http://127.0.0.1:7400";
+
+/// The time within which a coordinator accepts a token that was created just before.
+const FRESH_TOKEN: Duration = Duration::from_millis(1500);
+
+/// The time between two attempts with a token that is not accepted yet.
+const RETRY_DELAY: Duration = Duration::from_millis(200);
 
 /// The heading of the options in help. Each option names it: `next_help_heading` would also move the options that follow
 /// in the commands that include these.
@@ -71,12 +77,9 @@ impl Address {
     /// Connects, makes one call and returns its answer, with printable texts.
     pub fn ask<T: Printable>(
         self,
-        call: impl AsyncFnOnce(&mut Operator) -> Result<Response<T>, Status>,
+        ask: impl AsyncFn(&mut Operator) -> Result<Response<T>, Status>,
     ) -> anyhow::Result<T> {
-        block_on(async {
-            let answer = call(&mut self.connect().await?).await;
-            answer.map(|answer| answer.into_inner().printable()).map_err(|status| rejection(&status))
-        })
+        block_on(async { Ok(call(&mut self.connect().await?, ask).await?.printable()) })
     }
 
     /// Connects to the coordinator.
@@ -114,6 +117,22 @@ pub type Operator = OperatorClient<Connection>;
 /// Creates an operator client over a connection.
 pub fn client(connection: Connection) -> Operator {
     OperatorClient::new(connection).max_decoding_message_size(64 << 20)
+}
+
+/// Makes a call. Repeats it while a token may be too new: the coordinator reads its file of tokens once a second.
+pub async fn call<T>(
+    operator: &mut Operator,
+    call: impl AsyncFn(&mut Operator) -> Result<Response<T>, Status>,
+) -> anyhow::Result<T> {
+    let start = Instant::now();
+    loop {
+        match call(operator).await {
+            Err(status) if status.code() == Code::Unauthenticated && start.elapsed() < FRESH_TOKEN => {
+                tokio::time::sleep(RETRY_DELAY).await;
+            }
+            answer => return answer.map(Response::into_inner).map_err(|status| rejection(&status)),
+        }
+    }
 }
 
 /// Turns the status of a failed call into an error: a usage error if the request was wrong, rather than refused in the

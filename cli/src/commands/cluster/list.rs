@@ -15,7 +15,7 @@ use clap::Args;
 use serde::Serialize;
 
 use super::block_on;
-use super::client::{Address, Operator, rejection};
+use super::client::{Address, Operator, call};
 use super::run::DEFAULT_DATA;
 use super::status::{RunJson, clock, state_name};
 use crate::fail::{Outcome, note};
@@ -71,8 +71,9 @@ impl List {
 }
 
 async fn list_cluster(mut operator: Operator, json: bool) -> Outcome {
-    let answer = operator.list_runs(v1::ListRunsRequest {}).await.map_err(|status| rejection(&status))?;
-    let runs = answer.into_inner().printable().runs;
+    let answer =
+        call(&mut operator, async |operator| operator.list_runs(v1::ListRunsRequest {}).await).await?;
+    let runs = answer.printable().runs;
     let document = serde_json::json!({ "runs": runs.iter().map(RunJson::from).collect::<Vec<_>>() });
     print(json, &document, |out| {
         if runs.is_empty() {

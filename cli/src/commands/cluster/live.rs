@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use agon_proto::v1;
 use indicatif::{ProgressBar, ProgressDrawTarget};
 
-use super::status::{progress_line, sprt_lines, standings, state_name, tune_lines};
+use super::status::{conclusion, progress_line, sprt_lines, standings, state_name, tune_lines};
 use crate::fail::note;
 use crate::progress::message_only;
 use crate::terminal::{fitted, size_of_stderr};
@@ -78,6 +78,9 @@ impl Live {
         }
         let size = size_of_stderr().unwrap_or(USUAL_SIZE);
         standings(status, ROWS).write_within(Some(size.0.saturating_sub(1)), &mut text)?;
+        if let Some(conclusion) = conclusion(status) {
+            writeln!(text, "{conclusion}")?;
+        }
         let text = fitted(&String::from_utf8_lossy(&text), size);
         self.block.reset();
         self.block.set_message(text.trim_end().to_string());

@@ -5,7 +5,9 @@ use std::io::{self, Write};
 use agon_proto::v1;
 use serde::{Serialize, Serializer};
 
-use crate::table::{Table, folded, null_if_empty, percent, rate, sentence_width};
+use crate::table::{
+    Table, capitalised, folded, likelihood, null_if_empty, percent, rate, sentence_width, signed,
+};
 
 /// Returns the name of a run's state.
 pub fn state_name(status: &v1::RunStatus) -> &'static str {
@@ -49,6 +51,11 @@ pub struct RunJson<'a> {
     checked: u64,
     disputed: u64,
     standings: Vec<Standing<'a>>,
+    /// What the standings show about the strongest player.
+    verdict: Option<&'a str>,
+    los: Option<f64>,
+    #[serde(serialize_with = "null_if_empty")]
+    caution: &'a str,
     sprt: Option<Sprt<'a>>,
     tune: Option<Tune<'a>>,
 }
@@ -149,6 +156,9 @@ impl<'a> From<&'a v1::RunStatus> for RunJson<'a> {
             checked: status.checked,
             disputed: status.disputed,
             standings: status.standings.iter().map(Standing).collect(),
+            verdict: status.verdict.as_deref(),
+            los: status.los,
+            caution: &status.caution,
             sprt: status.sprt.as_ref().map(Sprt),
             tune: status.tune.as_ref().map(Tune),
         }
@@ -187,15 +197,18 @@ pub fn progress_line(status: &v1::RunStatus) -> String {
     line
 }
 
-/// Formats a rating and its interval, which is open for a player who won or lost everything, on a scale.
-fn rating(row: &v1::Standing, scale: f64) -> (String, String) {
-    let Some(elo) = row.elo.map(|elo| scale * elo) else { return ("-".to_string(), String::new()) };
-    match (row.low.map(|low| scale * low), row.high.map(|high| scale * high)) {
-        (Some(low), Some(high)) => (format!("{elo:+.0}"), format!("{low:+.0} to {high:+.0}")),
-        (Some(low), None) => (format!("{elo:+.0}"), format!("from {low:+.0}")),
-        (None, Some(high)) => (format!("{elo:+.0}"), format!("to {high:+.0}")),
-        (None, None) => (format!("{elo:+.0}"), "-".to_string()),
-    }
+/// Formats a rating and its interval, which is open for a player who won or lost everything and has no width for the zero
+/// of the scale.
+fn rating(row: &v1::Standing) -> (String, String) {
+    let Some(elo) = row.elo else { return ("-".to_string(), String::new()) };
+    let interval = match (row.low, row.high) {
+        (Some(low), Some(high)) if low == high => String::new(),
+        (Some(low), Some(high)) => format!("{} to {}", signed(low, 0), signed(high, 0)),
+        (Some(low), None) => format!("at least {}", signed(low, 0)),
+        (None, Some(high)) => format!("at most {}", signed(high, 0)),
+        (None, None) => "-".to_string(),
+    };
+    (signed(elo, 0), interval)
 }
 
 /// Formats the mean depth; sampling searches have none.
@@ -206,17 +219,14 @@ fn depth(row: &v1::Standing) -> String {
 /// Returns the standings of a run as a table of at most `most` players.
 pub fn standings(status: &v1::RunStatus, most: usize) -> Table {
     let probe = status.probe;
-    // Ratings have a mean of zero: of two players each has half of the difference.
-    let is_pair = status.standings.len() == 2;
-    let scale = if is_pair { 2.0 } else { 1.0 };
     let numbers: &[&str] = if probe {
         &["searches", "nodes", "depth"]
     } else {
-        &[if is_pair { "difference" } else { "Elo" }, "95 %", "score", "W", "D", "L", "nodes", "depth"]
+        &["Elo", "95 %", "score", "W", "D", "L", "nodes", "depth"]
     };
     let mut table = Table::of_numbers("player", numbers).optional(&["depth", "nodes", "L", "D", "W"]);
     for row in status.standings.iter().take(most) {
-        let (elo, interval) = rating(row, scale);
+        let (elo, interval) = rating(row);
         let name = row.player.clone();
         let effort = [rate(row.mean_nodes).trim_end().to_string(), depth(row)];
         let cells = if probe {
@@ -229,6 +239,20 @@ pub fn standings(status: &v1::RunStatus, most: usize) -> Table {
         table.row(cells.into_iter().chain(effort));
     }
     table
+}
+
+/// Returns what the standings show: the verdict with the likelihood of superiority, and whether the bouts are too few.
+pub fn conclusion(status: &v1::RunStatus) -> Option<String> {
+    let verdict = capitalised_except(status.verdict.as_ref()?, &status.standings);
+    let los = status.los.map_or(String::new(), |los| format!(" (LOS {})", likelihood(los)));
+    let text = format!("{verdict}{los}. {}", status.caution);
+    Some(folded(text.trim_end(), sentence_width()).join("\n"))
+}
+
+/// Returns a sentence with a capital letter, unless it begins with the name of a player.
+fn capitalised_except(sentence: &str, standings: &[v1::Standing]) -> String {
+    let names_player = standings.iter().any(|row| sentence.starts_with(&row.player));
+    if names_player { sentence.to_string() } else { capitalised(sentence) }
 }
 
 /// Describes the progress of a tuning run: its step, its recent score, and its parameters.
@@ -296,6 +320,9 @@ pub fn write_result(status: &v1::RunStatus, state: &str, out: &mut impl Write) -
         writeln!(out, "{}\n", tune_lines(tune))?;
     }
     standings(status, usize::MAX).write(out)?;
+    if let Some(conclusion) = conclusion(status) {
+        writeln!(out, "\n{conclusion}")?;
+    }
     if let Some(test) = sprt_lines(status) {
         writeln!(out, "\n{test}")?;
     }
@@ -307,27 +334,44 @@ pub fn write_result(status: &v1::RunStatus, state: &str, out: &mut impl Write) -
 mod tests {
     use super::*;
 
+    fn text(status: &v1::RunStatus) -> String {
+        let mut text = Vec::new();
+        write_result(status, "done", &mut text).unwrap();
+        String::from_utf8(text).unwrap()
+    }
+
+    fn row(player: &str, elo: f64, low: Option<f64>, high: Option<f64>) -> v1::Standing {
+        v1::Standing { player: player.to_string(), elo: Some(elo), low, high, ..v1::Standing::default() }
+    }
+
     #[test]
-    fn two_players_differ_by_the_whole_difference() {
-        let row = |player: &str, elo: f64| v1::Standing {
-            player: player.to_string(),
-            elo: Some(elo),
-            low: Some(elo - 10.0),
-            high: Some(elo + 10.0),
-            ..v1::Standing::default()
+    fn result_states_the_verdict_and_too_few_bouts() {
+        let status = v1::RunStatus {
+            standings: vec![row("a", 182.0, Some(-150.0), None), row("b", 0.0, Some(0.0), Some(0.0))],
+            verdict: Some("too few results to call a or b stronger".to_string()),
+            los: Some(0.801),
+            caution: "The bouts are too few: even if one player won all, the other might be stronger."
+                .to_string(),
+            ..v1::RunStatus::default()
         };
-        let text = |standings: Vec<v1::Standing>| {
-            let status = v1::RunStatus { standings, ..v1::RunStatus::default() };
-            let mut text = Vec::new();
-            super::standings(&status, usize::MAX).write_within(None, &mut text).unwrap();
-            String::from_utf8(text).unwrap()
-        };
-        let pair = text(vec![row("a", 30.0), row("b", -30.0)]);
-        let lines: Vec<Vec<&str>> = pair.lines().map(|line| line.split_whitespace().collect()).collect();
-        assert_eq!(lines[0][..2], ["player", "difference"]);
-        assert_eq!(lines[1][..5], ["a", "+60", "+40", "to", "+80"]);
-        assert_eq!(lines[2][..5], ["b", "-60", "-80", "to", "-40"]);
-        let three = text(vec![row("a", 30.0), row("b", 0.0), row("c", -30.0)]);
-        assert!(three.starts_with("player  Elo ") && three.contains("a       +30  +20 to +40"), "{three}");
+        let text = text(&status);
+        assert!(text.contains("a       +182  at least -150"), "{text}");
+        let zero = text.lines().find(|line| line.starts_with("b ")).unwrap();
+        assert_eq!(zero.split_whitespace().take(3).collect::<Vec<_>>(), ["b", "0", "-"], "{text}");
+        let words = text.replace('\n', " ");
+        assert!(
+            words.contains(
+                "Too few results to call a or b stronger (LOS 80.1 %). The bouts are too few: even if"
+            ),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn verdict_keeps_the_spelling_of_a_name() {
+        let standings = vec![row("pvs", 60.0, Some(40.0), Some(80.0)), row("uct", 0.0, None, None)];
+        let verdict = Some("pvs is stronger than uct".to_string());
+        let status = v1::RunStatus { standings, verdict, los: Some(1.0), ..v1::RunStatus::default() };
+        assert_eq!(conclusion(&status).unwrap(), "pvs is stronger than uct (LOS > 99.9 %).");
     }
 }

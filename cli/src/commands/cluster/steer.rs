@@ -27,7 +27,7 @@ pub struct Steer {
 impl Steer {
     fn ask(
         self,
-        ask: impl AsyncFnOnce(&mut Operator, String) -> Result<tonic::Response<v1::RunStatus>, tonic::Status>,
+        ask: impl AsyncFn(&mut Operator, String) -> Result<tonic::Response<v1::RunStatus>, tonic::Status>,
     ) -> Outcome {
         let status = self.address.ask(async |operator| ask(operator, self.run.clone()).await)?;
         announce(&self.run, &status.run);

@@ -36,7 +36,7 @@ impl Submit {
         let file = SpecFile::read(&self.spec)?;
         let spec = Some((&file.source).into());
         let request = v1::SubmitRunRequest { spec, again: self.again, priority: self.priority };
-        let status = self.address.ask(async |operator| operator.submit_run(request).await)?;
+        let status = self.address.ask(async |operator| operator.submit_run(request.clone()).await)?;
         let warning = repetition_warning(&file, &status).filter(|_| self.again);
         warning.iter().for_each(|warning| fail::note(warning));
         print(self.json, &RunJson::from(&status), |out| {

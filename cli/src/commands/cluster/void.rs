@@ -6,6 +6,7 @@ use agon_proto::v1;
 use clap::Args;
 
 use super::client::Address;
+use crate::commands::runs::announce;
 use crate::fail::{Outcome, bail_usage};
 use crate::table::print;
 
@@ -44,10 +45,16 @@ impl Void {
         }
         let (first, last) = self.bouts.unwrap_or_default();
         let worker = self.worker.unwrap_or_default();
-        let request = v1::VoidBoutsRequest { run: self.run, worker, first, last, reason: self.reason };
+        // Name the run first: another may be the latest when the bouts are voided.
+        let asked = v1::ShowRunRequest { run: self.run.clone() };
+        let shown = self.address.clone().ask(async |operator| operator.show_run(asked.clone()).await)?;
+        announce(&self.run, &shown.run);
+        let run = shown.run;
+        let request = v1::VoidBoutsRequest { run: run.clone(), worker, first, last, reason: self.reason };
         let v1::VoidBoutsResponse { requeued, voided } =
-            self.address.ask(async |operator| operator.void_bouts(request).await)?;
-        print(self.json, &serde_json::json!({ "requeued": requeued, "voided": voided }), |out| {
+            self.address.ask(async |operator| operator.void_bouts(request.clone()).await)?;
+        let document = serde_json::json!({ "run": run, "requeued": requeued, "voided": voided });
+        print(self.json, &document, |out| {
             writeln!(out, "{requeued} bouts are played again; {voided} in the dataset are void from now on")
         })
     }

@@ -8,7 +8,7 @@ use anyhow::bail;
 use clap::Args;
 
 use super::block_on;
-use super::client::{Address, rejection};
+use super::client::{Address, Operator, call, rejection};
 use super::live::Live;
 use super::status::{RunJson, is_open, state_name, write_result};
 use crate::commands::runs::announce;
@@ -35,8 +35,8 @@ impl Watch {
         block_on(async move {
             let mut operator = self.address.connect().await?;
             let request = v1::WatchRunRequest { run: self.run.clone() };
-            let mut stream =
-                operator.watch_run(request).await.map_err(|status| rejection(&status))?.into_inner();
+            let watch = async |operator: &mut Operator| operator.watch_run(request.clone()).await;
+            let mut stream = call(&mut operator, watch).await?;
             let mut live = Live::new(self.json || self.once);
             let mut last = None;
             while let Some(status) = stream.message().await.map_err(|status| rejection(&status))? {

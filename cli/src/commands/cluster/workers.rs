@@ -144,6 +144,7 @@ impl Quarantine {
     fn run(self) -> Outcome {
         let reason = self.reason;
         self.worker.ask(async |operator, worker| {
+            let reason = reason.clone();
             operator.quarantine_worker(v1::QuarantineWorkerRequest { worker, reason }).await
         })
     }
@@ -152,9 +153,9 @@ impl Quarantine {
 impl OneWorker {
     fn ask(
         self,
-        ask: impl AsyncFnOnce(&mut Operator, String) -> Result<tonic::Response<v1::WorkerStatus>, tonic::Status>,
+        ask: impl AsyncFn(&mut Operator, String) -> Result<tonic::Response<v1::WorkerStatus>, tonic::Status>,
     ) -> Outcome {
-        let status = self.address.ask(async |operator| ask(operator, self.worker).await)?;
+        let status = self.address.ask(async |operator| ask(operator, self.worker.clone()).await)?;
         print(self.json, &Worker(&status), |out| writeln!(out, "{}: {}", status.worker, state_of(&status)))
     }
 

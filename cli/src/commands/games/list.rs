@@ -3,11 +3,13 @@
 use std::io::Write;
 
 use agon_analysis::games::Games;
+use agon_analysis::results::results;
 use agon_analysis::{Dataset, Query, Run};
 use agon_records::GameRow;
-use agon_schedule::RunState;
 
+use super::super::runs::not_over;
 use super::game_name;
+use crate::number::cores;
 use crate::table::{Align, Table, write_sentence};
 
 /// Writes `{"run", "complete", "games": [...]}`, game by game.
@@ -54,19 +56,18 @@ pub(super) fn write_table(
         }
     }
     if listed.is_empty() {
-        let everything = *query == Query::default();
-        let what = if everything { "has no games in its dataset yet" } else { "has no such game" };
-        write_sentence(&format!("{} {what}", run.id), out)?;
-        return Ok(());
+        write_sentence(&format!("{} has no such game", run.id), out)?;
+    } else {
+        table(&listed).write(out)?;
     }
-    table(&listed).write(out)?;
     if found > listed.len() {
         let more = found - listed.len();
         let games = if more == 1 { "game" } else { "games" };
         write_sentence(&format!("and {more} more {games}; --limit {found} lists them all"), out)?;
     }
-    if matches!(run.state, RunState::Running | RunState::Paused) {
-        write_sentence("The run is not over: more games will follow.", out)?;
+    if run.state.is_open() {
+        let bouts = results(dataset, run, &run.spec()?, cores())?.found;
+        write_sentence(&not_over(bouts, run.bouts, "bouts"), out)?;
     }
     Ok(())
 }

@@ -7,13 +7,21 @@ use serde::Serialize;
 
 use crate::commands::runs::RunSummary;
 
+/// The zero of the ratings.
+#[derive(Clone)]
+pub enum Scale {
+    /// The second of two players has 0, so that the rating of the first is their difference; the mean of more has 0.
+    Difference,
+    /// The mean has this rating.
+    Mean(f64),
+    /// The player has this rating.
+    Anchor(String, f64),
+}
+
 /// The scale of the ratings, and the requested tables.
-#[derive(Default)]
 pub struct Request {
-    /// The number added to all ratings.
-    pub shift: f64,
-    /// The player with the rating `shift`; by default the mean has it.
-    pub anchor: Option<String>,
+    /// The zero of the ratings.
+    pub scale: Scale,
     /// Bootstrap replicas for games of more than two seats, or 0 for no intervals.
     pub replicas: usize,
     /// Whether to compute the likelihood of superiority of each pair.
@@ -63,6 +71,11 @@ pub struct Document {
     /// The difference of the first of two players to the second.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub difference: Option<Difference>,
+    /// What the results show about the strongest player.
+    pub verdict: Option<String>,
+    /// The likelihood that the first player is stronger than the second, for the text.
+    #[serde(skip)]
+    pub los_first: Option<f64>,
     pub transitivity: Option<Transitivity>,
     pub anchor: Option<String>,
     pub average: Option<f64>,
@@ -130,14 +143,22 @@ impl Document {
         let seats = seat_effects.len().max(2) as u64;
         let games = standings.iter().map(|standing| standing.games).sum::<u64>() / seats;
         let advantage = answer.seat_advantage();
-        let first = answer.compare(0, 1).filter(|_| standings.len() == 2 || !seat_effects.is_empty());
-        let difference = first.filter(|_| standings.len() == 2);
+        let difference = answer.compare(0, 1).filter(|_| standings.len() == 2);
+        let conclusion = answer.conclusion();
+        let (players, anchor, average) = match &request.scale {
+            Scale::Difference if difference.is_some() => {
+                (answer.shown_standings(), Some(standings[1].name.clone()), None)
+            }
+            Scale::Difference => (standings.to_vec(), None, Some(0.0)),
+            Scale::Mean(average) => (shifted(standings, *average), None, Some(*average)),
+            Scale::Anchor(anchor, rating) => (shifted(standings, *rating), Some(anchor.clone()), None),
+        };
         let replicas = if seat_effects.is_empty() { 0 } else { request.replicas };
         let mut cautions = Vec::new();
         if standings.iter().all(|standing| standing.draws == standing.games) {
             cautions.push("Every game was drawn: the games show no difference.".to_string());
         }
-        let unit = if answer.bouts_only() { "bout" } else { "game" };
+        let unit = answer.unit();
         if (replicas > 0 || seat_effects.is_empty())
             && standings.iter().any(|standing| lacks_interval(standing, standings))
         {
@@ -148,12 +169,7 @@ impl Document {
                 "A player who won or lost everything has an estimate, but no bound on one side.".to_string(),
             );
         }
-        if first.is_some_and(|first| !first.enough) {
-            let other = if standings.len() == 2 { "the other" } else { "another" };
-            cautions.push(format!(
-                "The {unit}s are too few: even if one player won all, {other} might be stronger."
-            ));
-        }
+        cautions.extend(conclusion.as_ref().and_then(|conclusion| conclusion.caution.clone()));
         Document {
             run: None,
             complete: true,
@@ -161,7 +177,7 @@ impl Document {
             runs: Vec::new(),
             unit,
             games,
-            players: standings.iter().map(|standing| shifted(standing, request.shift)).collect(),
+            players,
             seat_advantage: advantage.map(|effect| effect.elo),
             seat_advantage_interval: advantage.and_then(|effect| effect.interval),
             errors: match replicas {
@@ -170,6 +186,8 @@ impl Document {
                 _ => "bootstrap",
             },
             difference: difference.map(|comparison| difference_of(&comparison, standings)),
+            los_first: conclusion.as_ref().and_then(|conclusion| conclusion.los),
+            verdict: conclusion.map(|conclusion| conclusion.sentence),
             seat_effects,
             draw_rate: answer.draw_rate(),
             components: answer.components(),
@@ -178,8 +196,8 @@ impl Document {
                 degrees: test.degrees,
                 p_value: test.p_value,
             }),
-            anchor: request.anchor.clone(),
-            average: request.anchor.is_none().then_some(request.shift),
+            anchor,
+            average,
             replicas,
             skipped: skipped.clone(),
             cautions,
@@ -206,14 +224,15 @@ fn seat_effect((seat, effect): (usize, Effect)) -> SeatEffect {
     SeatEffect { seat, elo: effect.elo, low, high }
 }
 
-/// Returns a row of the standings on the requested scale.
-fn shifted(standing: &Standing, shift: f64) -> Standing {
-    Standing {
+/// Returns the standings with a number added to all ratings.
+fn shifted(standings: &[Standing], shift: f64) -> Vec<Standing> {
+    let row = |standing: &Standing| Standing {
         elo: standing.elo + shift,
         low: standing.low.map(|low| low + shift),
         high: standing.high.map(|high| high + shift),
         ..standing.clone()
-    }
+    };
+    standings.iter().map(row).collect()
 }
 
 /// Returns the residuals, the largest deviation first.

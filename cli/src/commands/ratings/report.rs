@@ -6,7 +6,9 @@ use agon_stats::pool::Standing;
 
 use super::document::{Difference, Document};
 use crate::commands::counts::plus_minus;
-use crate::table::{Align, Table, fixed, percent, rate, shortened, signed, write_facts, write_sentence};
+use crate::table::{
+    Align, Table, fixed, likelihood, percent, rate, shortened, signed, write_facts, write_sentence,
+};
 use crate::terminal::width_of_stdout;
 
 /// The longest name beside a matrix.
@@ -54,6 +56,8 @@ fn write_standings(players: &[&Standing], out: &mut impl Write) -> io::Result<()
 fn cells(player: &Standing) -> [String; 11] {
     let error =
         |end: Option<f64>| end.map_or_else(String::new, |end| format!("{:.1}", (end - player.elo).abs()));
+    // The zero of the scale has an interval without width.
+    let error = |end: Option<f64>| error(end.filter(|end| *end != player.elo));
     [
         player.rank.to_string(),
         player.name.clone(),
@@ -65,7 +69,7 @@ fn cells(player: &Standing) -> [String; 11] {
         count(player.draws),
         count(player.losses),
         player.score.map_or_else(String::new, percent),
-        player.los_next.map_or_else(String::new, percent),
+        player.los_next.map_or_else(String::new, likelihood),
     ]
 }
 
@@ -86,8 +90,13 @@ fn facts(document: &Document) -> Vec<(&'static str, String)> {
     ));
     facts.extend(document.difference.iter().map(|difference| {
         let Difference { elo, low, high, los, verdict } = difference;
-        ("difference", format!("{} Elo, LOS {:.2} %: {verdict}", plus_minus(*elo, *low, *high), 100.0 * los))
+        let interval = plus_minus(*elo, *low, *high);
+        ("difference", format!("{interval} Elo, LOS {}: {verdict}", likelihood(*los)))
     }));
+    if document.difference.is_none() {
+        let los = document.los_first.map_or(String::new(), |los| format!(" (LOS {})", likelihood(los)));
+        facts.extend(document.verdict.iter().map(|verdict| ("verdict", format!("{verdict}{los}"))));
+    }
     if !document.seat_effects.is_empty() {
         let effects = document.seat_effects.iter().map(|effect| match (effect.low, effect.high) {
             (Some(low), Some(high)) => format!(
@@ -136,7 +145,11 @@ fn facts(document: &Document) -> Vec<(&'static str, String)> {
             },
         )
     }));
+    let is_zero = |name: &str| document.players.iter().any(|row| row.name == name && row.elo == 0.0);
     let zero = match (&document.anchor, document.average) {
+        (Some(anchor), _) if document.difference.is_some() && is_zero(anchor) => {
+            format!("the rating of {anchor} is fixed at 0, so that the other's is the difference")
+        }
         (Some(anchor), _) => format!("the rating of {anchor} is fixed"),
         (None, average) => format!("the mean rating is {}", average.unwrap_or(0.0)),
     };
@@ -195,10 +208,8 @@ pub fn write_scores(document: &Document, out: &mut impl Write) -> io::Result<()>
 
 fn write_superiority(document: &Document, out: &mut impl Write) -> io::Result<()> {
     let Some(table) = &document.los else { return Ok(()) };
-    write_heading("likelihood that the row is stronger than the column, in %", out)?;
-    write_matrix(document, out, |row, column| {
-        table[row][column].map_or_else(String::new, |share| format!("{:.1}", 100.0 * share))
-    })
+    write_heading("likelihood that the row is stronger than the column", out)?;
+    write_matrix(document, out, |row, column| table[row][column].map_or_else(String::new, likelihood))
 }
 
 /// Writes a matrix of the players in bands of columns that fit the width. Columns have the numbers of the rows.
