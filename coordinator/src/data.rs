@@ -4,6 +4,7 @@ use std::fmt;
 use std::fs::{self, DirEntry, File, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use agon_storage::write::{Mode, write_file};
 
@@ -65,6 +66,8 @@ pub enum Problem {
     InUse,
     /// It has a state, so that none can be restored.
     HasState,
+    /// It, or this file in it, was renamed, replaced or deleted while it was in use.
+    Replaced(PathBuf),
 }
 
 impl Problem {
@@ -96,6 +99,11 @@ impl Problem {
                 "the {purpose} folder {folder} has a state already, which is never overwritten; move {STATE} and its companions \
                  (-wal, -shm) away, or choose another folder with --{purpose}"
             ),
+            Problem::Replaced(path) => format!(
+                "{} was renamed, replaced or deleted while it was in use; nothing more is written. Start again with --{purpose} \
+                 naming the folder that has {STATE} now, or restore a backup if it is gone",
+                path.display()
+            ),
         }
     }
 }
@@ -105,7 +113,54 @@ impl Problem {
 pub struct DataFolder {
     /// Its path.
     pub folder: PathBuf,
+    purpose: Purpose,
     _lock: File,
+}
+
+/// The interval at which a folder in use is checked.
+const CHECK_INTERVAL: Duration = Duration::from_secs(1);
+
+/// Files and folders by their paths, with what identifies them in the file system.
+#[derive(Clone, Debug)]
+pub(crate) struct FileIds(Vec<(PathBuf, FileId)>);
+
+/// Device and inode.
+#[cfg(unix)]
+type FileId = (u64, u64);
+/// Elsewhere a file is only known to exist.
+#[cfg(not(unix))]
+type FileId = ();
+
+impl FileIds {
+    /// Identifies what exists at these paths.
+    pub(crate) fn of(paths: impl IntoIterator<Item = PathBuf>) -> io::Result<FileIds> {
+        paths
+            .into_iter()
+            .map(|path| Ok((path.clone(), file_id(&path)?)))
+            .collect::<io::Result<_>>()
+            .map(FileIds)
+    }
+
+    /// Returns a path that leads to something else or to nothing now.
+    pub(crate) fn replaced(&self) -> Option<&Path> {
+        let is_replaced = |(path, id): &&(PathBuf, FileId)| match file_id(path) {
+            Ok(now) => now != *id,
+            // Other errors, of a network for example, may pass.
+            Err(error) => error.kind() == io::ErrorKind::NotFound,
+        };
+        self.0.iter().find(is_replaced).map(|(path, _)| path.as_path())
+    }
+}
+
+#[cfg(unix)]
+fn file_id(path: &Path) -> io::Result<FileId> {
+    use std::os::unix::fs::MetadataExt as _;
+    fs::metadata(path).map(|file| (file.dev(), file.ino()))
+}
+
+#[cfg(not(unix))]
+fn file_id(path: &Path) -> io::Result<FileId> {
+    fs::metadata(path).map(|_| ())
 }
 
 impl DataFolder {
@@ -116,6 +171,27 @@ impl DataFolder {
             return Err(DataError { folder: folder.to_path_buf(), purpose, problem: Problem::MissingState });
         }
         Ok(locked)
+    }
+
+    /// Waits until the folder, its lock or its state is renamed, replaced or deleted, and returns the error: what is written
+    /// would be lost, or two coordinators would write to one folder.
+    pub(crate) async fn replacement(&self) -> DataError {
+        let paths = [self.folder.clone(), self.folder.join(LOCK), self.folder.join(STATE)];
+        let reject =
+            |problem: Problem| DataError { folder: self.folder.clone(), purpose: self.purpose, problem };
+        let ids = match FileIds::of(paths) {
+            Ok(ids) => ids,
+            Err(error) => return reject(Problem::Unusable(error)),
+        };
+        loop {
+            tokio::time::sleep(CHECK_INTERVAL).await;
+            // A disk that does not answer blocks the thread.
+            let known = ids.clone();
+            let check = tokio::task::spawn_blocking(move || known.replaced().map(Path::to_path_buf));
+            if let Ok(Some(path)) = check.await {
+                return reject(Problem::Replaced(path));
+            }
+        }
     }
 
     /// Locks a folder without a state, to restore one.
@@ -163,7 +239,7 @@ impl DataFolder {
             .open(folder.join(LOCK))
             .map_err(unusable)?;
         match lock.try_lock() {
-            Ok(()) => Ok(DataFolder { folder: folder.to_path_buf(), _lock: lock }),
+            Ok(()) => Ok(DataFolder { folder: folder.to_path_buf(), purpose, _lock: lock }),
             Err(TryLockError::WouldBlock) => Err(reject(Problem::InUse)),
             Err(TryLockError::Error(error)) => Err(unusable(error)),
         }
@@ -215,5 +291,32 @@ mod tests {
         let file = parent.path().join("file");
         fs::write(&file, "").unwrap();
         assert!(matches!(problem(&file), Problem::Unusable(_)));
+    }
+
+    #[tokio::test]
+    async fn replaced_folder_is_detected() {
+        let parent = tempfile::tempdir().unwrap();
+        let folder = parent.path().join("data");
+        for replace in [
+            (|folder| fs::rename(folder, folder.with_extension("old")).unwrap()) as fn(&Path),
+            |folder| fs::remove_dir_all(folder).unwrap(),
+            |folder| {
+                fs::rename(folder, folder.with_extension("older")).unwrap();
+                drop(DataFolder::open(folder, Purpose::Data, false).unwrap());
+            },
+            |folder| fs::remove_file(folder.join(STATE)).unwrap(),
+            |folder| fs::remove_file(folder.join(LOCK)).unwrap(),
+        ] {
+            let held = DataFolder::open(&folder, Purpose::Data, false).unwrap();
+            fs::write(folder.join(STATE), [b'x'; 512]).unwrap();
+            let replacement = held.replacement();
+            let mut replacement = std::pin::pin!(replacement);
+            let early = tokio::time::timeout(Duration::from_millis(10), &mut replacement).await;
+            assert!(early.is_err());
+            replace(&folder);
+            let error = replacement.await.to_string();
+            assert!(error.contains("was renamed, replaced or deleted while it was in use"), "{error}");
+            let _ = fs::remove_dir_all(&folder);
+        }
     }
 }

@@ -2,24 +2,29 @@
 //!
 //! Folders and object stores share one interface. If a put does not report success, a read decides whether it
 //! succeeded. In a folder, a file is renamed into place after it is synced. Only moves without games are ever deleted.
+//!
+//! In an object store, objects are created if absent or replaced in a known version: an owner that was paused while another
+//! took over replaces nothing that the other wrote. It may still create one part, if the other has not written that name.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use agon_arena::Spec;
 use agon_records::{BoutColumns, BoutRows, Table, catch_panics, read_games, read_moves, read_probes};
 use bytes::Bytes;
 use object_store::path::Path;
-use object_store::{ObjectStore, ObjectStoreExt as _, PutMode, PutOptions};
+use object_store::{ObjectMeta, ObjectStore, ObjectStoreExt as _, PutMode, PutOptions, UpdateVersion};
 use tokio::task::JoinSet;
+use tokio_stream::StreamExt as _;
 
+use crate::data::FileIds;
 use crate::export::ExportError;
 use crate::store::{Store, late_epoch};
 use agon_schedule::Summary;
 use agon_storage::layout::{
-    LAST_TABLES, MANIFESTS, manifest_name, manifest_run, part_bouts, part_folder, part_name,
+    LAST_TABLES, MANIFESTS, manifest_name, manifest_run, named_part, part_bouts, part_folder, part_name,
 };
 use agon_storage::location::Location;
 use agon_storage::ownership::{self, OwnedPrefix};
@@ -33,12 +38,30 @@ const CONCURRENT_READS: usize = 16;
 pub struct Dataset {
     store: Arc<dyn ObjectStore>,
     ownership: Ownership,
+    /// The manifests as this process last read or wrote them.
+    manifests: Mutex<BTreeMap<String, KnownManifest>>,
+}
+
+/// A manifest in the dataset.
+#[derive(Clone)]
+struct KnownManifest {
+    digest: blake3::Hash,
+    version: UpdateVersion,
+}
+
+/// The parts of a run, each by its first and last bout.
+#[derive(Default)]
+pub(crate) struct RunParts {
+    /// Those whose last table is written.
+    pub(crate) finished: BTreeSet<(u64, u64)>,
+    /// Those of games without their moves: somebody removed them.
+    pub(crate) without_moves: BTreeSet<(u64, u64)>,
 }
 
 /// The ownership of a dataset.
 enum Ownership {
-    /// The lock on a folder.
-    Folder(PathBuf),
+    /// The lock on a folder, which must stay where it is.
+    Folder(PathBuf, FileIds),
     /// The owner object in a store.
     Prefix(OwnedPrefix),
     /// None: read-only access.
@@ -46,6 +69,10 @@ enum Ownership {
 }
 
 impl Dataset {
+    fn new(store: Arc<dyn ObjectStore>, ownership: Ownership) -> Dataset {
+        Dataset { store, ownership, manifests: Mutex::default() }
+    }
+
     /// Opens a dataset for its state and starts the next epoch, which is returned too. `take_over` skips the check for
     /// another owner.
     pub async fn open(
@@ -57,7 +84,8 @@ impl Dataset {
             Location::Folder(folder) => {
                 let store = object_store::local::LocalFileSystem::new_with_prefix(folder)?;
                 let epoch = state.next_epoch(if take_over { late_epoch() } else { 0 })?;
-                Ok((Dataset { store: Arc::new(store), ownership: Ownership::Folder(folder.clone()) }, epoch))
+                let ownership = Ownership::Folder(folder.clone(), FileIds::of([folder.clone()])?);
+                Ok((Dataset::new(Arc::new(store), ownership), epoch))
             }
             Location::Store(address) => Dataset::claim(address.open()?, state, take_over).await,
         }
@@ -71,7 +99,7 @@ impl Dataset {
             }
             Location::Store(address) => address.open()?,
         };
-        Ok(Dataset { store, ownership: Ownership::ReadOnly })
+        Ok(Dataset::new(store, Ownership::ReadOnly))
     }
 
     /// Claims a prefix of an object store.
@@ -86,13 +114,17 @@ impl Dataset {
         let epoch = state.next_epoch(above)?;
         ownership::check_conditional_writes(&store, &format!("{}-{epoch}", identity.id)).await?;
         let held = found.take(&identity.id, epoch).await?;
-        Ok((Dataset { store, ownership: Ownership::Prefix(held) }, epoch))
+        Ok((Dataset::new(store, Ownership::Prefix(held)), epoch))
     }
 
-    /// Fails if another coordinator has taken over the dataset.
+    /// Fails if another coordinator has taken over the dataset, or if its folder was renamed or replaced.
     pub(crate) async fn check_ownership(&self) -> Result<(), ExportError> {
         match &self.ownership {
-            Ownership::Folder(_) | Ownership::ReadOnly => Ok(()),
+            Ownership::Folder(_, ids) => match ids.replaced() {
+                Some(folder) => Err(ExportError::Replaced(folder.to_path_buf())),
+                None => Ok(()),
+            },
+            Ownership::ReadOnly => Ok(()),
             Ownership::Prefix(held) => Ok(held.check().await?),
         }
     }
@@ -108,44 +140,88 @@ impl Dataset {
         let name = |table: Table| part_name(table, run, first, last);
         let bytes = Bytes::from(bytes);
         self.check_ownership().await?;
-        let Err(error) = self.write(&name(table), &bytes, Mode::Create).await else { return Ok(()) };
-        match self.read_if_exists(&Path::from(name(table))).await {
-            Ok(Some(known)) if has_same_rows(table, &known, &bytes) => Ok(()),
+        let Err(error) = self.write(&name(table), &bytes, None).await else { return Ok(()) };
+        match self.read_version(&name(table)).await {
+            Ok(Some((known, _))) if has_same_rows(table, &known, &bytes) => Ok(()),
             // Moves without games are replaceable: another build or a discarded epoch wrote them.
-            Ok(Some(_))
-                if table == Table::Moves
-                    && self.read_if_exists(&Path::from(name(Table::Games))).await?.is_none() =>
+            Ok(Some((_, version)))
+                if table == Table::Moves && self.read_version(&name(Table::Games)).await?.is_none() =>
             {
-                self.write(&name(table), &bytes, Mode::Replace).await
+                self.write(&name(table), &bytes, Some(version)).await.map(drop)
             }
             Ok(Some(_)) => Err(ExportError::Occupied(name(table))),
             Ok(None) | Err(_) => Err(error),
         }
     }
 
-    /// Writes the manifest of a run, unless it is unchanged.
+    /// Writes the manifest of a run, unless it is unchanged since this process last read or wrote it.
     pub(crate) async fn put_manifest(&self, run: &str, text: String) -> Result<(), ExportError> {
         let (name, bytes) = (manifest_name(run), Bytes::from(text));
-        if self.read_if_exists(&Path::from(name.as_str())).await?.is_some_and(|known| known == bytes) {
+        let digest = blake3::hash(&bytes);
+        let known = self.manifests().get(run).cloned();
+        if known.as_ref().is_some_and(|known| known.digest == digest) {
             return Ok(());
         }
         self.check_ownership().await?;
-        self.write(&name, &bytes, Mode::Replace).await
+        let written = match self.write(&name, &bytes, known.map(|known| known.version)).await {
+            Ok(version) => Ok(version),
+            // The write may have succeeded without an answer; otherwise the version is not the known one.
+            Err(error) => match self.read_version(&name).await? {
+                Some((found, version)) if found == bytes => Ok(version),
+                Some((found, version)) => {
+                    self.remember(run, &found, version.clone());
+                    self.check_ownership().await?;
+                    self.write(&name, &bytes, Some(version)).await
+                }
+                None => {
+                    self.manifests().remove(run);
+                    Err(error)
+                }
+            },
+        };
+        self.remember(run, &bytes, written?);
+        Ok(())
     }
 
-    /// Writes an object durably.
-    async fn write(&self, name: &str, bytes: &Bytes, mode: Mode) -> Result<(), ExportError> {
-        if let Ownership::Folder(folder) = &self.ownership {
+    fn manifests(&self) -> MutexGuard<'_, BTreeMap<String, KnownManifest>> {
+        self.manifests.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn remember(&self, run: &str, manifest: &Bytes, version: UpdateVersion) {
+        self.manifests().insert(run.to_string(), KnownManifest { digest: blake3::hash(manifest), version });
+    }
+
+    /// Writes an object durably and returns its version. Replaces the version `before` only, or creates the object; a folder
+    /// has one writer and no versions.
+    async fn write(
+        &self,
+        name: &str,
+        bytes: &Bytes,
+        before: Option<UpdateVersion>,
+    ) -> Result<UpdateVersion, ExportError> {
+        if let Ownership::Folder(folder, _) = &self.ownership {
+            let mode = if before.is_some() { Mode::Replace } else { Mode::Create };
             let (folder, name, bytes) = (folder.clone(), name.to_string(), bytes.clone());
             let written = tokio::task::spawn_blocking(move || write_file(&folder, &name, &bytes, mode)).await;
-            return Ok(written.map_err(io::Error::other)??);
+            written.map_err(io::Error::other)??;
+            return Ok(UpdateVersion { e_tag: None, version: None });
         }
-        let mode = match mode {
-            Mode::Create => PutMode::Create,
-            Mode::Replace => PutMode::Overwrite,
-        };
-        self.store.put_opts(&Path::from(name), bytes.clone().into(), PutOptions::from(mode)).await?;
-        Ok(())
+        let mode = before.map_or(PutMode::Create, PutMode::Update);
+        let put =
+            self.store.put_opts(&Path::from(name), bytes.clone().into(), PutOptions::from(mode)).await?;
+        Ok(UpdateVersion { e_tag: put.e_tag, version: put.version })
+    }
+
+    /// Reads an object and its version, if it exists.
+    async fn read_version(&self, name: &str) -> Result<Option<(Bytes, UpdateVersion)>, ExportError> {
+        match self.store.get(&Path::from(name)).await {
+            Ok(found) => {
+                let version = version(&found.meta);
+                Ok(Some((found.bytes().await?, version)))
+            }
+            Err(object_store::Error::NotFound { .. }) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
     }
 
     /// Reads an object.
@@ -177,6 +253,28 @@ impl Dataset {
         let mut found = BTreeSet::new();
         for table in LAST_TABLES {
             found.extend(self.parts(table, run).await?.into_iter().map(|(_, first, last)| (first, last)));
+        }
+        Ok(found)
+    }
+
+    /// Returns the parts of all runs, with few requests.
+    pub(crate) async fn all_parts(&self) -> Result<BTreeMap<String, RunParts>, ExportError> {
+        let mut found: BTreeMap<String, RunParts> = BTreeMap::new();
+        for table in [Table::Games, Table::Moves, Table::Probes] {
+            let mut listed = self.store.list(Some(&Path::from(table.name())));
+            while let Some(object) = listed.next().await {
+                let object = object?;
+                let Some((run, part)) = named_part(table, object.location.as_ref()) else { continue };
+                let parts = found.entry(run.to_string()).or_default();
+                match table {
+                    Table::Games => {
+                        parts.finished.insert(part);
+                        parts.without_moves.insert(part);
+                    }
+                    Table::Moves => drop(parts.without_moves.remove(&part)),
+                    Table::Probes => drop(parts.finished.insert(part)),
+                }
+            }
         }
         Ok(found)
     }
@@ -223,15 +321,11 @@ impl Dataset {
 
     /// Reads an object if it exists.
     async fn read_if_exists(&self, path: &Path) -> Result<Option<Bytes>, ExportError> {
-        match self.store.get(path).await {
-            Ok(found) => Ok(Some(found.bytes().await?)),
-            Err(object_store::Error::NotFound { .. }) => Ok(None),
-            Err(error) => Err(error.into()),
-        }
+        Ok(self.read_version(path.as_ref()).await?.map(|(bytes, _)| bytes))
     }
 
     /// Reads the manifests of all runs.
-    pub(crate) async fn manifests(&self) -> Result<BTreeMap<String, Bytes>, ExportError> {
+    pub(crate) async fn read_manifests(&self) -> Result<BTreeMap<String, Bytes>, ExportError> {
         let listed = self.store.list_with_delimiter(Some(&Path::from(MANIFESTS))).await?;
         let mut found = BTreeMap::new();
         for chunk in listed.objects.chunks(CONCURRENT_READS) {
@@ -239,13 +333,15 @@ impl Dataset {
             for path in chunk.iter().map(|object| object.location.clone()) {
                 let store = Arc::clone(&self.store);
                 reading.spawn(async move {
-                    let bytes = store.get(&path).await?.bytes().await?;
-                    Ok::<_, object_store::Error>((path, bytes))
+                    let read = store.get(&path).await?;
+                    let version = version(&read.meta);
+                    Ok::<_, object_store::Error>((path, read.bytes().await?, version))
                 });
             }
             for read in reading.join_all().await {
-                let (path, bytes) = read?;
+                let (path, bytes, version) = read?;
                 if let Some(run) = path.filename().and_then(manifest_run) {
+                    self.remember(run, &bytes, version);
                     found.insert(run.to_string(), bytes);
                 }
             }
@@ -282,6 +378,11 @@ impl Dataset {
     }
 }
 
+/// Returns the version of an object.
+fn version(object: &ObjectMeta) -> UpdateVersion {
+    UpdateVersion { e_tag: object.e_tag.clone(), version: object.version.clone() }
+}
+
 /// Returns whether two parts have the same rows; builds may encode them differently.
 fn has_same_rows(table: Table, one: &Bytes, other: &Bytes) -> bool {
     fn read<T: PartialEq>(
@@ -298,4 +399,58 @@ fn has_same_rows(table: Table, one: &Bytes, other: &Bytes) -> bool {
             Table::Moves => read(one, other, read_moves),
             Table::Probes => read(one, other, read_probes),
         }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test may panic")]
+mod tests {
+    use object_store::memory::InMemory;
+
+    use super::*;
+
+    /// Claims a dataset in an object store with a new state.
+    async fn claim(store: &Arc<dyn ObjectStore>, take_over: bool) -> Dataset {
+        let folder = tempfile::tempdir().unwrap();
+        let mut state = Store::open(&folder.path().join("state")).unwrap();
+        Dataset::claim(Arc::clone(store), &mut state, take_over).await.unwrap().0
+    }
+
+    #[tokio::test]
+    async fn paused_owner_overwrites_nothing_after_a_take_over() {
+        let store: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
+        let first = claim(&store, false).await;
+        first.put_manifest("r", "of the first".to_string()).await.unwrap();
+        let known = first.manifests()["r"].version.clone();
+        // The other takes over and writes while the first is paused after its check of the ownership.
+        let second = claim(&store, true).await;
+        assert_eq!(second.read_manifests().await.unwrap()["r"], "of the first");
+        second.put_manifest("r", "of the second".to_string()).await.unwrap();
+        let name = manifest_name("r");
+        let late = Bytes::from("late");
+        first.write(&name, &late, Some(known)).await.unwrap_err();
+        first.write(&name, &late, None).await.unwrap_err();
+        let error = first.put_manifest("r", "late".to_string()).await.unwrap_err();
+        assert!(matches!(error, ExportError::Owner(ownership::OwnershipError::Lost(_))), "{error}");
+        assert_eq!(second.read_version(&name).await.unwrap().unwrap().0, "of the second");
+    }
+
+    #[tokio::test]
+    async fn unchanged_manifests_are_not_written_again() {
+        let store: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
+        let name = Path::from(manifest_name("r"));
+        claim(&store, false).await.put_manifest("r", "text".to_string()).await.unwrap();
+        let before = store.head(&name).await.unwrap().e_tag;
+        let dataset = claim(&store, true).await;
+        dataset.read_manifests().await.unwrap();
+        dataset.put_manifest("r", "text".to_string()).await.unwrap();
+        assert_eq!(store.head(&name).await.unwrap().e_tag, before);
+        // Another hand changed it: the version that is found is replaced, because the owner is the same.
+        store.put(&name, "foreign".into()).await.unwrap();
+        dataset.put_manifest("r", "newer".to_string()).await.unwrap();
+        assert_eq!(dataset.read_version(name.as_ref()).await.unwrap().unwrap().0, "newer");
+        // An unknown manifest is replaced too.
+        dataset.manifests().clear();
+        dataset.put_manifest("r", "newest".to_string()).await.unwrap();
+        assert_eq!(dataset.read_version(name.as_ref()).await.unwrap().unwrap().0, "newest");
+    }
 }

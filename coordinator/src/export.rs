@@ -11,9 +11,10 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use agon_proto::{Assembler, Lease, v1};
+use agon_arena::SpecSource;
+use agon_proto::{Assembler, Lease, LeasedBout, v1};
 use agon_records::{BoutColumns, Table};
-use agon_schedule::{RunManifest, RunState, Tuning, run_id};
+use agon_schedule::{RunManifest, RunState, Tuning};
 use prost::Message as _;
 use tracing::warn;
 
@@ -69,6 +70,9 @@ pub enum ExportError {
     /// The local disk.
     #[error("the dataset cannot be written: {0}")]
     Disk(#[from] std::io::Error),
+    /// The folder was renamed or deleted. The coordinator ends soon.
+    #[error("the dataset cannot be written: {} was renamed, replaced or deleted", .0.display())]
+    Replaced(std::path::PathBuf),
     /// An object with the name of a part has other rows.
     #[error(
         "`{0}` exists with other bytes, and parts are never rewritten; move it away if it does not belong here"
@@ -98,6 +102,17 @@ pub enum ExportError {
         /// The number of bouts in the state.
         found: u64,
     },
+    /// The dataset lacks exported bouts at the start.
+    #[error(
+        "run {run}: {problem}; bring the files of the dataset back from a backup, or pass --take-over to go on without these \
+         bouts"
+    )]
+    Missing {
+        /// The run.
+        run: String,
+        /// Which bouts are missing.
+        problem: String,
+    },
 }
 
 impl ExportError {
@@ -125,7 +140,7 @@ pub(crate) async fn export(coordinator: Arc<Coordinator>, schedule: ExportSchedu
     while !coordinator.is_draining() {
         let mut fault = None;
         let mut failed = false;
-        for run in coordinator.run_ids() {
+        for run in open_first(&coordinator) {
             let result = export_run(&coordinator, &run, schedule, false).await;
             failed |= result.is_err();
             match result {
@@ -148,8 +163,16 @@ pub(crate) async fn export(coordinator: Arc<Coordinator>, schedule: ExportSchedu
     }
 }
 
+/// Returns all runs, those first that play: after a start, the others only compare their manifests.
+fn open_first(coordinator: &Coordinator) -> Vec<String> {
+    let state = coordinator.lock();
+    let is_open = |id: &&String| state.durable.run(id).is_some_and(|run| run.record().state.is_open());
+    let (open, ended): (Vec<&String>, Vec<&String>) = state.durable.order().iter().partition(is_open);
+    open.into_iter().chain(ended).cloned().collect()
+}
+
 /// Writes everything that can be exported, after the last bout of this process was committed.
-pub(crate) async fn flush(coordinator: &Coordinator, schedule: ExportSchedule) {
+pub(crate) async fn flush(coordinator: &Arc<Coordinator>, schedule: ExportSchedule) {
     for run in coordinator.run_ids() {
         // The next process repeats what fails.
         if let Err(error) = export_run(coordinator, &run, schedule, true).await {
@@ -195,7 +218,7 @@ impl RunSnapshot {
 /// Writes the due parts of a run, and ends the run after the last one. `flush` writes all bouts that can be exported, also
 /// while the coordinator drains. Only the exporter calls this.
 async fn export_run(
-    coordinator: &Coordinator,
+    coordinator: &Arc<Coordinator>,
     id: &str,
     schedule: ExportSchedule,
     flush: bool,
@@ -302,7 +325,12 @@ fn next_part(
 }
 
 /// Writes the tables of a part and marks its bouts as exported.
-async fn write_part(coordinator: &Coordinator, id: &str, first: u64, last: u64) -> Result<(), ExportError> {
+async fn write_part(
+    coordinator: &Arc<Coordinator>,
+    id: &str,
+    first: u64,
+    last: u64,
+) -> Result<(), ExportError> {
     let started = Instant::now();
     let digest = |(bout, kept): (&u64, &KeptBout)| (*bout, kept.digest);
     let snapshot = coordinator.with_run(id, |run| {
@@ -316,24 +344,34 @@ async fn write_part(coordinator: &Coordinator, id: &str, first: u64, last: u64) 
         return Err(ExportError::Incomplete { first, last, found });
     }
     let played = played(coordinator, id, &bouts).await?;
-    let put = |table: Table, bytes| coordinator.dataset.put_part(table, id, (first, last), bytes);
-    let probes: Vec<_> = played.iter().flat_map(|bout| &bout.probes).collect();
-    if !probes.is_empty() {
-        put(Table::Probes, agon_records::write_probes(probes)?).await?;
-    }
-    let games: Vec<_> = played.iter().flat_map(|bout| &bout.games).collect();
-    if !games.is_empty() {
-        put(Table::Moves, agon_records::write_plies(played.iter().map(|bout| &bout.moves))?).await?;
-        put(Table::Games, agon_records::write_games(games)?).await?;
+    let encoded =
+        tokio::task::spawn_blocking(move || encode(&played)).await.map_err(std::io::Error::other)??;
+    for (table, bytes) in encoded {
+        coordinator.dataset.put_part(table, id, (first, last), bytes).await?;
     }
     coordinator.execute(FinishPart { run: id.to_string(), exported: last + 1 }).await?;
     coordinator.metrics.part_written(started);
     Ok(())
 }
 
+/// Returns the tables of a part in the order in which they are written, without those that have no rows.
+fn encode(played: &[BoutColumns]) -> Result<Vec<(Table, Vec<u8>)>, agon_records::WriteError> {
+    let mut tables = Vec::new();
+    let probes: Vec<_> = played.iter().flat_map(|bout| &bout.probes).collect();
+    if !probes.is_empty() {
+        tables.push((Table::Probes, agon_records::write_probes(probes)?));
+    }
+    let games: Vec<_> = played.iter().flat_map(|bout| &bout.games).collect();
+    if !games.is_empty() {
+        tables.push((Table::Moves, agon_records::write_plies(played.iter().map(|bout| &bout.moves))?));
+        tables.push((Table::Games, agon_records::write_games(games)?));
+    }
+    Ok(tables)
+}
+
 /// Returns the played bouts in order, from memory or else from the state.
 async fn played(
-    coordinator: &Coordinator,
+    coordinator: &Arc<Coordinator>,
     id: &str,
     bouts: &[(u64, Option<Digest>)],
 ) -> Result<Vec<BoutColumns>, ExportError> {
@@ -343,7 +381,7 @@ async fn played(
         let key = BoutKey { run: id.to_string(), bout };
         played.push(match coordinator.recent.take(&key) {
             Some(bout) => bout,
-            None => read_back(coordinator, id, bout, digest).await?,
+            None => read_back(coordinator, key, digest).await?,
         });
     }
     Ok(played)
@@ -351,28 +389,33 @@ async fn played(
 
 /// Decodes a bout from its stored messages, with the same checks as on receipt.
 async fn read_back(
-    coordinator: &Coordinator,
-    id: &str,
-    bout: u64,
+    coordinator: &Arc<Coordinator>,
+    key: BoutKey,
     digest: Digest,
 ) -> Result<BoutColumns, ExportError> {
-    let unreadable = |reason: String| ExportError::Unreadable { bout, reason };
-    let payload = coordinator.reader.payload(id, bout)?;
-    let message = v1::Submission::decode_length_delimited(&payload[..]);
-    let lease = message.map_err(|error| unreadable(error.to_string()))?.lease;
-    let lease = Lease::required(lease).map_err(|error| unreadable(error.to_string()))?;
-    if (lease.run.as_str(), lease.bout) != (id, bout) {
-        return Err(unreadable(format!("its messages are those of {lease}")));
-    }
-    let (spec, planned) = coordinator
-        .planned_bout(&lease)
-        .await
-        .ok_or_else(|| unreadable("its run does not exist".to_string()))?;
-    let columns = Assembler::read(spec, planned, &payload).map_err(|error| unreadable(error.to_string()))?;
-    if columns.content_digest() != digest {
-        return Err(unreadable("its content does not match its digest".to_string()));
-    }
-    Ok(columns)
+    let bout = key.bout;
+    let unreadable = move |reason: String| ExportError::Unreadable { bout, reason };
+    let unknown = Lease { run: key.run.clone(), bout, epoch: 0, sequence: 0 };
+    let planned = coordinator.planned_bout(&unknown).await;
+    let (spec, planned) = planned.ok_or_else(|| unreadable("its run does not exist".to_string()))?;
+    let coordinator = Arc::clone(coordinator);
+    let decode = move || {
+        let payload = coordinator.reader.payload(&key.run, bout)?;
+        let message = v1::Submission::decode_length_delimited(&payload[..]);
+        let lease = message.map_err(|error| unreadable(error.to_string()))?.lease;
+        let lease = Lease::required(lease).map_err(|error| unreadable(error.to_string()))?;
+        if (&lease.run, lease.bout) != (&key.run, bout) {
+            return Err(unreadable(format!("its messages are those of {lease}")));
+        }
+        let planned = LeasedBout { lease, ..planned };
+        let columns =
+            Assembler::read(spec, planned, &payload).map_err(|error| unreadable(error.to_string()))?;
+        if columns.content_digest() != digest {
+            return Err(unreadable("its content does not match its digest".to_string()));
+        }
+        Ok(columns)
+    };
+    tokio::task::spawn_blocking(decode).await.map_err(std::io::Error::other)?
 }
 
 /// A cache of committed bouts that are not yet exported.
@@ -416,15 +459,14 @@ impl RecentBouts {
 pub(crate) async fn write_run(coordinator: &Coordinator, id: &str) -> Result<(), ExportError> {
     // A later manifest is never replaced by an earlier one.
     let _guard = coordinator.manifest_lock.lock().await;
-    let manifest = coordinator.with_run(id, |run| {
+    let values = coordinator.with_run(id, |run| {
         let record = run.record();
         // An open run counts everything committed; a run that has ended, everything exported.
         let committed =
             if record.state.is_open() { record.standings.totals() } else { &record.exported_totals };
-        RunManifest {
+        let manifest = RunManifest {
             id: id.to_string(),
-            source: run.source.clone(),
-            digest: run_id::digest(&run.source).unwrap_or_default(),
+            digest: run.digest.clone(),
             build: record.build.clone(),
             signature: coordinator.signature.clone(),
             game: run.spec.game.to_string(),
@@ -432,7 +474,7 @@ pub(crate) async fn write_run(coordinator: &Coordinator, id: &str) -> Result<(),
             seed: run.spec.seed,
             bouts: run.ledger.total(),
             committed: committed.bouts,
-            exported: record.exported,
+            exported: run.exported_bouts(),
             failed: committed.failed,
             games: committed.games,
             state: record.state,
@@ -442,11 +484,16 @@ pub(crate) async fn write_run(coordinator: &Coordinator, id: &str) -> Result<(),
             priority: record.priority,
             voided: record.voided.iter().copied().collect(),
             tune: run.schedule.tuning().map(Tuning::manifest),
-        }
+            ..RunManifest::default()
+        };
+        (manifest, Arc::clone(&run.source))
     });
-    if let Some(manifest) = manifest {
-        let text = serde_json::to_string_pretty(&manifest).expect("a manifest is plain data");
-        coordinator.dataset.put_manifest(id, text + "\n").await?;
-    }
-    Ok(())
+    let Some((manifest, source)) = values else { return Ok(()) };
+    // A spec may have many megabytes: they are copied without the lock, and not on a thread of the runtime.
+    let encode = move || {
+        let manifest = RunManifest { source: SpecSource::clone(&source), ..manifest };
+        serde_json::to_string_pretty(&manifest).expect("a manifest is plain data") + "\n"
+    };
+    let text = tokio::task::spawn_blocking(encode).await.map_err(std::io::Error::other)?;
+    coordinator.dataset.put_manifest(id, text).await
 }

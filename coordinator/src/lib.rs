@@ -98,6 +98,9 @@ pub enum CoordinatorError {
     /// The state file.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// The disk is full at the start, which needs a few kilobytes.
+    #[error("no space to open the state in {}; free some and start again", .0.display())]
+    NoSpace(PathBuf),
     /// The dataset.
     #[error(transparent)]
     Export(#[from] ExportError),

@@ -15,6 +15,7 @@ use crate::data::{DataError, DataFolder, Purpose, STATE};
 use crate::dataset::Dataset;
 use crate::durable::{Durable, Run};
 use crate::export::ExportError;
+use crate::recovery::consistency::{check_parts, check_state, missing_bouts};
 use crate::standings::decode_checked;
 use crate::store::backup::{self, Contents, TemporaryState};
 use crate::store::{Reader, Store, StoreError, StoredBout, late_epoch};
@@ -168,6 +169,7 @@ pub async fn check(folder: &Path, data: &Location) -> Result<StateReport, Mainte
     backup::copy_file(&state, &copy.0)?;
     let Contents { version, id, epoch, .. } = backup::inspect(&copy.0)?;
     let dataset = Dataset::open_read_only(data)?;
+    let mut parts = dataset.all_parts().await?;
     let reader = Store::open(&copy.0)?.reader()?;
     let mut runs = Vec::new();
     for stored in reader.runs()? {
@@ -178,15 +180,17 @@ pub async fn check(folder: &Path, data: &Location) -> Result<StateReport, Mainte
         match crate::recovery::load_run(&reader, &mut durable, stored) {
             Err(error) => problems.push(error.to_string()),
             Ok(Err(reason)) => problems.push(format!("this build cannot read it: {reason}")),
-            Ok(Ok(())) => {
+            Ok(Ok(rows)) => {
                 if let Some(loaded) = durable.run_mut(&run) {
                     for bout in &bouts {
                         if let Err(reason) = check_bout(&reader, loaded, &run, bout)? {
                             problems.push(format!("bout {}: {reason}", bout.bout));
                         }
                     }
-                    problems.extend(check_part(loaded));
-                    problems.extend(check_dataset(&dataset, &run, loaded).await?);
+                    let parts = parts.remove(&run).unwrap_or_default();
+                    problems.extend(check_state(loaded, rows));
+                    problems.extend(check_parts(loaded, &parts));
+                    problems.extend(missing_bouts(loaded, &parts));
                 }
             }
         }
@@ -223,36 +227,4 @@ fn check_bout(
         Ok(())
     };
     Ok(check())
-}
-
-/// Checks the export position and the assigned part.
-fn check_part(run: &Run) -> Option<String> {
-    let (record, total) = (run.record(), run.ledger.total());
-    if record.exported > total {
-        return Some(format!("{} bouts are marked as exported, but the run has {total}", record.exported));
-    }
-    let (first, last) = record.open_part?;
-    let found = record.kept.range(first..=last).count() as u64;
-    let fits =
-        first == record.exported && last < total && (found == last - first + 1 || !record.state.is_open());
-    (!fits).then(|| format!("a part of bouts {first} to {last} is due, but the state has {found} of them"))
-}
-
-/// Checks that the dataset has the exported bouts.
-async fn check_dataset(dataset: &Dataset, id: &str, run: &Run) -> Result<Option<String>, ExportError> {
-    let record = run.record();
-    let exported = record.exported.min(run.ledger.total());
-    let covered: u64 = dataset
-        .finished_parts(id)
-        .await?
-        .into_iter()
-        .filter(|(first, _)| *first < exported)
-        .map(|(first, last)| last.min(exported - 1) - first + 1)
-        .sum();
-    // Failed bouts have no rows, nor do the unplayed bouts of a run that ended early.
-    let totals = &record.exported_totals;
-    let counted = totals.bouts - totals.failed.min(totals.bouts);
-    Ok((covered < counted).then(|| {
-        format!("{counted} bouts are marked as exported, but the parts of the dataset cover {covered}")
-    }))
 }

@@ -2,9 +2,10 @@
 //!
 //! A state that is older than its dataset first catches up with it, see [`newer_dataset`].
 
+pub(crate) mod consistency;
 mod newer_dataset;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use agon_arena::{Spec, SpecSource, known_answers};
@@ -13,9 +14,10 @@ use tracing::{info, warn};
 
 use crate::audit::{AuditKind, Entry};
 use crate::data::{DataFolder, STATE};
-use crate::dataset::Dataset;
+use crate::dataset::{Dataset, RunParts};
 use crate::durable::runs::{Decide, Move};
 use crate::durable::{Durable, Event, Run, stored_totals};
+use crate::export::ExportError;
 use crate::standings::decode_checked;
 use crate::state::{Coordinator, Recovery};
 use crate::store::{NewBout, Reader, ReplicaDigest, Store, StoreError, StoredBout, StoredRun};
@@ -26,10 +28,29 @@ pub(crate) async fn recover(
     config: &Config,
     folder: &DataFolder,
 ) -> Result<Arc<Coordinator>, CoordinatorError> {
+    restore(config, folder).await.map_err(|error| match error {
+        CoordinatorError::Store(StoreError::Full)
+        | CoordinatorError::Export(ExportError::Store(StoreError::Full)) => {
+            CoordinatorError::NoSpace(folder.folder.clone())
+        }
+        error => error,
+    })
+}
+
+async fn restore(config: &Config, folder: &DataFolder) -> Result<Arc<Coordinator>, CoordinatorError> {
     let mut store = Store::open(&folder.folder.join(STATE))?;
+    // An inconsistent state is rejected before it changes the dataset.
+    let mut unreadable = BTreeSet::new();
+    let mut durable = load(&store.reader()?, &mut unreadable)?;
     let (dataset, epoch) = Dataset::open(&config.data, &mut store, config.take_over).await?;
-    let mut unreadable = newer_dataset::catch_up(&mut store, &dataset).await?;
-    let durable = load(&store.reader()?, &mut unreadable)?;
+    let parts = dataset.all_parts().await?;
+    check_parts(&durable, parts, config.take_over)?;
+    if newer_dataset::catch_up(&mut store, &dataset, &mut unreadable).await? {
+        durable = load(&store.reader()?, &mut unreadable)?;
+    }
+    if config.only_requested {
+        durable.trust_workers();
+    }
     let recovery = Recovery {
         durable,
         signature: known_answers().signature,
@@ -45,6 +66,31 @@ pub(crate) async fn recover(
     coordinator.await_workers();
     coordinator.computations.notify_one();
     Ok(coordinator)
+}
+
+/// Rejects a dataset that contradicts the state. With `take_over`, exported bouts may be missing.
+fn check_parts(
+    durable: &Durable,
+    mut parts: BTreeMap<String, RunParts>,
+    take_over: bool,
+) -> Result<(), CoordinatorError> {
+    for (id, run) in durable.runs() {
+        let parts = parts.remove(id).unwrap_or_default();
+        if let Some(problem) = consistency::check_parts(run, &parts) {
+            return Err(damaged(id, &problem).into());
+        }
+        match consistency::missing_bouts(run, &parts) {
+            Some(problem) if take_over => warn!(run = id, problem, "dataset incomplete"),
+            Some(problem) => return Err(ExportError::Missing { run: id.clone(), problem }.into()),
+            None => {}
+        }
+    }
+    Ok(())
+}
+
+/// Returns the error for an inconsistent run.
+fn damaged(id: &str, problem: &str) -> StoreError {
+    StoreError::Damaged(format!("run {id}: {problem}; `agon verify --state` shows all problems"))
 }
 
 /// Resumes a run.
@@ -74,31 +120,46 @@ pub(crate) fn load(reader: &Reader, unreadable: &mut BTreeSet<String>) -> Result
     let mut durable = Durable::default();
     for stored in reader.runs()? {
         let id = stored.id.clone();
-        if let Err(reason) = load_run(reader, &mut durable, stored)? {
-            warn!(run = id, reason, "run unreadable");
-            unreadable.insert(id);
+        match (load_run(reader, &mut durable, stored)?, durable.run(&id)) {
+            (Ok(rows), Some(run)) => {
+                if let Some(problem) = consistency::check_state(run, rows).first() {
+                    return Err(damaged(&id, problem));
+                }
+            }
+            (Ok(_), None) => {}
+            (Err(reason), _) => {
+                warn!(run = id, reason, "run unreadable");
+                unreadable.insert(id);
+            }
         }
     }
     for (worker, reason) in reader.quarantined()? {
         durable.apply(&mut Event::Quarantined { worker, reason });
     }
+    for (credential, confirmed) in reader.credentials()? {
+        durable.restore_credential(&credential, confirmed);
+    }
+    for (worker, credential) in reader.workers()? {
+        durable.apply(&mut Event::WorkerSeen { worker, credential });
+    }
+    for conviction in reader.convictions()? {
+        durable.apply(&mut Event::Convicted(conviction));
+    }
     for worker in reader.holders()? {
         durable.apply(&mut Event::HolderAdded { worker });
     }
-    for ReplicaDigest { key, worker, digest } in reader.replica_digests()? {
-        if durable.run(&key.run).is_some() {
-            durable.replication_mut().restore(key, &worker, digest);
-        }
+    for ReplicaDigest { key, opinion } in reader.replica_digests()? {
+        durable.restore_opinion(key, opinion);
     }
     Ok(durable)
 }
 
-/// Reads a run. The inner error is for a spec that this build cannot read.
+/// Reads a run. Returns the number of its bouts in the file. The inner error is for a spec that this build cannot read.
 pub(crate) fn load_run(
     reader: &Reader,
     durable: &mut Durable,
     stored: StoredRun,
-) -> Result<Result<(), String>, StoreError> {
+) -> Result<Result<u64, String>, StoreError> {
     let id = stored.id.clone();
     let files = serde_json::from_str(&stored.files).unwrap_or_default();
     let source = SpecSource { text: stored.text.clone(), files };
@@ -122,7 +183,9 @@ pub(crate) fn load_run(
         Err(reason) => return Ok(Err(reason)),
     };
     durable.apply(&mut Event::RunAdded { stored: Box::new(stored), run });
-    for row in reader.bouts(&id)? {
+    let rows = reader.bouts(&id)?;
+    let count = rows.len() as u64;
+    for row in rows {
         let bout = row.bout;
         let bout = new_bout(&id, row)
             .ok_or_else(|| StoreError::Damaged(format!("bout {bout} of {id} is unreadable")))?;
@@ -134,7 +197,7 @@ pub(crate) fn load_run(
     if let Some(run) = durable.run_mut(&id) {
         run.begin_session();
     }
-    Ok(Ok(()))
+    Ok(Ok(count))
 }
 
 /// Returns a stored bout as it was committed, without its plies. `None` if it is damaged.

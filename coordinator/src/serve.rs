@@ -10,6 +10,7 @@ use agon_storage::Location;
 use agon_transport::Listener;
 use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, oneshot};
+use tonic::server::NamedService as _;
 use tonic::service::Routes;
 use tonic::transport::Server;
 use tracing::info;
@@ -83,6 +84,7 @@ async fn serve(
     let served = tokio::select! {
         served = server => served.map_err(CoordinatorError::from),
         failure = coordinator.failure() => Err(failure.into()),
+        replaced = folder.replacement() => Err(replaced.into()),
         // Calls that are still open are cut off.
         () = tasks::close_deadline(drain_started) => Ok(()),
     };
@@ -93,8 +95,9 @@ async fn serve(
 /// Builds the gRPC services.
 async fn services(coordinator: &Arc<Coordinator>) -> Routes {
     let (health, health_service) = tonic_health::server::health_reporter();
-    health.set_serving::<WorkerServer<WorkerService>>().await;
-    health.set_serving::<OperatorServer<OperatorService>>().await;
+    // The empty name stands for the whole server.
+    let names = ["", WorkerServer::<WorkerService>::NAME, OperatorServer::<OperatorService>::NAME];
+    tokio::spawn(tasks::report_health(health, Arc::downgrade(coordinator), names));
     let reflection = tonic_reflection::server::Builder::configure()
         .register_encoded_file_descriptor_set(agon_proto::DESCRIPTORS)
         .build_v1()

@@ -1,20 +1,25 @@
 //! The tasks beside the services, their supervision and the orderly end.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
-use tracing::info;
+use tonic_health::ServingStatus;
+use tonic_health::server::HealthReporter;
+use tracing::{info, warn};
 
 use crate::export::{ExportSchedule, export, flush};
 use crate::owner::panic_text;
 use crate::state::{Coordinator, Fatal};
+use crate::verification::convictions::void_convicted;
 use crate::{BoxFuture, metrics};
 
 /// How long open calls may take to end on shutdown.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
+/// The interval at which the health is reported.
+const HEALTH_INTERVAL: Duration = Duration::from_secs(1);
 /// How long the last parts may take on shutdown.
 const EXPORT_TIMEOUT: Duration = Duration::from_secs(5);
 
@@ -57,6 +62,7 @@ impl BackgroundTasks {
         let mut others = vec![
             supervise(coordinator, "the expiry of leases", expire_leases(shared())),
             supervise(coordinator, "a computation", shared().compute()),
+            supervise(coordinator, "the voiding of bouts", void_convicted(shared())),
         ];
         others.extend(endpoint);
         let exporter = supervise(coordinator, "the export", export(shared(), schedule));
@@ -64,7 +70,7 @@ impl BackgroundTasks {
     }
 
     /// Stops the tasks. After an orderly end, all bouts that can be exported are exported first.
-    pub(crate) async fn stop(self, coordinator: &Coordinator, orderly: bool) {
+    pub(crate) async fn stop(self, coordinator: &Arc<Coordinator>, orderly: bool) {
         if orderly {
             // What takes longer is left to the next process.
             let last = async {
@@ -82,7 +88,7 @@ impl BackgroundTasks {
 }
 
 /// Spawns a task and ends the process with a reason if it panics: the coordinator is useless without it.
-fn supervise(
+pub(crate) fn supervise(
     coordinator: &Arc<Coordinator>,
     task: &'static str,
     work: impl Future<Output = ()> + Send + 'static,
@@ -105,6 +111,31 @@ struct AbortOnDrop(JoinHandle<()>);
 impl Drop for AbortOnDrop {
     fn drop(&mut self) {
         self.0.abort();
+    }
+}
+
+/// Reports by the standard health service whether the coordinator serves: not while the state cannot be written.
+pub(crate) async fn report_health(
+    reporter: HealthReporter,
+    coordinator: Weak<Coordinator>,
+    services: [&'static str; 3],
+) {
+    let mut reported = None;
+    while let Some(stuck) = coordinator.upgrade().map(|coordinator| coordinator.stuck_for()) {
+        if let Some(stuck) = stuck.filter(|_| reported == Some(ServingStatus::Serving)) {
+            warn!(
+                seconds = stuck.as_secs(),
+                "state not written; health reports that the coordinator does not serve"
+            );
+        }
+        let status = if stuck.is_some() { ServingStatus::NotServing } else { ServingStatus::Serving };
+        if reported != Some(status) {
+            for service in services {
+                reporter.set_service_status(service, status).await;
+            }
+            reported = Some(status);
+        }
+        tokio::time::sleep(HEALTH_INTERVAL).await;
     }
 }
 

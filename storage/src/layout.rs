@@ -35,6 +35,13 @@ pub fn part_bouts(file_name: &str) -> Option<(u64, u64)> {
     (first <= last && last < u64::MAX).then_some((first, last))
 }
 
+/// Returns the run in the name of a part, and its first and last bout.
+pub fn named_part(table: Table, name: &str) -> Option<(&str, (u64, u64))> {
+    let (folder, file_name) = name.rsplit_once('/')?;
+    let run = folder.strip_prefix(table.name())?.strip_prefix("/run=")?;
+    Some((run, part_bouts(file_name)?))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -44,6 +51,8 @@ mod tests {
         let name = part_name(Table::Games, "a-1", 4, 12_345_678_901);
         assert_eq!(name, "games/run=a-1/part-0000000004-12345678901.parquet");
         assert_eq!(part_bouts(name.rsplit('/').next().unwrap()), Some((4, 12_345_678_901)));
+        assert_eq!(named_part(Table::Games, &name), Some(("a-1", (4, 12_345_678_901))));
+        assert_eq!(named_part(Table::Moves, &name), None);
         for wrong in ["part-2-1.parquet", "part-1.parquet", "part-1-2.partial", "1-2.parquet"] {
             assert_eq!(part_bouts(wrong), None, "{wrong}");
         }

@@ -19,18 +19,24 @@ use crate::durable::{Event, stored_totals};
 use crate::export::ExportError;
 use crate::store::{Reader, Store, StoredRun};
 
-/// Adds to the store what only the dataset has. Returns the runs that this build cannot read; their ids stay taken.
-pub(super) async fn catch_up(store: &mut Store, dataset: &Dataset) -> Result<BTreeSet<String>, ExportError> {
+/// Adds to the store what only the dataset has, and returns whether that is anything. Adds the runs that this build cannot
+/// read to `unreadable`; their ids stay taken.
+pub(super) async fn catch_up(
+    store: &mut Store,
+    dataset: &Dataset,
+    unreadable: &mut BTreeSet<String>,
+) -> Result<bool, ExportError> {
     let reader = store.reader()?;
     let stored = reader.runs()?;
     let mut known: BTreeMap<String, StoredRun> =
         stored.into_iter().map(|run| (run.id.clone(), run)).collect();
-    let mut unreadable = BTreeSet::new();
-    for (id, text) in dataset.manifests().await? {
+    let mut is_newer = false;
+    for (id, text) in dataset.read_manifests().await? {
         let stored = known.remove(&id);
         match read_manifest(&text) {
             Ok((manifest, spec)) => {
                 let events = catch_up_run(&reader, dataset, &id, stored, &manifest, &spec).await?;
+                is_newer |= !events.is_empty();
                 store.write(&events)?;
             }
             Err(reason) => {
@@ -41,7 +47,7 @@ pub(super) async fn catch_up(store: &mut Store, dataset: &Dataset) -> Result<BTr
             }
         }
     }
-    Ok(unreadable)
+    Ok(is_newer)
 }
 
 /// Reads the manifest of a run and its spec.
@@ -134,10 +140,16 @@ async fn catch_up_run(
         voided: void,
         totals: totals.clone(),
     });
-    // 3. End the run. If it ended early, only the number of its failed bouts is known.
-    if let Some(state) = ended {
-        for _ in totals.failed..manifest.failed {
+    // 3. End the run. If it ended early, only the number of its failed bouts is known. A run of which the last parts are
+    // missing is not done: their bouts are played again.
+    let failed = manifest.failed.saturating_sub(totals.failed);
+    let done = totals.bouts + failed + (known.len() + voids) as u64;
+    if let Some(state) = ended.filter(|state| !state.has_no_holes() || done == manifest.bouts) {
+        for _ in 0..failed {
             totals.add_failed();
+        }
+        if state.has_no_holes() {
+            exported = manifest.bouts;
         }
         events.push(Event::PartWritten { run: id.to_string(), exported, totals, cells: Vec::new() });
         events.push(Event::RunMoved { run: id.to_string(), to: state, decided: manifest.deciding_bout });
