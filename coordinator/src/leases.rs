@@ -1,10 +1,11 @@
 //! The lease book: which worker plays which bout, until when. A pure state machine; time is an argument.
 //!
-//! Leases only avoid duplicate work: a bout is committed by its key, whichever worker submits it. Leases are kept in
-//! memory. A token contains the coordinator's epoch and a proof, which only the owner of the state's secret can compute, that
+//! Leases only avoid duplicate work: a bout is committed by its key, whichever worker submits it. A bout may have two: the
+//! second is a spare one, for a bout that holds up the end of a run. Leases are kept in memory. A token contains the coordinator's epoch and a proof, which only the owner of the state's secret can compute, that
 //! this bout was leased to this holder: no worker can invent a lease, or use that of another, even after a restart.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
 /// The key of a bout, committed once.
@@ -59,9 +60,19 @@ pub struct Lease {
     pub token: Token,
     /// When it expires without progress.
     pub expires: Duration,
+    /// When the worker began to play it.
+    pub started: Option<Duration>,
     /// The last reported progress.
     pub progress: Progress,
 }
+
+/// The time constant with which the slot-time of a run is forgotten.
+const USAGE_MEMORY: Duration = Duration::from_secs(3600);
+/// The slot-time that counts as much as one lease, when runs take turns.
+const USAGE_PER_LEASE: Duration = Duration::from_secs(60);
+
+/// A lease: its bout and its token.
+type Id = (BoutKey, Token);
 
 /// All leases.
 #[derive(Debug)]
@@ -70,15 +81,32 @@ pub struct LeaseBook {
     secret: [u8; 32],
     granted: u64,
     length: Duration,
-    leases: BTreeMap<BoutKey, Lease>,
+    leases: BTreeMap<Id, Lease>,
     /// Leases ordered by expiry.
-    ends: BTreeSet<(Duration, BoutKey)>,
+    ends: BTreeSet<(Duration, Id)>,
+    /// Started leases ordered by their start.
+    started: BTreeSet<(Duration, Id)>,
     /// Leases by worker.
-    held: BTreeMap<String, BTreeSet<BoutKey>>,
-    /// The number of leases by run.
-    counts: BTreeMap<String, u64>,
+    held: BTreeMap<String, BTreeSet<Id>>,
+    /// The numbers of leased bouts and of started leases by run.
+    counts: BTreeMap<String, Counts>,
     /// The time of each worker's last progress, which keeps its waiting bouts leased.
     last_progress: BTreeMap<String, Duration>,
+    /// The seconds that slots played each run, less those of the run with the fewest, forgotten with time.
+    usage: BTreeMap<String, f64>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+struct Counts {
+    bouts: u64,
+    leases: u64,
+    started: u64,
+}
+
+/// Returns the smallest and the largest id of the leases of a bout.
+fn ids(key: &BoutKey) -> RangeInclusive<Id> {
+    let id = |number| (key.clone(), Token { epoch: number, sequence: number });
+    id(0)..=id(u64::MAX)
 }
 
 impl LeaseBook {
@@ -91,18 +119,20 @@ impl LeaseBook {
             length,
             leases: BTreeMap::new(),
             ends: BTreeSet::new(),
+            started: BTreeSet::new(),
             held: BTreeMap::new(),
             counts: BTreeMap::new(),
             last_progress: BTreeMap::new(),
+            usage: BTreeMap::new(),
         }
     }
 
-    /// Leases a bout, and ends an earlier lease of it.
+    /// Leases a bout, beside an earlier lease of it.
     pub fn grant(&mut self, key: BoutKey, holder: Holder<'_>, now: Duration) -> Token {
         self.granted += 1;
         let counter = self.granted & ((1 << COUNTER_BITS) - 1);
         let token = Token { epoch: self.epoch, sequence: self.sequence(self.epoch, counter, &key, holder) };
-        self.put(key, holder.worker, token, now);
+        self.put((key, token), holder.worker, now);
         token
     }
 
@@ -130,37 +160,72 @@ impl LeaseBook {
 
     /// Adopts a lease that a worker holds from before, unless another worker has the bout. Returns whether it did.
     pub fn adopt(&mut self, key: BoutKey, holder: Holder<'_>, token: Token, now: Duration) -> bool {
-        let is_other = |lease: &Lease| lease.worker != holder.worker || lease.token != token;
-        if self.leases.get(&key).is_some_and(is_other) || !self.has_issued(token, &key, holder) {
+        let expires = now + self.length;
+        if let Some(lease) = self.leases.get_mut(&(key.clone(), token)) {
+            if lease.worker != holder.worker {
+                return false;
+            }
+            // Its progress is reported anew, perhaps by another process. It does not begin anew.
+            lease.progress = Progress::default();
+            self.extend((key, token), expires);
+            return true;
+        }
+        if self.is_leased(&key) || !self.has_issued(token, &key, holder) {
             return false;
         }
-        self.put(key, holder.worker, token, now);
+        self.put((key, token), holder.worker, now);
         true
     }
 
     /// Extends all leases by the time during which no report could be read.
     pub fn postpone(&mut self, by: Duration) {
         self.last_progress.values_mut().for_each(|time| *time += by);
-        self.leases.values_mut().for_each(|lease| lease.expires += by);
-        self.ends = std::mem::take(&mut self.ends).into_iter().map(|(end, key)| (end + by, key)).collect();
+        for lease in self.leases.values_mut() {
+            lease.expires += by;
+            lease.started = lease.started.map(|started| started + by);
+        }
+        let later = |times: &mut BTreeSet<(Duration, Id)>| {
+            *times = std::mem::take(times).into_iter().map(|(time, id)| (time + by, id)).collect();
+        };
+        later(&mut self.ends);
+        later(&mut self.started);
     }
 
-    fn put(&mut self, key: BoutKey, worker: &str, token: Token, now: Duration) {
-        self.release(&key);
+    fn put(&mut self, id: Id, worker: &str, now: Duration) {
         let expires = now + self.length;
-        let lease = Lease { worker: worker.to_string(), token, expires, progress: Progress::default() };
-        self.ends.insert((expires, key.clone()));
-        self.held.entry(worker.to_string()).or_default().insert(key.clone());
-        *self.counts.entry(key.run.clone()).or_default() += 1;
-        self.leases.insert(key, lease);
+        let (worker, token) = (worker.to_string(), id.1);
+        let is_leased = self.is_leased(&id.0);
+        let counts = self.counts.entry(id.0.run.clone()).or_default();
+        counts.leases += 1;
+        counts.bouts += u64::from(!is_leased);
+        self.ends.insert((expires, id.clone()));
+        self.held.entry(worker.clone()).or_default().insert(id.clone());
+        self.leases
+            .insert(id, Lease { worker, token, expires, started: None, progress: Progress::default() });
+    }
+
+    /// Moves the end of a lease to a later time.
+    fn extend(&mut self, id: Id, until: Duration) {
+        let Some(lease) = self.leases.get_mut(&id).filter(|lease| lease.expires < until) else { return };
+        let end = std::mem::replace(&mut lease.expires, until);
+        self.ends.remove(&(end, id.clone()));
+        self.ends.insert((until, id));
     }
 
     /// Records a worker's report. Progress extends the lease; a bout waiting for a slot is extended by any progress of
     /// its worker.
     pub fn record_progress(&mut self, key: &BoutKey, token: Token, progress: Progress, now: Duration) {
-        let Some(lease) = self.leases.get_mut(key).filter(|lease| lease.token == token) else { return };
+        let id = (key.clone(), token);
+        let Some(lease) = self.leases.get_mut(&id) else { return };
         let until = if progress > lease.progress {
             lease.progress = progress;
+            if progress.started && lease.started.is_none() {
+                lease.started = Some(now);
+                self.started.insert((now, id.clone()));
+                if let Some(counts) = self.counts.get_mut(&key.run) {
+                    counts.started += 1;
+                }
+            }
             self.last_progress.insert(lease.worker.clone(), now);
             now + self.length
         } else if !lease.progress.started {
@@ -170,52 +235,107 @@ impl LeaseBook {
         } else {
             return;
         };
-        if until > lease.expires {
-            self.ends.remove(&(lease.expires, key.clone()));
-            lease.expires = until;
-            self.ends.insert((lease.expires, key.clone()));
-        }
+        self.extend(id, until);
     }
 
-    /// Returns the lease of a bout.
-    pub fn lease(&self, key: &BoutKey) -> Option<&Lease> {
-        self.leases.get(key)
+    /// Returns a lease of a bout.
+    pub fn lease(&self, key: &BoutKey, token: Token) -> Option<&Lease> {
+        self.leases.get(&(key.clone(), token))
+    }
+
+    /// Returns the leases of a bout.
+    pub fn of_bout(&self, key: &BoutKey) -> impl Iterator<Item = &Lease> {
+        self.leases.range(ids(key)).map(|(_, lease)| lease)
+    }
+
+    /// Returns whether a bout is leased.
+    pub fn is_leased(&self, key: &BoutKey) -> bool {
+        self.of_bout(key).next().is_some()
     }
 
     /// Ends a lease.
-    pub fn release(&mut self, key: &BoutKey) -> Option<Lease> {
-        let lease = self.leases.remove(key)?;
-        self.ends.remove(&(lease.expires, key.clone()));
-        if let Some(held) = self.held.get_mut(&lease.worker) {
-            held.remove(key);
-            if held.is_empty() {
-                self.held.remove(&lease.worker);
+    pub fn release(&mut self, key: &BoutKey, token: Token) -> Option<Lease> {
+        let id = (key.clone(), token);
+        let lease = self.leases.remove(&id)?;
+        let is_leased = self.is_leased(key);
+        if let Some(counts) = self.counts.get_mut(&key.run) {
+            counts.leases -= 1;
+            counts.bouts -= u64::from(!is_leased);
+            counts.started -= u64::from(lease.started.is_some());
+            if counts.leases == 0 {
+                self.counts.remove(&key.run);
             }
         }
-        if let Some(count) = self.counts.get_mut(&key.run) {
-            *count -= 1;
-            if *count == 0 {
-                self.counts.remove(&key.run);
+        self.ends.remove(&(lease.expires, id.clone()));
+        if let Some(started) = lease.started {
+            self.started.remove(&(started, id.clone()));
+        }
+        if let Some(held) = self.held.get_mut(&lease.worker) {
+            held.remove(&id);
+            if held.is_empty() {
+                self.held.remove(&lease.worker);
+                self.last_progress.remove(&lease.worker);
             }
         }
         Some(lease)
     }
 
+    /// Ends and returns all leases of a bout.
+    pub fn release_all(&mut self, key: &BoutKey) -> Vec<Lease> {
+        let tokens: Vec<Token> = self.of_bout(key).map(|lease| lease.token).collect();
+        tokens.into_iter().filter_map(|token| self.release(key, token)).collect()
+    }
+
     /// Ends and returns the leases without progress in time.
     pub fn expire(&mut self, now: Duration) -> Vec<(BoutKey, Lease)> {
         let mut ended = Vec::new();
-        while let Some((end, key)) = self.ends.first().cloned()
+        while let Some((end, (key, token))) = self.ends.first().cloned()
             && end <= now
         {
-            let lease = self.release(&key).expect("every expiry has a lease");
+            let lease = self.release(&key, token).expect("every expiry has a lease");
             ended.push((key, lease));
         }
         ended
     }
 
+    /// Ends and returns the leases that were started at this time or earlier.
+    pub fn end_started(&mut self, until: Duration) -> Vec<(BoutKey, Lease)> {
+        let ids: Vec<Id> = self.started_until(until).cloned().collect();
+        ids.into_iter().filter_map(|(key, token)| Some((key.clone(), self.release(&key, token)?))).collect()
+    }
+
+    /// Returns the leases that were started at this time or earlier, the oldest first.
+    pub fn started_until(&self, until: Duration) -> impl Iterator<Item = &(BoutKey, Token)> {
+        self.started.iter().take_while(move |(started, _)| *started <= until).map(|(_, id)| id)
+    }
+
+    /// Counts the slot-time of the started leases since the last call. `runs` are those that take turns.
+    pub fn count_usage<'a>(&mut self, elapsed: Duration, runs: impl Iterator<Item = &'a str>) {
+        let kept = (-elapsed.as_secs_f64() / USAGE_MEMORY.as_secs_f64()).exp();
+        let least = |usage: &BTreeMap<String, f64>| usage.values().copied().reduce(f64::min).unwrap_or(0.0);
+        // A new run begins level with the one that used least.
+        let new = least(&self.usage);
+        let usage: BTreeMap<String, f64> = runs
+            .map(|run| {
+                let started = self.counts.get(run).map_or(0, |counts| counts.started);
+                let used = self.usage.get(run).copied().unwrap_or(new);
+                (run.to_string(), used * kept + started as f64 * elapsed.as_secs_f64())
+            })
+            .collect();
+        let least = least(&usage);
+        self.usage = usage.into_iter().map(|(run, used)| (run, used - least)).collect();
+    }
+
+    /// Returns the number by which runs take turns, the smallest first: by the time of slots that each had, and by its
+    /// leases. So neither long bouts nor many short ones take the slots of another run.
+    pub fn turn(&self, run: &str) -> u64 {
+        let used = self.usage.get(run).map_or(0.0, |seconds| seconds / USAGE_PER_LEASE.as_secs_f64());
+        self.counts.get(run).map_or(0, |counts| counts.leases) + used as u64
+    }
+
     /// Returns the leases of a worker.
     pub fn of_worker(&self, worker: &str) -> impl Iterator<Item = (&BoutKey, &Lease)> {
-        let lease = |key| self.leases.get_key_value(key);
+        let lease = |id: &Id| self.leases.get_key_value(id).map(|((key, _), lease)| (key, lease));
         self.held.get(worker).into_iter().flatten().filter_map(lease)
     }
 
@@ -229,15 +349,16 @@ impl LeaseBook {
         self.leases.len()
     }
 
-    /// Returns how many leases a run has.
+    /// Returns how many bouts of a run are leased.
     pub fn count_of_run(&self, run: &str) -> u64 {
-        self.counts.get(run).copied().unwrap_or(0)
+        self.counts.get(run).map_or(0, |counts| counts.bouts)
     }
 
     /// Returns the leases of a run.
     pub fn of_run<'a>(&'a self, run: &'a str) -> impl Iterator<Item = (&'a BoutKey, &'a Lease)> {
-        let first = BoutKey { run: run.to_string(), bout: 0 };
-        self.leases.range(first..).take_while(move |(key, _)| key.run == run)
+        let first = ids(&BoutKey { run: run.to_string(), bout: 0 }).into_inner().0;
+        let leases = self.leases.range(first..).map(|((key, _), lease)| (key, lease));
+        leases.take_while(move |(key, _)| key.run == run)
     }
 }
 
@@ -275,7 +396,7 @@ mod tests {
         book.record_progress(&key(0), token, progress(2), at(46));
         book.record_progress(&key(0), Token { epoch: 1, sequence: 9 }, progress(8), at(47));
         assert_eq!(book.expire(at(50)).len(), 1);
-        assert!(book.lease(&key(0)).is_none());
+        assert!(!book.is_leased(&key(0)));
     }
 
     #[test]
@@ -330,7 +451,7 @@ mod tests {
         assert!(!book.adopt(key(0), holder("other"), old, at(0)));
         assert!(book.adopt(key(0), holder("w"), old, at(0)));
         assert!(book.adopt(key(0), holder("w"), old, at(1)), "the same worker again");
-        assert_eq!(book.lease(&key(0)).unwrap().token, old);
+        assert_eq!(book.of_bout(&key(0)).map(|lease| lease.token).collect::<Vec<_>>(), [old]);
     }
 
     #[test]
@@ -344,13 +465,76 @@ mod tests {
     }
 
     #[test]
-    fn second_lease_of_a_bout_ends_the_first() {
+    fn bout_has_two_leases_that_end_separately() {
         let mut book = book(1);
-        book.grant(key(0), holder("w"), at(0));
-        let token = book.grant(key(0), holder("other"), at(10));
+        let first = book.grant(key(0), holder("w"), at(0));
+        let spare = book.grant(key(0), holder("other"), at(10));
+        assert_eq!((book.count(), book.count_of_run("r")), (2, 1));
+        assert_eq!(book.expire(at(30)).pop().map(|(_, lease)| lease.token), Some(first));
         assert_eq!((book.count_of_worker("w"), book.count_of_run("r")), (0, 1));
-        assert!(book.expire(at(30)).is_empty());
-        assert_eq!(book.expire(at(40)).pop().unwrap().1.token, token);
+        let again = book.grant(key(0), holder("w"), at(31));
+        let ended = book.release_all(&key(0));
+        assert_eq!(ended.len(), 2);
+        assert!(ended.iter().all(|lease| [again, spare].contains(&lease.token)));
+        assert_eq!((book.count(), book.count_of_run("r")), (0, 0));
+    }
+
+    #[test]
+    fn started_bouts_end_by_the_time_since_their_start() {
+        let mut book = book(1);
+        let tokens = [0, 1].map(|bout| book.grant(key(bout), holder("w"), at(0)));
+        let play = |book: &mut LeaseBook, bout: u64, pulse, now| {
+            let progress = Progress { started: true, pulse, ..Progress::default() };
+            book.record_progress(&key(bout), tokens[bout as usize], progress, now);
+        };
+        play(&mut book, 0, 1, at(10));
+        play(&mut book, 1, 1, at(20));
+        play(&mut book, 0, 2, at(25));
+        assert!(book.adopt(key(0), holder("w"), tokens[0], at(26)), "adopting it does not begin it anew");
+        assert!(book.end_started(at(9)).is_empty());
+        let ended = book.end_started(at(10));
+        assert_eq!(ended.iter().map(|(key, _)| key.bout).collect::<Vec<_>>(), [0]);
+        book.postpone(at(100));
+        assert!(book.end_started(at(119)).is_empty());
+        assert_eq!((book.end_started(at(120)).len(), book.count()), (1, 0));
+    }
+
+    /// Endless bouts beside short ones on ten slots: the run with the short ones gets the next turns until its slots had
+    /// the same time.
+    #[test]
+    fn runs_share_the_time_of_the_slots() {
+        let mut book = book(1);
+        let run = |run: &str, bout| BoutKey { run: run.to_string(), bout };
+        let started = Progress { started: true, ..Progress::default() };
+        for bout in 0..10 {
+            let token = book.grant(run("endless", bout), holder("w"), at(0));
+            book.record_progress(&run("endless", bout), token, started, at(0));
+        }
+        assert_eq!((book.turn("endless"), book.turn("short")), (10, 0));
+        book.count_usage(at(600), ["endless", "short"].into_iter());
+        (0..10).for_each(|bout| drop(book.release_all(&run("endless", bout))));
+        assert_eq!((book.turn("endless"), book.turn("short")), (100, 0));
+        for bout in 0..10 {
+            let token = book.grant(run("short", bout), holder("w"), at(600));
+            book.record_progress(&run("short", bout), token, started, at(600));
+        }
+        assert!(book.turn("short") < book.turn("endless"));
+        book.count_usage(at(600), ["endless", "short"].into_iter());
+        assert!(book.turn("short") > book.turn("endless"), "{} {}", book.turn("short"), book.turn("endless"));
+        assert_eq!(book.turn("new"), book.turn("endless"), "a new run begins level with the least");
+        book.count_usage(at(1), ["short"].into_iter());
+        assert_eq!(book.usage.len(), 1, "ended runs are forgotten");
+    }
+
+    #[test]
+    fn forgets_workers_without_leases() {
+        let mut book = book(1);
+        for worker in ["a", "b"] {
+            let token = book.grant(key(0), holder(worker), at(0));
+            book.record_progress(&key(0), token, Progress { started: true, ..Progress::default() }, at(1));
+        }
+        book.release_all(&key(0));
+        assert!(book.last_progress.is_empty() && book.held.is_empty() && book.started.is_empty());
     }
 
     /// The model is a list, scanned linearly.
@@ -376,8 +560,7 @@ mod tests {
                         model.push((bout, worker, token, now + LENGTH, Progress::default()));
                     }
                     1 => {
-                        let lease = book.release(&key(bout));
-                        assert_eq!(lease.is_some(), known.is_some());
+                        assert_eq!(book.release_all(&key(bout)).len(), usize::from(known.is_some()));
                         if let Some(index) = known {
                             model.remove(index);
                         }
@@ -415,7 +598,7 @@ mod tests {
                     }
                 }
                 for entry in &model {
-                    let lease = book.lease(&key(entry.0)).unwrap();
+                    let lease = book.lease(&key(entry.0), entry.2).unwrap();
                     assert_eq!(
                         (lease.worker.as_str(), lease.token, lease.expires),
                         (entry.1, entry.2, entry.3)

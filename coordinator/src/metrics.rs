@@ -252,11 +252,15 @@ async fn metrics(State(coordinator): State<Arc<Coordinator>>) -> impl IntoRespon
     ([(CONTENT_TYPE, OPEN_METRICS)], coordinator.metrics.page())
 }
 
-async fn readiness(State(coordinator): State<Arc<Coordinator>>) -> (StatusCode, &'static str) {
+async fn readiness(State(coordinator): State<Arc<Coordinator>>) -> (StatusCode, String) {
+    let unready = |reason: String| (StatusCode::SERVICE_UNAVAILABLE, format!("{reason}\n"));
+    if let Some(stuck) = coordinator.stuck_for() {
+        return unready(format!("state not written for {} s", stuck.as_secs()));
+    }
     match (coordinator.metrics.ready.load(Ordering::Relaxed), coordinator.is_draining()) {
-        (true, false) => (StatusCode::OK, "ready\n"),
-        (_, true) => (StatusCode::SERVICE_UNAVAILABLE, "shutting down\n"),
-        (false, false) => (StatusCode::SERVICE_UNAVAILABLE, "starting\n"),
+        (true, false) => (StatusCode::OK, "ready\n".to_string()),
+        (_, true) => unready("shutting down".to_string()),
+        (false, false) => unready("starting".to_string()),
     }
 }
 

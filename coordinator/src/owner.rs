@@ -15,7 +15,7 @@ use tokio::sync::oneshot;
 use tracing::warn;
 
 use crate::durable::runs::Decide;
-use crate::durable::workers::Settle;
+use crate::durable::workers::Barrier;
 use crate::durable::{Command, Durable, Event, Scope};
 use crate::leases::BoutKey;
 use crate::state::{Coordinator, Fatal, WriteTarget};
@@ -23,8 +23,8 @@ use crate::store::{Store, StoreError};
 
 /// The maximum number of commands in one transaction.
 const MAX_COMMANDS: usize = 512;
-/// The delay before a write to a full disk is retried.
-const DISK_FULL_RETRY: Duration = Duration::from_secs(1);
+/// The delay before a write to a full disk, or to a state that another process has locked, is retried.
+const WRITE_RETRY: Duration = Duration::from_millis(if cfg!(test) { 1 } else { 1000 });
 
 /// The commands that wait for the owner.
 pub(crate) type Inbox = mpsc::Receiver<Box<dyn Job>>;
@@ -33,7 +33,7 @@ pub(crate) type Inbox = mpsc::Receiver<Box<dyn Job>>;
 pub(crate) trait Job: Send {
     fn scope(&self) -> Scope;
     fn decide(&mut self, durable: &Durable) -> Vec<Event>;
-    /// Returns whether the command waits while the disk is full. Others fail.
+    /// Returns whether the command waits while the state cannot be written. Others fail.
     fn waits(&self) -> bool;
     /// Answers the caller, who may have hung up.
     fn answer(self: Box<Self>, written: Result<(), StoreError>);
@@ -92,12 +92,12 @@ where
 }
 
 impl Coordinator {
-    /// Executes a command. Fails if the disk is full.
+    /// Executes a command. Fails if the state cannot be written for now.
     pub(crate) async fn execute<C: Command>(&self, command: C) -> Result<C::Answer, StoreError> {
         self.send(command, false).await
     }
 
-    /// Executes a command. Waits while the disk is full, and for ever if the state cannot be written: the process ends then.
+    /// Executes a command. Waits while the state cannot be written; if it never can, the process ends.
     pub(crate) async fn commit<C: Command>(&self, command: C) -> C::Answer {
         match self.send(command, true).await {
             Ok(answer) => answer,
@@ -111,9 +111,9 @@ impl Coordinator {
         answer.await.map_err(|_| StoreError::Closed)?
     }
 
-    /// Waits until all earlier commands are executed, unless the disk is full.
+    /// Waits until all earlier commands are executed, unless the state cannot be written for now.
     pub(crate) async fn settle(&self) {
-        let _ = self.execute(Settle).await;
+        let _ = self.execute(Barrier).await;
     }
 
     /// Executes a command in the background.
@@ -213,6 +213,7 @@ pub(crate) fn execute_group(
     inbox: &Inbox,
     waiting: &mut VecDeque<Box<dyn Job>>,
 ) -> Result<BTreeSet<String>, StoreError> {
+    coordinator.begin_write();
     let mut decided: Vec<(Box<dyn Job>, Vec<Event>)> = {
         let state = coordinator.lock();
         let decide = |mut job: Box<dyn Job>| {
@@ -222,18 +223,23 @@ pub(crate) fn execute_group(
         group.jobs.drain(..).map(decide).collect()
     };
     loop {
-        match store.write(decided.iter().flat_map(|(_, events)| events)) {
+        let written = if decided.iter().any(|(_, events)| !events.is_empty()) {
+            store.write(decided.iter().flat_map(|(_, events)| events))
+        } else if coordinator.has_write_fault(WriteTarget::State) {
+            // Without a write nothing shows that the fault is over.
+            store.probe()
+        } else {
+            Ok(())
+        };
+        match written {
             Ok(()) => break,
-            Err(StoreError::Full) => {
-                coordinator.set_write_fault(WriteTarget::State, Some(StoreError::Full.to_string()));
-                decided = fail_impatient(decided, |(job, events)| job.waits() || events.is_empty());
-                std::thread::sleep(DISK_FULL_RETRY);
+            Err(fault @ (StoreError::Full | StoreError::Locked)) => {
+                coordinator.set_write_fault(WriteTarget::State, Some(fault.to_string()));
+                decided = fail_impatient(decided, &fault);
+                std::thread::sleep(WRITE_RETRY);
                 waiting.extend(inbox.try_iter());
-                let patient =
-                    fail_impatient(waiting.drain(..).map(|job| (job, Vec::new())).collect(), |(job, _)| {
-                        job.waits()
-                    });
-                waiting.extend(patient.into_iter().map(|(job, _)| job));
+                let unjudged = waiting.drain(..).map(|job| (job, Vec::new())).collect();
+                waiting.extend(fail_impatient(unjudged, &fault).into_iter().map(|(job, _)| job));
             }
             Err(failure) => {
                 warn!(%failure, "transaction failed");
@@ -252,20 +258,93 @@ pub(crate) fn execute_group(
         events.extend(decided);
     }
     let verdicts = coordinator.apply(events);
+    coordinator.end_write();
     for job in jobs {
         job.answer(Ok(()));
     }
     Ok(verdicts)
 }
 
-/// Fails the jobs that do not wait for space, and returns the others.
+/// Fails the jobs that do not wait until the state can be written, and returns the others.
 fn fail_impatient(
     jobs: Vec<(Box<dyn Job>, Vec<Event>)>,
-    is_kept: impl Fn(&(Box<dyn Job>, Vec<Event>)) -> bool,
+    fault: &StoreError,
 ) -> Vec<(Box<dyn Job>, Vec<Event>)> {
-    let (kept, failed): (Vec<_>, Vec<_>) = jobs.into_iter().partition(is_kept);
+    let (kept, failed): (Vec<_>, Vec<_>) = jobs.into_iter().partition(|(job, _)| job.waits());
     for (job, _) in failed {
-        job.answer(Err(StoreError::Full));
+        job.answer(Err(fault.clone()));
     }
     kept
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test may panic")]
+mod tests {
+    use std::sync::atomic::Ordering;
+
+    use super::*;
+    use crate::audit::{AuditKind, Entry};
+    use crate::durable::workers::{Hold, Record};
+    use crate::fixtures::coordinator_and_disk;
+
+    fn entry() -> Record {
+        Record(Entry::new(AuditKind::Throttled, "no reason"))
+    }
+
+    #[tokio::test]
+    async fn full_disk_stops_grants_until_a_write_succeeds() {
+        let folder = tempfile::tempdir().unwrap();
+        let (coordinator, is_full) = coordinator_and_disk(folder.path()).await;
+        let has_fault = || coordinator.has_write_fault(WriteTarget::State);
+        is_full.store(true, Ordering::Relaxed);
+        assert_eq!(coordinator.execute(entry()).await, Err(StoreError::Full));
+        // No command waits: nothing is left to write.
+        tokio::time::sleep(WRITE_RETRY * 2).await;
+        assert!(has_fault(), "the disk is full");
+        is_full.store(false, Ordering::Relaxed);
+        coordinator.commit(Hold { worker: "w".to_string(), holds: true }).await;
+        assert!(!has_fault());
+    }
+
+    #[tokio::test]
+    async fn grants_resume_without_a_command_when_there_is_space() {
+        let folder = tempfile::tempdir().unwrap();
+        let (coordinator, is_full) = coordinator_and_disk(folder.path()).await;
+        is_full.store(true, Ordering::Relaxed);
+        assert_eq!(coordinator.execute(entry()).await, Err(StoreError::Full));
+        is_full.store(false, Ordering::Relaxed);
+        while coordinator.has_write_fault(WriteTarget::State) {
+            tokio::time::sleep(WRITE_RETRY / 10).await;
+        }
+    }
+
+    #[tokio::test]
+    async fn stuck_owner_is_reported() {
+        let folder = tempfile::tempdir().unwrap();
+        let (coordinator, is_full) = coordinator_and_disk(folder.path()).await;
+        coordinator.execute(entry()).await.unwrap();
+        coordinator.passed_ms.fetch_add(6000, Ordering::Relaxed);
+        assert_eq!(coordinator.stuck_for(), None, "it has nothing to write");
+        is_full.store(true, Ordering::Relaxed);
+        coordinator.execute(entry()).await.unwrap_err();
+        coordinator.passed_ms.fetch_add(6000, Ordering::Relaxed);
+        assert_eq!(coordinator.stuck_for().map(|stuck| stuck.as_secs()), Some(6));
+        is_full.store(false, Ordering::Relaxed);
+        coordinator.commit(entry()).await;
+        assert_eq!(coordinator.stuck_for(), None);
+    }
+
+    /// Another process holds the write lock of the state for longer than the busy timeout.
+    #[tokio::test]
+    async fn locked_state_stops_grants_until_it_is_free() {
+        let folder = tempfile::tempdir().unwrap();
+        let (coordinator, _) = coordinator_and_disk(folder.path()).await;
+        let other = rusqlite::Connection::open(folder.path().join("state")).unwrap();
+        other.execute_batch("BEGIN IMMEDIATE").unwrap();
+        assert_eq!(coordinator.execute(entry()).await, Err(StoreError::Locked));
+        assert!(coordinator.has_write_fault(WriteTarget::State));
+        other.execute_batch("COMMIT").unwrap();
+        coordinator.commit(entry()).await;
+        assert!(!coordinator.has_write_fault(WriteTarget::State));
+    }
 }

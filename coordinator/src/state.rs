@@ -14,6 +14,7 @@ mod submissions;
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::hash::{BuildHasher as _, RandomState};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc as std_mpsc};
 use std::time::{Duration, Instant, SystemTime};
 
@@ -28,8 +29,9 @@ use tracing::{error, info, warn};
 
 pub(crate) use self::computations::OPENINGS_AHEAD;
 pub(crate) use self::grants::RESERVED_AHEAD;
-pub(crate) use self::submissions::{Admission, Rejection};
+pub(crate) use self::submissions::{Admission, Referees, Rejection};
 use crate::dataset::Dataset;
+use crate::durable::ledger::Witness;
 use crate::durable::workers::Hold;
 use crate::durable::{Durable, Run};
 use crate::export::RecentBouts;
@@ -48,17 +50,22 @@ pub struct Timing {
     pub lease: Duration,
     /// How long grants wait after a restart for workers to return earlier bouts.
     pub grace: Duration,
+    /// How long a worker may play a bout.
+    pub max_bout: Duration,
 }
 
 impl Default for Timing {
     fn default() -> Timing {
         let lease = Duration::from_secs(30);
-        Timing { heartbeat: Duration::from_secs(5), lease, grace: lease }
+        Timing { heartbeat: Duration::from_secs(5), lease, grace: lease, max_bout: Duration::from_secs(3600) }
     }
 }
 
 /// Unacknowledged bytes above which a worker gets no grants.
 const WINDOW_BYTES: u64 = 64 << 20;
+
+/// How long the owner of the state may take to execute commands while the coordinator counts as healthy.
+const STUCK_AFTER: Duration = Duration::from_secs(5);
 
 /// The capacity of a worker's send queue.
 pub(crate) const SEND_QUEUE: usize = 1024;
@@ -81,6 +88,12 @@ pub(crate) struct Worker {
     caller: Caller,
     /// The name of its credential.
     credential: String,
+    /// Its credential and its machine.
+    witness: Witness,
+    /// Whether it is on disk that it may hold leases.
+    is_recorded: bool,
+    /// When it last connected, was granted a bout, held one, or left.
+    last_active: Duration,
     build: String,
     slots: u32,
     speed: f64,
@@ -119,6 +132,8 @@ pub(crate) struct State {
     awaited_until: Duration,
     /// Runs of which more bouts are being reserved.
     reservations: BTreeSet<String>,
+    /// Bouts that are about to be committed as failed.
+    abandoned: BTreeSet<BoutKey>,
 }
 
 /// The state shared by all services.
@@ -139,6 +154,11 @@ pub struct Coordinator {
     /// Grants only runs submitted to this process.
     only_requested: bool,
     started: Instant,
+    /// When the owner of the state began with the present commands, in milliseconds since the start; 0 if it waits for some.
+    write_began_ms: AtomicU64,
+    /// The time that tests let pass.
+    #[cfg(test)]
+    pub(crate) passed_ms: AtomicU64,
     state: Mutex<State>,
     pub(crate) audit_limits: RateLimiter<Caller>,
     fatal: watch::Sender<Option<Fatal>>,
@@ -148,6 +168,10 @@ pub struct Coordinator {
     pub(crate) export: Notify,
     /// Notified when a run may need a computation.
     pub(crate) computations: Notify,
+    /// Notified when a worker is convicted.
+    pub(crate) convictions: Notify,
+    /// Replays the games of submitted bouts beside the runtime.
+    pub(crate) referees: Referees,
     /// Held while openings are drawn for a new run.
     pub(crate) submit_lock: tokio::sync::Mutex<()>,
     /// Held while a part is read for comparison.
@@ -221,6 +245,7 @@ impl Coordinator {
             awaited: BTreeSet::new(),
             awaited_until: Duration::ZERO,
             reservations: BTreeSet::new(),
+            abandoned: BTreeSet::new(),
         };
         let coordinator = Arc::new(Coordinator {
             jobs,
@@ -235,6 +260,9 @@ impl Coordinator {
             unreadable,
             only_requested,
             started: Instant::now(),
+            write_began_ms: AtomicU64::new(0),
+            #[cfg(test)]
+            passed_ms: AtomicU64::new(0),
             state: Mutex::new(state),
             audit_limits: RateLimiter::new(AUDITS_PER_SECOND, AUDIT_BURST),
             fatal: watch::Sender::new(None),
@@ -242,6 +270,8 @@ impl Coordinator {
             changes: watch::Sender::new(0),
             export: Notify::new(),
             computations: Notify::new(),
+            convictions: Notify::new(),
+            referees: Referees::new(),
             submit_lock: tokio::sync::Mutex::new(()),
             comparison_lock: tokio::sync::Mutex::new(()),
             manifest_lock: tokio::sync::Mutex::new(()),
@@ -273,7 +303,38 @@ impl Coordinator {
     }
 
     pub(crate) fn now(&self) -> Duration {
-        self.started.elapsed()
+        let elapsed = self.started.elapsed();
+        #[cfg(test)]
+        let elapsed = elapsed + Duration::from_millis(self.passed_ms.load(Ordering::Relaxed));
+        elapsed
+    }
+
+    /// Lets time pass in ticks.
+    #[cfg(test)]
+    pub(crate) fn pass(&self, time: Duration) {
+        let end = self.now() + time;
+        while self.now() < end {
+            self.passed_ms.fetch_add(self.tick().as_millis() as u64, Ordering::Relaxed);
+            self.expire_leases(self.now());
+        }
+    }
+
+    /// Records that the owner of the state begins to execute commands.
+    pub(crate) fn begin_write(&self) {
+        let now = u64::try_from(self.now().as_millis()).unwrap_or(u64::MAX);
+        self.write_began_ms.store(now.max(1), Ordering::Relaxed);
+    }
+
+    /// Records that the owner of the state has executed its commands.
+    pub(crate) fn end_write(&self) {
+        self.write_began_ms.store(0, Ordering::Relaxed);
+    }
+
+    /// Returns for how long the state has not been written although commands wait, if that is too long.
+    pub(crate) fn stuck_for(&self) -> Option<Duration> {
+        let began = self.write_began_ms.load(Ordering::Relaxed);
+        let stuck = self.now().saturating_sub(Duration::from_millis(began));
+        (began > 0 && stuck >= STUCK_AFTER).then_some(stuck)
     }
 
     /// Notifies watchers of a change.
@@ -340,6 +401,11 @@ impl Coordinator {
         self.changed();
     }
 
+    /// Returns whether storage cannot be written for now.
+    pub(crate) fn has_write_fault(&self, target: WriteTarget) -> bool {
+        self.lock().write_faults.contains_key(&target)
+    }
+
     /// Stops grants of one run for a reason, or resumes them.
     pub(crate) fn set_export_fault(&self, id: &str, reason: Option<String>) {
         let mut guard = self.lock();
@@ -394,12 +460,19 @@ impl State {
 
     /// Ends the lease with this token and returns its bout.
     pub(crate) fn reclaim(&mut self, key: &BoutKey, token: Token) {
-        if self.leases.lease(key).is_some_and(|lease| lease.token == token) {
-            self.leases.release(key);
-            self.durable.replication_mut().give_back(key);
-            if let Some(run) = self.durable.run_mut(&key.run) {
-                run.ledger.give_back(key.bout);
-            }
+        if self.leases.release(key, token).is_some() {
+            self.give_back(key);
+        }
+    }
+
+    /// Makes a bout grantable again whose lease has ended, unless it has another.
+    fn give_back(&mut self, key: &BoutKey) {
+        if self.leases.is_leased(key) {
+            return;
+        }
+        self.durable.give_back_replica(key);
+        if let Some(run) = self.durable.run_mut(&key.run) {
+            run.ledger.give_back(key.bout);
         }
     }
 

@@ -19,9 +19,7 @@ impl Witness {
     /// Creates a witness. The addresses of an IPv6 network of 64 bits are one machine, as each host may use all of them.
     pub fn new(credential: &str, address: Option<IpAddr>) -> Witness {
         let machine = address.map(|address| match address.to_canonical() {
-            IpAddr::V6(address) => {
-                IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() >> 64 << 64))
-            }
+            IpAddr::V6(address) => IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() >> 64 << 64)),
             address => address,
         });
         Witness { credential: credential.to_string(), machine }
@@ -63,7 +61,8 @@ impl Attempts {
     pub fn verdict<'a>(&self, candidates: impl Iterator<Item = &'a Witness> + Clone) -> Option<String> {
         let sum = |count: fn(&Tries) -> u32| self.witnesses.values().map(count).sum::<u32>();
         let (failures, losses) = (sum(|tries| tries.failures), sum(|tries| tries.losses));
-        let tried = || self.witnesses.iter().filter(|(_, tries)| tries.has_tried()).map(|(witness, _)| witness);
+        let tried =
+            || self.witnesses.iter().filter(|(_, tries)| tries.has_tried()).map(|(witness, _)| witness);
         let mut credentials = candidates.clone().peekable();
         if credentials.peek().is_none()
             || credentials.any(|candidate| tried().all(|witness| witness.credential != candidate.credential))

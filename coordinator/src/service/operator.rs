@@ -68,11 +68,21 @@ impl OperatorService {
         }
     }
 
-    fn status(&self, id: &str) -> Result<v1::RunStatus, Status> {
-        self.coordinator.status(id, true).ok_or_else(|| Status::not_found(format!("no run is called `{id}`")))
+    /// Returns the status of a run. Computes the ratings of many players beside the runtime.
+    async fn status(&self, id: &str) -> Result<v1::RunStatus, Status> {
+        let (coordinator, run) = (Arc::clone(&self.coordinator), id.to_string());
+        let status = tokio::task::spawn_blocking(move || coordinator.status(&run, true)).await;
+        let status = status.map_err(|error| Status::internal(error.to_string()))?;
+        status.ok_or_else(|| Status::not_found(format!("no run is called `{id}`")))
     }
 
-    async fn submit(&self, source: SpecSource, again: bool, priority: i32) -> Result<v1::RunStatus, Status> {
+    async fn submit(
+        &self,
+        source: SpecSource,
+        again: bool,
+        priority: i32,
+        by: String,
+    ) -> Result<v1::RunStatus, Status> {
         // One at a time: specs with large files and the drawing of openings take memory and time.
         let _submission = self.coordinator.submit_lock.lock().await;
         let parse = move || {
@@ -106,7 +116,7 @@ impl OperatorService {
         }
         self.coordinator.request_run(&id);
         if known.contains(&id) {
-            let status = self.status(&id)?;
+            let status = self.status(&id).await?;
             return Ok(v1::RunStatus { existed: true, ..status });
         }
         // Drawing the openings of a large run takes time.
@@ -136,9 +146,9 @@ impl OperatorService {
         let run = Run::new(source, schedule, &stored, Vec::new(), BTreeSet::new());
         let mut run = run.map_err(|error| Status::invalid_argument(error.to_string()))?;
         run.last_export = Some(run.since);
-        let submit = Submit { stored: Box::new(stored), run: Box::new(run) };
+        let submit = Submit { stored: Box::new(stored), run: Box::new(run), by };
         let existed = !self.coordinator.execute(submit).await.map_err(unavailable)?;
-        let status = self.status(&id)?;
+        let status = self.status(&id).await?;
         Ok(v1::RunStatus { existed, ..status })
     }
 
@@ -159,7 +169,7 @@ impl OperatorService {
             let state = state.map_or("gone", RunState::name);
             Status::failed_precondition(format!("cannot {action} {id}: it is {state}"))
         })?;
-        self.status(&id)
+        self.status(&id).await
     }
 
     fn worker(&self, name: &str) -> Result<Response<v1::WorkerStatus>, Status> {
@@ -234,19 +244,25 @@ impl v1::operator_server::Operator for OperatorService {
         &self,
         request: Request<v1::SubmitRunRequest>,
     ) -> Result<Response<v1::RunStatus>, Status> {
+        let by = operator_name(&Caller::of(&request));
         let request = request.into_inner();
         let spec = request.spec.ok_or_else(|| Status::invalid_argument("the request has no spec"))?;
         let source = SpecSource::try_from(spec)?;
         let service = self.clone();
-        detached(async move { service.submit(source, request.again, request.priority).await }).await
+        detached(async move { service.submit(source, request.again, request.priority, by).await }).await
     }
 
     async fn list_runs(
         &self,
         _request: Request<v1::ListRunsRequest>,
     ) -> Result<Response<v1::ListRunsResponse>, Status> {
-        let ids = self.coordinator.run_ids();
-        let runs = ids.iter().filter_map(|id| self.coordinator.status(id, false)).collect();
+        let coordinator = Arc::clone(&self.coordinator);
+        let list = move || {
+            let ids = coordinator.run_ids();
+            ids.iter().filter_map(|id| coordinator.status(id, false)).collect()
+        };
+        let runs = tokio::task::spawn_blocking(list).await;
+        let runs = runs.map_err(|error| Status::internal(error.to_string()))?;
         Ok(Response::new(v1::ListRunsResponse { runs }))
     }
 
@@ -255,7 +271,7 @@ impl v1::operator_server::Operator for OperatorService {
         request: Request<v1::ShowRunRequest>,
     ) -> Result<Response<v1::RunStatus>, Status> {
         let id = self.find(&request.into_inner().run)?;
-        self.status(&id).map(Response::new)
+        self.status(&id).await.map(Response::new)
     }
 
     async fn watch_run(
@@ -264,13 +280,14 @@ impl v1::operator_server::Operator for OperatorService {
     ) -> Result<Response<Self::WatchRunStream>, Status> {
         let id = self.find(&request.into_inner().run)?;
         let (out, stream) = mpsc::channel(1);
-        let coordinator = Arc::clone(&self.coordinator);
+        let service = self.clone();
         tokio::spawn(async move {
+            let coordinator = &service.coordinator;
             let mut changes = coordinator.watch();
             loop {
                 changes.mark_unchanged();
                 let complete = coordinator.is_complete(&id) || coordinator.is_draining();
-                let Some(status) = coordinator.status(&id, true) else { break };
+                let Ok(status) = service.status(&id).await else { break };
                 if out.send(Ok(status)).await.is_err() || complete {
                     break;
                 }
@@ -322,7 +339,7 @@ impl v1::operator_server::Operator for OperatorService {
         let entry = Entry::new(AuditKind::Prioritised, text).run(&id);
         let command = Prioritise { run: id.clone(), priority, entry };
         self.coordinator.execute(command).await.map_err(unavailable)?;
-        self.status(&id).map(Response::new)
+        self.status(&id).await.map(Response::new)
     }
 
     async fn void_bouts(

@@ -3,7 +3,7 @@
 //! This module receives, verifies and acknowledges; the state decides what a bout is worth, the store makes it durable.
 
 use std::collections::HashMap;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -12,16 +12,15 @@ use agon_proto::v1::worker_message::Kind;
 use agon_proto::{Assembled, Assembler, CompleteBout, Heartbeat, Hello, Lease, PROTOCOLS, Returned, v1};
 use agon_records::{BoutColumns, check_bout, check_probe};
 use agon_storage::summarise;
-use agon_transport::Caller;
+use agon_transport::{Caller, ConnectionInfo};
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
 use tokio_stream::{Stream, StreamExt as _};
 use tonic::{Request, Response, Status, Streaming};
-use tracing::warn;
+use tracing::{error, warn};
 
-use crate::audit::{AuditKind, Entry};
+use crate::audit::{AuditKind, Entry, credential_of};
 use crate::durable::bouts::{Commit, Outcome};
-use crate::durable::workers::Hold;
 use crate::export::ExportError;
 use crate::leases::BoutKey;
 use crate::state::{Admission, Coordinator, Rejection, SEND_QUEUE};
@@ -36,8 +35,6 @@ const ACKNOWLEDGEMENT_QUEUE: usize = 1024;
 const MAX_MESSAGES_PER_SECOND: usize = 1000;
 /// Leases in a message that count as one more message.
 const LEASES_PER_MESSAGE: usize = 100;
-/// The maximum number of incomplete bouts of a stream.
-const MAX_OPEN_BOUTS: usize = 8192;
 
 /// The gRPC service for workers.
 #[derive(Clone)]
@@ -64,6 +61,7 @@ impl v1::worker_server::Worker for WorkerService {
         request: Request<Streaming<v1::WorkerMessage>>,
     ) -> Result<Response<Self::SessionStream>, Status> {
         let caller = Caller::of(&request);
+        let address = request.extensions().get::<ConnectionInfo>().map(|info| info.peer().ip());
         let mut messages = request.into_inner();
         let first = tokio::time::timeout(HELLO_TIMEOUT, messages.next())
             .await
@@ -74,23 +72,16 @@ impl v1::worker_server::Worker for WorkerService {
         let hello = Hello::try_from(hello)?;
         self.check_compatibility(&hello)?;
         let (queue, responses) = mpsc::channel(SEND_QUEUE);
-        let session = self.coordinator.connect(&hello, &caller, queue)?;
+        let session = self.coordinator.connect(&hello, &caller, address, queue)?;
         let coordinator = Arc::clone(&self.coordinator);
+        let worker = hello.worker.clone();
         tokio::spawn(async move {
-            // Before the first heartbeat, which asks for bouts.
-            coordinator.commit(Hold { worker: hello.worker.clone(), holds: true }).await;
-            let (mut since, mut received) = (Instant::now(), 0);
-            while let Some(Ok(message)) = messages.next().await {
-                received += weight(&message);
-                if received > MAX_MESSAGES_PER_SECOND {
-                    tokio::time::sleep_until((since + Duration::from_secs(1)).into()).await;
-                    (since, received) = (Instant::now(), 0);
-                }
-                if let Err(status) = handle_message(&coordinator, &hello.worker, session, message) {
-                    warn!(worker = hello.worker, %status, "message ignored");
-                }
+            let messages = messages.map_while(Result::ok);
+            let read = read_session(Arc::clone(&coordinator), worker.clone(), session, messages);
+            if let Err(failure) = tokio::spawn(read).await {
+                error!(worker, %failure, "session ended by a bug; report this");
             }
-            coordinator.disconnect(&hello.worker, session);
+            coordinator.disconnect(&worker, session);
         });
         Ok(Response::new(Box::pin(ReceiverStream::new(responses))))
     }
@@ -114,22 +105,30 @@ impl v1::worker_server::Worker for WorkerService {
                         break;
                     }
                 };
-                let answer = match receive(&coordinator, &caller, &mut open, message).await {
-                    Ok(None) => continue,
-                    Ok(Some(received)) => {
-                        // Bouts are stored concurrently, so that one sync serves many. Back-pressure: reserve a place
-                        // in the queue first, so that a worker that does not read its acknowledgements is not read.
-                        let Ok(slot) = out.clone().reserve_owned().await else { break };
-                        let (coordinator, caller) = (Arc::clone(&coordinator), caller.clone());
-                        tokio::spawn(async move {
-                            let answer = commit(&coordinator, &caller, received).await;
-                            coordinator.metrics.submission(outcome_name(&answer));
-                            slot.send(Ok(answer));
-                        });
-                        continue;
-                    }
-                    Err(answer) => answer,
-                };
+                let answer =
+                    match receive(&coordinator, &caller, &mut open, message).await {
+                        Ok(None) => continue,
+                        Ok(Some(received)) => {
+                            // Bouts are stored concurrently, so that one sync serves many. Back-pressure: reserve a place
+                            // in the queue first, so that a worker that does not read its acknowledgements is not read.
+                            let Ok(slot) = out.clone().reserve_owned().await else { break };
+                            let (coordinator, caller) = (Arc::clone(&coordinator), caller.clone());
+                            let lease = received.lease.clone();
+                            tokio::spawn(async move {
+                                let metrics = Arc::clone(&coordinator);
+                                let committed = completed(&lease, async move {
+                                    commit(&coordinator, &caller, received).await
+                                });
+                                let answer = committed.await;
+                                if let Ok(answer) = &answer {
+                                    metrics.metrics.submission(outcome_name(answer));
+                                }
+                                slot.send(answer);
+                            });
+                            continue;
+                        }
+                        Err(answer) => answer,
+                    };
                 // A refused bout ends the stream.
                 let over = !answer.as_ref().is_ok_and(|answer| answer.outcome() != v1::Outcome::Refused);
                 if out.send(answer).await.is_err() || over {
@@ -163,6 +162,48 @@ impl WorkerService {
         }
         Ok(())
     }
+}
+
+/// Reads the messages of a session after its hello. They are read while the state cannot be written, so that the leases of a
+/// worker that returned do not expire; it is granted bouts after it is on disk that it may hold leases.
+async fn read_session(
+    coordinator: Arc<Coordinator>,
+    worker: String,
+    session: u64,
+    messages: impl Stream<Item = v1::WorkerMessage>,
+) {
+    let (mut recording, mut messages) = (pin!(coordinator.record_holder(&worker, session)), pin!(messages));
+    let mut is_recorded = false;
+    let (mut since, mut received) = (Instant::now(), 0);
+    loop {
+        let message = tokio::select! {
+            () = &mut recording, if !is_recorded => {
+                is_recorded = true;
+                continue;
+            }
+            message = messages.next() => message,
+        };
+        let Some(message) = message else { return };
+        received += weight(&message);
+        if received > MAX_MESSAGES_PER_SECOND {
+            tokio::time::sleep_until((since + Duration::from_secs(1)).into()).await;
+            (since, received) = (Instant::now(), 0);
+        }
+        if let Err(status) = handle_message(&coordinator, &worker, session, message) {
+            warn!(worker, %status, "message ignored");
+        }
+    }
+}
+
+/// Runs the commit of a bout as a task of its own, and returns a status if it panics: no submission stays without an answer.
+async fn completed(
+    lease: &Lease,
+    commit: impl Future<Output = v1::Acknowledgement> + Send + 'static,
+) -> Result<v1::Acknowledgement, Status> {
+    tokio::spawn(commit).await.map_err(|failure| {
+        error!(run = lease.run, bout = lease.bout, %failure, "commit ended by a bug; report this");
+        Status::internal(format!("the commit of {lease} failed in the coordinator; its log has the reason"))
+    })
 }
 
 /// Returns how many messages a message counts as.
@@ -226,7 +267,7 @@ async fn receive(
             Some(v1::submission::Kind::Head(head)) => Some(head.worker.as_str()),
             _ => None,
         };
-        let Admission { spec, bout, referee } = match coordinator.admit(&lease, worker, caller) {
+        let Admission { spec, bout, referee, most_open } = match coordinator.admit(&lease, worker, caller) {
             Ok(admission) => admission,
             Err(Rejection::Call(status)) => {
                 warn!(run = lease.run, bout = lease.bout, %status, "submission rejected");
@@ -241,11 +282,7 @@ async fn receive(
                 return Err(Ok(acknowledge(&lease, v1::Outcome::NotWanted, reason)));
             }
         };
-        if open.len() >= MAX_OPEN_BOUTS {
-            return Err(Err(Status::resource_exhausted(format!(
-                "more than {MAX_OPEN_BOUTS} incomplete bouts"
-            ))));
-        }
+        make_room(open, &lease, most_open, |other| coordinator.lease_facts(other).0).map_err(Err)?;
         let assembler = Assembler::new(spec, bout).map_err(|error| Err(error.into()))?;
         open.insert(lease.clone(), IncomingBout { assembler, referee });
     }
@@ -264,6 +301,27 @@ async fn receive(
             Err(Ok(acknowledge(&lease, v1::Outcome::Refused, &reason)))
         }
     }
+}
+
+/// Drops the bouts of a stream that will not be completed: earlier leases of this bout, and at the limit those whose lease
+/// has ended. Fails if there are still too many.
+fn make_room<T>(
+    open: &mut HashMap<Lease, T>,
+    lease: &Lease,
+    most: usize,
+    is_leased: impl Fn(&Lease) -> bool,
+) -> Result<(), Status> {
+    open.retain(|other, _| (&other.run, other.bout) != (&lease.run, lease.bout));
+    if open.len() >= most {
+        open.retain(|other, _| is_leased(other));
+    }
+    open.shrink_to(most);
+    if open.len() >= most {
+        let text =
+            format!("more than {most} incomplete bouts, which is more than the slots of this worker play");
+        return Err(Status::resource_exhausted(text));
+    }
+    Ok(())
 }
 
 /// Returns the metric label of an outcome.
@@ -301,13 +359,27 @@ async fn commit(
             coordinator.record_failure(&lease, &reason);
             acknowledge(&lease, v1::Outcome::FailureNoted, &reason)
         }
-        Assembled::Complete(bout) => match CheckedBout::check(coordinator, lease.clone(), incoming, *bout) {
-            Ok(checked) => checked.commit(coordinator, caller).await,
-            Err(reason) => {
-                let reason = coordinator.reject(&lease, &worker, &reason).await;
-                acknowledge(&lease, v1::Outcome::Refused, &reason)
+        Assembled::Complete(bout) => {
+            let check = {
+                let (coordinator, lease) = (Arc::clone(coordinator), lease.clone());
+                move || CheckedBout::check(&coordinator, lease, incoming, *bout)
+            };
+            let failed = |reason: &str| {
+                coordinator.record_failure(&lease, reason);
+                acknowledge(&lease, v1::Outcome::FailureNoted, reason)
+            };
+            match coordinator.referees.run(check).await {
+                Ok(Ok(checked)) => checked.commit(coordinator, caller).await,
+                Ok(Err(reason)) => {
+                    let reason = coordinator.reject(&lease, &worker, &reason).await;
+                    acknowledge(&lease, v1::Outcome::Refused, &reason)
+                }
+                Err(failure) => {
+                    error!(run = lease.run, bout = lease.bout, %failure, "referee failed; report this");
+                    failed("the referee of the coordinator failed; its log has the reason")
+                }
             }
-        },
+        }
     }
 }
 
@@ -347,6 +419,7 @@ impl CheckedBout {
             run: lease.run.clone(),
             bout: lease.bout,
             worker: worker.clone(),
+            credential: credential_of(caller),
             digest: Some(digest),
             summary: Some(summarise(&spec, &complete.bout)),
             columns: Some(complete.bout),
@@ -358,6 +431,7 @@ impl CheckedBout {
         let started = Instant::now();
         let outcome = coordinator.commit(commit).await;
         coordinator.metrics.stored(started);
+        coordinator.finish_lease(&lease);
         let audit = |kind, text| {
             coordinator.audit_caused_by(Entry::new(kind, text).worker(&worker).bout(&key), caller);
         };
@@ -408,4 +482,79 @@ fn verify(incoming: &IncomingBout, spec: &Spec, columns: &BoutColumns) -> Result
     let referee = incoming.referee.lock().unwrap_or_else(PoisonError::into_inner);
     check_bout(spec, &referee, spec.games(bout, 1.0), columns).map_err(|fault| fault.reason)?;
     columns.probes.iter().try_for_each(|row| check_probe(spec, &referee, &bout.players, &bout.opening, row))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test may panic")]
+mod tests {
+    use rusqlite::Connection;
+
+    use super::*;
+    use crate::fixtures::{TestWorker, coordinator, hello};
+
+    fn lease(bout: u64, sequence: u64) -> Lease {
+        Lease { run: "r".to_string(), bout, epoch: 1, sequence }
+    }
+
+    #[test]
+    fn stream_keeps_no_more_incomplete_bouts_than_its_worker_plays() {
+        let mut open: HashMap<Lease, ()> = HashMap::new();
+        let mut begin = |lease: Lease, leased: u64| {
+            let room = make_room(&mut open, &lease, 4, |other| other.bout < leased);
+            let added = room.map(|()| open.insert(lease, ()));
+            added.map(|_| open.len()).map_err(|status| status.code())
+        };
+        for bout in 0..4 {
+            assert_eq!(begin(lease(bout, 1), 4), Ok(bout as usize + 1));
+        }
+        assert_eq!(begin(lease(4, 1), 4), Err(tonic::Code::ResourceExhausted));
+        assert_eq!(begin(lease(3, 2), 4), Ok(4), "a new lease replaces the earlier one of the bout");
+        assert_eq!(begin(lease(5, 1), 2), Ok(3), "bouts without a lease make room");
+    }
+
+    #[tokio::test]
+    async fn panicking_commit_is_answered_with_a_status() {
+        let answer = completed(&lease(0, 1), async { panic!("a bug") }).await;
+        assert_eq!(answer.unwrap_err().code(), tonic::Code::Internal);
+    }
+
+    /// The state cannot be written, and a worker returns with a lease.
+    #[tokio::test]
+    async fn heartbeats_extend_leases_while_the_state_cannot_be_written() {
+        let folder = tempfile::tempdir().unwrap();
+        let coordinator = coordinator(folder.path()).await;
+        let before = TestWorker::connect(&coordinator, "w", 1).await;
+        let held = before.lease(&coordinator);
+        coordinator.disconnect("w", before.session);
+        let other = Connection::open(folder.path().join("state")).unwrap();
+        other.execute_batch("BEGIN IMMEDIATE").unwrap();
+        let (queue, _inbox) = mpsc::channel(SEND_QUEUE);
+        let hello = Hello { held: vec![held.clone()], ..hello(&coordinator, "w") };
+        let session = coordinator.connect(&hello, &Caller::anonymous(), None, queue).unwrap();
+        let heartbeat = |pulse| {
+            let lease = Some((&held).into());
+            let progress = vec![v1::Progress { lease, started: true, pulse, ..Default::default() }];
+            let heartbeat =
+                v1::Heartbeat { progress, room: 1, grants_received: 99, ..Default::default() };
+            v1::WorkerMessage { kind: Some(Kind::Heartbeat(heartbeat)) }
+        };
+        let (send, receive) = mpsc::channel(9);
+        let read =
+            read_session(Arc::clone(&coordinator), "w".to_string(), session, ReceiverStream::new(receive));
+        let reading = tokio::spawn(read);
+        for pulse in 1..10 {
+            send.send(heartbeat(pulse)).await.unwrap();
+            while send.capacity() < 9 {
+                tokio::task::yield_now().await;
+            }
+            coordinator.pass(coordinator.timing.lease / 3);
+            assert_eq!(coordinator.lock().leases.count(), 1, "it keeps its bout and gets no other");
+        }
+        other.execute_batch("COMMIT").unwrap();
+        while coordinator.lock().leases.count() < 2 {
+            tokio::task::yield_now().await;
+        }
+        drop(send);
+        reading.await.unwrap();
+    }
 }

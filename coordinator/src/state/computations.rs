@@ -36,6 +36,12 @@ impl Request {
     }
 }
 
+/// Computes something beside the runtime. Panics if the computation does, which ends the process.
+async fn on_another_thread<T: Send + 'static>(compute: impl FnOnce() -> T + Send + 'static) -> T {
+    let computed = tokio::task::spawn_blocking(compute).await;
+    computed.unwrap_or_else(|error| resume_unwind(error.into_panic()))
+}
+
 impl Coordinator {
     /// Computes what runs need, whenever they need something.
     pub(crate) async fn compute(self: Arc<Coordinator>) {
@@ -44,8 +50,7 @@ impl Coordinator {
             for (id, request) in self.lock().due_computations() {
                 let coordinator = Arc::clone(&self);
                 computing.spawn(async move {
-                    let computed = tokio::task::spawn_blocking(move || request.run()).await;
-                    let computed = computed.unwrap_or_else(|error| resume_unwind(error.into_panic()));
+                    let computed = on_another_thread(move || request.run()).await;
                     coordinator.use_computed(&id, computed).await;
                     id
                 });
@@ -79,7 +84,8 @@ impl Coordinator {
 
     /// Requests the openings of the bouts after this one, if they may run out. Returns whether that of this bout is known.
     pub(super) fn prepare_openings(&self, run: &mut Run, bout: u64) -> bool {
-        if !run.schedule.is_prepared(bout.saturating_add(OPENINGS_AHEAD / 2)) {
+        let last = run.schedule.bouts().saturating_sub(1);
+        if !run.schedule.is_prepared(bout.saturating_add(OPENINGS_AHEAD / 2).min(last)) {
             run.wanted_openings = Some(bout.saturating_add(OPENINGS_AHEAD));
             self.computations.notify_one();
         }
@@ -145,5 +151,22 @@ impl Run {
             recent_score: recent.map(|(score, _)| score),
             recent_bouts: recent.map_or(0, |(_, bouts)| bouts),
         })
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test may panic")]
+mod tests {
+    use super::*;
+    use crate::fixtures::empty_coordinator;
+    use crate::tasks::supervise;
+
+    #[tokio::test]
+    async fn panic_of_a_computation_ends_the_process_with_its_reason() {
+        let folder = tempfile::tempdir().unwrap();
+        let coordinator = empty_coordinator(folder.path()).await;
+        let computation = async { on_another_thread(|| panic!("no proposal")).await };
+        let _task = supervise(&coordinator, "a computation", computation);
+        assert_eq!(coordinator.failure().await.to_string(), "a computation failed: no proposal");
     }
 }

@@ -9,15 +9,18 @@ use agon_proto::v1::{self, coordinator_message::Kind};
 use agon_transport::Caller;
 use tracing::{info, warn};
 
-use super::{Coordinator, Holder, RESERVED_QUEUE, State, WINDOW_BYTES, Worker, leased_bout};
+use super::{Coordinator, Holder, RESERVED_QUEUE, Run, State, WINDOW_BYTES, Worker, leased_bout};
+use crate::audit::credential_of;
 use crate::durable::runs::Reserve;
 use crate::durable::workers::Hold;
 use crate::leases::BoutKey;
-use crate::verification::replication::Digest;
+use crate::verification::replication::Opinion;
 use agon_schedule::RunState;
 
 /// Bouts recorded as granted beyond those that are leased: this many, and as many as are leased.
 pub(crate) const RESERVED_AHEAD: u64 = 64;
+/// How many heartbeats ago a bout was begun that is granted to a second worker.
+const SPARE_HEARTBEATS: u32 = 2;
 /// How long the cached set of callers is used.
 const CALLERS_MAX_AGE: Duration = Duration::from_secs(1);
 
@@ -44,7 +47,7 @@ impl Coordinator {
             let Some(worker) = state.workers.get(name) else { return };
             // Back-pressure: skip workers whose send queue is nearly full.
             let reads = worker.queue.as_ref().is_some_and(|queue| queue.capacity() > RESERVED_QUEUE);
-            if worker.room == 0 || !reads || worker.unacknowledged > WINDOW_BYTES {
+            if worker.room == 0 || !worker.is_recorded || !reads || worker.unacknowledged > WINDOW_BYTES {
                 return;
             }
             let throttled = worker.throttled;
@@ -56,30 +59,54 @@ impl Coordinator {
             };
             let caller = |name: &str| state.workers.get(name).map(|worker| &worker.caller);
             // A replica goes to another caller than the earlier ones if there is one.
-            let neutral = |digests: &[(String, Digest)]| {
-                let earlier: Vec<&Caller> = digests.iter().filter_map(|(name, _)| caller(name)).collect();
+            let neutral = |earlier: &[Opinion]| {
+                let earlier: Vec<&Caller> =
+                    earlier.iter().filter_map(|opinion| caller(&opinion.worker)).collect();
                 let independent = |caller: &Caller| !earlier.contains(&caller);
                 caller(name).is_some_and(independent) || !state.callers.1.iter().any(independent)
             };
             let has_opening =
                 |key: &BoutKey| runs.get(&key.run).is_some_and(|run| run.schedule.is_prepared(key.bout));
-            let suits = |key: &BoutKey, digests: &[(String, Digest)]| {
-                is_granted(&key.run) && neutral(digests) && has_opening(key)
+            let suits = |key: &BoutKey, earlier: &[Opinion]| {
+                is_granted(&key.run) && neutral(earlier) && has_opening(key)
             };
-            if let Some(key) = replication.claim_next(name, suits) {
+            let credential = caller(name).map(credential_of).unwrap_or_default();
+            if let Some(key) = replication.claim_next(name, &credential, suits) {
                 if !self.grant_bout(state, name, &key) {
                     return;
                 }
                 continue;
             }
-            let Some(id) = state.next_run(&empty, throttled, self.only_requested) else { return };
-            let bout = state.next_bout(&id, name).filter(|bout| self.has_opening(state, &id, *bout));
+            let Some(id) = state.next_run(&empty, throttled, self.only_requested) else {
+                break;
+            };
+            let bout = state.next_bout(&id, name, self.presence());
+            let bout = bout.filter(|bout| self.has_opening(state, &id, *bout));
             self.reserve_ahead(state, &id);
             let Some(bout) = bout else {
                 empty.insert(id);
                 continue;
             };
             if !self.grant_bout(state, name, &BoutKey { run: id, bout }) {
+                return;
+            }
+        }
+        self.grant_spares(state, name);
+    }
+
+    /// Grants a worker with idle slots the bouts that others began first, a second time: the end of a run does not wait for a
+    /// slow machine. The first result counts.
+    fn grant_spares(&self, state: &mut State, name: &str) {
+        while let Some(worker) = state.workers.get(name)
+            && worker.room > 0
+            && state.leases.count_of_worker(name) < u64::from(worker.slots)
+            && let Some(key) = state.next_spare(name, self.now(), self.timing.heartbeat * SPARE_HEARTBEATS)
+        {
+            if self.only_requested && !state.requested.contains(&key.run) {
+                return;
+            }
+            info!(run = key.run, bout = key.bout, worker = name, "bout granted again");
+            if !self.grant_bout(state, name, &key) {
                 return;
             }
         }
@@ -106,12 +133,12 @@ impl Coordinator {
     }
 
     /// Makes the withheld bouts grantable when the awaited workers are back or the grace period is over.
-    pub(super) fn release_withheld(&self, state: &mut State) {
-        if state.awaited.is_empty() && state.durable.runs().all(|(_, run)| run.ledger.withheld() == 0) {
+    pub(super) fn release_withheld(&self, state: &mut State, now: Duration) {
+        if state.awaited.is_empty() && state.durable.open_runs().all(|(_, run)| run.ledger.withheld() == 0) {
             return;
         }
         if !state.awaited.is_empty() {
-            if self.now() < state.awaited_until {
+            if now < state.awaited_until {
                 return;
             }
             for worker in std::mem::take(&mut state.awaited) {
@@ -125,7 +152,7 @@ impl Coordinator {
         self.grant_all(state);
     }
 
-    /// Grants a worker a bout that is not leased. Returns whether the grant could be sent.
+    /// Grants a worker a bout. Returns whether the grant could be sent.
     fn grant_bout(&self, state: &mut State, name: &str, key: &BoutKey) -> bool {
         let (Some(worker), Some(run)) = (state.workers.get_mut(name), state.durable.run_mut(&key.run)) else {
             return false;
@@ -142,10 +169,11 @@ impl Coordinator {
         let holder = Holder { worker: name, credential: &worker.credential };
         let token = state.leases.grant(key.clone(), holder, self.now());
         if worker.specs.insert(key.run.clone()) {
-            let spec = v1::RunSpec { run: key.run.clone(), spec: Some(v1::Spec::from(&run.source)) };
+            let spec = v1::RunSpec { run: key.run.clone(), spec: Some(v1::Spec::from(&*run.source)) };
             send(Kind::Spec(spec));
         }
         worker.room -= 1;
+        worker.last_active = self.now();
         worker.sent += 1;
         self.metrics.granted();
         let leased = leased_bout(&key.run, bout, token);
@@ -163,34 +191,64 @@ impl State {
         }
     }
 
-    /// Returns the run to grant from: among those of the highest priority the one with the fewest leases, so that runs
-    /// share the slots evenly, however long their bouts are.
+    /// Returns the run to grant from: among those of the highest priority the one whose turn it is.
     fn next_run(&self, empty: &BTreeSet<String>, throttled: bool, only_requested: bool) -> Option<String> {
-        let waits = |id: &&String| {
-            let Some(run) = self.durable.run(id) else { return false };
+        let waits = |(id, run): &(&String, &Run)| {
             run.record().state == RunState::Running
                 && run.export_fault.is_none()
                 && (!only_requested || self.requested.contains(*id))
                 && !empty.contains(*id)
                 && !(throttled && run.spec.is_timed())
+                && !self.durable.awaits_replicas(id)
         };
-        let priority = |id: &str| self.durable.run(id).map_or(0, |run| i64::from(run.record().priority));
-        let turn = |id: &&String| (-priority(id), self.leases.count_of_run(id));
-        self.durable.order().iter().filter(waits).min_by_key(turn).cloned()
+        let turn = |(id, run): &(&String, &Run)| (-i64::from(run.record().priority), self.leases.turn(id));
+        self.durable.open_runs().filter(waits).min_by_key(turn).map(|(id, _)| id.clone())
+    }
+
+    /// Returns the bout of a repeatable run that another worker began first, at least `age` ago, and that has no spare lease.
+    fn next_spare(&self, worker: &str, now: Duration, age: Duration) -> Option<BoutKey> {
+        let witness = &self.workers.get(worker)?.witness;
+        let suits = |key: &BoutKey| {
+            let Some(run) = self.durable.run(&key.run) else { return false };
+            let is_granted = run.record().state == RunState::Running && run.export_fault.is_none();
+            is_granted
+                && run.spec.is_repeatable()
+                && !run.ledger.is_done(key.bout)
+                && run.schedule.is_prepared(key.bout)
+                && !run.ledger.has_tried(key.bout, witness)
+                && self.leases.of_bout(key).count() == 1
+                && self.leases.of_bout(key).all(|lease| lease.worker != worker)
+        };
+        let repeatable = |(_, run): (&String, &Run)| run.spec.is_repeatable();
+        if !self.durable.open_runs().any(repeatable) {
+            return None;
+        }
+        let until = now.checked_sub(age)?;
+        self.leases.started_until(until).map(|(key, _)| key).find(|key| suits(key)).cloned()
     }
 
     /// Takes the next bout of a run for this worker, skipping bouts that others should get.
-    fn next_bout(&mut self, run: &str, worker: &str) -> Option<u64> {
+    fn next_bout(&mut self, run: &str, worker: &str, presence: Duration) -> Option<u64> {
+        let now = self.last_tick;
+        let witness = &self.workers.get(worker)?.witness;
         let (run, quarantine) = self.durable.run_and_quarantine(run)?;
-        let trusted = |(name, known): &(&String, &Worker)| {
-            known.queue.is_some() && !quarantine.contains_key(name.as_str())
+        let is_timed = run.spec.is_timed();
+        let is_present = |(name, known): &(&String, &Worker)| {
+            let is_active = now < known.last_active + presence || self.leases.count_of_worker(name) > 0;
+            known.queue.is_some()
+                && is_active
+                && !(is_timed && known.throttled)
+                && !quarantine.contains_key(name.as_str())
         };
-        let present = || self.workers.iter().filter(trusted).map(|(name, _)| name.as_str());
+        let present = || {
+            let workers = self.workers.iter().filter(is_present);
+            workers.map(|(name, known)| (&known.witness, name.as_str()))
+        };
         let ledger = &mut run.ledger;
         let mut declined = Vec::new();
         let found = loop {
             match ledger.take_next() {
-                Some(bout) if ledger.is_for_others(bout, worker, present()) => declined.push(bout),
+                Some(bout) if ledger.is_for_others(bout, (witness, worker), present()) => declined.push(bout),
                 other => break other,
             }
         };
@@ -198,5 +256,121 @@ impl State {
             ledger.give_back(bout);
         }
         found
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test may panic")]
+mod tests {
+    use std::sync::Arc;
+
+    use agon_proto::Lease as WireLease;
+
+    use super::*;
+    use crate::durable::bouts::{Commit, Outcome};
+    use crate::fixtures::{TestWorker, coordinator};
+    use crate::store::NewBout;
+
+    /// Leaves a run of 400 bouts only its first `bouts` to grant.
+    fn shorten(coordinator: &Coordinator, bouts: u64) {
+        let run = coordinator.run_ids().remove(0);
+        coordinator.with_run(&run, |run| run.ledger.open_to(bouts));
+    }
+
+    /// A slow worker plays the last bout, and another has nothing else to play. Returns both, and the bout.
+    async fn tail(coordinator: &Arc<Coordinator>) -> (TestWorker, TestWorker, WireLease) {
+        shorten(coordinator, 1);
+        let slow = TestWorker::connect(coordinator, "slow", 1).await;
+        let lease = slow.lease(coordinator);
+        slow.play(coordinator, &lease, 1);
+        let idle = TestWorker::connect(coordinator, "idle", 2).await;
+        idle.ask(coordinator, 9);
+        coordinator.pass(coordinator.timing.heartbeat);
+        assert!(idle.leases(coordinator).is_empty(), "the bout may end soon");
+        coordinator.pass(coordinator.timing.heartbeat * 2);
+        (slow, idle, lease)
+    }
+
+    fn finish(worker: &TestWorker, lease: &WireLease) -> Commit {
+        let digest = Some([1; 32]);
+        let (run, bout) = (lease.run.clone(), lease.bout);
+        let played = NewBout { run, bout, worker: worker.name.clone(), digest, ..NewBout::default() };
+        Commit { bout: Box::new(played), is_replica: true, is_leased_again: false, secret: 0 }
+    }
+
+    #[tokio::test]
+    async fn last_bout_is_granted_twice_and_counts_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let coordinator = coordinator(folder.path()).await;
+        let (mut slow, mut idle, lease) = tail(&coordinator).await;
+        let spare = idle.leases(&coordinator);
+        assert_eq!(spare.iter().map(|lease| lease.bout).collect::<Vec<_>>(), [0]);
+        assert_eq!(coordinator.lock().leases.count_of_run(&lease.run), 1, "it is one bout");
+        let third = TestWorker::connect(&coordinator, "third", 3).await;
+        third.ask(&coordinator, 1);
+        coordinator.pass(coordinator.timing.heartbeat);
+        assert!(third.leases(&coordinator).is_empty(), "not three times");
+        assert_eq!(coordinator.commit(finish(&idle, &lease)).await, Outcome::Committed);
+        assert_eq!(slow.revocations(), ["another worker finished the bout first"]);
+        assert!(idle.revocations().is_empty());
+        let key = BoutKey { run: lease.run.clone(), bout: lease.bout };
+        assert!(!coordinator.lock().leases.is_leased(&key));
+        let done = coordinator.with_run(&lease.run, |run| run.ledger.done());
+        assert_eq!(done, Some(1));
+        let late = coordinator.commit(Commit { is_replica: false, ..finish(&slow, &lease) }).await;
+        assert_eq!(late, Outcome::Duplicate);
+        assert_eq!(coordinator.with_run(&lease.run, |run| run.ledger.done()), done);
+    }
+
+    #[tokio::test]
+    async fn bout_with_two_leases_is_not_granted_again_when_one_ends() {
+        let folder = tempfile::tempdir().unwrap();
+        let coordinator = coordinator(folder.path()).await;
+        let (slow, idle, lease) = tail(&coordinator).await;
+        let spare = idle.leases(&coordinator).pop().unwrap();
+        for pulse in 0..20 {
+            idle.play(&coordinator, &spare, pulse);
+            coordinator.pass(coordinator.timing.lease / 4);
+        }
+        assert!(slow.leases(&coordinator).is_empty(), "its lease expired");
+        let taken = || coordinator.with_run(&lease.run, |run| run.ledger.take_next()).unwrap();
+        assert_eq!(taken(), None, "the other still plays it");
+        coordinator.record_failure(&spare, "no reason");
+        assert_eq!(taken(), Some(0));
+    }
+
+    #[tokio::test]
+    async fn openings_are_requested_only_while_some_are_missing() {
+        let folder = tempfile::tempdir().unwrap();
+        let coordinator = coordinator(folder.path()).await;
+        let run = coordinator.run_ids().remove(0);
+        coordinator.with_run(&run, |run| {
+            let last = run.schedule.bouts() - 1;
+            run.schedule.draw_bout(last).unwrap();
+            for bout in [0, 100, last] {
+                assert!(coordinator.prepare_openings(run, bout));
+                assert_eq!(run.wanted_openings, None, "{bout}");
+            }
+        });
+    }
+
+    #[tokio::test]
+    async fn only_open_runs_take_turns() {
+        let folder = tempfile::tempdir().unwrap();
+        let coordinator = coordinator(folder.path()).await;
+        let run = coordinator.run_ids().remove(0);
+        let next = || coordinator.lock().next_run(&BTreeSet::new(), false, false);
+        let open = || coordinator.lock().durable.open_runs().count();
+        assert_eq!((next(), open()), (Some(run.clone()), 1));
+        let move_to = |to| {
+            let from = &[RunState::Running, RunState::Paused];
+            crate::durable::runs::Move { run: run.clone(), from, to, entry: None }
+        };
+        coordinator.commit(move_to(RunState::Paused)).await.unwrap();
+        assert_eq!((next(), open()), (None, 1));
+        coordinator.commit(move_to(RunState::Running)).await.unwrap();
+        assert_eq!((next(), open()), (Some(run.clone()), 1));
+        coordinator.commit(move_to(RunState::Cancelled)).await.unwrap();
+        assert_eq!((next(), open()), (None, 0));
     }
 }

@@ -1,19 +1,23 @@
 //! Submissions: who may submit a bout, and what the volatile state says of it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use agon_arena::{Arena, Spec};
 use agon_proto::{Lease as WireLease, LeasedBout};
+use agon_schedule::RunState;
 use agon_transport::Caller;
+use tokio::sync::Semaphore;
+use tokio::task::JoinError;
 use tonic::Status;
 use tracing::warn;
 
 use super::{Coordinator, Holder, State, Worker, key_of, leased_bout};
 use crate::audit::{AuditKind, Entry};
+use crate::durable::Run;
 use crate::durable::bouts::Commit;
-use crate::durable::ledger::{Attempts, FAILURES, LOSSES};
+use crate::durable::ledger::Witness;
 use crate::durable::workers::Quarantine;
 use crate::leases::{BoutKey, Token};
 use crate::store::NewBout;
@@ -21,11 +25,38 @@ use crate::store::NewBout;
 /// The interval at which a caller that waits for an opening looks for it.
 const OPENING_CHECK: Duration = Duration::from_secs(1);
 
+/// How many lease durations a worker without leases counts as one that may play a bout.
+const PRESENCE_LEASES: u32 = 10;
+
 /// A bout that a caller may submit.
 pub(crate) struct Admission {
     pub(crate) spec: Arc<Spec>,
     pub(crate) bout: LeasedBout,
     pub(crate) referee: Arc<Mutex<Arena>>,
+    /// The number of incomplete bouts that its stream may have.
+    pub(crate) most_open: usize,
+}
+
+/// Incomplete bouts that a stream may have beyond the slots of its worker: those that it may still send after their leases
+/// ended.
+const OPEN_BOUTS_MARGIN: usize = 16;
+
+/// Runs the referees of submitted bouts on threads of their own, at most one for each core.
+pub(crate) struct Referees(Semaphore);
+
+impl Referees {
+    pub(super) fn new() -> Referees {
+        Referees(Semaphore::new(std::thread::available_parallelism().map_or(1, usize::from)))
+    }
+
+    /// Runs a check. Fails if it panics.
+    pub(crate) async fn run<T: Send + 'static>(
+        &self,
+        check: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, JoinError> {
+        let _permit = self.0.acquire().await;
+        tokio::task::spawn_blocking(check).await
+    }
 }
 
 /// Why a caller may not submit a bout.
@@ -49,19 +80,22 @@ impl Coordinator {
         let (key, token) = key_of(lease);
         let mut guard = self.lock();
         let state = &mut *guard;
-        let leased = state.leases.lease(&key).filter(|leased| leased.token == token);
-        if let Some(name) = worker.or(leased.map(|leased| leased.worker.as_str())) {
-            if let Some(owner) = state.owned_by_another(name, caller) {
-                return Err(Rejection::Call(Status::permission_denied(format!(
-                    "{lease} belongs to `{name}`, a worker of {owner}, and this is {caller}"
-                ))));
-            }
-            // A worker that reconnects opens a session before it submits.
-            if state.workers.get(name).is_none_or(|known| known.caller != *caller) {
-                let text = format!("worker `{name}` has no session with {caller}; open a session first");
-                return Err(Rejection::Call(Status::aborted(text)));
-            }
+        let leased = state.leases.lease(&key, token);
+        let Some(name) = worker.or(leased.map(|leased| leased.worker.as_str())) else {
+            // Only the holder of a lease can report that it failed the bout.
+            return Err(Rejection::Unknown);
+        };
+        if let Some(owner) = state.owned_by_another(name, caller) {
+            return Err(Rejection::Call(Status::permission_denied(format!(
+                "{lease} belongs to `{name}`, a worker of {owner}, and this is {caller}"
+            ))));
         }
+        // A worker that reconnects opens a session before it submits.
+        let Some(known) = state.workers.get(name).filter(|known| known.caller == *caller) else {
+            let text = format!("worker `{name}` has no session with {caller}; open a session first");
+            return Err(Rejection::Call(Status::aborted(text)));
+        };
+        let most_open = known.slots as usize + OPEN_BOUTS_MARGIN;
         let holder = leased.map(|leased| leased.worker.clone());
         let Some(run) = state.durable.run_mut(&key.run) else { return Err(Rejection::Unknown) };
         let total = run.ledger.total();
@@ -95,6 +129,7 @@ impl Coordinator {
             spec: Arc::clone(&run.spec),
             bout: leased_bout(&key.run, bout, token),
             referee: Arc::clone(&run.referee),
+            most_open,
         })
     }
 
@@ -120,8 +155,9 @@ impl Coordinator {
     /// Returns whether the bout is leased with this token, and whether it is leased with another.
     pub(crate) fn lease_facts(&self, lease: &WireLease) -> (bool, bool) {
         let (key, token) = key_of(lease);
-        let held = self.lock().leases.lease(&key).map(|held| held.token == token);
-        (held == Some(true), held == Some(false))
+        let state = self.lock();
+        let is_leased = state.leases.lease(&key, token).is_some();
+        (is_leased, !is_leased && state.leases.is_leased(&key))
     }
 
     /// Returns the secret for sampling bouts to replicate.
@@ -135,32 +171,47 @@ impl Coordinator {
         let mut guard = self.lock();
         let state = &mut *guard;
         // Ignore the failure of a former holder: the present one may succeed.
-        let Some(leased) = state.leases.lease(&key).filter(|leased| leased.token == token).cloned() else {
+        let Some(worker) = state.leases.lease(&key, token).map(|leased| leased.worker.clone()) else {
             return;
         };
-        let worker = leased.worker.as_str();
+        state.reclaim(&key, token);
+        self.fail_bout(state, &key, &worker, reason);
+        self.abandon_bouts(state);
+        self.grant_all(state);
+    }
+
+    /// Returns how long a worker without leases, which may be absent, counts as one that may play a bout.
+    pub(super) fn presence(&self) -> Duration {
+        self.timing.lease * PRESENCE_LEASES
+    }
+
+    /// Records that a worker failed a bout that it no longer holds.
+    pub(super) fn fail_bout(&self, state: &mut State, key: &BoutKey, worker: &str, reason: &str) {
         warn!(run = key.run, bout = key.bout, worker, reason, "bout failed");
         let caller = state.workers.get(worker).map_or_else(Caller::anonymous, |known| known.caller.clone());
-        let entry = Entry::new(AuditKind::Failed, reason).worker(worker).bout(&key);
+        let entry = Entry::new(AuditKind::Failed, reason).worker(worker).bout(key);
         self.audit_caused_by(entry, &caller);
-        state.reclaim(&key, token);
+        let witness = state.witness(worker);
         let Some(run) = state.durable.run_mut(&key.run) else { return };
         if run.ledger.is_done(key.bout) {
             // It was a replica, and another worker could play the bout.
             self.record_crash(state, worker);
             return;
         }
-        run.ledger.fail(key.bout, worker, reason);
-        self.abandon_bouts(state);
-        self.grant_all(state);
+        run.ledger.fail(key.bout, worker, &witness, reason);
     }
 
-    /// Abandons the bouts that nobody can play, so that they hold up no run.
+    /// Abandons the bouts that nobody can play, so that they hold up no run. Waits while bouts are not granted, and for
+    /// workers of an earlier process.
     pub(super) fn abandon_bouts(&self, state: &mut State) {
-        for (run, bout, failure) in state.unplayable_bouts() {
-            if let Some(run) = state.durable.run_mut(&run) {
-                run.ledger.claim(bout);
+        if !state.write_faults.is_empty() || !state.awaited.is_empty() {
+            return;
+        }
+        for (key, failure) in state.newly_unplayable(self.presence()) {
+            if let Some(run) = state.durable.run_mut(&key.run) {
+                run.ledger.claim(key.bout);
             }
+            let BoutKey { run, bout } = key;
             let failure = Some(failure);
             self.post(Commit::abandoned(NewBout { run, bout, failure, ..NewBout::default() }));
         }
@@ -191,122 +242,210 @@ impl Coordinator {
 }
 
 impl State {
+    /// Returns the bouts that nobody can play, with the reasons, each once: the owner may not have executed the command that
+    /// abandons it yet.
+    fn newly_unplayable(&mut self, presence: Duration) -> BTreeMap<BoutKey, String> {
+        let mut found = self.unplayable_bouts(presence);
+        let known = std::mem::replace(&mut self.abandoned, found.keys().cloned().collect());
+        found.retain(|key, _| !known.contains(key));
+        found
+    }
+
     /// Returns the bouts that nobody can play, with the reasons.
-    fn unplayable_bouts(&self) -> Vec<(String, u64, String)> {
-        let quarantine = self.durable.quarantine();
-        let candidates: Vec<(&String, &Worker)> =
-            self.connected().filter(|(name, _)| !quarantine.contains_key(name.as_str())).collect();
-        let mut found = Vec::new();
-        for (id, run) in self.durable.runs().filter(|(_, run)| run.record().state.is_open()) {
+    fn unplayable_bouts(&self, presence: Duration) -> BTreeMap<BoutKey, String> {
+        let mut found = BTreeMap::new();
+        for (id, run) in self.durable.open_runs() {
+            let is_granted = run.record().state == RunState::Running && run.export_fault.is_none();
+            if !is_granted || run.ledger.attempts().next().is_none() {
+                continue;
+            }
+            let candidates = self.candidates(run, presence);
             for (bout, attempts) in run.ledger.attempts() {
-                if self.leases.lease(&BoutKey { run: id.clone(), bout }).is_some() {
+                let key = BoutKey { run: id.clone(), bout };
+                if self.leases.is_leased(&key) {
                     continue;
                 }
-                if attempts.losses >= LOSSES {
-                    let reason = format!("{LOSSES} leases expired after a worker had begun to play it");
-                    found.push((id.clone(), bout, reason));
-                } else if self.has_failed_everywhere(attempts, &candidates) {
-                    found.push((id.clone(), bout, attempts.reason.clone()));
+                if let Some(reason) = attempts.verdict(candidates.iter().copied()) {
+                    found.insert(key, reason);
                 }
             }
         }
         found
     }
 
-    /// Returns whether enough workers failed a bout. A credential is one witness, whatever names it uses: as long as a worker
-    /// with another credential is connected, the bout waits for that.
-    fn has_failed_everywhere(&self, attempts: &Attempts, candidates: &[(&String, &Worker)]) -> bool {
-        let credential = |name: &String| self.workers.get(name).map(|worker| worker.credential.as_str());
-        let witnesses: BTreeSet<&str> = attempts.failed.iter().filter_map(credential).collect();
-        let is_new = |(_, worker): &(&String, &Worker)| !witnesses.contains(worker.credential.as_str());
-        let untried = |(name, _): &(&String, &Worker)| !attempts.failed.contains(name.as_str());
-        !attempts.failed.is_empty()
-            && !candidates.is_empty()
-            && !candidates.iter().any(is_new)
-            && (attempts.failed.len() >= FAILURES || !candidates.iter().any(untried))
+    /// Returns the witnesses that may play bouts of a run: workers that play or were granted bouts in this time, and those
+    /// that left in this time and may return.
+    fn candidates(&self, run: &Run, presence: Duration) -> BTreeSet<&Witness> {
+        let (quarantine, is_timed) = (self.durable.quarantine(), run.spec.is_timed());
+        let now = self.last_tick;
+        let is_candidate = |(name, worker): &(&String, &Worker)| {
+            let is_active = now < worker.last_active + presence || self.leases.count_of_worker(name) > 0;
+            is_active && !(is_timed && worker.throttled) && !quarantine.contains_key(name.as_str())
+        };
+        self.workers.iter().filter(is_candidate).map(|(_, worker)| &worker.witness).collect()
+    }
+
+    /// Returns the witness that a worker is.
+    pub(super) fn witness(&self, worker: &str) -> Witness {
+        self.workers.get(worker).map_or_else(|| Witness::new("", None), |known| known.witness.clone())
     }
 }
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a test may panic")]
 mod tests {
-    use agon_proto::{Heartbeat, Progress};
-    use tokio::sync::mpsc;
-
     use super::*;
-    use crate::fixtures::{coordinator, hello};
-    use crate::state::SEND_QUEUE;
+    use crate::durable::ledger::{FAILURES, LOSSES};
+    use crate::fixtures::{TestWorker, coordinator};
 
-    /// Leases the first bout to a worker that just connects. Returns the lease.
-    fn lease_first(coordinator: &Coordinator, worker: &str) -> WireLease {
-        let (queue, inbox) = mpsc::channel(SEND_QUEUE);
-        let session = coordinator.connect(&hello(coordinator, worker), &Caller::anonymous(), queue).unwrap();
-        std::mem::forget(inbox);
-        let heartbeat = Heartbeat { room: 1, grants_received: u64::MAX, ..Heartbeat::default() };
-        coordinator.heartbeat(worker, session, &heartbeat);
-        let state = coordinator.lock();
-        let (key, lease) = state.leases.of_worker(worker).next().unwrap();
-        let Token { epoch, sequence } = lease.token;
-        WireLease { run: key.run.clone(), bout: key.bout, epoch, sequence }
-    }
-
-    /// Returns the reason for which a bout was abandoned.
-    async fn abandoned(coordinator: &Coordinator, lease: &WireLease) -> Option<String> {
+    /// Returns whether a bout was committed as failed.
+    async fn is_abandoned(coordinator: &Coordinator, lease: &WireLease) -> bool {
         coordinator.settle().await;
-        let record = |run: &mut crate::durable::Run| run.record().kept.contains_key(&lease.bout);
-        coordinator.with_run(&lease.run, record).unwrap().then(|| lease.to_string())
+        coordinator.with_run(&lease.run, |run| run.record().kept.contains_key(&lease.bout)).unwrap()
     }
 
     #[tokio::test]
-    async fn bout_that_three_workers_fail_is_abandoned() {
+    async fn bout_that_three_machines_fail_is_abandoned() {
         let folder = tempfile::tempdir().unwrap();
         let coordinator = coordinator(folder.path()).await;
-        for worker in ["keeps-one", "keeps-another"] {
-            lease_first(&coordinator, worker);
-        }
-        for (worker, enough) in [("one", false), ("two", false), ("three", true)] {
-            let lease = lease_first(&coordinator, worker);
-            assert_eq!(lease.bout, 2, "others get a failed bout first");
+        for (worker, machine, enough) in [("one", 1, false), ("two", 2, false), ("three", 3, true)] {
+            let lease = TestWorker::connect(&coordinator, worker, machine).await.lease(&coordinator);
+            assert_eq!(lease.bout, 0, "others get a failed bout first");
             coordinator.record_failure(&lease, "no reason");
-            assert_eq!(abandoned(&coordinator, &lease).await.is_some(), enough, "{worker}");
+            assert_eq!(is_abandoned(&coordinator, &lease).await, enough, "{worker}");
         }
+    }
+
+    #[tokio::test]
+    async fn lone_worker_gets_a_failed_bout_again_before_it_is_abandoned() {
+        let folder = tempfile::tempdir().unwrap();
+        let coordinator = coordinator(folder.path()).await;
+        let only = TestWorker::connect(&coordinator, "only", 1).await;
+        for attempt in 1..=FAILURES {
+            let lease = only.lease(&coordinator);
+            assert_eq!(lease.bout, 0, "{attempt}");
+            coordinator.record_failure(&lease, "no reason");
+            assert_eq!(is_abandoned(&coordinator, &lease).await, attempt == FAILURES, "{attempt}");
+        }
+        assert_eq!(only.lease(&coordinator).bout, 1);
+    }
+
+    #[tokio::test]
+    async fn names_on_one_machine_abandon_no_bout_that_another_machine_may_play() {
+        let folder = tempfile::tempdir().unwrap();
+        let coordinator = coordinator(folder.path()).await;
+        let other = TestWorker::connect(&coordinator, "other", 2).await;
+        let kept = other.lease(&coordinator);
+        let mut failed = Vec::new();
+        for number in 0..6 {
+            let liar = TestWorker::connect(&coordinator, &format!("liar-{number}"), 1).await;
+            let lease = liar.lease(&coordinator);
+            coordinator.record_failure(&lease, "no reason");
+            assert!(!is_abandoned(&coordinator, &lease).await, "{number}");
+            failed.push(lease.bout);
+        }
+        assert_eq!(failed, [1, 2, 3, 4, 5, 6], "another machine gets the failed bouts");
+        other.ask(&coordinator, 6);
+        let held: Vec<u64> = other.leases(&coordinator).iter().map(|lease| lease.bout).collect();
+        assert_eq!((kept.bout, held), (0, vec![0, 1, 2, 3, 4, 5, 6]));
+    }
+
+    #[tokio::test]
+    async fn failed_bout_waits_for_a_machine_that_is_briefly_absent() {
+        let folder = tempfile::tempdir().unwrap();
+        let coordinator = coordinator(folder.path()).await;
+        let absent = TestWorker::connect(&coordinator, "absent", 2).await;
+        coordinator.disconnect("absent", absent.session);
+        let liar = TestWorker::connect(&coordinator, "liar", 1).await;
+        let lease = liar.lease(&coordinator);
+        coordinator.record_failure(&lease, "no reason");
+        for _ in 1..FAILURES {
+            let lease = liar.lease(&coordinator);
+            assert_eq!(lease.bout, 0);
+            coordinator.record_failure(&lease, "no reason");
+        }
+        coordinator.pass(coordinator.timing.lease * 2);
+        assert!(!is_abandoned(&coordinator, &lease).await, "`absent` may return");
+        let played = liar.lease(&coordinator);
+        assert_eq!(played.bout, 1, "one machine gets a bout as often as it may fail");
+        for pulse in 0..20 {
+            liar.play(&coordinator, &played, pulse);
+            coordinator.pass(coordinator.timing.lease / 2);
+        }
+        assert!(is_abandoned(&coordinator, &lease).await, "nobody waits for ever");
     }
 
     #[tokio::test]
     async fn failed_bout_does_not_wait_for_workers_in_quarantine() {
         let folder = tempfile::tempdir().unwrap();
         let coordinator = coordinator(folder.path()).await;
-        lease_first(&coordinator, "faulty");
-        let lease = lease_first(&coordinator, "only");
+        TestWorker::connect(&coordinator, "faulty", 2).await;
+        let only = TestWorker::connect(&coordinator, "only", 1).await;
+        let mut lease = only.lease(&coordinator);
         coordinator.record_failure(&lease, "no reason");
-        assert_eq!(abandoned(&coordinator, &lease).await, None, "`faulty` may play it");
-        let quarantine = Quarantine { worker: "faulty".to_string(), reason: "no reason".to_string() };
-        coordinator.commit(quarantine).await;
-        coordinator.expire_leases(coordinator.now());
-        assert!(abandoned(&coordinator, &lease).await.is_some());
+        let quarantine = || Quarantine { worker: "faulty".to_string(), reason: "no reason".to_string() };
+        for _ in 1..FAILURES {
+            assert!(!is_abandoned(&coordinator, &lease).await, "`faulty` may play it");
+            coordinator.commit(quarantine()).await;
+            lease = only.lease(&coordinator);
+            assert_eq!(lease.bout, 0);
+            coordinator.record_failure(&lease, "no reason");
+        }
+        assert!(is_abandoned(&coordinator, &lease).await);
     }
 
     #[tokio::test]
     async fn bout_that_ends_ten_workers_is_abandoned() {
         let folder = tempfile::tempdir().unwrap();
         let coordinator = coordinator(folder.path()).await;
-        let mut now = coordinator.now();
         for number in 0..LOSSES {
-            let worker = format!("w{number}");
-            let lease = lease_first(&coordinator, &worker);
+            let worker = TestWorker::connect(&coordinator, &format!("w{number}"), 1).await;
+            let lease = worker.lease(&coordinator);
             assert_eq!(lease.bout, 0);
-            let progress = Progress { lease: lease.clone(), started: true, game: 0, ply: 1, pulse: 1 };
-            let session = u64::from(number) + 1;
-            let heartbeat = Heartbeat { progress: vec![progress], ..Heartbeat::default() };
-            coordinator.heartbeat(&worker, session, &heartbeat);
-            coordinator.disconnect(&worker, session);
-            // Time passes in ticks: a gap would postpone the leases.
-            let end = now + coordinator.timing.lease * 2;
-            while now < end {
-                now += coordinator.tick();
-                coordinator.expire_leases(now);
-            }
-            assert_eq!(abandoned(&coordinator, &lease).await.is_some(), number + 1 == LOSSES, "{number}");
+            worker.play(&coordinator, &lease, 1);
+            coordinator.disconnect(&worker.name, worker.session);
+            coordinator.pass(coordinator.timing.lease * 2);
+            assert_eq!(is_abandoned(&coordinator, &lease).await, number + 1 == LOSSES, "{number}");
         }
+    }
+
+    #[tokio::test]
+    async fn unplayable_bout_is_abandoned_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let coordinator = coordinator(folder.path()).await;
+        let only = TestWorker::connect(&coordinator, "only", 1).await;
+        let lease = only.lease(&coordinator);
+        let (key, token) = key_of(&lease);
+        let mut state = coordinator.lock();
+        state.reclaim(&key, token);
+        let found = || [key.clone()];
+        for _ in 0..FAILURES {
+            coordinator.fail_bout(&mut state, &key, "only", "no reason");
+        }
+        let presence = coordinator.presence();
+        assert!(state.newly_unplayable(presence).into_keys().eq(found()));
+        assert!(state.newly_unplayable(presence).is_empty(), "the owner has not executed it yet");
+    }
+
+    #[tokio::test]
+    async fn failure_without_a_lease_draws_no_openings() {
+        let folder = tempfile::tempdir().unwrap();
+        let coordinator = coordinator(folder.path()).await;
+        let worker = TestWorker::connect(&coordinator, "w", 1).await;
+        let held = worker.lease(&coordinator);
+        let caller = Caller::anonymous();
+        let invented = WireLease { bout: 399, sequence: 5, ..held.clone() };
+        assert!(matches!(coordinator.admit(&invented, None, &caller), Err(Rejection::Unknown)));
+        assert!(matches!(coordinator.admit(&invented, Some("w"), &caller), Err(Rejection::Fault(_))));
+        assert!(coordinator.admit(&held, None, &caller).is_ok());
+    }
+
+    #[tokio::test]
+    async fn referee_that_panics_leaves_its_place_to_others() {
+        let referees = Referees::new();
+        for _ in 0..100 {
+            assert!(referees.run(|| panic!("a bug")).await.is_err());
+        }
+        assert_eq!(referees.run(|| 7).await.unwrap(), 7);
     }
 }

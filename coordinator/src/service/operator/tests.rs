@@ -69,7 +69,7 @@ async fn quarantine_is_durable_before_the_answer() {
     let coordinator = coordinator(folder.path()).await;
     let service = OperatorService::new(Arc::clone(&coordinator));
     let (queue, _inbox) = tokio::sync::mpsc::channel(1);
-    coordinator.connect(&hello(&coordinator, "w"), &Caller::anonymous(), queue).unwrap();
+    coordinator.connect(&hello(&coordinator, "w"), &Caller::anonymous(), None, queue).unwrap();
     let request = v1::QuarantineWorkerRequest { worker: "w".to_string(), reason: String::new() };
     let held = hold_store(folder.path());
     let mut call = service.quarantine_worker(Request::new(request));
@@ -77,5 +77,5 @@ async fn quarantine_is_durable_before_the_answer() {
     drop(held);
     call.await.unwrap();
     assert_eq!(coordinator.reader.quarantined().unwrap().len(), 1);
-    assert_eq!(coordinator.reader.audits(None, None, 9).unwrap().len(), 1);
+    assert_eq!(coordinator.reader.audits(Some("w"), None, 9).unwrap().len(), 1);
 }
