@@ -21,7 +21,7 @@ const GROUPS: [(&str, &[&str]); 7] = [
             "agon ratings",
             "agon crosstable",
             "agon sprt --pairs 13,37,50,25,3 --bounds=0,5",
-            "agon compare quick-start",
+            "agon compare quick-start gauntlet",
             "agon pruning --by-depth",
             "agon games --limit 5",
             "agon report --output report.html",
@@ -259,6 +259,20 @@ mod tests {
             assert!(wanted.remove(&path), "{path} has two examples");
         }
         assert!(wanted.is_empty(), "no example: {wanted:?}");
+    }
+
+    /// The example of `agon compare` works after the runs of two example specs that share players.
+    #[test]
+    fn compared_examples_share_players() {
+        let example =
+            GROUPS.iter().flat_map(|(_, examples)| *examples).find(|text| text.contains(" compare "));
+        let players = |name: &str| -> BTreeSet<String> {
+            let text = std::fs::read_to_string(format!("../examples/{name}.toml")).unwrap();
+            let names = text.lines().filter_map(|line| line.strip_prefix("name   = "));
+            names.map(str::to_string).collect()
+        };
+        let [first, second] = &words(example.unwrap())[2..] else { panic!("{example:?}") };
+        assert!(players(first).intersection(&players(second)).count() >= 2, "{example:?}");
     }
 
     #[test]

@@ -21,6 +21,10 @@ use crate::number::cores;
 use crate::table::{Table, percent, print, signed, write_facts, write_sentence};
 
 #[derive(Args)]
+#[command(
+    after_help = "Example, after `agon run examples/quick-start.toml` and `agon run examples/gauntlet.toml`:\n  \
+                        agon compare quick-start gauntlet"
+)]
 pub struct Compare {
     /// First run: id, name or unique prefix, or `latest`
     #[arg(value_name = "RUN")]
@@ -116,7 +120,9 @@ fn players([first, second]: &[TournamentRatings; 2]) -> Result<Vec<Player>, Usag
             "the runs share fewer than two players; changes are relative to the players of both runs"
         );
     }
-    let (ones, others): (Vec<usize>, Vec<usize>) = common.into_iter().unzip();
+    // The zero is the mean of the common players, or of two the second, so that the first has their whole difference.
+    let zero = if common.len() == 2 { vec![common[1]] } else { common };
+    let (ones, others): (Vec<usize>, Vec<usize>) = zero.into_iter().unzip();
     let side = |answer: &TournamentRatings, index: usize, common: &[usize]| {
         let standing = &answer.standings()[index];
         let relative = answer.relative(index, common);
@@ -202,9 +208,14 @@ fn write_document(document: &Document, out: &mut impl Write) -> io::Result<()> {
         ("differs", format!("{}: {} | {}", difference.what, difference.first, difference.second))
     }));
     write_facts(&facts, out)?;
+    let zero = document.players.iter().find(|player| {
+        document.players.len() == 2 && [&player.first, &player.second].iter().all(|side| side.elo == Some(0.0))
+    });
+    let zero = zero.map_or("the mean of the players with a rating in both runs", |player| &player.name);
     write_sentence(
-        "Elo is relative to the mean of the players with a rating in both runs. The unit of evidence is the bout; the runs \
-         count as independent.",
+        &format!(
+            "Elo is relative to {zero}. The unit of evidence is the bout; the runs count as independent."
+        ),
         out,
     )
 }

@@ -2,6 +2,7 @@
 
 use std::io::{self, Write};
 
+use agon_arena::defaults::default_player;
 use agon_arena::{ALGORITHMS, AlgorithmInfo};
 use agon_games::{Domain, GAMES, GameInfo, GameSpec, SetupError, Turns};
 use clap::Args;
@@ -150,7 +151,7 @@ impl ListGames {
         };
         let document = Document { games };
         print(self.json, &document, |out| match (&game, &document.games[..]) {
-            (Some(spec), [game]) => describe(game, spec.parameters().seats(), out),
+            (Some(spec), [game]) => describe(game, spec, out),
             (_, games) => list(games, out),
         })
     }
@@ -178,7 +179,7 @@ fn list(games: &[Game], out: &mut impl Write) -> io::Result<()> {
     write_sentence("`agon list-games GAME` describes one, `agon show GAME` draws it.", out)
 }
 
-fn describe(game: &Game, chosen: usize, out: &mut impl Write) -> io::Result<()> {
+fn describe(game: &Game, spec: &GameSpec, out: &mut impl Write) -> io::Result<()> {
     let summary: Vec<&str> = game.summary.split(' ').collect();
     write_words(&format!("{}:", game.name), &summary, out)?;
     writeln!(out, "seats: {}   kind: {}", seats_text(game.seats), game.kind.join(", "))?;
@@ -200,9 +201,10 @@ fn describe(game: &Game, chosen: usize, out: &mut impl Write) -> io::Result<()> 
     table.write(out)?;
     writeln!(out)?;
     let title = if game.seats.len() > 1 {
-        format!("algorithms for {chosen} seats:")
+        format!("algorithms for {} seats:", spec.parameters().seats())
     } else {
         "algorithms:".to_string()
     };
-    write_words(&title, &game.algorithms, out)
+    write_words(&title, &game.algorithms, out)?;
+    writeln!(out, "\ndefault player of `agon play` and `agon search`:\n  {}", default_player(spec))
 }

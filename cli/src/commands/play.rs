@@ -22,7 +22,8 @@ pub struct Play {
     /// Game: a name, or name:key=value,key=value
     #[arg(value_name = "GAME")]
     game: String,
-    /// Player of the other seats: an algorithm, or TOML such as 'search = { algorithm = "pvs" }'
+    /// Player of the other seats: an algorithm, or TOML such as 'search = { algorithm = "pvs" }' [default: the game's
+    /// default player, as in `agon list-games GAME`]
     #[arg(long, value_name = "PLAYER")]
     against: Option<String>,
     /// Limit of that player per move, and of a hint: ms=500, nodes=1000, depth=6, ...

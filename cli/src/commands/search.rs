@@ -19,7 +19,8 @@ use crate::table::{rate, write_json};
 pub struct Search {
     #[command(flatten)]
     start: PositionArgs,
-    /// Player: an algorithm, or TOML such as 'search = { algorithm = "uct", c = 1.2 }'
+    /// Player: an algorithm, or TOML such as 'search = { algorithm = "uct", c = 1.2 }' [default: the game's default
+    /// player, as in `agon list-games GAME`]
     #[arg(long, value_name = "PLAYER")]
     player: Option<String>,
     /// Limit: ms=50, cpu_ms=50, nodes=1000, depth=6 or clock_ms=60000,increment_ms=100

@@ -135,6 +135,20 @@ fn worker_waits_until_its_fresh_token_is_accepted() {
     secured.cluster.wait_for_run("the run is done", |run| run["state"] == "done");
 }
 
+/// A token that was created just before works at once: the commands of operators repeat a call that is refused meanwhile.
+#[test]
+fn operator_commands_accept_a_fresh_token() {
+    let secured = SecuredCluster::start(&[]);
+    let run = secured.run().to_string();
+    let commands: [&[&str]; 4] = [&["list"], &["workers"], &["pause", &run], &["watch", "--once"]];
+    for (number, command) in commands.into_iter().enumerate() {
+        let name = format!("fresh-{number}");
+        secured.create_token(&name, Role::Operator);
+        let answer = secured.call(command, Some(&name), Some("client"));
+        assert_eq!(answer.code, 0, "{command:?}: {}", answer.err);
+    }
+}
+
 #[test]
 fn audit_names_the_credential_of_an_operator() {
     let secured = SecuredCluster::start(&[]);
