@@ -111,6 +111,11 @@ pub const SETTINGS: &[Setting] = &[
         "--heartbeat-ms",
         Kind::Whole("the heartbeat interval", 10, 3_600_000),
     ),
+    setting(
+        "coordinator.max_bout_ms",
+        "--max-bout-ms",
+        Kind::Whole("the maximal time of a bout", 1000, u32::MAX as u64),
+    ),
     setting("coordinator.part_bouts", "--part-bouts", Kind::Whole("the size of a part", 1, 1_000_000)),
     setting("coordinator.export_seconds", "--export-seconds", Kind::Whole("the export interval", 1, 86_400)),
     setting("coordinator.metrics", "--metrics", Kind::Address),

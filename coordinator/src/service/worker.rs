@@ -534,8 +534,7 @@ mod tests {
         let heartbeat = |pulse| {
             let lease = Some((&held).into());
             let progress = vec![v1::Progress { lease, started: true, pulse, ..Default::default() }];
-            let heartbeat =
-                v1::Heartbeat { progress, room: 1, grants_received: 99, ..Default::default() };
+            let heartbeat = v1::Heartbeat { progress, room: 1, grants_received: 99, ..Default::default() };
             v1::WorkerMessage { kind: Some(Kind::Heartbeat(heartbeat)) }
         };
         let (send, receive) = mpsc::channel(9);

@@ -313,8 +313,8 @@ mod tests {
         assert_eq!(coordinator.commit(finish(&idle, &lease)).await, Outcome::Committed);
         assert_eq!(slow.revocations(), ["another worker finished the bout first"]);
         assert!(idle.revocations().is_empty());
-        let key = BoutKey { run: lease.run.clone(), bout: lease.bout };
-        assert!(!coordinator.lock().leases.is_leased(&key));
+        assert!(!slow.leases(&coordinator).contains(&lease));
+        assert!(!idle.leases(&coordinator).contains(&spare[0]));
         let done = coordinator.with_run(&lease.run, |run| run.ledger.done());
         assert_eq!(done, Some(1));
         let late = coordinator.commit(Commit { is_replica: false, ..finish(&slow, &lease) }).await;

@@ -69,6 +69,8 @@ impl Run {
         let mut config = self.storage.config(&self.take_over)?;
         // No other worker holds leases of this process, so that none need time to return.
         config.timing.grace = Duration::ZERO;
+        // The user sees how long a bout takes, and can interrupt it.
+        config.timing.max_bout = Duration::MAX;
         config.timing.heartbeat = Duration::from_secs(1);
         // Other unfinished runs of the dataset wait.
         config.only_requested = true;
