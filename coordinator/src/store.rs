@@ -177,15 +177,6 @@ impl Store {
         self.connection.pragma_update(None, "query_only", fail).unwrap();
     }
 
-    /// Lets the file grow no more, or again.
-    #[cfg(test)]
-    pub(crate) fn limit_size(&self, limit: bool) {
-        let pages: i64 = self.connection.query_row("PRAGMA page_count", [], |row| row.get(0)).unwrap();
-        let most = if limit { pages } else { 1 << 30 };
-        let sql = format!("PRAGMA max_page_count = {most}");
-        self.connection.query_row(&sql, [], |row| row.get::<_, i64>(0)).unwrap();
-    }
-
     /// Raises the epoch above `above` and returns it.
     pub fn next_epoch(&mut self, above: u64) -> Result<u64, StoreError> {
         self.connection.execute("UPDATE meta SET epoch = max(epoch, ?1) + 1", [number(above)])?;

@@ -9,4 +9,5 @@ mod names;
 mod secured_cluster;
 mod settings;
 mod tokens;
+mod verdict;
 mod wire;

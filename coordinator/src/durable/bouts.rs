@@ -107,10 +107,7 @@ fn pause_failing(run: &Run, key: &BoutKey, reason: &str) -> Vec<Event> {
         id = key.run
     );
     let entry = Entry::new(AuditKind::Paused, text).bout(key);
-    vec![
-        Event::RunMoved { run: key.run.clone(), to: RunState::Paused, decided: None },
-        Event::Audited(entry),
-    ]
+    vec![Event::RunMoved { run: key.run.clone(), to: RunState::Paused, decided: None }, Event::Audited(entry)]
 }
 
 /// Compares a replica with the committed bout and earlier replicas.
@@ -137,7 +134,9 @@ fn compare_replica(durable: &Durable, replica: &ReplicaDigest) -> (Vec<Event>, O
             for (index, Opinion { worker, credential, .. }) in outvoted.into_iter().enumerate() {
                 let is_counted = counted && index == 0;
                 let text = match (is_counted, independent) {
-                    (true, true) => "two other workers agree on different content; its bouts are voided".to_string(),
+                    (true, true) => {
+                        "two other workers agree on different content; its bouts are voided".to_string()
+                    }
                     (true, false) => format!(
                         "two other workers, both of one credential, agree on different content; if you trust these, void its \
                          bouts: agon data void {} --worker {worker}",

@@ -85,8 +85,7 @@ impl Command for Decide {
             let unverified = unverified
                 .map(|reason| audit(AuditKind::Unverified, format!("the verdict is not verified: {reason}")));
             let decided = audit(AuditKind::Decided, format!("the test decided at bout {bout}"));
-            let moved =
-                Event::RunMoved { run: self.run.clone(), to: RunState::Decided, decided: Some(bout) };
+            let moved = Event::RunMoved { run: self.run.clone(), to: RunState::Decided, decided: Some(bout) };
             [moved, decided].into_iter().chain(unverified).collect()
         });
         (events, ())
@@ -102,7 +101,9 @@ impl Durable {
         if !self.run(id)?.is_verified_test() {
             return Some("the run has time limits, so that no other worker can replicate its bouts");
         }
-        self.replication.is_unverified(id, bout).then_some("no worker with another credential replicated its bouts")
+        self.replication
+            .is_unverified(id, bout)
+            .then_some("no worker with another credential replicated its bouts")
     }
 }
 
@@ -386,11 +387,14 @@ impl Command for Void {
 /// its evidence. The run continues and decides again, unless later bouts are in the dataset already.
 fn reopen_verdict(run: &Run, id: &str, touched: Option<u64>) -> Vec<Event> {
     let record = run.record();
-    let Some(decided) = record.decided.filter(|decided| touched.is_some_and(|first| first <= *decided)) else {
+    let Some(decided) = record.decided.filter(|decided| touched.is_some_and(|first| first <= *decided))
+    else {
         return Vec::new();
     };
     let (kind, to, text) = if record.exported <= decided + 1 {
-        let text = format!("verdict withdrawn: bouts up to bout {decided}, which decided, are void; the test continues");
+        let text = format!(
+            "verdict withdrawn: bouts up to bout {decided}, which decided, are void; the test continues"
+        );
         (AuditKind::Reopened, RunState::Running, text)
     } else {
         let text = format!(

@@ -3,6 +3,7 @@
 mod verdicts;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, mpsc};
 
 use agon_arena::{Spec, SpecSource};
@@ -17,7 +18,8 @@ use tokio::sync::oneshot;
 
 use super::bouts::{Commit, Outcome};
 use super::runs::{
-    Abandon, AssignPart, Decide, FinishPart, Move, OPEN, Prioritise, Propose, Reserve, Selection, Submit, Void, VoidRefusal,
+    Abandon, AssignPart, Decide, FinishPart, Move, OPEN, Prioritise, Propose, Reserve, Selection, Submit,
+    Void, VoidRefusal,
 };
 use super::workers::{CloseConviction, Hold, Quarantine, Register, Trust};
 use super::*;
@@ -63,20 +65,43 @@ search = { algorithm = "uct" }
 #[derive(Clone, Debug)]
 enum Change {
     /// A bout arrives, as a replica or not.
-    Commit { bout: u64, worker: usize, content: u8, is_replica: bool },
+    Commit {
+        bout: u64,
+        worker: usize,
+        content: u8,
+        is_replica: bool,
+    },
     /// A bout is committed as failed.
-    Fail { bout: u64 },
-    Move { from: &'static [RunState], to: RunState },
+    Fail {
+        bout: u64,
+    },
+    Move {
+        from: &'static [RunState],
+        to: RunState,
+    },
     /// A part is assigned that was due when `offset` bouts more or fewer were exported.
-    Assign { offset: i64, length: u64 },
+    Assign {
+        offset: i64,
+        length: u64,
+    },
     /// A part is finished, or one that was not assigned.
-    Finish { offset: i64 },
+    Finish {
+        offset: i64,
+    },
     /// Bouts are voided, with what the dataset had now or before.
-    Void { first: u64, last: u64, is_stale: bool },
+    Void {
+        first: u64,
+        last: u64,
+        is_stale: bool,
+    },
     Submit,
     Propose,
-    Prioritise { priority: i32 },
-    Reserve { end: u64 },
+    Prioritise {
+        priority: i32,
+    },
+    Reserve {
+        end: u64,
+    },
     Abandon,
 }
 
@@ -328,7 +353,7 @@ impl World {
             match executed {
                 Ok(verdicts) => {
                     for run in verdicts {
-                        waiting.push_front(Pending::attended(Decide { run }, false).0);
+                        waiting.push_front(Pending::attended(Decide { run }, true).0);
                     }
                 }
                 Err(failure) => {
@@ -368,7 +393,11 @@ impl World {
                 build(trust, waits, move |found| *found == expected)
             }
             Step::Hold { worker, holds } => {
-                if holds { model.holders.insert(worker) } else { model.holders.remove(&worker) };
+                if holds {
+                    model.holders.insert(worker)
+                } else {
+                    model.holders.remove(&worker)
+                };
                 build(Hold { worker: name(worker), holds }, waits, |()| true)
             }
             Step::Register { worker } => {
@@ -384,13 +413,7 @@ impl World {
     }
 
     /// Builds the command of a step that concerns a run.
-    fn change(
-        &self,
-        model: &mut Model,
-        run: usize,
-        change: &Change,
-        waits: bool,
-    ) -> (Box<dyn Job>, Check) {
+    fn change(&self, model: &mut Model, run: usize, change: &Change, waits: bool) -> (Box<dyn Job>, Check) {
         fn build<C: Command<Answer: 'static>>(
             command: C,
             waits: bool,
@@ -405,8 +428,7 @@ impl World {
         match *change {
             Change::Commit { bout, worker, content, is_replica } => {
                 let replicated = if is_replica { model.replicate(run, bout, worker, content) } else { None };
-                let expected =
-                    replicated.unwrap_or_else(|| model.runs[run].commit(bout, Some(content)));
+                let expected = replicated.unwrap_or_else(|| model.runs[run].commit(bout, Some(content)));
                 let commit = Commit { is_replica, ..commit(&id, bout, worker, content) };
                 build(commit, waits, move |found| *found == expected)
             }
@@ -494,8 +516,7 @@ impl World {
     /// Executes steps in groups, and in the model one after the other, and compares.
     fn play(&mut self, steps: &[Step], end: End, runtime: &Runtime) -> Result<(), TestCaseError> {
         self.store.fail_writes(end == End::Failed);
-        self.store.limit_size(end == End::Full);
-        let mut lost = false;
+        let (mut lost, mut waits) = (false, true);
         let mut steps = steps.iter().peekable();
         while steps.peek().is_some() {
             let before = self.view();
@@ -504,14 +525,24 @@ impl World {
             // The model does not know when a test decides and which bouts are replicated: it learns that after the group.
             while let Some(step) = steps.next_if(|step| joins(step, end, &mut touched) || jobs.is_empty()) {
                 let known = model.clone();
-                let (job, check) = self.command(&mut model, step, end != End::Full);
+                waits = end != End::Full || !waits;
+                let (job, check) = self.command(&mut model, step, waits);
                 jobs.push(job);
                 checks.push((check, model != known));
                 if is_alone(step, end) {
                     break;
                 }
             }
+            if end == End::Full {
+                let is_full = Arc::clone(&self.store.is_full);
+                is_full.store(true, Ordering::Relaxed);
+                std::thread::spawn(move || {
+                    std::thread::sleep(std::time::Duration::from_millis(3));
+                    is_full.store(false, Ordering::Relaxed);
+                });
+            }
             let executed = self.execute(jobs);
+            self.store.is_full.store(false, Ordering::Relaxed);
             prop_assert!(executed || end == End::Failed);
             let mut is_durable = true;
             for (check, changes) in checks {
@@ -529,14 +560,6 @@ impl World {
             }
         }
         self.store.fail_writes(false);
-        self.store.limit_size(false);
-        if end == End::Full {
-            // Verdicts wait for space.
-            let decide = |id: &String| Pending::attended(Decide { run: id.clone() }, false).0;
-            let decides = self.ids.iter().map(decide).collect();
-            self.execute(decides);
-            self.learn()?;
-        }
         if lost || end == End::Restarted {
             let before = self.view();
             self.restart(runtime);
@@ -555,7 +578,8 @@ impl World {
             if record.state == RunState::Decided && known.state.is_open() {
                 let decided = record.decided.unwrap();
                 prop_assert!(
-                    !guard.durable.replication().holds_up(id, decided) && guard.durable.convictions().is_empty(),
+                    !guard.durable.replication().holds_up(id, decided)
+                        && guard.durable.convictions().is_empty(),
                     "a verdict on unverified bouts"
                 );
                 (known.state, known.decided) = (RunState::Decided, Some(decided));
@@ -601,7 +625,10 @@ impl World {
             let cases = durable.replication().view().0.into_iter().filter(|(key, ..)| key.run == *id);
             let cases: BTreeMap<u64, _> = cases.map(|(key, _, known)| (key.bout, opinions(known))).collect();
             let expected = known.cases.iter().map(|(bout, known)| {
-                (*bout, known.iter().map(|(worker, content)| (WORKERS[*worker].to_string(), *content)).collect())
+                (
+                    *bout,
+                    known.iter().map(|(worker, content)| (WORKERS[*worker].to_string(), *content)).collect(),
+                )
             });
             prop_assert_eq!(cases, expected.collect::<BTreeMap<u64, Vec<_>>>());
         }
@@ -648,9 +675,15 @@ impl World {
     }
 }
 
-/// Returns whether a step is executed before the model learns anything else.
+/// Returns whether a step has a group of its own: the model must learn after it whether a test decided, or it depends on a
+/// conviction in the group.
 fn is_alone(step: &Step, end: End) -> bool {
-    end == End::Full || matches!(step, Step::Run(1, _))
+    end == End::Full || matches!(step, Step::Run(1, _)) || is_of_worker(step)
+}
+
+/// Returns whether a step concerns what a replica can change too.
+fn is_of_worker(step: &Step) -> bool {
+    !matches!(step, Step::Run(..) | Step::Hold { .. })
 }
 
 /// Returns whether a step can follow others in a group: it does not depend on what the model learns after them.
@@ -718,6 +751,9 @@ proptest! {
             for step in steps {
                 let (alone, _) = single.command(&mut model.clone(), step, true);
                 single.execute(vec![alone]);
+                if is_of_worker(step) {
+                    grouped.execute(std::mem::take(&mut together));
+                }
                 together.push(grouped.command(&mut model, step, true).0);
             }
             grouped.execute(together);

@@ -138,9 +138,8 @@ impl Reader {
     /// Returns the credentials of workers, and how many of their bouts other credentials confirmed.
     pub fn credentials(&self) -> Result<Vec<(String, u64)>, StoreError> {
         let sql = "SELECT credential, confirmed FROM credentials ORDER BY credential";
-        let credentials = select(&self.connection(), sql, [], |row| {
-            Ok((row.get(0)?, row.get::<_, i64>(1)? as u64))
-        });
+        let credentials =
+            select(&self.connection(), sql, [], |row| Ok((row.get(0)?, row.get::<_, i64>(1)? as u64)));
         Ok(credentials?)
     }
 
@@ -153,7 +152,8 @@ impl Reader {
     /// Returns the convicted workers whose bouts are not voided yet.
     pub(crate) fn convictions(&self) -> Result<Vec<Conviction>, StoreError> {
         let sql = "SELECT worker, credential FROM convictions ORDER BY worker";
-        let conviction = |row: &rusqlite::Row<'_>| Ok(Conviction { worker: row.get(0)?, credential: row.get(1)? });
+        let conviction =
+            |row: &rusqlite::Row<'_>| Ok(Conviction { worker: row.get(0)?, credential: row.get(1)? });
         Ok(select(&self.connection(), sql, [], conviction)?)
     }
 

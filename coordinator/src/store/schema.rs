@@ -32,7 +32,7 @@ pub(super) fn migrate(connection: &mut Connection, path: &Path) -> Result<(), St
     if done > 0 {
         backup::copy(connection, &copy_beside(path, found))?;
     }
-    let transaction = connection.transaction()?;
+    let transaction = super::begin(connection)?;
     for step in &STEPS[done..] {
         transaction.execute_batch(step)?;
     }
@@ -243,6 +243,24 @@ mod tests {
         let before = tables(&connection);
         assert!(matches!(migrate(&mut connection, &path), Err(StoreError::Failed(_))));
         assert_eq!((version(&connection), tables(&connection)), (Ok(FIRST), before));
+    }
+
+    #[test]
+    fn migration_waits_for_another_writer() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("state");
+        earlier(&path, 1);
+        let mut connection = Connection::open(&path).unwrap();
+        connection.pragma_update(None, "journal_mode", "wal").unwrap();
+        connection.busy_timeout(std::time::Duration::from_secs(20)).unwrap();
+        let other = Connection::open(&path).unwrap();
+        other.execute_batch("BEGIN IMMEDIATE; UPDATE meta SET epoch = 8").unwrap();
+        let (done, migrated) = std::sync::mpsc::channel();
+        let migration = std::thread::spawn(move || done.send(migrate(&mut connection, &path)).unwrap());
+        assert!(migrated.recv_timeout(std::time::Duration::from_millis(500)).is_err());
+        other.execute_batch("COMMIT").unwrap();
+        assert_eq!(migrated.recv().unwrap(), Ok(()));
+        migration.join().unwrap();
     }
 
     #[test]

@@ -202,7 +202,8 @@ impl Replication {
         match (agreeing.first(), differing.len()) {
             (Some(_), 0) => {
                 let credential = [first, replica].map(|opinion| opinion.credential.as_str());
-                let differs = credential[0] != credential[1] && credential.iter().all(|name| !name.is_empty());
+                let differs =
+                    credential[0] != credential[1] && credential.iter().all(|name| !name.is_empty());
                 let credential = differs.then(|| first.credential.clone());
                 ReplicaVerdict::Confirmed { first: first.worker.clone(), credential }
             }
@@ -420,7 +421,8 @@ mod tests {
     #[test]
     fn checks_all_bouts_on_probation_then_samples() {
         let mut checks = Replication::default();
-        let is_sampled = |checks: &Replication, bout| checks.is_sampled(&key(bout), &opinion("a", [7; 32]), false, 1);
+        let is_sampled =
+            |checks: &Replication, bout| checks.is_sampled(&key(bout), &opinion("a", [7; 32]), false, 1);
         for bout in 0..PROBATION {
             assert!(is_sampled(&checks, bout));
             add(&mut checks, bout, "a", [7; 32]);

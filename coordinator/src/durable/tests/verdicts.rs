@@ -138,7 +138,10 @@ fn verdict_of_local_workers_waits_for_nothing() {
     let mut world = World::with_workers(&runtime, &[LIAR, ONE]);
     world.coordinator.lock().durable.trust_workers();
     world.play_until_decided(ONE, LOST);
-    assert_eq!((world.state(), world.audit()), (RunState::Decided, vec!["submitted".into(), "decided".into()]));
+    assert_eq!(
+        (world.state(), world.audit()),
+        (RunState::Decided, vec!["submitted".into(), "decided".into()])
+    );
 }
 
 #[test]
@@ -154,7 +157,7 @@ fn voided_evidence_reopens_the_test() {
     // The bouts are granted again, and decide again.
     let granted: Vec<u64> = world.with_test(|run| std::iter::from_fn(|| run.ledger.take_next()).collect());
     assert_eq!(granted[..=decided as usize], (0..=decided).collect::<Vec<u64>>());
-    world.play_until_decided(ONE, LOST);
+    world.play_until_decided(LIAR, LOST);
     assert_eq!((world.state(), world.verdict().as_str()), (RunState::Decided, "H0"));
     assert!(world.audit().contains(&"reopened".to_string()));
 }
