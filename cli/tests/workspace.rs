@@ -125,8 +125,9 @@ fn live_standings_equal_dataset_ratings() {
         let options = Options { resampling, ..Options::default() };
         let counted = results(&dataset, &run, &spec, threads(2)).unwrap().tally;
         let answer = counted.rate(&options, &|| ()).unwrap();
-        let table = live.table(true);
+        let (table, conclusion) = live.table(true);
         assert_eq!(table.len(), 3);
+        assert_eq!(conclusion, answer.conclusion(), "one verdict, live and from a dataset");
         for (live, row) in table.iter().zip(answer.standings()) {
             assert_eq!(
                 (&live.player, live.elo, live.low, live.high),

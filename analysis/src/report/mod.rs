@@ -32,7 +32,7 @@ use crate::games::{Query, Recordings};
 use crate::pruning::{self, Interval, Pruning, PruningError};
 use crate::tune::TuneError;
 
-pub use play_statistics::{Effort, GameLengths, GameSummary};
+pub use play_statistics::{Effort, GameLengths, ListedGame};
 pub use players::Player;
 pub use ratings::{Crosstable, RatingHistory, Ratings, SequentialTest};
 pub use tuning::{Trajectory, Tuning, Validation};
@@ -162,7 +162,7 @@ pub struct Report {
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct DecisiveMoment {
     /// The game.
-    pub game: GameSummary,
+    pub game: ListedGame,
     /// The player whose score dropped.
     pub loser: String,
     /// The drop in units of the player's mean change between consecutive searches.
@@ -338,7 +338,7 @@ fn decisive_moment(
         line: row.search.as_ref().map(|search| search.pv.clone()).unwrap_or_default(),
     };
     Ok(Some(DecisiveMoment {
-        game: GameSummary::from(&recording.game),
+        game: ListedGame::from(&recording.game),
         loser,
         steps: point.steps,
         duel: players.len() == 2,

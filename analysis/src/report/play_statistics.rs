@@ -70,16 +70,16 @@ pub struct GameLengths {
     /// Mean number of plies.
     pub mean_plies: f64,
     /// The longest games, longest first.
-    pub longest: Vec<GameSummary>,
+    pub longest: Vec<ListedGame>,
     /// The shortest games, shortest first.
-    pub shortest: Vec<GameSummary>,
+    pub shortest: Vec<ListedGame>,
     /// Endings with their counts, most common first.
     pub endings: Vec<(String, u64)>,
 }
 
 /// A game in brief.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
-pub struct GameSummary {
+pub struct ListedGame {
     /// Bout.
     pub bout: u64,
     /// Game number within the bout.
@@ -94,9 +94,9 @@ pub struct GameSummary {
     pub ending: String,
 }
 
-impl From<&GameRow> for GameSummary {
-    fn from(row: &GameRow) -> GameSummary {
-        GameSummary {
+impl From<&GameRow> for ListedGame {
+    fn from(row: &GameRow) -> ListedGame {
+        ListedGame {
             bout: row.bout,
             game: row.game,
             players: row.players.clone(),
@@ -144,8 +144,8 @@ struct Collector<'a> {
     turning_points: TurningPoints,
     games: u64,
     plies: u64,
-    longest: Vec<GameSummary>,
-    shortest: Vec<GameSummary>,
+    longest: Vec<ListedGame>,
+    shortest: Vec<ListedGame>,
     endings: BTreeMap<String, u64>,
     builds: Vec<String>,
 }
@@ -253,8 +253,8 @@ impl<'a> Collector<'a> {
 }
 
 /// Adds a game to the first [`EXTREMES`] by a key.
-fn keep_first<K: Ord>(games: &mut Vec<GameSummary>, row: &GameRow, key: impl Fn(&GameSummary) -> K) {
-    let game = GameSummary::from(row);
+fn keep_first<K: Ord>(games: &mut Vec<ListedGame>, row: &GameRow, key: impl Fn(&ListedGame) -> K) {
+    let game = ListedGame::from(row);
     let index = games.partition_point(|other| key(other) <= key(&game));
     if index < EXTREMES {
         games.insert(index, game);

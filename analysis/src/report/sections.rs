@@ -7,7 +7,7 @@ use super::figures::{BOARDS, CHARTS, Figure, saved_svg};
 use super::html::{
     Cell, Column, LONG_NAME, Section, Table, available, escape, heading, paragraph, value_table,
 };
-use super::play_statistics::{GameLengths, GameSummary};
+use super::play_statistics::{GameLengths, ListedGame};
 use super::players::Player;
 use super::ratings::{Crosstable, RatingHistory, Ratings};
 use super::svg::{self, Axis, Line, MOST_CELLS, Row};
@@ -311,11 +311,11 @@ fn length_tables(lengths: &GameLengths) -> String {
         ("players by seat, with payoffs", Column::Words),
         ("ending", Column::Words),
     ];
-    let row = |game: &GameSummary| {
+    let row = |game: &ListedGame| {
         let ending = Cell::from(game.ending.as_str());
         vec![Cell::Text(game_number(game)), u64::from(game.plies).into(), Cell::Text(seats(game)), ending]
     };
-    let table = |caption: &str, games: &[GameSummary]| {
+    let table = |caption: &str, games: &[ListedGame]| {
         Table::of(caption, &columns, games.iter().map(row).collect()).html()
     };
     if !equal {
@@ -335,11 +335,11 @@ fn length_tables(lengths: &GameLengths) -> String {
 }
 
 /// Returns the number of a game within its run, as `agon games` takes it.
-fn game_number(game: &GameSummary) -> String {
+fn game_number(game: &ListedGame) -> String {
     format!("{}.{}", game.bout, game.game)
 }
 
-fn seats(game: &GameSummary) -> String {
+fn seats(game: &ListedGame) -> String {
     let signed = game.payoffs.iter().any(|payoff| *payoff < 0);
     let seat = |(name, payoff): (&String, &i32)| match signed {
         true => format!("{name} {payoff:+}"),
@@ -349,7 +349,7 @@ fn seats(game: &GameSummary) -> String {
 }
 
 /// Names the winners and the losers of a game.
-fn outcome(game: &GameSummary) -> String {
+fn outcome(game: &ListedGame) -> String {
     let most = game.payoffs.iter().max();
     let seats = game.players.iter().zip(&game.payoffs);
     let names = |won: bool| -> Vec<&str> {

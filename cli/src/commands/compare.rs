@@ -41,7 +41,7 @@ pub struct Compare {
 }
 
 #[derive(Serialize)]
-struct Document {
+struct RunComparison {
     runs: [RunSummary; 2],
     /// The differences of the specs.
     differences: Vec<Difference>,
@@ -79,7 +79,7 @@ impl Compare {
         let [first, second] = &runs[..] else { unreachable!("two runs were loaded") };
         let answers = [rated(first)?, rated(second)?];
         let players = players(&answers)?;
-        let document = Document {
+        let document = RunComparison {
             runs: [first.summary(), second.summary()],
             differences: differences(first, second),
             only: [only(&answers[0], &answers[1]), only(&answers[1], &answers[0])],
@@ -171,7 +171,7 @@ fn only(answer: &TournamentRatings, other: &TournamentRatings) -> Vec<String> {
     names.filter(|name| other.standings().iter().all(|known| known.name != **name)).cloned().collect()
 }
 
-fn write_document(document: &Document, out: &mut impl Write) -> io::Result<()> {
+fn write_document(document: &RunComparison, out: &mut impl Write) -> io::Result<()> {
     let mut table = Table::of_numbers("player", &["Elo 1", "Elo 2", "change", "95 %", "score 1", "score 2"])
         .optional(&["score 2", "score 1", "Elo 2", "Elo 1"]);
     for player in &document.players {
@@ -209,7 +209,8 @@ fn write_document(document: &Document, out: &mut impl Write) -> io::Result<()> {
     }));
     write_facts(&facts, out)?;
     let zero = document.players.iter().find(|player| {
-        document.players.len() == 2 && [&player.first, &player.second].iter().all(|side| side.elo == Some(0.0))
+        document.players.len() == 2
+            && [&player.first, &player.second].iter().all(|side| side.elo == Some(0.0))
     });
     let zero = zero.map_or("the mean of the players with a rating in both runs", |player| &player.name);
     write_sentence(

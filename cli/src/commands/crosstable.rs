@@ -8,7 +8,7 @@ use agon_storage::location::Location;
 use clap::Args;
 use serde::Serialize;
 
-use super::ratings::document::{Document, Request, Scale, Skipped};
+use super::ratings::document::{RatedPool, Request, Scale, Skipped};
 use super::ratings::report;
 use super::runs::{self, RunSummary};
 use crate::fail::Outcome;
@@ -48,7 +48,7 @@ impl Crosstable {
         let answer = tally.rate(&Options::default(), &|| ())?;
         let request =
             Request { scale: Scale::Difference, replicas: 0, los: false, crosstable: true, residuals: false };
-        let document = Document::new(&answer, &request, &Skipped::default());
+        let document = RatedPool::new(&answer, &request, &Skipped::default());
         let summary = run.summary();
         let players: Vec<&str> = document.players.iter().map(|player| player.name.as_str()).collect();
         let pairs = pairs(tally, &players);

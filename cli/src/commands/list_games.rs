@@ -206,5 +206,6 @@ fn describe(game: &Game, spec: &GameSpec, out: &mut impl Write) -> io::Result<()
         "algorithms:".to_string()
     };
     write_words(&title, &game.algorithms, out)?;
-    writeln!(out, "\ndefault player of `agon play` and `agon search`:\n  {}", default_player(spec))
+    let player: Vec<&str> = default_player(spec).split(' ').collect();
+    write_words("default player:", &player, out)
 }

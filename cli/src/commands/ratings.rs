@@ -21,7 +21,7 @@ use agon_storage::location::Location;
 use clap::{Args, ValueEnum};
 use serde::Serialize;
 
-use self::document::{Document, Request, Scale, Skipped};
+use self::document::{RatedPool, Request, Scale, Skipped};
 use self::sources::Reading;
 use super::runs::{self, LoadedRun};
 use crate::fail::{Outcome, UsageError, bail_usage};
@@ -101,8 +101,8 @@ type RatePool<'a> = dyn Fn(&Options, &(dyn Fn() + Sync)) -> Result<TournamentRat
 
 /// The answer of `--by game`.
 #[derive(Serialize)]
-struct Documents {
-    games: Vec<Document>,
+struct RatedGames {
+    games: Vec<RatedPool>,
 }
 
 impl Ratings {
@@ -115,7 +115,7 @@ impl Ratings {
         if let ([document], None) = (&games[..], self.by) {
             return print(self.json, document, |out| report::write(document, out));
         }
-        let documents = Documents { games };
+        let documents = RatedGames { games };
         print(self.json, &documents, |out| {
             documents.games.iter().enumerate().try_for_each(|(index, document)| {
                 if index > 0 {
@@ -127,7 +127,7 @@ impl Ratings {
     }
 
     /// Rates the results of files.
-    fn rate_files(&self) -> anyhow::Result<Document> {
+    fn rate_files(&self) -> anyhow::Result<RatedPool> {
         let mut reading = sources::read(&self.pgn, &self.csv)?;
         let left_out = reading.counts.remove_players_below(self.min_games);
         let players = reading.counts.players();
@@ -139,7 +139,7 @@ impl Ratings {
     }
 
     /// Rates runs, the runs of one game together.
-    fn rate_runs(&self) -> anyhow::Result<Vec<Document>> {
+    fn rate_runs(&self) -> anyhow::Result<Vec<RatedPool>> {
         let asked = if self.runs.is_empty() { vec!["latest".to_string()] } else { self.runs.clone() };
         let runs = runs::load(&self.data, &asked, self.threads.count())?;
         if self.replicas.is_some() && runs.iter().all(|run| run.results.tally.seats() == Some(2)) {
@@ -169,7 +169,7 @@ impl Ratings {
     }
 
     /// Rates runs of one game.
-    fn rate_game(&self, runs: &[LoadedRun]) -> anyhow::Result<Document> {
+    fn rate_game(&self, runs: &[LoadedRun]) -> anyhow::Result<RatedPool> {
         let mut tally = BoutCounts::default();
         for run in runs {
             tally.merge(&run.results.tally)?;
@@ -203,7 +203,7 @@ impl Ratings {
         played: &dyn Fn(&str) -> bool,
         skipped: &Skipped,
         rate: &RatePool<'_>,
-    ) -> anyhow::Result<Document> {
+    ) -> anyhow::Result<RatedPool> {
         let scale = match (&self.anchor, self.average) {
             (Some(text), _) => {
                 let (anchor, rating) = parse_anchor(text, played);
@@ -239,7 +239,7 @@ impl Ratings {
             crosstable: self.crosstable,
             residuals: self.residuals,
         };
-        Ok(Document::new(&answer, &request, skipped))
+        Ok(RatedPool::new(&answer, &request, skipped))
     }
 
     /// Rejects pools without players, and pools that are too large.

@@ -60,7 +60,7 @@ enum ModelName {
 }
 
 #[derive(Serialize)]
-struct Document {
+struct TestJson {
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     test: Option<Tested>,
     pairs: Option<[u64; 5]>,
@@ -169,7 +169,7 @@ impl Sprt {
         Ok((fold, test))
     }
 
-    fn document(&self, scores: &Scores, bounds: &Bounds, llr: f64, test: Option<Tested>) -> Document {
+    fn document(&self, scores: &Scores, bounds: &Bounds, llr: f64, test: Option<Tested>) -> TestJson {
         let verdict = match (&test, bounds.verdict(llr)) {
             (Some(test), verdict) => test.state.verdict(verdict),
             // Results on the command line may always grow.
@@ -177,7 +177,7 @@ impl Sprt {
             (None, verdict) => RunState::Decided.verdict(verdict),
         };
         let of_run = test.is_some().then(|| scores.counts().try_into().ok()).flatten();
-        Document {
+        TestJson {
             test,
             pairs: self.counts.pairs.map(|pairs| pairs.0).or(of_run),
             wdl: self.counts.wdl.map(counts::wins_draws_losses),
@@ -204,7 +204,7 @@ fn read_bounds(text: &str) -> Result<(f64, f64), String> {
     bounds.ok_or_else(|| "bounds are two numbers, the smaller first, such as --bounds=0,2".to_string())
 }
 
-fn write_test(scores: &Scores, bounds: &Bounds, document: &Document, out: &mut impl Write) -> io::Result<()> {
+fn write_test(scores: &Scores, bounds: &Bounds, document: &TestJson, out: &mut impl Write) -> io::Result<()> {
     let llr = document.llr;
     let (unit, low, high) = (unit_of(bounds.model()), bounds.elo0(), bounds.elo1());
     let verdict = match document.verdict {

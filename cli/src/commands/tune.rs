@@ -39,7 +39,7 @@ pub struct TuneOfRun {
 }
 
 #[derive(Serialize)]
-struct Document {
+struct TuningJson {
     run: String,
     complete: bool,
     player: String,
@@ -136,7 +136,7 @@ fn write_fitted(fitted: &FittedWeights, out: &mut impl Write) -> io::Result<()> 
     write!(out, "{}", fitted.table)
 }
 
-fn document(run: &Run, tuned: &TuneResult) -> Document {
+fn document(run: &Run, tuned: &TuneResult) -> TuningJson {
     let parameters = tuned.tune.parameters.iter().zip(&tuned.values);
     let proof = tuned.validation_scores();
     let validation = proof.mean().zip(proof.compare()).map(|(score, comparison)| ValidationJson {
@@ -158,7 +158,7 @@ fn document(run: &Run, tuned: &TuneResult) -> Document {
         score: found.score,
         values: found.after.clone(),
     });
-    Document {
+    TuningJson {
         run: run.id.clone(),
         complete: run.is_complete(),
         player: tuned.name.clone(),
@@ -181,10 +181,10 @@ fn document(run: &Run, tuned: &TuneResult) -> Document {
     }
 }
 
-fn write_document(document: &Document, tuned: &TuneResult, out: &mut impl Write) -> io::Result<()> {
+fn write_document(document: &TuningJson, tuned: &TuneResult, out: &mut impl Write) -> io::Result<()> {
     let spsa = document.method == "spsa";
     let what = if spsa { "iterations" } else { "trials" };
-    let Document { run, player, method, folded, steps, .. } = document;
+    let TuningJson { run, player, method, folded, steps, .. } = document;
     writeln!(out, "{run}: {player} tuned by {method}, {folded} of {steps} {what}\n")?;
     write_path(document, tuned, out)?;
     writeln!(out)?;
@@ -228,7 +228,7 @@ fn write_document(document: &Document, tuned: &TuneResult, out: &mut impl Write)
 }
 
 /// Writes evenly spaced steps of the path, including the first and the last.
-fn write_path(document: &Document, tuned: &TuneResult, out: &mut impl Write) -> io::Result<()> {
+fn write_path(document: &TuningJson, tuned: &TuneResult, out: &mut impl Write) -> io::Result<()> {
     let spsa = document.method == "spsa";
     let parameters = &tuned.tune.parameters;
     let shown = parameters.len().min(if spsa { 4 } else { 5 });

@@ -46,7 +46,7 @@ pub struct Skipped {
 
 /// A rated pool of players.
 #[derive(Serialize)]
-pub struct Document {
+pub struct RatedPool {
     /// The run, if there is exactly one.
     pub run: Option<String>,
     pub complete: bool,
@@ -134,7 +134,7 @@ pub struct SeatEffect {
     pub high: Option<f64>,
 }
 
-impl Document {
+impl RatedPool {
     /// Creates the document of an answer.
     pub fn new(answer: &TournamentRatings, request: &Request, skipped: &Skipped) -> Self {
         let standings = answer.standings();
@@ -170,7 +170,7 @@ impl Document {
             );
         }
         cautions.extend(conclusion.as_ref().and_then(|conclusion| conclusion.caution.clone()));
-        Document {
+        RatedPool {
             run: None,
             complete: true,
             game: None,

@@ -45,7 +45,7 @@ pub enum Found<'a> {
 /// Passes each game of a file to `found`.
 pub fn scan(mut source: impl Read, found: &mut dyn FnMut(Found<'_>)) -> io::Result<()> {
     let (mut lexer, mut games) =
-        (Lexer::default(), Games { found, header: Header::default(), has_words: false });
+        (Lexer::default(), PgnGames { found, header: Header::default(), has_words: false });
     let mut buffer = vec![0; BUFFER];
     let (mut start, mut end) = (0, 0);
     loop {
@@ -134,14 +134,14 @@ impl Header {
 }
 
 /// The games of a file, collected from its tags and words.
-struct Games<'f> {
+struct PgnGames<'f> {
     found: &'f mut dyn FnMut(Found<'_>),
     header: Header,
     /// Whether a move, a comment or a result was read: then a tag begins the next game.
     has_words: bool,
 }
 
-impl Visitor for Games<'_> {
+impl Visitor for PgnGames<'_> {
     type Error = Infallible;
 
     #[inline]
@@ -201,7 +201,7 @@ impl Visitor for Games<'_> {
     }
 }
 
-impl Games<'_> {
+impl PgnGames<'_> {
     /// Ends the current game if this tag begins the next one.
     fn begin_tag(&mut self, line: u64, name: &[u8]) {
         let header = &self.header;

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use agon_stats::pool::Standing;
 
-use super::document::{Difference, Document};
+use super::document::{Difference, RatedPool};
 use crate::commands::counts::plus_minus;
 use crate::table::{
     Align, Table, fixed, likelihood, percent, rate, shortened, signed, write_facts, write_sentence,
@@ -18,7 +18,7 @@ const LABEL: usize = 20;
 const SIGNIFICANT: f64 = 0.01;
 
 /// Writes the standings and the requested tables.
-pub fn write(document: &Document, out: &mut impl Write) -> io::Result<()> {
+pub fn write(document: &RatedPool, out: &mut impl Write) -> io::Result<()> {
     let groups = document.components.len();
     if groups > 1 {
         write_sentence(
@@ -79,7 +79,7 @@ fn count(games: u64) -> String {
 }
 
 /// Describes the pool as a whole.
-fn facts(document: &Document) -> Vec<(&'static str, String)> {
+fn facts(document: &RatedPool) -> Vec<(&'static str, String)> {
     let mut facts = Vec::new();
     let players = document.players.len();
     facts.extend(document.runs.iter().map(|run| ("run", format!("{}: {}", run.run, run.progress))));
@@ -184,7 +184,7 @@ fn probability(p: f64) -> String {
 }
 
 /// Writes the crosstable, if requested.
-pub fn write_crosstable(document: &Document, out: &mut impl Write) -> io::Result<()> {
+pub fn write_crosstable(document: &RatedPool, out: &mut impl Write) -> io::Result<()> {
     let Some(table) = &document.crosstable else { return Ok(()) };
     if document.seat_effects.is_empty() {
         write_heading("won-drawn-lost by the row against the column", out)?;
@@ -197,7 +197,7 @@ pub fn write_crosstable(document: &Document, out: &mut impl Write) -> io::Result
 }
 
 /// Writes the scores of the crosstable, if requested.
-pub fn write_scores(document: &Document, out: &mut impl Write) -> io::Result<()> {
+pub fn write_scores(document: &RatedPool, out: &mut impl Write) -> io::Result<()> {
     let Some(table) = &document.crosstable else { return Ok(()) };
     write_heading("score of the row against the column, in %", out)?;
     write_matrix(document, out, |row, column| {
@@ -206,7 +206,7 @@ pub fn write_scores(document: &Document, out: &mut impl Write) -> io::Result<()>
     })
 }
 
-fn write_superiority(document: &Document, out: &mut impl Write) -> io::Result<()> {
+fn write_superiority(document: &RatedPool, out: &mut impl Write) -> io::Result<()> {
     let Some(table) = &document.los else { return Ok(()) };
     write_heading("likelihood that the row is stronger than the column", out)?;
     write_matrix(document, out, |row, column| table[row][column].map_or_else(String::new, likelihood))
@@ -214,7 +214,7 @@ fn write_superiority(document: &Document, out: &mut impl Write) -> io::Result<()
 
 /// Writes a matrix of the players in bands of columns that fit the width. Columns have the numbers of the rows.
 fn write_matrix(
-    document: &Document,
+    document: &RatedPool,
     out: &mut impl Write,
     cell: impl Fn(usize, usize) -> String,
 ) -> io::Result<()> {
@@ -246,7 +246,7 @@ fn write_matrix(
     Ok(())
 }
 
-fn write_residuals(document: &Document, out: &mut impl Write) -> io::Result<()> {
+fn write_residuals(document: &RatedPool, out: &mut impl Write) -> io::Result<()> {
     let Some(residuals) = &document.residuals else { return Ok(()) };
     write_heading("scored and expected points, with the deviation in standard deviations", out)?;
     let mut table = Table::new(&[
