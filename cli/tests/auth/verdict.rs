@@ -78,8 +78,20 @@ fn liar_decides_no_sequential_test() {
     let mut workers = [("plays", "liar"), ("one", "first"), ("two", "second")].map(|(token, name)| {
         wait_until("the token is valid", || ScriptedWorker::connect(&secured.connector(token), name).ok())
     });
-    let mut status = Value::Null;
     let mut submitted = [0; 3];
+    // 1. The others are slow: the liar plays until its wins would decide.
+    while let Some(bout) = workers[0].lease_within(Duration::from_secs(1)) {
+        let rows = fabricate(&workers[0], &bout);
+        workers[0].submit_one(workers[0].messages(&bout, &rows));
+        submitted[0] += 1;
+    }
+    let mut status = secured.cluster.run_status(&run);
+    let sprt = &status["sprt"];
+    println!("after {submitted:?} bouts: {sprt}");
+    assert!(sprt["llr"].as_f64() > sprt["upper"].as_f64(), "{status}");
+    assert_eq!((&status["state"], &sprt["verdict"]), (&"running".into(), &"continue".into()), "{status}");
+    assert!(status["waiting"].as_str().unwrap().contains("other credentials"), "{status}");
+    // 2. All play: the wins are contradicted, voided and replayed.
     for round in 0..3000 {
         for (index, worker) in workers.iter_mut().enumerate() {
             let Some(bout) = worker.lease_within(Duration::from_millis(20)) else { continue };
