@@ -185,6 +185,34 @@ fn fits_weights_to_records() {
     assert_refused(&["tune", "records", "--data", &folder.path("data")], "is not a tune");
 }
 
+/// The validation of two bouts has the difference, the likelihood and the words of the other commands.
+#[test]
+fn validation_agrees_with_the_other_commands() {
+    let folder = Folder::new();
+    folder.write("spec.toml", vary(SPSA).bouts(12).set("validation", "{ bouts = 2 }").text());
+    let data = folder.path("data");
+    let run = json(&["run", &folder.path("spec.toml"), "--data", &data, "--json"]);
+    let tuned = json(&["tune", "--data", &data, "--json"]);
+    let validation = &tuned["validation"];
+    let pairs: Vec<String> =
+        validation["pairs"].as_array().unwrap().iter().map(ToString::to_string).collect();
+    let elo = json(&["elo", "--pairs", &pairs.join(","), "--json"]);
+    for field in ["elo", "low", "high", "los"] {
+        assert_eq!(validation[field], elo[field], "{field}: {tuned}");
+    }
+    // The standings begin with the better one of the tuned player and its start.
+    let los = |document: &Value| document["los"].as_f64().map(|los| los.max(1.0 - los)).unwrap();
+    assert!((los(&run) - los(&elo)).abs() < 1e-6, "{run}");
+    assert_eq!(validation["verdict"], "too few results to call the tuned player or its start stronger");
+    assert_eq!(run["caution"], validation["caution"]);
+    let words = agon(&["tune", "--data", &data]).out.replace('\n', " ");
+    assert!(
+        words.contains("Too few results to call the tuned player or its start stronger (LOS "),
+        "{words}"
+    );
+    assert!(words.contains("The bouts are too few: even if one player won all"), "{words}");
+}
+
 /// The message for a run without rated bouts does not claim that its dataset is empty.
 #[test]
 fn unrated_and_empty_tuning_runs_are_told_apart() {

@@ -278,8 +278,8 @@ fn amounts(status: &v1::RunStatus, unit: &str) -> String {
     match committed.saturating_sub(exported) {
         0 => format!("{there}."),
         kept => format!(
-            "{there}; {kept} more, counted above, wait for an earlier one that was not finished and reach it when the run \
-             continues."
+            "{there}; {kept} more, counted above, are kept behind an earlier one that was not finished and follow when the \
+             run continues."
         ),
     }
 }
@@ -380,8 +380,8 @@ mod tests {
         assert_eq!(amounts(&status(123), "bouts"), "123 of 400 bouts are in the dataset.");
         assert_eq!(
             amounts(&status(120), "bouts"),
-            "120 of 400 bouts are in the dataset; 3 more, counted above, wait for an earlier one that was not finished and \
-             reach it when the run continues."
+            "120 of 400 bouts are in the dataset; 3 more, counted above, are kept behind an earlier one that was not \
+             finished and follow when the run continues."
         );
     }
 }
