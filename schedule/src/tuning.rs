@@ -303,16 +303,7 @@ impl Tuning {
         let MethodState::Bayes { proposals, .. } = &self.method else { return Vec::new() };
         let trial = |(step, values): (u64, &Values)| {
             let scores: Vec<f64> = self.scores(step).map(|(_, half)| f64::from(half) / 4.0).collect();
-            let bouts = scores.len() as f64;
-            if scores.is_empty() {
-                return None;
-            }
-            let score = scores.iter().sum::<f64>() / bouts;
-            // Two imagined bouts, one won and one lost, keep a perfect score from looking certain.
-            let smoothed = (score * bouts + 1.0) / (bouts + 2.0);
-            let squares: f64 = scores.iter().map(|one| (one - score) * (one - score)).sum();
-            let variance = (squares + smoothed * (1.0 - smoothed)) / (bouts + 1.0) / bouts;
-            Some(Trial { values: values.numbers(), score, variance })
+            Trial::new(values.numbers(), &scores)
         };
         (0..self.completed_steps()).zip(proposals).filter_map(trial).collect()
     }

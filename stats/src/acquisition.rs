@@ -3,16 +3,35 @@
 //! Suggestions come in batches, because a cluster plays many bouts at once. Record suggestions instead of recomputing
 //! them: linear algebra may round differently on another processor.
 
-use rand::RngExt as _;
+use nalgebra::DVector;
 use thiserror::Error;
 
-use crate::distribution::{Random, Z95, normal_cdf, seeded};
-use crate::gaussian_process::{GaussianProcess, GaussianProcessError, Observation, Prediction};
-use crate::replicas::Measure;
+use crate::distribution::{Random, Z95, seeded};
+use crate::gaussian_process::{
+    GaussianProcessError, Joint, Mixture, Observation, Prediction, spread_origin, spread_point,
+};
+use crate::replicas::{Measure, standard_normal};
 use crate::scale::Scale;
 
 /// The maximum number of dimensions: with more, a Gaussian process needs more games than gradient steps.
 pub const MOST_DIMENSIONS: usize = 6;
+
+/// The number of steps of the grid of one dimension.
+const STEPS: f64 = 60.0;
+/// The numbers of candidates in more dimensions: spread over the space, and near the best point.
+const SPREAD_CANDIDATES: usize = 128;
+const NEAR_CANDIDATES: usize = 48;
+/// The standard deviation of candidates near the best point.
+const NEAR_DEVIATION: f64 = 0.1;
+/// The maximum number of observations in a regression, whose time grows with their cube.
+const MOST_OBSERVATIONS: usize = 128;
+/// The distance of points that are merged first if there are too many.
+const LEAST_RADIUS: f64 = 1.0 / 256.0;
+/// The variance of the score of a bout of two games before any is played, and the number of bouts that it counts as.
+const NOISE: f64 = 0.11;
+const NOISE_WEIGHT: f64 = 10.0;
+/// The number of functions drawn for the intervals of the best values.
+const BEST_DRAWS: usize = 400;
 
 /// A dimension of the search space.
 #[derive(Clone, Debug, PartialEq)]
@@ -29,15 +48,27 @@ pub struct Dimension {
     pub scale: Scale,
 }
 
-/// The mean score of a number of bouts at some values, with the variance of that mean.
+/// The scores, from 0 to 1, of a number of bouts at some values.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Trial {
     /// The value of each dimension.
     pub values: Vec<f64>,
-    /// The score; greater is better.
+    /// The number of bouts.
+    pub bouts: u64,
+    /// The mean score.
     pub score: f64,
-    /// The known variance of the score; 0 if unknown.
-    pub variance: f64,
+    /// The sum of the squared deviations of the scores from their mean.
+    pub squares: f64,
+}
+
+impl Trial {
+    /// Creates a trial from the scores of its bouts; `None` without a score.
+    pub fn new(values: Vec<f64>, scores: &[f64]) -> Option<Self> {
+        let bouts = scores.len() as u64;
+        let score = scores.iter().sum::<f64>() / bouts as f64;
+        let squares = scores.iter().map(|one| (one - score) * (one - score)).sum();
+        (bouts > 0).then_some(Trial { values, bouts, score, squares })
+    }
 }
 
 /// The result of an optimisation.
@@ -45,8 +76,11 @@ pub struct Trial {
 pub struct Recommendation {
     /// The values with the greatest expected score.
     pub values: Vec<f64>,
-    /// The expected score with its 95 % interval, given the fitted hyperparameters. A validation match decides.
+    /// The expected score with its 95 % interval. A validation match decides.
     pub score: Measure,
+    /// The recommended value of each dimension, with the interval that contains the best value with a probability of
+    /// 95 %.
+    pub best: Vec<Measure>,
 }
 
 /// An invalid search space, or a failed regression.
@@ -119,120 +153,138 @@ impl Space {
 
     /// Returns the next `count` values to try, given all trials so far.
     ///
-    /// The first trials are spread evenly. Later ones maximise the expected improvement over the best expected score
-    /// so far (Jones, Schonlau and Welch, 1998, with the posterior mean in place of the best score, which noise
-    /// inflates). Within a batch each suggestion counts as a trial with its expected score and typical noise
-    /// ("kriging believer", Ginsbourger, Le Riche and Carraro, 2010), so that the next one differs.
+    /// The first trials are spread evenly. Each later one has the greatest knowledge gradient: the expected gain of the
+    /// greatest posterior mean over a set of candidates (Frazier, Powell and Dayanik, "The knowledge-gradient policy for
+    /// correlated normal beliefs", 2009), averaged over the hyperparameters. One bout hardly moves the maximum, so the
+    /// gain is that of as many further bouts as were played so far ("KG*": Frazier and Powell, "Paradoxes in learning and
+    /// the marginal value of information", 2010). Within a batch each suggestion reduces the covariance as its bouts will.
     pub fn suggest(&self, trials: &[Trial], count: usize, seed: u64) -> Result<Vec<Vec<f64>>, SpaceError> {
         // Fewer than two trials allow no regression, even for the end of a long batch.
         let missing = self.initial_trials().saturating_sub(trials.len()).min(count);
         let spread = if trials.len() < 2 { count } else { missing };
-        let mut suggestions: Vec<Vec<f64>> =
-            (0..spread).map(|offset| self.values(&self.spread_point(trials.len() + offset, seed))).collect();
-        if spread == count {
-            return Ok(suggestions);
+        let origin = spread_origin(self.dimensions.len(), seed);
+        let mut points: Vec<Vec<f64>> =
+            (0..spread).map(|offset| self.snap(&spread_point(trials.len() + offset, &origin))).collect();
+        if spread < count {
+            let evidence = self.evidence(trials)?;
+            let mixture = Mixture::fit(&evidence.observations, seed)?;
+            let mut candidates = self.candidates(&evidence, &mixture, seed, trials.len() as u64 + 1);
+            candidates.extend(points.iter().cloned());
+            let mut joints = mixture.joint(&candidates);
+            let trial_variance = evidence.noise * trials.len() as f64 / evidence.bouts;
+            let wait_for = |joints: &mut Vec<(f64, Joint)>, place| {
+                joints.iter_mut().for_each(|(_, joint)| joint.await_observation(place, trial_variance));
+            };
+            let waiting = candidates.len() - points.len()..candidates.len();
+            waiting.for_each(|place| wait_for(&mut joints, place));
+            while points.len() < count {
+                let gains = knowledge_gradients(&joints, evidence.noise / evidence.bouts);
+                let place = greatest(gains.into_iter());
+                points.push(candidates[place].clone());
+                wait_for(&mut joints, place);
+            }
         }
-        let mut seen = self.observations(trials)?;
-        let mut process = GaussianProcess::fit(&seen, seed)?;
-        let usual_variance = seen.iter().map(|one| one.variance).sum::<f64>() / seen.len() as f64;
-        let mut random = seeded(seed, trials.len() as u64 + 1);
-        let believe = |process: &GaussianProcess, seen: &mut Vec<Observation>, point: Vec<f64>| {
-            let value = process.predict(&point).mean;
-            seen.push(Observation { point, value, variance: usual_variance });
-            GaussianProcess::with(seen, process.hyperparameters().clone())
-        };
-        for values in suggestions.clone() {
-            process = believe(&process, &mut seen, self.point(&values))?;
-        }
-        while suggestions.len() < count {
-            let tried = seen.iter().map(|one| process.predict(&one.point).mean);
-            let best = tried.fold(f64::NEG_INFINITY, f64::max);
-            let improvement = |point: &[f64]| expected_improvement(process.predict(point), best);
-            let point = self.maximise(&seen, &mut random, improvement);
-            suggestions.push(self.values(&point));
-            process = believe(&process, &mut seen, point)?;
-        }
-        Ok(suggestions)
+        Ok(points.iter().map(|point| self.values(point)).collect())
     }
 
     /// Returns the values with the greatest expected score.
     pub fn recommend(&self, trials: &[Trial], seed: u64) -> Result<Recommendation, SpaceError> {
-        let seen = self.observations(trials)?;
-        let process = GaussianProcess::fit(&seen, seed)?;
-        let point = self.maximise(&seen, &mut seeded(seed, 0), |point| process.predict(point).mean);
-        Ok(Recommendation { values: self.values(&point), score: interval(process.predict(&point)) })
+        let evidence = self.evidence(trials)?;
+        let mixture = Mixture::fit(&evidence.observations, seed)?;
+        let candidates = self.candidates(&evidence, &mixture, seed, 0);
+        let means = candidates.iter().map(|point| mixture.predict(point).mean);
+        let values = self.values(&self.climb(&mixture, candidates[greatest(means)].clone()));
+        let score = interval(mixture.predict(&self.point(&values)));
+        let bests = best_candidates(&mixture.joint(&candidates), &mut seeded(seed, 1))?;
+        let best = (0..self.dimensions.len()).map(|place| {
+            let mut coordinates: Vec<f64> = bests.iter().map(|&best| candidates[best][place]).collect();
+            coordinates.sort_by(f64::total_cmp);
+            let margin = if self.dimensions.len() == 1 { 0.5 / STEPS } else { 0.0 };
+            let ends = [(BEST_DRAWS / 40, -margin), (BEST_DRAWS - 1 - BEST_DRAWS / 40, margin)];
+            let [low, high] = ends.map(|(index, margin)| {
+                let mut point = vec![0.0; self.dimensions.len()];
+                point[place] = (coordinates[index] + margin).clamp(0.0, 1.0);
+                self.values(&point)[place]
+            });
+            Measure { value: values[place], low: low.min(values[place]), high: high.max(values[place]) }
+        });
+        let best = best.collect();
+        Ok(Recommendation { values, score, best })
     }
 
-    /// Returns the expected scores at some values with their 95 % intervals, given the fitted hyperparameters.
+    /// Returns the expected scores at some values with their 95 % intervals.
     pub fn posterior(
         &self,
         trials: &[Trial],
         values: &[Vec<f64>],
         seed: u64,
     ) -> Result<Vec<Measure>, SpaceError> {
-        let process = GaussianProcess::fit(&self.observations(trials)?, seed)?;
-        Ok(values.iter().map(|values| interval(process.predict(&self.point(values)))).collect())
+        let mixture = Mixture::fit(&self.evidence(trials)?.observations, seed)?;
+        Ok(values.iter().map(|values| interval(mixture.predict(&self.point(values)))).collect())
     }
 
-    /// Returns a point of a low-discrepancy sequence: multiples of powers of the root of x^(d+1) = x + 1 (Roberts' R
-    /// sequence, 2018), from a seeded random origin.
-    fn spread_point(&self, index: usize, seed: u64) -> Vec<f64> {
+    /// Returns the points that a trial or an answer may have: in one dimension a grid, so that trials repeat values; else
+    /// a spread, the points tried so far and random points around the best of these.
+    fn candidates(&self, evidence: &Evidence, mixture: &Mixture, seed: u64, stream: u64) -> Vec<Vec<f64>> {
         let count = self.dimensions.len();
-        let mut root = 2.0_f64;
-        for _ in 0..60 {
-            root = (1.0 + root).powf(1.0 / (count + 1) as f64);
-        }
-        let mut random = seeded(seed, 0);
-        let origin: Vec<f64> = (0..count).map(|_| random.random()).collect();
-        let coordinate =
-            |(place, start): (usize, f64)| (start + index as f64 / root.powi(place as i32 + 1)).fract();
-        let point: Vec<f64> = origin.into_iter().enumerate().map(coordinate).collect();
-        self.snap(&point)
-    }
-
-    /// Returns the point of the unit cube that approximately maximises `score`: the best of many random points and of
-    /// all trials, improved by axis steps that shrink when none improves.
-    fn maximise(&self, seen: &[Observation], random: &mut Random, score: impl Fn(&[f64]) -> f64) -> Vec<f64> {
-        let count = self.dimensions.len();
-        let drawn = (0..200 * count).map(|_| (0..count).map(|_| random.random()).collect::<Vec<f64>>());
-        let tried = seen.iter().map(|one| one.point.clone());
-        let scored = |point: Vec<f64>| {
-            let point = self.snap(&point);
-            (score(&point), point)
+        let mut points: Vec<Vec<f64>> = if count == 1 {
+            (0..=STEPS as usize).map(|step| vec![step as f64 / STEPS]).collect()
+        } else {
+            let origin = spread_origin(count, seed);
+            let spread = (0..SPREAD_CANDIDATES).map(|index| spread_point(index, &origin));
+            spread.chain(evidence.observations.iter().map(|seen| seen.point.clone())).collect()
         };
-        let mut candidates: Vec<(f64, Vec<f64>)> = drawn.chain(tried).map(scored).collect();
-        candidates.sort_by(|first, second| second.0.total_cmp(&first.0));
-        candidates.truncate(3);
-        for (value, point) in &mut candidates {
-            let mut step = 0.1;
-            while step > 1e-4 {
-                let moves = (0..2 * count).map(|number| {
-                    let mut moved = point.clone();
-                    let sign = if number % 2 == 0 { step } else { -step };
-                    moved[number / 2] = (moved[number / 2] + sign).clamp(0.0, 1.0);
-                    scored(moved)
-                });
-                let best = moves.max_by(|first, second| first.0.total_cmp(&second.0));
-                match best {
-                    Some((better, moved)) if better > *value => (*value, *point) = (better, moved),
-                    _ => step /= 2.0,
-                }
+        if count > 1 {
+            let best = points[greatest(points.iter().map(|point| mixture.predict(point).mean))].clone();
+            let mut random = seeded(seed, stream);
+            let mut near = |at: &f64| (at + NEAR_DEVIATION * standard_normal(&mut random)).clamp(0.0, 1.0);
+            points.extend((0..NEAR_CANDIDATES).map(|_| best.iter().map(&mut near).collect()));
+        }
+        let mut points: Vec<Vec<f64>> = points.iter().map(|point| self.snap(point)).collect();
+        points.sort_by(|first, second| first.partial_cmp(second).expect("coordinates are finite"));
+        points.dedup();
+        points
+    }
+
+    /// Improves a point by axis steps that shrink when none improves the expected score.
+    fn climb(&self, mixture: &Mixture, mut point: Vec<f64>) -> Vec<f64> {
+        let mut mean = mixture.predict(&point).mean;
+        let mut step = 0.5 / STEPS;
+        while step > 1e-4 {
+            let moves = (0..2 * point.len()).map(|number| {
+                let mut moved = point.clone();
+                let sign = if number % 2 == 0 { step } else { -step };
+                moved[number / 2] = (moved[number / 2] + sign).clamp(0.0, 1.0);
+                let moved = self.playable(&moved);
+                (mixture.predict(&moved).mean, moved)
+            });
+            match moves.max_by(|first, second| first.0.total_cmp(&second.0)) {
+                Some((better, moved)) if better > mean => (mean, point) = (better, moved),
+                _ => step /= 2.0,
             }
         }
-        let best = candidates.into_iter().max_by(|first, second| first.0.total_cmp(&second.0));
-        best.expect("there are random candidates").1
+        point
     }
 
-    fn observations(&self, trials: &[Trial]) -> Result<Vec<Observation>, SpaceError> {
+    /// Gathers the trials by their points.
+    fn evidence(&self, trials: &[Trial]) -> Result<Evidence, SpaceError> {
         if trials.iter().any(|trial| trial.values.len() != self.dimensions.len()) {
             return Err(GaussianProcessError::Dimensions.into());
         }
-        let observe = |trial: &Trial| Observation {
-            point: self.point(&trial.values),
-            value: trial.score,
-            variance: trial.variance,
+        let place = |trial: &Trial| Trial { values: self.point(&trial.values), ..trial.clone() };
+        let trials: Vec<Trial> = trials.iter().map(place).collect();
+        // Trials of a bout each say nothing about the noise, but neighbours do: their scores hardly differ otherwise.
+        let neighbours = grouped(&trials, trials.len().div_ceil(2));
+        let bouts = trials.iter().map(|trial| trial.bouts).sum::<u64>() as f64;
+        let squares: f64 = neighbours.iter().map(|group| group.squares).sum();
+        let noise = (squares + NOISE_WEIGHT * NOISE) / (bouts - neighbours.len() as f64 + NOISE_WEIGHT);
+        let observe = |group: Trial| Observation {
+            variance: noise / group.bouts as f64,
+            point: group.values,
+            value: group.score,
         };
-        Ok(trials.iter().map(observe).collect())
+        let observations = grouped(&trials, MOST_OBSERVATIONS).into_iter().map(observe).collect();
+        Ok(Evidence { observations, noise, bouts })
     }
 
     /// Returns the point of the unit cube for some values.
@@ -257,14 +309,119 @@ impl Space {
         each.collect()
     }
 
-    /// Returns the nearest playable point.
-    fn snap(&self, point: &[f64]) -> Vec<f64> {
+    /// Returns the nearest point whose values can be played.
+    fn playable(&self, point: &[f64]) -> Vec<f64> {
         if self.dimensions.iter().any(|side| side.whole) {
             self.point(&self.values(point))
         } else {
             point.to_vec()
         }
     }
+
+    /// Returns the nearest point of a trial: in one dimension on the grid.
+    fn snap(&self, point: &[f64]) -> Vec<f64> {
+        match point {
+            [at] => self.playable(&[(at * STEPS).round() / STEPS]),
+            _ => self.playable(point),
+        }
+    }
+}
+
+/// What the trials show.
+struct Evidence {
+    observations: Vec<Observation>,
+    /// The variance of the score of one bout.
+    noise: f64,
+    /// The number of bouts.
+    bouts: f64,
+}
+
+/// Merges trials at equal points, and near ones until at most `most` groups are left. Preconditions: points as values, and
+/// `most` above 0 unless there are no trials.
+fn grouped(trials: &[Trial], most: usize) -> Vec<Trial> {
+    let mut radius = 0.0;
+    loop {
+        // The point of the first trial of each group, and the group.
+        let mut groups: Vec<(&[f64], Trial)> = Vec::new();
+        for trial in trials {
+            let near = |&&mut (first, _): &&mut (&[f64], Trial)| {
+                first.iter().zip(&trial.values).all(|(a, b)| (a - b).abs() <= radius)
+            };
+            match groups.iter_mut().find(near) {
+                Some((_, group)) => add(group, trial),
+                None => groups.push((&trial.values, trial.clone())),
+            }
+        }
+        if groups.len() <= most {
+            return groups.into_iter().map(|(_, group)| group).collect();
+        }
+        radius = if radius == 0.0 { LEAST_RADIUS } else { 2.0 * radius };
+    }
+}
+
+/// Adds the bouts of a trial to a group, at their mean point (Chan, Golub and LeVeque, 1979, for the squares).
+fn add(group: &mut Trial, trial: &Trial) {
+    let share = trial.bouts as f64 / (group.bouts + trial.bouts) as f64;
+    let ahead = trial.score - group.score;
+    group.squares += trial.squares + ahead * ahead * share * group.bouts as f64;
+    group.score += share * ahead;
+    group.bouts += trial.bouts;
+    for (at, added) in group.values.iter_mut().zip(&trial.values) {
+        *at += share * (added - *at);
+    }
+}
+
+/// Returns the place of the greatest value, the first of equal ones. Precondition: there is a value.
+fn greatest<T: PartialOrd>(values: impl Iterator<Item = T>) -> usize {
+    let pick = |best: (usize, T), next: (usize, T)| if next.1 > best.1 { next } else { best };
+    values.enumerate().reduce(pick).expect("there is a value").0
+}
+
+/// The nodes and weights of the Gauss-Hermite rule with seven points for the standard normal distribution.
+const NODES: [(f64, f64); 7] = [
+    (-3.750_439_717_725_742, 5.482_688_559_722_18e-4),
+    (-2.366_759_410_734_541, 0.030_757_123_967_586_5),
+    (-1.154_405_394_739_968, 0.240_123_178_605_013),
+    (0.0, 0.457_142_857_142_857),
+    (1.154_405_394_739_968, 0.240_123_178_605_013),
+    (2.366_759_410_734_541, 0.030_757_123_967_586_5),
+    (3.750_439_717_725_742, 5.482_688_559_722_18e-4),
+];
+
+/// Returns, for an observation with the given variance at each candidate, the expected gain of the greatest mean.
+fn knowledge_gradients(joints: &[(f64, Joint)], variance: f64) -> Vec<f64> {
+    let count = joints[0].1.mean.len();
+    let mut gains = vec![0.0; count];
+    for (weight, Joint { mean, covariance }) in joints {
+        let greatest_mean = mean.max();
+        for (place, gain) in gains.iter_mut().enumerate() {
+            let slopes = covariance.column(place);
+            let deviation = (slopes[place] + variance).sqrt();
+            let expected = NODES.iter().map(|(node, share)| {
+                let moved =
+                    mean.iter().zip(slopes.iter()).map(|(mean, slope)| mean + slope / deviation * node);
+                share * moved.fold(f64::NEG_INFINITY, f64::max)
+            });
+            *gain += weight * (expected.sum::<f64>() - greatest_mean);
+        }
+    }
+    gains
+}
+
+/// Draws functions from the posterior and returns the best candidate of each.
+fn best_candidates(joints: &[(f64, Joint)], random: &mut Random) -> Result<Vec<usize>, SpaceError> {
+    let mut bests = Vec::with_capacity(BEST_DRAWS);
+    let mut reached = 0.0;
+    for (weight, joint) in joints {
+        reached += weight;
+        let root = joint.root()?;
+        while (bests.len() as f64) < (reached * BEST_DRAWS as f64).round().min(BEST_DRAWS as f64) {
+            let normal = DVector::from_fn(joint.mean.len(), |_, _| standard_normal(random));
+            let drawn = &joint.mean + &root * normal;
+            bests.push(greatest(drawn.iter()));
+        }
+    }
+    Ok(bests)
 }
 
 /// Returns the 95 % interval of a prediction.
@@ -273,38 +430,49 @@ fn interval(Prediction { mean, variance }: Prediction) -> Measure {
     Measure { value: mean, low: mean - half, high: mean + half }
 }
 
-/// Returns the expectation of max(f - best, 0) for a normal f (Jones, Schonlau and Welch, 1998, equation 15).
-pub fn expected_improvement(prediction: Prediction, best: f64) -> f64 {
-    let deviation = prediction.variance.sqrt();
-    let ahead = prediction.mean - best;
-    if deviation == 0.0 {
-        return ahead.max(0.0);
-    }
-    let z = ahead / deviation;
-    let density = (-0.5 * z * z).exp() / std::f64::consts::TAU.sqrt();
-    (ahead * normal_cdf(z) + deviation * density).max(0.0)
-}
-
 #[cfg(test)]
 mod tests {
+    use nalgebra::DMatrix;
+
     use super::*;
-    use crate::replicas::standard_normal;
 
     fn side(minimum: f64, maximum: f64, whole: bool) -> Dimension {
         Dimension { name: "width".to_owned(), minimum, maximum, whole, scale: Scale::Linear }
     }
 
+    fn trial(values: Vec<f64>, scores: &[f64]) -> Trial {
+        Trial::new(values, scores).unwrap()
+    }
+
     #[test]
-    fn expected_improvement_matches_simulation() {
+    fn groups_have_the_moments_of_all_scores() {
+        let trials =
+            [trial(vec![0.5], &[0.0, 1.0, 0.5]), trial(vec![0.5], &[0.25]), trial(vec![0.9], &[1.0])];
+        let groups = grouped(&trials, 2);
+        let expected = trial(vec![0.5], &[0.0, 1.0, 0.5, 0.25]);
+        assert_eq!((groups.len(), groups[0].bouts, &groups[0].values), (2, 4, &expected.values));
+        assert!((groups[0].score - expected.score).abs() < 1e-12);
+        assert!((groups[0].squares - expected.squares).abs() < 1e-12);
+        let merged = grouped(&trials, 1);
+        assert_eq!((merged.len(), merged[0].bouts), (1, 5));
+        assert!((merged[0].values[0] - 0.58).abs() < 1e-12, "{merged:?}");
+    }
+
+    #[test]
+    fn knowledge_gradient_matches_simulation() {
+        let covariance =
+            DMatrix::from_row_slice(3, 3, &[0.04, 0.01, 0.0, 0.01, 0.02, 0.005, 0.0, 0.005, 0.03]);
+        let mean = DVector::from_vec(vec![0.5, 0.55, 0.48]);
+        let gains =
+            knowledge_gradients(&[(1.0, Joint { mean: mean.clone(), covariance: covariance.clone() })], 0.01);
         let mut random = seeded(8, 0);
-        let draws: Vec<f64> = (0..200_000).map(|_| standard_normal(&mut random)).collect();
-        for (mean, variance, best) in [(0.0_f64, 1.0_f64, 0.0_f64), (1.0, 0.25, 2.0), (3.0, 4.0, 2.0)] {
-            let gain = |draw: &f64| (mean + variance.sqrt() * draw - best).max(0.0);
-            let expected = draws.iter().map(gain).sum::<f64>() / draws.len() as f64;
-            let got = expected_improvement(Prediction { mean, variance }, best);
-            assert!((got - expected).abs() < 0.01, "{got} {expected}");
+        let draws: Vec<f64> = (0..100_000).map(|_| standard_normal(&mut random)).collect();
+        for (place, gain) in gains.iter().enumerate() {
+            let slopes = covariance.column(place) / (covariance[(place, place)] + 0.01).sqrt();
+            let expected =
+                draws.iter().map(|draw| (&mean + &slopes * *draw).max() - mean.max()).sum::<f64>() / 1e5;
+            assert!((gain / expected - 1.0).abs() < 0.15, "{place}: {gain} {expected}");
         }
-        assert_eq!(expected_improvement(Prediction { mean: 3.0, variance: 0.0 }, 2.0), 1.0);
     }
 
     #[test]
@@ -328,29 +496,33 @@ mod tests {
             .unwrap()
             .into_iter()
             .map(|values| {
-                let score =
-                    -(values[0] - 1.2) * (values[0] - 1.2) - 0.05 * (values[1] - 4.0) * (values[1] - 4.0);
-                Trial { values, score, variance: 0.01 }
+                let [x, y] = [values[0] - 1.2, values[1] - 4.0];
+                Trial { values, bouts: 100, score: 0.6 - 0.2 * x * x - 0.01 * y * y, squares: 5.0 }
             })
             .collect();
         let batch = space.suggest(&trials, 6, 5).unwrap();
         assert_eq!(batch, space.suggest(&trials, 6, 5).unwrap(), "the same seed suggests the same");
-        for (place, values) in batch.iter().enumerate() {
+        for values in &batch {
             assert!((0.0..=2.0).contains(&values[0]) && (1.0..=9.0).contains(&values[1]));
             assert_eq!(values[1].fract(), 0.0);
-            assert!(!batch[..place].contains(values), "{batch:?}");
         }
+        let mut distinct = batch.clone();
+        distinct.sort_by(|first, second| first.partial_cmp(second).unwrap());
+        distinct.dedup();
+        assert!(distinct.len() >= 3, "{batch:?}");
         let recommended = space.recommend(&trials, 5).unwrap();
         assert!((recommended.values[0] - 1.2).abs() < 0.3, "{recommended:?}");
         assert!((recommended.values[1] - 4.0).abs() <= 1.0, "{recommended:?}");
-        assert!(recommended.score.low < 0.0 && recommended.score.high > -0.1, "{recommended:?}");
+        assert!(recommended.score.low < 0.6 && recommended.score.high > 0.58, "{recommended:?}");
+        for (best, value) in recommended.best.iter().zip(&recommended.values) {
+            assert!(best.value == *value && best.low <= *value && *value <= best.high, "{recommended:?}");
+        }
     }
 
     #[test]
     fn batch_continues_from_spread_to_regression() {
         let space = Space::new(vec![side(0.0, 1.0, false)]).unwrap();
-        let trial = |x: f64| Trial { values: vec![x], score: x, variance: 0.01 };
-        let trials: Vec<Trial> = [0.1, 0.5, 0.3, 0.7, 0.2].map(trial).to_vec();
+        let trials = [0.1, 0.5, 0.3, 0.7, 0.2].map(|x| trial(vec![x], &[x; 4])).to_vec();
         assert_eq!(space.initial_trials(), 8);
         assert_eq!(space.suggest(&trials, 6, 1).unwrap().len(), 6);
         let mut long = space.suggest(&trials[..1], 12, 1).unwrap();
@@ -373,7 +545,7 @@ mod tests {
             assert!(error.contains(message), "{error}");
         }
         let space = Space::new(vec![side(0.0, 1.0, false)]).unwrap();
-        let stray = Trial { values: vec![0.1, 0.2], score: 0.0, variance: 0.0 };
+        let stray = trial(vec![0.1, 0.2], &[0.0]);
         assert_eq!(
             space.recommend(&[stray.clone(), stray], 1),
             Err(SpaceError::Regression(GaussianProcessError::Dimensions))

@@ -92,7 +92,6 @@ pub fn resampled_sums<const N: usize>(clusters: &[[f64; N]], seed: u64, replicas
 }
 
 /// Returns a standard normal draw, by inversion.
-#[cfg(test)]
 pub(crate) fn standard_normal(random: &mut Random) -> f64 {
     let uniform: f64 = random.random();
     // The middle of the 2^53 cells of the uniform is never 0 or 1.
