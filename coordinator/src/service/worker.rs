@@ -490,6 +490,7 @@ mod tests {
     use rusqlite::Connection;
 
     use super::*;
+    use crate::durable::workers::Hold;
     use crate::fixtures::{TestWorker, coordinator, hello};
 
     fn lease(bout: u64, sequence: u64) -> Lease {
@@ -528,6 +529,7 @@ mod tests {
         coordinator.disconnect("w", before.session);
         let other = Connection::open(folder.path().join("state")).unwrap();
         other.execute_batch("BEGIN IMMEDIATE").unwrap();
+        coordinator.post(Hold { worker: "another".to_string(), holds: true });
         let (queue, _inbox) = mpsc::channel(SEND_QUEUE);
         let hello = Hello { held: vec![held.clone()], ..hello(&coordinator, "w") };
         let session = coordinator.connect(&hello, &Caller::anonymous(), None, queue).unwrap();
