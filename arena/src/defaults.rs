@@ -1,4 +1,5 @@
-//! The default players: for each game the best that the tournaments of `docs/studies/defaults.md` found at 10 ms a move.
+//! The default players: for each game the leader of its tournament in `docs/studies/defaults.md`, at 10 ms a move. Games that
+//! every full search solves in that time have none.
 
 use agon_games::{GAMES, GameSpec};
 
@@ -8,10 +9,14 @@ use crate::algorithms::Family;
 const DUELS: &[(&str, &str)] = &[
     (
         "chess",
-        r#"search = { algorithm = "pvs", quiescence = true, null_move = true, late_move_reductions = true }"#,
+        r#"search = { algorithm = "mtd", quiescence = true, null_move = true, late_move_reductions = true }"#,
     ),
+    ("othello", r#"search = { algorithm = "pvs", quiescence = true }"#),
     ("checkers", r#"search = { algorithm = "pvs", quiescence = true, late_move_reductions = true }"#),
+    ("kalah", r#"search = { algorithm = "pvs", quiescence = true }"#),
     ("go", r#"search = { algorithm = "uct", c = 0.5 }"#),
+    ("virus", r#"search = { algorithm = "pvs", late_move_reductions = true }"#),
+    ("focus", r#"search = { algorithm = "pvs", quiescence = true }"#),
 ];
 
 /// Games with more seats whose best player is not that of their family.
@@ -49,6 +54,22 @@ mod tests {
         }
         for (name, _) in DUELS.iter().chain(MANY) {
             assert!(GAMES.iter().any(|info| info.name == *name), "{name}");
+        }
+    }
+
+    #[test]
+    fn default_players_played_in_the_tournament_of_their_game() {
+        const SOLVED: [&str; 3] = ["tic-tac-toe", "nim", "grundy"];
+        for info in GAMES.iter().filter(|info| !SOLVED.contains(&info.name)) {
+            let most = info.seats.iter().copied().max().expect("a game has seats");
+            for (seats, suffix) in [(2, ""), (most, if most == 2 { "" } else { "-many" })] {
+                let text =
+                    if most == 2 { info.name.to_string() } else { format!("{}:seats={seats}", info.name) };
+                let player = default_player(&GameSpec::parse(&text).unwrap());
+                let path = format!("../examples/studies/defaults-{}{suffix}.toml", info.name);
+                let spec = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"));
+                assert!(spec.lines().any(|line| line == player), "{path} has no player `{player}`");
+            }
         }
     }
 }
