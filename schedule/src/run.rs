@@ -94,7 +94,8 @@ pub struct RunManifest {
     pub bouts: u64,
     /// The number of bouts done when the manifest was written, failed ones included.
     pub committed: u64,
-    /// The number of bouts, from the first, whose parts were written before the manifest; failed ones included.
+    /// The number of bouts, from the first, whose parts were written before the manifest; failed ones included. Of a run that
+    /// ended early, the number of bouts in the dataset, failed and voided ones included.
     #[serde(default)]
     pub exported: u64,
     /// The number of failed bouts; they have no rows.

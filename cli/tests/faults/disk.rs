@@ -9,7 +9,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::quick;
-use agon_testing::processes::Cluster;
+use agon_testing::processes::{Cluster, Process};
 
 /// A mounted file system, unmounted on drop.
 struct Disk(PathBuf);
@@ -112,4 +112,26 @@ fn full_disk_for_dataset_only_pauses_the_run() {
     assert!(left.is_empty(), "games were exported without moves: {left:?}");
     disk.resize(8 << 10);
     cluster.assert_finishes_undisturbed(&spec);
+}
+
+#[test]
+fn full_disk_at_the_start_is_an_error() {
+    let mut cluster = Cluster::new(Duration::from_millis(600));
+    let Some(disk) = Disk::mount(Path::new(&cluster.path("disk")), 4 << 10) else { return };
+    cluster = cluster.with_data(&disk.0.join("data"));
+    cluster.restart();
+    cluster.submit(&quick(20));
+    cluster.kill();
+    let filler = disk.fill();
+    cluster.spawn_coordinator();
+    let code = cluster.coordinator.as_mut().map(Process::wait);
+    let (log, folder) = (cluster.log(), cluster.data().display().to_string());
+    assert_eq!(code, Some(1), "{log}");
+    assert!(
+        log.contains(&format!("no space to open the state in {folder}; free some and start again")),
+        "{log}"
+    );
+    fs::remove_file(filler).unwrap();
+    cluster.restart();
+    assert_eq!(cluster.last_run()["state"], "running");
 }

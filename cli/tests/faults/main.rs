@@ -14,6 +14,7 @@ mod lies;
 mod restart;
 mod restore;
 mod silence;
+mod start;
 mod stop;
 mod voids;
 
