@@ -255,6 +255,8 @@ struct Model {
     quarantine: BTreeSet<usize>,
     holders: BTreeSet<usize>,
     convictions: BTreeSet<usize>,
+    /// The workers whose credentials are known.
+    known: BTreeSet<usize>,
 }
 
 impl Model {
@@ -278,6 +280,9 @@ impl Model {
         self.quarantine.extend(differing.iter().map(|(worker, _)| worker));
         if case[0].1 != content {
             self.convictions.insert(case[0].0);
+        }
+        if differing.is_empty() {
+            self.known.insert(case[0].0);
         }
         cases.remove(&bout);
         Some(Outcome::Replicated)
@@ -401,6 +406,9 @@ impl World {
                 build(Hold { worker: name(worker), holds }, waits, |()| true)
             }
             Step::Register { worker } => {
+                if !model.quarantine.contains(&worker) {
+                    model.known.insert(worker);
+                }
                 let register = Register { worker: name(worker), credential: credential(worker) };
                 build(register, waits, |()| true)
             }
@@ -571,24 +579,28 @@ impl World {
     /// Takes over what the model does not know: which bouts are replicated, and when a test decides.
     fn learn(&mut self) -> Result<(), TestCaseError> {
         let guard = self.coordinator.lock();
-        for (id, known) in self.ids.iter().zip(&mut self.model.runs) {
+        let Model { runs, convictions, known: credentials, .. } = &mut self.model;
+        for (id, known) in self.ids.iter().zip(runs) {
             let run = guard.durable.run(id).unwrap();
             let record = run.record();
             known.pending = run.pending_verdict();
-            if record.state == RunState::Decided && known.state.is_open() {
-                let decided = record.decided.unwrap();
-                prop_assert!(
-                    !guard.durable.replication().holds_up(id, decided)
-                        && guard.durable.convictions().is_empty(),
-                    "a verdict on unverified bouts"
-                );
-                (known.state, known.decided) = (RunState::Decided, Some(decided));
-            }
             for (key, _, opinions) in guard.durable.replication().view().0 {
                 if key.run == *id && !known.cases.contains_key(&key.bout) {
                     let worker = WORKERS.iter().position(|name| *name == opinions[0].worker).unwrap();
                     known.cases.insert(key.bout, vec![(worker, opinions[0].digest[0])]);
                 }
+            }
+            if record.state == RunState::Decided && known.state.is_open() {
+                let decided = record.decided.unwrap();
+                let is_contested = |case: &Vec<(usize, u8)>| {
+                    case.len() > 1 || credentials.iter().any(|worker| *worker != case[0].0)
+                };
+                prop_assert!(
+                    !known.cases.range(..=decided).any(|(_, case)| is_contested(case))
+                        && convictions.is_empty(),
+                    "a verdict on bouts that are not verified"
+                );
+                (known.state, known.decided) = (RunState::Decided, Some(decided));
             }
         }
         Ok(())
