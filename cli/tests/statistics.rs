@@ -196,6 +196,8 @@ fn commands_agree_on_a_clean_sweep() {
     cluster.restart();
     let watch = cluster.json(&["watch", "--once"]);
     check("watch", &watch["standings"][0], &watch["los"]);
+    let names = "too few results to call a or b stronger";
+    assert!(agon(&["sprt", "--data", &data, "--bounds=0,5"]).out.contains(names), "players are named");
     let texts = [
         agon(&["run", &spec, "--quiet", "--data", &folder.path("again")]).out,
         cluster.agon(&["watch", "--once"]).out,

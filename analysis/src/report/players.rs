@@ -3,6 +3,7 @@
 //! The order is that of the ratings and the same throughout the page; the colour is that of the player's number in the spec, so
 //! that it stays the same while results come in.
 
+use agon_arena::LimitUnit;
 use agon_arena::Spec;
 use agon_arena::spec::SpecPlayer;
 use agon_games::GAMES;
@@ -40,16 +41,17 @@ pub(super) fn read(spec: &Spec) -> Vec<Player> {
         name: player.name.clone(),
         number,
         algorithm: player.config.algorithm.name.to_string(),
-        limit: limit_text(LimitKind::of(player.limit)),
+        limit: limit_text(LimitKind::of(player.limit), player.config.algorithm.limit_unit),
         options: settings[number].iter().filter(differs).cloned().collect(),
     };
     spec.players.iter().enumerate().map(player).collect()
 }
 
-/// Formats a limit per move.
-fn limit_text((kind, value): (LimitKind, u64)) -> String {
+/// Formats a limit per move of a search whose limit of nodes has this unit.
+fn limit_text((kind, value): (LimitKind, u64), unit: LimitUnit) -> String {
     let value = count(value);
     match kind {
+        LimitKind::Nodes if unit == LimitUnit::Simulations => format!("{value} simulations"),
         LimitKind::Nodes => format!("{value} nodes"),
         LimitKind::Depth => format!("depth {value}"),
         LimitKind::Ms => format!("{value} ms"),
@@ -104,5 +106,19 @@ impl Report {
     /// Returns the name of a file that a chart is saved as, without its ending.
     pub(super) fn file(&self, chart: &str) -> String {
         format!("{}-{chart}", self.run)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn limits_have_units_and_separated_thousands() {
+        let text = |kind, unit| limit_text((kind, 100_000), unit);
+        assert_eq!(text(LimitKind::Nodes, LimitUnit::Nodes), "100,000 nodes");
+        assert_eq!(text(LimitKind::Nodes, LimitUnit::Simulations), "100,000 simulations");
+        assert_eq!(text(LimitKind::Ms, LimitUnit::Nodes), "100,000 ms");
+        assert_eq!(limit_text((LimitKind::Depth, 6), LimitUnit::Nodes), "depth 6");
     }
 }

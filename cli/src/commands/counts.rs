@@ -103,15 +103,23 @@ impl Estimates {
     }
 }
 
-/// Writes facts, those of results, and the warnings that belong to the results.
-pub fn write(mut before: Vec<(&str, String)>, scores: &Scores, out: &mut impl Write) -> io::Result<()> {
-    before.extend(facts(scores));
+/// The players of results on the command line.
+pub const UNNAMED: [&str; 2] = ["the first player", "the second"];
+
+/// Writes facts, those of the results of two players, and the warnings that belong to the results.
+pub fn write(
+    mut before: Vec<(&str, String)>,
+    scores: &Scores,
+    players: [&str; 2],
+    out: &mut impl Write,
+) -> io::Result<()> {
+    before.extend(facts(scores, players));
     write_facts(&before, out)?;
     cautions(scores).iter().try_for_each(|caution| write_sentence(caution, out))
 }
 
 /// Describes results: Elo, normalised Elo, superiority, score and number of games.
-fn facts(scores: &Scores) -> Vec<(&'static str, String)> {
+fn facts(scores: &Scores, [one, other]: [&str; 2]) -> Vec<(&'static str, String)> {
     let (Some(comparison), Some(mean)) = (scores.compare(), scores.mean()) else {
         return vec![("games", "none yet".to_string())];
     };
@@ -127,14 +135,7 @@ fn facts(scores: &Scores) -> Vec<(&'static str, String)> {
                 |estimate| plus_minus(estimate.value, estimate.low, estimate.high),
             ),
         ),
-        (
-            "LOS",
-            format!(
-                "{}: {}",
-                likelihood(comparison.los),
-                comparison.sentence("the first player", "the second")
-            ),
-        ),
+        ("LOS", format!("{}: {}", likelihood(comparison.los), comparison.sentence(one, other))),
         ("score", format!("{:.2} %", 100.0 * mean)),
         (
             "games",

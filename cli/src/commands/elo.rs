@@ -93,6 +93,6 @@ impl Elo {
             draw: games.map(|games| share(games.draws)),
             loss: games.map(|games| share(games.losses)),
         };
-        print(self.json, &document, |out| counts::write(Vec::new(), scores, out))
+        print(self.json, &document, |out| counts::write(Vec::new(), scores, counts::UNNAMED, out))
     }
 }

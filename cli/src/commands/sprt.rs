@@ -235,7 +235,9 @@ fn write_test(scores: &Scores, bounds: &Bounds, document: &TestJson, out: &mut i
         ("verdict", verdict),
     ]);
     facts.extend(pace(scores, bounds, llr).map(|pace| ("pace", pace)));
-    counts::write(facts, scores, out)
+    let players =
+        document.test.as_ref().map_or(counts::UNNAMED, |test| [&*test.players[0], &*test.players[1]]);
+    counts::write(facts, scores, players, out)
 }
 
 fn unit_of(model: Model) -> &'static str {
