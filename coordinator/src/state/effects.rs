@@ -236,3 +236,55 @@ impl State {
         self.send(worker, Kind::Revoke(v1::Revoke { leases, reason: reason.to_string() }));
     }
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test may panic")]
+mod tests {
+    use agon_proto::Heartbeat;
+    use agon_transport::Caller;
+    use tokio::sync::mpsc;
+
+    use super::*;
+    use crate::fixtures::{coordinator, hello};
+    use crate::state::SEND_QUEUE;
+
+    /// A replica may not be needed any more when it arrives: nothing durable changes then.
+    #[tokio::test]
+    async fn answered_submission_ends_its_lease() {
+        let folder = tempfile::tempdir().unwrap();
+        let coordinator = coordinator(folder.path()).await;
+        let (queue, _inbox) = mpsc::channel(SEND_QUEUE);
+        let session =
+            coordinator.connect(&hello(&coordinator, "w"), &Caller::anonymous(), None, queue).unwrap();
+        coordinator.record_holder("w", session).await;
+        let heartbeat = Heartbeat { room: 1, grants_received: u64::MAX, ..Heartbeat::default() };
+        coordinator.heartbeat("w", session, &heartbeat);
+        let lease = {
+            let state = coordinator.lock();
+            let (key, lease) = state.leases.of_worker("w").next().unwrap();
+            WireLease {
+                run: key.run.clone(),
+                bout: key.bout,
+                epoch: lease.token.epoch,
+                sequence: lease.token.sequence,
+            }
+        };
+        coordinator.finish_lease(&WireLease { sequence: lease.sequence + 1, ..lease.clone() });
+        assert_eq!(coordinator.lock().leases.count(), 1, "another lease");
+        coordinator.finish_lease(&lease);
+        assert_eq!(coordinator.lock().leases.count(), 0);
+    }
+
+    #[tokio::test]
+    async fn submissions_and_drains_are_audited() {
+        let folder = tempfile::tempdir().unwrap();
+        let coordinator = coordinator(folder.path()).await;
+        let (queue, _inbox) = mpsc::channel(SEND_QUEUE);
+        coordinator.connect(&hello(&coordinator, "w"), &Caller::anonymous(), None, queue).unwrap();
+        coordinator.drain_worker("w", &Caller::anonymous()).unwrap();
+        coordinator.settle().await;
+        let entries = coordinator.reader.audits(None, None, 10).unwrap();
+        let texts: Vec<&str> = entries.iter().map(|entry| entry.text.as_str()).collect();
+        assert_eq!(texts, ["submitted by an operator", "drained by an operator"]);
+    }
+}
