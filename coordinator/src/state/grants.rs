@@ -265,10 +265,13 @@ mod tests {
     use std::sync::Arc;
 
     use agon_proto::Lease as WireLease;
+    use agon_proto::v1::operator_server::Operator as _;
+    use tonic::Request;
 
     use super::*;
     use crate::durable::bouts::{Commit, Outcome};
-    use crate::fixtures::{TestWorker, coordinator};
+    use crate::fixtures::{SPEC, TestWorker, coordinator, empty_coordinator};
+    use crate::service::operator::OperatorService;
     use crate::store::NewBout;
 
     /// Leaves a run of 400 bouts only its first `bouts` to grant.
@@ -342,7 +345,12 @@ mod tests {
     #[tokio::test]
     async fn openings_are_requested_only_while_some_are_missing() {
         let folder = tempfile::tempdir().unwrap();
-        let coordinator = coordinator(folder.path()).await;
+        let coordinator = empty_coordinator(folder.path()).await;
+        // There are more different openings than bouts.
+        let text = SPEC.replace("random_plies = 2", "random_plies = 8");
+        let spec = Some(v1::Spec { text, ..Default::default() });
+        let request = Request::new(v1::SubmitRunRequest { spec, ..Default::default() });
+        OperatorService::new(Arc::clone(&coordinator)).submit_run(request).await.unwrap();
         let run = coordinator.run_ids().remove(0);
         coordinator.with_run(&run, |run| {
             let last = run.schedule.bouts() - 1;
