@@ -84,8 +84,7 @@ impl Coordinator {
 
     /// Requests the openings of the bouts after this one, if they may run out. Returns whether that of this bout is known.
     pub(super) fn prepare_openings(&self, run: &mut Run, bout: u64) -> bool {
-        let last = run.schedule.bouts().saturating_sub(1);
-        if !run.schedule.is_prepared(bout.saturating_add(OPENINGS_AHEAD / 2).min(last)) {
+        if !run.schedule.is_prepared(bout.saturating_add(OPENINGS_AHEAD / 2)) {
             run.wanted_openings = Some(bout.saturating_add(OPENINGS_AHEAD));
             self.computations.notify_one();
         }
