@@ -126,3 +126,87 @@ async fn services(coordinator: &Arc<Coordinator>) -> Routes {
         ))
         .prepare()
 }
+
+#[cfg(all(test, target_os = "linux"))]
+#[allow(clippy::unwrap_used, reason = "a test may panic")]
+mod tests {
+    use agon_proto::v1::worker_client::WorkerClient;
+    use agon_proto::v1::worker_message::Kind;
+    use agon_proto::{Hello, Lease, v1};
+    use agon_transport::Caller;
+    use tokio::sync::mpsc;
+    use tokio_stream::wrappers::ReceiverStream;
+
+    use super::*;
+    use crate::fixtures::{coordinator, hello};
+    use crate::state::SEND_QUEUE;
+
+    /// Returns the memory of this process in MB.
+    fn memory() -> u64 {
+        let pages = std::fs::read_to_string("/proc/self/statm").unwrap();
+        pages.split(' ').nth(1).unwrap().parse::<u64>().unwrap() * 4096 / 1_000_000
+    }
+
+    /// Returns the hello of a worker that claims leases and specs which do not exist.
+    fn boastful(coordinator: &Coordinator, number: u64, claims: u64) -> Hello {
+        let lease = |bout| Lease { run: "slow-00000000".to_string(), bout, epoch: 1, sequence: bout };
+        Hello {
+            held: (0..claims.min(20)).map(lease).collect(),
+            specs: (0..claims).map(|claim| format!("unknown-{number}-{claim:08x}")).collect(),
+            ..hello(coordinator, &format!("pod-{number}"))
+        }
+    }
+
+    #[tokio::test]
+    async fn ten_thousand_hellos_take_no_lasting_memory() {
+        let folder = tempfile::tempdir().unwrap();
+        let coordinator = coordinator(folder.path()).await;
+        let greet = |numbers: std::ops::Range<u64>| {
+            for number in numbers {
+                let (queue, _inbox) = mpsc::channel(SEND_QUEUE);
+                let hello = boastful(&coordinator, number, 100);
+                let session = coordinator.connect(&hello, &Caller::anonymous(), None, queue).unwrap();
+                coordinator.disconnect(&hello.worker, session);
+                if number % 100 == 0 {
+                    coordinator.expire_leases(coordinator.now());
+                }
+            }
+        };
+        greet(0..2000);
+        coordinator.settle().await;
+        let before = memory();
+        greet(2000..12_000);
+        coordinator.settle().await;
+        let after = memory();
+        println!("{before} MB before 10,000 hellos of 100 runs and 20 leases, {after} MB after");
+        assert!(after < before + 16, "{before} MB, then {after} MB");
+        assert!(coordinator.workers().len() < 2000);
+    }
+
+    #[tokio::test]
+    async fn large_hellos_take_no_lasting_memory() {
+        let folder = tempfile::tempdir().unwrap();
+        let coordinator = coordinator(folder.path()).await;
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let incoming = tokio_stream::wrappers::TcpListenerStream::new(listener);
+        let service = services(&coordinator).await;
+        let server = tokio::spawn(Server::builder().add_routes(service).serve_with_incoming(incoming));
+        let mut client = WorkerClient::connect(format!("http://{address}")).await.unwrap();
+        let mut answers = 0;
+        let mut before = 0;
+        for number in 0..220 {
+            if number == 20 {
+                before = memory();
+            }
+            let kind = Some(Kind::Hello((&boastful(&coordinator, number, 40_000)).into()));
+            let (messages, outbound) = mpsc::channel(1);
+            messages.send(v1::WorkerMessage { kind }).await.unwrap();
+            answers += u64::from(client.session(ReceiverStream::new(outbound)).await.is_ok());
+        }
+        let after = memory();
+        println!("{before} MB before 200 hellos of 1 MB, of which {answers} were answered, {after} MB after");
+        assert!(after < before + 40, "{before} MB, then {after} MB");
+        server.abort();
+    }
+}

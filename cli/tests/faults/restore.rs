@@ -46,7 +46,7 @@ fn restored_backup_resumes() {
     let worker = cluster.worker("one");
     cluster.wait_for_run("a part is exported", |run| exported(run) >= 16);
     let document = json(&["data", "backup", &backup, "--data", &data, "--json"]);
-    assert_eq!((document["runs"].as_u64(), document["version"].as_u64()), (Some(1), Some(7)));
+    assert_eq!((document["runs"].as_u64(), document["version"].as_u64()), (Some(1), Some(8)));
     let answer = agon(&["data", "backup", &backup, "--data", &data]);
     assert!(answer.code == 2 && answer.err.contains("nothing is overwritten"), "{}", answer.err);
     let answer = agon(&["data", "backup", "/dev/null", "--data", &data]);
@@ -261,7 +261,8 @@ fn migrates_state_of_previous_version() {
         .execute_batch(
             "ALTER TABLE runs DROP COLUMN build; ALTER TABLE runs DROP COLUMN abandoned; DROP TABLE opinions;
              ALTER TABLE runs DROP COLUMN granted; DROP TABLE holders; ALTER TABLE meta DROP COLUMN id;
-             ALTER TABLE meta DROP COLUMN secret; PRAGMA user_version = 2;",
+             ALTER TABLE meta DROP COLUMN secret; DROP TABLE credentials; DROP TABLE workers; DROP TABLE convictions;
+             PRAGMA user_version = 2;",
         )
         .unwrap();
     drop(state);

@@ -7,6 +7,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use crate::folder::killed_before_export;
+use crate::restore::remove_state;
 use crate::{LONG, quick};
 use agon_testing::binary::{agon, path};
 use agon_testing::folder::Folder;
@@ -72,6 +73,27 @@ fn state_and_dataset_that_contradict_each_other_are_rejected() {
     cluster.restart();
     let _worker = cluster.worker("two");
     cluster.assert_finishes_undisturbed(&spec);
+}
+
+/// A dataset whose last part is gone says that the run is done, and it is not.
+#[test]
+fn rebuilt_state_plays_missing_last_bouts_again() {
+    let spec = quick(40);
+    let mut cluster = Cluster::start(LEASE);
+    let data = cluster.data().to_path_buf();
+    let id = cluster.submit(&spec);
+    let worker = cluster.worker("one");
+    cluster.wait_for_run("the run is done", |run| run["state"] == "done" && run["exported"] == 40);
+    cluster.kill();
+    remove_state(&data);
+    for table in ["games", "moves"] {
+        fs::remove_file(data.join(format!("{table}/run={id}/part-0000000032-0000000039.parquet"))).unwrap();
+    }
+    cluster.flags = vec!["--take-over".to_string()];
+    cluster.restart();
+    cluster.wait_for_run("the run is done again", |run| run["state"] == "done" && run["bouts"] == 40);
+    drop(worker);
+    cluster.assert_undisturbed(&spec);
 }
 
 #[test]
