@@ -27,7 +27,7 @@ pub struct Steer {
 impl Steer {
     fn ask(
         self,
-        ask: impl AsyncFn(&mut Operator, String) -> Result<tonic::Response<v1::RunStatus>, tonic::Status>,
+        ask: &impl AsyncFn(&mut Operator, String) -> Result<tonic::Response<v1::RunStatus>, tonic::Status>,
     ) -> Outcome {
         let status = self.address.ask(async |operator| ask(operator, self.run.clone()).await)?;
         announce(&self.run, &status.run);
@@ -42,15 +42,15 @@ impl Steer {
     }
 
     pub fn cancel(self) -> Outcome {
-        self.ask(async |operator, run| operator.cancel_run(v1::CancelRunRequest { run }).await)
+        self.ask(&async |operator, run| operator.cancel_run(v1::CancelRunRequest { run }).await)
     }
 
     pub fn pause(self) -> Outcome {
-        self.ask(async |operator, run| operator.pause_run(v1::PauseRunRequest { run }).await)
+        self.ask(&async |operator, run| operator.pause_run(v1::PauseRunRequest { run }).await)
     }
 
     pub fn resume(self) -> Outcome {
-        self.ask(async |operator, run| operator.resume_run(v1::ResumeRunRequest { run }).await)
+        self.ask(&async |operator, run| operator.resume_run(v1::ResumeRunRequest { run }).await)
     }
 }
 
@@ -67,7 +67,7 @@ pub struct Prioritise {
 impl Prioritise {
     pub fn run(self) -> Outcome {
         let priority = self.priority;
-        self.steer.ask(async |operator, run| {
+        self.steer.ask(&async |operator, run| {
             operator.prioritise_run(v1::PrioritiseRunRequest { run, priority }).await
         })
     }

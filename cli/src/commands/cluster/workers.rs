@@ -143,7 +143,7 @@ struct Quarantine {
 impl Quarantine {
     fn run(self) -> Outcome {
         let reason = self.reason;
-        self.worker.ask(async |operator, worker| {
+        self.worker.ask(&async |operator, worker| {
             let reason = reason.clone();
             operator.quarantine_worker(v1::QuarantineWorkerRequest { worker, reason }).await
         })
@@ -153,17 +153,17 @@ impl Quarantine {
 impl OneWorker {
     fn ask(
         self,
-        ask: impl AsyncFn(&mut Operator, String) -> Result<tonic::Response<v1::WorkerStatus>, tonic::Status>,
+        ask: &impl AsyncFn(&mut Operator, String) -> Result<tonic::Response<v1::WorkerStatus>, tonic::Status>,
     ) -> Outcome {
         let status = self.address.ask(async |operator| ask(operator, self.worker.clone()).await)?;
         print(self.json, &Worker(&status), |out| writeln!(out, "{}: {}", status.worker, state_of(&status)))
     }
 
     fn trust(self) -> Outcome {
-        self.ask(async |operator, worker| operator.trust_worker(v1::TrustWorkerRequest { worker }).await)
+        self.ask(&async |operator, worker| operator.trust_worker(v1::TrustWorkerRequest { worker }).await)
     }
 
     fn drain(self) -> Outcome {
-        self.ask(async |operator, worker| operator.drain_worker(v1::DrainWorkerRequest { worker }).await)
+        self.ask(&async |operator, worker| operator.drain_worker(v1::DrainWorkerRequest { worker }).await)
     }
 }
