@@ -166,7 +166,7 @@ fn audit_names_the_credential_of_an_operator() {
     }
     let flag = "quarantined by token `op`: too hot; quarantined by token `op`: too loud";
     assert_eq!(secured.cluster.worker_status("w")["flag"], flag);
-    for call in [&["workers", "trust", "w"][..], &["cancel", run]] {
+    for call in [&["workers", "trust", "w"][..], &["workers", "drain", "w"], &["cancel", run]] {
         let answer = secured.cluster.agon(call);
         assert_eq!(answer.code, 0, "{call:?}: {}", answer.err);
     }
@@ -176,12 +176,14 @@ fn audit_names_the_credential_of_an_operator() {
     assert_eq!(
         texts,
         [
+            "submitted by token `op`",
             "paused by token `op`",
             "resumed by token `op`",
             "priority set to 3 by token `op`",
             "quarantined by token `op`: too hot",
             "quarantined by token `op`: too loud",
             "trusted by token `op`",
+            "drained by token `op`",
             "cancelled by token `op`",
         ]
     );

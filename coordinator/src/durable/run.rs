@@ -255,7 +255,13 @@ impl Run {
     /// Returns whether a worker may have played bouts that count.
     pub(crate) fn has_bouts_of(&self, worker: &str) -> bool {
         let record = &self.record;
-        record.exported_totals.bouts > 0 || record.kept.values().any(|kept| kept.worker == worker)
+        // Every played bout of a test has an outcome, which is counted for its worker.
+        let is_exported = if self.is_verified_test() {
+            record.exported_cells.keys().any(|(name, _)| name == worker)
+        } else {
+            record.exported_totals.bouts > 0
+        };
+        is_exported || record.kept.values().any(|kept| kept.worker == worker)
     }
 
     /// Adds a committed bout.

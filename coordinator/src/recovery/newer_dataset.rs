@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use agon_arena::Spec;
 use agon_records::{BoutColumns, BoutRows};
-use agon_schedule::RunManifest;
+use agon_schedule::{RunManifest, RunState};
 use agon_storage::summarise;
 use tracing::warn;
 
@@ -78,7 +78,11 @@ async fn catch_up_run(
         build: manifest.build.clone(),
         ..StoredRun::default()
     });
-    let ended = Some(manifest.state).filter(|state| !state.is_open() && run.state.is_open());
+    // A verdict may have been withdrawn since.
+    let may_end = |state: RunState| {
+        run.state.is_open() || (run.state == RunState::Decided && state == RunState::Cancelled)
+    };
+    let ended = Some(manifest.state).filter(|state| !state.is_open() && may_end(*state));
     let known: BTreeSet<u64> = reader.voided(id)?.into_iter().collect();
     let voided: BTreeSet<u64> =
         manifest.voided.iter().copied().filter(|bout| !known.contains(bout)).collect();
