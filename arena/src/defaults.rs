@@ -21,7 +21,7 @@ const DUELS: &[(&str, &str)] = &[
 
 /// Games with more seats whose best player is not that of their family.
 const MANY: &[(&str, &str)] =
-    &[("virus", r#"search = { algorithm = "max-n" }"#), ("rolit", r#"search = { algorithm = "uct" }"#)];
+    &[("virus", r#"search = { algorithm = "paranoid" }"#), ("rolit", r#"search = { algorithm = "uct" }"#)];
 
 /// Returns the default player of a game as TOML.
 pub fn default_player(game: &GameSpec) -> &'static str {

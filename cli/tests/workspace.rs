@@ -29,14 +29,14 @@ const PERMITTED: &[(&str, &[&str])] = &[
     ("analysis", &["games", "stats", "search", "arena", "records", "schedule", "storage"]),
     ("proto/codegen", &[]),
     ("proto", &["games", "search", "arena", "records"]),
-    ("transport", &["games", "files", "proto"]),
+    ("transport", &["games", "files"]),
     ("worker", &["games", "search", "arena", "records", "schedule", "proto", "transport"]),
     (
         "coordinator",
         &["games", "stats", "search", "arena", "records", "schedule", "storage", "proto", "transport"],
     ),
     ("simulation", &["stats"]),
-    ("testing", &["arena", "records", "schedule", "storage", "analysis", "proto", "transport"]),
+    ("testing", &["arena", "records", "schedule", "analysis", "proto", "transport"]),
     (
         "cli",
         &[
