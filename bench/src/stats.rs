@@ -14,7 +14,7 @@ use agon_simulation::coverage::{EveryResult, coverage_of_pairs, coverage_of_pool
 use agon_simulation::fleets::simulate_fleets;
 use agon_simulation::rankings::{Recovery, Truth, simulate_recovery};
 use agon_simulation::sequential::sprt_error_rates;
-use agon_simulation::tuning::{Tuned, simulate_gaussian_process, simulate_spsa};
+use agon_simulation::tuning::{Hill, Tuned, simulate_gaussian_process, simulate_hill, simulate_spsa};
 use agon_simulation::world::World;
 use agon_stats::plackett_luce::LowestPlaces;
 use agon_stats::sprt::{Bounds, Model, Verdict};
@@ -304,6 +304,21 @@ fn measure_tuning(size: &Size, progress: &Progress, document: &mut Document) -> 
         progress.announce(&format!("Gaussian process of {parameters} parameters"));
         let tunes = simulate_gaussian_process(parameters, (6, 8, 100), 0..size.tunes)?;
         document.tuning.push(row("Gaussian process", parameters, &tunes));
+    }
+    for hill in Hill::ALL {
+        progress.announce(&format!("Gaussian process on the hill {}", hill.name()));
+        let climbs = simulate_hill(hill, (50, 8, 4), 0..size.tunes)?;
+        let losses = || climbs.iter().map(|climb| climb.loss);
+        document.tuning.push(TuningRow {
+            method: hill.name(),
+            parameters: if hill == Hill::Two { 2 } else { 1 },
+            games: 400,
+            tunes: climbs.len(),
+            loss_before: climbs.iter().map(|climb| climb.loss_before).sum::<f64>()
+                / climbs.len().max(1) as f64,
+            mean_loss_after: losses().sum::<f64>() / climbs.len().max(1) as f64,
+            largest_loss_after: losses().fold(0.0, f64::max),
+        });
     }
     Ok(())
 }

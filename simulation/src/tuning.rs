@@ -199,6 +199,8 @@ fn coordinate(constant: f64) -> f64 {
 /// The result of one simulated search of a hill.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Climb {
+    /// The Elo of the opponent below the top.
+    pub loss_before: f64,
     /// The Elo of the answer below the top.
     pub loss: f64,
     /// The greatest share of the trials whose constants lie within a factor of 1.25.
@@ -239,6 +241,7 @@ pub fn simulate_hill(
         let highs = place(&answer.best.iter().map(|one| one.high).collect::<Vec<f64>>());
         let inside = |place: usize| (lows[place] - 1e-9..=highs[place] + 1e-9).contains(&best[place]);
         Ok(Climb {
+            loss_before: hill.elo(top, &best) - hill.elo(top, &[OPPONENT, 0.2]),
             loss: hill.elo(top, &best) - hill.elo(top, &place(&answer.values)),
             crowding: crowding(played.iter().map(|trial| trial.values[0]).collect()),
             score_covered: (answer.score.low..=answer.score.high).contains(&truth),
