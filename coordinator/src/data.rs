@@ -183,6 +183,8 @@ impl DataFolder {
             Ok(ids) => ids,
             Err(error) => return reject(Problem::Unusable(error)),
         };
+        // Some file systems give a folder another inode when nobody has it open.
+        let _open = File::open(&self.folder);
         loop {
             tokio::time::sleep(CHECK_INTERVAL).await;
             // A disk that does not answer blocks the thread.
