@@ -123,14 +123,14 @@ impl Durable {
                 }
                 None => drop(self.quarantine.insert(worker.clone(), reason.clone())),
             },
-            Event::Trusted { worker } => drop(self.quarantine.remove(worker)),
-            Event::HolderAdded { worker } => drop(self.holders.insert(worker.clone())),
-            Event::HolderRemoved { worker } => drop(self.holders.remove(worker)),
+            Event::QuarantineLifted { worker } => drop(self.quarantine.remove(worker)),
+            Event::LeaseHolderAdded { worker } => drop(self.holders.insert(worker.clone())),
+            Event::LeaseHolderRemoved { worker } => drop(self.holders.remove(worker)),
             Event::WorkerSeen { worker, credential } => {
                 self.replication.add_credential(credential, 0);
                 self.names.entry(credential.clone()).or_default().insert(worker.clone());
             }
-            Event::Distrusted { credential } => self.replication.distrust(credential),
+            Event::ConfirmationsVoided { credential } => self.replication.distrust(credential),
             Event::Convicted(conviction) => drop(self.convictions.insert(conviction.clone())),
             Event::ConvictionClosed(conviction) => drop(self.convictions.remove(conviction)),
             Event::Voided { run, replayed, voided, .. } => {
@@ -139,7 +139,7 @@ impl Durable {
                 }
                 self.apply_to_run(event);
             }
-            Event::RunMoved { run, to, .. } => {
+            Event::RunStateChanged { run, to, .. } => {
                 let is_listed = self.open.contains(run);
                 if to.is_open() && !is_listed {
                     self.open.push(run.clone());
@@ -200,8 +200,8 @@ impl Durable {
     pub(crate) fn due_verdict(&self, id: &str) -> Option<u64> {
         let run = self.runs.get(id)?;
         let bout = run.pending_verdict()?;
-        let is_contested = run.is_verified_test()
-            && (!self.convictions.is_empty() || self.replication.holds_up(id, bout));
+        let is_contested =
+            run.is_verified_test() && (!self.convictions.is_empty() || self.replication.holds_up(id, bout));
         (self.trusts_workers || !is_contested).then_some(bout)
     }
 

@@ -146,7 +146,7 @@ pub(crate) fn load(reader: &Reader, unreadable: &mut BTreeSet<String>) -> Result
         durable.apply(&mut Event::Convicted(conviction));
     }
     for worker in reader.holders()? {
-        durable.apply(&mut Event::HolderAdded { worker });
+        durable.apply(&mut Event::LeaseHolderAdded { worker });
     }
     for ReplicaDigest { key, opinion } in reader.replica_digests()? {
         durable.restore_opinion(key, opinion);

@@ -57,7 +57,12 @@ pub struct Timing {
 impl Default for Timing {
     fn default() -> Timing {
         let lease = Duration::from_secs(30);
-        Timing { heartbeat: Duration::from_secs(5), lease, grace: lease, max_bout: Duration::from_secs(3600) }
+        Timing {
+            heartbeat: Duration::from_secs(5),
+            lease,
+            grace: lease,
+            max_bout: Duration::from_secs(24 * 3600),
+        }
     }
 }
 

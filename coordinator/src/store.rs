@@ -285,7 +285,9 @@ mod tests {
             let part = Event::PartWritten { run: run_id(), exported: 3, totals, cells: vec![cell(won)] };
             store.write([&part]).unwrap();
         }
-        store.write([&Event::RunMoved { run: run_id(), to: RunState::Cancelled, decided: None }]).unwrap();
+        store
+            .write([&Event::RunStateChanged { run: run_id(), to: RunState::Cancelled, decided: None }])
+            .unwrap();
         drop(store);
         let mut again = Store::open(&folder.path().join("state")).unwrap();
         assert_eq!(again.next_epoch(0), Ok(2));

@@ -161,7 +161,8 @@ fn answers_to_operators_are_printable() {
     assert_eq!((workers.workers[0].build.as_str(), workers.workers[0].flag.as_str()), (clean, clean));
     let standing = v1::Standing { player: raw(), ..v1::Standing::default() };
     let verdict = Some(raw());
-    let run = v1::RunStatus { waiting: raw(), verdict, standings: vec![standing], ..v1::RunStatus::default() };
+    let run =
+        v1::RunStatus { waiting: raw(), verdict, standings: vec![standing], ..v1::RunStatus::default() };
     let runs = v1::ListRunsResponse { runs: vec![run] }.printable();
     assert_eq!((runs.runs[0].waiting.as_str(), runs.runs[0].standings[0].player.as_str()), (clean, clean));
     assert_eq!(runs.runs[0].verdict.as_deref(), Some(clean));

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use std::sync::LazyLock;
 
 use super::html::{Table, escape};
-use super::svg::{self, Axis, Line, MOST_LINES, MOST_ROWS, Row};
+use super::svg::{self, Axis, Line, MAX_LINES, MAX_ROWS, Row};
 
 /// Colours, and the rules of charts and boards; the page and saved images have the same ones.
 pub(super) const PALETTE: &str = include_str!("palette.css");
@@ -37,17 +37,17 @@ impl Figure {
 
     /// Renders a chart of intervals; rows beyond the limit are only in the table.
     pub(super) fn intervals(mut self, rows: &[Row], axis: Axis<'_>, title: &str, noun: &str) -> String {
-        let shown = &rows[..rows.len().min(MOST_ROWS)];
+        let shown = &rows[..rows.len().min(MAX_ROWS)];
         let values: Vec<String> = shown.iter().map(|row| format!("{} {}", row.name, row.text)).collect();
         let chart = svg::intervals(shown, axis, &format!("{title}: {}", values.join("; ")));
-        self.caption.push_str(&omitted(rows.len(), MOST_ROWS, noun));
+        self.caption.push_str(&omitted(rows.len(), MAX_ROWS, noun));
         self.draw(&chart)
     }
 
     /// Renders a chart of one line per player; lines beyond the limit are only in the table.
     pub(super) fn lines(mut self, lines: &[Line], [x, y]: [Axis<'_>; 2], alternative: &str) -> String {
-        let chart = svg::lines(&lines[..lines.len().min(MOST_LINES)], x, y, alternative);
-        self.caption.push_str(&omitted(lines.len(), MOST_LINES, "players"));
+        let chart = svg::lines(&lines[..lines.len().min(MAX_LINES)], x, y, alternative);
+        self.caption.push_str(&omitted(lines.len(), MAX_LINES, "players"));
         self.draw(&chart)
     }
 }

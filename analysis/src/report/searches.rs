@@ -62,7 +62,7 @@ pub(super) fn depths(report: &Report) -> Option<Section> {
             name: player.player.clone(),
             class: report.class(&player.player),
             points: points(usual),
-            rare: points(rare),
+            rings: points(rare),
             dots: true,
             ..Line::default()
         }

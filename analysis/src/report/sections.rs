@@ -10,7 +10,7 @@ use super::html::{
 use super::play_statistics::{GameLengths, ListedGame};
 use super::players::Player;
 use super::ratings::{Crosstable, RatingHistory, Ratings};
-use super::svg::{self, Axis, Line, MOST_CELLS, Row};
+use super::svg::{self, Axis, Line, MAX_HEAT_MAP_PLAYERS, Row};
 use super::{Availability, DecisiveMoment, Question, Report, SearchedPly, estimate_text};
 use crate::format::{count, fixed, likelihood, percent, signed};
 use crate::pruning::Interval;
@@ -204,7 +204,7 @@ fn crosstable_figure(report: &Report, crosstable: &Crosstable) -> String {
             rows,
         ),
     };
-    if names.len() > MOST_CELLS {
+    if names.len() > MAX_HEAT_MAP_PLAYERS {
         return figure.data.html();
     }
     let shares: Vec<Vec<Option<f64>>> =

@@ -13,19 +13,19 @@ const WIDTH: f64 = 360.0;
 /// Height of a row.
 const ROW: f64 = 27.0;
 /// Maximum widths of names beside a heat map and beside intervals.
-const NAMES: f64 = 120.0;
-const ROW_NAMES: f64 = 150.0;
+const HEAT_MAP_NAMES: f64 = 120.0;
+const INTERVAL_NAMES: f64 = 150.0;
 /// Maximum width of names beside lines.
 const LINE_NAMES: f64 = 100.0;
 /// Number of colours; further players repeat them dashed.
 const COLOURS: usize = 6;
 
 /// Maximum number of lines in a chart.
-pub(super) const MOST_LINES: usize = 12;
+pub(super) const MAX_LINES: usize = 12;
 /// Maximum number of rows of intervals.
-pub(super) const MOST_ROWS: usize = 24;
+pub(super) const MAX_ROWS: usize = 24;
 /// Maximum number of players in a heat map.
-pub(super) const MOST_CELLS: usize = 24;
+pub(super) const MAX_HEAT_MAP_PLAYERS: usize = 24;
 
 /// The description of an axis.
 #[derive(Clone, Copy)]
@@ -190,7 +190,7 @@ pub(super) fn intervals(rows: &[Row], axis: Axis<'_>, alternative: &str) -> Stri
     let widest = |text: fn(&Row) -> &str, size: f64| {
         rows.iter().map(|row| text_width(text(row)) * size).fold(0.0, f64::max)
     };
-    let names = widest(|row| &row.name, LETTER).min(ROW_NAMES) + 10.0;
+    let names = widest(|row| &row.name, LETTER).min(INTERVAL_NAMES) + 10.0;
     let texts = widest(|row| &row.text, SMALL).min(120.0) + 10.0;
     // An open interval has space for its arrow.
     let open = |row: &Row| match (row.low, row.high) {
@@ -202,7 +202,7 @@ pub(super) fn intervals(rows: &[Row], axis: Axis<'_>, alternative: &str) -> Stri
     grid_below(&mut drawing, &scale, axis, 4.0, bottom);
     for (index, row) in rows.iter().enumerate() {
         let y = 6.0 + ROW * (index as f64 + 0.5);
-        let name = fitted(&row.name, ROW_NAMES / LETTER);
+        let name = fitted(&row.name, INTERVAL_NAMES / LETTER);
         drawing.text(&format!("label {}", row.class), (0.0, y), Anchor::Start, LETTER, &name);
         drawing.text("quiet", (WIDTH, y), Anchor::End, SMALL, &row.text);
         let Some(value) = row.value.filter(|value| value.is_finite()) else { continue };
@@ -265,16 +265,16 @@ pub(super) fn heat_map(
     let numbered: Vec<String> =
         players.iter().enumerate().map(|(index, (name, _))| format!("{} {name}", index + 1)).collect();
     let widest = numbered.iter().map(|name| text_width(name) * LETTER).fold(0.0, f64::max);
-    let left = widest.min(NAMES) + 10.0;
+    let left = widest.min(HEAT_MAP_NAMES) + 10.0;
     let side = ((WIDTH - left - 2.0) / count).min(60.0);
     // High enough for a name with any number of columns.
     let height = side.clamp(LETTER * 1.2, 34.0);
     let top = 20.0;
     let mut drawing = Drawing::new(WIDTH, top + height * count + 2.0);
-    let letters = side >= 26.0;
+    let shows_numbers = side >= 26.0;
     // If the widest number does not fit above its column, only every nth column is labelled.
     let spaced = (text_width(&players.len().to_string()) + 0.5) * SMALL;
-    let every = (spaced / side).ceil().max(1.0) as usize;
+    let label_stride = (spaced / side).ceil().max(1.0) as usize;
     for (index, (name, (_, class))) in numbered.iter().zip(players).enumerate() {
         let y = top + height * (index as f64 + 0.5);
         drawing.text(
@@ -282,10 +282,10 @@ pub(super) fn heat_map(
             (0.0, y),
             Anchor::Start,
             LETTER,
-            &fitted(name, NAMES / LETTER),
+            &fitted(name, HEAT_MAP_NAMES / LETTER),
         );
         let x = left + side * (index as f64 + 0.5);
-        if index % every == 0 {
+        if index % label_stride == 0 {
             drawing.text("quiet", (x, 10.0), Anchor::Middle, SMALL, &(index + 1).to_string());
         }
     }
@@ -298,7 +298,7 @@ pub(super) fn heat_map(
                 Some(share) => format!("h{}", (share.clamp(0.0, 1.0) * 8.0).round()),
             };
             drawing.rect(&class, (x + 0.5, y + 0.5), (side - 1.0, height - 1.0));
-            if let Some(share) = share.filter(|_| letters && row != column) {
+            if let Some(share) = share.filter(|_| shows_numbers && row != column) {
                 let text = fixed(share * 100.0, 0);
                 let at = (x + side / 2.0, y + height / 2.0);
                 drawing.text(&format!("cell t{class}"), at, Anchor::Middle, SMALL, &text);
@@ -318,7 +318,7 @@ pub(super) struct Line {
     /// Points sorted by x.
     pub points: Vec<(f64, f64)>,
     /// Points drawn as rings beside the line.
-    pub rare: Vec<(f64, f64)>,
+    pub rings: Vec<(f64, f64)>,
     /// Intervals: x and both ends.
     pub band: Vec<(f64, f64, f64)>,
     /// Whether each point is marked by a dot.
@@ -333,7 +333,7 @@ pub(super) fn lines(lines: &[Line], x_axis: Axis<'_>, y_axis: Axis<'_>, alternat
     let top = 24.0;
     let all = |line: &Line| -> Vec<(f64, f64)> {
         let ends = line.band.iter().flat_map(|&(x, low, high)| [(x, low), (x, high)]);
-        let marks = line.points.iter().chain(&line.rare).copied();
+        let marks = line.points.iter().chain(&line.rings).copied();
         marks.chain(ends).collect()
     };
     let points: Vec<(f64, f64)> =
@@ -372,7 +372,7 @@ pub(super) fn lines(lines: &[Line], x_axis: Axis<'_>, y_axis: Axis<'_>, alternat
         for point in drawn.iter().filter(|_| line.dots || drawn.len() == 1) {
             drawing.dot(&format!("dot {class}"), *point, 3.0);
         }
-        for point in line.rare.iter().copied().filter(usable).map(at) {
+        for point in line.rings.iter().copied().filter(usable).map(at) {
             drawing.dot(&format!("ring {class}"), point, 3.0);
         }
         if let Some(last) = drawn.last() {
@@ -455,12 +455,12 @@ mod tests {
                         let points: Vec<(f64, f64)> =
                             (1..20 - index).map(|x| (x as f64, y(x as f64))).collect();
                         let band = points.iter().map(|&(x, y)| (x, y - 1.0, y + 1.0)).collect();
-                        let rare = vec![(21.0, spread), (22.0, f64::NAN)];
+                        let rings = vec![(21.0, spread), (22.0, f64::NAN)];
                         Line {
                             name: name.clone(),
                             class: series(index),
                             points,
-                            rare,
+                            rings,
                             band,
                             dots: index % 2 == 0,
                         }

@@ -207,7 +207,7 @@ pub(super) fn posteriors(report: &Report) -> Option<Section> {
             name: "expected".to_string(),
             class: series(0),
             points: posterior.clone().map(|&(value, score, ..)| percents(&(value, score))).collect(),
-            rare: parameter.trials.iter().map(percents).collect(),
+            rings: parameter.trials.iter().map(percents).collect(),
             band: posterior
                 .clone()
                 .map(|&(value, _, low, high)| (value, 100.0 * low, 100.0 * high))

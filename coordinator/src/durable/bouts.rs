@@ -107,7 +107,10 @@ fn pause_failing(run: &Run, key: &BoutKey, reason: &str) -> Vec<Event> {
         id = key.run
     );
     let entry = Entry::new(AuditKind::Paused, text).bout(key);
-    vec![Event::RunMoved { run: key.run.clone(), to: RunState::Paused, decided: None }, Event::Audited(entry)]
+    vec![
+        Event::RunStateChanged { run: key.run.clone(), to: RunState::Paused, decided: None },
+        Event::Audited(entry),
+    ]
 }
 
 /// Compares a replica with the committed bout and earlier replicas.
@@ -150,7 +153,7 @@ fn compare_replica(durable: &Durable, replica: &ReplicaDigest) -> (Vec<Event>, O
                 let reason = format!("bout {} of {}: {text}", key.bout, key.run);
                 events.extend(quarantine_events(durable, &worker, &reason));
                 if !credential.is_empty() {
-                    events.push(Event::Distrusted { credential: credential.clone() });
+                    events.push(Event::ConfirmationsVoided { credential: credential.clone() });
                 }
                 if is_counted && independent {
                     events.push(Event::Convicted(Conviction { worker, credential }));

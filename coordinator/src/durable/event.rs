@@ -18,10 +18,10 @@ pub(crate) enum Event {
         /// The run itself, until it is applied.
         run: Option<Box<Run>>,
     },
-    /// A bout was played or abandoned.
+    /// A bout was played or given up.
     BoutCommitted(Box<NewBout>),
     /// A run moved to another state.
-    RunMoved {
+    RunStateChanged {
         run: String,
         to: RunState,
         /// The bout that decided a sequential test, if one did.
@@ -30,7 +30,7 @@ pub(crate) enum Event {
     /// A run got another priority.
     Prioritised { run: String, priority: i32 },
     /// Leases of started bouts expired.
-    Abandoned { run: String, bouts: u64 },
+    LeasesExpired { run: String, bouts: u64 },
     /// The bouts below `end` may be granted.
     Reserved { run: String, end: u64 },
     /// Bouts were assigned to a part, which is written next.
@@ -76,15 +76,15 @@ pub(crate) enum Event {
     /// A worker was quarantined, for a further reason if it was before.
     Quarantined { worker: String, reason: String },
     /// A worker left quarantine.
-    Trusted { worker: String },
+    QuarantineLifted { worker: String },
     /// A worker may hold leases.
-    HolderAdded { worker: String },
+    LeaseHolderAdded { worker: String },
     /// A worker holds no leases.
-    HolderRemoved { worker: String },
+    LeaseHolderRemoved { worker: String },
     /// A worker opened a session with a credential.
     WorkerSeen { worker: String, credential: String },
     /// A worker with this credential was convicted: its confirmations are void.
-    Distrusted { credential: String },
+    ConfirmationsVoided { credential: String },
     /// The committed bout of a worker was contradicted by two others: its bouts are voided next.
     Convicted(Conviction),
     /// The bouts of a convicted worker were voided.
@@ -107,9 +107,9 @@ impl Event {
         match self {
             Event::RunAdded { stored, .. } => Some(&stored.id),
             Event::BoutCommitted(bout) => Some(&bout.run),
-            Event::RunMoved { run, .. }
+            Event::RunStateChanged { run, .. }
             | Event::Prioritised { run, .. }
-            | Event::Abandoned { run, .. }
+            | Event::LeasesExpired { run, .. }
             | Event::Reserved { run, .. }
             | Event::PartAssigned { run, .. }
             | Event::PartWritten { run, .. }
@@ -118,11 +118,11 @@ impl Event {
             Event::ReplicaReceived { replica, .. } => Some(&replica.key.run),
             Event::ReplicationClosed { key, .. } => Some(&key.run),
             Event::Quarantined { .. }
-            | Event::Trusted { .. }
-            | Event::HolderAdded { .. }
-            | Event::HolderRemoved { .. }
+            | Event::QuarantineLifted { .. }
+            | Event::LeaseHolderAdded { .. }
+            | Event::LeaseHolderRemoved { .. }
             | Event::WorkerSeen { .. }
-            | Event::Distrusted { .. }
+            | Event::ConfirmationsVoided { .. }
             | Event::Convicted(_)
             | Event::ConvictionClosed(_)
             | Event::Audited(_) => None,

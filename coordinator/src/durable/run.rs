@@ -200,12 +200,12 @@ impl Run {
     pub(super) fn apply(&mut self, event: &Event) {
         let record = &mut self.record;
         match event {
-            Event::RunMoved { to, decided, .. } => {
+            Event::RunStateChanged { to, decided, .. } => {
                 record.state = *to;
                 record.decided = *decided;
             }
             Event::Prioritised { priority, .. } => record.priority = *priority,
-            Event::Abandoned { bouts, .. } => record.abandoned += bouts,
+            Event::LeasesExpired { bouts, .. } => record.abandoned += bouts,
             Event::Reserved { end, .. } => self.ledger.reserve_to(*end),
             Event::PartAssigned { first, last, .. } => record.open_part = Some((*first, *last)),
             Event::PartWritten { exported, totals, cells, .. } => {

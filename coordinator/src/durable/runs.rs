@@ -60,7 +60,7 @@ impl Command for Move {
         if is_pending || !found.is_some_and(|state| self.from.contains(&state)) {
             return (Vec::new(), Err(found));
         }
-        let moved = Event::RunMoved { run: self.run, to: self.to, decided: None };
+        let moved = Event::RunStateChanged { run: self.run, to: self.to, decided: None };
         (std::iter::once(moved).chain(self.entry.map(Event::Audited)).collect(), Ok(()))
     }
 }
@@ -85,7 +85,8 @@ impl Command for Decide {
             let unverified = unverified
                 .map(|reason| audit(AuditKind::Unverified, format!("the verdict is not verified: {reason}")));
             let decided = audit(AuditKind::Decided, format!("the test decided at bout {bout}"));
-            let moved = Event::RunMoved { run: self.run.clone(), to: RunState::Decided, decided: Some(bout) };
+            let moved =
+                Event::RunStateChanged { run: self.run.clone(), to: RunState::Decided, decided: Some(bout) };
             [moved, decided].into_iter().chain(unverified).collect()
         });
         (events, ())
@@ -144,7 +145,7 @@ impl Command for Abandon {
     }
 
     fn decide(self, _durable: &Durable) -> (Vec<Event>, ()) {
-        (vec![Event::Abandoned { run: self.run, bouts: self.bouts }], ())
+        (vec![Event::LeasesExpired { run: self.run, bouts: self.bouts }], ())
     }
 }
 
@@ -403,7 +404,7 @@ fn reopen_verdict(run: &Run, id: &str, touched: Option<u64>) -> Vec<Event> {
         );
         (AuditKind::Withdrawn, RunState::Cancelled, text)
     };
-    let moved = Event::RunMoved { run: id.to_string(), to, decided: None };
+    let moved = Event::RunStateChanged { run: id.to_string(), to, decided: None };
     vec![moved, Event::Audited(Entry::new(kind, text).run(id))]
 }
 

@@ -56,7 +56,7 @@ impl Command for Trust {
         }
         let text = format!("trusted by {operator}");
         let entry = Entry::new(AuditKind::Trusted, text).worker(&worker);
-        (vec![Event::Trusted { worker }, Event::Audited(entry)], true)
+        (vec![Event::QuarantineLifted { worker }, Event::Audited(entry)], true)
     }
 }
 
@@ -76,8 +76,8 @@ impl Command for Hold {
     fn decide(self, durable: &Durable) -> (Vec<Event>, ()) {
         let Hold { worker, holds } = self;
         let events = match (durable.holders.contains(&worker), holds) {
-            (false, true) => vec![Event::HolderAdded { worker }],
-            (true, false) => vec![Event::HolderRemoved { worker }],
+            (false, true) => vec![Event::LeaseHolderAdded { worker }],
+            (true, false) => vec![Event::LeaseHolderRemoved { worker }],
             _ => Vec::new(),
         };
         (events, ())

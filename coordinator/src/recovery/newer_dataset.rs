@@ -100,7 +100,7 @@ async fn catch_up_run(
         events.push(Event::RunAdded { stored: Box::new(run.clone()), run: None });
     }
     if let Some(bouts) = manifest.abandoned.checked_sub(run.abandoned) {
-        events.push(Event::Abandoned { run: id.to_string(), bouts });
+        events.push(Event::LeasesExpired { run: id.to_string(), bouts });
     }
     let mut totals = stored_totals(&run).unwrap_or_default();
     let before = totals.bouts;
@@ -156,7 +156,11 @@ async fn catch_up_run(
             exported = manifest.bouts;
         }
         events.push(Event::PartWritten { run: id.to_string(), exported, totals, cells: Vec::new() });
-        events.push(Event::RunMoved { run: id.to_string(), to: state, decided: manifest.deciding_bout });
+        events.push(Event::RunStateChanged {
+            run: id.to_string(),
+            to: state,
+            decided: manifest.deciding_bout,
+        });
     }
     let text = format!(
         "the dataset was ahead of the state: {taken} bouts were taken from it, and {voids} of its bouts are void"

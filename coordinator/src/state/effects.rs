@@ -62,7 +62,7 @@ impl Coordinator {
     fn follow(&self, state: &mut State, event: &mut Event, failed_before: &[String]) -> bool {
         match event {
             Event::BoutCommitted(bout) => self.follow_bout(state, bout, failed_before),
-            Event::RunMoved { run, to, .. } => {
+            Event::RunStateChanged { run, to, .. } => {
                 info!(run, state = to.name(), "run moved");
                 if !to.is_open() {
                     let reason = match to {
@@ -100,7 +100,7 @@ impl Coordinator {
                 state.revoke_all(worker, &format!("worker quarantined: {reason}"));
                 true
             }
-            Event::Trusted { worker } => {
+            Event::QuarantineLifted { worker } => {
                 if let Some(known) = state.workers.get_mut(worker.as_str()) {
                     known.reputation.pardon();
                 }
@@ -119,13 +119,13 @@ impl Coordinator {
             | Event::RunAdded { .. }
             | Event::Prioritised { .. }
             | Event::Proposed { .. } => true,
-            Event::Abandoned { .. }
+            Event::LeasesExpired { .. }
             | Event::PartAssigned { .. }
             | Event::WorkerSeen { .. }
-            | Event::Distrusted { .. }
+            | Event::ConfirmationsVoided { .. }
             | Event::ConvictionClosed(_)
-            | Event::HolderAdded { .. }
-            | Event::HolderRemoved { .. } => false,
+            | Event::LeaseHolderAdded { .. }
+            | Event::LeaseHolderRemoved { .. } => false,
         }
     }
 

@@ -18,14 +18,14 @@ pub(super) fn write(connection: &Connection, event: &Event) -> rusqlite::Result<
     match event {
         Event::RunAdded { stored, .. } => insert_run(connection, stored),
         Event::BoutCommitted(bout) => insert_bout(connection, bout),
-        Event::RunMoved { run, to, decided } => run_once(
+        Event::RunStateChanged { run, to, decided } => run_once(
             "UPDATE runs SET state = ?2, decided = ?3 WHERE id = ?1",
             params![run, to.name(), decided.map(number)],
         ),
         Event::Prioritised { run, priority } => {
             run_once("UPDATE runs SET priority = ?2 WHERE id = ?1", params![run, priority])
         }
-        Event::Abandoned { run, bouts } => {
+        Event::LeasesExpired { run, bouts } => {
             run_once("UPDATE runs SET abandoned = abandoned + ?2 WHERE id = ?1", params![run, number(*bouts)])
         }
         Event::Reserved { run, end } => {
@@ -74,18 +74,22 @@ pub(super) fn write(connection: &Connection, event: &Event) -> rusqlite::Result<
              ON CONFLICT (worker) DO UPDATE SET reason = reason || '; ' || excluded.reason",
             params![worker, reason],
         ),
-        Event::Trusted { worker } => run_once("DELETE FROM quarantine WHERE worker = ?1", params![worker]),
-        Event::HolderAdded { worker } => {
+        Event::QuarantineLifted { worker } => {
+            run_once("DELETE FROM quarantine WHERE worker = ?1", params![worker])
+        }
+        Event::LeaseHolderAdded { worker } => {
             run_once("INSERT OR IGNORE INTO holders (worker) VALUES (?1)", params![worker])
         }
-        Event::HolderRemoved { worker } => run_once("DELETE FROM holders WHERE worker = ?1", params![worker]),
+        Event::LeaseHolderRemoved { worker } => {
+            run_once("DELETE FROM holders WHERE worker = ?1", params![worker])
+        }
         Event::WorkerSeen { worker, credential } => {
             let sql = "INSERT OR IGNORE INTO credentials (credential, confirmed) VALUES (?1, 0)";
             run_once(sql, params![credential])?;
             let sql = "INSERT OR IGNORE INTO workers (worker, credential) VALUES (?1, ?2)";
             run_once(sql, params![worker, credential])
         }
-        Event::Distrusted { credential } => {
+        Event::ConfirmationsVoided { credential } => {
             run_once("UPDATE credentials SET confirmed = 0 WHERE credential = ?1", params![credential])
         }
         Event::Convicted(Conviction { worker, credential }) => run_once(

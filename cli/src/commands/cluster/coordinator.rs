@@ -46,7 +46,7 @@ pub struct Coordinator {
     /// Heartbeat interval of workers, in milliseconds [default: 5000]
     #[arg(long, value_name = "MS", value_parser = number::<u32>("coordinator.heartbeat_ms"), allow_negative_numbers = true)]
     heartbeat_ms: Option<u32>,
-    /// How long a worker may play one bout, in milliseconds; then the bout fails there [default: 3600000]
+    /// How long a worker may play one bout, in milliseconds; then the bout fails there [default: 86400000]
     #[arg(long, value_name = "MS", value_parser = number::<u32>("coordinator.max_bout_ms"), allow_negative_numbers = true)]
     max_bout_ms: Option<u32>,
     /// Most seconds between exports to the dataset; after that, a part is written with fewer bouts [default: 10]
@@ -167,7 +167,7 @@ impl Coordinator {
         config.timing.lease = Duration::from_millis(lease.into());
         config.timing.grace = config.timing.lease;
         config.timing.heartbeat = Duration::from_millis(heartbeat.into());
-        let max_bout = layers.number("coordinator.max_bout_ms", self.max_bout_ms, 3_600_000)?;
+        let max_bout = layers.number("coordinator.max_bout_ms", self.max_bout_ms, 24 * 3_600_000)?;
         config.timing.max_bout = Duration::from_millis(max_bout.into());
         config.export.part_bouts = layers.number("coordinator.part_bouts", self.part_bouts, 500)?.into();
         let seconds = layers.number("coordinator.export_seconds", self.export_seconds, 10)?;

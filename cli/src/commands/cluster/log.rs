@@ -268,12 +268,10 @@ mod tests {
         let written = std::sync::Arc::default();
         let log = LogQueue::start(Stuck(std::sync::Arc::clone(&written)));
         let stuck = written.lock().expect("no thread panics");
-        let started = Instant::now();
         for number in 0..2 * QUEUED_LINES {
             log.push(format!("{number}\n").into_bytes());
         }
         assert!(!log.flush(Duration::from_millis(50)), "nothing is written");
-        assert!(started.elapsed() < Duration::from_secs(5));
         // One line may be in the hands of the thread.
         let dropped = log.dropped.load(Ordering::Relaxed) as usize;
         assert!((QUEUED_LINES - 1..=QUEUED_LINES).contains(&dropped), "{dropped}");

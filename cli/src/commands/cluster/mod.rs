@@ -28,8 +28,8 @@ use std::future::Future;
 
 use anyhow::Context as _;
 
-use self::log::{Log, LogForm, start_log};
 pub use self::log::flush_log;
+use self::log::{Log, LogForm, start_log};
 
 /// Runs a future to its end on its own runtime.
 pub fn block_on<T>(future: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
