@@ -7,6 +7,7 @@ use std::process::{Child, Command, Stdio};
 
 use agon_testing::folder::{Folder, copy_folder};
 use agon_testing::processes::{free_port, wait_until};
+use serde_json::Value;
 
 /// Returns the examples of all commands in the order of help.
 fn examples(command: &clap::Command, found: &mut Vec<String>) {
@@ -115,6 +116,12 @@ fn examples_in_help_work_as_typed() {
                 match name {
                     "compare" => drop(place.call("agon run examples/gauntlet.toml --quiet")),
                     "pause" => drop(place.call("agon submit examples/othello-ladder.toml")),
+                    // There must be something to void.
+                    "data" if line.contains("void") => wait_until("a bout is committed", || {
+                        let runs: Value = serde_json::from_str(&place.call("agon list --json")).unwrap();
+                        let latest = runs["runs"].as_array().unwrap().last().unwrap();
+                        (latest["bouts"].as_u64() > Some(0)).then_some(())
+                    }),
                     _ => {}
                 }
                 place.call(line);

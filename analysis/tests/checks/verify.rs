@@ -109,7 +109,7 @@ fn damaged_moves_are_named() {
         "the limit is depth 60, not nodes 60",
     );
     ply(|sample| sample.first_search(1, 0).score = f64::NAN, "the score is NaN");
-    ply(|sample| sample.first_search(1, 0).depth_time_us.push(1), "have different lengths");
+    ply(|sample| sample.first_search(1, 0).depth_time_us.push(1), "an entry for each completed depth");
 }
 
 #[test]

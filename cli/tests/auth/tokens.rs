@@ -198,7 +198,9 @@ fn cut_connection_is_reported_in_plain_words() {
     secured.cluster.kill();
     wait_until("the worker is disconnected", || worker.log().contains("unreachable").then_some(()));
     let log = worker.log();
-    assert!(log.contains("the connection was cut off") && !log.contains("https://docs"), "{log}");
+    // The system may report the end of the process before rustls does.
+    let plain = ["the connection was cut off", "connection reset", "the server closed the connection"];
+    assert!(plain.iter().any(|words| log.contains(words)) && !log.contains("https://docs"), "{log}");
 }
 
 #[test]

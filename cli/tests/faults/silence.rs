@@ -34,7 +34,8 @@ fn run_beside_hanging_worker(started: bool, spec: &str) -> Cluster {
 
 #[test]
 fn heartbeats_without_progress_lose_the_lease() {
-    let spec = quick(6);
+    // Longer than the lease, because the last bouts of a run are lent twice.
+    let spec = spec(200, "nodes = 3000");
     let mut cluster = run_beside_hanging_worker(true, &spec);
     assert!(cluster.last_run()["abandoned"].as_u64().unwrap() >= 1);
     cluster.assert_finishes_undisturbed(&spec);
