@@ -30,7 +30,7 @@ pub fn default_player(game: &GameSpec) -> &'static str {
     let (chosen, otherwise) = match family {
         Family::Duel => (DUELS, r#"search = { algorithm = "pvs" }"#),
         Family::Many => (MANY, r#"search = { algorithm = "best-reply" }"#),
-        Family::Chance => (DUELS, r#"search = { algorithm = "star2" }"#),
+        Family::Chance => (DUELS, r#"search = { algorithm = "star1" }"#),
     };
     chosen.iter().find(|(name, _)| *name == info.name).map_or(otherwise, |(_, player)| player)
 }
