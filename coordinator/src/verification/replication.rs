@@ -306,7 +306,7 @@ impl Replication {
 
     /// Returns the open cases with what each worker submitted, in order, and the confirmations of credentials.
     #[cfg(test)]
-    pub(crate) fn view(&self) -> (Vec<(&BoutKey, bool, &[Opinion])>, &BTreeMap<String, u64>) {
+    pub(crate) fn view(&self) -> (Vec<CaseView<'_>>, &BTreeMap<String, u64>) {
         let cases = self.cases.iter().map(|(key, case)| (key, case.strict, &case.opinions[..]));
         (cases.collect(), &self.credentials)
     }
@@ -316,6 +316,10 @@ impl Replication {
         self.cases.len()
     }
 }
+
+/// The bout of a case, whether the case is strict, and what each worker submitted.
+#[cfg(test)]
+pub(crate) type CaseView<'a> = (&'a BoutKey, bool, &'a [Opinion]);
 
 impl Case {
     /// Returns whether a worker may replicate the bout: it has not played it, and in a strict case nor has its credential.
