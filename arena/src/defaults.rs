@@ -16,6 +16,7 @@ const DUELS: &[(&str, &str)] = &[
     ("kalah", r#"search = { algorithm = "pvs", quiescence = true }"#),
     ("go", r#"search = { algorithm = "uct", c = 0.5 }"#),
     ("virus", r#"search = { algorithm = "pvs", late_move_reductions = true }"#),
+    ("chinese-checkers", r#"search = { algorithm = "pvs", late_move_reductions = true }"#),
     ("focus", r#"search = { algorithm = "pvs", quiescence = true }"#),
 ];
 

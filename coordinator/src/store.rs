@@ -1,6 +1,6 @@
 //! The state file: one SQLite database.
 //!
-//! [`Store`] is its only writer and belongs to the owner of the state. [`Store::write`] returns after the events are on disk
+//! [`Store`] is its only writer and belongs to the owner of the state. `Store::write` returns after the events are on disk
 //! (`synchronous = FULL`), all of them or none. [`Reader`] reads beside it.
 
 pub mod backup;

@@ -2,7 +2,7 @@
 //!
 //! A draw is a function of the spec and its number. An opening is a draw that finds a position which no earlier draw found.
 //! A schedule keeps only which draws these are, so that it makes any opening in constant time. The positions themselves are
-//! kept by a [`Drawer`], which a [`Preparation`] carries away from the schedule, so that a caller never draws under a lock.
+//! kept by a `Drawer`, which a [`Preparation`] carries away from the schedule, so that a caller never draws under a lock.
 
 use std::collections::HashSet;
 use std::sync::Arc;
