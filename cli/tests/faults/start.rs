@@ -32,7 +32,7 @@ fn first_part(data: &Path, table: &str) -> PathBuf {
 
 #[test]
 fn state_and_dataset_that_contradict_each_other_are_rejected() {
-    let spec = quick(60);
+    let spec = quick(400);
     let mut cluster = Cluster::start(LEASE);
     let data = cluster.data().to_path_buf();
     cluster.submit(&spec);
@@ -47,7 +47,7 @@ fn state_and_dataset_that_contradict_each_other_are_rejected() {
         (exported - 16, "bouts are marked as exported, but the totals count"),
         (exported - 3, "bouts are marked as exported, but the totals count"),
         (exported + 1, "bouts are marked as exported, but the totals count"),
-        (600, "600 bouts are marked as exported, but the run has 60"),
+        (4000, "4000 bouts are marked as exported, but the run has 400"),
     ] {
         state.execute("UPDATE runs SET exported = ?1", [changed]).unwrap();
         assert_refused(&mut cluster, message);

@@ -55,7 +55,7 @@ impl Void {
             self.address.ask(async |operator| operator.void_bouts(request.clone()).await)?;
         let document = serde_json::json!({ "run": run, "requeued": requeued, "voided": voided });
         print(self.json, &document, |out| {
-            writeln!(out, "{requeued} bouts are played again; {voided} in the dataset are void from now on")
+            writeln!(out, "bouts that are played again: {requeued}; void in the dataset from now on: {voided}")
         })
     }
 }
