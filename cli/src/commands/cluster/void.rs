@@ -55,7 +55,10 @@ impl Void {
             self.address.ask(async |operator| operator.void_bouts(request.clone()).await)?;
         let document = serde_json::json!({ "run": run, "requeued": requeued, "voided": voided });
         print(self.json, &document, |out| {
-            writeln!(out, "bouts that are played again: {requeued}; void in the dataset from now on: {voided}")
+            writeln!(
+                out,
+                "bouts that are played again: {requeued}; void in the dataset from now on: {voided}"
+            )
         })
     }
 }
