@@ -360,6 +360,7 @@ async fn commit(
             acknowledge(&lease, v1::Outcome::FailureNoted, &reason)
         }
         Assembled::Complete(bout) => {
+            let plies = bout.bout.moves.len();
             let check = {
                 let (coordinator, lease) = (Arc::clone(coordinator), lease.clone());
                 move || CheckedBout::check(&coordinator, lease, incoming, *bout)
@@ -368,7 +369,7 @@ async fn commit(
                 coordinator.record_failure(&lease, reason);
                 acknowledge(&lease, v1::Outcome::FailureNoted, reason)
             };
-            match coordinator.referees.run(check).await {
+            match coordinator.referees.run(plies, check).await {
                 Ok(Ok(checked)) => checked.commit(coordinator, caller).await,
                 Ok(Err(reason)) => {
                     let reason = coordinator.reject(&lease, &worker, &reason).await;
@@ -431,7 +432,9 @@ impl CheckedBout {
         let started = Instant::now();
         let outcome = coordinator.commit(commit).await;
         coordinator.metrics.stored(started);
-        coordinator.finish_lease(&lease);
+        if outcome != Outcome::Committed {
+            coordinator.finish_lease(&lease);
+        }
         let audit = |kind, text| {
             coordinator.audit_caused_by(Entry::new(kind, text).worker(&worker).bout(&key), caller);
         };

@@ -1,6 +1,7 @@
 //! Submissions: who may submit a bout, and what the volatile state says of it.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -9,7 +10,6 @@ use agon_proto::{Lease as WireLease, LeasedBout};
 use agon_schedule::RunState;
 use agon_transport::Caller;
 use tokio::sync::Semaphore;
-use tokio::task::JoinError;
 use tonic::Status;
 use tracing::warn;
 
@@ -20,6 +20,7 @@ use crate::durable::bouts::Commit;
 use crate::durable::ledger::Witness;
 use crate::durable::workers::Quarantine;
 use crate::leases::{BoutKey, Token};
+use crate::owner::panic_text;
 use crate::store::NewBout;
 
 /// The interval at which a caller that waits for an opening looks for it.
@@ -41,21 +42,29 @@ pub(crate) struct Admission {
 /// ended.
 const OPEN_BOUTS_MARGIN: usize = 16;
 
-/// Runs the referees of submitted bouts on threads of their own, at most one for each core.
+/// Runs the referees of submitted bouts: those of long bouts on threads of their own, at most one for each core, so that they
+/// delay nothing else.
 pub(crate) struct Referees(Semaphore);
+
+/// The plies above which a bout is long. A shorter one is checked faster than it is handed to another thread and back.
+const LONG_BOUT_PLIES: usize = 500;
 
 impl Referees {
     pub(super) fn new() -> Referees {
         Referees(Semaphore::new(std::thread::available_parallelism().map_or(1, usize::from)))
     }
 
-    /// Runs a check. Fails if it panics.
+    /// Runs the check of a bout with this number of plies. Returns the reason if it panics.
     pub(crate) async fn run<T: Send + 'static>(
         &self,
+        plies: usize,
         check: impl FnOnce() -> T + Send + 'static,
-    ) -> Result<T, JoinError> {
+    ) -> Result<T, String> {
+        if plies <= LONG_BOUT_PLIES {
+            return catch_unwind(AssertUnwindSafe(check)).map_err(|panic| panic_text(&*panic));
+        }
         let _permit = self.0.acquire().await;
-        tokio::task::spawn_blocking(check).await
+        tokio::task::spawn_blocking(check).await.map_err(|error| error.to_string())
     }
 }
 
@@ -443,9 +452,11 @@ mod tests {
     #[tokio::test]
     async fn referee_that_panics_leaves_its_place_to_others() {
         let referees = Referees::new();
-        for _ in 0..100 {
-            assert!(referees.run(|| panic!("a bug")).await.is_err());
+        for plies in [1, LONG_BOUT_PLIES + 1] {
+            for _ in 0..100 {
+                assert!(referees.run(plies, || panic!("a bug")).await.is_err());
+            }
+            assert_eq!(referees.run(plies, || 7).await.unwrap(), 7);
         }
-        assert_eq!(referees.run(|| 7).await.unwrap(), 7);
     }
 }
