@@ -105,30 +105,23 @@ impl v1::worker_server::Worker for WorkerService {
                         break;
                     }
                 };
-                let answer =
-                    match receive(&coordinator, &caller, &mut open, message).await {
-                        Ok(None) => continue,
-                        Ok(Some(received)) => {
-                            // Bouts are stored concurrently, so that one sync serves many. Back-pressure: reserve a place
-                            // in the queue first, so that a worker that does not read its acknowledgements is not read.
-                            let Ok(slot) = out.clone().reserve_owned().await else { break };
-                            let (coordinator, caller) = (Arc::clone(&coordinator), caller.clone());
-                            let lease = received.lease.clone();
-                            tokio::spawn(async move {
-                                let metrics = Arc::clone(&coordinator);
-                                let committed = completed(&lease, async move {
-                                    commit(&coordinator, &caller, received).await
-                                });
-                                let answer = committed.await;
-                                if let Ok(answer) = &answer {
-                                    metrics.metrics.submission(outcome_name(answer));
-                                }
-                                slot.send(answer);
-                            });
-                            continue;
-                        }
-                        Err(answer) => answer,
-                    };
+                let answer = match receive(&coordinator, &caller, &mut open, message).await {
+                    Ok(None) => continue,
+                    Ok(Some(received)) => {
+                        // Bouts are stored concurrently, so that one sync serves many. Back-pressure: reserve a place
+                        // in the queue first, so that a worker that does not read its acknowledgements is not read.
+                        let Ok(slot) = out.clone().reserve_owned().await else { break };
+                        let slot = AnswerSlot { slot: Some(slot), lease: received.lease.clone() };
+                        let (coordinator, caller) = (Arc::clone(&coordinator), caller.clone());
+                        tokio::spawn(async move {
+                            let answer = commit(&coordinator, &caller, received).await;
+                            coordinator.metrics.submission(outcome_name(&answer));
+                            slot.send(answer);
+                        });
+                        continue;
+                    }
+                    Err(answer) => answer,
+                };
                 // A refused bout ends the stream.
                 let over = !answer.as_ref().is_ok_and(|answer| answer.outcome() != v1::Outcome::Refused);
                 if out.send(answer).await.is_err() || over {
@@ -195,15 +188,27 @@ async fn read_session(
     }
 }
 
-/// Runs the commit of a bout as a task of its own, and returns a status if it panics: no submission stays without an answer.
-async fn completed(
-    lease: &Lease,
-    commit: impl Future<Output = v1::Acknowledgement> + Send + 'static,
-) -> Result<v1::Acknowledgement, Status> {
-    tokio::spawn(commit).await.map_err(|failure| {
-        error!(run = lease.run, bout = lease.bout, %failure, "commit ended by a bug; report this");
-        Status::internal(format!("the commit of {lease} failed in the coordinator; its log has the reason"))
-    })
+/// The place of the answer to a bout. If its commit panics, the answer is a status: no submission stays without an answer.
+struct AnswerSlot {
+    slot: Option<mpsc::OwnedPermit<Result<v1::Acknowledgement, Status>>>,
+    lease: Lease,
+}
+
+impl AnswerSlot {
+    fn send(mut self, answer: v1::Acknowledgement) {
+        if let Some(slot) = self.slot.take() {
+            slot.send(Ok(answer));
+        }
+    }
+}
+
+impl Drop for AnswerSlot {
+    fn drop(&mut self) {
+        let Some(slot) = self.slot.take().filter(|_| std::thread::panicking()) else { return };
+        error!(run = self.lease.run, bout = self.lease.bout, "commit ended by a bug; report this");
+        let text = format!("the commit of {} failed in the coordinator; its log has the reason", self.lease);
+        slot.send(Err(Status::internal(text)));
+    }
 }
 
 /// Returns how many messages a message counts as.
@@ -315,7 +320,9 @@ fn make_room<T>(
     if open.len() >= most {
         open.retain(|other, _| is_leased(other));
     }
-    open.shrink_to(most);
+    if open.capacity() > 4 * most {
+        open.shrink_to(most);
+    }
     if open.len() >= most {
         let text =
             format!("more than {most} incomplete bouts, which is more than the slots of this worker play");
@@ -518,8 +525,15 @@ mod tests {
 
     #[tokio::test]
     async fn panicking_commit_is_answered_with_a_status() {
-        let answer = completed(&lease(0, 1), async { panic!("a bug") }).await;
-        assert_eq!(answer.unwrap_err().code(), tonic::Code::Internal);
+        let (out, mut answers) = mpsc::channel(1);
+        let slot = AnswerSlot { slot: Some(out.reserve_owned().await.unwrap()), lease: lease(0, 1) };
+        let commit = tokio::spawn(async move {
+            tokio::task::yield_now().await;
+            assert!(slot.lease.bout > 0, "a bug");
+            slot.send(v1::Acknowledgement::default());
+        });
+        assert!(commit.await.is_err());
+        assert_eq!(answers.recv().await.unwrap().unwrap_err().code(), tonic::Code::Internal);
     }
 
     /// The state cannot be written, and a worker returns with a lease.
