@@ -197,21 +197,3 @@ fn worker_with_few_files_plays() {
     worker.kill().unwrap();
     worker.wait().unwrap();
 }
-
-/// Threads that cannot start end the command with a sentence; before, it waited for ever.
-#[cfg(target_os = "linux")]
-#[test]
-fn run_ends_with_its_worker() {
-    let folder = Folder::new();
-    let (spec, data) = (folder.write("spec.toml", quick(8)), folder.path("data"));
-    let arguments = ["run", &spec, "--data", &data, "--slots", "4000", "--quiet"];
-    let mut run = limited("ulimit -v 4000000", &arguments);
-    let code = wait_until("the command ends", || run.try_wait().unwrap()).code();
-    let mut error = String::new();
-    std::io::Read::read_to_string(&mut run.stderr.take().unwrap(), &mut error).unwrap();
-    // Without memory for a panic, the process is aborted.
-    match code {
-        Some(code) => assert!(code == 1 && error.contains("with fewer slots"), "{code}: {error}"),
-        None => assert!(error.contains("failed to"), "{error}"),
-    }
-}
