@@ -9,19 +9,19 @@ use super::{Question, Report};
 use crate::format::{fixed, grouped, significant};
 use crate::pruning::{DepthNodes, Interval, PlayerPruning, Ratio};
 
-/// Divisor of the searches of the busiest ply, below which a ply is not drawn.
-const RARE: u64 = 50;
+/// A ply is drawn if it has more than one search for this many of the busiest ply: means of a few searches are noise.
+const BUSIEST_TO_RAREST_PLY: u64 = 50;
 
 /// Renders the node ratios between the players of a probe.
 pub(super) fn ratios(report: &Report) -> Option<Section> {
     let ratios = &report.pruning.ratios;
     let depth = common_depth(ratios)?;
-    let row = |ratio: &Ratio| {
-        let name = format!("{} / {}", ratio.a, ratio.b);
-        Row::new(name, report.class(&ratio.a), ratio.interval(), fixed(ratio.ratio, 3))
+    let chart_row = |ratio: &Ratio| {
+        let pair = format!("{} / {}", ratio.a, ratio.b);
+        Row::new(pair, report.class(&ratio.a), ratio.interval(), fixed(ratio.ratio, 3))
     };
-    let rows: Vec<Row> = ratios.iter().filter(|ratio| ratio.depth == depth).map(row).collect();
-    let cells = |ratio: &Ratio| {
+    let rows: Vec<Row> = ratios.iter().filter(|ratio| ratio.depth == depth).map(chart_row).collect();
+    let table_row = |ratio: &Ratio| {
         let [value, low, high] = Cell::interval(&ratio.interval(), Cell::significant);
         let depth = Cell::from(ratio.depth as u64);
         vec![report.cell(&ratio.a), report.cell(&ratio.b), depth, value, low, high, ratio.positions.into()]
@@ -35,7 +35,7 @@ pub(super) fn ratios(report: &Report) -> Option<Section> {
             "Node ratios at every depth that both completed, with 95 % intervals from low to high",
             &["first", "second"],
             &["depth", "ratio", "low", "high", "positions"],
-            ratios.iter().map(cells).collect(),
+            ratios.iter().map(table_row).collect(),
         ),
     };
     let axis =
@@ -51,25 +51,25 @@ pub(super) fn depths(report: &Report) -> Option<Section> {
     if by_depth.is_empty() {
         return None;
     }
-    let line = |player: &PlayerPruning| {
-        let depths = || by_depth.iter().filter(|row| row.player == player.player);
-        let most = depths().map(|row| row.searches).max().unwrap_or(0);
-        let (usual, rare): (Vec<_>, Vec<_>) = depths().partition(|row| 2 * row.searches >= most);
-        let points = |rows: Vec<&DepthNodes>| -> Vec<(f64, f64)> {
+    let player_line = |player: &PlayerPruning| {
+        let own_depths = || by_depth.iter().filter(|row| row.player == player.player);
+        let max_searches = own_depths().map(|row| row.searches).max().unwrap_or(0);
+        let (common, rare): (Vec<_>, Vec<_>) = own_depths().partition(|row| 2 * row.searches >= max_searches);
+        let mean_nodes = |rows: Vec<&DepthNodes>| -> Vec<(f64, f64)> {
             rows.iter().map(|row| (row.depth as f64, row.nodes.value)).collect()
         };
         Line {
             name: player.player.clone(),
             class: report.class(&player.player),
-            points: points(usual),
-            rings: points(rare),
+            points: mean_nodes(common),
+            rings: mean_nodes(rare),
             dots: true,
             ..Line::default()
         }
     };
-    let lines: Vec<Line> = report.pruning.players.iter().map(line).collect();
-    let lines: Vec<Line> = lines.into_iter().filter(|line| !line.points.is_empty()).collect();
-    let cells = |row: &DepthNodes| {
+    let lines = report.pruning.players.iter().map(player_line);
+    let lines: Vec<Line> = lines.filter(|line| !line.points.is_empty()).collect();
+    let table_row = |row: &DepthNodes| {
         let [nodes, low, high] = Cell::interval(&row.nodes, |value| Cell::number(value, 1));
         vec![report.cell(&row.player), Cell::from(row.depth as u64), nodes, low, high, row.searches.into()]
     };
@@ -80,12 +80,12 @@ pub(super) fn depths(report: &Report) -> Option<Section> {
             "Mean nodes by depth, with 95 % intervals from low to high",
             &["player"],
             &["depth", "nodes", "low", "high", "searches"],
-            by_depth.iter().map(cells).collect(),
+            by_depth.iter().map(table_row).collect(),
         ),
     };
-    let depth = Axis { label: "depth", log: false, whole: true, mark: None };
-    let nodes = Axis { label: "nodes of the depth alone, mean", log: true, whole: false, mark: None };
-    let body = figure.lines(&lines, [depth, nodes], "Mean nodes by depth on a logarithmic scale");
+    let x_axis = Axis { label: "depth", log: false, whole: true, mark: None };
+    let y_axis = Axis { label: "nodes of the depth alone, mean", log: true, whole: false, mark: None };
+    let body = figure.lines(&lines, [x_axis, y_axis], "Mean nodes by depth on a logarithmic scale");
     Some(Section { id: "depths", title: "Nodes by depth", full: false, body })
 }
 
@@ -96,38 +96,41 @@ pub(super) fn pruning(report: &Report) -> Option<Section> {
     if players.iter().all(|player| player.mean_depth.is_none()) {
         return section(paragraph("No player searched by depth, so there are no pruning statistics."));
     }
-    let ratio = |name: &str, measure: fn(&PlayerPruning) -> Option<Interval>, label: &str, caption: &str| {
+    let ratio_chart = |file: &str,
+                       measure: fn(&PlayerPruning) -> Option<Interval>,
+                       label: &str,
+                       caption: &str| {
         let measured = || players.iter().filter_map(|player| Some((&player.player, measure(player)?)));
-        let row = |(name, value): (&String, Interval)| {
-            Row::new(name.clone(), report.class(name), value, significant(value.value))
+        let chart_row = |(player, ratio): (&String, Interval)| {
+            Row::new(player.clone(), report.class(player), ratio, significant(ratio.value))
         };
-        let rows: Vec<Row> = measured().map(row).collect();
+        let rows: Vec<Row> = measured().map(chart_row).collect();
         if rows.is_empty() {
             return String::new();
         }
-        let cells = |(name, value): (&String, Interval)| {
-            let [value, low, high] = Cell::interval(&value, Cell::significant);
-            vec![report.cell(name), value, low, high]
+        let table_row = |(player, ratio): (&String, Interval)| {
+            let [value, low, high] = Cell::interval(&ratio, Cell::significant);
+            vec![report.cell(player), value, low, high]
         };
         let figure = Figure {
-            name: report.file(name),
+            name: report.file(file),
             caption: caption.to_string(),
             data: Table::new(
                 &format!("{label}, with 95 % intervals from low to high"),
                 &["player"],
                 &["ratio", "low", "high"],
-                measured().map(cells).collect(),
+                measured().map(table_row).collect(),
             ),
         };
         figure.intervals(&rows, Axis { label, log: true, whole: false, mark: Some(1.0) }, label, "players")
     };
-    let unpruned = ratio(
+    let unpruned = ratio_chart(
         "unpruned",
         |player| player.vs_minimax,
         "nodes ÷ nodes without pruning",
         "Nodes relative to a search without pruning, to the same depth at the same positions. Lower is better.",
     );
-    let minimal = ratio(
+    let minimal = ratio_chart(
         "minimal",
         |player| player.vs_minimal,
         "leaves ÷ minimal-tree leaves",
@@ -135,12 +138,12 @@ pub(super) fn pruning(report: &Report) -> Option<Section> {
     );
     let mut body = format!("<div class=\"pair\">\n{unpruned}{minimal}</div>\n{}", measures(report));
     for note in &report.pruning.notes {
-        let name = match note.measure {
+        let measure = match note.measure {
             "vs_minimax" => "Without pruning: ",
             "vs_minimal" => "Minimal tree: ",
             _ => "",
         };
-        body.push_str(&paragraph(&sentence(&format!("{name}{}", note.note))));
+        body.push_str(&paragraph(&sentence(&format!("{measure}{}", note.note))));
     }
     section(body)
 }
@@ -149,8 +152,8 @@ pub(super) fn pruning(report: &Report) -> Option<Section> {
 fn sentence(text: &str) -> String {
     let mut letters = text.chars();
     let first: String = letters.next().map(|c| c.to_uppercase().collect()).unwrap_or_default();
-    let stop = if text.ends_with('.') { "" } else { "." };
-    format!("{first}{}{stop}", letters.as_str())
+    let full_stop = if text.ends_with('.') { "" } else { "." };
+    format!("{first}{}{full_stop}", letters.as_str())
 }
 
 /// A column of the table of measures: heading, description, value and cell.
@@ -179,27 +182,27 @@ const MEASURES: [Measure; 7] = [
 /// Renders the measures that at least one player has.
 fn measures(report: &Report) -> String {
     let players = &report.pruning.players;
-    let defined = |(_, _, value, _): &&Measure| players.iter().any(|player| value(player).is_some());
-    let shown: Vec<&Measure> = MEASURES.iter().filter(defined).collect();
+    let is_defined = |(_, _, measure, _): &&Measure| players.iter().any(|player| measure(player).is_some());
+    let shown: Vec<&Measure> = MEASURES.iter().filter(is_defined).collect();
     let headings: Vec<&str> = shown.iter().map(|(heading, ..)| *heading).collect();
-    let row = |player: &PlayerPruning| {
-        let cell = |(_, _, value, cell): &&Measure| cell(value(player).map(|interval| interval.value));
-        std::iter::once(report.cell(&player.player)).chain(shown.iter().map(cell)).collect()
+    let table_row = |player: &PlayerPruning| {
+        let value = |(_, _, measure, cell): &&Measure| cell(measure(player).map(|interval| interval.value));
+        std::iter::once(report.cell(&player.player)).chain(shown.iter().map(value)).collect()
     };
-    let caption: Vec<&str> = shown.iter().map(|(_, description, ..)| *description).collect();
-    let rows = players.iter().map(row).collect();
-    Table::new(&sentence(&caption.join("; ")), &["player"], &headings, rows).html()
+    let descriptions: Vec<&str> = shown.iter().map(|(_, description, ..)| *description).collect();
+    let rows = players.iter().map(table_row).collect();
+    Table::new(&sentence(&descriptions.join("; ")), &["player"], &headings, rows).html()
 }
 
 /// A unit of time: its name and its microseconds.
 type Unit = (&'static str, f64);
 
 /// Formats a time; the clock counts microseconds.
-fn time_text(microseconds: f64, (name, unit): Unit) -> String {
+fn time_text(microseconds: f64, (unit_name, unit): Unit) -> String {
     match microseconds {
         time if time < 1.0 && unit > 1.0 => "under 1 µs".to_string(),
-        time if time < 1.0 => format!("under 1 {name}"),
-        time => format!("{} {name}", grouped(&significant(time / unit))),
+        time if time < 1.0 => format!("under 1 {unit_name}"),
+        time => format!("{} {unit_name}", grouped(&significant(time / unit))),
     }
 }
 
@@ -212,17 +215,18 @@ pub(super) fn time(report: &Report) -> Option<Section> {
     // One unit for the whole section, in which the slowest median has at least one digit.
     let slowest = efforts.iter().filter_map(|effort| effort.median_us).fold(0.0, f64::max);
     let unit: Unit = if slowest < 1000.0 { ("µs", 1.0) } else { ("ms", 1000.0) };
-    let drawn = |microseconds: f64| microseconds.max(1.0) / unit.1;
-    let row = |effort: &&Effort| Row {
+    // The axis is logarithmic, and the clock counts microseconds.
+    let on_axis = |microseconds: f64| microseconds.max(1.0) / unit.1;
+    let chart_row = |effort: &&Effort| Row {
         name: effort.player.clone(),
         class: report.class(&effort.player),
-        value: effort.median_us.map(drawn),
-        low: effort.range_us.map(|range| drawn(range[0])),
-        high: effort.range_us.map(|range| drawn(range[1])),
-        extreme: Some(drawn(effort.longest_us as f64)),
+        value: effort.median_us.map(on_axis),
+        low: effort.range_us.map(|range| on_axis(range[0])),
+        high: effort.range_us.map(|range| on_axis(range[1])),
+        extreme: Some(on_axis(effort.longest_us as f64)),
         text: effort.median_us.map_or("-".to_string(), |median| time_text(median, unit)),
     };
-    let rows: Vec<Row> = efforts.iter().map(row).collect();
+    let rows: Vec<Row> = efforts.iter().map(chart_row).collect();
     let timed = efforts.iter().filter(|effort| effort.timed);
     let overshoot = match timed.max_by_key(|effort| effort.most_overshoot_us) {
         None => "No player is limited by time.".to_string(),
@@ -233,17 +237,17 @@ pub(super) fn time(report: &Report) -> Option<Section> {
             time_text(worst.most_overshoot_us as f64, unit)
         ),
     };
-    let name = unit.0;
+    let unit_name = unit.0;
     let headings = [
         "searches",
-        &format!("mean {name}"),
-        &format!("median {name}"),
-        &format!("slowest {name}"),
+        &format!("mean {unit_name}"),
+        &format!("median {unit_name}"),
+        &format!("slowest {unit_name}"),
         "nodes/s",
         "simulations/s",
         "overshoots, %",
-        &format!("mean overshoot, {name}"),
-        &format!("largest overshoot, {name}"),
+        &format!("mean overshoot, {unit_name}"),
+        &format!("largest overshoot, {unit_name}"),
     ];
     let figure = Figure {
         name: report.file("time"),
@@ -252,7 +256,7 @@ pub(super) fn time(report: &Report) -> Option<Section> {
             "Time, speed and overshoot",
             &["player"],
             &headings,
-            efforts.iter().map(|effort| time_cells(report, effort, unit)).collect(),
+            efforts.iter().map(|effort| time_row(report, effort, unit)).collect(),
         ),
     };
     let label = if unit.1 > 1.0 { "milliseconds per search" } else { "microseconds per search" };
@@ -262,12 +266,13 @@ pub(super) fn time(report: &Report) -> Option<Section> {
     Some(Section { id: "time", title: "Time and overshoot", full: false, body })
 }
 
-fn time_cells(report: &Report, effort: &Effort, (_, unit): Unit) -> Vec<Cell> {
+/// Returns the row of a player in the table of times.
+fn time_row(report: &Report, effort: &Effort, (_, unit): Unit) -> Vec<Cell> {
     let searches = effort.searches.max(1) as f64;
     let seconds = effort.time_us as f64 / 1e6;
     let speed = |count: u64| Cell::number((count > 0 && seconds > 0.0).then(|| count as f64 / seconds), 0);
     let time = |microseconds: f64| Cell::number(Some(microseconds / unit), 3);
-    let timed = |cell: Cell| if effort.timed { cell } else { Cell::Missing };
+    let if_timed = |cell: Cell| if effort.timed { cell } else { Cell::Missing };
     vec![
         report.cell(&effort.player),
         effort.searches.into(),
@@ -276,9 +281,9 @@ fn time_cells(report: &Report, effort: &Effort, (_, unit): Unit) -> Vec<Cell> {
         time(effort.longest_us as f64),
         speed(effort.nodes),
         speed(effort.simulations),
-        timed(Cell::percent(Some(effort.overshoots as f64 / searches))),
-        timed(time(effort.overshoot_us as f64 / searches)),
-        timed(time(effort.most_overshoot_us as f64)),
+        if_timed(Cell::percent(Some(effort.overshoots as f64 / searches))),
+        if_timed(time(effort.overshoot_us as f64 / searches)),
+        if_timed(time(effort.most_overshoot_us as f64)),
     ]
 }
 
@@ -288,10 +293,10 @@ pub(super) fn depth_by_ply(report: &Report) -> Option<Section> {
     if report.question == Question::Probe || report.lengths.is_none() {
         return None;
     }
-    let line = |effort: &Effort| {
-        // Means of a few searches are noise.
-        let least = effort.depth_by_ply.iter().map(|point| point.2).max().unwrap_or(0) / RARE;
-        let points = effort.depth_by_ply.iter().filter(|point| point.2 > least);
+    let player_line = |effort: &Effort| {
+        let busiest = effort.depth_by_ply.iter().map(|&(_, _, searches)| searches).max().unwrap_or(0);
+        let is_drawn = |&&(_, _, searches): &&(f64, f64, u64)| searches > busiest / BUSIEST_TO_RAREST_PLY;
+        let points = effort.depth_by_ply.iter().filter(is_drawn);
         Line {
             name: effort.player.clone(),
             class: report.class(&effort.player),
@@ -299,20 +304,21 @@ pub(super) fn depth_by_ply(report: &Report) -> Option<Section> {
             ..Line::default()
         }
     };
-    let lines: Vec<Line> = report.efforts.iter().map(line).filter(|line| !line.points.is_empty()).collect();
+    let lines: Vec<Line> =
+        report.efforts.iter().map(player_line).filter(|line| !line.points.is_empty()).collect();
     if lines.is_empty() {
         return None;
     }
-    let mean =
+    let mean_text =
         |effort: &Effort| effort.mean_depth.map(|depth| format!("{} {}", effort.player, fixed(depth, 1)));
-    let means: Vec<String> = report.efforts.iter().filter_map(mean).collect();
-    let cells = |effort: &Effort| {
+    let means: Vec<String> = report.efforts.iter().filter_map(mean_text).collect();
+    let player_rows = |effort: &Effort| {
         let player = report.cell(&effort.player);
-        let row = |&(ply, depth, searches): &(f64, f64, u64)| {
+        let table_row = |&(ply, depth, searches): &(f64, f64, u64)| {
             let ply = Cell::number(Some(ply), usize::from(ply.fract() > 0.0));
             vec![player.clone(), ply, Cell::number(Some(depth), 2), searches.into()]
         };
-        effort.depth_by_ply.iter().map(row).collect::<Vec<_>>()
+        effort.depth_by_ply.iter().map(table_row).collect::<Vec<_>>()
     };
     let figure = Figure {
         name: report.file("plies"),
@@ -321,12 +327,12 @@ pub(super) fn depth_by_ply(report: &Report) -> Option<Section> {
             "Mean completed depth by ply",
             &["player"],
             &["ply", "mean depth", "searches"],
-            report.efforts.iter().flat_map(cells).collect(),
+            report.efforts.iter().flat_map(player_rows).collect(),
         ),
     };
-    let ply = Axis { label: "ply", log: false, whole: true, mark: None };
-    let depth = Axis { label: "mean completed depth", log: false, whole: false, mark: None };
-    let means = format!("Mean completed depth by ply; over all plies: {}", means.join("; "));
-    let body = figure.lines(&lines, [ply, depth], &means);
+    let x_axis = Axis { label: "ply", log: false, whole: true, mark: None };
+    let y_axis = Axis { label: "mean completed depth", log: false, whole: false, mark: None };
+    let description = format!("Mean completed depth by ply; over all plies: {}", means.join("; "));
+    let body = figure.lines(&lines, [x_axis, y_axis], &description);
     Some(Section { id: "plies", title: "Depth by ply", full: false, body })
 }

@@ -14,11 +14,11 @@ use crate::pruning::Interval;
 use crate::tune::{TuneError, TuneResult};
 
 /// Maximum number of points of a line.
-const POINTS: usize = 120;
+const MAX_POINTS: usize = 120;
 /// Number of values at which a posterior is evaluated.
-const GRID: usize = 60;
+const GRID_POINTS: usize = 60;
 /// Maximum number of parameters in the remark.
-const REMARKED: usize = 4;
+const MAX_REMARKED: usize = 4;
 
 /// The state of a tune.
 #[derive(Clone, PartialEq, Debug, Serialize)]
@@ -106,24 +106,26 @@ pub(super) fn read(dataset: &Dataset, run: &Run) -> Result<Option<Tuning>, TuneE
         folded: tuned.path.len() as u64,
         steps: tuned.steps,
         parameters: parameters.map(|(index, parameter)| trajectory(&tuned, index, parameter)).collect(),
-        expected: tuned.expected.as_ref().map(|found| found.score.into()),
+        expected: tuned.expected.as_ref().map(|expected| expected.score.into()),
         validation,
         table: tuned.player.clone(),
     }))
 }
 
+/// Returns the values of a parameter over the steps, thinned to [`MAX_POINTS`].
 fn trajectory(tuned: &TuneResult, index: usize, parameter: &Parameter) -> Trajectory {
-    let stride = tuned.path.len().div_ceil(POINTS).max(1);
+    let stride = tuned.path.len().div_ceil(MAX_POINTS).max(1);
     let mut points = Vec::new();
     let mut trials = Vec::new();
-    for (step, found) in (1_u64..).zip(&tuned.path) {
-        let tried = found.candidates.first().map(|values| number(values.0[index]));
-        let value = found.after.as_ref().map(|values| values[index]).or(tried);
-        if step.is_multiple_of(stride as u64) || step == tuned.path.len() as u64 {
-            points.extend(value.map(|value| (step, value)));
+    for (number_of_step, step) in (1_u64..).zip(&tuned.path) {
+        let tried = step.candidates.first().map(|values| number(values.0[index]));
+        let value = step.after.as_ref().map(|values| values[index]).or(tried);
+        if number_of_step.is_multiple_of(stride as u64) || number_of_step == tuned.path.len() as u64 {
+            points.extend(value.map(|value| (number_of_step, value)));
         }
-        if found.after.is_none() {
-            trials.extend(tried.zip(found.score));
+        // The steps of a Gaussian process are trials, which have no value after them.
+        if step.after.is_none() {
+            trials.extend(tried.zip(step.score));
         }
     }
     let start = number(parameter.start);
@@ -145,46 +147,46 @@ fn trajectory(tuned: &TuneResult, index: usize, parameter: &Parameter) -> Trajec
 fn posterior(tuned: &TuneResult, index: usize, parameter: &Parameter) -> Vec<(f64, f64, f64, f64)> {
     let Some((space, trials, seed)) = tuned.tuning.gaussian_process() else { return Vec::new() };
     let [low, high] = parameter.bounds.map(number);
-    let at = |index_on_grid: usize| {
-        let share = index_on_grid as f64 / (GRID - 1) as f64;
+    let grid_point = |number: usize| {
+        let share = number as f64 / (GRID_POINTS - 1) as f64;
         let value = if parameter.log { low * (high / low).powf(share) } else { low + share * (high - low) };
         let mut values = tuned.values.clone();
         values[index] = value;
         values
     };
-    let grid: Vec<Vec<f64>> = (0..GRID).map(at).collect();
-    let Ok(found) = space.posterior(&trials, &grid, seed) else { return Vec::new() };
-    let point = |(values, score): (Vec<f64>, agon_stats::replicas::Measure)| {
+    let grid: Vec<Vec<f64>> = (0..GRID_POINTS).map(grid_point).collect();
+    let Ok(scores) = space.posterior(&trials, &grid, seed) else { return Vec::new() };
+    let curve_point = |(values, score): (Vec<f64>, agon_stats::replicas::Measure)| {
         (values[index], score.value, score.low, score.high)
     };
-    grid.into_iter().zip(found).map(point).collect()
+    grid.into_iter().zip(scores).map(curve_point).collect()
 }
 
 /// Renders the value of each parameter over the steps.
 pub(super) fn trajectories(report: &Report) -> Option<Section> {
     let tuning = report.tuning.as_ref()?;
-    let step = if tuning.method == "spsa" { "iteration" } else { "trial" };
-    let draw = |parameter: &Trajectory| {
+    let step_name = if tuning.method == "spsa" { "iteration" } else { "trial" };
+    let trajectory_chart = |parameter: &Trajectory| {
         let line = Line {
             name: parameter.path.clone(),
             class: series(0),
             points: parameter.points.iter().map(|&(step, value)| (step as f64, value)).collect(),
             ..Line::default()
         };
-        let x_axis = Axis { label: step, log: false, whole: true, mark: None };
+        let x_axis = Axis { label: step_name, log: false, whole: true, mark: None };
         let y_axis =
             Axis { label: &parameter.path, log: parameter.log, whole: false, mark: Some(parameter.start) };
         let [start, value] = [parameter.start, parameter.value].map(value_text);
         let caption =
             format!("{} from {start} to {value}; the horizontal line is the start value.", parameter.path);
-        let row = |&(step, value): &(u64, f64)| vec![Cell::from(step), Cell::Number(value_text(value))];
+        let table_row = |&(step, value): &(u64, f64)| vec![Cell::from(step), Cell::Number(value_text(value))];
         let figure = Figure {
             name: report.file(&parameter.path),
             data: Table::new(
                 &format!("Values of {}", parameter.path),
                 &[],
-                &[step, &parameter.path],
-                parameter.points.iter().map(row).collect(),
+                &[step_name, &parameter.path],
+                parameter.points.iter().map(table_row).collect(),
             ),
             caption: caption.clone(),
         };
@@ -192,7 +194,7 @@ pub(super) fn trajectories(report: &Report) -> Option<Section> {
     };
     let body = match tuning.folded {
         0 => paragraph("No step is complete yet."),
-        _ => tuning.parameters.iter().map(draw).collect(),
+        _ => tuning.parameters.iter().map(trajectory_chart).collect(),
     };
     Some(Section { id: "trajectories", title: "Parameter trajectories", full: false, body })
 }
@@ -200,14 +202,14 @@ pub(super) fn trajectories(report: &Report) -> Option<Section> {
 /// Renders the posterior of a Gaussian process along each parameter.
 pub(super) fn posteriors(report: &Report) -> Option<Section> {
     let tuning = report.tuning.as_ref().filter(|tuning| tuning.method != "spsa")?;
-    let draw = |parameter: &Trajectory| {
-        let percents = |&(value, score): &(f64, f64)| (value, 100.0 * score);
+    let posterior_chart = |parameter: &Trajectory| {
+        let in_percent = |&(value, score): &(f64, f64)| (value, 100.0 * score);
         let posterior = parameter.posterior.iter();
         let curve = Line {
             name: "expected".to_string(),
             class: series(0),
-            points: posterior.clone().map(|&(value, score, ..)| percents(&(value, score))).collect(),
-            rings: parameter.trials.iter().map(percents).collect(),
+            points: posterior.clone().map(|&(value, score, ..)| in_percent(&(value, score))).collect(),
+            rings: parameter.trials.iter().map(in_percent).collect(),
             band: posterior
                 .clone()
                 .map(|&(value, _, low, high)| (value, 100.0 * low, 100.0 * high))
@@ -223,7 +225,7 @@ pub(super) fn posteriors(report: &Report) -> Option<Section> {
             parameter.path,
             value_text(parameter.value)
         );
-        let row = |&(value, score, low, high): &(f64, f64, f64, f64)| {
+        let table_row = |&(value, score, low, high): &(f64, f64, f64, f64)| {
             let scores = [score, low, high].map(|score| Cell::percent(Some(score)));
             std::iter::once(Cell::Number(value_text(value))).chain(scores).collect()
         };
@@ -233,14 +235,14 @@ pub(super) fn posteriors(report: &Report) -> Option<Section> {
                 "Expected score in percent, with 95 % intervals from low to high",
                 &[],
                 &[&parameter.path, "score", "low", "high"],
-                posterior.map(row).collect(),
+                posterior.map(table_row).collect(),
             ),
             caption: caption.clone(),
         };
         figure.lines(&[curve], [x_axis, y_axis], &caption)
     };
-    let drawn = tuning.parameters.iter().filter(|parameter| !parameter.posterior.is_empty());
-    let body: String = drawn.map(draw).collect();
+    let evaluated = tuning.parameters.iter().filter(|parameter| !parameter.posterior.is_empty());
+    let body: String = evaluated.map(posterior_chart).collect();
     (!body.is_empty()).then_some(Section {
         id: "posterior",
         title: "Expected score around the answer",
@@ -276,7 +278,7 @@ pub(super) fn summarise(tuning: &Tuning) -> (String, Vec<String>) {
     let changes: Vec<String> = tuning
         .parameters
         .iter()
-        .take(REMARKED)
+        .take(MAX_REMARKED)
         .map(|parameter| {
             format!(
                 "{} from {} to {}",
@@ -286,7 +288,7 @@ pub(super) fn summarise(tuning: &Tuning) -> (String, Vec<String>) {
             )
         })
         .collect();
-    let more = if tuning.parameters.len() > REMARKED { " and more" } else { "" };
+    let more = if tuning.parameters.len() > MAX_REMARKED { " and more" } else { "" };
     let remark = format!("Changes to {}: {}{more}.", tuning.player, changes.join(", "));
     let Some(validation) = &tuning.validation else {
         let answer = format!(

@@ -33,10 +33,10 @@ pub(super) async fn measure(sessions: u32, seconds: u32) -> anyhow::Result<Repor
     let (coordinator, _) = Coordinator::start(&folder, &flags).await?;
     coordinator.submit(&source).await?;
     let counters = Arc::new(Counters::default());
-    let fleet = Fleet::start(sessions as usize, &coordinator.endpoint, &spec, &counters).await?;
 
     // 1. All workers connect.
     let connecting = Instant::now();
+    let fleet = Fleet::start(sessions as usize, &coordinator.endpoint, &spec, &counters).await?;
     wait_for(&counters.welcomed, u64::from(sessions)).await?;
     let connected = connecting.elapsed();
 
