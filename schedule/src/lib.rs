@@ -4,6 +4,7 @@
 //! results. [`openings`] draws the openings. [`run_id`] names runs, [`run`] describes them, and [`summary`] holds the results of a bout.
 
 pub mod openings;
+mod remarks;
 pub mod run;
 pub mod run_id;
 pub mod schedule;

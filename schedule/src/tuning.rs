@@ -17,6 +17,7 @@ use agon_stats::acquisition::{Dimension, Recommendation, Space, SpaceError, Tria
 use agon_stats::scale::Scale;
 use agon_stats::spsa;
 
+use crate::remarks;
 use crate::run::TuneManifest;
 
 /// The number of bouts in the recent mean score.
@@ -107,15 +108,13 @@ impl Tuning {
             Method::Spsa { window, rate } => {
                 let parameter = |parameter: &Parameter| {
                     let [minimum, maximum] = bounds(parameter);
-                    let step = parameter.step.unwrap_or_default();
                     spsa::Parameter {
                         name: parameter.path.clone(),
                         start: number(parameter.start),
                         minimum,
                         maximum,
                         scale: scale(parameter),
-                        final_perturbation: scale(parameter).coordinate(step),
-                        final_rate: rate,
+                        final_perturbation: parameter.step.map(|step| scale(parameter).coordinate(step)),
                         whole: parameter.whole,
                     }
                 };
@@ -123,6 +122,8 @@ impl Tuning {
                     parameters: tune.parameters.iter().map(parameter).collect(),
                     iterations: tune.bouts / tune.step_bouts(),
                     in_flight: window,
+                    pairs: tune.pairs,
+                    final_rate: rate,
                     seed,
                 };
                 MethodState::Spsa(Box::new(spsa::Tune::new(settings)?))
@@ -237,11 +238,21 @@ impl Tuning {
     /// Returns the tuned values once all steps are complete.
     pub fn answer(&self) -> Option<Values> {
         match &self.method {
-            MethodState::Spsa(tune) => tune.finished().then(|| self.tune.playable(tune.values())),
+            MethodState::Spsa(tune) => tune.finished().then(|| self.tune.playable(&tune.answer())),
             MethodState::Bayes { proposals, .. } => {
                 proposals.get(usize::try_from(self.steps()).ok()?).cloned()
             }
         }
+    }
+
+    /// Returns what the user should know about the answer, a sentence or two each; nothing before there is one.
+    pub fn remarks(&self) -> Vec<String> {
+        let Some(answer) = self.answer() else { return Vec::new() };
+        let of_path = match &self.method {
+            MethodState::Spsa(tune) => remarks::of_path(tune),
+            MethodState::Bayes { .. } => Vec::new(),
+        };
+        of_path.into_iter().chain(remarks::of_bounds(&self.tune.parameters, &answer.numbers())).collect()
     }
 
     /// Records the score of a bout. Ignores bouts of the validation and repeated results.
@@ -508,6 +519,26 @@ mod tests {
         assert_eq!((tuning.known_bouts(), tuning.bout(0)), (0, None));
         run_proposals(&mut tuning);
         assert_eq!(tuning.known_bouts(), 15);
+    }
+
+    #[test]
+    fn answers_without_effect_and_at_bounds_are_remarked() {
+        let tune = tune(SPSA, "");
+        let remarks = |score: fn(&Bout<u64>) -> Score| {
+            let mut tuning = Tuning::new(&tune, 7).unwrap();
+            for bout in 0..tuning.tune.bouts {
+                assert_eq!(tuning.remarks(), Vec::<String>::new());
+                let played = tuning.bout(bout).unwrap();
+                tuning.record(bout, score(&played));
+            }
+            tuning.remarks().join("\n")
+        };
+        let same = remarks(|_| Some(2));
+        assert!(same.contains("scored the same in 40 of 40 iterations"), "{same}");
+        // Greater constants always win.
+        let greater = remarks(|bout| Some(if bout.values[0].1.0[0] > bout.values[1].1.0[0] { 4 } else { 0 }));
+        assert!(greater.contains("`search.c` ended at its `max` of 5"), "{greater}");
+        assert!(!greater.contains("chance"), "{greater}");
     }
 
     /// An iteration against opponents moves by the gain of plus over minus.

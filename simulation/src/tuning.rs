@@ -59,20 +59,20 @@ pub fn simulate_spsa(
         minimum: 0.0,
         maximum: 10.0,
         scale: Scale::Linear,
-        final_perturbation: 1.0,
-        final_rate: 0.02,
+        final_perturbation: None,
         whole: number % 2 == 1,
     };
     let tune_once = |seed: u64| {
         let parameters = (0..parameters).map(parameter).collect();
-        let mut tune = Tune::new(Settings { parameters, iterations, in_flight, seed })?;
+        let mut tune =
+            Tune::new(Settings { parameters, iterations, in_flight, pairs: 1, final_rate: None, seed })?;
         for index in 0..iterations {
             let proposal = tune.propose(index).expect("all results before this one are recorded");
             let mut random = seeded(!seed, index);
             let result = play(loss(&proposal.plus), loss(&proposal.minus), 2, &mut random);
             tune.record(index, result).expect("each iteration is recorded once");
         }
-        let (before, after) = (loss(&tune.path()[0]), loss(tune.values()));
+        let (before, after) = (loss(&tune.path()[0]), loss(&tune.answer()));
         Ok(Tuned { seed, games: 2 * iterations, loss_before: before, loss_after: after })
     };
     seeds.map(tune_once).collect()

@@ -35,6 +35,8 @@ pub struct Tuning {
     pub parameters: Vec<Trajectory>,
     /// The score of the answer against the opponents that the Gaussian process predicts.
     pub expected: Option<Interval>,
+    /// What the user should know about the answer.
+    pub remarks: Vec<String>,
     /// Result of the validation, if it has begun.
     pub validation: Option<Validation>,
     /// The tuned player as a `[[player]]` table.
@@ -107,6 +109,7 @@ pub(super) fn read(dataset: &Dataset, run: &Run) -> Result<Option<Tuning>, TuneE
         steps: tuned.steps,
         parameters: parameters.map(|(index, parameter)| trajectory(&tuned, index, parameter)).collect(),
         expected: tuned.expected.as_ref().map(|expected| expected.score.into()),
+        remarks: tuned.tuning.remarks(),
         validation,
         table: tuned.player.clone(),
     }))
@@ -304,7 +307,7 @@ pub(super) fn summarise(tuning: &Tuning) -> (String, Vec<String>) {
         estimate_text(&validation.elo, 0, " Elo"),
         count(validation.bouts)
     );
-    let remarks = [remark].into_iter().chain(validation.caution.clone());
+    let remarks = [remark].into_iter().chain(tuning.remarks.clone()).chain(validation.caution.clone());
     (answer, remarks.collect())
 }
 

@@ -168,11 +168,11 @@ fn validation(section: Section<'_, '_>) -> Found<u64> {
     inner.count("bouts", 1..=MAX_BOUTS)
 }
 
-/// Reads the learning rate of SPSA.
-fn rate(section: Section<'_, '_>) -> Found<f64> {
+/// Reads the learning rate of SPSA, which finds it if there is none.
+fn rate(section: Section<'_, '_>) -> Found<Option<f64>> {
     let form = "a number above 0 and up to 10: the change in the last iterations, in steps per win";
     let read = |value| Toml(value).number().filter(|rate| *rate > 0.0 && *rate <= 10.0);
-    Some(section.maybe("rate", form, read)?.unwrap_or(0.02))
+    section.maybe("rate", form, read)
 }
 
 /// Rejects a number of bouts that is not a multiple of the bouts of a step, and too many trials. `self_play` is whether the
@@ -345,7 +345,7 @@ fn start_value(
     Some(start)
 }
 
-/// Reads the step, which SPSA needs. A Gaussian process has none.
+/// Reads the step of SPSA, which finds it if there is none. A Gaussian process has none.
 fn step(section: Section<'_, '_>, method: MethodName, bounds: [i64; 2], log: bool) -> Found<Option<f64>> {
     let [min, max] = bounds.map(from_millionths);
     let (unit, least, most) = if log { ("a ratio", 1.0, max / min) } else { ("a number", 0.0, max - min) };
@@ -354,7 +354,7 @@ fn step(section: Section<'_, '_>, method: MethodName, bounds: [i64; 2], log: boo
         format!("{unit} above {least} and at most {shown}, by which it is changed in the last iteration");
     let read = |value| Toml(value).number().filter(|step| *step > least && *step <= most);
     match method {
-        MethodName::Spsa => section.need("step", &form, read).map(Some),
+        MethodName::Spsa => section.maybe("step", &form, read),
         MethodName::Bayes if section.has("step") => section.reject(
             "step",
             "`step` does not apply to \"bayes\", which searches the whole range; leave it out",

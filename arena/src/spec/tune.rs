@@ -47,8 +47,8 @@ pub enum Method {
     Spsa {
         /// The number of iterations in flight.
         window: u64,
-        /// The learning rate in the last iteration.
-        rate: f64,
+        /// The learning rate in the last iteration; without one, the tune finds it.
+        rate: Option<f64>,
     },
     /// A Gaussian process that suggests trials.
     Bayes {
@@ -82,7 +82,8 @@ pub struct Parameter {
     pub whole: bool,
     /// Whether the scale is logarithmic, so that steps are ratios.
     pub log: bool,
-    /// The perturbation in the last iteration, as a difference or a ratio; only for SPSA.
+    /// The perturbation in the last iteration, as a difference or a ratio; only for SPSA, which calibrates it if
+    /// there is none.
     pub step: Option<f64>,
 }
 

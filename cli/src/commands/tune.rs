@@ -48,6 +48,7 @@ struct TuningJson {
     folded: u64,
     parameters: Vec<ParameterJson>,
     expected: Option<Measure>,
+    remarks: Vec<String>,
     validation: Option<ValidationJson>,
     table: Option<String>,
     path: Vec<StepJson>,
@@ -175,6 +176,7 @@ fn document(run: &Run, tuned: &TuneResult) -> TuningJson {
             })
             .collect(),
         expected: tuned.expected.as_ref().map(|expected| expected.score),
+        remarks: tuned.tuning.remarks(),
         validation,
         table: tuned.player.clone(),
         path: steps.collect(),
@@ -204,6 +206,10 @@ fn write_document(document: &TuningJson, tuned: &TuneResult, out: &mut impl Writ
             100.0 * low,
             100.0 * high
         )?;
+    }
+    if !document.remarks.is_empty() {
+        writeln!(out)?;
+        document.remarks.iter().try_for_each(|remark| write_sentence(remark, out))?;
     }
     match &document.validation {
         None => writeln!(out, "\nthe validation has not begun: these values are not proven yet")?,
