@@ -16,6 +16,7 @@ use agon_games::{
 use agon_search::clock::{Clock, ThreadClock, WallClock};
 use agon_search::{Budget, Limit, SearchControl};
 
+use crate::adjudication::{Adjudication, Adjudicator, Verdict};
 use crate::config::PlayerConfig;
 use crate::player::{Player, chance_player, duel_player, many_player};
 use crate::record::{GameRecord, IterationRecord, MoveRecord, SearchRecord};
@@ -149,6 +150,8 @@ pub struct GameRequest {
     pub seats: Vec<usize>,
     /// The limit of each player, by number.
     pub limits: Vec<Limit>,
+    /// When the game ends before the rules end it.
+    pub adjudication: Adjudication,
     /// The source of its seeds.
     pub seed_path: SeedPath,
 }
@@ -461,12 +464,20 @@ impl<G: Complete> Board for TypedBoard<G> {
             log.write(&position, mv, None, None, watch);
             position.play(mv);
         }
-        // 2. Ply after ply until the game is over or a clock has run out.
+        // 2. Ply after ply until the game is over, adjudicated, or a clock has run out.
         let mut limits: Vec<Limit> = request.seats.iter().map(|&player| request.limits[player]).collect();
+        let mut adjudicator = Adjudicator::new(request.adjudication, G::SEATS);
         let mut forfeit = None;
+        let mut verdict = None;
         loop {
             if self.environment.interrupted() {
                 return Err(PlayError::Interrupted);
+            }
+            if position.turn() != Turn::Over {
+                verdict = adjudicator.verdict(log.moves.len());
+                if verdict.is_some() {
+                    break;
+                }
             }
             let seed = request.seed_path.ply_seed(log.moves.len() as u32);
             let mv = match position.turn() {
@@ -491,6 +502,7 @@ impl<G: Complete> Board for TypedBoard<G> {
                             forfeit = Some(seat);
                         }
                     }
+                    adjudicator.observe(seat, record.depth, record.value);
                     log.write(&position, answer.best, Some(player), Some(record), watch);
                     answer.best
                 }
@@ -506,8 +518,12 @@ impl<G: Complete> Board for TypedBoard<G> {
         }
         // 3. The end.
         let payoffs: Vec<i32> =
-            Seat::all(G::SEATS).map(|seat| end_payoff(&position, forfeit, seat)).collect();
-        let ending = if forfeit.is_some() { TIME_FORFEIT } else { position.ending() };
+            Seat::all(G::SEATS).map(|seat| end_payoff(&position, forfeit, verdict, seat)).collect();
+        let ending = match (forfeit, verdict) {
+            (Some(_), _) => TIME_FORFEIT,
+            (None, Some(verdict)) => verdict.ending(),
+            (None, None) => position.ending(),
+        };
         Ok(GameRecord {
             players: request.seats.clone(),
             moves: log.moves,
@@ -655,12 +671,21 @@ impl<G: Complete> TypedBoard<G> {
 /// The ending of a game that was lost on time. Its last move was too late and is not played.
 pub const TIME_FORFEIT: &str = "time forfeit";
 
-/// Returns the payoff of a seat: by the rules, or shared by all others if a seat lost on time.
-pub(crate) fn end_payoff<G: Complete>(position: &G, forfeit: Option<Seat>, seat: Seat) -> i32 {
-    match forfeit {
-        None => position.payoff(seat),
-        Some(late) => Payoffs::of_winners(G::SEATS, ((1 << G::SEATS) - 1) & !(1 << late.0), seat),
-    }
+/// Returns the payoff of a seat: by the rules, shared by all others if a seat lost on time or by adjudication, or shared by
+/// all if the game was adjudicated a draw.
+pub(crate) fn end_payoff<G: Complete>(
+    position: &G,
+    forfeit: Option<Seat>,
+    verdict: Option<Verdict>,
+    seat: Seat,
+) -> i32 {
+    let all = (1 << G::SEATS) - 1;
+    let winners = match (forfeit, verdict) {
+        (None, None) => return position.payoff(seat),
+        (Some(loser), _) | (None, Some(Verdict::Lost(loser))) => all & !(1 << loser.0),
+        (None, Some(Verdict::Drawn | Verdict::TooLong)) => all,
+    };
+    Payoffs::of_winners(G::SEATS, winners, seat)
 }
 
 /// The record of a game's moves.
@@ -717,11 +742,17 @@ impl Bout<u64> {
 impl Bout {
     /// Returns the games: in game `r` each player sits `r` seats further back, until the seating repeats. `limits` has the
     /// limit of each player by number.
-    pub fn games(&self, run_seed: u64, limits: Vec<Limit>) -> impl Iterator<Item = GameRequest> + '_ {
+    pub fn games(
+        &self,
+        run_seed: u64,
+        limits: Vec<Limit>,
+        adjudication: Adjudication,
+    ) -> impl Iterator<Item = GameRequest> + '_ {
         rotations(&self.players).enumerate().map(move |(rotation, seats)| GameRequest {
             opening: self.opening.clone(),
             seats,
             limits: limits.clone(),
+            adjudication,
             seed_path: SeedPath { run: run_seed, bout: self.index, game: rotation as u32 },
         })
     }

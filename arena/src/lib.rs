@@ -4,6 +4,7 @@
 //! decides who plays whom, [`arena`] plays games, and [`referee`] checks games that others played. Files, networks and
 //! threads are elsewhere, and so is the end of a run.
 
+pub mod adjudication;
 pub mod algorithms;
 pub mod arena;
 pub mod config;
@@ -18,6 +19,7 @@ pub mod seeds;
 pub mod signature;
 pub mod spec;
 
+pub use adjudication::Adjudication;
 pub use agon_games::schema::ConfigError;
 pub use algorithms::{ALGORITHMS, Algorithm, AlgorithmInfo, Family, LimitUnit};
 pub use arena::{

@@ -1,6 +1,6 @@
 //! The referee: checks a claimed game by the rules, without searching.
 //!
-//! It checks the request, the legality of every move, the draws of chance by the seed, limits and clocks, the ending, and that
+//! It checks the request, the legality of every move, the draws of chance by the seed, limits and clocks, the ending, adjudication by the recorded scores, and that
 //! every number of a search is possible (`search/src/bounds.rs`). It cannot check the results of searches.
 
 use std::time::Duration;
@@ -10,6 +10,7 @@ use agon_games::{Complete, Seat, Turn};
 use agon_search::bounds::{CLOCK_TICK_US, MAX_DURATION_US};
 use agon_search::{Allowance, Limit, SearchNumbers};
 
+use crate::adjudication::Adjudicator;
 use crate::arena::{GameRequest, TIME_FORFEIT, end_payoff};
 
 /// A claimed game.
@@ -92,6 +93,7 @@ pub(crate) fn verify<G: Complete>(
     let mut expansions = vec![0; request.limits.len()];
     let mut searched_us: u64 = 0;
     let ply_bound = position.ply_bound();
+    let mut adjudicator = Adjudicator::new(request.adjudication, G::SEATS);
     for (ply, claimed) in claim.plies.iter().enumerate() {
         let wrong = |reason: String| Fault { ply: Some(ply), reason };
         let turn = position.turn();
@@ -101,6 +103,11 @@ pub(crate) fn verify<G: Complete>(
             Turn::Chance => None,
             Turn::Player(seat) => Some(seat),
         };
+        if ply >= opening.len()
+            && let Some(verdict) = adjudicator.verdict(ply)
+        {
+            return Err(wrong(format!("the game ended before, {}", verdict.ending())));
+        }
         if claimed.seat != seat.map(Seat::index) {
             return Err(wrong(format!("the turn is {turn}, not seat {:?}", claimed.seat)));
         }
@@ -152,6 +159,7 @@ pub(crate) fn verify<G: Complete>(
             expansions[player] += numbers.counters.simulations.saturating_add(1);
             let given = search.allowance(limit, claimed.legal, ply_bound, expansions[player]);
             numbers.check(&given).map_err(|error| wrong(error.to_string()))?;
+            adjudicator.observe(seat, numbers.depth, numbers.value());
             searched_us = searched_us.saturating_add(numbers.time_us);
             check_part("`overshoot_us`", numbers.overshoot_us, claim.duration_us).map_err(wrong)?;
         }
@@ -178,15 +186,21 @@ pub(crate) fn verify<G: Complete>(
     if claim.plies.len() < opening.len() {
         return Err(Fault::of_game("it ends within its opening".to_string()));
     }
+    let mut verdict = None;
     if forfeit.is_none() {
-        if position.turn() != Turn::Over {
-            return Err(Fault::of_game(format!("it is not over: the turn is {}", position.turn())));
-        }
-        if claim.ending != position.ending() {
-            return Err(Fault::of_game(format!("it ends by {}, not by {}", position.ending(), claim.ending)));
+        let ending = if position.turn() == Turn::Over {
+            position.ending()
+        } else {
+            verdict = adjudicator.verdict(claim.plies.len());
+            let unfinished = || Fault::of_game(format!("it is not over: the turn is {}", position.turn()));
+            verdict.ok_or_else(unfinished)?.ending()
+        };
+        if claim.ending != ending {
+            return Err(Fault::of_game(format!("it ends by {ending}, not by {}", claim.ending)));
         }
     }
-    let payoffs: Vec<i32> = Seat::all(G::SEATS).map(|seat| end_payoff(&position, forfeit, seat)).collect();
+    let payoffs: Vec<i32> =
+        Seat::all(G::SEATS).map(|seat| end_payoff(&position, forfeit, verdict, seat)).collect();
     if claim.payoffs != payoffs {
         return Err(Fault::of_game(format!("the payoffs are {payoffs:?}, not {:?}", claim.payoffs)));
     }

@@ -10,7 +10,8 @@ use agon_arena::algorithms::fitting;
 use agon_arena::defaults::default_player;
 use agon_arena::limit::{FACTORS, REFERENCE_SPEED, scaled, speed_factor};
 use agon_arena::{
-    Arena, Bout, Environment, GameRecord, GameRequest, LineEnd, Opening, PlayError, PlayerConfig, SeedPath,
+    Adjudication, Arena, Bout, Environment, GameRecord, GameRequest, LineEnd, Opening, PlayError,
+    PlayerConfig, SeedPath,
 };
 use agon_games::{GAMES, GameSpec};
 use agon_search::Limit;
@@ -44,7 +45,7 @@ fn games_of(arena: &Arena, players: usize, limit: Limit, number: u64) -> Vec<Gam
     let opening = Opening { position: None, moves: arena.random_opening(seed_path, 3).unwrap() };
     let players_by_seat = (0..arena.seats()).map(|seat| seat % players).collect();
     let bout = Bout { index: number, players: players_by_seat, opening, values: Vec::new() };
-    bout.games(5, vec![limit; players]).collect()
+    bout.games(5, vec![limit; players], Adjudication::default()).collect()
 }
 
 #[test]
@@ -230,7 +231,9 @@ fn running_out_of_time_loses() {
         Limit::Clock { remaining: Duration::from_secs(100_000), increment: Duration::ZERO },
     ];
     let seed_path = SeedPath { run: 1, bout: 0, game: 0 };
-    let request = GameRequest { opening: Opening::default(), seats: vec![0, 1], limits, seed_path };
+    let adjudication = Adjudication::default();
+    let request =
+        GameRequest { opening: Opening::default(), seats: vec![0, 1], limits, adjudication, seed_path };
     let record = arena.play(&request, &mut |_| ()).unwrap();
     assert_eq!((record.ending.as_str(), &record.payoffs[..]), ("time forfeit", &[-1, 1][..]));
 }
@@ -245,6 +248,7 @@ fn interrupt_ends_a_game() {
         opening: Opening::default(),
         seats: vec![0, 0],
         limits: vec![Limit::Nodes(100)],
+        adjudication: Adjudication::default(),
         seed_path: SeedPath { run: 1, bout: 0, game: 0 },
     };
     let mut plies = 0;

@@ -5,10 +5,11 @@
 
 use std::time::Duration;
 
+use agon_arena::adjudication::{Draw, Resign};
 use agon_arena::algorithms::fitting;
 use agon_arena::{
-    Arena, Bout, Claim, Environment, GameRecord, GameRequest, Opening, PlayerConfig, PlyClaim, SearchClaim,
-    SearchRecord, SeedPath,
+    Adjudication, Arena, Bout, Claim, Environment, GameRecord, GameRequest, MoveRecord, Opening,
+    PlayerConfig, PlyClaim, SearchClaim, SearchRecord, SeedPath,
 };
 use agon_games::random::{Random, below, seeded};
 use agon_games::{GAMES, GameSpec};
@@ -37,7 +38,7 @@ fn games_of(arena: &Arena, limits: [Limit; 2], number: u64) -> Vec<GameRequest> 
     let opening = Opening { position: None, moves: arena.random_opening(seed_path, 3).unwrap() };
     let players = (0..arena.seats()).map(|seat| seat % 2).collect();
     let bout = Bout { index: number, players, opening, values: Vec::new() };
-    bout.games(9, limits.to_vec()).collect()
+    bout.games(9, limits.to_vec(), Adjudication::default()).collect()
 }
 
 /// Returns the claim of a record. Leaks its lists, so that claims can be changed freely.
@@ -555,4 +556,103 @@ fn openings_accept_other_notations_and_records_do_not() {
     let index = record.moves.iter().rposition(|mv| mv.mv.to_lowercase() != mv.mv).unwrap();
     changed.plies[index].mv = &small[index];
     assert!(arena.verify(&request, &changed).unwrap_err().reason.contains("the move is written"));
+}
+
+/// The ending by the rules of adjudication after these plies, derived from all of their searches at once.
+fn adjudicated(rules: Adjudication, plies: &[MoveRecord], seats: usize) -> Option<&'static str> {
+    let scores = |seat: usize| -> Vec<f64> {
+        let own = plies.iter().filter(|mv| mv.seat == Some(seat)).filter_map(|mv| mv.search.as_ref());
+        own.filter(|search| search.depth > 0).map(|search| search.value.number).collect()
+    };
+    let last = |seat: usize, moves: u32, holds: &dyn Fn(f64) -> bool| {
+        let scores = scores(seat);
+        scores.len() >= moves as usize && scores.iter().rev().take(moves as usize).all(|score| holds(*score))
+    };
+    let lost = |seat: usize, rule: Resign| {
+        last(seat, rule.moves, &|score| score <= -rule.score)
+            && (!rule.both || last(1 - seat, rule.moves, &|score| score >= rule.score))
+    };
+    if rules.resign.is_some_and(|rule| (0..seats).any(|seat| lost(seat, rule))) {
+        return Some("adjudicated: resignation");
+    }
+    let level =
+        |rule: Draw| (0..seats).all(|seat| last(seat, rule.moves, &|score| score.abs() <= rule.score));
+    if rules.draw.is_some_and(|rule| plies.len() >= rule.after as usize && level(rule)) {
+        return Some("adjudicated: draw");
+    }
+    let too_long = rules.max_plies.is_some_and(|most| plies.len() >= most as usize);
+    too_long.then_some("adjudicated: ply limit")
+}
+
+#[test]
+fn adjudication_follows_from_the_record() {
+    let resign = |both| Adjudication {
+        resign: Some(Resign { score: 0.5, moves: 2, both }),
+        ..Adjudication::default()
+    };
+    let draw =
+        Adjudication { draw: Some(Draw { score: 0.4, moves: 2, after: 9 }), ..Adjudication::default() };
+    let short = Adjudication { max_plies: Some(12), ..Adjudication::default() };
+    let all = Adjudication { resign: resign(true).resign, draw: draw.draw, max_plies: Some(40) };
+    let mut endings = std::collections::BTreeMap::new();
+    for (name, one, other) in [
+        ("chess", "pvs", "greedy"),
+        ("othello", "pvs", "alpha-beta"),
+        ("connect-four", "pvs", "uct"),
+        ("backgammon", "greedy", "star1"),
+        ("virus:seats=4,size=6", "greedy", "paranoid"),
+    ] {
+        let game = GameSpec::parse(name).unwrap();
+        let players = [player(&game, one), player(&game, other)];
+        let mut arena = Arena::new(&game, &players, Environment::system()).unwrap();
+        let referee = Arena::new(&game, &[], Environment::system()).unwrap();
+        let seats = arena.seats();
+        for rules in [resign(false), resign(true), draw, short, all] {
+            if seats != 2 && rules.resign.is_some() {
+                continue;
+            }
+            for number in 0..3 {
+                for request in games_of(&arena, [Limit::Nodes(80), Limit::Nodes(120)], number) {
+                    let ruled = GameRequest { adjudication: rules, ..request.clone() };
+                    let record = arena.play(&ruled, &mut |_| ()).unwrap();
+                    assert_eq!(
+                        referee.verify(&ruled, &claim(&record, &players)),
+                        Ok(()),
+                        "{name}: {rules:?}"
+                    );
+                    let opening = request.opening.moves.split(' ').count();
+                    for plies in opening..record.moves.len() {
+                        let ending = adjudicated(rules, &record.moves[..plies], seats);
+                        assert_eq!(ending, None, "{name}: {rules:?}: ply {plies}");
+                    }
+                    *endings.entry(record.ending.clone()).or_insert(0) += 1;
+                    if !record.ending.starts_with("adjudicated") {
+                        continue;
+                    }
+                    let ending = adjudicated(rules, &record.moves, seats);
+                    assert_eq!(ending, Some(record.ending.as_str()), "{name}: {rules:?}");
+                    let sum: i32 = record.payoffs.iter().sum();
+                    match record.ending.as_str() {
+                        "adjudicated: resignation" => assert_eq!(sum.abs() + record.payoffs[0].abs(), 1),
+                        _ => assert!(record.payoffs.iter().all(|payoff| *payoff == record.payoffs[0])),
+                    }
+                    // A spec without the rule has no such ending, and one with it no longer game.
+                    let fault = referee.verify(&request, &claim(&record, &players)).unwrap_err();
+                    assert!(fault.reason.contains("it is not over"), "{fault}");
+                    let whole = arena.play(&request, &mut |_| ()).unwrap();
+                    let fault = referee.verify(&ruled, &claim(&whole, &players)).unwrap_err();
+                    assert!(fault.reason.contains("the game ended before, adjudicated"), "{fault}");
+                    assert_eq!(fault.ply, Some(record.moves.len()));
+                    for other in ["adjudicated: draw", "adjudicated: resignation", "repetition"] {
+                        let changed = Claim { ending: other, ..claim(&record, &players) };
+                        assert_eq!(referee.verify(&ruled, &changed).is_ok(), other == record.ending);
+                    }
+                }
+            }
+        }
+    }
+    println!("{endings:?}");
+    for ending in ["adjudicated: resignation", "adjudicated: draw", "adjudicated: ply limit"] {
+        assert!(endings.contains_key(ending), "{endings:?}");
+    }
 }

@@ -6,7 +6,8 @@ use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
-use agon_arena::{Arena, Environment, SeedPath, Spec, SpecError, SpecProblem, SpecSource};
+use agon_arena::adjudication::Resign;
+use agon_arena::{Adjudication, Arena, Environment, SeedPath, Spec, SpecError, SpecProblem, SpecSource};
 use agon_games::GameSpec;
 use agon_games::random::{Random, below, seeded};
 
@@ -47,6 +48,10 @@ model = "logistic"
 alpha = 0.05
 beta = 0.1
 max_bouts = 4
+[adjudication]
+resign = { score = 6.5, moves = 4, both = true }
+draw = { score = 0.1, moves = 8, after = 60 }
+max_plies = 150
 [[player]]
 name = "a"
 search = { algorithm = "pvs", quiescence = true, table_mb = 8, null_move = true }
@@ -369,6 +374,50 @@ fn checks_everything_else_without_a_valid_game() {
         "player `a` has no limit",
     ] {
         assert!(error.to_string().contains(expected), "{error} and not: {expected}");
+    }
+}
+
+#[test]
+fn rejects_adjudication_without_effect() {
+    let spec = |game: &str, players: [&str; 2], rules: &str| {
+        let [one, other] = players;
+        let text = format!(
+            "name = \"x\"\ngame = \"{game}\"\nlimit = {{ nodes = 9 }}\n[tournament]\nformat = \"round-robin\"\n\
+             bouts = 1\n[[player]]\nname = \"a\"\nsearch = {{ algorithm = \"{one}\" }}\n[[player]]\nname = \"b\"\n\
+             search = {{ algorithm = \"{other}\" }}\n[adjudication]\n{rules}\n"
+        );
+        Spec::parse(&SpecSource { text, ..SpecSource::default() }).map_err(|error| error.to_string())
+    };
+    let spec_of_pvs = |rules| spec("othello", ["pvs", "pvs"], rules);
+    let read = spec_of_pvs("resign = { score = 3, moves = 2 }\nmax_plies = 9").unwrap().adjudication;
+    let resign = Resign { score: 3.0, moves: 2, both: false };
+    assert_eq!(read, Adjudication { resign: Some(resign), draw: None, max_plies: Some(9) });
+    spec("othello", ["pvs", "uct"], "resign = { score = 3, moves = 2 }").unwrap();
+    spec("virus:seats=4", ["max-n", "greedy"], "draw = { score = 3, moves = 2 }").unwrap();
+    for (answer, expected) in [
+        (spec_of_pvs(""), "line 13: give at least one of `resign`, `draw` and `max_plies`"),
+        (spec_of_pvs("resing = {}"), "did you mean `resign`?"),
+        (spec_of_pvs("resign = 600"), "line 14: `resign` must be a table, as in resign = { score ="),
+        (spec_of_pvs("resign = { score = 0, moves = 0 }"), "`score` of resign must be a number above 0"),
+        (spec_of_pvs("resign = { score = 1, moves = 0 }"), "`moves` of resign must be a whole number from 1"),
+        (spec_of_pvs("draw = { moves = 3, afer = 9 }"), "did you mean `after`?"),
+        (spec_of_pvs("draw = { moves = 3 }"), "draw needs `score`"),
+        (
+            spec_of_pvs("draw = { score = 2, moves = 3 }\nresign = { score = 2, moves = 3 }"),
+            "the `score` of `draw` must be below that of `resign`",
+        ),
+        (
+            spec("othello", ["random", "uct"], "resign = { score = 1, moves = 1 }"),
+            "needs a player with scores",
+        ),
+        (spec("othello", ["pvs", "uct"], "draw = { score = 1, moves = 1 }"), "needs two players with scores"),
+        (
+            spec("virus:seats=4", ["max-n", "greedy"], "resign = { score = 1, moves = 1 }"),
+            "`resign` is for games with two seats",
+        ),
+    ] {
+        let error = answer.unwrap_err();
+        assert!(error.contains(expected), "{error}\nand not: {expected}");
     }
 }
 

@@ -257,6 +257,9 @@ fn pgn_format_is_stable() {
 
     "#]]
     .assert_eq(&write(Format::Pgn, "chess", &late));
+    let adjudicated = write(Format::Pgn, "chess", &sheet(&game, 1, [1, -1], "adjudicated: resignation"));
+    assert!(adjudicated.contains("[Termination \"adjudication\"]"), "{adjudicated}");
+    assert!(adjudicated.ends_with("n=1000, adjudicated: resignation} 1-0\n\n"), "{adjudicated}");
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Rows for tests: random rows with extreme values in every column, and rows of played games.
 
-use agon_arena::{Arena, Bout, Environment, Opening, PlayerConfig, SeedPath, parse_limit};
+use agon_arena::{Adjudication, Arena, Bout, Environment, Opening, PlayerConfig, SeedPath, parse_limit};
 use agon_games::GameSpec;
 use agon_games::random::mix;
 use agon_search::Counters;
@@ -126,7 +126,7 @@ pub fn played(game: &str, players: [&str; 2], limit: &str, bouts: u64) -> Vec<Bo
         let opening = Opening { position: None, moves: arena.random_opening(seed_path, 4).unwrap() };
         let planned = Bout { index: bout, players: vec![0, 1], opening, values: Vec::new() };
         let mut rows = BoutRows::default();
-        for (index, request) in planned.games(1, limits.clone()).enumerate() {
+        for (index, request) in planned.games(1, limits.clone(), Adjudication::default()).enumerate() {
             let record = arena.play(&request, &mut |_| ()).unwrap();
             let head = GameHead {
                 game: &game,

@@ -9,7 +9,7 @@ use std::time::Duration;
 use crate::budget::Limit;
 use crate::counters::Counters;
 use crate::rate::MAX_RATE;
-use crate::value::{MAX_PLY, UNIT, WIN};
+use crate::value::{MAX_PLY, UNIT, Value, WIN};
 
 /// The numbers of a finished search, as its record has them.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -204,6 +204,11 @@ static UNLISTED: LazyLock<Vec<usize>> = LazyLock::new(|| {
 });
 
 impl SearchNumbers<'_> {
+    /// Returns the value with its proof.
+    pub fn value(&self) -> Value {
+        Value::recorded(self.score, self.counters.proven_plies.try_into().unwrap_or(u32::MAX))
+    }
+
     /// Checks the counters without a bound of their own. They count events, which take time.
     fn check_unlisted(&self) -> Result<(), BoundExceeded> {
         if UNLISTED.is_empty() {

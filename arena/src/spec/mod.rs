@@ -5,6 +5,7 @@
 
 mod openings;
 mod read;
+mod read_adjudication;
 mod read_tune;
 pub mod tune;
 
@@ -17,6 +18,7 @@ use agon_games::schema::Problem;
 use agon_search::Limit;
 use toml::de::{DeTable, DeValue};
 
+use crate::adjudication::Adjudication;
 use crate::arena::{Bout, GameRequest, Opening};
 use crate::config::PlayerConfig;
 use crate::limit::scaled;
@@ -85,6 +87,8 @@ pub struct Spec {
     pub normalise: bool,
     /// The openings of the games.
     pub openings: Openings,
+    /// When games end before the rules end them.
+    pub adjudication: Adjudication,
     /// The players of the spec, followed by those that a tuning run adds.
     pub players: Vec<SpecPlayer>,
     /// The kind of experiment, with its settings.
@@ -106,6 +110,11 @@ impl SpecPlayer {
     /// Returns whether the player's moves depend on neither the seed nor the machine.
     pub fn is_deterministic(&self) -> bool {
         !self.config.algorithm.draws && self.is_repeatable()
+    }
+
+    /// Returns whether the player's searches have scores in evaluation units.
+    pub fn has_scores(&self) -> bool {
+        self.config.algorithm.evaluates && self.config.algorithm.has_depth()
     }
 
     /// Returns whether the same seed gives the same moves on any machine.
@@ -216,7 +225,8 @@ impl Spec {
 
     /// Returns the requests for the games of a bout, with time limits multiplied by `factor`.
     pub fn games<'a>(&self, bout: &'a Bout, factor: f64) -> impl Iterator<Item = GameRequest> + use<'a> {
-        bout.games(self.seed, self.players.iter().map(|player| scaled(player.limit, factor)).collect())
+        let limits = self.players.iter().map(|player| scaled(player.limit, factor)).collect();
+        bout.games(self.seed, limits, self.adjudication)
     }
 
     /// Returns the configurations of the players with tuned values. Precondition: the values are within the bounds of the

@@ -12,17 +12,28 @@ use agon_search::Limit;
 use toml::de::{DeTable, DeValue};
 
 use super::openings::{Form, RecordedGame, games, is_chess, read};
-use super::read_tune;
 use super::{
     Format, Openings, Plan, Positions, Spec, SpecError, SpecPlayer, SpecProblem, SpecSource, SprtSettings,
 };
+use super::{read_adjudication, read_tune};
 use crate::arena::{Arena, Environment, Opening, PlayError};
 use crate::config::PlayerConfig;
 use crate::limit::read_limit;
 use crate::section::{Found, Section, Toml};
 
-const KEYS: &[&str] =
-    &["name", "game", "seed", "limit", "normalise", "openings", "tournament", "probe", "tune", "player"];
+const KEYS: &[&str] = &[
+    "name",
+    "game",
+    "seed",
+    "limit",
+    "normalise",
+    "openings",
+    "adjudication",
+    "tournament",
+    "probe",
+    "tune",
+    "player",
+];
 pub(super) const MAX_NAME_LENGTH: usize = 60;
 const MAX_PLAYERS: usize = 1000;
 pub(super) const MAX_BOUTS: u64 = 1_000_000_000;
@@ -146,6 +157,7 @@ fn read_spec(
         players.and_then(|players| players.into_iter().map(|entry| entry.player).collect());
     let players = tuned.or(written);
     let normalise = normalise(root, players.as_deref());
+    let adjudication = read_adjudication::adjudication(root, players.as_deref(), seats);
     let (game, _) = game?;
     Some(Spec {
         name: name?.to_string(),
@@ -153,6 +165,7 @@ fn read_spec(
         seed: seed?,
         normalise: normalise?,
         openings: openings?,
+        adjudication: adjudication?,
         players: players?,
         plan: plan?,
     })

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use agon_arena::{Arena, Environment, GameRecord, Opening, PlayerConfig, Roster, SeedPath};
+use agon_arena::{Adjudication, Arena, Environment, GameRecord, Opening, PlayerConfig, Roster, SeedPath};
 use agon_games::GameSpec;
 use clap::Args;
 use serde::Serialize;
@@ -109,7 +109,7 @@ impl Duel {
                 let seed_path = SeedPath { run: self.seed, bout: numbered.opening, game: 0 };
                 let moves = arena.random_opening(seed_path, self.random_plies)?;
                 let planned = numbered.with_opening(Opening { position: None, moves });
-                for game in planned.games(self.seed, vec![limit; configs.len()]) {
+                for game in planned.games(self.seed, vec![limit; configs.len()], Adjudication::default()) {
                     let record = arena.play(&game, &mut |_| ())?;
                     count(&mut lines.lock().expect("no thread panicked"), &record);
                     progress.show(|| format!("{} of {bouts} bouts", bout + 1));

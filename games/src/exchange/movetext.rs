@@ -57,7 +57,7 @@ impl Sides {
         tags::write("BlackLimit", black.limit, out);
         let termination = match sheet.ending {
             _ if sheet.forfeit => "time forfeit",
-            "ply limit" => "adjudication",
+            ending if ending == "ply limit" || ending.starts_with("adjudicated") => "adjudication",
             _ => "normal",
         };
         tags::write("Termination", termination, out);

@@ -33,7 +33,11 @@ pub(super) fn write(
         (0, _) => "0".to_string(),
         (sign, forfeit) => {
             let winner = if sign > 0 { 'B' } else { 'W' };
-            let lead = if forfeit { "T".to_string() } else { halves(position.lead().abs()) };
+            let lead = match sheet.ending {
+                _ if forfeit => "T".to_string(),
+                ending if ending.starts_with("adjudicated") => "R".to_string(),
+                _ => halves(position.lead().abs()),
+            };
             format!("{winner}+{lead}")
         }
     };
