@@ -181,3 +181,45 @@ fn errors_name_file_line_and_remedy() {
         assert!(problem.reason.contains(expected), "{error}");
     }
 }
+
+/// A Polyglot book with 1. e4 and 1. d4, a character for each byte.
+fn polyglot_book() -> String {
+    let key = 0x463b_9618_1691_fc9c_u64.to_be_bytes();
+    let entry = |mv: [u8; 2]| [&key[..], &mv, &[0, 1, 0, 0, 0, 0]].concat();
+    [entry([0x03, 0x1c]), entry([0x02, 0xdb])].concat().into_iter().map(char::from).collect()
+}
+
+#[test]
+fn reads_polyglot_books() {
+    let read_book = |openings: &str| read("chess", openings, "x.bin", &polyglot_book());
+    let lines = openings("chess", "{ file = \"x.bin\", plies = 4 }", "x.bin", &polyglot_book());
+    assert_eq!(lines, [opening(None, "d2d4"), opening(None, "e2e4")]);
+    let error = read_book("{ file = \"x.bin\" }").unwrap_err().to_string();
+    assert!(error.contains("line 4: openings needs `plies`"), "{error}");
+    let error = read("othello", "{ file = \"x.bin\", plies = 4 }", "x.bin", "").unwrap_err().to_string();
+    assert!(error.contains("the extension of Polyglot books, a format for chess only"), "{error}");
+}
+
+#[test]
+fn random_order_is_a_shuffle_by_the_seed() {
+    let content: String = ('a'..='h').map(|file| format!("{file}2{file}3\n{file}2{file}4\n")).collect();
+    let lines = |order: &str| {
+        let text = format!("{{ file = \"x\"{order} }}");
+        openings("chess", &text, "x", &content)
+    };
+    let sequential = lines("");
+    assert_eq!(lines(", order = \"sequential\""), sequential);
+    let mut random = lines(", order = \"random\"");
+    assert_eq!(lines(", order = \"random\""), random);
+    let other = lines(", order = \"random\" }\nseed = 2 #");
+    assert!(random != sequential && other != random && other != sequential);
+    let sorted = |lines: &[Opening]| {
+        let mut moves: Vec<String> = lines.iter().map(|line| line.moves.clone()).collect();
+        moves.sort();
+        moves
+    };
+    random.reverse();
+    assert_eq!(sorted(&random), sorted(&sequential));
+    let error = read("chess", "{ file = \"x\", order = \"rnd\" }", "x", "e2e4").unwrap_err().to_string();
+    assert!(error.contains("`order` of openings must be one of \"sequential\", \"random\""), "{error}");
+}

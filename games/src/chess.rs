@@ -22,6 +22,7 @@
 
 mod features;
 mod notation;
+mod polyglot;
 
 use cozy_chess::{
     BitBoard, Board, Color, File, Piece, PieceMoves, Rank, Square, get_king_moves, get_pawn_attacks,

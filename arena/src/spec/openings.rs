@@ -1,12 +1,16 @@
 //! Openings: none, random plies, or the lines of a file.
 //!
-//! The extension of a file determines its format: `.epd` and `.pgn` are the formats of chess programs, everything else is
-//! lines of moves.
+//! The extension of a file determines its format: `.epd`, `.pgn` and `.bin` are the formats of chess programs, everything
+//! else is lines of moves.
 
-use agon_games::exchange::{ReadError, Start, epd, pgn};
-use agon_games::{GameSpec, Setup, chess::Chess};
+use agon_games::exchange::{ReadError, Start, epd, pgn, polyglot};
+use agon_games::random::{below, mix, seeded};
+use agon_games::{GameSpec, Setup, chess::Chess, choices};
 
 use crate::arena::Opening;
+
+/// Separates the order of openings from other uses of the seed.
+const ORDER: u64 = 0x6f72_6465_72;
 
 /// The most openings of a file.
 pub const LARGEST_BOOK: usize = 1_000_000;
@@ -25,6 +29,30 @@ pub enum Openings {
     Lines(Vec<Opening>),
 }
 
+/// The order of the openings of a file.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Order {
+    /// As in the file.
+    Sequential,
+    /// As drawn by the seed of the run.
+    Random,
+}
+
+choices!(Order { Sequential = "sequential", Random = "random" });
+
+impl Order {
+    /// Orders openings.
+    pub(super) fn apply(self, lines: &mut [Opening], seed: u64) {
+        if self == Order::Random {
+            let mut random = seeded(mix(seed, ORDER));
+            // Fisher and Yates.
+            for last in (1..lines.len()).rev() {
+                lines.swap(last, below(&mut random, last + 1));
+            }
+        }
+    }
+}
+
 /// The format of a file of openings.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Form {
@@ -34,6 +62,8 @@ pub(super) enum Form {
     Epd,
     /// Games of chess.
     Pgn,
+    /// A Polyglot book, which has moves of positions.
+    Polyglot,
 }
 
 impl Form {
@@ -43,6 +73,7 @@ impl Form {
         match ending.to_ascii_lowercase().as_str() {
             "epd" => Form::Epd,
             "pgn" => Form::Pgn,
+            "bin" => Form::Polyglot,
             _ => Form::Lines,
         }
     }
@@ -53,16 +84,18 @@ impl Form {
             Form::Lines => None,
             Form::Epd => Some("EPD"),
             Form::Pgn => Some("PGN"),
+            Form::Polyglot => Some("Polyglot books"),
         }
     }
 }
 
-/// Returns whether EPD and PGN are for this game.
+/// Returns whether the formats of chess programs are for this game.
 pub(super) fn is_chess(game: &GameSpec) -> bool {
     game.name() == Chess::NAME
 }
 
-/// Reads a file of openings, with only the first `plies` of games in PGN. Precondition: the format is for this game.
+/// Reads a file of openings, with only the first `plies` of games in PGN and of lines in a Polyglot book. Precondition: the
+/// format is for this game.
 pub(super) fn read(
     form: Form,
     game: &GameSpec,
@@ -78,6 +111,10 @@ pub(super) fn read(
         ),
         Form::Pgn => {
             gather(pgn::starts(parameters, text, plies), "there is no game in it; give a file with games")
+        }
+        Form::Polyglot => {
+            let starts = polyglot::starts(parameters, text, plies.unwrap_or(usize::MAX))?;
+            gather(starts.into_iter().map(Ok), "there is no line in it; give another book")
         }
     }
 }
@@ -174,8 +211,8 @@ mod tests {
     #[test]
     fn extension_determines_the_format() {
         assert_eq!(
-            ["a.epd", "a.EPD", "b.c.pgn", "x.txt", "pgn", ".pgn"].map(Form::of),
-            [Form::Epd, Form::Epd, Form::Pgn, Form::Lines, Form::Lines, Form::Pgn,]
+            ["a.epd", "a.EPD", "b.c.pgn", "x.txt", "pgn", ".pgn", "x.bin"].map(Form::of),
+            [Form::Epd, Form::Epd, Form::Pgn, Form::Lines, Form::Lines, Form::Pgn, Form::Polyglot]
         );
     }
 }

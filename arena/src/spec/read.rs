@@ -11,7 +11,7 @@ use agon_games::{GameSpec, SetupError, choices};
 use agon_search::Limit;
 use toml::de::{DeTable, DeValue};
 
-use super::openings::{Form, RecordedGame, games, is_chess, read};
+use super::openings::{Form, Order, RecordedGame, games, is_chess, read};
 use super::{
     Format, Openings, Plan, Positions, Spec, SpecError, SpecPlayer, SpecProblem, SpecSource, SprtSettings,
 };
@@ -115,7 +115,7 @@ fn read_spec(
     let seats = game.as_ref().map(|(_, referee)| referee.seats());
     let players = players(root, game.as_ref().map(|(game, _)| game), limit(root));
     let files = Files { source, game: game.as_ref(), problems };
-    let openings = files.openings(root);
+    let openings = files.openings(root, seed);
     let parts = ["tournament", "probe", "tune"].map(|key| root.has(key).then_some(key));
     let listed = players.as_deref().unwrap_or_default();
     let mut tuned = None;
@@ -389,12 +389,15 @@ struct Files<'a> {
 impl Files<'_> {
     /// Reads the openings of a file and checks that each can be played from.
     fn book(&self, section: Section<'_, '_>) -> Found<Vec<Opening>> {
-        section.allow(&["file", "plies"]);
         let name = section.need("file", "the name of a file", text)?;
         let form = Form::of(name);
-        if form != Form::Pgn && section.has("plies") {
-            let reason = "`plies` is only for PGN, whose games it cuts; leave it out";
+        let has_plies = matches!(form, Form::Pgn | Form::Polyglot);
+        if !has_plies && section.has("plies") {
+            let reason = "`plies` is only for PGN and Polyglot books, whose lines it cuts; leave it out";
             return section.reject("plies", reason);
+        }
+        if form == Form::Polyglot && !section.has("plies") {
+            return section.missing("plies", "the length of the lines through a Polyglot book");
         }
         let plies = match section.has("plies") {
             true => Some(section.count("plies", 1..=MAX_PLIES)? as usize),
@@ -512,16 +515,22 @@ impl Files<'_> {
         None
     }
 
-    fn openings(&self, root: Section<'_, '_>) -> Found<Openings> {
+    fn openings(&self, root: Section<'_, '_>, seed: Found<u64>) -> Found<Openings> {
         let Some(section) = root.section("openings", "openings")? else { return Some(Openings::None) };
         match (section.has("random_plies"), section.has("file")) {
             (true, false) => {
                 section.allow(&["random_plies"]);
                 Some(Openings::Random { plies: section.count("random_plies", 1..=MAX_PLIES)? as u32 })
             }
-            (false, true) => self.book(section).map(Openings::Lines),
+            (false, true) => {
+                section.allow(&["file", "plies", "order"]);
+                let order = section.choice_or("order", Order::Sequential);
+                let mut lines = self.book(section)?;
+                order?.apply(&mut lines, seed?);
+                Some(Openings::Lines(lines))
+            }
             (true, true) | (false, false) => {
-                section.allow(&["random_plies", "file", "plies"]);
+                section.allow(&["random_plies", "file", "plies", "order"]);
                 let reason = "openings are { random_plies = 6 }, or { file = \"lines\" }, or left out";
                 root.reject("openings", reason)
             }
@@ -546,6 +555,7 @@ impl Files<'_> {
             return self.recorded(section);
         }
         if section.has("file") {
+            section.allow(&["file", "plies"]);
             return self.book(section).map(Positions::Lines);
         }
         if section.has("play") {

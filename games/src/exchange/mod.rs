@@ -1,7 +1,8 @@
-//! Formats of other programs: PGN and EPD for chess, PDN for checkers, SGF for go, and lines of text for every game.
+//! Formats of other programs: PGN, EPD and Polyglot books for chess, PDN for checkers, SGF for go, and lines of text for every
+//! game.
 //!
-//! A [`Writer`] writes a [`ScoreSheet`], a finished game, and plays every move so that no illegal game is written. [`pgn`] and
-//! [`epd`] read first positions and openings. Deliberately not here: files, and readers for PDN and SGF.
+//! A [`Writer`] writes a [`ScoreSheet`], a finished game, and plays every move so that no illegal game is written. [`pgn`], [`epd`]
+//! and [`polyglot`] read first positions and openings. Deliberately not here: files, and readers for PDN and SGF.
 
 mod datetime;
 pub mod epd;
@@ -9,6 +10,7 @@ mod movetext;
 mod pdn;
 pub mod pgn;
 pub mod pgn_lexer;
+pub mod polyglot;
 mod sgf;
 pub mod tags;
 

@@ -1,12 +1,13 @@
 //! `agon check`: reads a spec and prints its plan without playing.
 
+use std::collections::HashSet;
 use std::io::{self, Write};
 use std::path::PathBuf;
 
 use agon_arena::Spec;
 use agon_arena::roster::rotations;
 use agon_arena::spec::tune::{Method, decimal};
-use agon_arena::spec::{Format, Plan, Tune};
+use agon_arena::spec::{Format, Openings, Plan, Tune};
 use agon_schedule::schedule::Schedule;
 use agon_schedule::tuning::Tuning;
 use agon_search::Limit;
@@ -35,8 +36,19 @@ struct CheckJson {
     players: Vec<String>,
     bouts: u64,
     games: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    openings: Option<Listed>,
     repeatable: bool,
     seconds: Option<f64>,
+}
+
+/// The openings of a file.
+#[derive(Serialize)]
+struct Listed {
+    /// The openings in the file.
+    listed: usize,
+    /// The different positions that they lead to.
+    distinct: usize,
 }
 
 impl Check {
@@ -72,6 +84,7 @@ impl Check {
             players: file.spec.players.iter().map(|player| player.name.clone()).collect(),
             bouts,
             games,
+            openings: listed(&file.spec, &schedule).map_err(wrong)?,
             repeatable: file.spec.is_repeatable(),
             seconds,
         };
@@ -87,6 +100,9 @@ impl Check {
             } else {
                 writeln!(out, "{bouts} positions, {} searches", bouts * answer.players.len() as u64)?;
             }
+            if let Some(Listed { listed, distinct }) = answer.openings {
+                writeln!(out, "{listed} openings in the file, {distinct} of them distinct")?;
+            }
             if let Some(seconds) = answer.seconds {
                 writeln!(out, "at most about {} on this machine", clock(seconds))?;
             }
@@ -98,6 +114,17 @@ impl Check {
             writeln!(out, "games are {repeat}")
         })
     }
+}
+
+/// Counts the openings of a file.
+fn listed(
+    spec: &Spec,
+    schedule: &Schedule,
+) -> Result<Option<Listed>, agon_schedule::schedule::ScheduleError> {
+    let Openings::Lines(lines) = &spec.openings else { return Ok(None) };
+    let keys = lines.iter().map(|line| schedule.referee().decision_key(line));
+    let distinct = keys.collect::<Result<HashSet<u64>, _>>()?.len();
+    Ok(Some(Listed { listed: lines.len(), distinct }))
 }
 
 /// Describes the plan of a tuning run.

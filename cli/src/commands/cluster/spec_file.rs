@@ -41,11 +41,17 @@ fn read_text(path: &Path) -> anyhow::Result<String> {
         )),
         _ => UsageError(format!("cannot read {}: {error}", path.display())),
     })?;
-    let is_pgn = path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("pgn"));
+    let has_extension =
+        |known: &str| path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case(known));
+    // A Polyglot book is not text. Each of its bytes is sent as a character, as in Latin-1.
+    let latin1 = |bytes: &[u8]| bytes.iter().copied().map(char::from).collect();
+    if has_extension("bin") {
+        return Ok(latin1(&bytes));
+    }
     match String::from_utf8(bytes) {
         Ok(text) => Ok(text),
         // The standard encoding of PGN is Latin-1, whose bytes are the first characters of Unicode.
-        Err(error) if is_pgn => Ok(error.as_bytes().iter().copied().map(char::from).collect()),
+        Err(error) if has_extension("pgn") => Ok(latin1(error.as_bytes())),
         Err(_) => Err(UsageError(format!("{}: this is not text (UTF-8)", path.display())).into()),
     }
 }
