@@ -238,11 +238,12 @@ fn evaluation_scale(fit: &Fit, usual: &[f64], chance: bool) -> f64 {
 fn player(spec: &Spec, chosen: &[usize], weights: &[f64]) -> String {
     let plain = || PlayerConfig::parse(&spec.game, "search = { algorithm = \"greedy\" }").ok();
     let evaluates = |config: &PlayerConfig| config.to_toml(&spec.game).contains("evaluation");
-    let found = spec.players.iter().map(|player| player.config.clone()).find(evaluates).or_else(plain);
-    let Some(mut config) = found else { return String::new() };
+    let searches = spec.players.iter().map(|player| player.config.clone());
+    let found = searches.filter(|config| config.search().is_some()).find(evaluates).or_else(plain);
+    let Some(PlayerConfig::Search(mut config)) = found else { return String::new() };
     config.weights.fill(0.0);
     for (&index, &weight) in chosen.iter().zip(weights) {
         config.weights[index] = weight;
     }
-    format!("[[player]]\nname = \"fitted\"\n{}", config.to_toml(&spec.game))
+    format!("[[player]]\nname = \"fitted\"\n{}", PlayerConfig::Search(config).to_toml(&spec.game))
 }

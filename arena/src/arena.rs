@@ -4,6 +4,7 @@
 //! trees and lists start empty in each game, and seeds are derived from the position in the run.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use agon_games::line::{MoveError, follow};
 use agon_games::perft::perft;
@@ -16,14 +17,15 @@ use agon_games::{
 use agon_search::clock::{Clock, ThreadClock, WallClock};
 use agon_search::{Budget, Limit, SearchControl};
 
-use crate::adjudication::{Adjudication, Adjudicator, Verdict};
-use crate::config::PlayerConfig;
+use crate::adjudication::{Adjudicator, Verdict};
+use crate::bout::{GameRequest, Opening};
+use crate::competitor::{Competitor, EngineSeat, Texts};
+use crate::config::{PlayerConfig, SearchConfig};
+use crate::external::{EngineFactory, EngineFault, NoEngines, PlayedMove, Request};
 use crate::player::{Player, chance_player, duel_player, many_player};
 use crate::record::{GameRecord, IterationRecord, MoveRecord, SearchRecord};
 use crate::referee::{self, Claim, Fault, SearchClaim};
-use crate::roster::rotations;
 use crate::seeds::SeedPath;
-use crate::spec::Values;
 
 /// Why a game cannot be played or a position not searched.
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
@@ -58,12 +60,18 @@ pub enum PlayError {
         /// The requested turn, from 0.
         turn: u32,
     },
+    /// This machine cannot run an engine, or the engine cannot answer.
+    #[error("{reason}")]
+    Engine {
+        /// The reason.
+        reason: String,
+    },
     /// The caller interrupted the game.
     #[error("interrupted")]
     Interrupted,
 }
 
-/// The clocks and the interrupt of searches.
+/// The clocks and the interrupt of searches, and the engines.
 #[derive(Clone)]
 pub struct Environment {
     /// The wall clock.
@@ -72,15 +80,18 @@ pub struct Environment {
     pub cpu: Arc<dyn Clock>,
     /// Interrupts searches and games, and shows that one is running.
     pub control: Arc<SearchControl>,
+    /// Starts engines.
+    pub engines: Arc<dyn EngineFactory>,
 }
 
 impl Environment {
-    /// Creates an environment with the clocks of this machine.
+    /// Creates an environment with the clocks of this machine and without engines.
     pub fn system() -> Environment {
         Environment {
             wall: Arc::new(WallClock::start()),
             cpu: Arc::new(ThreadClock),
             control: Arc::default(),
+            engines: Arc::new(NoEngines),
         }
     }
 
@@ -92,15 +103,6 @@ impl Environment {
     fn interrupted(&self) -> bool {
         self.control.is_interrupted()
     }
-}
-
-/// The start of a game.
-#[derive(Clone, PartialEq, Eq, Default, Debug)]
-pub struct Opening {
-    /// The position; none for the game's first.
-    pub position: Option<String>,
-    /// The moves from there, separated by spaces.
-    pub moves: String,
 }
 
 /// Where a random line ends.
@@ -141,21 +143,6 @@ pub struct RandomKey {
     pub plies: u64,
 }
 
-/// A request for one game.
-#[derive(Clone, PartialEq, Debug)]
-pub struct GameRequest {
-    /// The opening.
-    pub opening: Opening,
-    /// The number of the player in each seat.
-    pub seats: Vec<usize>,
-    /// The limit of each player, by number.
-    pub limits: Vec<Limit>,
-    /// When the game ends before the rules end it.
-    pub adjudication: Adjudication,
-    /// The source of its seeds.
-    pub seed_path: SeedPath,
-}
-
 /// The decision in a position.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Decision {
@@ -178,7 +165,7 @@ impl Arena {
         players: &[PlayerConfig],
         environment: Environment,
     ) -> Result<Arena, SetupError> {
-        let board = game.visit(BoardBuilder { players, environment })?;
+        let board = game.visit(BoardBuilder { game, players, environment })?;
         Ok(Arena { board, players: players.to_vec() })
     }
 
@@ -338,6 +325,7 @@ trait Board: Send {
 
 /// Creates the board of a game with its players.
 struct BoardBuilder<'a> {
+    game: &'a GameSpec,
     players: &'a [PlayerConfig],
     environment: Environment,
 }
@@ -346,12 +334,12 @@ impl BoardBuilder<'_> {
     fn board<G: Complete>(
         self,
         parameters: &Parameters,
-        player: fn(&PlayerConfig) -> Player<G>,
+        player: fn(&SearchConfig) -> Player<G>,
     ) -> Result<Box<dyn Board>, SetupError> {
         Ok(Box::new(TypedBoard::<G> {
             start: G::initial(parameters)?,
-            parameters: parameters.clone(),
-            players: self.players.iter().map(player).collect(),
+            game: self.game.clone(),
+            players: self.players.iter().map(|config| competitor(config, player)).collect(),
             make_player: player,
             environment: self.environment,
         }))
@@ -377,17 +365,24 @@ impl Visitor for BoardBuilder<'_> {
 /// A board of a game of type `G`.
 struct TypedBoard<G: Complete> {
     start: G,
-    parameters: Parameters,
-    players: Vec<Player<G>>,
-    /// Makes a player for the game's family.
-    make_player: fn(&PlayerConfig) -> Player<G>,
+    game: GameSpec,
+    players: Vec<Competitor<G>>,
+    /// Makes a search for the game's family.
+    make_player: fn(&SearchConfig) -> Player<G>,
     environment: Environment,
+}
+
+fn competitor<G: Complete>(config: &PlayerConfig, search: fn(&SearchConfig) -> Player<G>) -> Competitor<G> {
+    match config {
+        PlayerConfig::Search(config) => Competitor::Search(search(config)),
+        PlayerConfig::Engine(config) => Competitor::Engine(Box::new(EngineSeat::new(config.clone()))),
+    }
 }
 
 impl<G: Complete> TypedBoard<G> {
     fn start_position(&self, opening: &Opening) -> Result<G, SetupError> {
         match &opening.position {
-            Some(text) => G::from_position(&self.parameters, text),
+            Some(text) => G::from_position(self.game.parameters(), text),
             None => Ok(self.start.clone()),
         }
     }
@@ -410,7 +405,11 @@ fn nothing_to_search<G: Game>(position: &G, remedy: &'static str) -> PlayError {
 
 impl<G: Complete> Board for TypedBoard<G> {
     fn configure(&mut self, player: usize, config: &PlayerConfig) {
-        self.players[player] = (self.make_player)(config);
+        match (&mut self.players[player], config) {
+            // Its process goes on and gets the new options.
+            (Competitor::Engine(engine), PlayerConfig::Engine(config)) => engine.config = config.clone(),
+            (player, config) => *player = competitor(config, self.make_player),
+        }
     }
 
     fn seats(&self) -> usize {
@@ -430,18 +429,36 @@ impl<G: Complete> Board for TypedBoard<G> {
         report: &mut dyn FnMut(&IterationRecord),
     ) -> Result<SearchRecord, PlayError> {
         let position = self.after_opening(opening)?;
-        match position.turn() {
-            Turn::Player(_) => {}
+        let seat = match position.turn() {
+            Turn::Player(seat) => seat.index(),
             Turn::Chance => return Err(nothing_to_search(&position, "add an outcome to the moves")),
             Turn::Over => return Err(nothing_to_search(&position, "leave out the last moves")),
+        };
+        let start = self.start_position(opening)?;
+        let competitor = &mut self.players[player];
+        competitor.new_game();
+        match competitor {
+            Competitor::Search(searcher) => {
+                let budget = self.environment.budget(limit);
+                let answer = searcher.search(&position, budget, seed, &mut |iteration| {
+                    report(&IterationRecord::new(&position, iteration));
+                });
+                Ok(SearchRecord::new(&position, &answer, limit))
+            }
+            Competitor::Engine(engine) => {
+                let moves = played(&start, &opening.moves);
+                let request = Request {
+                    start: opening.position.as_deref(),
+                    moves: &moves.iter().map(|(seat, mv)| PlayedMove { seat: *seat, mv }).collect::<Vec<_>>(),
+                    seat,
+                    limits: &vec![limit; G::SEATS],
+                    position: &Texts(&position),
+                };
+                let decided = engine.decide(&position, &request, &self.game, &self.environment)?;
+                let failed = |fault: EngineFault| PlayError::Engine { reason: fault.detail };
+                decided.map(|(_, record)| record).map_err(failed)
+            }
         }
-        let searcher = &mut self.players[player];
-        searcher.new_game();
-        let budget = self.environment.budget(limit);
-        let answer = searcher.search(&position, budget, seed, &mut |iteration| {
-            report(&IterationRecord::new(&position, iteration));
-        });
-        Ok(SearchRecord::new(&position, &answer, limit))
     }
 
     fn play(
@@ -464,11 +481,12 @@ impl<G: Complete> Board for TypedBoard<G> {
             log.write(&position, mv, None, None, watch);
             position.play(mv);
         }
-        // 2. Ply after ply until the game is over, adjudicated, or a clock has run out.
+        // 2. Ply after ply until the game is over or adjudicated, a clock has run out or an engine is at fault.
         let mut limits: Vec<Limit> = request.seats.iter().map(|&player| request.limits[player]).collect();
         let mut adjudicator = Adjudicator::new(request.adjudication, G::SEATS);
         let mut forfeit = None;
         let mut verdict = None;
+        let mut fault = None;
         loop {
             if self.environment.interrupted() {
                 return Err(PlayError::Interrupted);
@@ -490,21 +508,44 @@ impl<G: Complete> Board for TypedBoard<G> {
                 Turn::Player(seat) => {
                     let player = request.seats[seat.index()];
                     let limit = limits[seat.index()];
-                    let budget = self.environment.budget(limit);
-                    let answer = self.players[player].search(&position, budget, seed, &mut |_| ());
-                    let record = SearchRecord::new(&position, &answer, limit);
+                    let is_engine = matches!(self.players[player], Competitor::Engine(_));
+                    let decided = match &mut self.players[player] {
+                        Competitor::Search(searcher) => {
+                            let budget = self.environment.budget(limit);
+                            let answer = searcher.search(&position, budget, seed, &mut |_| ());
+                            Ok((answer.best, SearchRecord::new(&position, &answer, limit)))
+                        }
+                        Competitor::Engine(engine) => {
+                            let request = Request {
+                                start: request.opening.position.as_deref(),
+                                moves: &log.played(),
+                                seat: seat.index(),
+                                limits: &limits,
+                                position: &Texts(&position),
+                            };
+                            engine.decide(&position, &request, &self.game, &self.environment)?
+                        }
+                    };
+                    let (mv, record) = match decided {
+                        Ok(decided) => decided,
+                        Err(found) => {
+                            (forfeit, fault) = (Some(seat), Some(found));
+                            break;
+                        }
+                    };
                     if let Limit::Clock { remaining, increment } = limit {
                         limits[seat.index()] = Limit::Clock {
                             remaining: remaining.saturating_sub(record.time) + increment,
                             increment,
                         };
-                        if record.time > remaining {
+                        // An engine that is late by less than its margin plays on.
+                        if record.time > remaining && !is_engine {
                             forfeit = Some(seat);
                         }
                     }
                     adjudicator.observe(seat, record.depth, record.value);
-                    log.write(&position, answer.best, Some(player), Some(record), watch);
-                    answer.best
+                    log.write(&position, mv, Some(player), Some(record), watch);
+                    mv
                 }
             };
             if forfeit.is_some() {
@@ -519,16 +560,20 @@ impl<G: Complete> Board for TypedBoard<G> {
         // 3. The end.
         let payoffs: Vec<i32> =
             Seat::all(G::SEATS).map(|seat| end_payoff(&position, forfeit, verdict, seat)).collect();
-        let ending = match (forfeit, verdict) {
-            (Some(_), _) => TIME_FORFEIT,
-            (None, Some(verdict)) => verdict.ending(),
-            (None, None) => position.ending(),
+        let ending = match (&fault, forfeit, verdict) {
+            (Some(fault), _, _) => fault.kind.ending(),
+            (None, Some(_), _) => TIME_FORFEIT,
+            (None, None, Some(verdict)) => verdict.ending(),
+            (None, None, None) => position.ending(),
         };
+        let engine_cpu = self.end_game(&request.seats, &payoffs, ending);
         Ok(GameRecord {
             players: request.seats.clone(),
             moves: log.moves,
             payoffs,
             ending: ending.to_string(),
+            detail: fault.map(|fault| fault.detail).unwrap_or_default(),
+            engine_cpu,
             seed: request.seed_path.game_seed(),
             time: clock.now().saturating_sub(started),
         })
@@ -633,6 +678,22 @@ impl<G: Complete> Board for TypedBoard<G> {
 }
 
 impl<G: Complete> TypedBoard<G> {
+    /// Tells engines the end of a game. Returns their processor time by seat; nothing without engines.
+    fn end_game(&mut self, seats: &[usize], payoffs: &[i32], ending: &str) -> Vec<Duration> {
+        let mut times = vec![Duration::ZERO; seats.len()];
+        let mut any = false;
+        for (number, player) in self.players.iter_mut().enumerate() {
+            // The time of a player in several seats is that of the first.
+            if let (Competitor::Engine(engine), Some(seat)) =
+                (player, seats.iter().position(|&seated| seated == number))
+            {
+                times[seat] = engine.end_game(payoffs, ending);
+                any = true;
+            }
+        }
+        if any { times } else { Vec::new() }
+    }
+
     /// Plays random plies to the end of a line. Calls `watch` before each with the number of plies of the same game so far.
     /// Starts again, at most a thousand times, if the game ends before.
     fn random_walk(&self, seed: u64, end: LineEnd, mut watch: impl FnMut(usize, &G, G::Move)) -> Option<G> {
@@ -671,7 +732,7 @@ impl<G: Complete> TypedBoard<G> {
 /// The ending of a game that was lost on time. Its last move was too late and is not played.
 pub const TIME_FORFEIT: &str = "time forfeit";
 
-/// Returns the payoff of a seat: by the rules, shared by all others if a seat lost on time or by adjudication, or shared by
+/// Returns the payoff of a seat: by the rules, shared by all others if a seat lost on time, by a fault or by adjudication, or shared by
 /// all if the game was adjudicated a draw.
 pub(crate) fn end_payoff<G: Complete>(
     position: &G,
@@ -688,6 +749,19 @@ pub(crate) fn end_payoff<G: Complete>(
     Payoffs::of_winners(G::SEATS, winners, seat)
 }
 
+/// Returns the moves of a line that is legal, with their seats.
+fn played<G: Complete>(start: &G, line: &str) -> Vec<(Option<usize>, String)> {
+    let mut position = start.clone();
+    let mut moves = Vec::new();
+    for word in line.split_ascii_whitespace() {
+        let mv = position.parse_move(word).expect("the line was played before");
+        let seat = if let Turn::Player(seat) = position.turn() { Some(seat.index()) } else { None };
+        moves.push((seat, position.move_text(mv)));
+        position.play(mv);
+    }
+    moves
+}
+
 /// The record of a game's moves.
 struct MoveLog<G: Complete> {
     moves: Vec<MoveRecord>,
@@ -695,6 +769,10 @@ struct MoveLog<G: Complete> {
 }
 
 impl<G: Complete> MoveLog<G> {
+    fn played(&self) -> Vec<PlayedMove<'_>> {
+        self.moves.iter().map(|ply| PlayedMove { seat: ply.seat, mv: &ply.mv }).collect()
+    }
+
     fn write(
         &mut self,
         position: &G,
@@ -715,45 +793,5 @@ impl<G: Complete> MoveLog<G> {
         };
         watch(&record);
         self.moves.push(record);
-    }
-}
-
-/// A bout of a run: one opening, played once in each rotation of its players, or the position of a probe. A roster and a
-/// tuning know only the number of the opening.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Bout<O = Opening> {
-    /// The number in the run.
-    pub index: u64,
-    /// The players of the first game by seat, as numbers of the spec; in a probe, the players that search.
-    pub players: Vec<usize>,
-    /// The opening of its games; in a probe, the position.
-    pub opening: O,
-    /// In a tuning run, the players whose values differ from the spec.
-    pub values: Vec<(usize, Values)>,
-}
-
-impl Bout<u64> {
-    /// Returns the bout with the opening of its number.
-    pub fn with_opening(self, opening: Opening) -> Bout {
-        Bout { index: self.index, players: self.players, opening, values: self.values }
-    }
-}
-
-impl Bout {
-    /// Returns the games: in game `r` each player sits `r` seats further back, until the seating repeats. `limits` has the
-    /// limit of each player by number.
-    pub fn games(
-        &self,
-        run_seed: u64,
-        limits: Vec<Limit>,
-        adjudication: Adjudication,
-    ) -> impl Iterator<Item = GameRequest> + '_ {
-        rotations(&self.players).enumerate().map(move |(rotation, seats)| GameRequest {
-            opening: self.opening.clone(),
-            seats,
-            limits: limits.clone(),
-            adjudication,
-            seed_path: SeedPath { run: run_seed, bout: self.index, game: rotation as u32 },
-        })
     }
 }

@@ -1,4 +1,7 @@
-//! The configuration of a player: search and evaluation tables, read from TOML and checked against a game.
+//! The configuration of a player: a built-in search with its evaluation, or an engine; read from TOML and checked against a
+//! game.
+
+use std::time::Duration;
 
 use agon_games::schema::{
     ConfigError, Domain, Input, Problems, Scope, Value, Values, hint, suggest, unknown,
@@ -10,6 +13,7 @@ use agon_search::ordering::Stage;
 use toml::de::DeTable;
 
 use crate::algorithms::{ALGORITHMS, AlgorithmInfo, Family, MaxNValues, PLAYOUTS_PER_MOVE, fitting};
+use crate::engine::EngineConfig;
 use crate::section::{Found, Section, Toml};
 
 /// The greatest weight of a feature.
@@ -18,9 +22,18 @@ const LARGEST_WEIGHT: f64 = 1e6;
 /// Why games with chance have no `rollout_scale`.
 const UNSCALED: &str = "the evaluation of a game with chance is an expected payoff and needs no scale; leave `rollout_scale` out";
 
-/// A valid player of a game: algorithm, options, evaluation weights.
+/// A valid player of a game.
+#[derive(Clone, PartialEq, Debug)]
+pub enum PlayerConfig {
+    /// A built-in search.
+    Search(SearchConfig),
+    /// A program of its own.
+    Engine(EngineConfig),
+}
+
+/// A valid built-in search of a game: algorithm, options, evaluation weights.
 #[derive(Clone, Debug)]
-pub struct PlayerConfig {
+pub struct SearchConfig {
     /// The algorithm.
     pub algorithm: &'static AlgorithmInfo,
     /// The values of all options.
@@ -29,8 +42,15 @@ pub struct PlayerConfig {
     pub weights: Vec<f64>,
 }
 
+impl PartialEq for SearchConfig {
+    fn eq(&self, other: &SearchConfig) -> bool {
+        let SearchConfig { algorithm, settings, weights } = self;
+        algorithm.name == other.algorithm.name && *settings == other.settings && *weights == other.weights
+    }
+}
+
 /// A numeric setting of a player.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Target {
     /// The weight of the feature with this index.
     Weight(usize),
@@ -38,11 +58,136 @@ pub enum Target {
     Number(&'static str),
     /// An option of the search that takes whole numbers.
     Whole(&'static str),
+    /// An option of an engine.
+    Option(String),
 }
 
+/// The start of the paths to options of engines.
+const ENGINE_OPTIONS: &str = "engine.options.";
+
 impl PlayerConfig {
-    /// Resolves a path such as `search.c` or `evaluation.mobility` to a number of this player and its bounds.
+    /// Returns the built-in search, if the player is one.
+    pub fn search(&self) -> Option<&SearchConfig> {
+        match self {
+            PlayerConfig::Search(search) => Some(search),
+            PlayerConfig::Engine(_) => None,
+        }
+    }
+
+    /// Returns the engine, if the player is one.
+    pub fn engine(&self) -> Option<&EngineConfig> {
+        match self {
+            PlayerConfig::Search(_) => None,
+            PlayerConfig::Engine(engine) => Some(engine),
+        }
+    }
+
+    /// Returns the margin beyond a limit of time that an engine has; none for a built-in search.
+    pub fn margin(&self) -> Option<Duration> {
+        self.engine().map(|engine| engine.grace)
+    }
+
+    /// Returns the name of the algorithm or of the engine.
+    pub fn name(&self) -> &str {
+        match self {
+            PlayerConfig::Search(search) => search.algorithm.name,
+            PlayerConfig::Engine(engine) => engine.name(),
+        }
+    }
+
+    /// Resolves a path such as `search.c`, `evaluation.mobility` or `engine.options.Hash` to a number of this player and its
+    /// bounds.
     pub fn target(&self, game: &GameSpec, path: &str) -> Result<(Target, [f64; 2]), String> {
+        match (self, path.strip_prefix(ENGINE_OPTIONS)) {
+            (PlayerConfig::Engine(_), Some(option)) if !option.is_empty() && !option.contains('=') => {
+                Ok((Target::Option(option.to_string()), [-LARGEST_WEIGHT, LARGEST_WEIGHT]))
+            }
+            (PlayerConfig::Engine(_), _) => Err(format!(
+                "`{path}` is no path into an engine; write `{ENGINE_OPTIONS}` and the name of an option"
+            )),
+            (PlayerConfig::Search(search), _) => search.target(game, path),
+        }
+    }
+
+    /// Returns the value of a target; none if it is an option that the spec does not set.
+    pub fn number(&self, target: &Target) -> Option<f64> {
+        match (self, target) {
+            (PlayerConfig::Engine(engine), Target::Option(name)) => engine.number(name),
+            (PlayerConfig::Search(search), target) => Some(search.number(target)),
+            (PlayerConfig::Engine(_), target) => unreachable!("an engine has no {target:?}"),
+        }
+    }
+
+    /// Sets a target. Precondition: the number lies within its bounds.
+    pub fn set(&mut self, target: &Target, number: f64) {
+        match (self, target) {
+            (PlayerConfig::Engine(engine), Target::Option(name)) => engine.set(name, number),
+            (PlayerConfig::Search(search), target) => search.set(target, number),
+            (PlayerConfig::Engine(_), target) => unreachable!("an engine has no {target:?}"),
+        }
+    }
+
+    /// Writes the player as lines of a spec: its search with the options that differ from the defaults, and its weights if
+    /// it uses them.
+    pub fn to_toml(&self, game: &GameSpec) -> String {
+        match self {
+            PlayerConfig::Search(search) => search.to_toml(game),
+            PlayerConfig::Engine(engine) => engine.to_toml(),
+        }
+    }
+
+    /// Reads a player from TOML text such as `search = { algorithm = "pvs" }`. Reports all problems at once.
+    pub fn parse(game: &GameSpec, text: &str) -> Result<PlayerConfig, ConfigError> {
+        let table = DeTable::parse(text).map_err(|error| {
+            ConfigError::new(error.span(), format!("this is not TOML: {}", error.message().trim_end()))
+        })?;
+        let problems = Problems::default();
+        let section = Section { table: table.get_ref(), name: "a player", start: None, problems: &problems };
+        let read = PlayerConfig::read(game, section, &["search", "evaluation", "engine"], false);
+        problems.finish(read)
+    }
+
+    /// Reads a player from a table with the key `search` and optionally `evaluation`, or with the key `engine`. The caller
+    /// reads the other `allowed` keys. `deterministic` is the promise of the spec for its engines.
+    pub(crate) fn read(
+        game: &GameSpec,
+        section: Section<'_, '_>,
+        allowed: &[&str],
+        deterministic: bool,
+    ) -> Found<PlayerConfig> {
+        section.allow(allowed);
+        if !section.has("engine") {
+            return SearchConfig::read(game, section).map(PlayerConfig::Search);
+        }
+        for key in ["search", "evaluation"].into_iter().filter(|key| section.has(key)) {
+            section
+                .reject::<()>(key, format!("an engine has no `{key}`; leave it out, or leave `engine` out"));
+        }
+        let engine = section.section("engine", "engine")?.expect("the key is present");
+        EngineConfig::read(game.name(), deterministic, engine).map(PlayerConfig::Engine)
+    }
+
+    /// Returns whether the player is a search that samples.
+    pub fn samples(&self) -> bool {
+        self.search().is_some_and(|search| !search.algorithm.has_depth())
+    }
+
+    /// Returns the most playouts for each move, if the options of a search limit them.
+    pub fn playouts_per_move(&self) -> Option<u64> {
+        self.search()?.playouts_per_move()
+    }
+
+    /// Checks that the player supports a limit.
+    pub fn check_limit(&self, limit: Limit) -> Result<(), ConfigError> {
+        match self {
+            PlayerConfig::Search(search) => search.check_limit(limit),
+            PlayerConfig::Engine(engine) => engine.check_limit(limit),
+        }
+    }
+}
+
+impl SearchConfig {
+    fn target(&self, game: &GameSpec, path: &str) -> Result<(Target, [f64; 2]), String> {
         let info = game_info(game);
         let algorithm = self.algorithm;
         let unknown = |table: &str, name: &str, known: &mut dyn Iterator<Item = &'static str>| {
@@ -105,27 +250,25 @@ impl PlayerConfig {
         Ok(())
     }
 
-    /// Returns the value of a target.
-    pub fn number(&self, target: Target) -> f64 {
+    fn number(&self, target: &Target) -> f64 {
         match target {
-            Target::Weight(index) => self.weights[index],
+            Target::Weight(index) => self.weights[*index],
             Target::Number(name) => self.settings.number(name),
             Target::Whole(name) => self.settings.integer(name) as f64,
+            Target::Option(name) => unreachable!("a search has no engine's option {name}"),
         }
     }
 
-    /// Sets a target. Precondition: the number lies within its bounds.
-    pub fn set(&mut self, target: Target, number: f64) {
+    fn set(&mut self, target: &Target, number: f64) {
         match target {
-            Target::Weight(index) => self.weights[index] = number,
+            Target::Option(name) => unreachable!("a search has no engine's option {name}"),
+            Target::Weight(index) => self.weights[*index] = number,
             Target::Number(name) => self.settings.set(name, Value::Number(number)),
             Target::Whole(name) => self.settings.set(name, Value::Integer(number as u64)),
         }
     }
 
-    /// Writes the player as lines of a spec: its search with the options that differ from the defaults, and its weights if
-    /// it uses them.
-    pub fn to_toml(&self, game: &GameSpec) -> String {
+    fn to_toml(&self, game: &GameSpec) -> String {
         let info = game_info(game);
         let changed = self.settings.changed(self.algorithm.options);
         let search: String = changed.map(|(name, value)| format!(", {name} = {}", value.as_toml())).collect();
@@ -141,37 +284,23 @@ impl PlayerConfig {
         text
     }
 
-    /// Reads a player from TOML text such as `search = { algorithm = "pvs" }`. Reports all problems at once.
-    pub fn parse(game: &GameSpec, text: &str) -> Result<PlayerConfig, ConfigError> {
-        let table = DeTable::parse(text).map_err(|error| {
-            ConfigError::new(error.span(), format!("this is not TOML: {}", error.message().trim_end()))
-        })?;
-        let problems = Problems::default();
-        let section = Section { table: table.get_ref(), name: "a player", start: None, problems: &problems };
-        let read = PlayerConfig::read(game, section, &["search", "evaluation"]);
-        problems.finish(read)
-    }
-
-    /// Reads a player from a table with the key `search` and optionally `evaluation`. The caller reads the other
-    /// `allowed` keys.
-    pub(crate) fn read(game: &GameSpec, section: Section<'_, '_>, allowed: &[&str]) -> Found<PlayerConfig> {
-        section.allow(allowed);
+    /// Reads a search from a player's table with the key `search` and optionally `evaluation`.
+    fn read(game: &GameSpec, section: Section<'_, '_>) -> Found<SearchConfig> {
         let info = game_info(game);
         let family = Family::of(info, game.parameters().seats());
         let search = read_search(game, info, family, section);
         let weights = read_evaluation(info, search.as_ref(), section);
         let ((algorithm, settings), weights) = search.zip(weights)?;
-        Some(PlayerConfig { algorithm, settings, weights })
+        Some(SearchConfig { algorithm, settings, weights })
     }
 
     /// Returns the most playouts for each move, if the options limit them.
-    pub fn playouts_per_move(&self) -> Option<u64> {
+    pub(crate) fn playouts_per_move(&self) -> Option<u64> {
         let is_limited = self.algorithm.options.iter().any(|option| option.name == PLAYOUTS_PER_MOVE.name);
         is_limited.then(|| self.settings.integer(PLAYOUTS_PER_MOVE.name)).filter(|&playouts| playouts > 0)
     }
 
-    /// Checks that the player supports a limit.
-    pub fn check_limit(&self, limit: Limit) -> Result<(), ConfigError> {
+    fn check_limit(&self, limit: Limit) -> Result<(), ConfigError> {
         if !self.algorithm.has_depth() && matches!(limit, Limit::Depth(_)) {
             let reason = format!(
                 "`{}` has no depth to limit; give ms, cpu_ms or nodes, which counts simulations",

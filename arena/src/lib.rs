@@ -1,14 +1,18 @@
 //! From configuration text to games played: only here games meet algorithms.
 //!
-//! [`algorithms`] lists the algorithms and their options, [`config`] reads a player, [`defaults`] chooses one, [`spec`] reads an experiment, [`roster`]
+//! [`algorithms`] lists the algorithms and their options, [`config`] reads a player, [`engine`] one that is a program of its own, [`defaults`] chooses one, [`spec`] reads an experiment, [`roster`]
 //! decides who plays whom, [`arena`] plays games, and [`referee`] checks games that others played. Files, networks and
 //! threads are elsewhere, and so is the end of a run.
 
 pub mod adjudication;
 pub mod algorithms;
 pub mod arena;
+pub mod bout;
+mod competitor;
 pub mod config;
 pub mod defaults;
+pub mod engine;
+pub mod external;
 pub mod limit;
 mod player;
 pub mod record;
@@ -22,10 +26,13 @@ pub mod spec;
 pub use adjudication::Adjudication;
 pub use agon_games::schema::ConfigError;
 pub use algorithms::{ALGORITHMS, Algorithm, AlgorithmInfo, Family, LimitUnit};
-pub use arena::{
-    Arena, Bout, Decision, Environment, GameRequest, LineEnd, Opening, PlayError, RandomKey, TIME_FORFEIT,
+pub use arena::{Arena, Decision, Environment, LineEnd, PlayError, RandomKey, TIME_FORFEIT};
+pub use bout::{Bout, GameRequest, Opening};
+pub use config::{PlayerConfig, SearchConfig};
+pub use engine::EngineConfig;
+pub use external::{
+    EngineError, EngineFactory, EngineFault, ExternalMove, ExternalPlayer, FaultKind, Request,
 };
-pub use config::PlayerConfig;
 pub use limit::parse_limit;
 pub use record::{GameRecord, IterationRecord, MoveRecord, SearchRecord};
 pub use referee::{Claim, Fault, PlyClaim, SearchClaim};

@@ -16,13 +16,13 @@ use agon_search::searcher::Deepening;
 use agon_search::value::{Score, UNIT};
 
 use crate::algorithms::{Algorithm, MaxNValues};
-use crate::config::PlayerConfig;
+use crate::config::SearchConfig;
 
 /// A search of one game, called once for each move.
 pub(crate) type Player<G> = Box<dyn Searcher<G>>;
 
 /// Makes a player for a duel without chance.
-pub(crate) fn duel_player<G: DuelGame>(config: &PlayerConfig) -> Player<G> {
+pub(crate) fn duel_player<G: DuelGame>(config: &SearchConfig) -> Player<G> {
     let duel = |algorithm| -> Player<G> {
         Box::new(Deepening(DuelSearch::new(duel_options(algorithm, &config.settings), evaluator(config))))
     };
@@ -49,7 +49,7 @@ pub(crate) fn duel_player<G: DuelGame>(config: &PlayerConfig) -> Player<G> {
 }
 
 /// Makes a player for any game without chance.
-pub(crate) fn many_player<G: ManyGame>(config: &PlayerConfig) -> Player<G> {
+pub(crate) fn many_player<G: ManyGame>(config: &SearchConfig) -> Player<G> {
     let settings = &config.settings;
     let many = |algorithm| -> Player<G> {
         Box::new(Deepening(ManySearch::new(algorithm, order(settings), evaluator(config))))
@@ -76,7 +76,7 @@ pub(crate) fn many_player<G: ManyGame>(config: &PlayerConfig) -> Player<G> {
 }
 
 /// Makes a player for a duel with chance.
-pub(crate) fn chance_player<G: ChanceGame>(config: &PlayerConfig) -> Player<G> {
+pub(crate) fn chance_player<G: ChanceGame>(config: &SearchConfig) -> Player<G> {
     let chance = |algorithm, order| -> Player<G> {
         Box::new(Deepening(ChanceSearch::new(algorithm, order, evaluator(config))))
     };
@@ -100,7 +100,7 @@ pub(crate) fn chance_player<G: ChanceGame>(config: &PlayerConfig) -> Player<G> {
 }
 
 /// Makes a player that fits every game. `estimate` makes rewards of evaluations, given `rollout_scale`.
-fn any_player<G: Complete>(config: &PlayerConfig, estimate: fn(f64) -> Estimate) -> Player<G> {
+fn any_player<G: Complete>(config: &SearchConfig, estimate: fn(f64) -> Estimate) -> Player<G> {
     let settings = &config.settings;
     let playout = || Playout {
         rollout: settings.choice("rollout"),
@@ -145,7 +145,7 @@ fn any_player<G: Complete>(config: &PlayerConfig, estimate: fn(f64) -> Estimate)
     }
 }
 
-fn evaluator(config: &PlayerConfig) -> Linear {
+fn evaluator(config: &SearchConfig) -> Linear {
     Linear::new(&config.weights)
 }
 

@@ -79,7 +79,7 @@ impl SearchRecord {
 }
 
 /// Formats the moves of a line. Stops where the line leaves the game's turn order, as those of best-reply search do.
-fn line_texts<G: Notation>(root: &G, line: &[G::Move]) -> Vec<String> {
+pub(crate) fn line_texts<G: Notation>(root: &G, line: &[G::Move]) -> Vec<String> {
     let mut position = root.clone();
     let mut texts = Vec::new();
     let mut legal = Vec::new();
@@ -123,6 +123,10 @@ pub struct GameRecord {
     pub payoffs: Vec<i32>,
     /// How it ended.
     pub ending: String,
+    /// What happened, if it ended by a fault of an engine; otherwise empty.
+    pub detail: String,
+    /// The processor time of engines by seat, 0 for built-in players; empty without engines.
+    pub engine_cpu: Vec<Duration>,
     /// The seed of the game.
     pub seed: u64,
     /// The time taken.

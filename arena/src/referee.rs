@@ -11,7 +11,9 @@ use agon_search::bounds::{CLOCK_TICK_US, MAX_DURATION_US};
 use agon_search::{Allowance, Limit, SearchNumbers};
 
 use crate::adjudication::Adjudicator;
-use crate::arena::{GameRequest, TIME_FORFEIT, end_payoff};
+use crate::arena::{TIME_FORFEIT, end_payoff};
+use crate::bout::GameRequest;
+use crate::external::{CRASH, ILLEGAL_MOVE};
 
 /// A claimed game.
 #[derive(Clone, PartialEq, Debug)]
@@ -90,6 +92,8 @@ pub(crate) fn verify<G: Complete>(
     let mut forfeit = None;
     let mut clocks: Vec<Option<GameClock>> =
         request.seats.iter().map(|&player| GameClock::new(request.limits[player])).collect();
+    let is_engine = |player: usize| request.engines[player].is_some();
+    let late_ply = late_ply(request, claim);
     let mut expansions = vec![0; request.limits.len()];
     let mut searched_us: u64 = 0;
     let ply_bound = position.ply_bound();
@@ -152,19 +156,26 @@ pub(crate) fn verify<G: Complete>(
         if let (Some(player), Some(seat), Some(search)) = (searched, seat, claimed.search) {
             let numbers = &search.numbers;
             let mut limit = request.limits[player];
-            let in_time = ply + 1 < claim.plies.len() || claim.ending != TIME_FORFEIT;
+            let in_time = late_ply != Some(ply);
+            let grace = request.engines[player];
             if let Some(clock) = &mut clocks[seat.index()] {
-                limit = clock.check(search.limit_value, numbers.time_us, in_time).map_err(wrong)?;
+                let grace = grace.unwrap_or_default();
+                limit = clock.check(search.limit_value, numbers.time_us, in_time, grace).map_err(wrong)?;
             }
-            expansions[player] += numbers.counters.simulations.saturating_add(1);
-            let given = search.allowance(limit, claimed.legal, ply_bound, expansions[player]);
-            numbers.check(&given).map_err(|error| wrong(error.to_string()))?;
+            match grace {
+                Some(grace) => check_engine(numbers, limit, grace).map_err(wrong)?,
+                None => {
+                    expansions[player] += numbers.counters.simulations.saturating_add(1);
+                    let given = search.allowance(limit, claimed.legal, ply_bound, expansions[player]);
+                    numbers.check(&given).map_err(|error| wrong(error.to_string()))?;
+                }
+            }
             adjudicator.observe(seat, numbers.depth, numbers.value());
             searched_us = searched_us.saturating_add(numbers.time_us);
             check_part("`overshoot_us`", numbers.overshoot_us, claim.duration_us).map_err(wrong)?;
         }
         // 4. A clock that runs out ends the game before the move is played.
-        if ply + 1 == claim.plies.len() && claim.ending == TIME_FORFEIT {
+        if late_ply == Some(ply) {
             let timed = searched.is_some_and(|player| matches!(request.limits[player], Limit::Clock { .. }));
             if !timed {
                 return Err(wrong("no clock could have run out".to_string()));
@@ -187,6 +198,13 @@ pub(crate) fn verify<G: Complete>(
         return Err(Fault::of_game("it ends within its opening".to_string()));
     }
     let mut verdict = None;
+    // An engine's fault ends the game before its ply.
+    if let (None, Turn::Player(seat)) = (forfeit, position.turn())
+        && is_engine(request.seats[seat.index()])
+        && [TIME_FORFEIT, CRASH, ILLEGAL_MOVE].contains(&claim.ending)
+    {
+        forfeit = Some(seat);
+    }
     if forfeit.is_none() {
         let ending = if position.turn() == Turn::Over {
             position.ending()
@@ -207,6 +225,33 @@ pub(crate) fn verify<G: Complete>(
     Ok(())
 }
 
+/// Returns the last ply if it is a search that was too late and is not played: that of a built-in player which lost the game
+/// on time. The forfeit of an engine has no ply.
+fn late_ply(request: &GameRequest, claim: &Claim<'_>) -> Option<usize> {
+    let ply = claim.plies.len().checked_sub(1).filter(|_| claim.ending == TIME_FORFEIT)?;
+    let PlyClaim { player, seat, .. } = claim.plies[ply];
+    let is_engine = request.engines.get(player?).is_none_or(Option::is_some);
+    let without_engines = request.engines.iter().all(Option::is_none);
+    let lost = claim.payoffs.get(seat?).is_some_and(|payoff| Some(payoff) == claim.payoffs.iter().min());
+    (!is_engine && (lost || without_engines)).then_some(ply)
+}
+
+/// Checks the search of an engine: Agon measured the time, and the engine says the rest.
+fn check_engine(numbers: &SearchNumbers<'_>, limit: Limit, grace: Duration) -> Result<(), String> {
+    let microseconds = |time: Duration| u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
+    let most = match limit {
+        Limit::Wall(time) | Limit::Cpu(time) => microseconds(time + grace),
+        Limit::Clock { .. } | Limit::Nodes(_) | Limit::Depth(_) => MAX_DURATION_US,
+    };
+    if numbers.time_us > most {
+        return Err(format!("`time_us` is {}, and the limit with its margin is {most}", numbers.time_us));
+    }
+    if numbers.overshoot_us > numbers.time_us {
+        return Err(format!("`overshoot_us` is {}, and the time {}", numbers.overshoot_us, numbers.time_us));
+    }
+    Ok(())
+}
+
 /// Checks the single search of a position, which starts with a full clock.
 pub(crate) fn verify_answer<G: Complete>(
     position: &G,
@@ -218,7 +263,7 @@ pub(crate) fn verify_answer<G: Complete>(
         return Err(format!("`{mv}` is not legal"));
     }
     if let Some(mut clock) = GameClock::new(limit) {
-        clock.check(search.limit_value, 0, true)?;
+        clock.check(search.limit_value, 0, true, Duration::ZERO)?;
     }
     let legal = u32::try_from(position.count(&mut Vec::new())).unwrap_or(u32::MAX);
     let expansions = search.numbers.counters.simulations.saturating_add(1);
@@ -262,13 +307,15 @@ impl GameClock {
     }
 
     /// Checks the time that was left before a search, in milliseconds, and takes the time of the search off. A search that
-    /// was not `in_time` took more than was left. Returns the limit of the search.
-    fn check(&mut self, left_ms: u64, time_us: u64, in_time: bool) -> Result<Limit, String> {
+    /// was not `in_time` took more than was left, others at most `grace` more. Returns the limit of the search.
+    fn check(&mut self, left_ms: u64, time_us: u64, in_time: bool, grace: Duration) -> Result<Limit, String> {
         let (least, most) = (self.least / 1000, self.most / 1000);
         if !(least..=most).contains(&left_ms) {
             return Err(format!("`limit_value` is {left_ms}, and the clock shows {least} to {most} ms"));
         }
-        let possible = if in_time { time_us <= self.most } else { time_us >= self.least };
+        let [_, grace] = rounded(grace);
+        let possible =
+            if in_time { time_us <= self.most.saturating_add(grace) } else { time_us >= self.least };
         if !possible {
             let outcome = if in_time { "and it did not run out" } else { "and it ran out" };
             return Err(format!("`time_us` is {time_us}, with {left_ms} ms on the clock, {outcome}"));

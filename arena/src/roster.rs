@@ -5,7 +5,7 @@
 //! which play in another of their circles at each opening. With fewer players, a pairing is one circle in which each player
 //! has at least one seat. Not here: the openings, which `agon-schedule` draws.
 
-use crate::arena::Bout;
+use crate::bout::Bout;
 
 /// Why a roster is impossible.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]

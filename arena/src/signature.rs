@@ -8,7 +8,8 @@ use agon_games::GameSpec;
 use agon_games::random::mix;
 use agon_search::{Counters, Limit};
 
-use crate::arena::{Arena, Environment, Opening, PlayError};
+use crate::arena::{Arena, Environment, PlayError};
+use crate::bout::Opening;
 use crate::config::PlayerConfig;
 use crate::record::SearchRecord;
 use crate::seeds::SeedPath;

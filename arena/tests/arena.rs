@@ -45,7 +45,7 @@ fn games_of(arena: &Arena, players: usize, limit: Limit, number: u64) -> Vec<Gam
     let opening = Opening { position: None, moves: arena.random_opening(seed_path, 3).unwrap() };
     let players_by_seat = (0..arena.seats()).map(|seat| seat % players).collect();
     let bout = Bout { index: number, players: players_by_seat, opening, values: Vec::new() };
-    bout.games(5, vec![limit; players], Adjudication::default()).collect()
+    bout.games(5, vec![limit; players], vec![None; players], Adjudication::default()).collect()
 }
 
 #[test]
@@ -153,7 +153,7 @@ impl Clock for Stepping {
 
 fn stepping(step: Duration) -> Environment {
     let clock = || Arc::new(Stepping { step, readings: AtomicU64::new(0) });
-    Environment { wall: clock(), cpu: clock(), control: Arc::default() }
+    Environment { wall: clock(), cpu: clock(), ..Environment::system() }
 }
 
 #[test]
@@ -231,9 +231,16 @@ fn running_out_of_time_loses() {
         Limit::Clock { remaining: Duration::from_secs(100_000), increment: Duration::ZERO },
     ];
     let seed_path = SeedPath { run: 1, bout: 0, game: 0 };
+    let engines = vec![None; 2];
     let adjudication = Adjudication::default();
-    let request =
-        GameRequest { opening: Opening::default(), seats: vec![0, 1], limits, adjudication, seed_path };
+    let request = GameRequest {
+        opening: Opening::default(),
+        seats: vec![0, 1],
+        limits,
+        engines,
+        adjudication,
+        seed_path,
+    };
     let record = arena.play(&request, &mut |_| ()).unwrap();
     assert_eq!((record.ending.as_str(), &record.payoffs[..]), ("time forfeit", &[-1, 1][..]));
 }
@@ -248,6 +255,7 @@ fn interrupt_ends_a_game() {
         opening: Opening::default(),
         seats: vec![0, 0],
         limits: vec![Limit::Nodes(100)],
+        engines: vec![None],
         adjudication: Adjudication::default(),
         seed_path: SeedPath { run: 1, bout: 0, game: 0 },
     };

@@ -38,7 +38,7 @@ fn games_of(arena: &Arena, limits: [Limit; 2], number: u64) -> Vec<GameRequest> 
     let opening = Opening { position: None, moves: arena.random_opening(seed_path, 3).unwrap() };
     let players = (0..arena.seats()).map(|seat| seat % 2).collect();
     let bout = Bout { index: number, players, opening, values: Vec::new() };
-    bout.games(9, limits.to_vec(), Adjudication::default()).collect()
+    bout.games(9, limits.to_vec(), vec![None; 2], Adjudication::default()).collect()
 }
 
 /// Returns the claim of a record. Leaks its lists, so that claims can be changed freely.
@@ -82,7 +82,7 @@ fn claimed(search: &SearchRecord, player: &PlayerConfig) -> SearchClaim<'static>
             time_us: microseconds(search.time),
             overshoot_us: microseconds(search.overshoot),
         },
-        samples: !player.algorithm.has_depth(),
+        samples: player.samples(),
         playouts_per_move: player.playouts_per_move(),
         limit_value: match search.limit {
             Limit::Wall(time) | Limit::Cpu(time) | Limit::Clock { remaining: time, .. } => milliseconds(time),

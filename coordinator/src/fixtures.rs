@@ -73,6 +73,7 @@ pub(crate) fn hello(coordinator: &Coordinator, worker: &str) -> Hello {
         speed: 1.0,
         held: Vec::new(),
         specs: Vec::new(),
+        engines: Vec::new(),
     }
 }
 

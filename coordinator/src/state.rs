@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc as std_mpsc};
 use std::time::{Duration, Instant, SystemTime};
 
-use agon_arena::Bout;
+use agon_arena::{Bout, Spec};
 use agon_proto::v1::{self, coordinator_message::Kind};
 use agon_proto::{Lease as WireLease, LeasedBout};
 use agon_transport::{Caller, RateLimiter};
@@ -111,9 +111,20 @@ pub(crate) struct Worker {
     specs: HashSet<String>,
     unacknowledged: u64,
     throttled: bool,
+    /// The names of the engines that it can start.
+    engines: BTreeSet<String>,
     refused: u64,
     pub(crate) reputation: Reputation,
     last_heartbeat: Instant,
+}
+
+impl Worker {
+    /// Returns whether the worker can start all engines of a spec. Those given by a command run only where specs are submitted
+    /// to the process that plays them, which `is_local` states.
+    fn has_engines(&self, spec: &Spec, is_local: bool) -> bool {
+        (is_local || spec.engine_command().is_none())
+            && spec.engine_names().all(|name| self.engines.contains(name))
+    }
 }
 
 pub(crate) struct State {
@@ -157,7 +168,7 @@ pub struct Coordinator {
     /// Runs in the dataset that this build cannot read; their ids are taken.
     pub(crate) unreadable: BTreeSet<String>,
     /// Grants only runs submitted to this process.
-    only_requested: bool,
+    pub(crate) only_requested: bool,
     started: Instant,
     /// When the owner of the state began with the present commands, in milliseconds since the start; 0 if it waits for some.
     write_began_ms: AtomicU64,

@@ -45,6 +45,9 @@ pub struct Hello {
     /// The runs whose specs the worker has, so that they need not be sent again.
     #[prost(string, repeated, tag = "9")]
     pub specs: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// The names of the engines that the worker can start.
+    #[prost(string, repeated, tag = "10")]
+    pub engines: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
 }
 /// A lease: a bout and the right to play it.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -338,6 +341,12 @@ pub struct GameEnd {
     /// The factor of time limits, which adjusts for the speed of the worker; otherwise 1.
     #[prost(double, tag = "7")]
     pub speed_factor: f64,
+    /// What happened, if the game ended by a fault of an engine; otherwise empty.
+    #[prost(string, tag = "8")]
+    pub detail: ::prost::alloc::string::String,
+    /// The processor time of engines by seat; empty without engines.
+    #[prost(uint64, repeated, tag = "9")]
+    pub engine_cpu_us: ::prost::alloc::vec::Vec<u64>,
 }
 /// Ends a bout.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]

@@ -21,8 +21,8 @@ use crate::check;
 use crate::error::WireError;
 use crate::lease::Lease;
 use crate::limits::{
-    MAX_BATCH_MOVES, MAX_BOUT_BYTES, MAX_BUILD, MAX_ENDING, MAX_PAYOFF, MAX_PLIES, MAX_SUBMISSION_BYTES,
-    MAX_TIME_US, MAX_WORKER_NAME,
+    MAX_BATCH_MOVES, MAX_BOUT_BYTES, MAX_BUILD, MAX_COUNT, MAX_ENDING, MAX_PAYOFF, MAX_PLIES, MAX_REASON,
+    MAX_SUBMISSION_BYTES, MAX_TIME_US, MAX_WORKER_NAME,
 };
 use crate::plies;
 use crate::v1;
@@ -248,6 +248,12 @@ impl Assembler {
         for &payoff in &end.payoffs {
             check::number("payoffs", payoff, -MAX_PAYOFF..=MAX_PAYOFF)?;
         }
+        if !end.engine_cpu_us.is_empty() {
+            check::count("engine_cpu_us", end.engine_cpu_us.len(), seats.len()..=seats.len())?;
+        }
+        for &time in &end.engine_cpu_us {
+            check::number("engine_cpu_us", time, 0..=MAX_COUNT)?;
+        }
         let row = GameRow {
             bout: self.leased.lease.bout,
             game,
@@ -265,6 +271,8 @@ impl Assembler {
             duration_us: check::number("duration_us", end.duration_us, 0..=MAX_DURATION_US)?,
             speed_factor: check::at_most("speed_factor", end.speed_factor, MAX_FACTOR)?,
             settings: self.spec.settings(&self.leased.bout.values, seats),
+            detail: check::line("detail", end.detail, MAX_REASON)?,
+            engine_cpu_us: end.engine_cpu_us,
         };
         self.columns.games.push(row);
         self.plies = 0;

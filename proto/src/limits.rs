@@ -78,6 +78,9 @@ pub const MAX_PAYOFF: i32 = 1_000_000;
 /// The bytes of a reason.
 pub const MAX_REASON: usize = 4 << 10;
 
+/// The most engines of a worker.
+pub const MAX_ENGINES: usize = 1000;
+
 /// The most leases in one message.
 pub const MAX_LEASES: usize = 100_000;
 

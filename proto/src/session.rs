@@ -9,8 +9,8 @@ use crate::check;
 use crate::error::WireError;
 use crate::lease::Lease;
 use crate::limits::{
-    MAX_BUILD, MAX_COUNT, MAX_LEASES, MAX_PLAYERS, MAX_PLIES, MAX_REASON, MAX_RUN_ID, MAX_SLOTS, MAX_SPEED,
-    MAX_WORKER_NAME,
+    MAX_BUILD, MAX_COUNT, MAX_ENGINES, MAX_LEASES, MAX_PLAYERS, MAX_PLIES, MAX_REASON, MAX_RUN_ID, MAX_SLOTS,
+    MAX_SPEED, MAX_WORKER_NAME,
 };
 use crate::v1;
 
@@ -38,6 +38,8 @@ pub struct Hello {
     pub held: Vec<Lease>,
     /// The runs whose specs the worker has.
     pub specs: Vec<String>,
+    /// The names of the engines that the worker can start.
+    pub engines: Vec<String>,
 }
 
 impl From<&Hello> for v1::Hello {
@@ -52,6 +54,7 @@ impl From<&Hello> for v1::Hello {
             speed: hello.speed,
             held: Lease::to_messages(&hello.held),
             specs: hello.specs.clone(),
+            engines: hello.engines.clone(),
         }
     }
 }
@@ -62,6 +65,8 @@ impl TryFrom<v1::Hello> for Hello {
     fn try_from(hello: v1::Hello) -> Result<Hello, WireError> {
         check::count("specs", hello.specs.len(), 0..=MAX_LEASES)?;
         let run = |run| check::name("specs", run, MAX_RUN_ID);
+        check::count("engines", hello.engines.len(), 0..=MAX_ENGINES)?;
+        let engine = |engine| check::name("engines", engine, MAX_BUILD);
         let least = check::number("protocol_min", hello.protocol_min, 1..=u32::MAX)?;
         Ok(Hello {
             protocols: least..=check::number("protocol_max", hello.protocol_max, least..=u32::MAX)?,
@@ -72,6 +77,7 @@ impl TryFrom<v1::Hello> for Hello {
             speed: check::at_most("speed", hello.speed, MAX_SPEED)?,
             held: Lease::from_messages(hello.held)?,
             specs: hello.specs.into_iter().map(run).collect::<Result<_, _>>()?,
+            engines: hello.engines.into_iter().map(engine).collect::<Result<_, _>>()?,
         })
     }
 }

@@ -47,6 +47,8 @@ impl BoutWriter {
             started_us: row.started,
             duration_us: row.duration_us,
             speed_factor: row.speed_factor,
+            detail: row.detail.clone(),
+            engine_cpu_us: row.engine_cpu_us.clone(),
         }))
     }
 

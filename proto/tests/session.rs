@@ -26,6 +26,7 @@ fn hello() -> Hello {
         speed: 1e6,
         held: vec![lease(0), lease(u64::MAX)],
         specs: vec!["run-01234567".to_string()],
+        engines: vec!["stockfish".to_string()],
     }
 }
 

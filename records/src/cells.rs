@@ -29,7 +29,7 @@ pub enum Cell<'a> {
     TextList(&'a [String]),
     /// A signed integer for each seat.
     I32List(&'a [i32]),
-    /// An unsigned integer for each depth.
+    /// An unsigned integer for each depth, or for each seat.
     U64List(&'a [u64]),
 }
 
@@ -80,6 +80,8 @@ impl GameRow {
             duration_us,
             speed_factor,
             settings,
+            detail,
+            engine_cpu_us,
         } = self;
         vec![
             ("bout", Cell::Unsigned(*bout)),
@@ -98,6 +100,8 @@ impl GameRow {
             ("duration_us", Cell::Unsigned(*duration_us)),
             ("speed_factor", Cell::Float(*speed_factor)),
             ("settings", Cell::TextList(settings)),
+            ("detail", Cell::Text(detail)),
+            ("engine_cpu_us", Cell::U64List(engine_cpu_us)),
         ]
     }
 }

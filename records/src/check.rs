@@ -149,7 +149,7 @@ fn claim_of<'a>(spec: &Spec, player: usize, searches: &'a Searches, index: usize
             time_us: searches.time_us[index],
             overshoot_us: searches.overshoot_us[index],
         },
-        samples: !config.algorithm.has_depth(),
+        samples: config.samples(),
         // A tuning run may tune the option.
         playouts_per_move: config.playouts_per_move().filter(|_| spec.tune().is_none()),
         limit_value: searches.limit_value[index],

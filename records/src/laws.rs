@@ -175,7 +175,8 @@ fn a_part_without_a_later_column_reads_as_its_default() {
     let part = earlier_part("games-without-settings.parquet");
     let rows = read_games(part.clone()).unwrap();
     assert_eq!(rows, read_games(earlier_part("earlier-games.parquet")).unwrap());
-    assert!(rows.iter().all(|row| row.settings.is_empty()));
+    assert!(rows.iter().all(|row| row.settings.is_empty() && row.detail.is_empty()));
+    assert!(rows.iter().all(|row| row.engine_cpu_us.is_empty()));
     let streamed = stream_games(part.clone(), &RowRange::default()).unwrap();
     assert_eq!(streamed.map(Result::unwrap).collect::<Vec<_>>().concat(), rows);
     let results = stream_results(part).unwrap().map(|batch| batch.unwrap().len());
@@ -322,6 +323,8 @@ fn change_game(row: &mut GameRow, column: &str) {
         "duration_us" => row.duration_us ^= 1,
         "speed_factor" => row.speed_factor += 1.0,
         "settings" => row.settings.push(String::new()),
+        "detail" => row.detail.push('x'),
+        "engine_cpu_us" => row.engine_cpu_us.push(0),
         unknown => panic!("the test does not change the column `{unknown}`"),
     }
 }

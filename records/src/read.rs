@@ -334,7 +334,11 @@ fn game_rows(batch: &RecordBatch) -> Result<Vec<GameRow>, ReadError> {
     let duration_us = required::<UInt64Array>(batch, "duration_us", "u64")?;
     let speed_factor = required::<Float64Array>(batch, "speed_factor", "f64")?;
     // Added later.
-    let settings = batch.column_by_name("settings").map(|_| texts("settings")).transpose()?;
+    let has = |name: &str| batch.column_by_name(name).is_some();
+    let settings = has("settings").then(|| texts("settings")).transpose()?;
+    let detail = has("detail").then(|| required::<StringArray>(batch, "detail", "string")).transpose()?;
+    let numbers = |name| TypedLists::<UInt64Array>::new(required(batch, name, "a list")?, name, "u64");
+    let engine_cpu_us = has("engine_cpu_us").then(|| numbers("engine_cpu_us")).transpose()?;
     let row = |index| GameRow {
         bout: bout.value(index),
         game: game.value(index),
@@ -352,6 +356,10 @@ fn game_rows(batch: &RecordBatch) -> Result<Vec<GameRow>, ReadError> {
         duration_us: duration_us.value(index),
         speed_factor: speed_factor.value(index),
         settings: settings.as_ref().map_or_else(Vec::new, |settings| settings.texts(index)),
+        detail: detail.map_or_else(String::new, |detail| detail.value(index).to_string()),
+        engine_cpu_us: engine_cpu_us
+            .as_ref()
+            .map_or_else(Vec::new, |times| times.elements.values()[times.range(index)].to_vec()),
     };
     Ok((0..batch.num_rows()).map(row).collect())
 }

@@ -58,6 +58,10 @@ pub struct GameRow {
     pub speed_factor: f64,
     /// In a tuning run, the values of each player by seat; otherwise empty.
     pub settings: Vec<String>,
+    /// What happened, if the game ended by a fault of an engine; otherwise empty.
+    pub detail: String,
+    /// The processor time of engines by seat, in microseconds, 0 for built-in players; empty without engines.
+    pub engine_cpu_us: Vec<u64>,
 }
 
 /// One ply of a game, or the search of a probe.
@@ -299,6 +303,8 @@ impl GameRow {
             duration_us: microseconds(record.time),
             speed_factor: head.speed_factor,
             settings: head.settings.to_vec(),
+            detail: record.detail.clone(),
+            engine_cpu_us: record.engine_cpu.iter().copied().map(microseconds).collect(),
         })
     }
 }

@@ -65,6 +65,8 @@ impl RandomRows {
             duration_us: self.number(),
             speed_factor: [1.0, 0.5, 1.75][self.below(3) as usize],
             settings: self.list(RandomRows::text),
+            detail: String::new(),
+            engine_cpu_us: Vec::new(),
         }
     }
 
@@ -126,7 +128,9 @@ pub fn played(game: &str, players: [&str; 2], limit: &str, bouts: u64) -> Vec<Bo
         let opening = Opening { position: None, moves: arena.random_opening(seed_path, 4).unwrap() };
         let planned = Bout { index: bout, players: vec![0, 1], opening, values: Vec::new() };
         let mut rows = BoutRows::default();
-        for (index, request) in planned.games(1, limits.clone(), Adjudication::default()).enumerate() {
+        for (index, request) in
+            planned.games(1, limits.clone(), vec![None; 2], Adjudication::default()).enumerate()
+        {
             let record = arena.play(&request, &mut |_| ()).unwrap();
             let head = GameHead {
                 game: &game,

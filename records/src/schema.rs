@@ -28,6 +28,8 @@ pub const NOT_IN_DIGEST: &[&str] = &[
     "depth_time_us",
     "overshoot_us",
     "speed_factor",
+    "detail",
+    "engine_cpu_us",
 ];
 
 /// A table of the dataset.
@@ -60,7 +62,7 @@ pub enum ColumnType {
     TextList,
     /// Lists of 32-bit signed integers, by seat.
     I32List,
-    /// Lists of 64-bit unsigned integers, by depth.
+    /// Lists of 64-bit unsigned integers, by depth or by seat.
     U64List,
 }
 
@@ -148,6 +150,22 @@ const GAMES: &[Column] = &[
         "",
         "in a tuning run, the values of each player by seat: `path=value` separated by spaces, empty for those of the \
          spec; in other runs an empty list",
+    )
+    .later(true),
+    column(
+        "detail",
+        Text,
+        Dictionary,
+        "",
+        "what happened, if the game ended by a fault of an engine, with its last lines; otherwise empty",
+    )
+    .later(true),
+    column(
+        "engine_cpu_us",
+        U64List,
+        Plain,
+        "microseconds",
+        "the processor time of the engines' processes by seat, 0 for built-in players; empty without engines",
     )
     .later(true),
 ];

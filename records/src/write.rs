@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use arrow::array::{
     ArrayRef, Float64Array, Int32Builder, ListBuilder, RecordBatch, StringArray, StringBuilder,
-    TimestampMicrosecondArray, UInt16Array, UInt32Array, UInt64Array,
+    TimestampMicrosecondArray, UInt16Array, UInt32Array, UInt64Array, UInt64Builder,
 };
 use arrow::datatypes::SchemaRef;
 use parquet::arrow::ArrowWriter;
@@ -197,7 +197,9 @@ fn game_arrays(rows: &[&GameRow]) -> Vec<ArrayRef> {
     let mut players = ListBuilder::new(StringBuilder::new()).with_field(ColumnType::TextList.element());
     let mut payoffs = ListBuilder::new(Int32Builder::new()).with_field(ColumnType::I32List.element());
     let mut settings = ListBuilder::new(StringBuilder::new()).with_field(ColumnType::TextList.element());
+    let mut cpu = ListBuilder::new(UInt64Builder::new()).with_field(ColumnType::U64List.element());
     for row in rows {
+        cpu.append_value(row.engine_cpu_us.iter().copied().map(Some));
         settings.append_value(row.settings.iter().map(Some));
         players.append_value(row.players.iter().map(Some));
         payoffs.append_value(row.payoffs.iter().copied().map(Some));
@@ -220,6 +222,8 @@ fn game_arrays(rows: &[&GameRow]) -> Vec<ArrayRef> {
         number(|row| row.duration_us),
         Arc::new(Float64Array::from_iter_values(rows.iter().map(|row| row.speed_factor))),
         Arc::new(settings.finish()),
+        text(|row| &row.detail),
+        Arc::new(cpu.finish()),
     ]
 }
 

@@ -32,6 +32,8 @@ pub fn summarise(spec: &Spec, bout: &BoutColumns) -> Summary {
         players: row.players.iter().filter_map(number).collect(),
         payoffs: row.payoffs.clone(),
     };
-    let forfeits = bout.games.iter().filter(|row| row.ending == TIME_FORFEIT).count();
+    // The faults of engines, which have a detail, are not the worker's.
+    let forfeits =
+        bout.games.iter().filter(|row| row.ending == TIME_FORFEIT && row.detail.is_empty()).count();
     Summary { games: bout.games.iter().map(game).collect(), effort, forfeits: forfeits as u64 }
 }

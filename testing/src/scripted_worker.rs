@@ -35,6 +35,7 @@ pub fn hello(worker: &str, signature: String) -> Hello {
         speed: 1e6,
         held: Vec::new(),
         specs: Vec::new(),
+        engines: Vec::new(),
     }
 }
 

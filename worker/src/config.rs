@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use agon_transport::Connector;
 
+use crate::engine::Engines;
 use crate::event::EventHandler;
 
 /// The settings of a worker.
@@ -26,6 +27,8 @@ pub struct Config {
     pub pin: bool,
     /// Whether to accept bouts with time limits while the system throttles the worker.
     pub timed_when_throttled: bool,
+    /// The engines that the worker can start.
+    pub engines: Engines,
     /// The callback for events.
     pub on_event: EventHandler,
 }
@@ -43,6 +46,7 @@ impl Config {
             grace: Duration::from_secs(20),
             pin: false,
             timed_when_throttled: false,
+            engines: Engines::default(),
             on_event: Arc::new(|_| ()),
         }
     }

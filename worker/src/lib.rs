@@ -6,6 +6,7 @@
 
 mod backoff;
 mod config;
+mod engine;
 mod error;
 mod event;
 mod held_bouts;
@@ -19,6 +20,7 @@ mod submit;
 mod worker;
 
 pub use config::Config;
+pub use engine::Engines;
 pub use error::WorkerError;
 pub use event::{Ended, EventHandler, Summary, WorkerEvent};
 pub use worker::run;

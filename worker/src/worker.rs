@@ -323,6 +323,7 @@ impl Worker {
                 .filter(|run| self.specs.get(*run).is_some_and(Result::is_ok))
                 .cloned()
                 .collect(),
+            engines: self.config.engines.names().map(str::to_string).collect(),
         }
     }
 

@@ -261,7 +261,7 @@ fn layout(spec: &Spec, family: Family, bouts: u64) -> Layout {
     layout.duel = family == Family::Duel;
     layout.probe = matches!(spec.plan, Plan::Probe(_));
     let unpruned = unpruned::algorithm(family);
-    layout.unpruned = spec.players.iter().position(|player| player.config.algorithm.name == unpruned);
+    layout.unpruned = spec.players.iter().position(|player| player.config.name() == unpruned);
     if layout.probe && layout.unpruned.is_none() {
         layout.sampled_step = bouts.div_ceil(unpruned::POSITIONS).max(1);
     }

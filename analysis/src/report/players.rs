@@ -3,9 +3,8 @@
 //! The order is that of the ratings and the same throughout the page; the colour is that of the player's number in the spec, so
 //! that it stays the same while results come in.
 
-use agon_arena::LimitUnit;
-use agon_arena::Spec;
 use agon_arena::spec::SpecPlayer;
+use agon_arena::{LimitUnit, PlayerConfig, Spec};
 use agon_games::GAMES;
 use agon_records::LimitKind;
 use serde::Serialize;
@@ -40,11 +39,16 @@ pub(super) fn read(spec: &Spec) -> Vec<Player> {
     let player = |(number, player): (usize, &SpecPlayer)| Player {
         name: player.name.clone(),
         number,
-        algorithm: player.config.algorithm.name.to_string(),
-        limit: limit_text(LimitKind::of(player.limit), player.config.algorithm.limit_unit),
+        algorithm: player.config.name().to_string(),
+        limit: limit_text(LimitKind::of(player.limit), limit_unit(&player.config)),
         options: settings[number].iter().filter(differs).cloned().collect(),
     };
     spec.players.iter().enumerate().map(player).collect()
+}
+
+/// Returns what a limit of nodes counts.
+fn limit_unit(config: &PlayerConfig) -> LimitUnit {
+    config.search().map_or(LimitUnit::Nodes, |search| search.algorithm.limit_unit)
 }
 
 /// Formats a limit per move of a search whose limit of nodes has this unit.
@@ -62,7 +66,13 @@ fn limit_text((kind, value): (LimitKind, u64), unit: LimitUnit) -> String {
 
 /// Lists the options of a player that are not the default, and its weights if they are not.
 fn settings(spec: &Spec, player: &SpecPlayer) -> Vec<Setting> {
-    let config = &player.config;
+    let config = match &player.config {
+        PlayerConfig::Search(config) => config,
+        PlayerConfig::Engine(engine) => {
+            let options = engine.options.iter();
+            return options.map(|(name, value)| (name.clone(), value.to_string())).collect();
+        }
+    };
     let changed = config.settings.changed(config.algorithm.options);
     let mut settings: Vec<Setting> =
         changed.map(|(name, value)| (name.to_string(), value.as_toml())).collect();

@@ -19,8 +19,9 @@ use agon_search::Limit;
 use toml::de::{DeTable, DeValue};
 
 use crate::adjudication::Adjudication;
-use crate::arena::{Bout, GameRequest, Opening};
+use crate::bout::{Bout, GameRequest, Opening};
 use crate::config::PlayerConfig;
+use crate::engine::{EngineConfig, Program, Protocol};
 use crate::limit::scaled;
 
 pub use openings::{LARGEST_BOOK, Openings};
@@ -109,17 +110,26 @@ pub struct SpecPlayer {
 impl SpecPlayer {
     /// Returns whether the player's moves depend on neither the seed nor the machine.
     pub fn is_deterministic(&self) -> bool {
-        !self.config.algorithm.draws && self.is_repeatable()
+        self.config.search().is_none_or(|search| !search.algorithm.draws) && self.is_repeatable()
     }
 
     /// Returns whether the player's searches have scores in evaluation units.
     pub fn has_scores(&self) -> bool {
-        self.config.algorithm.evaluates && self.config.algorithm.has_depth()
+        match &self.config {
+            PlayerConfig::Search(search) => search.algorithm.evaluates && search.algorithm.has_depth(),
+            PlayerConfig::Engine(engine) => engine.protocol != Protocol::Gtp,
+        }
     }
 
-    /// Returns whether the same seed gives the same moves on any machine.
+    /// Returns whether the same seed gives the same moves on any machine: with a limit of nodes or depth, built-in searches and
+    /// the engines of a spec that says so.
     pub fn is_repeatable(&self) -> bool {
-        matches!(self.limit, Limit::Nodes(_) | Limit::Depth(_))
+        !self.has_time_limit() && self.config.engine().is_none_or(|engine| engine.deterministic)
+    }
+
+    /// Returns whether time limits the player's moves.
+    pub fn has_time_limit(&self) -> bool {
+        !matches!(self.limit, Limit::Nodes(_) | Limit::Depth(_))
     }
 }
 
@@ -226,7 +236,24 @@ impl Spec {
     /// Returns the requests for the games of a bout, with time limits multiplied by `factor`.
     pub fn games<'a>(&self, bout: &'a Bout, factor: f64) -> impl Iterator<Item = GameRequest> + use<'a> {
         let limits = self.players.iter().map(|player| scaled(player.limit, factor)).collect();
-        bout.games(self.seed, limits, self.adjudication)
+        let margins = self.players.iter().map(|player| player.config.margin()).collect();
+        bout.games(self.seed, limits, margins, self.adjudication)
+    }
+
+    /// Returns the engines.
+    pub fn engines(&self) -> impl Iterator<Item = &EngineConfig> {
+        self.players.iter().filter_map(|player| player.config.engine())
+    }
+
+    /// Returns the names of the engines that a worker must have, possibly several times.
+    pub fn engine_names(&self) -> impl Iterator<Item = &str> {
+        let is_named = |engine: &&EngineConfig| matches!(engine.program, Program::Named(_));
+        self.engines().filter(is_named).map(EngineConfig::name)
+    }
+
+    /// Returns the first engine that the spec starts by a command, which only the machine of its author may run.
+    pub fn engine_command(&self) -> Option<&EngineConfig> {
+        self.engines().find(|engine| matches!(engine.program, Program::Command(_)))
     }
 
     /// Returns the configurations of the players with tuned values. Precondition: the values are within the bounds of the

@@ -7,10 +7,10 @@ use agon_games::exchange::{ReadError, Start, epd, pgn, polyglot};
 use agon_games::random::{below, mix, seeded};
 use agon_games::{GameSpec, Setup, chess::Chess, choices};
 
-use crate::arena::Opening;
+use crate::bout::Opening;
 
 /// Separates the order of openings from other uses of the seed.
-const ORDER: u64 = 0x6f72_6465_72;
+const ORDER: u64 = 0x006f_7264_6572;
 
 /// The most openings of a file.
 pub const LARGEST_BOOK: usize = 1_000_000;

@@ -16,7 +16,8 @@ use super::{
     Format, Openings, Plan, Positions, Spec, SpecError, SpecPlayer, SpecProblem, SpecSource, SprtSettings,
 };
 use super::{read_adjudication, read_tune};
-use crate::arena::{Arena, Environment, Opening, PlayError};
+use crate::arena::{Arena, Environment, PlayError};
+use crate::bout::Opening;
 use crate::config::PlayerConfig;
 use crate::limit::read_limit;
 use crate::section::{Found, Section, Toml};
@@ -27,6 +28,7 @@ const KEYS: &[&str] = &[
     "seed",
     "limit",
     "normalise",
+    "deterministic",
     "openings",
     "adjudication",
     "tournament",
@@ -113,7 +115,9 @@ fn read_spec(
         Err(error) => root.reject("game", error.to_string()),
     });
     let seats = game.as_ref().map(|(_, referee)| referee.seats());
-    let players = players(root, game.as_ref().map(|(game, _)| game), limit(root));
+    let deterministic = root.maybe("deterministic", "true or false", DeValue::as_bool);
+    let promised = deterministic.flatten().unwrap_or(false);
+    let players = players(root, game.as_ref().map(|(game, _)| game), limit(root), promised);
     let files = Files { source, game: game.as_ref(), problems };
     let openings = files.openings(root, seed);
     let parts = ["tournament", "probe", "tune"].map(|key| root.has(key).then_some(key));
@@ -158,7 +162,9 @@ fn read_spec(
     let players = tuned.or(written);
     let normalise = normalise(root, players.as_deref());
     let adjudication = read_adjudication::adjudication(root, players.as_deref(), seats);
+    check_promise(root, promised, players.as_deref());
     let (game, _) = game?;
+    deterministic?;
     Some(Spec {
         name: name?.to_string(),
         game,
@@ -174,11 +180,20 @@ fn read_spec(
 /// Reads whether time limits are scaled by the speed of the worker.
 fn normalise(root: Section<'_, '_>, players: Option<&[SpecPlayer]>) -> Found<bool> {
     let wanted = root.maybe("normalise", "true or false", DeValue::as_bool)?.unwrap_or(false);
-    if wanted && players.is_some_and(|players| players.iter().all(SpecPlayer::is_repeatable)) {
+    if wanted && players.is_some_and(|players| !players.iter().any(SpecPlayer::has_time_limit)) {
         let reason = "`normalise` scales limits of time, and no player has one; leave it out";
         return root.reject("normalise", reason);
     }
     Some(wanted)
+}
+
+/// Reports a promise for engines that concerns none.
+fn check_promise(root: Section<'_, '_>, promised: bool, players: Option<&[SpecPlayer]>) {
+    let concerned = |player: &SpecPlayer| player.config.engine().is_some() && !player.has_time_limit();
+    if promised && players.is_some_and(|players| !players.iter().any(concerned)) {
+        let reason = "`deterministic` is a promise for engines with a limit of nodes or depth, and there is none; leave it out";
+        root.reject::<()>("deterministic", reason);
+    }
 }
 
 fn limit(section: Section<'_, '_>) -> Found<Option<Limit>> {
@@ -248,6 +263,7 @@ fn players<'t>(
     root: Section<'t, '_>,
     game: Option<&GameSpec>,
     common: Found<Option<Limit>>,
+    deterministic: bool,
 ) -> Found<Vec<PlayerEntry<'t>>> {
     let form = "one [[player]] for each player";
     let list = root.need("player", form, DeValue::as_array)?;
@@ -267,7 +283,7 @@ fn players<'t>(
             section.reject::<()>("name", format!("two players are called `{name}`; names must differ"));
         }
         own_limits += usize::from(section.has("limit"));
-        players.push(PlayerEntry { name, player: player(section, game, name, common) });
+        players.push(PlayerEntry { name, player: player(section, game, name, common, deterministic) });
     }
     if own_limits == list.len() && root.has("limit") {
         let reason = "every player has a limit of its own; leave the one at the top out";
@@ -282,12 +298,13 @@ fn player(
     game: Option<&GameSpec>,
     name: Found<&str>,
     common: Found<Option<Limit>>,
+    deterministic: bool,
 ) -> Found<SpecPlayer> {
     let called = name.map_or_else(|| "a player".to_string(), |name| format!("player `{name}`"));
-    let keys = ["name", "limit", "search", "evaluation"];
+    let keys = ["name", "limit", "search", "evaluation", "engine"];
     let inner = Problems::default();
     let config = match game {
-        Some(game) => PlayerConfig::read(game, Section { problems: &inner, ..section }, &keys),
+        Some(game) => PlayerConfig::read(game, Section { problems: &inner, ..section }, &keys, deterministic),
         None => {
             Section { problems: &inner, ..section }.allow(&keys);
             None
@@ -539,8 +556,15 @@ impl Files<'_> {
 
     fn positions(&self, probe: Section<'_, '_>, players: &[PlayerEntry<'_>]) -> Found<Positions> {
         probe.allow(&["positions"]);
-        let timed = players.iter().filter_map(|entry| entry.player.as_ref()).filter(|it| !it.is_repeatable());
-        for player in timed {
+        let read = || players.iter().filter_map(|entry| entry.player.as_ref());
+        for player in read().filter(|player| player.config.engine().is_some()) {
+            let reason = format!(
+                "a probe compares the counts of built-in searches, and `{}` is an engine; leave it out",
+                player.name
+            );
+            probe.problems.add(probe.start(), reason);
+        }
+        for player in read().filter(|player| player.has_time_limit()) {
             let reason = format!(
                 "a probe compares counts, which a limit of time makes different each time; give `{}` depth or nodes",
                 player.name

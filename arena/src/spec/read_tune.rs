@@ -8,6 +8,7 @@ use toml::de::{DeTable, DeValue};
 
 use super::SpecPlayer;
 use super::read::{MAX_BOUTS, MAX_NAME_LENGTH, PlayerEntry, named, names, text};
+use super::subtable;
 use super::tune::{MILLION, Method, Parameter, Roles, Tune, decimal, number as from_millionths};
 use crate::config::Target;
 use crate::section::{Found, Section, Toml};
@@ -258,7 +259,7 @@ fn parameter(
     };
     let must_be_whole = matches!(target, Target::Whole(_));
     let whole = match kind {
-        None => must_be_whole,
+        None => must_be_whole || matches!(target, Target::Option(_)),
         Some(kind) => kind? == ParameterKind::Integer,
     };
     if must_be_whole && !whole {
@@ -284,7 +285,7 @@ fn parameter(
     if bounds[0] >= bounds[1] {
         return section.reject("min", format!("`min` of `{path}` must be less than `max`"));
     }
-    let setting = BoundedSetting { path, target, bounds, whole };
+    let setting = BoundedSetting { path, target: &target, bounds, whole };
     let start = start_value(section, player, player_table, &setting, start?);
     // 3. Its scale and its step.
     let log = scale? == Scale::Log;
@@ -302,7 +303,7 @@ fn parameter(
 /// A tuned setting of a player with its bounds in millionths.
 struct BoundedSetting<'a> {
     path: &'a str,
-    target: Target,
+    target: &'a Target,
     bounds: [i64; 2],
     whole: bool,
 }
@@ -327,8 +328,12 @@ fn start_value(
         );
         return section.reject("start", reason);
     }
-    let configured = (player.config.number(target) * MILLION as f64).round() as i64;
-    let start = given.unwrap_or(configured);
+    let configured = player.config.number(target).map(|number| (number * MILLION as f64).round() as i64);
+    let Some(start) = given.or(configured) else {
+        let reason =
+            format!("`{path}` has no value to start from; give `start`, or the option in the player");
+        return section.reject("path", reason);
+    };
     if !(bounds[0]..=bounds[1]).contains(&start) {
         let reason = format!(
             "the start of `{path}` must be from {} to {}, not {}",
@@ -369,7 +374,11 @@ fn written_number<'t, 's>(
     path: &'t str,
 ) -> Option<(&'t str, &'t DeValue<'s>)> {
     let (table, key) = path.split_once('.')?;
-    let DeValue::Table(inner) = player_table?.get(table)?.get_ref() else { return None };
+    let inner = subtable(player_table?, table)?;
+    let (inner, key) = match key.strip_prefix("options.") {
+        Some(option) if table == "engine" => (subtable(inner, "options")?, option),
+        _ => (inner, key),
+    };
     inner.get(key).map(|value| (key, value.get_ref()))
 }
 

@@ -164,7 +164,7 @@ impl Tune {
     pub fn configure(&self, player: &PlayerConfig, values: &Values) -> PlayerConfig {
         let mut config = player.clone();
         for (parameter, value) in self.parameters.iter().zip(&values.0) {
-            config.set(parameter.target, number(*value));
+            config.set(&parameter.target, number(*value));
         }
         config
     }
@@ -177,13 +177,18 @@ impl Tune {
 
     /// Parses the format of [`Tune::text`]. Returns none for values of other parameters or out of bounds.
     pub fn read(&self, text: &str) -> Option<Values> {
-        let mut words = text.split(' ');
-        let read = self.parameters.iter().map(|parameter| {
-            let (path, value) = words.next()?.split_once('=')?;
-            millionths(value).filter(|_| path == parameter.path)
-        });
-        let values = Values(read.collect::<Option<_>>()?);
-        (words.next().is_none() && self.allows(&values)).then_some(values)
+        // The names of engines' options may have spaces.
+        let mut rest = text;
+        let mut values = Vec::new();
+        for (index, parameter) in self.parameters.iter().enumerate() {
+            rest = if index == 0 { rest } else { rest.strip_prefix(' ')? };
+            rest = rest.strip_prefix(&parameter.path)?.strip_prefix('=')?;
+            let (value, after) = rest.split_at(rest.find(' ').unwrap_or(rest.len()));
+            values.push(millionths(value)?);
+            rest = after;
+        }
+        let values = Values(values);
+        (rest.is_empty() && self.allows(&values)).then_some(values)
     }
 }
 

@@ -90,6 +90,7 @@ impl Duel {
             bail_usage!("a duel needs two players or more; give for example --players pvs,uct");
         }
         let configs: Vec<PlayerConfig> = named.iter().map(|player| player.config.clone()).collect();
+        let margins: Vec<_> = configs.iter().map(PlayerConfig::margin).collect();
         let seats = game.parameters().seats();
         let roster = Roster::round_robin(seats, named.len())?;
         let bouts = roster.bouts_for(self.games);
@@ -109,7 +110,12 @@ impl Duel {
                 let seed_path = SeedPath { run: self.seed, bout: numbered.opening, game: 0 };
                 let moves = arena.random_opening(seed_path, self.random_plies)?;
                 let planned = numbered.with_opening(Opening { position: None, moves });
-                for game in planned.games(self.seed, vec![limit; configs.len()], Adjudication::default()) {
+                for game in planned.games(
+                    self.seed,
+                    vec![limit; configs.len()],
+                    margins.clone(),
+                    Adjudication::default(),
+                ) {
                     let record = arena.play(&game, &mut |_| ())?;
                     count(&mut lines.lock().expect("no thread panicked"), &record);
                     progress.show(|| format!("{} of {bouts} bouts", bout + 1));

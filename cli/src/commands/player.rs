@@ -20,7 +20,7 @@ pub fn read_player(game: &GameSpec, text: &str) -> Result<NamedPlayer, UsageErro
     let toml =
         if text.contains('=') { text.to_string() } else { format!("search = {{ algorithm = {text:?} }}") };
     let config = PlayerConfig::parse(game, &toml).map_err(|error| invalid(&toml, text, &error))?;
-    Ok(NamedPlayer { name: config.algorithm.name.to_string(), config })
+    Ok(NamedPlayer { name: config.name().to_string(), config })
 }
 
 /// Lists every problem of a player, with line and column in given TOML.

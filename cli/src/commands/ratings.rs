@@ -288,10 +288,7 @@ fn changed_players(runs: &[LoadedRun]) -> Vec<String> {
 
 /// Returns whether two players of a game differ in nothing but their names.
 pub fn same_player(one: &SpecPlayer, other: &SpecPlayer) -> bool {
-    one.config.algorithm.name == other.config.algorithm.name
-        && one.config.settings == other.config.settings
-        && one.config.weights == other.config.weights
-        && one.limit == other.limit
+    one.config == other.config && one.limit == other.limit
 }
 
 /// Parses `NAME` or `NAME=ELO`; names may contain an equals sign.

@@ -94,6 +94,13 @@ impl OperatorService {
             .await
             .map_err(|error| Status::internal(error.to_string()))?
             .map_err(|error| Status::invalid_argument(error.to_string()))?;
+        if let Some(engine) = spec.engine_command().filter(|_| !self.coordinator.only_requested) {
+            let name = engine.name();
+            return Err(Status::invalid_argument(format!(
+                "the spec starts the engine `{name}` by `command`, which only the machine of its author may do: give the engine a \
+                 `name` and start workers with --engine NAME={name}, or play the spec with `agon run`"
+            )));
+        }
         let known = self.coordinator.run_ids();
         let is_taken = |id: &String| known.contains(id) || self.coordinator.unreadable.contains(id);
         let id = if again {

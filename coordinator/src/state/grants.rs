@@ -50,7 +50,6 @@ impl Coordinator {
             if worker.room == 0 || !worker.is_recorded || !reads || worker.unacknowledged > WINDOW_BYTES {
                 return;
             }
-            let throttled = worker.throttled;
             let (runs, replication) = state.durable.runs_and_replication();
             // Replicas are granted after a run has ended, but not while it is paused.
             let is_granted = |id: &str| {
@@ -67,8 +66,11 @@ impl Coordinator {
             };
             let has_opening =
                 |key: &BoutKey| runs.get(&key.run).is_some_and(|run| run.schedule.is_prepared(key.bout));
+            let has_engines = |key: &BoutKey| {
+                runs.get(&key.run).is_some_and(|run| worker.has_engines(&run.spec, self.only_requested))
+            };
             let suits = |key: &BoutKey, earlier: &[Opinion]| {
-                is_granted(&key.run) && neutral(earlier) && has_opening(key)
+                is_granted(&key.run) && neutral(earlier) && has_opening(key) && has_engines(key)
             };
             let credential = caller(name).map(credential_of).unwrap_or_default();
             if let Some(key) = replication.claim_next(name, &credential, suits) {
@@ -77,7 +79,7 @@ impl Coordinator {
                 }
                 continue;
             }
-            let Some(id) = state.next_run(&empty, throttled, self.only_requested) else {
+            let Some(id) = state.next_run(&empty, worker, self.only_requested) else {
                 break;
             };
             let bout = state.next_bout(&id, name, self.presence());
@@ -100,7 +102,8 @@ impl Coordinator {
         while let Some(worker) = state.workers.get(name)
             && worker.room > 0
             && state.leases.count_of_worker(name) < u64::from(worker.slots)
-            && let Some(key) = state.next_spare(name, self.now(), self.timing.heartbeat * SPARE_HEARTBEATS)
+            && let age = self.timing.heartbeat * SPARE_HEARTBEATS
+            && let Some(key) = state.next_spare(name, self.now(), age, self.only_requested)
         {
             if self.only_requested && !state.requested.contains(&key.run) {
                 return;
@@ -192,13 +195,14 @@ impl State {
     }
 
     /// Returns the run to grant from: among those of the highest priority the one whose turn it is.
-    fn next_run(&self, empty: &BTreeSet<String>, throttled: bool, only_requested: bool) -> Option<String> {
+    fn next_run(&self, empty: &BTreeSet<String>, worker: &Worker, only_requested: bool) -> Option<String> {
         let waits = |(id, run): &(&String, &Run)| {
             run.record().state == RunState::Running
                 && run.export_fault.is_none()
                 && (!only_requested || self.requested.contains(*id))
                 && !empty.contains(*id)
-                && !(throttled && run.spec.is_timed())
+                && !(worker.throttled && run.spec.is_timed())
+                && worker.has_engines(&run.spec, only_requested)
                 && !self.durable.awaits_replicas(id)
         };
         let turn = |(id, run): &(&String, &Run)| (-i64::from(run.record().priority), self.leases.turn(id));
@@ -206,13 +210,21 @@ impl State {
     }
 
     /// Returns the bout of a repeatable run that another worker began first, at least `age` ago, and that has no spare lease.
-    fn next_spare(&self, worker: &str, now: Duration, age: Duration) -> Option<BoutKey> {
-        let witness = &self.workers.get(worker)?.witness;
+    fn next_spare(
+        &self,
+        worker: &str,
+        now: Duration,
+        age: Duration,
+        only_requested: bool,
+    ) -> Option<BoutKey> {
+        let known = self.workers.get(worker)?;
+        let witness = &known.witness;
         let suits = |key: &BoutKey| {
             let Some(run) = self.durable.run(&key.run) else { return false };
             let is_granted = run.record().state == RunState::Running && run.export_fault.is_none();
             is_granted
                 && run.spec.is_repeatable()
+                && known.has_engines(&run.spec, only_requested)
                 && !run.ledger.is_done(key.bout)
                 && run.schedule.is_prepared(key.bout)
                 && !run.ledger.has_tried(key.bout, witness)
@@ -227,7 +239,7 @@ impl State {
         self.leases.started_until(until).map(|(key, _)| key).find(|key| suits(key)).cloned()
     }
 
-    /// Takes the next bout of a run for this worker, skipping bouts that others should get.
+    /// Takes the next bout of a run that this worker can play, skipping bouts that others should get.
     fn next_bout(&mut self, run: &str, worker: &str, presence: Duration) -> Option<u64> {
         let now = self.last_tick;
         let witness = &self.workers.get(worker)?.witness;
@@ -238,6 +250,7 @@ impl State {
             known.queue.is_some()
                 && is_active
                 && !(is_timed && known.throttled)
+                && run.spec.engine_names().all(|engine| known.engines.contains(engine))
                 && !quarantine.contains_key(name.as_str())
         };
         let present = || {
@@ -367,7 +380,11 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let coordinator = coordinator(folder.path()).await;
         let run = coordinator.run_ids().remove(0);
-        let next = || coordinator.lock().next_run(&BTreeSet::new(), false, false);
+        let _worker = TestWorker::connect(&coordinator, "one", 1).await;
+        let next = || {
+            let state = coordinator.lock();
+            state.next_run(&BTreeSet::new(), &state.workers["one"], false)
+        };
         let open = || coordinator.lock().durable.open_runs().count();
         assert_eq!((next(), open()), (Some(run.clone()), 1));
         let move_to = |to| {

@@ -91,6 +91,7 @@ impl Coordinator {
             specs: hello.specs.iter().filter(|id| state.durable.run(id).is_some()).cloned().collect(),
             unacknowledged: 0,
             throttled: false,
+            engines: hello.engines.iter().cloned().collect(),
             refused: known.as_ref().map_or(0, |known| known.refused),
             reputation: known.map(|known| known.reputation).unwrap_or_default(),
             last_heartbeat: Instant::now(),

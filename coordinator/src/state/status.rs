@@ -41,6 +41,9 @@ impl Coordinator {
             _ if state.connected().all(|(name, _)| state.durable.quarantine().contains_key(name)) => {
                 "every connected worker is in quarantine: `agon workers` shows why".to_string()
             }
+            _ if state.connected().all(|(_, worker)| !worker.has_engines(&run.spec, self.only_requested)) => {
+                missing_engines(&run.spec, self.only_requested)
+            }
             _ if run.spec.is_timed() && state.connected().all(|(_, worker)| worker.throttled) => {
                 "every connected worker is throttled by its operating system, and the run is timed"
                     .to_string()
@@ -180,6 +183,19 @@ impl State {
 }
 
 /// Returns the hypotheses of a sequential test.
+/// Explains that no worker can start the engines of a spec.
+fn missing_engines(spec: &Spec, is_local: bool) -> String {
+    if let Some(engine) = spec.engine_command().filter(|_| !is_local) {
+        return format!("the spec starts `{}` by `command`; play it with `agon run`", engine.name());
+    }
+    let mut names: Vec<&str> = spec.engine_names().collect();
+    names.sort_unstable();
+    names.dedup();
+    let engines = if names.len() == 1 { "the engine" } else { "all of the engines" };
+    let name = names.first().copied().unwrap_or_default();
+    format!("no connected worker has {engines} {}; start one with --engine {name}=COMMAND", names.join(", "))
+}
+
 fn hypotheses(spec: &Spec) -> Option<v1::Hypotheses> {
     let (Plan::Tournament(Format::Sprt(test)), [one, other, ..]) = (&spec.plan, &spec.players[..]) else {
         return None;

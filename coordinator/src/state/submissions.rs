@@ -289,7 +289,11 @@ impl State {
         let now = self.last_tick;
         let is_candidate = |(name, worker): &(&String, &Worker)| {
             let is_active = now < worker.last_active + presence || self.leases.count_of_worker(name) > 0;
-            is_active && !(is_timed && worker.throttled) && !quarantine.contains_key(name.as_str())
+            let has_engines = || worker.has_engines(&run.spec, true);
+            is_active
+                && !(is_timed && worker.throttled)
+                && !quarantine.contains_key(name.as_str())
+                && has_engines()
         };
         self.workers.iter().filter(is_candidate).map(|(_, worker)| &worker.witness).collect()
     }

@@ -1,7 +1,9 @@
 //! The differences of two specs, key by key.
 
-use agon_arena::Spec;
+use std::collections::BTreeSet;
+
 use agon_arena::spec::{Format, Openings, Plan, SpecPlayer};
+use agon_arena::{EngineConfig, PlayerConfig, SearchConfig, Spec};
 use agon_games::GAMES;
 use serde::Serialize;
 
@@ -69,17 +71,32 @@ impl Differences {
 
     fn player(&mut self, one: &SpecPlayer, other: &SpecPlayer, features: &[&str]) {
         let what = |key: &str| format!("{key} of {}", one.name);
-        let (first, second) = (one.config.algorithm, other.config.algorithm);
-        self.compare(&what("algorithm"), first.name, second.name);
-        if first.name == second.name {
-            for option in first.options {
-                let value = |player: &SpecPlayer| player.config.settings.value(option.name).to_string();
-                self.compare(&what(option.name), &value(one), &value(other));
+        let (first, second) = match (&one.config, &other.config) {
+            (PlayerConfig::Search(first), PlayerConfig::Search(second)) => (first, second),
+            (PlayerConfig::Engine(first), PlayerConfig::Engine(second)) => {
+                self.compare(&what("engine"), first.name(), second.name());
+                let names: BTreeSet<&String> = first.options.keys().chain(second.options.keys()).collect();
+                for name in names {
+                    let value = |engine: &EngineConfig| {
+                        engine
+                            .options
+                            .get(name)
+                            .map_or_else(|| "its default".to_string(), ToString::to_string)
+                    };
+                    self.compare(&what(name), &value(first), &value(second));
+                }
+                return;
+            }
+            (first, second) => return self.compare(&what("player"), first.name(), second.name()),
+        };
+        self.compare(&what("algorithm"), first.algorithm.name, second.algorithm.name);
+        if first.algorithm.name == second.algorithm.name {
+            for option in first.algorithm.options {
+                let value = |config: &SearchConfig| config.settings.value(option.name).to_string();
+                self.compare(&what(option.name), &value(first), &value(second));
             }
         }
-        for (feature, (first, second)) in
-            features.iter().zip(one.config.weights.iter().zip(&other.config.weights))
-        {
+        for (feature, (first, second)) in features.iter().zip(first.weights.iter().zip(&second.weights)) {
             self.compare(&what(feature), &first.to_string(), &second.to_string());
         }
     }

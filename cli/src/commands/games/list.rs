@@ -120,6 +120,8 @@ mod tests {
             duration_us: 0,
             speed_factor: 1.0,
             settings: Vec::new(),
+            detail: String::new(),
+            engine_cpu_us: Vec::new(),
         }
     }
 
