@@ -156,6 +156,8 @@ pub struct Decision {
 pub struct Arena {
     board: Box<dyn Board>,
     players: Vec<PlayerConfig>,
+    /// The player and the line of the last call of [`Arena::search_next`].
+    searched: Option<(usize, Opening)>,
 }
 
 impl Arena {
@@ -166,11 +168,12 @@ impl Arena {
         environment: Environment,
     ) -> Result<Arena, SetupError> {
         let board = game.visit(BoardBuilder { game, players, environment })?;
-        Ok(Arena { board, players: players.to_vec() })
+        Ok(Arena { board, players: players.to_vec(), searched: None })
     }
 
     /// Replaces the configuration of a player.
     pub fn configure(&mut self, player: usize, config: PlayerConfig) {
+        self.searched = None;
         self.board.configure(player, &config);
         self.players[player] = config;
     }
@@ -184,8 +187,31 @@ impl Arena {
         seed: u64,
         report: &mut dyn FnMut(&IterationRecord),
     ) -> Result<SearchRecord, PlayError> {
+        self.searched = None;
+        self.search_next(player, opening, limit, seed, report)
+    }
+
+    /// Searches the next position of a game as a player, which keeps what it has learnt if `line` continues the line of the
+    /// call before and [`Arena::new_game`] was not called since.
+    pub fn search_next(
+        &mut self,
+        player: usize,
+        line: &Opening,
+        limit: Limit,
+        seed: u64,
+        report: &mut dyn FnMut(&IterationRecord),
+    ) -> Result<SearchRecord, PlayError> {
         self.players[player].check_limit(limit)?;
-        self.board.search(player, opening, limit, seed, report)
+        let before = self.searched.take().filter(|(searcher, _)| *searcher == player);
+        self.board.follow_game(player, before.as_ref().map(|(_, before)| before), line)?;
+        let record = self.board.search(player, line, limit, seed, report)?;
+        self.searched = Some((player, line.clone()));
+        Ok(record)
+    }
+
+    /// Ends the game of [`Arena::search_next`].
+    pub fn new_game(&mut self) {
+        self.searched = None;
     }
 
     /// Plays one game. Calls `watch` after each ply.
@@ -194,6 +220,7 @@ impl Arena {
         request: &GameRequest,
         watch: &mut dyn FnMut(&MoveRecord),
     ) -> Result<GameRecord, PlayError> {
+        self.searched = None;
         for &player in &request.seats {
             self.players[player].check_limit(request.limits[player])?;
         }
@@ -282,6 +309,14 @@ trait Board: Send {
     fn seats(&self) -> usize;
 
     fn ply_bound(&self) -> u32;
+
+    /// Shows a player the moves between two lines of a game, or starts a new game if `line` does not continue `before`.
+    fn follow_game(
+        &mut self,
+        player: usize,
+        before: Option<&Opening>,
+        line: &Opening,
+    ) -> Result<(), PlayError>;
 
     fn search(
         &mut self,
@@ -420,6 +455,27 @@ impl<G: Complete> Board for TypedBoard<G> {
         self.start.ply_bound()
     }
 
+    fn follow_game(
+        &mut self,
+        player: usize,
+        before: Option<&Opening>,
+        line: &Opening,
+    ) -> Result<(), PlayError> {
+        let Some((before, next)) = before.and_then(|before| Some((before, line.since(before)?))) else {
+            self.players[player].new_game();
+            return Ok(());
+        };
+        let mut position = self.after_opening(before)?;
+        for (index, word) in next.split_ascii_whitespace().enumerate() {
+            let Some(mv) = position.parse_move(word) else {
+                return Err(MoveError::new(&position, index + 1, word).into());
+            };
+            self.players[player].observe(mv);
+            position.play(mv);
+        }
+        Ok(())
+    }
+
     fn search(
         &mut self,
         player: usize,
@@ -435,9 +491,7 @@ impl<G: Complete> Board for TypedBoard<G> {
             Turn::Over => return Err(nothing_to_search(&position, "leave out the last moves")),
         };
         let start = self.start_position(opening)?;
-        let competitor = &mut self.players[player];
-        competitor.new_game();
-        match competitor {
+        match &mut self.players[player] {
             Competitor::Search(searcher) => {
                 let budget = self.environment.budget(limit);
                 let answer = searcher.search(&position, budget, seed, &mut |iteration| {

@@ -18,6 +18,14 @@ pub struct Opening {
     pub moves: String,
 }
 
+impl Opening {
+    /// Returns the moves after those of `before`, if both begin alike.
+    pub(crate) fn since(&self, before: &Opening) -> Option<&str> {
+        let next = self.moves.strip_prefix(&before.moves).filter(|_| self.position == before.position)?;
+        (next.is_empty() || before.moves.is_empty() || next.starts_with(' ')).then_some(next)
+    }
+}
+
 /// A request for one game.
 #[derive(Clone, PartialEq, Debug)]
 pub struct GameRequest {

@@ -35,6 +35,8 @@ pub struct SearchRecord {
 pub struct IterationRecord {
     /// The depth.
     pub depth: u32,
+    /// The greatest distance from the root so far.
+    pub selective_depth: u32,
     /// Nodes of this iteration alone.
     pub nodes: u64,
     /// Time of this iteration alone.
@@ -49,6 +51,7 @@ impl IterationRecord {
     pub(crate) fn new<G: Notation>(root: &G, iteration: &agon_search::Iteration<G::Move>) -> IterationRecord {
         IterationRecord {
             depth: iteration.depth,
+            selective_depth: iteration.selective_depth,
             nodes: iteration.nodes,
             time: iteration.time,
             line: line_texts(root, &iteration.line),

@@ -139,6 +139,36 @@ fn single_searches_are_reproducible_without_keep() {
     assert!(checked > 4);
 }
 
+#[test]
+fn successive_searches_keep_what_a_game_keeps() {
+    for name in ["connect-four", "backgammon", "virus:seats=3,size=5"] {
+        let spec = game(name);
+        let algorithms: &[&str] = if name == "connect-four" { &["pvs", "uct"] } else { &["uct"] };
+        for algorithm in algorithms {
+            let players = [player(&spec, algorithm), player(&spec, "random")];
+            let mut arena = Arena::new(&spec, &players, Environment::system()).unwrap();
+            let seats = (0..arena.seats()).map(|seat| seat % 2).collect();
+            let request = GameRequest { seats, ..games_of(&arena, 2, Limit::Nodes(500), 3).remove(0) };
+            for _ in 0..2 {
+                let record = arena.play(&request, &mut |_| ()).unwrap();
+                for mv in &record.moves {
+                    let (Some(0), Some(search)) = (mv.player, &mv.search) else { continue };
+                    let before: Vec<&str> =
+                        record.moves[..mv.ply as usize].iter().map(|mv| mv.mv.as_str()).collect();
+                    let line = Opening { position: None, moves: before.join(" ") };
+                    let seed = request.seed_path.ply_seed(mv.ply);
+                    let again = arena.search_next(0, &line, Limit::Nodes(500), seed, &mut |_| ()).unwrap();
+                    assert_eq!(
+                        (&again.mv, again.counters),
+                        (&search.mv, search.counters),
+                        "{name} {algorithm}"
+                    );
+                }
+            }
+        }
+    }
+}
+
 /// A clock that advances by a fixed step at each reading.
 struct Stepping {
     step: Duration,

@@ -227,7 +227,7 @@ impl Go {
     }
 
     /// Returns Black's lead in half points, with the stones on the board.
-    pub(crate) fn lead(&self) -> i32 {
+    pub fn lead(&self) -> i32 {
         let [black, white] = rows::area(&self.board);
         2 * (black - white) - self.komi
     }

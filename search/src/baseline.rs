@@ -92,7 +92,8 @@ impl<G: Game, E: Evaluate<G>> Searcher<G> for Greedy<E> {
         if finished {
             answer.depth = 1;
             let (nodes, time, line) = (effort.counters.nodes, answer.time, answer.line.clone());
-            answer.iterations.push(Iteration { depth: 1, nodes, time, line, value: answer.value });
+            let value = answer.value;
+            answer.iterations.push(Iteration { depth: 1, selective_depth: 1, nodes, time, line, value });
             answer.iterations.iter().for_each(report);
         }
         answer

@@ -165,11 +165,10 @@ impl Budget {
             self.stride = self.stride.clamp(LEAST_STRIDE, GREATEST_STRIDE);
             now >= deadline
         });
-        let interrupted = self.control.as_ref().is_some_and(|control| {
+        if let Some(control) = &self.control {
             control.pulse.fetch_add(1, Ordering::Relaxed);
-            control.is_interrupted()
-        });
-        if late || interrupted || nodes >= self.last_node {
+        }
+        if late || self.is_interrupted() || nodes >= self.last_node {
             // Make the next call fail too.
             self.next_look = 0;
             return Err(BudgetExhausted);
@@ -177,6 +176,11 @@ impl Budget {
         let stride = if self.deadline.is_some() { self.stride } else { GREATEST_STRIDE };
         self.next_look = (nodes + stride).min(self.last_node);
         Ok(())
+    }
+
+    /// Returns whether the control has interrupted the search.
+    pub fn is_interrupted(&self) -> bool {
+        self.control.as_ref().is_some_and(|control| control.is_interrupted())
     }
 
     /// Returns the greatest depth that the limit allows.

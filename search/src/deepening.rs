@@ -68,6 +68,7 @@ pub fn deepen<G: Game, S: FixedDepthSearch<G>>(
         let effort = search.effort();
         let iteration = Iteration {
             depth,
+            selective_depth: effort.selective_depth,
             nodes: effort.counters.nodes - nodes,
             time: effort.budget.elapsed().saturating_sub(time),
             line: line.clone(),
@@ -76,7 +77,9 @@ pub fn deepen<G: Game, S: FixedDepthSearch<G>>(
         report(&iteration);
         iterations.push(iteration);
         // More depth cannot change a proven result or a fully searched tree, and a forced move needs no more time.
-        if value.proof.is_some() || !effort.hit_horizon || (timed && moves.len() == 1) {
+        let is_final = value.proof.is_some() || !effort.hit_horizon || (timed && moves.len() == 1);
+        // The receiver of the report may have interrupted the search.
+        if is_final || effort.budget.is_interrupted() {
             break;
         }
     }

@@ -11,6 +11,8 @@ use crate::value::Value;
 pub struct Iteration<M> {
     /// The depth.
     pub depth: u32,
+    /// The greatest distance from the root so far.
+    pub selective_depth: u32,
     /// Nodes entered.
     pub nodes: u64,
     /// Time taken.
