@@ -95,6 +95,9 @@ enum Command {
     /// Back up, restore or void data
     #[command(subcommand)]
     Data(commands::cluster::data::Data),
+    /// Serve players as engines of other programs
+    #[command(subcommand)]
+    Engine(commands::engine::Engine),
     /// Measure the speed of games and searches on this machine
     #[command(subcommand)]
     Bench(commands::bench::Bench),
@@ -155,6 +158,7 @@ pub fn run() -> Outcome {
         Command::Verify(command) => command.run(),
         Command::Replay(command) => command.run(),
         Command::Data(command) => command.run(),
+        Command::Engine(command) => command.run(),
         Command::Bench(command) => command.run(),
         Command::Elo(command) => command.run(),
         Command::Completions(completions) => completions.run(&mut command()),

@@ -81,6 +81,7 @@ const GROUPS: [(&str, &[&str]); 7] = [
             "agon data backup state.sqlite",
             "agon data restore state.sqlite --data restored",
             "agon data void latest --worker laptop-1",
+            "agon engine serve --protocol uci",
         ],
     ),
     (

@@ -7,6 +7,7 @@ pub mod counts;
 pub mod crosstable;
 pub mod duel;
 pub mod elo;
+pub mod engine;
 pub mod games;
 pub mod list_algorithms;
 pub mod list_games;
