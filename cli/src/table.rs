@@ -193,18 +193,19 @@ pub fn shortened(text: &str, width: usize) -> String {
     }
 }
 
-/// Wraps a text between words into lines of at most `room` columns, at least one line.
+/// Wraps a text between words into lines of at most `room` columns, at least one line. A percent sign stays with its number.
 pub fn folded(text: &str, room: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
-    for word in text.split(' ') {
+    let glued = text.replace(" %", "\u{a0}%");
+    for word in glued.split(' ').map(|word| word.replace('\u{a0}', " ")) {
         let line = lines.last_mut().expect("there is always a line");
-        if !line.is_empty() && columns_of(line) + 1 + columns_of(word) > room {
-            lines.push(word.to_string());
+        if !line.is_empty() && columns_of(line) + 1 + columns_of(&word) > room {
+            lines.push(word);
         } else {
             if !line.is_empty() {
                 line.push(' ');
             }
-            line.push_str(word);
+            line.push_str(&word);
         }
     }
     lines
@@ -259,6 +260,10 @@ mod tests {
         let lengths = |room| written(&table, room).lines().map(str::len).collect::<Vec<_>>();
         assert_eq!(lengths(Some(80)), [11, 80, 30]);
         assert_eq!(lengths(None), [11, 105]);
+        assert_eq!(
+            folded("LOS 50.0 %: either may be stronger", 10),
+            ["LOS", "50.0 %:", "either may", "be", "stronger"]
+        );
     }
 
     #[test]

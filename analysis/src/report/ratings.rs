@@ -236,7 +236,7 @@ fn convergence(
             }
             return;
         }
-        for row in rows.iter().filter(|row| row.bound.is_none() && row.low.is_some()) {
+        for row in rows.iter().filter(|row| row.bound.is_none() && row.low.or(row.high).is_some()) {
             if let Some(history) = histories.iter_mut().find(|history| history.player == row.name) {
                 history.points.push((bouts, row.into()));
             }

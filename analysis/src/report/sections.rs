@@ -236,13 +236,15 @@ fn convergence_figure(report: &Report, histories: &[RatingHistory]) -> String {
         .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), elo| (low.min(elo), high.max(elo)));
     let line = |history: &RatingHistory| {
         let drawn = history.points.iter().filter(|(_, elo)| (low..=high).contains(&elo.value));
-        let band =
-            |(bouts, elo): &(u64, Interval)| Some((*bouts as f64, elo.low?.max(low), elo.high?.min(high)));
+        let band = |(bouts, elo): &(u64, Interval)| {
+            let end = |end: Option<f64>, open: f64| end.unwrap_or(open).clamp(low, high);
+            (*bouts as f64, end(elo.low, low), end(elo.high, high))
+        };
         Line {
             name: history.player.clone(),
             class: report.class(&history.player),
             points: drawn.clone().map(|(bouts, elo)| (*bouts as f64, elo.value)).collect(),
-            band: drawn.filter_map(band).collect(),
+            band: drawn.map(band).collect(),
             ..Line::default()
         }
     };

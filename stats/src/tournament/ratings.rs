@@ -9,6 +9,7 @@ use thiserror::Error;
 
 use super::bout_counts::{BoutCounts, Record};
 use crate::comparison::Comparison;
+use crate::elo::LARGEST_DIFFERENCE;
 use crate::plackett_luce::{self, Anchor, RankingError, Replicas};
 use crate::pool::{
     Bound, Fit, Meeting, RatingError, Residual, Results, Standing, Transitivity, Uncertainty, compare_ranks,
@@ -76,6 +77,14 @@ pub struct TournamentRatings {
     /// The player's number in the fit, for each row of the standings.
     order: Vec<usize>,
     rated: Rated,
+}
+
+/// Returns the ends of a bootstrap interval, none without spread. An end farther out than any observable difference is open: in
+/// the replicas there, a player or a seat never lost, so that only the ridge of the fit stopped it.
+fn bounded_ends(ends: Option<(f64, f64)>) -> (Option<f64>, Option<f64>) {
+    let (low, high) = ends.and_then(with_spread).unzip();
+    let is_bounded = |end: &f64| end.abs() < LARGEST_DIFFERENCE;
+    (low.filter(is_bounded), high.filter(is_bounded))
 }
 
 /// The fitted model: one for two seats, another for more.
@@ -175,11 +184,9 @@ impl TournamentRatings {
                 Some((Bound::AtLeast, low)) => (Some(low), None),
                 Some((Bound::AtMost, high)) => (None, Some(high)),
                 None if alone => (None, None),
-                None => {
-                    let ends = ends.map(|ends| (ends.low, ends.high));
-                    // The anchor's strength is certain: its interval has no width.
-                    if anchor == Anchor::Player(player) { ends } else { ends.and_then(with_spread) }.unzip()
-                }
+                // The anchor's strength is certain: its interval has no width.
+                None if anchor == Anchor::Player(player) => ends.map(|ends| (ends.low, ends.high)).unzip(),
+                None => bounded_ends(ends.map(|ends| (ends.low, ends.high))),
             };
             let Record { games, wins, draws, losses, points } = records[played[player]];
             Standing {
@@ -261,7 +268,8 @@ impl TournamentRatings {
             Rated::Rankings { fit, replicas, .. } => {
                 let interval = |seat: usize| {
                     let ends = replicas.as_ref()?.seat_effect(seat)?;
-                    with_spread((ends.low, ends.high))
+                    let (low, high) = bounded_ends(Some((ends.low, ends.high)));
+                    low.zip(high)
                 };
                 let effects = fit.seat_effects.iter().enumerate();
                 effects.map(|(seat, &elo)| Effect { elo, interval: interval(seat) }).collect()
@@ -269,10 +277,11 @@ impl TournamentRatings {
         }
     }
 
-    /// Returns the share of draws between equal players of two seats; with more seats the model has no draws.
+    /// Returns the share of draws between equal players of two seats. `None` if a player or a seat never lost, because such
+    /// results do not determine it, and with more seats, because that model has no draws.
     pub fn draw_rate(&self) -> Option<f64> {
         match &self.rated {
-            Rated::Duels { fit, .. } => Some(fit.draw_rate()),
+            Rated::Duels { fit, .. } => (!fit.is_separated()).then(|| fit.draw_rate()),
             Rated::Rankings { .. } => None,
         }
     }
@@ -333,8 +342,10 @@ impl TournamentRatings {
             Rated::Duels { fit, uncertainty } => uncertainty.compare(fit, first, second),
             Rated::Rankings { replicas, .. } => {
                 let replicas = replicas.as_ref()?;
-                let interval = self.relative(one, &[other]).and_then(|effect| effect.interval);
-                let (low, high) = interval.unzip();
+                let (low, high) = match self.weights(one, &[other]) {
+                    Some(weights) => bounded_ends(replicas.contrast(&weights)),
+                    None => (None, None),
+                };
                 let elo = self.standings[one].elo - self.standings[other].elo;
                 let los = replicas.superiority(first, second)?;
                 Some(Comparison { elo, low, high, los, enough: replicas.suffice(first, second) })
@@ -350,9 +361,9 @@ impl TournamentRatings {
         }
     }
 
-    /// Returns a player's rating relative to the mean of others, with its 95 % interval if it can be estimated. `None`
-    /// if one of them has an open interval or is not connected.
-    pub fn relative(&self, player: usize, others: &[usize]) -> Option<Effect> {
+    /// Returns the weights of all ratings in that of a player relative to the mean of others. `None` if one of them has only
+    /// a bound or is not connected.
+    fn weights(&self, player: usize, others: &[usize]) -> Option<Vec<f64>> {
         let component = self.standings.get(player)?.component;
         let rated = |index: &usize| {
             self.standings.get(*index).is_some_and(|row| row.bound.is_none() && row.component == component)
@@ -364,15 +375,22 @@ impl TournamentRatings {
         let mut weights = vec![0.0; self.order.len()];
         weights[self.order[player]] += 1.0;
         others.iter().for_each(|&other| weights[self.order[other]] -= share);
-        let elo = self.standings[player].elo
-            - others.iter().map(|&other| self.standings[other].elo).sum::<f64>() * share;
+        Some(weights)
+    }
+
+    /// Returns a player's rating relative to the mean of others, with its 95 % interval if both ends can be estimated. `None`
+    /// if one of them has only a bound or is not connected.
+    pub fn relative(&self, player: usize, others: &[usize]) -> Option<Effect> {
+        let weights = self.weights(player, others)?;
+        let mean = others.iter().map(|&other| self.standings[other].elo).sum::<f64>() / others.len() as f64;
         let interval = match &self.rated {
-            Rated::Duels { fit, uncertainty } => uncertainty.contrast(fit, &weights),
+            Rated::Duels { fit, uncertainty } => uncertainty.contrast(fit, &weights).and_then(with_spread),
             Rated::Rankings { replicas, .. } => {
-                replicas.as_ref().and_then(|replicas| replicas.contrast(&weights))
+                let (low, high) = bounded_ends(replicas.as_ref().and_then(|drawn| drawn.contrast(&weights)));
+                low.zip(high)
             }
         };
-        Some(Effect { elo, interval: interval.and_then(with_spread) })
+        Some(Effect { elo: self.standings[player].elo - mean, interval })
     }
 
     /// Returns a matrix of the fit in the order of the standings.
@@ -476,10 +494,10 @@ mod tests {
         }
     }
 
-    /// Three seats with one player twice as strong as the others: closed form, because seats do not matter.
-    fn three_seats() -> BoutCounts {
+    /// Bouts of three seats, by the player who won from every seat.
+    fn won_by(winners: &[(usize, u64)]) -> BoutCounts {
         let mut tally = BoutCounts::new(["a", "b", "c"].map(str::to_string).to_vec());
-        for (winner, count) in [(0, 10), (1, 20), (2, 10)] {
+        for &(winner, count) in winners {
             let games = [0, 1, 2].map(|rotation: usize| {
                 let players: Vec<usize> = (0..3).map(|seat| (seat + rotation) % 3).collect();
                 let payoffs = players.iter().map(|&player| if player == winner { 60 } else { 0 }).collect();
@@ -490,17 +508,34 @@ mod tests {
         tally
     }
 
+    /// Three seats with one player twice as strong as the others: closed form, because seats do not matter.
+    fn three_seats() -> BoutCounts {
+        won_by(&[(0, 10), (1, 20), (2, 10)])
+    }
+
+    /// Without one or two of these seven bouts the results bound a strength on one side only: no end is a number of thousands.
+    #[test]
+    fn interval_is_open_where_bouts_do_not_bound_it() {
+        let answer = rated(&won_by(&[(0, 5), (1, 1), (2, 1)]), &bootstrap()).unwrap();
+        let rows = answer.standings();
+        let compared = answer.compare(0, 1).unwrap();
+        assert_eq!((rows[0].name.as_str(), rows[0].bound, rows[0].high), ("a", None, None), "{rows:?}");
+        assert!(rows[0].low.unwrap() > -LARGEST_DIFFERENCE && rows[2].low.is_none(), "{rows:?}");
+        assert!(compared.low.is_some() && compared.high.is_none(), "{compared:?}");
+        assert_eq!(answer.relative(0, &[1, 2]).unwrap().interval, None);
+    }
+
+    #[test]
+    fn draw_rate_needs_losses() {
+        let rate = |bouts| rated(&duels(bouts), &options(None)).unwrap().draw_rate();
+        assert_eq!(rate(&[(0, 1, 1, 0, 5)]), None);
+        assert!(rate(&[(0, 1, 1, 0, 5), (0, 1, -1, 0, 5)]).unwrap() > 0.4);
+    }
+
     #[test]
     fn few_bouts_of_many_seats_are_not_enough() {
         for bouts in [1, 2, 10] {
-            let mut tally = BoutCounts::new(["a", "b", "c"].map(str::to_string).to_vec());
-            let games = [0, 1, 2].map(|rotation: usize| {
-                let players: Vec<usize> = (0..3).map(|seat| (seat + rotation) % 3).collect();
-                let payoffs = players.iter().map(|&player| [60, 0, 0][player]).collect();
-                Game { players, payoffs }
-            });
-            tally.add(&games, bouts).unwrap();
-            let answer = rated(&tally, &bootstrap()).unwrap();
+            let answer = rated(&won_by(&[(0, bouts)]), &bootstrap()).unwrap();
             let compared = answer.compare(0, 1);
             assert_eq!(compared.map(|compared| compared.enough), (bouts > 1).then_some(bouts == 10));
             assert_eq!(compared.map(|compared| compared.los), answer.standings()[0].los_next);
