@@ -1,4 +1,7 @@
 //! Alpha-beta (Knuth and Moore 1975), fail-soft: a value outside the window is a bound.
+//!
+//! Principal variation search, also known as NegaScout (Reinefeld 1983), is the same with other windows: children after the
+//! first are tested with a zero-width window and searched again if they are better.
 
 use agon_games::Seat;
 
@@ -9,8 +12,9 @@ use crate::table::Known;
 use crate::value::{INFINITY, Score};
 
 impl<G: DuelRules, E: Evaluate<G>> DuelSearch<G, E> {
-    /// Returns the value of a position for `seat`, the seat to move, if it lies within `(alpha, beta)`; else a bound.
-    pub(super) fn alpha_beta(
+    /// Returns the value of a position for `seat`, the seat to move, if it lies within `(alpha, beta)`; else a bound. `TEST`
+    /// tests the later children first.
+    pub(super) fn alpha_beta<const TEST: bool>(
         &mut self,
         position: &mut G,
         seat: Seat,
@@ -31,7 +35,7 @@ impl<G: DuelRules, E: Evaluate<G>> DuelSearch<G, E> {
         };
 
         // 2. Cut off if passing already fails high.
-        if let Some(bound) = self.null_move(position, seat, depth, beta, ply, Self::alpha_beta)? {
+        if let Some(bound) = self.null_move(position, seat, depth, beta, ply, Self::alpha_beta::<TEST>)? {
             return Ok(bound);
         }
 
@@ -45,22 +49,37 @@ impl<G: DuelRules, E: Evaluate<G>> DuelSearch<G, E> {
             return Ok(best);
         }
 
-        // 5. Search the moves, each with the rest of the window.
+        // 5. Search the moves, each with the rest of the window, or the later ones with a zero-width window above the best
+        // value.
         let mut best = -INFINITY;
         let mut best_move = None;
         let mut low = alpha;
         let mut index = 0;
         while let Some(mv) = self.next_move(position, seat, ply, listed, index) {
             let mut reduction = self.reduction(position, mv, depth, index);
+            let (mut floor, mut high) = (low, if TEST && index > 0 { low + 1 } else { beta });
             let value = loop {
                 let value = position.after(mv, |next| {
-                    self.child(next, seat, depth - 1 - reduction, low, beta, ply + 1, Self::alpha_beta)
+                    self.child(
+                        next,
+                        seat,
+                        depth - 1 - reduction,
+                        floor,
+                        high,
+                        ply + 1,
+                        Self::alpha_beta::<TEST>,
+                    )
                 })?;
-                // A reduced child that raises alpha is searched again at full depth.
-                if reduction == 0 || value <= low {
+                if reduction > 0 && value > low {
+                    // 6. A reduced child that raises alpha is searched again at full depth.
+                    reduction = 0;
+                } else if high < beta && value > low && value < beta {
+                    // 7. A child that raises alpha by an unknown amount is searched again with the rest of the
+                    // window.
+                    (floor, high) = (low.max(value - 1), beta);
+                } else {
                     break value;
                 }
-                reduction = 0;
                 self.effort.counters.researches += 1;
             };
             self.note(position, mv, value, ply);
@@ -71,7 +90,7 @@ impl<G: DuelRules, E: Evaluate<G>> DuelSearch<G, E> {
                     best_move = Some(mv);
                     self.pv.extend(ply, mv);
                 }
-                // 6. Beta cutoff.
+                // 8. Beta cutoff.
                 if value >= beta {
                     self.effort.cutoff(index);
                     self.ordering.note_cutoff(position, seat, mv, depth, ply);
@@ -81,7 +100,7 @@ impl<G: DuelRules, E: Evaluate<G>> DuelSearch<G, E> {
             index += 1;
         }
 
-        // 7. Store the result.
+        // 9. Store the result.
         self.leave(listed, key, ply, outside, || Known::learnt(depth, best, alpha, beta, best_move));
         Ok(best)
     }

@@ -7,7 +7,6 @@ mod alpha_beta;
 mod frontier;
 mod minimax;
 mod mtd;
-mod pvs;
 mod quiescence;
 mod selectivity;
 
@@ -359,8 +358,10 @@ impl<G: DuelRules, E: Evaluate<G>> DuelSearch<G, E> {
         self.effort.enter()?;
         match self.options.algorithm {
             Algorithm::Minimax => self.minimax(root, seat, depth, alpha, beta, 0),
-            Algorithm::AlphaBeta | Algorithm::Mtd(_) => self.alpha_beta(root, seat, depth, alpha, beta, 0),
-            Algorithm::Pvs => self.pvs(root, seat, depth, alpha, beta, 0),
+            Algorithm::AlphaBeta | Algorithm::Mtd(_) => {
+                self.alpha_beta::<false>(root, seat, depth, alpha, beta, 0)
+            }
+            Algorithm::Pvs => self.alpha_beta::<true>(root, seat, depth, alpha, beta, 0),
         }
     }
 

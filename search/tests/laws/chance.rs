@@ -56,10 +56,8 @@ fn matches_definition_on_random_trees() {
         let shape = Shape {
             seed,
             width: 2 + seed % 4,
-            alternate: seed % 2 == 0,
-            meets: false,
             ends: [0, 5, 11][(seed % 3) as usize],
-            last: u64::MAX,
+            ..Shape::seeded(seed, 0)
         };
         for depth in 1..=6 {
             let nodes = agree(&ChanceTree(RandomTree::new(shape)), &NodeValue, depth);

@@ -3,9 +3,8 @@
 //! The rule: the last completed iteration decides; a better move of the unfinished one replaces its move only if that
 //! move was searched again. Without a completed iteration the best move so far is played, or the first legal one.
 
-use agon_games::random::mix;
 use agon_games::schema::Choice;
-use agon_games::{ChanceGame, DuelGame, Game, GameSpec, ManyGame, Parameters, Seat, Turn, Visitor};
+use agon_games::{DuelGame, Game, GameSpec, Parameters, Seat, Turn};
 use agon_search::chance::{self, ChanceSearch};
 use agon_search::deepening::{FixedDepthSearch, deepen};
 use agon_search::duel::{Algorithm, Driver, DuelRules, DuelSearch, Options};
@@ -17,6 +16,7 @@ use agon_search::{Limit, Score, SearchResult, Value};
 
 use crate::duel::{budget, children};
 use crate::tree::{ChanceTree, ManyTree, NodeValue, RandomTree, Shape};
+use crate::{DuelVisitor, Duels};
 
 /// A searched root move: its iteration, its value, and the nodes that the whole search had entered by then.
 #[derive(Debug)]
@@ -121,14 +121,7 @@ fn rule<M: Copy + PartialEq>(first: M, timeline: &[Done<M>], nodes: u64) -> (M, 
 fn move_that_failed_high_is_kept() {
     let mut kept = 0;
     for seed in 0..150 {
-        let shape = Shape {
-            seed: mix(seed, 95),
-            width: 2 + seed % 4,
-            alternate: seed % 2 == 0,
-            meets: false,
-            ends: 0,
-            last: u64::MAX,
-        };
+        let shape = Shape { width: 2 + seed % 4, ..Shape::seeded(seed, 95) };
         let root = RandomTree::new(shape);
         let Turn::Player(seat) = root.turn() else { continue };
         let width = 2;
@@ -218,16 +211,10 @@ fn follows_the_rule<G: DuelRules, E: Evaluate<G> + Clone>(root: &G, evaluator: &
 
 struct Follow;
 
-impl Visitor for Follow {
+impl DuelVisitor for Follow {
     type Output = u64;
     fn duel<G: DuelGame>(self, parameters: &Parameters) -> u64 {
         follows_the_rule(&G::initial(parameters).unwrap(), &Linear::default_of::<G>())
-    }
-    fn many<G: ManyGame>(self, _: &Parameters) -> u64 {
-        unreachable!("the game is a duel")
-    }
-    fn chance<G: ChanceGame>(self, _: &Parameters) -> u64 {
-        unreachable!("the game is a duel")
     }
 }
 
@@ -236,17 +223,15 @@ fn every_node_limit_follows_the_rule() {
     let mut unfinished = 0;
     for seed in 0..60 {
         let shape = Shape {
-            seed: mix(seed, 500),
             width: 2 + seed % 3,
-            alternate: seed % 2 == 0,
-            meets: false,
             ends: [0, 9][(seed % 2) as usize],
             last: 4 + seed % 2,
+            ..Shape::seeded(seed, 500)
         };
         unfinished += follows_the_rule(&RandomTree::new(shape), &NodeValue);
     }
     for game in ["nim:heaps=1-2-3", "grundy:heaps=8", "kalah:holes=2,seeds=2"] {
-        unfinished += GameSpec::parse(game).unwrap().visit(Follow);
+        unfinished += GameSpec::parse(game).unwrap().visit(Duels(Follow));
     }
     println!("{unfinished} answers were those of an unfinished iteration");
     assert!(unfinished > 100);
@@ -327,14 +312,8 @@ fn every_search_keeps_completed_iterations() {
     let all = Order::new(Stage::ALL);
     let mut replaced = 0;
     for seed in 0..30 {
-        let shape = Shape {
-            seed: mix(seed, 501),
-            width: 2 + seed % 4,
-            alternate: seed % 2 == 0,
-            meets: false,
-            ends: [0, 9][(seed % 2) as usize],
-            last: u64::MAX,
-        };
+        let shape =
+            Shape { width: 2 + seed % 4, ends: [0, 9][(seed % 2) as usize], ..Shape::seeded(seed, 501) };
         let tree = RandomTree::new(shape);
         for order in [Order::NONE, all] {
             for (algorithm, table_mb, aspiration) in [

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use agon_games::random::mix;
 use agon_games::schema::Choice;
-use agon_games::{Deterministic, DuelGame, Game, GameSpec, Parameters, Seat, Turn, Visitor};
+use agon_games::{Deterministic, DuelGame, Game, GameSpec, Parameters, Seat, Turn};
 use agon_search::clock::WallClock;
 use agon_search::deepening::deepen;
 use agon_search::duel::{Algorithm, Driver, DuelRules, DuelSearch, Options};
@@ -14,6 +14,7 @@ use agon_search::value::end_score;
 use agon_search::{Budget, Limit, Score, SearchResult, Value};
 
 use crate::tree::{NodeValue, RandomTree, Shape, is_legal_line};
+use crate::{DuelVisitor, Duels};
 
 pub fn budget(limit: Limit) -> Budget {
     Budget::start(limit, Arc::new(WallClock::start()))
@@ -144,10 +145,9 @@ fn matches_definition_on_random_trees() {
         let shape = Shape {
             seed,
             width: 2 + seed % 4,
-            alternate: seed % 2 == 0,
             meets: seed % 3 == 0,
             ends: [0, 7, 19][(seed / 2 % 3) as usize],
-            last: u64::MAX,
+            ..Shape::seeded(seed, 0)
         };
         let root = RandomTree::new(shape);
         if root.turn() == Turn::Over {
@@ -181,7 +181,7 @@ struct Agree {
     positions: u64,
 }
 
-impl Visitor for Agree {
+impl DuelVisitor for Agree {
     type Output = u64;
 
     fn duel<G: DuelGame>(self, parameters: &Parameters) -> u64 {
@@ -208,14 +208,6 @@ impl Visitor for Agree {
             }
         }
         searches
-    }
-
-    fn many<G: agon_games::ManyGame>(self, _: &Parameters) -> u64 {
-        unreachable!("the game is a duel")
-    }
-
-    fn chance<G: agon_games::ChanceGame>(self, _: &Parameters) -> u64 {
-        unreachable!("the game is a duel")
     }
 }
 
@@ -248,7 +240,7 @@ fn laws_cover_every_duel() {
 fn matches_definition_on_games() {
     let mut searches = 0;
     for &(game, depth, positions) in GAMES_AND_DEPTHS {
-        searches += GameSpec::parse(game).unwrap().visit(Agree { depth, positions });
+        searches += GameSpec::parse(game).unwrap().visit(Duels(Agree { depth, positions }));
     }
     println!("{searches} searches of games agree with the definition");
 }

@@ -155,12 +155,9 @@ fn on_trees<const SEATS: usize>() -> u64 {
     let mut searches = 0;
     for seed in 0..60 {
         let shape = Shape {
-            seed: mix(seed, SEATS as u64),
             width: 1 + seed % 4,
-            alternate: seed % 2 == 0,
-            meets: false,
             ends: [0, 6, 13][(seed % 3) as usize],
-            last: u64::MAX,
+            ..Shape::seeded(seed, SEATS as u64)
         };
         for depth in 1..=5 {
             searches += agree(&ManyTree::<SEATS>(RandomTree::new(shape)), &NodeValue, depth);

@@ -3,7 +3,7 @@
 use agon_games::chess::Chess;
 use agon_games::random::mix;
 use agon_games::schema::Choice;
-use agon_games::{ChanceGame, DuelGame, Game, GameSpec, ManyGame, Parameters, Setup, Turn, Visitor};
+use agon_games::{DuelGame, Game, GameSpec, Parameters, Setup, Turn};
 use agon_search::baseline::Greedy;
 use agon_search::chance::{self, ChanceSearch};
 use agon_search::deepening::deepen;
@@ -17,6 +17,7 @@ use crate::duel::{budget, outcome};
 use crate::many::positions;
 use crate::sampling::expected;
 use crate::tree::{ChanceTree, ManyTree, NodeValue, RandomTree, Shape};
+use crate::{DuelVisitor, Duels};
 
 /// Returns the result that a proof states for the mover, as 1, 0 or -1.
 fn stated(value: Value) -> Option<i32> {
@@ -84,12 +85,11 @@ fn duel_proofs_on_random_trees() {
     let mut proofs = [0; 3];
     for seed in 0..120 {
         let shape = Shape {
-            seed: mix(seed, 90),
             width: 1 + seed % 4,
-            alternate: seed % 2 == 0,
             meets: seed % 3 == 0,
             ends: [0, 3, 5][(seed / 2 % 3) as usize],
             last: 3 + seed % 4,
+            ..Shape::seeded(seed, 90)
         };
         let found = check(&RandomTree::new(shape), &NodeValue, &ways(true, false), 7, true);
         proofs.iter_mut().zip(found).for_each(|(sum, found)| *sum += found);
@@ -105,7 +105,7 @@ struct Proofs {
     ends: bool,
 }
 
-impl Visitor for Proofs {
+impl DuelVisitor for Proofs {
     type Output = [u64; 3];
     fn duel<G: DuelGame>(self, parameters: &Parameters) -> [u64; 3] {
         let mut proofs = [0; 3];
@@ -115,12 +115,6 @@ impl Visitor for Proofs {
             proofs.iter_mut().zip(found).for_each(|(sum, found)| *sum += found);
         }
         proofs
-    }
-    fn many<G: ManyGame>(self, _: &Parameters) -> [u64; 3] {
-        unreachable!("the game is a duel")
-    }
-    fn chance<G: ChanceGame>(self, _: &Parameters) -> [u64; 3] {
-        unreachable!("the game is a duel")
     }
 }
 
@@ -133,7 +127,7 @@ fn duel_proofs_on_games() {
         ("kalah:holes=2,seeds=2", 20, 6, 20, true),
         ("connect-four:width=4,height=4", 20, 13, 8, false),
     ] {
-        let proofs = GameSpec::parse(game).unwrap().visit(Proofs { positions, plies, deepest, ends });
+        let proofs = GameSpec::parse(game).unwrap().visit(Duels(Proofs { positions, plies, deepest, ends }));
         println!("{game}: wins, draws and losses proven: {proofs:?}");
         assert!(proofs.iter().sum::<u64>() > 0, "{game}");
     }
@@ -166,12 +160,10 @@ fn two_seat_proofs_of_searches_for_many_seats() {
     let (mut draws, mut whole) = (0, 0);
     for seed in 0..150 {
         let shape = Shape {
-            seed: mix(seed, 91),
             width: 2 + seed % 3,
-            alternate: seed % 2 == 0,
-            meets: false,
             ends: [0, 3, 5][(seed / 2 % 3) as usize],
             last: 5,
+            ..Shape::seeded(seed, 91)
         };
         let root = ManyTree::<2>(RandomTree::new(shape));
         let Turn::Player(seat) = root.turn() else { continue };
@@ -207,12 +199,10 @@ fn exact_values_of_trees_with_chance() {
     let mut proofs = 0;
     for seed in 0..100 {
         let shape = Shape {
-            seed: mix(seed, 92),
             width: 2 + seed % 3,
-            alternate: seed % 2 == 0,
-            meets: false,
             ends: [0, 3][(seed % 2) as usize],
             last: 5,
+            ..Shape::seeded(seed, 92)
         };
         let root = ChanceTree(RandomTree::new(shape));
         let Turn::Player(seat) = root.turn() else { continue };

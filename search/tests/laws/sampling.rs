@@ -2,7 +2,6 @@
 
 use agon_games::backgammon::Backgammon;
 use agon_games::pig::Pig;
-use agon_games::random::mix;
 use agon_games::{
     Chance, ChanceGame, DuelGame, Game, GameSpec, Keyed, ManyGame, Notation, Ordered, Parameters, Payoffs,
     Seat, Setup, Turn, Visitor,
@@ -80,14 +79,7 @@ fn first_moves<G: Game>(position: &G) -> Vec<(G::Move, G)> {
 fn converges<const SEATS: usize>() -> (u32, u32) {
     let (mut right, mut trees) = (0, 0);
     for seed in 0..120 {
-        let shape = Shape {
-            seed: mix(seed, 1000 + SEATS as u64),
-            width: 2 + seed % 3,
-            alternate: seed % 2 == 0,
-            meets: false,
-            ends: 0,
-            last: 3,
-        };
+        let shape = Shape { width: 2 + seed % 3, last: 3, ..Shape::seeded(seed, 1000 + SEATS as u64) };
         let root = ManyTree::<SEATS>(RandomTree::new(shape));
         let Turn::Player(mover) = root.turn() else { continue };
         let moves: Vec<_> = first_moves(&root).into_iter().map(|(mv, next)| (mv, max_n(&next))).collect();
@@ -201,12 +193,10 @@ fn converges_to_best_move_with_chance() {
     let (mut right, mut trees) = (0, 0);
     for seed in 0..200 {
         let shape = Shape {
-            seed: mix(seed, 2000),
             width: 2 + seed % 3,
-            alternate: seed % 2 == 0,
-            meets: false,
             ends: [0, 6][(seed % 2) as usize],
             last: 4,
+            ..Shape::seeded(seed, 2000)
         };
         // A tenth of the range of payoffs.
         let Some(found) = decides(&ChanceTree(RandomTree::new(shape)), &NodeValue, 10_000, 0.6) else {

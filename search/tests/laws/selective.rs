@@ -2,11 +2,8 @@
 //! with them: proofs are true, a game searched to its end is solved, and searches are deterministic.
 
 use agon_games::chess::Chess;
-use agon_games::random::mix;
 use agon_games::schema::Choice;
-use agon_games::{
-    ChanceGame, DuelGame, GAMES, Game as _, GameSpec, ManyGame, Parameters, Setup, Turn, Visitor,
-};
+use agon_games::{DuelGame, GAMES, Game as _, GameSpec, Parameters, Setup, Turn};
 use agon_search::deepening::deepen;
 use agon_search::duel::{Algorithm, Driver, DuelRules, DuelSearch, Options, TableHits};
 use agon_search::evaluate::{Evaluate, Linear};
@@ -17,6 +14,7 @@ use agon_search::{Limit, Proof, SearchResult, Value};
 use crate::duel::{budget, definition, limited, outcome};
 use crate::many::positions;
 use crate::tree::{NodeValue, RandomTree, Shape};
+use crate::{DuelVisitor, Duels};
 
 /// The number of positions in which passing would be better than every move, and the number of all positions.
 struct Passing {
@@ -24,7 +22,7 @@ struct Passing {
     positions: u64,
 }
 
-impl Visitor for Passing {
+impl DuelVisitor for Passing {
     type Output = (u64, u64);
     fn duel<G: DuelGame>(self, parameters: &Parameters) -> (u64, u64) {
         let (mut better, mut all) = (0, 0);
@@ -40,18 +38,12 @@ impl Visitor for Passing {
         }
         (better, all)
     }
-    fn many<G: ManyGame>(self, _: &Parameters) -> (u64, u64) {
-        unreachable!("the game is a duel")
-    }
-    fn chance<G: ChanceGame>(self, _: &Parameters) -> (u64, u64) {
-        unreachable!("the game is a duel")
-    }
 }
 
 #[test]
 fn zugzwang_is_rare_where_passing_hurts() {
     let best = |game: &str, depth, positions| {
-        let (better, all) = GameSpec::parse(game).unwrap().visit(Passing { depth, positions });
+        let (better, all) = GameSpec::parse(game).unwrap().visit(Duels(Passing { depth, positions }));
         println!("{game}: passing is best in {better} of {all} positions");
         assert!(all > 50, "{game}");
         better as f64 / all as f64
@@ -188,12 +180,11 @@ fn proofs_are_true_and_counts_add_up_on_random_trees() {
     let mut proofs = 0;
     for seed in 0..30 {
         let shape = Shape {
-            seed: mix(seed, 77),
             width: 2 + seed % 5,
-            alternate: seed % 2 == 0,
             meets: seed % 3 == 0,
             ends: [3, 5, 9][(seed / 2 % 3) as usize],
             last: 7,
+            ..Shape::seeded(seed, 77)
         };
         proofs += check_proofs(&RandomTree::new(shape), &NodeValue, &ways(true, true), 5);
     }
@@ -207,14 +198,8 @@ fn proofs_are_true_and_counts_add_up_on_random_trees() {
 fn null_moves_make_no_proofs() {
     let mut proofs = 0;
     for seed in 0..600 {
-        let shape = Shape {
-            seed: mix(seed, 80),
-            width: 2,
-            alternate: seed % 2 == 0,
-            meets: false,
-            ends: [3, 4, 6][(seed % 3) as usize],
-            last: 9,
-        };
+        let shape =
+            Shape { width: 2, ends: [3, 4, 6][(seed % 3) as usize], last: 9, ..Shape::seeded(seed, 80) };
         let null = ways(false, true).into_iter().filter(|options| options.null_move);
         proofs += check_proofs(&RandomTree::new(shape), &NodeValue, &null.collect::<Vec<_>>(), 7);
     }
@@ -228,19 +213,13 @@ struct Hold {
     plies: usize,
 }
 
-impl Visitor for Hold {
+impl DuelVisitor for Hold {
     type Output = u64;
     fn duel<G: DuelGame>(self, parameters: &Parameters) -> u64 {
         let start = G::initial(parameters).unwrap();
         let ways = ways(!G::PATH_DEPENDENT, G::PASSING_HURTS);
         let roots = positions(&start, self.positions, self.plies);
         roots.iter().map(|root| check_proofs(root, &Linear::default_of::<G>(), &ways, self.depth)).sum()
-    }
-    fn many<G: ManyGame>(self, _: &Parameters) -> u64 {
-        unreachable!("the game is a duel")
-    }
-    fn chance<G: ChanceGame>(self, _: &Parameters) -> u64 {
-        unreachable!("the game is a duel")
     }
 }
 
@@ -257,7 +236,7 @@ fn proofs_are_true_and_counts_add_up_on_games() {
         ("chess", 3, 3, 80),
         ("chinese-checkers:seats=2", 2, 2, 40),
     ] {
-        let found = GameSpec::parse(game).unwrap().visit(Hold { depth, positions, plies });
+        let found = GameSpec::parse(game).unwrap().visit(Duels(Hold { depth, positions, plies }));
         println!("{game}: {found} proofs are true");
         proofs += found;
     }
@@ -273,12 +252,10 @@ fn untimed<M: Copy>(answer: &SearchResult<M>) -> (M, agon_search::Value, agon_se
 fn inapplicable_options_change_nothing() {
     for seed in 0..60 {
         let shape = Shape {
-            seed: mix(seed, 78),
             width: 2 + seed % 7,
-            alternate: seed % 2 == 0,
             meets: seed % 3 == 0,
             ends: [0, 7][(seed % 2) as usize],
-            last: u64::MAX,
+            ..Shape::seeded(seed, 78)
         };
         let root = RandomTree::new(shape);
         for algorithm in [Algorithm::AlphaBeta, Algorithm::Pvs, Algorithm::Mtd(Driver::F)] {
@@ -302,7 +279,7 @@ struct Nodes {
     depth: u32,
 }
 
-impl Visitor for Nodes {
+impl DuelVisitor for Nodes {
     type Output = [[u64; 2]; 4];
     fn duel<G: DuelGame>(self, parameters: &Parameters) -> [[u64; 2]; 4] {
         let start = G::initial(parameters).unwrap();
@@ -331,17 +308,11 @@ impl Visitor for Nodes {
             nodes
         })
     }
-    fn many<G: ManyGame>(self, _: &Parameters) -> [[u64; 2]; 4] {
-        unreachable!("the game is a duel")
-    }
-    fn chance<G: ChanceGame>(self, _: &Parameters) -> [[u64; 2]; 4] {
-        unreachable!("the game is a duel")
-    }
 }
 
 #[test]
 fn options_save_nodes() {
-    let nodes = GameSpec::parse("chess").unwrap().visit(Nodes { depth: 5 });
+    let nodes = GameSpec::parse("chess").unwrap().visit(Duels(Nodes { depth: 5 }));
     println!("chess: nodes without, with reductions, null moves, deeper hits: {nodes:?}");
     let [plain, reduced, null, deeper] = nodes;
     assert!(reduced[0] < plain[0] && null[0] < plain[0] && deeper[1] < plain[1]);
@@ -352,14 +323,7 @@ fn options_save_nodes() {
 fn early_stop_has_exact_value() {
     let mut whole = 0;
     for seed in 0..60 {
-        let shape = Shape {
-            seed: mix(seed, 79),
-            width: 2 + seed % 5,
-            alternate: seed % 2 == 0,
-            meets: false,
-            ends: 0,
-            last: 4,
-        };
+        let shape = Shape { width: 2 + seed % 5, last: 4, ..Shape::seeded(seed, 79) };
         let root = RandomTree::new(shape);
         let Turn::Player(seat) = root.turn() else { continue };
         let worth = definition(&root, seat, 4, 0, &mut NodeValue);
@@ -379,7 +343,7 @@ fn early_stop_has_exact_value() {
 /// The winner with best play from the start, as 1, 0 or -1, for each search to the end.
 struct Solved;
 
-impl Visitor for Solved {
+impl DuelVisitor for Solved {
     type Output = Vec<i32>;
     fn duel<G: DuelGame>(self, parameters: &Parameters) -> Vec<i32> {
         let root = G::initial(parameters).unwrap();
@@ -400,12 +364,6 @@ impl Visitor for Solved {
         values.dedup();
         values
     }
-    fn many<G: ManyGame>(self, _: &Parameters) -> Vec<i32> {
-        unreachable!("the game is a duel")
-    }
-    fn chance<G: ChanceGame>(self, _: &Parameters) -> Vec<i32> {
-        unreachable!("the game is a duel")
-    }
 }
 
 /// A reduction is one ply, so that enough depth reaches the end of every line.
@@ -420,6 +378,6 @@ fn solved_games_stay_solved() {
         ("kalah:holes=2,seeds=2", -1),
         ("kalah:holes=3,seeds=1", 0),
     ] {
-        assert_eq!(GameSpec::parse(game).unwrap().visit(Solved), [value], "{game}");
+        assert_eq!(GameSpec::parse(game).unwrap().visit(Duels(Solved)), [value], "{game}");
     }
 }

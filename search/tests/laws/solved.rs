@@ -10,6 +10,7 @@ use agon_search::ordering::{Order, Stage};
 use agon_search::{Limit, Proof};
 
 use crate::duel::budget;
+use crate::{DuelVisitor, Duels};
 
 /// The result for the first seat with best play from the start, as 1, 0 or -1, for each search.
 struct Value;
@@ -20,7 +21,7 @@ fn ways() -> Vec<Options> {
     vec![full(Algorithm::AlphaBeta), full(Algorithm::Pvs), full(Algorithm::Mtd(Driver::F))]
 }
 
-impl Visitor for Value {
+impl DuelVisitor for Value {
     type Output = i32;
     fn duel<G: DuelGame>(self, parameters: &Parameters) -> i32 {
         let root = G::initial(parameters).unwrap();
@@ -40,12 +41,6 @@ impl Visitor for Value {
         assert!(values.windows(2).all(|pair| pair[0] == pair[1]), "{}: {values:?}", G::NAME);
         values[0]
     }
-    fn many<G: ManyGame>(self, _: &Parameters) -> i32 {
-        unreachable!("the game is a duel")
-    }
-    fn chance<G: ChanceGame>(self, _: &Parameters) -> i32 {
-        unreachable!("the game is a duel")
-    }
 }
 
 #[test]
@@ -62,7 +57,7 @@ fn solved_games_have_their_values() {
         ("grundy:heaps=13", 1),
         ("grundy:heaps=20", -1),
     ] {
-        assert_eq!(GameSpec::parse(game).unwrap().visit(Value), value, "{game}");
+        assert_eq!(GameSpec::parse(game).unwrap().visit(Duels(Value)), value, "{game}");
     }
 }
 
@@ -75,12 +70,12 @@ fn small_kalah_matches_published_values() {
                 ["L", "D", "W"].iter().position(|known| known.starts_with(result)).unwrap() as i32 - 1;
             for empty_capture in [false, true] {
                 let game = format!("kalah:holes={holes},seeds={seeds},empty_capture={empty_capture}");
-                assert_eq!(GameSpec::parse(&game).unwrap().visit(Value), value, "{game}");
+                assert_eq!(GameSpec::parse(&game).unwrap().visit(Duels(Value)), value, "{game}");
             }
         }
     }
     // Chosen where the capture rule matters; with the other rule the game is a draw, which takes longer to prove.
-    assert_eq!(GameSpec::parse("kalah:holes=5,seeds=2").unwrap().visit(Value), 1);
+    assert_eq!(GameSpec::parse("kalah:holes=5,seeds=2").unwrap().visit(Duels(Value)), 1);
 }
 
 /// Searches a game to its end at each move against random replies: a won game stays won, a drawn game is not lost.

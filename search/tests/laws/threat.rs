@@ -1,7 +1,6 @@
 //! The Threat-ADS list of best-reply search: accessed as Polk and Oommen (2013) define it, kept across iterations,
 //! reset by the next search. It may change the nodes of a search but never its value.
 
-use agon_games::random::mix;
 use agon_games::{ChanceGame, DuelGame, GameSpec, ManyGame, Parameters, Seat, Turn, Visitor};
 use agon_search::deepening::FixedDepthSearch;
 use agon_search::evaluate::{Evaluate, Linear};
@@ -156,12 +155,9 @@ impl Changes {
 fn on_trees<const SEATS: usize>(changes: &mut Changes) {
     for seed in 0..40 {
         let shape = Shape {
-            seed: mix(seed, 900 + SEATS as u64),
             width: 2 + seed % 3,
-            alternate: seed % 2 == 0,
-            meets: false,
             ends: [0, 9][(seed % 2) as usize],
-            last: u64::MAX,
+            ..Shape::seeded(seed, 900 + SEATS as u64)
         };
         changes.count(as_defined(&ManyTree::<SEATS>(RandomTree::new(shape)), &NodeValue, 4));
     }
