@@ -234,6 +234,7 @@ mod tests {
     use agon_schedule::RunState;
 
     use super::*;
+    use crate::audit::{AuditKind, Entry};
     use crate::leases::BoutKey;
     use crate::standings::RunTotals;
     use crate::verification::replication::Opinion;
@@ -266,6 +267,20 @@ mod tests {
 
     fn numbers(reader: &Reader) -> Vec<u64> {
         reader.bouts("r").unwrap().into_iter().map(|bout| bout.bout).collect()
+    }
+
+    #[test]
+    fn latest_audit_entries_are_oldest_first() {
+        let (_folder, mut store) = open();
+        for (worker, text) in [("a", "one"), ("b", "two"), ("a", "three")] {
+            store.write([&Event::Audited(Entry::new(AuditKind::Drained, text).worker(worker))]).unwrap();
+        }
+        let reader = store.reader().unwrap();
+        let texts = |worker, limit| -> Vec<String> {
+            reader.audits(worker, None, limit).unwrap().into_iter().map(|entry| entry.text).collect()
+        };
+        assert_eq!(texts(None, 2), ["two", "three"]);
+        assert_eq!(texts(Some("a"), 9), ["one", "three"]);
     }
 
     #[test]

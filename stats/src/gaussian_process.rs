@@ -381,8 +381,11 @@ mod tests {
         assert_eq!(fit(&[at(vec![], 1.0, 0.1), at(vec![], 1.0, 0.1)]), GaussianProcessError::Dimensions);
         let unlike = [at(vec![0.1], 1.0, 0.1), at(vec![0.1, 0.2], 1.0, 0.1)];
         assert_eq!(fit(&unlike), GaussianProcessError::Dimensions);
-        for invalid in [at(vec![0.1], 1.0, 0.0), at(vec![0.1], f64::NAN, 0.1)] {
+        for (value, variance) in [(1.0, 0.0), (1.0, -1.0), (f64::NAN, 0.1)] {
+            let invalid = at(vec![0.1], value, variance);
             assert_eq!(fit(&[at(vec![0.1], 1.0, 0.1), invalid]), GaussianProcessError::NotFinite);
         }
+        let equal = [at(vec![0.1], 1.0, 0.1), at(vec![0.1], 1.0, 0.1)];
+        assert!((Mixture::fit(&equal, 1).unwrap().predict(&[0.7]).mean - 1.0).abs() < 1e-9);
     }
 }
