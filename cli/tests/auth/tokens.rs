@@ -164,7 +164,7 @@ fn audit_names_the_credential_of_an_operator() {
         let answer = secured.cluster.agon(call);
         assert_eq!(answer.code, 0, "{call:?}: {}", answer.err);
     }
-    let flag = "quarantined by token `op`: too hot; quarantined by token `op`: too loud";
+    let flag = "by token `op`: too hot; by token `op`: too loud";
     assert_eq!(secured.cluster.worker_status("w")["flag"], flag);
     for call in [&["workers", "trust", "w"][..], &["workers", "drain", "w"], &["cancel", run]] {
         let answer = secured.cluster.agon(call);
@@ -180,8 +180,8 @@ fn audit_names_the_credential_of_an_operator() {
             "paused by token `op`",
             "resumed by token `op`",
             "priority set to 3 by token `op`",
-            "quarantined by token `op`: too hot",
-            "quarantined by token `op`: too loud",
+            "by token `op`: too hot",
+            "by token `op`: too loud",
             "trusted by token `op`",
             "drained by token `op`",
             "cancelled by token `op`",

@@ -22,7 +22,7 @@ impl Coordinator {
                 return Err(unknown_worker(worker));
             }
         }
-        let by = format!("quarantined by {}", operator_name(operator));
+        let by = format!("by {}", operator_name(operator));
         let reason = if reason.is_empty() { by } else { format!("{by}: {reason}") };
         let command = Quarantine { worker: worker.to_string(), reason };
         self.execute(command).await.map_err(|error| Status::unavailable(error.to_string()))
