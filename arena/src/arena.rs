@@ -606,7 +606,7 @@ impl<G: Complete> Board for TypedBoard<G> {
                 break;
             }
             position.play(mv);
-            // A player in several seats observes each move once, whoever made it.
+            // A player in several seats observes each move once, also its own.
             for player in &mut self.players {
                 player.observe(mv);
             }

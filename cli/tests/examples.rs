@@ -67,7 +67,7 @@ impl Place {
         String::from_utf8(output.stdout).unwrap()
     }
 
-    /// Starts a service and waits until a call says that it is there.
+    /// Starts a service and waits until a call reaches it.
     fn start(&mut self, line: &str, call: &str, word: &str) {
         let service = self.command(line).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
         self.services.push(service.unwrap());

@@ -54,7 +54,7 @@ struct KnownManifest {
 pub(crate) struct RunParts {
     /// Those whose last table is written.
     pub(crate) finished: BTreeSet<(u64, u64)>,
-    /// Those of games without their moves: somebody removed them.
+    /// Those of games whose moves were removed.
     pub(crate) without_moves: BTreeSet<(u64, u64)>,
 }
 

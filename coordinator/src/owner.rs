@@ -178,7 +178,7 @@ fn run(coordinator: &Weak<Coordinator>, mut store: Store, inbox: &Inbox) -> Resu
 pub(crate) struct Group {
     jobs: Vec<Box<dyn Job>>,
     bouts: HashSet<BoutKey>,
-    /// Runs of which bouts are in the group, and runs that are in the group as a whole.
+    /// Runs with bouts in the group, and runs that are in the group as a whole.
     bout_runs: HashSet<String>,
     runs: HashSet<String>,
     workers: HashSet<String>,

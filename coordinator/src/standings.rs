@@ -301,7 +301,7 @@ name = "b"
 search = { algorithm = "minimax" }
 "#;
 
-    /// Returns the standings of a run in which `a` won both games of so many bouts.
+    /// Returns the standings of a run in which `a` won both games of this many bouts.
     fn after_sweep(bouts: u64) -> (Vec<v1::Standing>, Conclusion) {
         let source = agon_arena::SpecSource { text: SPEC.to_string(), ..Default::default() };
         let spec = Spec::parse(&source).unwrap();

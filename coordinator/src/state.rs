@@ -146,7 +146,7 @@ pub(crate) struct State {
     /// Workers that may hold leases of an earlier process, and how long their bouts are withheld.
     awaited: BTreeSet<String>,
     awaited_until: Duration,
-    /// Runs of which more bouts are being reserved.
+    /// Runs for which more bouts are being reserved.
     reservations: BTreeSet<String>,
     /// Bouts that are about to be committed as failed.
     abandoned: BTreeSet<BoutKey>,

@@ -14,7 +14,7 @@ use crate::limits::{
 };
 use crate::v1;
 
-/// Checks the name of a worker, of which an operator speaks; empty for none.
+/// Checks the name of a worker in an operator's request; empty for none.
 pub fn worker_name(name: String) -> Result<String, WireError> {
     check::line("worker", name, MAX_WORKER_NAME)
 }

@@ -48,7 +48,7 @@ pub struct EveryResult {
 }
 
 impl EveryResult {
-    /// Compares the players after each possible result of so many bouts.
+    /// Compares the players after each possible result of this many bouts.
     pub fn new(bouts: u64, threads: NonZeroUsize) -> EveryResult {
         let mut counts = Vec::new();
         for first in 0..=bouts {

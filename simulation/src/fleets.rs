@@ -1,4 +1,4 @@
-//! Fleets of workers, of which one may fabricate outcomes: how often the homogeneity test flags which.
+//! Fleets in which one worker may fabricate outcomes: how often the homogeneity test flags which.
 
 use agon_stats::distribution::Random;
 use agon_stats::homogeneity::{Cell, compare};

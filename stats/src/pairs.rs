@@ -271,7 +271,7 @@ fn share_against(units: f64) -> f64 {
     0.5 + 0.5 / (1.0 + (units / FEW).powi(2))
 }
 
-/// Returns the likelihood of superiority of a player who won everything in so many units.
+/// Returns the likelihood of superiority of a player who won everything in this many units.
 pub(crate) fn sweep_superiority(units: f64) -> f64 {
     Evidence { counts: [0.0, units, 0.0, 0.0, 0.0], kinds: 2 }.superiority(1.0, [true; 2], units)
 }

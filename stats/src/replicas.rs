@@ -57,7 +57,7 @@ pub fn percentile_interval(
     Some(Measure { value, low: quantile(&replicas, tail), high: quantile(&replicas, 1.0 - tail) })
 }
 
-/// Returns the likelihood that a value is above 0, of which `above` of `replicas` replicas are. It is as sure as the interval
+/// Returns the likelihood that a value is above 0, as `above` of `replicas` replicas are. It is as sure as the interval
 /// of [`percentile_interval`]: up to the resolution of the replicas, 97.5 % where that begins at 0. `None` where there is none.
 pub fn likelihood_above(above: f64, replicas: usize, clusters: usize, strata: usize) -> Option<f64> {
     if replicas == 0 || clusters <= strata {

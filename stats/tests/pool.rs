@@ -448,7 +448,7 @@ fn detects_cycles() {
     assert!(overdispersion < 0.9, "shared openings make bouts vary less: {overdispersion}");
 }
 
-/// For two players the pool shows what their pairs show, and a pool of which they are part shows nearly that.
+/// For two players the pool shows what their pairs show, and a pool that includes them shows nearly that.
 #[test]
 fn two_player_errors_match_pairs() {
     let world = World::ladder(2, -70.0);

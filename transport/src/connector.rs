@@ -334,7 +334,7 @@ const TLS_ALERT: u8 = 0x15;
 const HTTP2_FIRST_BYTE: u8 = 0;
 
 impl ClientStream {
-    /// Explains the result of the first read, of which `first` is the first byte.
+    /// Explains the result of the first read, whose first byte is `first`.
     fn explain_first_read(&self, read: io::Result<()>, first: Option<u8>) -> io::Result<()> {
         let message = match (read, first) {
             (Err(error), _) => return Err(explain_disconnect(error)),

@@ -303,7 +303,7 @@ impl SpecSource {
         Ok(names)
     }
 
-    /// Returns the text of which the digest is taken. It does not depend on comments, spaces and the order of keys.
+    /// Returns the text that the digest covers. It does not depend on comments, spaces and the order of keys.
     pub fn canonical(&self) -> Result<String, SpecError> {
         let table = parse_toml(&self.text)?;
         let mut text = String::new();

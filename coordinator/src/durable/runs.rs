@@ -384,7 +384,7 @@ impl Command for Void {
     }
 }
 
-/// Returns the events that withdraw the verdict of a run if voided bouts, of which `touched` is the first, were part of
+/// Returns the events that withdraw the verdict of a run if voided bouts, `touched` the first of them, were part of
 /// its evidence. The run continues and decides again, unless later bouts are in the dataset already.
 fn reopen_verdict(run: &Run, id: &str, touched: Option<u64>) -> Vec<Event> {
     let record = run.record();

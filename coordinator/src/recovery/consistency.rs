@@ -89,7 +89,7 @@ mod tests {
     use crate::standings::{RunTotals, encode_checked};
     use crate::store::{NewBout, StoredRun};
 
-    /// Returns a run with this many exported bouts, of which `counted` are in the totals, and some bouts in the state.
+    /// Returns a run with this many exported bouts, `counted` of them in the totals, and some bouts in the state.
     fn run(state: RunState, exported: u64, counted: u64, kept: &[u64], part: Option<(u64, u64)>) -> Durable {
         let mut totals = RunTotals::default();
         (totals.bouts, totals.failed) = (counted, counted.min(1));

@@ -144,7 +144,7 @@ async fn catch_up_run(
         voided: void,
         totals: totals.clone(),
     });
-    // 3. End the run. If it ended early, only the number of its failed bouts is known. A run of which the last parts are
+    // 3. End the run. If it ended early, only the number of its failed bouts is known. A run whose last parts are
     // missing is not done: their bouts are played again.
     let failed = manifest.failed.saturating_sub(totals.failed);
     let done = totals.bouts + failed + (known.len() + voids) as u64;

@@ -17,7 +17,7 @@ pub(crate) const OPENINGS_AHEAD: u64 = 2000;
 
 /// A computation that a run needs.
 enum Request {
-    /// Proposals of a Gaussian process, of which the run has so many.
+    /// Proposals of a Gaussian process, and the number that the run has already.
     Proposals(usize, ProposalRequest),
     Openings(Preparation),
 }

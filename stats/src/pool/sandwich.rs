@@ -144,7 +144,7 @@ impl Fit {
     }
 }
 
-/// Returns the factor of the variances of `units` units of which `spare` are not needed to fit the parameters: n / (n - p),
+/// Returns the factor of the variances of `units` units, `spare` more than the fit of the parameters needs: n / (n - p),
 /// and the square of Student's quantile in units of the normal one.
 fn widening(units: f64, spare: f64) -> f64 {
     // From here on the two differ by less than a thousandth, and the quantile is slow to compute.

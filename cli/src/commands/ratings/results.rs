@@ -18,7 +18,7 @@ pub struct ResultCounts {
 }
 
 impl ResultCounts {
-    /// Returns the player with this name, of which the printable form is kept.
+    /// Returns the player with this name, whose printable form is kept.
     pub fn player(&mut self, name: &[u8]) -> u32 {
         if let Some(&player) = self.by_bytes.get(name) {
             return player;
