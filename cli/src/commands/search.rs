@@ -109,6 +109,9 @@ impl Search {
     }
 }
 
+/// The mark of an end that is not proven.
+const UNPROVEN: &str = "?";
+
 fn document(record: &SearchRecord) -> Document<'_> {
     Document {
         mv: &record.mv,
@@ -134,11 +137,12 @@ fn document(record: &SearchRecord) -> Document<'_> {
     }
 }
 
-/// Formats a value: a number, or a proven end.
+/// Formats a value: a number, a proven end, or an end with a question mark, which a search for many seats expects.
 pub fn value_text(value: Value) -> String {
-    match value.proof {
-        Some(Proof::Win(plies)) => format!("win in {plies}"),
-        Some(Proof::Loss(plies)) => format!("loss in {plies}"),
+    let expected = if value.proof.is_none() { UNPROVEN } else { "" };
+    match Value::recorded(value.number, 0).proof.or(value.proof) {
+        Some(Proof::Win(plies)) => format!("win in {plies}{expected}"),
+        Some(Proof::Loss(plies)) => format!("loss in {plies}{expected}"),
         Some(Proof::Draw(plies)) => format!("draw in {plies}"),
         Some(Proof::Exact(_)) => format!("{:+.3} proven", value.number),
         None => format!("{:+.3}", value.number),
@@ -203,9 +207,25 @@ fn write_record(out: &mut impl Write, player: &str, record: &SearchRecord) -> io
             counters.tree_nodes
         ));
     }
+    if value_text(record.value).ends_with(UNPROVEN) {
+        facts.push(format!("{UNPROVEN} if the other seats play as the search expects"));
+    }
     if !record.overshoot.is_zero() {
         facts.push(format!("{:.2} ms beyond the limit", record.overshoot.as_secs_f64() * 1e3));
     }
     facts.iter().try_for_each(|fact| writeln!(out, "  {fact}"))?;
     writeln!(out, "  line: {}", shortened(&record.line, 70))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ends_that_are_not_proven_are_marked() {
+        let text = |number, proof| value_text(Value { number, proof });
+        assert_eq!(text(99_999.999_9, Some(Proof::Win(1))), "win in 1");
+        assert_eq!([text(99_999.999_9, None), text(-99_999.999_7, None)], ["win in 1?", "loss in 3?"]);
+        assert_eq!([text(60.0, None), text(0.0, Some(Proof::Draw(9)))], ["+60.000", "draw in 9"]);
+    }
 }
