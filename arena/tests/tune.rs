@@ -74,6 +74,37 @@ fn reads_a_tune() {
 }
 
 #[test]
+fn method_is_chosen_by_parameters() {
+    let free =
+        SPEC.replace("step = 0.5\n", "").replace("step = 1.5\n", "").replace("method = \"spsa\"\n", "");
+    let more: String = ["discs", "corners", "stability"]
+        .map(|name| format!("[[tune.parameter]]\npath = \"evaluation.{name}\"\nmin = -20\nmax = 20\n"))
+        .concat();
+    let many = free.replace("[[player]]", &format!("{more}[[player]]"));
+    let name = |text: &str| {
+        let spec = read(text).unwrap();
+        let tune = spec.tune().unwrap();
+        (tune.method.name(), tune.advice().join(" "))
+    };
+    for (text, method, reason) in [
+        (free.clone(), "bayes", "\"bayes\" was chosen because a Gaussian process searches"),
+        (many.clone(), "spsa", "\"spsa\" was chosen because 5 parameters are more"),
+        (free.replace("pairs = 2\n", "rate = 0.1\n"), "spsa", "`rate` or `step` is set"),
+        (many.replace("pairs = 2\n", "batch = 4\n"), "bayes", "`batch` is set"),
+    ] {
+        let (chosen, why) = name(&text);
+        assert!(chosen == method && why.contains(reason), "{chosen}: {why}");
+    }
+    assert!(name(&many.replace("pairs = 2\n", "batch = 4\n")).1.contains("agon tune --from"));
+    assert_eq!(name(SPEC), ("spsa", String::new()));
+    // A trial has the divisor of all bouts that is nearest to the root of a twelfth of them.
+    for (bouts, pairs) in [(200, 4), (800, 8), (3200, 16), (60, 2), (997, 1)] {
+        let text = free.replace("pairs = 2\n", "").replace("bouts = 40", &format!("bouts = {bouts}"));
+        assert_eq!(read(&text).unwrap().tune().unwrap().pairs, pairs);
+    }
+}
+
+#[test]
 fn every_mistake_has_a_line_and_an_error() {
     let uct = "search = { algorithm = \"uct\" }\n";
     let (_, head) = SPEC.rsplit_once("search = { algorithm").unwrap();
@@ -111,7 +142,7 @@ fn every_mistake_has_a_line_and_an_error() {
         (&[("search.aspiration", "evaluation.mobility")], 18, "is tuned twice"),
         (&[("discs = 1", "mobility = 3")], 13, "has a `mobility` that differs from `start`"),
         (&[("player = \"pvs\"", "player = \"uct\"")], 6, "the name of a player: pvs"),
-        (&[("\"spsa\"", "\"sps\"")], 7, "one of \"spsa\", \"bayes\""),
+        (&[("\"spsa\"", "\"sps\"")], 7, "one of \"auto\", \"spsa\", \"bayes\""),
         (&[("pairs = 2", "pairs = 2\nbatch = 3")], 10, "`batch` does not apply to \"spsa\""),
         (&[("\"spsa\"", "\"bayes\"")], 16, "`step` does not apply to \"bayes\""),
         (&[("bouts = 40", "bouts = 41")], 8, "must be a multiple of 2"),

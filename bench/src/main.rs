@@ -3,6 +3,7 @@
 mod analysis;
 mod cluster;
 mod stats;
+mod tuning;
 
 use std::process::ExitCode;
 
@@ -21,6 +22,8 @@ enum Bench {
     Analysis(analysis::Analysis),
     /// Check the statistics by simulation, and measure their speed
     Stats(stats::Stats),
+    /// Tune UCT's constant in real games by each method
+    Tuning(tuning::Tuning),
 }
 
 fn main() -> ExitCode {
@@ -28,6 +31,7 @@ fn main() -> ExitCode {
         Bench::Cluster(command) => command.run(),
         Bench::Analysis(command) => command.run(),
         Bench::Stats(command) => command.run(),
+        Bench::Tuning(command) => command.run(),
     };
     outcome.unwrap_or_else(|error| agon::fail::report(&error))
 }

@@ -10,17 +10,19 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use agon_simulation::coverage::{EveryResult, coverage_of_pairs, coverage_of_pool};
+use agon_simulation::coverage::{EveryResult, coverage_of_pairs, coverage_of_pool, null_claims};
 use agon_simulation::fleets::simulate_fleets;
 use agon_simulation::rankings::{Recovery, Truth, simulate_recovery};
 use agon_simulation::sequential::sprt_error_rates;
-use agon_simulation::tuning::{Hill, Tuned, simulate_gaussian_process, simulate_hill, simulate_spsa};
+use agon_simulation::tuning::{
+    Hill, Tuned, climb_by_spsa, simulate_gaussian_process, simulate_hill, simulate_spsa,
+};
 use agon_simulation::world::World;
 use agon_stats::plackett_luce::LowestPlaces;
 use agon_stats::sprt::{Bounds, Model, Verdict};
 use clap::{Args, ValueEnum};
 
-use self::tables::{CoverageRow, Document, FewRow, FleetRow, RankingRow, SprtRow, TuningRow};
+use self::tables::{CoverageRow, Document, FewRow, FleetRow, NullRow, RankingRow, SprtRow, TuningRow};
 use agon::fail::Outcome;
 use agon::number::whole;
 use agon::output::write_output;
@@ -52,6 +54,8 @@ pub struct Stats {
 enum Part {
     /// Coverage of 95 % intervals for two players after 1 to 20 bouts, exactly
     Few,
+    /// Gains that validations claim for tunes without effect
+    Null,
     /// Coverage of 95 % intervals for two players
     Pairs,
     /// Coverage of 95 % intervals for pool ratings
@@ -122,6 +126,9 @@ impl Stats {
             progress.announce("all results of 1 to 20 bouts");
             measure_few(self.full, &mut document);
         }
+        if is_selected(Part::Null) {
+            measure_null(&size, &mut document);
+        }
         if is_selected(Part::Pairs) {
             measure_pairs(&size, &mut document);
         }
@@ -179,6 +186,18 @@ fn measure_few(full: bool, document: &mut Document) {
             add(name, &|score| world.pair_probabilities(score));
         }
         add("both games alike", &|score| [1.0 - score, 0.0, 0.0, 0.0, score]);
+    }
+}
+
+/// The numbers of validation bouts.
+const VALIDATIONS: [u64; 12] = [1, 2, 3, 4, 5, 6, 10, 20, 50, 100, 400, 1000];
+
+fn measure_null(size: &Size, document: &mut Document) {
+    for (world, ratings) in worlds(2, 0.0) {
+        for bouts in VALIDATIONS {
+            let claims = null_claims(&ratings, bouts, size.pairs, 11);
+            document.null.push(NullRow { world, bouts, tunes: size.pairs, claims });
+        }
     }
 }
 
@@ -280,10 +299,10 @@ fn measure_workers(size: &Size, progress: &Progress, document: &mut Document) {
 }
 
 fn measure_tuning(size: &Size, progress: &Progress, document: &mut Document) -> anyhow::Result<()> {
-    let row = |method, parameters: usize, tunes: &[Tuned]| {
+    let row = |method: &str, parameters: usize, tunes: &[Tuned]| {
         let losses = || tunes.iter().map(|tune| tune.loss_after);
         TuningRow {
-            method,
+            method: method.to_string(),
             parameters,
             games: tunes.first().map_or(0, |tune| tune.games),
             tunes: tunes.len(),
@@ -306,12 +325,19 @@ fn measure_tuning(size: &Size, progress: &Progress, document: &mut Document) -> 
         document.tuning.push(row("Gaussian process", parameters, &tunes));
     }
     for hill in Hill::ALL {
+        progress.announce(&format!("SPSA on the hill {}", hill.name()));
+        let parameters = if hill == Hill::Two { 2 } else { 1 };
+        document.tuning.push(row(
+            &format!("SPSA: {}", hill.name()),
+            parameters,
+            &climb_by_spsa(hill, 200, 0..size.tunes)?,
+        ));
         progress.announce(&format!("Gaussian process on the hill {}", hill.name()));
         let climbs = simulate_hill(hill, (50, 8, 4), 0..size.tunes)?;
         let losses = || climbs.iter().map(|climb| climb.loss);
         document.tuning.push(TuningRow {
-            method: hill.name(),
-            parameters: if hill == Hill::Two { 2 } else { 1 },
+            method: format!("Gaussian process: {}", hill.name()),
+            parameters,
             games: 400,
             tunes: climbs.len(),
             loss_before: climbs.iter().map(|climb| climb.loss_before).sum::<f64>()

@@ -252,7 +252,8 @@ impl Tuning {
             MethodState::Spsa(tune) => remarks::of_path(tune),
             MethodState::Bayes { .. } => Vec::new(),
         };
-        of_path.into_iter().chain(remarks::of_bounds(&self.tune.parameters, &answer.numbers())).collect()
+        let of_bounds = remarks::of_bounds(&self.tune.parameters, &answer.numbers());
+        self.tune.advice().into_iter().chain(of_path).chain(of_bounds).collect()
     }
 
     /// Records the score of a bout. Ignores bouts of the validation and repeated results.

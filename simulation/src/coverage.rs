@@ -106,6 +106,15 @@ fn mean(scores: &[f64; 5]) -> f64 {
     scores.iter().zip(0..).map(|(probability, quarters)| probability * f64::from(quarters) / 4.0).sum()
 }
 
+/// Returns in how many of `tunes` tunes without effect a validation of `bouts` bouts calls the tuned player stronger.
+pub fn null_claims(world: &World, bouts: u64, tunes: u64, seed: u64) -> u64 {
+    let claims = |stream: &u64| {
+        let pairs = world.pairs(0, 1, bouts, &mut seeded(seed, *stream));
+        Scores::from(pairs).compare().is_some_and(|compared| compared.verdict() == Verdict::Stronger)
+    };
+    (0..tunes).filter(claims).count() as u64
+}
+
 /// Measures the coverage of two players' Elo difference from pairs.
 pub fn coverage_of_pairs(world: &World, bouts: u64, simulations: u64, seed: u64) -> Coverage {
     let truth = elo::difference(world.score(0, 1));

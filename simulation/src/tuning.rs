@@ -136,8 +136,9 @@ const CONSTANT: [f64; 2] = [0.1, 8.0];
 /// The coordinate of the least optimum of the connect-four hill, and the room above it.
 const LEAST_TOP: f64 = 0.44;
 const TOP_ROOM: f64 = 0.18;
-/// The coordinate of the opponent's constant, 5.
+/// The coordinate of the opponent's constant, 5, and the opponent's weight.
 const OPPONENT: f64 = 0.893;
+const OPPONENT_WEIGHT: f64 = 0.2;
 
 impl Hill {
     /// All hills.
@@ -187,7 +188,7 @@ impl Hill {
     }
 
     fn world(self, top: f64, point: &[f64]) -> World {
-        let ratings = vec![self.elo(top, point), self.elo(top, &[OPPONENT, 0.2])];
+        let ratings = vec![self.elo(top, point), self.elo(top, &[OPPONENT, OPPONENT_WEIGHT])];
         World { ratings, seat_advantage: 30.0, draw_rate: 0.15, openings: vec![-100.0, 0.0, 100.0] }
     }
 }
@@ -241,7 +242,7 @@ pub fn simulate_hill(
         let highs = place(&answer.best.iter().map(|one| one.high).collect::<Vec<f64>>());
         let inside = |place: usize| (lows[place] - 1e-9..=highs[place] + 1e-9).contains(&best[place]);
         Ok(Climb {
-            loss_before: hill.elo(top, &best) - hill.elo(top, &[OPPONENT, 0.2]),
+            loss_before: hill.elo(top, &best) - hill.elo(top, &[OPPONENT, OPPONENT_WEIGHT]),
             loss: hill.elo(top, &best) - hill.elo(top, &place(&answer.values)),
             crowding: crowding(played.iter().map(|trial| trial.values[0]).collect()),
             score_covered: (answer.score.low..=answer.score.high).contains(&truth),
@@ -249,6 +250,52 @@ pub fn simulate_hill(
         })
     };
     seeds.map(search).collect()
+}
+
+/// Climbs a hill by SPSA without set gains in `iterations` bouts between the two sides, once per seed, from the point of the
+/// opponent of [`simulate_hill`].
+pub fn climb_by_spsa(
+    hill: Hill,
+    iterations: u64,
+    seeds: std::ops::Range<u64>,
+) -> Result<Vec<Tuned>, SettingsError> {
+    let parameter = |name: &str, start: f64, [minimum, maximum]: [f64; 2], scale| Parameter {
+        name: name.to_owned(),
+        start,
+        minimum,
+        maximum,
+        scale,
+        final_perturbation: None,
+        whole: false,
+    };
+    let constant = CONSTANT[0] * (CONSTANT[1] / CONSTANT[0]).powf(OPPONENT);
+    let mut parameters = vec![parameter("constant", constant, CONSTANT, Scale::Log)];
+    if hill == Hill::Two {
+        parameters.push(parameter("weight", OPPONENT_WEIGHT, [0.0, 1.0], Scale::Linear));
+    }
+    let place = |values: &[f64]| [&[coordinate(values[0])], &values[1..]].concat();
+    let climb = |seed: u64| {
+        let mut random = seeded(!seed, 0);
+        let top = LEAST_TOP + TOP_ROOM * random.random::<f64>();
+        let elo = |values: &[f64]| hill.elo(top, &place(values));
+        let (parameters, final_rate) = (parameters.clone(), None);
+        let mut tune =
+            Tune::new(Settings { parameters, iterations, in_flight: 16, pairs: 1, final_rate, seed })?;
+        for index in 0..iterations {
+            let proposal = tune.propose(index).expect("all results before this one are recorded");
+            let world = World {
+                ratings: vec![elo(&proposal.plus), elo(&proposal.minus)],
+                ..hill.world(top, &[0.0; 2])
+            };
+            let halves = world.pairs(0, 1, 1, &mut random).0.iter().position(|&count| count > 0);
+            let result = halves.expect("one bout is played") as f64 - 2.0;
+            tune.record(index, result).expect("each iteration is recorded once");
+        }
+        let best = hill.elo(top, &hill.best(top));
+        let (before, after) = (best - elo(&tune.path()[0]), best - elo(&tune.answer()));
+        Ok(Tuned { seed, games: 2 * iterations, loss_before: before, loss_after: after })
+    };
+    seeds.map(climb).collect()
 }
 
 /// Returns the greatest share of values within a factor of 1.25.

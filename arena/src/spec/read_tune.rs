@@ -9,7 +9,9 @@ use toml::de::{DeTable, DeValue};
 use super::SpecPlayer;
 use super::read::{MAX_BOUTS, MAX_NAME_LENGTH, PlayerEntry, named, names, text};
 use super::subtable;
-use super::tune::{MILLION, Method, Parameter, Roles, Tune, decimal, number as from_millionths};
+use super::tune::{
+    FEW_PARAMETERS, MILLION, Method, Parameter, Roles, Tune, decimal, number as from_millionths,
+};
 use crate::config::Target;
 use crate::section::{Found, Section, Toml};
 
@@ -34,11 +36,12 @@ const MAX_BAYES_PARAMETERS: usize = 6;
 
 #[derive(Clone, Copy, PartialEq)]
 enum MethodName {
+    Auto,
     Spsa,
     Bayes,
 }
 
-choices!(MethodName { Spsa = "spsa", Bayes = "bayes" });
+choices!(MethodName { Auto = "auto", Spsa = "spsa", Bayes = "bayes" });
 
 #[derive(Clone, Copy, PartialEq)]
 enum ParameterKind {
@@ -82,11 +85,14 @@ pub(super) fn tune(
         });
     // 2. The method, and the keys that do not depend on it. Without a valid method, the others are not checked.
     let validation = validation(section);
-    let method_name: Found<MethodName> = section.choice("method");
+    let asked = section.choice_or("method", MethodName::Auto);
     let bouts = section.count("bouts", 1..=MAX_TUNING_BOUTS);
-    let method_name = method_name?;
+    let (method_name, why) = match asked? {
+        MethodName::Auto => chosen_method(section),
+        named => (named, None),
+    };
     let (inapplicable, method): (&[&str], Found<Method>) = match method_name {
-        MethodName::Spsa => {
+        MethodName::Auto | MethodName::Spsa => {
             let (window, rate) = (section.count_or("window", 1..=10_000, 16), rate(section));
             (&["batch"], window.zip(rate).map(|(window, rate)| Method::Spsa { window, rate }))
         }
@@ -102,7 +108,7 @@ pub(super) fn tune(
     let opponents = player.zip(listed_opponents).map(|(player, listed)| match (method_name, listed) {
         (_, Some(list)) => list,
         // The two candidates of an SPSA iteration play each other; a trial plays the tuned player with its start values.
-        (MethodName::Spsa, None) => Vec::new(),
+        (MethodName::Auto | MethodName::Spsa, None) => Vec::new(),
         (MethodName::Bayes, None) => vec![player],
     });
     if let Some((player, opponents)) = player.zip(opponents.as_ref()) {
@@ -118,7 +124,14 @@ pub(super) fn tune(
         }
     }
     // 3. The number of bouts.
-    let pairs = section.count_or("pairs", 1..=10_000, if method_name == MethodName::Bayes { 16 } else { 1 });
+    let pairs = section.count_or(
+        "pairs",
+        1..=10_000,
+        match (method_name, bouts) {
+            (MethodName::Bayes, Some(bouts)) => pairs_of_trials(bouts),
+            _ => 1,
+        },
+    );
     if let (Some(bouts), Some(pairs), Some(opponents)) = (bouts, pairs, &opponents) {
         check_bouts(section, method_name, bouts, pairs, opponents.is_empty());
     }
@@ -131,7 +144,7 @@ pub(super) fn tune(
     // 5. The added players.
     let (player, tuned_player) = (player?, tuned_player?);
     let plus = players.len();
-    let minus = (method_name == MethodName::Spsa).then_some(plus + 1);
+    let minus = (method_name != MethodName::Bayes).then_some(plus + 1);
     let roles = Roles { plus, minus, tuned: plus + 1 + usize::from(minus.is_some()) };
     let suffixes = ["+", "-", "-tuned"].into_iter().filter(|&suffix| suffix != "-" || minus.is_some());
     let added: Vec<String> = suffixes.map(|suffix| format!("{}{suffix}", tuned_player.name)).collect();
@@ -146,6 +159,7 @@ pub(super) fn tune(
         player,
         parameters: parameters?,
         method: method?,
+        why,
         bouts: bouts?,
         pairs: pairs?,
         opponents: opponents?,
@@ -157,6 +171,42 @@ pub(super) fn tune(
     let template = all[player].clone();
     all.extend(added.into_iter().map(|name| SpecPlayer { name, ..template.clone() }));
     Some((tune, all))
+}
+
+/// Chooses the method by the number of parameters, and returns the reason.
+fn chosen_method(section: Section<'_, '_>) -> (MethodName, Option<String>) {
+    let tables = section.value("parameter").and_then(DeValue::as_array);
+    let parameters = || tables.into_iter().flatten().map(|item| item.get_ref());
+    let count = parameters().count();
+    let stepped =
+        parameters().any(|item| matches!(item, DeValue::Table(table) if table.contains_key("step")));
+    let (method, reason) = match () {
+        () if section.has("batch") => (MethodName::Bayes, "`batch` is set".to_string()),
+        () if section.has("window") || section.has("rate") || stepped => {
+            (MethodName::Spsa, "`window`, `rate` or `step` is set".to_string())
+        }
+        () if count > FEW_PARAMETERS => {
+            let reason = format!(
+                "{count} parameters are more than the {FEW_PARAMETERS} whose whole range a Gaussian process can search"
+            );
+            (MethodName::Spsa, reason)
+        }
+        () => {
+            let reason = format!(
+                "a Gaussian process searches the whole range of {count} of at most {FEW_PARAMETERS} parameters"
+            );
+            (MethodName::Bayes, reason)
+        }
+    };
+    (method, Some(format!("\"{}\" was chosen because {reason}", method.name())))
+}
+
+/// Returns the number of bouts of a trial, a divisor of all bouts: 50 trials of 4 of 200, 100 trials of 8 of 800.
+fn pairs_of_trials(bouts: u64) -> u64 {
+    let wanted = (bouts as f64 / 12.5).sqrt().max(1.0);
+    let divisors = (1..=bouts.min(10_000)).filter(|pairs| bouts.is_multiple_of(*pairs));
+    let far = |pairs: &u64| (*pairs as f64 / wanted).ln().abs();
+    divisors.min_by(|one, other| far(one).total_cmp(&far(other))).unwrap_or(1)
 }
 
 /// Reads the number of bouts of the validation.
@@ -179,7 +229,7 @@ fn rate(section: Section<'_, '_>) -> Found<Option<f64>> {
 /// Rejects a number of bouts that is not a multiple of the bouts of a step, and too many trials. `self_play` is whether the
 /// candidates of a step play each other.
 fn check_bouts(section: Section<'_, '_>, method: MethodName, bouts: u64, pairs: u64, self_play: bool) {
-    let step_bouts = if method == MethodName::Spsa && !self_play { 2 * pairs } else { pairs };
+    let step_bouts = if method != MethodName::Bayes && !self_play { 2 * pairs } else { pairs };
     if !bouts.is_multiple_of(step_bouts) {
         let what = if step_bouts == pairs { "" } else { ", each against plus and minus" };
         let less = bouts - bouts % step_bouts;
@@ -208,8 +258,10 @@ fn parameters(
     let form = "one [[tune.parameter]] for each number that is tuned";
     let list = section.need("parameter", form, DeValue::as_array)?;
     let (most, hint) = match method {
-        MethodName::Spsa => (MAX_SPSA_PARAMETERS, ""),
-        MethodName::Bayes => (MAX_BAYES_PARAMETERS, "; tune more with \"spsa\""),
+        MethodName::Auto | MethodName::Spsa => (MAX_SPSA_PARAMETERS, ""),
+        MethodName::Bayes => {
+            (MAX_BAYES_PARAMETERS, "; tune more with \"spsa\", or fit them with `agon tune --from`")
+        }
     };
     if list.is_empty() || list.len() > most {
         return section.wrong("parameter", &format!("1 to {most} parameters{hint}"));
@@ -359,7 +411,7 @@ fn step(section: Section<'_, '_>, method: MethodName, bounds: [i64; 2], log: boo
         format!("{unit} above {least} and at most {shown}, by which it is changed in the last iteration");
     let read = |value| Toml(value).number().filter(|step| *step > least && *step <= most);
     match method {
-        MethodName::Spsa => section.maybe("step", &form, read),
+        MethodName::Auto | MethodName::Spsa => section.maybe("step", &form, read),
         MethodName::Bayes if section.has("step") => section.reject(
             "step",
             "`step` does not apply to \"bayes\", which searches the whole range; leave it out",

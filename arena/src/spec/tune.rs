@@ -5,6 +5,9 @@
 
 use crate::config::{PlayerConfig, Target};
 
+/// The most parameters for which a Gaussian process is advisable.
+pub const FEW_PARAMETERS: usize = 3;
+
 /// The millionths of 1.
 pub const MILLION: i64 = 1_000_000;
 
@@ -17,6 +20,8 @@ pub struct Tune {
     pub parameters: Vec<Parameter>,
     /// The method.
     pub method: Method,
+    /// Why `auto` chose the method; none if the spec names it.
+    pub why: Option<String>,
     /// The number of bouts before the validation.
     pub bouts: u64,
     /// The number of openings per iteration or trial.
@@ -134,6 +139,19 @@ impl Tune {
     pub fn step_bouts(&self) -> u64 {
         let sides = if self.roles.minus.is_some() && !self.opponents.is_empty() { 2 } else { 1 };
         sides * self.pairs
+    }
+
+    /// Returns why the method was chosen, and what would be better for these parameters, a sentence each.
+    pub fn advice(&self) -> Vec<String> {
+        let many = matches!(self.method, Method::Bayes { .. }) && self.parameters.len() > FEW_PARAMETERS;
+        let better = many.then(|| {
+            format!(
+                "A Gaussian process is weak with {} parameters: `method = \"spsa\"` needs fewer bouts, and `agon tune --from` fits \
+                 evaluation weights to recorded games.",
+                self.parameters.len()
+            )
+        });
+        self.why.iter().map(|why| format!("{why}.")).chain(better).collect()
     }
 
     /// Returns the start values.

@@ -12,6 +12,7 @@ use agon::table::{Align, Table};
 #[derive(Serialize, Default)]
 pub struct Document {
     pub few: Vec<FewRow>,
+    pub null: Vec<NullRow>,
     pub coverage: Vec<CoverageRow>,
     pub sprt: Vec<SprtRow>,
     pub rankings: Vec<RankingRow>,
@@ -32,6 +33,15 @@ pub struct FewRow {
     pub coverage: [f64; SCORES.len()],
     /// How often one of two equal players is called stronger.
     pub wrong: f64,
+}
+
+/// How often a validation claims a gain from tunes that change nothing.
+#[derive(Serialize)]
+pub struct NullRow {
+    pub world: &'static str,
+    pub bouts: u64,
+    pub tunes: u64,
+    pub claims: u64,
 }
 
 /// The coverage of 95 % intervals.
@@ -106,7 +116,7 @@ pub struct FleetRow {
 /// The distance of tunes from the optimum, in Elo.
 #[derive(Serialize)]
 pub struct TuningRow {
-    pub method: &'static str,
+    pub method: String,
     pub parameters: usize,
     pub games: u64,
     pub tunes: usize,
@@ -118,6 +128,7 @@ pub struct TuningRow {
 /// Writes a table for each measured part.
 pub fn write(document: &Document, out: &mut impl Write) -> io::Result<()> {
     write_few(&document.few, out)?;
+    write_null(&document.null, out)?;
     write_coverage(&document.coverage, out)?;
     write_sprt(&document.sprt, out)?;
     write_rankings(&document.rankings, out)?;
@@ -167,6 +178,15 @@ fn write_few(rows: &[FewRow], out: &mut impl Write) -> io::Result<()> {
     let header = ["world", "bouts", "50 %", "60 %", "70 %", "80 %", "90 %", "95 %", "99 %", "wrong"];
     let title = "coverage of 95 % intervals in % at true scores, and verdicts between equal players, exactly";
     write_table(title, header, 1, cells, out)
+}
+
+fn write_null(rows: &[NullRow], out: &mut impl Write) -> io::Result<()> {
+    let cells = rows.iter().map(|row| {
+        let share = percent(row.claims as f64 / row.tunes.max(1) as f64);
+        [row.world.to_string(), row.bouts.to_string(), row.tunes.to_string(), row.claims.to_string(), share]
+    });
+    let header = ["world", "bouts", "tunes", "claims", "share"];
+    write_table("validations that call the answer of a tune without effect stronger", header, 1, cells, out)
 }
 
 fn write_coverage(rows: &[CoverageRow], out: &mut impl Write) -> io::Result<()> {
@@ -243,7 +263,7 @@ fn write_workers(rows: &[FleetRow], out: &mut impl Write) -> io::Result<()> {
 fn write_tuning(rows: &[TuningRow], out: &mut impl Write) -> io::Result<()> {
     let cells = rows.iter().map(|row| {
         [
-            row.method.to_string(),
+            row.method.clone(),
             row.parameters.to_string(),
             row.games.to_string(),
             row.tunes.to_string(),

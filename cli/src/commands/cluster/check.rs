@@ -18,7 +18,7 @@ use super::spec_file::SpecFile;
 use super::status::clock;
 use crate::fail::{Outcome, UsageError};
 use crate::number::cores;
-use crate::table::{Align, Table, print};
+use crate::table::{Align, Table, print, write_sentence};
 
 #[derive(Args)]
 pub struct Check {
@@ -146,6 +146,7 @@ fn write_tune(id: &str, spec: &Spec, tune: &Tune, out: &mut impl io::Write) -> i
     let opponents: Vec<&str> = tune.opponents.iter().map(|&player| name(player)).collect();
     let whom = if opponents.is_empty() { "itself perturbed".to_string() } else { opponents.join(", ") };
     writeln!(out, "{how}, against {whom}")?;
+    tune.advice().iter().try_for_each(|advice| write_sentence(advice, out))?;
     let words = ["parameter", "start", "min", "max", "kind", "scale", "step"];
     let mut table =
         Table::new(&words.map(|word| (word, if word == "parameter" { Align::Left } else { Align::Right })))
