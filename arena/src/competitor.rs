@@ -90,7 +90,7 @@ impl EngineSeat {
         match decided {
             Ok(decided) => Ok(Ok(decided)),
             Err(EngineError::Fault(EngineFault { kind, detail })) => {
-                if kind != FaultKind::Late {
+                if !matches!(kind, FaultKind::Late | FaultKind::Resigned) {
                     self.running = None;
                 }
                 Ok(Err(EngineFault { kind, detail: shortened(&detail) }))

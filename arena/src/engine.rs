@@ -216,6 +216,10 @@ impl EngineConfig {
             );
             section.reject::<()>("protocol", reason);
         }
+        if protocol == Some(Protocol::Gtp) && section.has("options") {
+            let reason = "gtp has no options; leave `options` out, and give the engine's command arguments";
+            section.reject::<()>("options", reason);
+        }
         let program = read_program(section);
         let options = read_options(section);
         let milliseconds = |key, range, default: Duration| {

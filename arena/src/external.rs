@@ -18,7 +18,13 @@ pub const CRASH: &str = "crash";
 /// The ending of a game in which an engine chose a move that is not legal.
 pub const ILLEGAL_MOVE: &str = "illegal move";
 
-/// The kind of an engine's fault.
+/// The ending of a game in which an engine gave up.
+pub const RESIGNED: &str = "resigned";
+
+/// The endings by which an engine loses a game without a ply.
+pub const ENGINE_ENDINGS: [&str; 4] = [TIME_FORFEIT, CRASH, ILLEGAL_MOVE, RESIGNED];
+
+/// The kind of an engine's fault, or of its giving up.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum FaultKind {
     /// No answer in time.
@@ -29,6 +35,8 @@ pub enum FaultKind {
     Crash,
     /// The move is not legal.
     IllegalMove,
+    /// The engine gave up. It can play on.
+    Resigned,
 }
 
 impl FaultKind {
@@ -38,6 +46,7 @@ impl FaultKind {
             FaultKind::NoAnswer | FaultKind::Late => TIME_FORFEIT,
             FaultKind::Crash => CRASH,
             FaultKind::IllegalMove => ILLEGAL_MOVE,
+            FaultKind::Resigned => RESIGNED,
         }
     }
 }
@@ -160,7 +169,8 @@ pub trait ExternalPlayer: Send {
     /// Prepares a game in which the engine first moves in this seat. Precondition: the game has ended that was prepared before.
     fn new_game(&mut self, start: Option<&str>, seat: usize) -> Result<(), EngineError>;
 
-    /// Asks for a move. An error of kind [`FaultKind::NoAnswer`] or [`FaultKind::Crash`] ends the player.
+    /// Asks for a move. After an error of another kind than [`FaultKind::Late`] and [`FaultKind::Resigned`], the caller drops
+    /// the player.
     fn choose(&mut self, request: &Request<'_>) -> Result<ExternalMove, EngineError>;
 
     /// Tells the end of a game.

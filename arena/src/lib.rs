@@ -31,7 +31,7 @@ pub use bout::{Bout, GameRequest, Opening};
 pub use config::{PlayerConfig, SearchConfig};
 pub use engine::EngineConfig;
 pub use external::{
-    EngineError, EngineFactory, EngineFault, ExternalMove, ExternalPlayer, FaultKind, Request,
+    ENGINE_ENDINGS, EngineError, EngineFactory, EngineFault, ExternalMove, ExternalPlayer, FaultKind, Request,
 };
 pub use limit::parse_limit;
 pub use record::{GameRecord, IterationRecord, MoveRecord, SearchRecord};

@@ -13,7 +13,7 @@ use agon_search::{Allowance, Limit, SearchNumbers};
 use crate::adjudication::Adjudicator;
 use crate::arena::{TIME_FORFEIT, end_payoff};
 use crate::bout::GameRequest;
-use crate::external::{CRASH, ILLEGAL_MOVE};
+use crate::external::ENGINE_ENDINGS;
 
 /// A claimed game.
 #[derive(Clone, PartialEq, Debug)]
@@ -201,7 +201,7 @@ pub(crate) fn verify<G: Complete>(
     // An engine's fault ends the game before its ply.
     if let (None, Turn::Player(seat)) = (forfeit, position.turn())
         && is_engine(request.seats[seat.index()])
-        && [TIME_FORFEIT, CRASH, ILLEGAL_MOVE].contains(&claim.ending)
+        && ENGINE_ENDINGS.contains(&claim.ending)
     {
         forfeit = Some(seat);
     }

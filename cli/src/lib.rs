@@ -5,6 +5,7 @@
 
 mod call;
 mod commands;
+pub mod engines;
 pub mod fail;
 mod help;
 pub mod number;

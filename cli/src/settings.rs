@@ -11,6 +11,7 @@ use std::fmt::Display;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
+use agon_arena::engine::{Command, is_engine_name};
 use agon_games::schema::{ConfigError, Problem, Problems, hint};
 use agon_storage::location::Location;
 use toml::de::{DeTable, DeValue};
@@ -38,6 +39,8 @@ enum Kind {
     Flag,
     /// One of a few words.
     Choice(&'static [&'static str]),
+    /// A table of command lines by name.
+    Commands,
     /// A whole number from a least to a greatest value, with its name in errors.
     Whole(&'static str, u64, u64),
 }
@@ -46,7 +49,7 @@ impl Kind {
     /// Checks a value of the file.
     fn check(self, text: &str) -> Result<(), String> {
         match self {
-            Kind::Text => Ok(()),
+            Kind::Text | Kind::Commands => Ok(()),
             Kind::Address => address(text).map(|_| ()),
             Kind::Flag => flag(text).map(|_| ()),
             Kind::Choice(words) if words.contains(&text) => Ok(()),
@@ -75,7 +78,9 @@ pub fn number<T: TryFrom<u64> + 'static>(
 ) -> impl Fn(&str) -> Result<T, String> + Clone + Send + Sync + 'static {
     match find(key).kind {
         Kind::Whole(name, least, most) => whole(name, least, most),
-        Kind::Text | Kind::Address | Kind::Flag | Kind::Choice(_) => unreachable!("{key} is not a number"),
+        Kind::Text | Kind::Commands | Kind::Address | Kind::Flag | Kind::Choice(_) => {
+            unreachable!("{key} is not a number")
+        }
     }
 }
 
@@ -153,6 +158,7 @@ pub const SETTINGS: &[Setting] = &[
     setting("worker.timed_when_throttled", "--timed-when-throttled", Kind::Flag),
     setting("worker.grace", "--grace", Kind::Whole("the grace period", 0, 86_400)),
     setting("worker.log", "--log", LOG),
+    setting("engines", "--engine", Kind::Commands),
 ];
 
 /// Where a value came from.
@@ -317,6 +323,26 @@ impl Layers {
         self.value_or(key, is_given.then_some(true), flag, false)
     }
 
+    /// Returns the commands of a table by name. Those of flags precede.
+    pub fn commands(&self, key: &'static str, flags: BTreeMap<String, Command>) -> BTreeMap<String, Command> {
+        let is_flag = !flags.is_empty();
+        let mut commands = flags;
+        let prefix = format!("{key}.");
+        for (name, written) in &self.file {
+            if let (Some(name), Some(command)) = (name.strip_prefix(&prefix), Command::parse(&written.text)) {
+                commands.entry(name.to_string()).or_insert(command);
+            }
+        }
+        let names = commands.keys().cloned().collect::<Vec<_>>().join(", ");
+        let origin = match (is_flag, &self.path) {
+            (true, _) => Origin::Flag(find(key).flag),
+            (false, Some(path)) if !commands.is_empty() => Origin::File(path.display().to_string()),
+            (false, _) => Origin::Default,
+        };
+        self.show(key, (!names.is_empty()).then_some(names), origin);
+        commands
+    }
+
     /// Returns all recorded values in the order of [`SETTINGS`].
     pub fn shown(self) -> Vec<Shown> {
         let mut shown = self.shown.into_inner();
@@ -389,6 +415,26 @@ fn collect(
             problems.add(Some(name.span()), reason);
             continue;
         };
+        if let (Kind::Commands, DeValue::Table(commands)) = (setting.kind, value.get_ref()) {
+            for (name, command) in commands {
+                let line = text[..name.span().start].matches('\n').count() + 1;
+                let read = command.get_ref().as_str().filter(|line| Command::parse(line).is_some());
+                match read.filter(|_| is_engine_name(name.get_ref())) {
+                    Some(read) => {
+                        let written = Written { text: read.to_string(), line };
+                        values.insert(format!("{key}.{}", name.get_ref()), written);
+                    }
+                    None => problems.add(
+                        Some(name.span()),
+                        format!(
+                            "`{}` in [{key}] must be a name of letters, digits and -_.+ with a command line in quotes",
+                            name.get_ref()
+                        ),
+                    ),
+                }
+            }
+            continue;
+        }
         let written = match value.get_ref() {
             DeValue::String(text) => text.to_string(),
             DeValue::Integer(number) => number.to_string(),
@@ -466,6 +512,8 @@ mod tests {
             ("[worker]\nslots = 1.5", 2, "`worker.slots` is a text, a whole number, or true or false"),
             ("[worker]\nname = \"\"", 2, "`worker.name` is a text"),
             ("[worker\n", 1, "this is not TOML"),
+            ("[engines]\ngnugo = 3", 2, "`gnugo` in [engines] must be a name"),
+            ("[engines]\n\"a b\" = \"x\"", 2, "`a b` in [engines] must be a name"),
         ] {
             let error = read(file).map(|_| ()).unwrap_err();
             let found = error.problems[0].place(file).map(|(line, _)| line);

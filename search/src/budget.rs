@@ -73,6 +73,11 @@ impl SearchControl {
         self.interrupt.load(Ordering::Relaxed)
     }
 
+    /// Shows that a search outside of this process is running.
+    pub fn show_progress(&self) {
+        self.pulse.fetch_add(1, Ordering::Relaxed);
+    }
+
     /// Returns a counter that increases while a search is running.
     pub fn pulse(&self) -> u64 {
         self.pulse.load(Ordering::Relaxed)

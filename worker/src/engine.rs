@@ -1,9 +1,21 @@
 //! Engines: players that are processes of their own.
+//!
+//! [`Engines`] knows which commands this machine may run. A client for each protocol speaks to a process, and all measure time
+//! alike.
+
+mod bot;
+mod gtp;
+mod process;
+mod time;
+mod uci;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use agon_arena::EngineConfig;
-use agon_arena::engine::{Command, Program};
+use agon_arena::engine::{Command, Program, Protocol};
+use agon_arena::{EngineConfig, EngineError, EngineFactory, ExternalPlayer};
+use agon_games::GameSpec;
+use agon_search::SearchControl;
 
 /// The engines that this machine can start.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
@@ -32,5 +44,21 @@ impl Engines {
                 command.program
             )),
         }
+    }
+}
+
+impl EngineFactory for Engines {
+    fn start(
+        &self,
+        config: &EngineConfig,
+        game: &GameSpec,
+        control: &Arc<SearchControl>,
+    ) -> Result<Box<dyn ExternalPlayer>, EngineError> {
+        let command = self.command(config).map_err(EngineError::Unavailable)?;
+        Ok(match config.protocol {
+            Protocol::Uci => Box::new(uci::Uci::start(&command, config, control)?),
+            Protocol::Gtp => Box::new(gtp::Gtp::start(&command, config, game, control)?),
+            Protocol::Agon => Box::new(bot::Bot::start(&command, config, game, control)?),
+        })
     }
 }

@@ -18,6 +18,7 @@ use agon_proto::v1::Submission;
 use agon_search::SearchControl;
 use tokio::sync::mpsc::UnboundedSender;
 
+use crate::engine::Engines;
 use crate::pin::pin;
 use crate::play::{BoutError, GameProgress, Identity, Job, Played, play};
 use crate::speed::{MEASUREMENT_INTERVAL, measure};
@@ -80,6 +81,7 @@ impl Slot {
         identity: Identity,
         pinned: bool,
         speed: f64,
+        engines: Arc<Engines>,
         messages: UnboundedSender<Command>,
         reports: UnboundedSender<Report>,
     ) -> std::io::Result<Slot> {
@@ -94,6 +96,7 @@ impl Slot {
             progress: Arc::clone(&progress),
             speed: Arc::clone(&speed),
             measured: Instant::now(),
+            engines,
             messages,
             reports,
             arena: None,
@@ -160,6 +163,7 @@ struct SlotThread {
     progress: Arc<GameProgress>,
     speed: Arc<Speed>,
     measured: Instant,
+    engines: Arc<Engines>,
     messages: UnboundedSender<Command>,
     reports: UnboundedSender<Report>,
     /// The players of the last run; reused so that their tables are not allocated again.
@@ -209,7 +213,9 @@ impl SlotThread {
     fn create_arena(&self, job: &Job) -> Result<Arena, PlayError> {
         let players: Vec<PlayerConfig> =
             job.spec.players.iter().map(|player| player.config.clone()).collect();
-        let environment = Environment { control: Arc::clone(&self.control), ..Environment::system() };
+        let engines = Arc::<Engines>::clone(&self.engines);
+        let environment =
+            Environment { control: Arc::clone(&self.control), engines, ..Environment::system() };
         Ok(Arena::new(&job.spec.game, &players, environment)?)
     }
 }

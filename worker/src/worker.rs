@@ -165,8 +165,10 @@ impl Worker {
         let (in_session, session_open) = watch::channel(false);
         let unacknowledged_bytes = Arc::new(AtomicU64::new(0));
         let identity = Identity { worker: config.name.clone(), build: config.build.clone() };
+        let engines = Arc::new(config.engines.clone());
         let slot = |number| {
-            Slot::start(number, identity.clone(), config.pin, speed, submissions.clone(), report.clone())
+            let (identity, engines) = (identity.clone(), Arc::clone(&engines));
+            Slot::start(number, identity, config.pin, speed, engines, submissions.clone(), report.clone())
         };
         let slots = (0..config.slots).map(slot).collect::<Result<_, _>>()?;
         let submitter = Submitter {

@@ -23,6 +23,7 @@ use super::spec_file::SpecFile;
 use super::status::{RunJson, is_open, progress_line, state_name, write_result};
 use super::storage::{Storage, TakeOver};
 use super::{LogForm, block_on, start_log, stop_signal};
+use crate::engines::{EngineFlags, check_engines};
 use crate::fail::{self, Outcome, UsageError};
 use crate::number::whole;
 use crate::table::{Align, Table, print, write_sentence};
@@ -47,6 +48,8 @@ pub struct Run {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
+    engines: EngineFlags,
+    #[command(flatten)]
     storage: Storage,
     #[command(flatten)]
     take_over: TakeOver,
@@ -58,6 +61,7 @@ impl Run {
         let file = SpecFile::read(&self.spec)?;
         Schedule::new(file.spec.clone())
             .map_err(|error| UsageError(format!("{}: {error}", self.spec.display())))?;
+        check_engines(&file.spec, &self.engines.local())?;
         block_on(self.play(file))
     }
 
@@ -119,6 +123,7 @@ impl Run {
             worker.slots = usize::from(slots);
         }
         worker.grace = Duration::from_secs(1);
+        worker.engines = self.engines.local();
         let mut worker =
             if finished_before { None } else { Some(tokio::spawn(agon_worker::run(worker, wait(halted)))) };
 

@@ -11,6 +11,7 @@ use tracing::{debug, info, warn};
 
 use super::client::Address;
 use super::{Log, block_on, stop_signal};
+use crate::engines::EngineFlags;
 use crate::fail::{Outcome, UsageError};
 use crate::open_files;
 use crate::settings::{Layers, number};
@@ -29,6 +30,8 @@ pub struct Worker {
     /// Seconds to finish bouts after a stop signal [default: 20]
     #[arg(long, value_name = "SECONDS", value_parser = number::<u32>("worker.grace"), allow_negative_numbers = true)]
     grace: Option<u32>,
+    #[command(flatten)]
+    engines: EngineFlags,
     #[command(flatten)]
     log: Log,
     /// Accept bouts with time limits even while the system throttles this worker
@@ -77,6 +80,7 @@ impl Worker {
         config.pin = layers.switch("worker.pin", self.pin)?;
         let key = "worker.timed_when_throttled";
         config.timed_when_throttled = layers.switch(key, self.timed_when_throttled)?;
+        config.engines.named = layers.commands("engines", self.engines.named());
         config.grace = Duration::from_secs(layers.number("worker.grace", self.grace, 20)?.into());
         Ok((config, self.log.choose(layers, "worker.log")?))
     }
