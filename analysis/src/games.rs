@@ -153,8 +153,7 @@ pub struct Recording {
 impl Recording {
     /// Returns the number of moves played, which excludes a last move made after the clock ran out.
     pub fn played(&self) -> usize {
-        let late = self.game.ending == agon_arena::TIME_FORFEIT;
-        self.moves.len() - usize::from(late && !self.moves.is_empty())
+        self.moves.len() - usize::from(self.game.has_late_ply() && !self.moves.is_empty())
     }
 
     /// Returns the start position from the brackets in the opening, or `None` for the standard one.

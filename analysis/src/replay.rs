@@ -51,6 +51,17 @@ pub enum ReplayError {
         /// Kind of limit.
         kind: &'static str,
     },
+    /// A player is an engine.
+    #[error(
+        "{run} cannot be replayed: `{player}` is an engine, which a replay does not start; `agon verify {run}` checks the \
+         recorded games by the rules"
+    )]
+    Engine {
+        /// The run.
+        run: String,
+        /// The player.
+        player: String,
+    },
     /// The dataset has no games of the run.
     #[error("the run has no games in its dataset yet")]
     Empty,
@@ -148,6 +159,9 @@ pub fn replay(
     threads: NonZeroUsize,
 ) -> Result<Replay, ReplayError> {
     let spec = Spec::parse(&run.source)?;
+    if let Some(player) = spec.players.iter().find(|player| player.config.engine().is_some()) {
+        return Err(ReplayError::Engine { run: run.id.clone(), player: player.name.clone() });
+    }
     if let Some(player) = spec.players.iter().find(|player| !player.is_repeatable()) {
         let (kind, _) = LimitKind::of(player.limit);
         let (run, player) = (run.id.clone(), player.name.clone());

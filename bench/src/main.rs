@@ -2,6 +2,7 @@
 
 mod analysis;
 mod cluster;
+mod engines;
 mod stats;
 mod tuning;
 
@@ -18,6 +19,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 enum Bench {
     /// Measure cluster overhead, ingest, a large fleet and a restart
     Cluster(cluster::Cluster),
+    Engines(engines::Engines),
     /// Measure time and memory of queries on a large dataset
     Analysis(analysis::Analysis),
     /// Check the statistics by simulation, and measure their speed
@@ -29,6 +31,7 @@ enum Bench {
 fn main() -> ExitCode {
     let outcome = match Bench::parse() {
         Bench::Cluster(command) => command.run(),
+        Bench::Engines(command) => command.run(),
         Bench::Analysis(command) => command.run(),
         Bench::Stats(command) => command.run(),
         Bench::Tuning(command) => command.run(),

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use agon_arena::{Decision, GameRecord, MoveRecord, Opening, SearchRecord};
+use agon_arena::{Decision, GameRecord, MoveRecord, Opening, SearchRecord, TIME_FORFEIT};
 use agon_games::GameSpec;
 use agon_search::{Counters, Limit, Value};
 
@@ -283,6 +283,12 @@ impl BoutRows {
 }
 
 impl GameRow {
+    /// Returns whether the last ply was too late and is not played. An engine that lost on time, which has a detail, has no
+    /// such ply.
+    pub fn has_late_ply(&self) -> bool {
+        self.ending == TIME_FORFEIT && self.detail.is_empty()
+    }
+
     /// Creates the row of a game.
     pub fn new(head: &GameHead<'_>, record: &GameRecord) -> Result<GameRow, RowError> {
         let players = record.players.iter().map(|&number| player_name(head.names, number));

@@ -1,6 +1,6 @@
 //! The summary of a recorded bout.
 
-use agon_arena::{Spec, TIME_FORFEIT};
+use agon_arena::Spec;
 use agon_records::{BoutColumns, GameRow};
 use agon_schedule::summary::{Effort, GameSummary, Summary};
 
@@ -32,8 +32,7 @@ pub fn summarise(spec: &Spec, bout: &BoutColumns) -> Summary {
         players: row.players.iter().filter_map(number).collect(),
         payoffs: row.payoffs.clone(),
     };
-    // The faults of engines, which have a detail, are not the worker's.
-    let forfeits =
-        bout.games.iter().filter(|row| row.ending == TIME_FORFEIT && row.detail.is_empty()).count();
+    // The faults of engines are not the worker's.
+    let forfeits = bout.games.iter().filter(|row| row.has_late_ply()).count();
     Summary { games: bout.games.iter().map(game).collect(), effort, forfeits: forfeits as u64 }
 }

@@ -176,7 +176,7 @@ impl Run {
         drop(operator);
         let _ = stop.send(true);
         coordinator.await.context("the coordinator panicked")??;
-        let repeatable = file.spec.is_repeatable();
+        let repeatable = file.spec.is_repeatable() && file.spec.engines().next().is_none();
         if interrupted && is_open(&last) {
             // The same Ctrl-C may have closed standard output: note this first, and ignore errors.
             fail::note("interrupted; the same command continues the run");

@@ -103,6 +103,9 @@ fn write_head(game: &GameRow, out: &mut impl Write) -> io::Result<()> {
     let mut facts: Vec<(String, String)> = game.players.iter().enumerate().map(who).collect();
     let payoffs = payoffs_text(&game.payoffs);
     facts.push(("ending".to_string(), format!("{} after {} plies", game.ending, game.plies)));
+    if !game.detail.is_empty() {
+        facts.push(("detail".to_string(), game.detail.clone()));
+    }
     facts.push(("payoffs".to_string(), payoffs));
     let opening = if game.opening.is_empty() { "none" } else { &game.opening };
     facts.push(("opening".to_string(), opening.to_string()));
