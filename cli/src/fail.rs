@@ -1,5 +1,6 @@
 //! Failures: one message on standard error, and an exit code.
 
+use std::any::Any;
 use std::io::{self, ErrorKind, Write};
 use std::process::ExitCode;
 
@@ -46,6 +47,26 @@ pub fn report(error: &anyhow::Error) -> ExitCode {
     }
     note(&format!("error: {}", message(error)));
     ExitCode::from(if is_usage_error(error) { 2 } else { 1 })
+}
+
+/// Reports panics in one line, and with a backtrace only for `RUST_BACKTRACE=full`: without memory for a backtrace, the
+/// standard library waits for ever for its own lock.
+pub fn report_panics() {
+    if std::env::var_os("RUST_BACKTRACE").is_some_and(|style| style == "full") {
+        return;
+    }
+    std::panic::set_hook(Box::new(|panic| {
+        let thread = std::thread::current();
+        let (name, place) = (thread.name().unwrap_or("unnamed"), panic.location());
+        let place = place.map(|place| format!(" at {}:{}", place.file(), place.line())).unwrap_or_default();
+        let _ = writeln!(io::stderr(), "thread `{name}` panicked{place}: {}", panic_text(panic.payload()));
+    }));
+}
+
+/// Returns the message of a panic.
+pub fn panic_text(panic: &(dyn Any + Send)) -> &str {
+    let text = panic.downcast_ref::<&str>().copied();
+    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("unknown reason")
 }
 
 fn is_usage_error(error: &anyhow::Error) -> bool {

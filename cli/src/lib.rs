@@ -25,7 +25,9 @@ pub use commands::ratings::sources::Reading;
 
 /// Runs the command that the process was called with, and returns its exit code.
 pub fn run() -> ExitCode {
-    let ended = call::run();
+    fail::report_panics();
+    let ended = std::panic::catch_unwind(call::run);
     commands::cluster::flush_log();
-    ended.unwrap_or_else(|error| fail::report(&error))
+    // A panic is reported already.
+    ended.map_or(ExitCode::FAILURE, |ended| ended.unwrap_or_else(|error| fail::report(&error)))
 }

@@ -1,5 +1,6 @@
 //! The speed of slots, and whether the system throttles the worker.
 
+use std::thread::ScopedJoinHandle;
 use std::time::{Duration, Instant};
 
 use agon_arena::{KnownAnswers, known_answers};
@@ -18,13 +19,19 @@ pub(crate) fn measure() -> (KnownAnswers, f64) {
     (answers, speed)
 }
 
-/// Measures on as many threads as slots, and returns the answers and the mean speed of a slot.
+/// Measures on all cores that the slots use, and returns the answers and the mean speed of a slot. Slots beyond the cores
+/// share these: their measurements would only take memory.
 pub(crate) fn measure_loaded(slots: usize) -> (KnownAnswers, f64) {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let (answers, total) = std::thread::scope(|scope| {
-        let others: Vec<_> = (1..slots).map(|_| scope.spawn(measure)).collect();
+        let start = |_| std::thread::Builder::new().spawn_scoped(scope, measure);
+        let others: Vec<_> = (1..slots.min(cores)).map(start).collect();
         let (answers, own) = measure();
-        let speeds = others.into_iter().map(|other| other.join().map_or(own, |(_, speed)| speed));
-        (answers, speeds.sum::<f64>() + own)
+        // A core whose thread cannot start or fails for want of memory counts like this one.
+        let speed = |other: std::io::Result<ScopedJoinHandle<'_, (KnownAnswers, f64)>>| {
+            other.ok().and_then(|thread| thread.join().ok()).map_or(own, |(_, speed)| speed)
+        };
+        (answers, others.into_iter().map(speed).sum::<f64>() + own)
     });
     (answers, total / slots as f64)
 }

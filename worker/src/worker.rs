@@ -69,7 +69,7 @@ async fn run_to_end(config: Config, shutdown: BoxFuture<()>) -> Result<Summary, 
     validate(&config)?;
     let slots = config.slots;
     let measured = tokio::task::spawn_blocking(move || measure_loaded(slots)).await;
-    // Its threads may not start where memory is short.
+    // It panics where memory is short.
     let (answers, speed) =
         measured.map_err(|error| end_of_task("the measurement of the speed", Err(error)))?;
     let mut worker = Worker::start(config, answers.signature, speed)?;

@@ -197,3 +197,28 @@ fn worker_with_few_files_plays() {
     worker.kill().unwrap();
     worker.wait().unwrap();
 }
+
+/// Whatever fails first, the command ends: before, it printed a panic and waited for ever.
+#[cfg(target_os = "linux")]
+#[test]
+fn run_ends_where_memory_is_short() {
+    let folder = Folder::new();
+    let (spec, data) = (folder.write("spec.toml", quick(8)), folder.path("data"));
+    let kilobytes = (40_000..120_000).step_by(4_000).map(|limit| (limit, "2"));
+    for (limit, slots) in kilobytes.chain([(4_000_000, "4000")]) {
+        let limits = format!("ulimit -v {limit}; export RUST_BACKTRACE=1");
+        let run = limited(&limits, &["run", &spec, "--data", &data, "--slots", slots, "--quiet"]);
+        let process = run.id().to_string();
+        let (ended, waits) = std::sync::mpsc::channel();
+        let killer = std::thread::spawn(move || {
+            let is_late = waits.recv_timeout(Duration::from_secs(100)).is_err();
+            is_late.then(|| Command::new("kill").args(["-KILL", &process]).status().unwrap())
+        });
+        let output = run.wait_with_output().unwrap();
+        let _ = ended.send(());
+        assert_eq!(killer.join().unwrap(), None, "{limit}: the command waits for ever");
+        let error = String::from_utf8(output.stderr).unwrap();
+        let is_reported = error.contains("error: ") || error.contains("failed") || error.contains("panicked");
+        assert!(output.status.success() || is_reported, "{limit}: {:?} {error}", output.status);
+    }
+}

@@ -28,6 +28,9 @@ use crate::fail::{self, Outcome, UsageError};
 use crate::number::whole;
 use crate::table::{Align, Table, print, write_sentence};
 
+/// How long the coordinator may take to end after its connection is lost.
+const CLOSE_TIMEOUT: Duration = Duration::from_millis(500);
+
 /// The default data folder.
 pub const DEFAULT_DATA: &str = "agon-data";
 
@@ -88,10 +91,19 @@ impl Run {
         });
         let submitted = tokio::select! {
             ended = &mut coordinator => return Err(ended_early(ended)),
-            submitted = submit(&connector, &file, self.again) => submitted?,
+            submitted = submit(&connector, &file, self.again) => submitted,
         };
         reminder.abort();
-        let (mut operator, mut status) = submitted;
+        let (mut operator, mut status) = match submitted {
+            Ok(submitted) => submitted,
+            // The connection may be lost because the coordinator failed.
+            Err(error) => {
+                return match tokio::time::timeout(CLOSE_TIMEOUT, coordinator).await {
+                    Ok(ended) => Err(ended_early(ended)),
+                    Err(_) => Err(error),
+                };
+            }
+        };
         let id = status.run.clone();
         if status.existed && status.state() == v1::RunState::Paused {
             status = self.resume(&mut operator, status).await?;
@@ -175,7 +187,7 @@ impl Run {
         }
         drop(operator);
         let _ = stop.send(true);
-        coordinator.await.context("the coordinator panicked")??;
+        coordinator.await.map_err(|error| ended_early(Err(error)))??;
         let repeatable = file.spec.is_repeatable() && file.spec.engines().next().is_none();
         if interrupted && is_open(&last) {
             // The same Ctrl-C may have closed standard output: note this first, and ignore errors.
@@ -371,7 +383,10 @@ fn ended_early(
     match ended {
         Ok(Ok(())) => anyhow!("the coordinator stopped early"),
         Ok(Err(error)) => error.into(),
-        Err(error) => anyhow!("the coordinator panicked: {error}"),
+        Err(error) => match error.try_into_panic() {
+            Ok(panic) => anyhow!("the coordinator failed: {}", fail::panic_text(&*panic)),
+            Err(error) => anyhow!("the coordinator failed: {error}"),
+        },
     }
 }
 
