@@ -12,7 +12,9 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use agon_arena::Spec;
-use agon_records::{BoutColumns, BoutRows, Table, catch_panics, read_games, read_moves, read_probes};
+use agon_records::{
+    BoutColumns, BoutRows, ReadError, Table, catch_panics, read_games, read_moves, read_probes,
+};
 use bytes::Bytes;
 use object_store::path::Path;
 use object_store::{ObjectMeta, ObjectStore, ObjectStoreExt as _, PutMode, PutOptions, UpdateVersion};
@@ -142,7 +144,7 @@ impl Dataset {
         self.check_ownership().await?;
         let Err(error) = self.write(&name(table), &bytes, None).await else { return Ok(()) };
         match self.read_version(&name(table)).await {
-            Ok(Some((known, _))) if has_same_rows(table, &known, &bytes) => Ok(()),
+            Ok(Some((known, _))) if are_same_rows(table, known.clone(), bytes.clone()).await? => Ok(()),
             // Moves without games are replaceable: another build or a discarded epoch wrote them.
             Ok(Some((_, version)))
                 if table == Table::Moves && self.read_version(&name(Table::Games)).await?.is_none() =>
@@ -307,16 +309,20 @@ impl Dataset {
         last: u64,
     ) -> Result<BTreeMap<u64, BoutRows>, ExportError> {
         let path = |table: Table| Path::from(part_name(table, run, first, last));
-        let (mut games, mut moves, mut probes) = (Vec::new(), Vec::new(), Vec::new());
-        if let Some(bytes) = self.read_if_exists(&path(Table::Games)).await? {
-            games = catch_panics(|| read_games(bytes))?;
-            let bytes = self.read(&path(Table::Moves)).await?;
-            moves = catch_panics(|| read_moves(bytes))?;
-        }
-        if let Some(bytes) = self.read_if_exists(&path(Table::Probes)).await? {
-            probes = catch_panics(|| read_probes(bytes))?;
-        }
-        Ok(BoutRows::by_bout(games, moves, probes))
+        let games = match self.read_if_exists(&path(Table::Games)).await? {
+            Some(games) => Some((games, self.read(&path(Table::Moves)).await?)),
+            None => None,
+        };
+        let probes = self.read_if_exists(&path(Table::Probes)).await?;
+        decode(move || {
+            let (games, moves) = match games {
+                Some((games, moves)) => (read_games(games)?, read_moves(moves)?),
+                None => (Vec::new(), Vec::new()),
+            };
+            let probes = probes.map(read_probes).transpose()?.unwrap_or_default();
+            Ok(BoutRows::by_bout(games, moves, probes))
+        })
+        .await
     }
 
     /// Reads an object if it exists.
@@ -352,7 +358,7 @@ impl Dataset {
     /// Returns the summaries of the exported bouts selected by number and worker. Probes have no worker.
     pub(crate) async fn bouts(
         &self,
-        spec: &Spec,
+        spec: &Arc<Spec>,
         run: &str,
         selected: impl Fn(u64, &str) -> bool,
     ) -> Result<Vec<(u64, Summary)>, ExportError> {
@@ -362,7 +368,7 @@ impl Dataset {
             if let Some(bytes) =
                 self.read_if_exists(&Path::from(part_name(Table::Games, run, first, last))).await?
             {
-                let games = catch_panics(|| read_games(bytes))?;
+                let games = decode(move || read_games(bytes)).await?;
                 bouts.extend(games.iter().filter(|row| selected(row.bout, &row.worker)).map(|row| row.bout));
             } else {
                 bouts.extend((first..=last).filter(|bout| selected(*bout, "")));
@@ -370,9 +376,12 @@ impl Dataset {
             if bouts.is_empty() {
                 continue;
             }
-            let rows = self.rows(run, first, last).await?.into_iter();
-            let chosen = rows.filter(|(bout, _)| bouts.contains(bout));
-            found.extend(chosen.map(|(bout, rows)| (bout, summarise(spec, &BoutColumns::from(&rows)))));
+            let (spec, rows) = (Arc::clone(spec), self.rows(run, first, last).await?);
+            let summaries = move || {
+                let chosen = rows.into_iter().filter(|(bout, _)| bouts.contains(bout));
+                Ok(chosen.map(|(bout, rows)| (bout, summarise(&spec, &BoutColumns::from(&rows)))).collect())
+            };
+            found.extend(decode::<Vec<_>>(summaries).await?);
         }
         Ok(found)
     }
@@ -383,13 +392,21 @@ fn version(object: &ObjectMeta) -> UpdateVersion {
     UpdateVersion { e_tag: object.e_tag.clone(), version: object.version.clone() }
 }
 
-/// Returns whether two parts have the same rows; builds may encode them differently.
+/// Decodes a part, which takes long, beside the runtime.
+async fn decode<T: Send + 'static>(
+    read: impl FnOnce() -> Result<T, ReadError> + Send + 'static,
+) -> Result<T, ExportError> {
+    let decoded = tokio::task::spawn_blocking(move || catch_panics(read)).await;
+    Ok(decoded.map_err(io::Error::other)??)
+}
+
+/// Returns whether two parts have the same rows; builds may encode them differently. An unreadable one has other rows.
+async fn are_same_rows(table: Table, one: Bytes, other: Bytes) -> Result<bool, ExportError> {
+    decode(move || Ok(has_same_rows(table, &one, &other))).await
+}
+
 fn has_same_rows(table: Table, one: &Bytes, other: &Bytes) -> bool {
-    fn read<T: PartialEq>(
-        one: &Bytes,
-        other: &Bytes,
-        rows: fn(Bytes) -> Result<Vec<T>, agon_records::ReadError>,
-    ) -> bool {
+    fn read<T: PartialEq>(one: &Bytes, other: &Bytes, rows: fn(Bytes) -> Result<Vec<T>, ReadError>) -> bool {
         let read = |bytes: &Bytes| catch_panics(|| rows(bytes.clone()));
         matches!((read(one), read(other)), (Ok(one), Ok(other)) if one == other)
     }

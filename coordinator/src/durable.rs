@@ -45,6 +45,8 @@ pub(crate) enum Scope {
     Run(String),
     /// A worker.
     Worker(String),
+    /// Everything.
+    Everything,
 }
 
 /// The durable state.
@@ -129,6 +131,11 @@ impl Durable {
             Event::WorkerSeen { worker, credential } => {
                 self.replication.add_credential(credential, 0);
                 self.names.entry(credential.clone()).or_default().insert(worker.clone());
+            }
+            Event::WorkersForgotten { credential, workers } => {
+                if let Some(names) = self.names.get_mut(credential) {
+                    names.retain(|name| !workers.contains(name));
+                }
             }
             Event::ConfirmationsVoided { credential } => self.replication.distrust(credential),
             Event::Convicted(conviction) => drop(self.convictions.insert(conviction.clone())),
@@ -226,6 +233,7 @@ impl Durable {
     /// Restores the confirmations of a credential.
     pub(crate) fn restore_credential(&mut self, credential: &str, confirmed: u64) {
         self.replication.add_credential(credential, confirmed);
+        self.names.entry(credential.to_string()).or_default();
     }
 
     /// Returns the convicted workers whose bouts are not voided yet.
@@ -233,9 +241,15 @@ impl Durable {
         &self.convictions
     }
 
-    /// Returns the names of the workers that have used a credential.
-    pub(crate) fn names(&self, credential: &str) -> impl Iterator<Item = &String> {
-        self.names.get(credential).into_iter().flatten()
+    /// Returns the names of the workers that have used a credential, but for those that were forgotten.
+    pub(crate) fn names(&self, credential: &str) -> impl ExactSizeIterator<Item = &String> {
+        const NONE: &BTreeSet<String> = &BTreeSet::new();
+        self.names.get(credential).unwrap_or(NONE).iter()
+    }
+
+    /// Returns whether the name of a worker with a known credential was forgotten.
+    fn is_forgotten(&self, worker: &str, credential: &str) -> bool {
+        self.names.get(credential).is_some_and(|names| !names.contains(worker))
     }
 
     /// Returns the run ids in order of submission.
@@ -266,6 +280,11 @@ impl Durable {
     /// Marks a replica as leased.
     pub(crate) fn claim_replica(&mut self, key: &BoutKey) {
         self.replication.claim(key);
+    }
+
+    /// Forgets what memory has of a worker that left long ago.
+    pub(crate) fn forget_worker(&mut self, worker: &str) {
+        self.replication.forget(worker);
     }
 
     /// Puts a worker on probation again.

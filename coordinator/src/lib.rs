@@ -18,6 +18,7 @@ pub mod leases;
 pub mod maintenance;
 pub mod metrics;
 mod owner;
+mod receipt;
 mod recovery;
 mod serve;
 pub mod service;

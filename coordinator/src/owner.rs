@@ -182,11 +182,16 @@ pub(crate) struct Group {
     bout_runs: HashSet<String>,
     runs: HashSet<String>,
     workers: HashSet<String>,
+    /// Whether the group is one command that depends on all others.
+    is_closed: bool,
 }
 
 impl Group {
     /// Adds a job, or returns it if it depends on one of the group.
     pub(crate) fn add(&mut self, job: Box<dyn Job>) -> Result<(), Box<dyn Job>> {
+        if self.is_closed {
+            return Err(job);
+        }
         let is_independent = match job.scope() {
             Scope::Addition => true,
             Scope::Bout(key) => {
@@ -196,6 +201,10 @@ impl Group {
             }
             Scope::Run(id) => !self.bout_runs.contains(&id) && self.runs.insert(id),
             Scope::Worker(name) => self.workers.insert(name),
+            Scope::Everything => {
+                self.is_closed = self.jobs.is_empty();
+                self.is_closed
+            }
         };
         if !is_independent {
             return Err(job);

@@ -18,9 +18,9 @@ use crate::dataset::{Dataset, RunParts};
 use crate::durable::runs::{Decide, Move};
 use crate::durable::{Durable, Event, Run, stored_totals};
 use crate::export::ExportError;
-use crate::standings::decode_checked;
+use crate::receipt::NewBout;
 use crate::state::{Coordinator, Recovery};
-use crate::store::{NewBout, Reader, ReplicaDigest, Store, StoreError, StoredBout, StoredRun};
+use crate::store::{Reader, ReplicaDigest, Store, StoreError, StoredRun};
 use crate::{Config, CoordinatorError};
 
 /// Opens store and dataset, and restores the state of an earlier process.
@@ -187,7 +187,7 @@ pub(crate) fn load_run(
     let count = rows.len() as u64;
     for row in rows {
         let bout = row.bout;
-        let bout = new_bout(&id, row)
+        let bout = NewBout::restored(&id, row)
             .ok_or_else(|| StoreError::Damaged(format!("bout {bout} of {id} is unreadable")))?;
         durable.apply(&mut Event::BoutCommitted(Box::new(bout)));
     }
@@ -198,11 +198,4 @@ pub(crate) fn load_run(
         run.begin_session();
     }
     Ok(Ok(count))
-}
-
-/// Returns a stored bout as it was committed, without its plies. `None` if it is damaged.
-fn new_bout(run: &str, row: StoredBout) -> Option<NewBout> {
-    let summary = if row.failed { None } else { Some(decode_checked(&row.summary)?) };
-    let StoredBout { bout, worker, digest, .. } = row;
-    Some(NewBout { run: run.to_string(), bout, worker, digest, summary, ..NewBout::default() })
 }

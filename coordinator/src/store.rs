@@ -19,10 +19,11 @@ use agon_storage::ownership::Identity;
 use self::schema::VERSION;
 
 use crate::durable::Event;
+use crate::receipt::NewBout;
 
 pub use self::read::Reader;
 pub(crate) use self::rows::ReplicaDigest;
-pub use self::rows::{Audit, NewBout, StoredBout, StoredCell, StoredRun};
+pub use self::rows::{Audit, StoredBout, StoredCell, StoredRun};
 
 /// An error of the store.
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
@@ -161,12 +162,18 @@ impl Store {
         Ok(transaction.commit()?)
     }
 
-    /// Writes a run with bouts, for benchmarks.
-    pub fn write_run(&mut self, run: &StoredRun, bouts: &[NewBout]) -> Result<(), StoreError> {
+    /// Writes a run with played bouts that all have the same messages, for benchmarks.
+    pub fn write_run(
+        &mut self,
+        run: &StoredRun,
+        bouts: Vec<StoredBout>,
+        payload: &[u8],
+    ) -> Result<(), StoreError> {
         let transaction = begin(&self.connection)?;
         write::insert_run(&transaction, run)?;
-        for bout in bouts {
-            write::insert_bout(&transaction, bout)?;
+        for mut bout in bouts.into_iter().filter_map(|bout| NewBout::restored(&run.id, bout)) {
+            bout.payload = payload.to_vec();
+            write::insert_bout(&transaction, &bout)?;
         }
         Ok(transaction.commit()?)
     }
@@ -240,14 +247,9 @@ mod tests {
     use crate::verification::replication::Opinion;
 
     fn bout(number: u64, digest: u8) -> NewBout {
-        NewBout {
-            run: "r".to_string(),
-            bout: number,
-            worker: "w".to_string(),
-            digest: Some([digest; 32]),
-            payload: vec![1, 2, 3],
-            ..NewBout::default()
-        }
+        let mut bout = NewBout::of_test("r", number, "w", [digest; 32]);
+        bout.payload = vec![1, 2, 3];
+        bout
     }
 
     fn commit(bout: NewBout) -> Event {
@@ -261,7 +263,7 @@ mod tests {
     fn open() -> (tempfile::TempDir, Store) {
         let folder = tempfile::tempdir().unwrap();
         let mut store = Store::open(&folder.path().join("state")).unwrap();
-        store.write_run(&run(), &[]).unwrap();
+        store.write_run(&run(), Vec::new(), &[]).unwrap();
         (folder, store)
     }
 
@@ -319,7 +321,9 @@ mod tests {
         let (_folder, mut store) = open();
         let key = |bout| BoutKey { run: "r".to_string(), bout };
         for number in [4, 2, 7] {
-            store.write([&commit(NewBout { needs_replica: true, ..bout(number, 1) })]).unwrap();
+            let mut replicated = bout(number, 1);
+            replicated.needs_replica = true;
+            store.write([&commit(replicated)]).unwrap();
         }
         let opinion = Opinion { worker: "v".to_string(), credential: "c".to_string(), digest: [2; 32] };
         let replica = ReplicaDigest { key: key(4), opinion };
@@ -365,7 +369,8 @@ mod tests {
         let pages: i64 = store.connection.query_row("PRAGMA page_count", [], |row| row.get(0)).unwrap();
         let limit = format!("PRAGMA max_page_count = {}", pages + 20);
         store.connection.query_row(&limit, [], |row| row.get::<_, i64>(0)).unwrap();
-        let large = NewBout { payload: vec![1; 1 << 20], ..bout(1, 1) };
+        let mut large = bout(1, 1);
+        large.payload = vec![1; 1 << 20];
         let full = store.write([&commit(bout(0, 1)), &commit(large), &commit(bout(2, 1))]);
         assert_eq!(full, Err(StoreError::Full));
         assert_eq!(numbers(&store.reader().unwrap()), Vec::<u64>::new());

@@ -5,7 +5,7 @@ use std::path::Path;
 use agon_arena::Spec;
 use agon_coordinator::data::{DataFolder, Purpose, STATE};
 use agon_coordinator::standings::{RunTotals, encode_checked};
-use agon_coordinator::store::{NewBout, Store, StoredRun};
+use agon_coordinator::store::{Store, StoredBout, StoredRun};
 use agon_records::BoutColumns;
 use agon_schedule::run_id;
 use agon_schedule::schedule::Schedule;
@@ -75,25 +75,21 @@ search = {{ algorithm = "random" }}
         }
         let id = run_id::first(&spec.name, &source)?;
         let run = StoredRun {
-            id: id.clone(),
+            id,
             text: source.text.clone(),
             files: "{}".to_string(),
             exported,
             totals: encode_checked(&totals),
             ..StoredRun::default()
         };
-        let bouts: Vec<NewBout> = (exported..each)
-            .map(|bout| NewBout {
-                run: id.clone(),
-                bout,
-                worker: WORKER.to_string(),
-                digest: Some(played.content_digest()),
-                summary: Some(summary.clone()),
-                payload: vec![0; 2000],
-                ..NewBout::default()
-            })
-            .collect();
-        store.write_run(&run, &bouts)?;
+        let stored = |bout| StoredBout {
+            bout,
+            worker: WORKER.to_string(),
+            digest: Some(played.content_digest()),
+            summary: encode_checked(&summary),
+            failed: false,
+        };
+        store.write_run(&run, (exported..each).map(stored).collect(), &[0; 2000])?;
     }
     drop(store);
     drop(data);

@@ -4,7 +4,8 @@ use super::workers::quarantine_events;
 use super::{Command, Confirmation, Conviction, Durable, Event, Run, Scope};
 use crate::audit::{AuditKind, Entry};
 use crate::leases::BoutKey;
-use crate::store::{NewBout, ReplicaDigest};
+use crate::receipt::NewBout;
+use crate::store::ReplicaDigest;
 use crate::verification::replication::{Opinion, ReplicaVerdict};
 use agon_schedule::RunState;
 
@@ -20,17 +21,19 @@ pub(crate) struct Commit {
 }
 
 impl Commit {
-    /// Commits a bout that no worker could play.
-    pub(crate) fn abandoned(bout: NewBout) -> Commit {
-        Commit { bout: Box::new(bout), is_replica: false, is_leased_again: false, secret: 0 }
+    /// Commits a bout that no worker could play, as failed.
+    pub(crate) fn abandoned(key: &BoutKey, reason: String) -> Commit {
+        let bout = Box::new(NewBout::abandoned(key, reason));
+        Commit { bout, is_replica: false, is_leased_again: false, secret: 0 }
     }
 }
 
-/// What became of a submitted bout.
+/// What became of a submitted bout: it is durable and counts, or why it was not committed.
+pub(crate) type Outcome = Result<(), Uncommitted>;
+
+/// Why a submitted bout was not committed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Outcome {
-    /// It is durable and counts.
-    Committed,
+pub(crate) enum Uncommitted {
     /// A bout with the same content counts.
     Duplicate,
     /// A bout with other content counts.
@@ -60,7 +63,7 @@ impl Command for Commit {
 
     fn decide(self, durable: &Durable) -> (Vec<Event>, Outcome) {
         let Commit { mut bout, is_replica, is_leased_again, secret } = self;
-        let Some(run) = durable.run(&bout.run) else { return (Vec::new(), Outcome::RunClosed) };
+        let Some(run) = durable.run(&bout.run) else { return (Vec::new(), Err(Uncommitted::RunClosed)) };
         let record = run.record();
         let key = BoutKey { run: bout.run.clone(), bout: bout.bout };
         let kept = record.kept.get(&bout.bout);
@@ -69,23 +72,27 @@ impl Command for Commit {
                 return compare_replica(durable, &ReplicaDigest { key, opinion });
             }
             let outcome = match kept {
-                Some(kept) if kept.digest == bout.digest => Outcome::Duplicate,
-                Some(_) => Outcome::Conflict,
-                None => Outcome::Exported,
+                Some(kept) if kept.digest == bout.digest => Err(Uncommitted::Duplicate),
+                Some(_) => Err(Uncommitted::Conflict),
+                None => Err(Uncommitted::Exported),
             };
             return (Vec::new(), outcome);
         }
         if !record.state.is_open() {
-            return (Vec::new(), Outcome::RunClosed);
+            return (Vec::new(), Err(Uncommitted::RunClosed));
         }
         if is_leased_again && !run.spec.is_repeatable() {
-            return (Vec::new(), Outcome::Stale);
+            return (Vec::new(), Err(Uncommitted::Stale));
         }
         let is_sampled =
             |author| durable.replication.is_sampled(&key, &author, run.is_verified_test(), secret);
         bout.needs_replica = run.spec.is_repeatable() && bout.opinion().is_some_and(is_sampled);
         let pause = bout.failure.as_deref().map_or_else(Vec::new, |reason| pause_failing(run, &key, reason));
-        (std::iter::once(Event::BoutCommitted(bout)).chain(pause).collect(), Outcome::Committed)
+        let seen = durable.is_forgotten(&bout.worker, &bout.credential).then(|| {
+            let (worker, credential) = (bout.worker.clone(), bout.credential.clone());
+            Event::WorkerSeen { worker, credential }
+        });
+        (seen.into_iter().chain([Event::BoutCommitted(bout)]).chain(pause).collect(), Ok(()))
     }
 }
 
@@ -121,16 +128,16 @@ fn compare_replica(durable: &Durable, replica: &ReplicaDigest) -> (Vec<Event>, O
     let entry =
         |kind, text: &str, worker: &str| Event::Audited(Entry::new(kind, text).worker(worker).bout(key));
     match durable.replication.judge(key, &replica.opinion) {
-        ReplicaVerdict::Unrequested => (vec![received(false)], Outcome::Replicated),
+        ReplicaVerdict::Unrequested => (vec![received(false)], Err(Uncommitted::Replicated)),
         ReplicaVerdict::Confirmed { first, credential } => {
             let confirmed = Confirmation { worker: first, credential };
-            (vec![received(false), close(Some(confirmed))], Outcome::Replicated)
+            (vec![received(false), close(Some(confirmed))], Err(Uncommitted::Replicated))
         }
         ReplicaVerdict::Disputed { first } => {
             let text =
                 format!("the replica of {worker} differs from the bout of {first}; a further worker decides");
             let audited = entry(AuditKind::Disputed, &text, &first);
-            (vec![received(true), audited], Outcome::ReplicaDiffers)
+            (vec![received(true), audited], Err(Uncommitted::ReplicaDiffers))
         }
         ReplicaVerdict::Outvoted { outvoted, counted, independent } => {
             let mut events = vec![received(false), close(None)];
@@ -159,12 +166,12 @@ fn compare_replica(durable: &Durable, replica: &ReplicaDigest) -> (Vec<Event>, O
                     events.push(Event::Convicted(Conviction { worker, credential }));
                 }
             }
-            (events, Outcome::Replicated)
+            (events, Err(Uncommitted::Replicated))
         }
         ReplicaVerdict::Inconclusive => {
             let text = "three workers submitted three different contents";
             let audited = entry(AuditKind::Disputed, text, worker);
-            (vec![received(false), close(None), audited], Outcome::ReplicaDiffers)
+            (vec![received(false), close(None), audited], Err(Uncommitted::ReplicaDiffers))
         }
     }
 }

@@ -6,8 +6,9 @@ use agon_schedule::RunState;
 use super::{Conviction, Run};
 use crate::audit::Entry;
 use crate::leases::BoutKey;
+use crate::receipt::NewBout;
 use crate::standings::RunTotals;
-use crate::store::{NewBout, ReplicaDigest, StoredCell, StoredRun};
+use crate::store::{ReplicaDigest, StoredCell, StoredRun};
 
 /// A change of the durable state.
 pub(crate) enum Event {
@@ -54,6 +55,8 @@ pub(crate) enum Event {
         /// The totals of all exported bouts that count.
         totals: RunTotals,
     },
+    /// The outcomes of a run by worker were forgotten: nobody compares its workers any more.
+    CellsForgotten { run: String },
     /// A Gaussian process proposed values.
     Proposed {
         run: String,
@@ -83,6 +86,8 @@ pub(crate) enum Event {
     LeaseHolderRemoved { worker: String },
     /// A worker opened a session with a credential.
     WorkerSeen { worker: String, credential: String },
+    /// Names of workers with a credential were forgotten.
+    WorkersForgotten { credential: String, workers: Vec<String> },
     /// A worker with this credential was convicted: its confirmations are void.
     ConfirmationsVoided { credential: String },
     /// The committed bout of a worker was contradicted by two others: its bouts are voided next.
@@ -114,6 +119,7 @@ impl Event {
             | Event::PartAssigned { run, .. }
             | Event::PartWritten { run, .. }
             | Event::Voided { run, .. }
+            | Event::CellsForgotten { run }
             | Event::Proposed { run, .. } => Some(run),
             Event::ReplicaReceived { replica, .. } => Some(&replica.key.run),
             Event::ReplicationClosed { key, .. } => Some(&key.run),
@@ -122,6 +128,7 @@ impl Event {
             | Event::LeaseHolderAdded { .. }
             | Event::LeaseHolderRemoved { .. }
             | Event::WorkerSeen { .. }
+            | Event::WorkersForgotten { .. }
             | Event::ConfirmationsVoided { .. }
             | Event::Convicted(_)
             | Event::ConvictionClosed(_)

@@ -230,6 +230,10 @@ impl Run {
                 }
                 self.recount();
             }
+            Event::CellsForgotten { .. } => {
+                record.exported_cells.clear();
+                self.cells.clear();
+            }
             Event::Proposed { proposals, totals, .. } => {
                 record.exported_totals = totals.clone();
                 if let Some(tuning) = self.schedule.tuning_mut() {
@@ -254,14 +258,15 @@ impl Run {
 
     /// Returns whether a worker may have played bouts that count.
     pub(crate) fn has_bouts_of(&self, worker: &str) -> bool {
-        let record = &self.record;
-        // Every played bout of a test has an outcome, which is counted for its worker.
-        let is_exported = if self.is_verified_test() {
-            record.exported_cells.keys().any(|(name, _)| name == worker)
-        } else {
-            record.exported_totals.bouts > 0
-        };
-        is_exported || record.kept.values().any(|kept| kept.worker == worker)
+        let may_be_exported = !self.is_verified_test() && self.record.exported_totals.bouts > 0;
+        may_be_exported || self.workers().any(|name| name == worker)
+    }
+
+    /// Returns the workers of the bouts, with repetitions: in a sequential test of all bouts, elsewhere of those that are
+    /// not exported. Every played bout of a test has an outcome, which is counted for its worker.
+    pub(crate) fn workers(&self) -> impl Iterator<Item = &String> {
+        let exported = self.record.exported_cells.keys().map(|(worker, _)| worker);
+        exported.chain(self.record.kept.values().map(|kept| &kept.worker))
     }
 
     /// Adds a committed bout.

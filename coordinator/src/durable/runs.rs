@@ -60,9 +60,18 @@ impl Command for Move {
         if is_pending || !found.is_some_and(|state| self.from.contains(&state)) {
             return (Vec::new(), Err(found));
         }
+        let forgotten = durable.run(&self.run).filter(|_| self.to == RunState::Done);
+        let forgotten = forgotten.and_then(|run| forget_cells(run, &self.run));
         let moved = Event::RunStateChanged { run: self.run, to: self.to, decided: None };
-        (std::iter::once(moved).chain(self.entry.map(Event::Audited)).collect(), Ok(()))
+        let events = std::iter::once(moved).chain(forgotten).chain(self.entry.map(Event::Audited));
+        (events.collect(), Ok(()))
     }
+}
+
+/// Returns the event that forgets the outcomes of a run that has ended and is exported. Those of a sequential test say who
+/// played its bouts, which a conviction asks.
+fn forget_cells(run: &Run, id: &str) -> Option<Event> {
+    (!run.is_verified_test()).then(|| Event::CellsForgotten { run: id.to_string() })
 }
 
 /// Ends a run whose sequential test has decided, unless the verdict has to wait for replicas.
@@ -241,8 +250,10 @@ impl Command for FinishPart {
         for (bout, kept) in record.kept.range(..exported) {
             fold(&mut totals, &mut cells, &rules, *bout, &kept.worker, kept.summary.as_ref());
         }
-        let cells = stored_cells(cells);
-        (vec![Event::PartWritten { run: id, exported, totals, cells }], ())
+        let is_last = !record.state.is_open() && exported == run.ledger.total();
+        let forgotten = if is_last { forget_cells(run, &id) } else { None };
+        let written = Event::PartWritten { run: id, exported, totals, cells: stored_cells(cells) };
+        (std::iter::once(written).chain(forgotten).collect(), ())
     }
 }
 

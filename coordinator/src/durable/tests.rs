@@ -16,19 +16,20 @@ use tempfile::TempDir;
 use tokio::runtime::Runtime;
 use tokio::sync::oneshot;
 
-use super::bouts::{Commit, Outcome};
+use super::bouts::{Commit, Outcome, Uncommitted};
 use super::runs::{
     Abandon, AssignPart, Decide, FinishPart, Move, OPEN, Prioritise, Propose, Reserve, Selection, Submit,
     Void, VoidRefusal,
 };
-use super::workers::{CloseConviction, Hold, Quarantine, Register, Trust};
+use super::workers::{CloseConviction, Forget, Hold, Quarantine, Register, Trust};
 use super::*;
 use crate::audit::{AuditKind, Entry};
 use crate::dataset::Dataset;
 use crate::owner::{Group, Job, Pending, execute_group};
+use crate::receipt::NewBout;
 use crate::recovery;
 use crate::state::{Coordinator, Recovery, Timing};
-use crate::store::{NewBout, Store, StoreError, StoredRun};
+use crate::store::{Store, StoreError, StoredRun};
 
 const BOUTS: u64 = 8;
 const WORKERS: [&str; 3] = ["a", "b", "c"];
@@ -112,6 +113,7 @@ enum Step {
     Trust { worker: usize },
     Hold { worker: usize, holds: bool },
     Register { worker: usize },
+    Forget { worker: usize },
     CloseConviction { worker: usize },
 }
 
@@ -161,6 +163,7 @@ fn step(run: impl Strategy<Value = usize> + Clone + 'static) -> impl Strategy<Va
         1 => worker().prop_map(|worker| Step::Trust { worker }),
         1 => (worker(), any::<bool>()).prop_map(|(worker, holds)| Step::Hold { worker, holds }),
         1 => worker().prop_map(|worker| Step::Register { worker }),
+        1 => worker().prop_map(|worker| Step::Forget { worker }),
         1 => worker().prop_map(|worker| Step::CloseConviction { worker }),
     ]
 }
@@ -209,13 +212,13 @@ struct ModelRun {
 impl ModelRun {
     fn commit(&mut self, bout: u64, content: Option<u8>) -> Outcome {
         match self.done.get(&bout) {
-            _ if bout < self.exported => Outcome::Exported,
-            Some(known) if *known == content => Outcome::Duplicate,
-            Some(_) => Outcome::Conflict,
-            None if !self.state.is_open() => Outcome::RunClosed,
+            _ if bout < self.exported => Err(Uncommitted::Exported),
+            Some(known) if *known == content => Err(Uncommitted::Duplicate),
+            Some(_) => Err(Uncommitted::Conflict),
+            None if !self.state.is_open() => Err(Uncommitted::RunClosed),
             None => {
                 self.done.insert(bout, content);
-                Outcome::Committed
+                Ok(())
             }
         }
     }
@@ -266,7 +269,7 @@ impl Model {
         let cases = &mut self.runs[run].cases;
         let case = cases.get_mut(&bout)?;
         if case.iter().any(|(known, _)| *known == worker) {
-            return Some(Outcome::Replicated);
+            return Some(Err(Uncommitted::Replicated));
         }
         let (agreeing, differing): (Vec<_>, Vec<_>) = case.iter().partition(|(_, known)| *known == content);
         if agreeing.is_empty() {
@@ -275,7 +278,7 @@ impl Model {
             } else {
                 cases.remove(&bout);
             }
-            return Some(Outcome::ReplicaDiffers);
+            return Some(Err(Uncommitted::ReplicaDiffers));
         }
         self.quarantine.extend(differing.iter().map(|(worker, _)| worker));
         if case[0].1 != content {
@@ -285,7 +288,7 @@ impl Model {
             self.known.insert(case[0].0);
         }
         cases.remove(&bout);
-        Some(Outcome::Replicated)
+        Some(Err(Uncommitted::Replicated))
     }
 }
 
@@ -412,6 +415,7 @@ impl World {
                 let register = Register { worker: name(worker), credential: credential(worker) };
                 build(register, waits, |()| true)
             }
+            Step::Forget { worker } => build(Forget { credential: credential(worker) }, waits, |()| true),
             Step::CloseConviction { worker } => {
                 model.convictions.remove(&worker);
                 let conviction = Conviction { worker: name(worker), credential: credential(worker) };
@@ -442,9 +446,8 @@ impl World {
             }
             Change::Fail { bout } => {
                 let expected = known.commit(bout, None);
-                let failure = Some("no reason".to_string());
-                let bout = NewBout { run: id, bout, failure, ..NewBout::default() };
-                build(Commit::abandoned(bout), waits, move |found| *found == expected)
+                let abandoned = Commit::abandoned(&BoutKey { run: id, bout }, "no reason".to_string());
+                build(abandoned, waits, move |found| *found == expected)
             }
             Change::Move { from, to } => {
                 let moves = from.contains(&known.state);
@@ -683,6 +686,8 @@ impl World {
         let mut view: Vec<String> = durable.order().iter().map(run).collect();
         view.push(format!("{:?} {:?}", durable.quarantine(), durable.holders()));
         view.push(format!("{:?} {:?}", durable.convictions(), durable.replication().view()));
+        let names = |worker| durable.names(&credential(worker)).cloned().collect::<Vec<_>>();
+        view.push(format!("{:?}", [0, 1, 2].map(names)));
         view
     }
 }
@@ -714,16 +719,10 @@ fn credential(worker: usize) -> String {
 
 /// Returns the command that commits a bout of a worker.
 fn commit(run: &str, bout: u64, worker: usize, content: u8) -> Commit {
-    let bout = NewBout {
-        run: run.to_string(),
-        bout,
-        worker: WORKERS[worker].to_string(),
-        credential: credential(worker),
-        digest: Some([content; 32]),
-        summary: Some(summary(content)),
-        payload: vec![content; 5000],
-        ..NewBout::default()
-    };
+    let mut bout = NewBout::of_test(run, bout, WORKERS[worker], [content; 32]);
+    bout.credential = credential(worker);
+    bout.summary = Some(summary(content));
+    bout.payload = vec![content; 5000];
     Commit { bout: Box::new(bout), is_replica: false, is_leased_again: false, secret: 7 }
 }
 

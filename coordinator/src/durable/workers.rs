@@ -1,5 +1,7 @@
 //! Changes that concern workers, and audit entries.
 
+use std::collections::BTreeSet;
+
 use super::{Command, Conviction, Durable, Event, Scope};
 use crate::audit::{AuditKind, Entry};
 
@@ -105,6 +107,38 @@ impl Command for Register {
             && !durable.quarantine.contains_key(&worker)
             && !durable.names(&credential).any(|name| *name == worker);
         (is_new.then_some(Event::WorkerSeen { worker, credential }).into_iter().collect(), ())
+    }
+}
+
+/// The number of names of a credential at which, and at each multiple, those are forgotten that nothing needs.
+pub(crate) const NAMES_OF_CREDENTIAL: usize = 1024;
+
+/// Forgets the names of a credential that no conviction needs: workers that hold no leases and played no bouts of an
+/// undecided test. A bout of a forgotten worker brings its name back.
+pub(crate) struct Forget {
+    pub(crate) credential: String,
+}
+
+impl Command for Forget {
+    type Answer = ();
+
+    fn scope(&self) -> Scope {
+        Scope::Everything
+    }
+
+    fn decide(self, durable: &Durable) -> (Vec<Event>, ()) {
+        let Forget { credential } = self;
+        let tests = durable.open_runs().filter(|(_, run)| run.is_verified_test());
+        let needed: BTreeSet<&String> = tests.flat_map(|(_, run)| run.workers()).collect();
+        let is_needed = |name: &&String| durable.holders.contains(*name) || needed.contains(*name);
+        let workers: Vec<String> =
+            durable.names(&credential).filter(|name| !is_needed(name)).cloned().collect();
+        let events = if workers.is_empty() {
+            Vec::new()
+        } else {
+            vec![Event::WorkersForgotten { credential, workers }]
+        };
+        (events, ())
     }
 }
 

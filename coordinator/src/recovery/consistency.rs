@@ -86,8 +86,9 @@ mod tests {
     use super::*;
     use crate::durable::{Durable, Event};
     use crate::fixtures::SPEC;
+    use crate::receipt::NewBout;
     use crate::standings::{RunTotals, encode_checked};
-    use crate::store::{NewBout, StoredRun};
+    use crate::store::StoredRun;
 
     /// Returns a run with this many exported bouts, `counted` of them in the totals, and some bouts in the state.
     fn run(state: RunState, exported: u64, counted: u64, kept: &[u64], part: Option<(u64, u64)>) -> Durable {
@@ -102,7 +103,7 @@ mod tests {
         let mut durable = Durable::default();
         durable.apply(&mut Event::RunAdded { stored: Box::new(stored), run: Some(Box::new(run)) });
         for &bout in kept {
-            let bout = NewBout { run: "r".to_string(), bout, ..NewBout::default() };
+            let bout = NewBout::of_test("r", bout, "w", [1; 32]);
             durable.apply(&mut Event::BoutCommitted(Box::new(bout)));
         }
         if let Some((first, last)) = part {

@@ -5,6 +5,7 @@
 //! exported are lost and replayed; moves of such bouts whose games were not written yet are removed.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use agon_arena::Spec;
 use agon_records::{BoutColumns, BoutRows};
@@ -51,10 +52,10 @@ pub(super) async fn catch_up(
 }
 
 /// Reads the manifest of a run and its spec.
-fn read_manifest(text: &[u8]) -> Result<(RunManifest, Spec), String> {
+fn read_manifest(text: &[u8]) -> Result<(RunManifest, Arc<Spec>), String> {
     let manifest: RunManifest = serde_json::from_slice(text).map_err(|error| error.to_string())?;
     let spec = manifest.spec().map_err(|error| error.to_string())?;
-    Ok((manifest, spec))
+    Ok((manifest, Arc::new(spec)))
 }
 
 /// Returns the events that add to a run what only the dataset has.
@@ -64,7 +65,7 @@ async fn catch_up_run(
     id: &str,
     stored: Option<StoredRun>,
     manifest: &RunManifest,
-    spec: &Spec,
+    spec: &Arc<Spec>,
 ) -> Result<Vec<Event>, ExportError> {
     let is_new = stored.is_none();
     let run = stored.unwrap_or_else(|| StoredRun {

@@ -3,15 +3,13 @@
 //! This module receives, verifies and acknowledges; the state decides what a bout is worth, the store makes it durable.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::pin::{Pin, pin};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use agon_arena::{Arena, Spec};
 use agon_proto::v1::worker_message::Kind;
-use agon_proto::{Assembled, Assembler, CompleteBout, Heartbeat, Hello, Lease, PROTOCOLS, Returned, v1};
-use agon_records::{BoutColumns, check_bout, check_probe};
-use agon_storage::summarise;
+use agon_proto::{Heartbeat, Hello, Lease, PROTOCOLS, Returned, v1};
 use agon_transport::{Caller, ConnectionInfo};
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
@@ -19,12 +17,12 @@ use tokio_stream::{Stream, StreamExt as _};
 use tonic::{Request, Response, Status, Streaming};
 use tracing::{error, warn};
 
-use crate::audit::{AuditKind, Entry, credential_of};
-use crate::durable::bouts::{Commit, Outcome};
+use crate::audit::{AuditKind, Entry as AuditEntry};
+use crate::durable::bouts::Uncommitted;
 use crate::export::ExportError;
 use crate::leases::BoutKey;
-use crate::state::{Admission, Coordinator, Rejection, SEND_QUEUE};
-use crate::store::NewBout;
+use crate::receipt::{self, Arrived, HeldBout, Invalid, UncommittedBout};
+use crate::state::{Coordinator, Rejection, SEND_QUEUE};
 use crate::verification::replication::Digest;
 
 /// How long a new session may take to send its hello.
@@ -95,7 +93,7 @@ impl v1::worker_server::Worker for WorkerService {
         let (out, responses) = mpsc::channel(ACKNOWLEDGEMENT_QUEUE);
         let coordinator = Arc::clone(&self.coordinator);
         tokio::spawn(async move {
-            let mut open: HashMap<Lease, IncomingBout> = HashMap::new();
+            let mut open: HashMap<Lease, HeldBout> = HashMap::new();
             while let Some(message) = messages.next().await {
                 let message = match message {
                     Ok(message) => message,
@@ -107,14 +105,14 @@ impl v1::worker_server::Worker for WorkerService {
                 };
                 let answer = match receive(&coordinator, &caller, &mut open, message).await {
                     Ok(None) => continue,
-                    Ok(Some(received)) => {
+                    Ok(Some(arrived)) => {
                         // Bouts are stored concurrently, so that one sync serves many. Back-pressure: reserve a place
                         // in the queue first, so that a worker that does not read its acknowledgements is not read.
                         let Ok(slot) = out.clone().reserve_owned().await else { break };
-                        let slot = AnswerSlot { slot: Some(slot), lease: received.lease.clone() };
+                        let slot = AnswerSlot { slot: Some(slot), lease: arrived.lease().clone() };
                         let (coordinator, caller) = (Arc::clone(&coordinator), caller.clone());
                         tokio::spawn(async move {
-                            let answer = commit(&coordinator, &caller, received).await;
+                            let answer = commit(&coordinator, &caller, arrived).await;
                             coordinator.metrics.submission(outcome_name(&answer));
                             slot.send(answer);
                         });
@@ -235,7 +233,7 @@ fn handle_message(
         }
         Some(Kind::Return(returned)) => {
             let returned = Returned::try_from(returned)?;
-            coordinator.return_bouts(worker, &returned.leases, &returned.reason);
+            coordinator.return_bouts(worker, session, &returned.leases, &returned.reason);
             Ok(())
         }
         Some(Kind::Hello(_)) => Err(Status::invalid_argument("a session has only one hello")),
@@ -243,27 +241,14 @@ fn handle_message(
     }
 }
 
-/// A bout that is partly received.
-struct IncomingBout {
-    assembler: Assembler,
-    referee: Arc<Mutex<Arena>>,
-}
-
-/// A bout that is completely received.
-struct ReceivedBout {
-    lease: Lease,
-    incoming: IncomingBout,
-    outcome: Assembled,
-}
-
-/// Receives a message. Returns the bout if that completes it; an error is the immediate answer: an acknowledgement, or
+/// Receives a message. Returns what it completes, if anything; an error is the immediate answer: an acknowledgement, or
 /// a status that ends the stream.
 async fn receive(
     coordinator: &Coordinator,
     caller: &Caller,
-    open: &mut HashMap<Lease, IncomingBout>,
+    open: &mut HashMap<Lease, HeldBout>,
     message: v1::Submission,
-) -> Result<Option<ReceivedBout>, Result<v1::Acknowledgement, Status>> {
+) -> Result<Option<Arrived>, Result<v1::Acknowledgement, Status>> {
     let lease = Lease::required(message.lease.clone()).map_err(|error| Err(error.into()))?;
     let is_head =
         matches!(message.kind, Some(v1::submission::Kind::Head(_) | v1::submission::Kind::Failure(_)));
@@ -272,7 +257,7 @@ async fn receive(
             Some(v1::submission::Kind::Head(head)) => Some(head.worker.as_str()),
             _ => None,
         };
-        let Admission { spec, bout, referee, most_open } = match coordinator.admit(&lease, worker, caller) {
+        let admission = match coordinator.admit(&lease, worker, caller) {
             Ok(admission) => admission,
             Err(Rejection::Call(status)) => {
                 warn!(run = lease.run, bout = lease.bout, %status, "submission rejected");
@@ -287,22 +272,17 @@ async fn receive(
                 return Err(Ok(acknowledge(&lease, v1::Outcome::NotWanted, reason)));
             }
         };
-        make_room(open, &lease, most_open, |other| coordinator.lease_facts(other).0).map_err(Err)?;
-        let assembler = Assembler::new(spec, bout).map_err(|error| Err(error.into()))?;
-        open.insert(lease.clone(), IncomingBout { assembler, referee });
+        let is_leased = |other: &Lease| coordinator.lease_facts(other).0;
+        make_room(open, &lease, admission.most_open, is_leased).map_err(Err)?;
+        let held = HeldBout::new(lease.clone(), admission).map_err(|error| Err(error.into()))?;
+        open.insert(lease.clone(), held);
     }
     // The rest of a bout that was refused or has no run is already answered.
-    let Some(incoming) = open.get_mut(&lease) else { return Ok(None) };
-    match incoming.assembler.accept(message) {
-        Ok(None) => Ok(None),
-        Ok(Some(outcome)) => {
-            let incoming = open.remove(&lease).expect("just found");
-            Ok(Some(ReceivedBout { lease, incoming, outcome }))
-        }
-        Err(error) => {
-            let worker = incoming.assembler.played_by().0.to_string();
-            open.remove(&lease);
-            let reason = coordinator.reject(&lease, &worker, &error.to_string()).await;
+    let Entry::Occupied(held) = open.entry(lease) else { return Ok(None) };
+    match receipt::accept(held, message) {
+        Ok(arrived) => Ok(arrived),
+        Err(Invalid { lease, worker, reason }) => {
+            let reason = coordinator.reject(&lease, &worker, &reason).await;
             Err(Ok(acknowledge(&lease, v1::Outcome::Refused, &reason)))
         }
     }
@@ -353,130 +333,78 @@ fn acknowledge(lease: &Lease, outcome: v1::Outcome, reason: &str) -> v1::Acknowl
     }
 }
 
-/// Verifies and commits a received bout. Waits while the disk is full.
-async fn commit(
+/// Verifies and commits what has arrived. Waits while the disk is full.
+async fn commit(coordinator: &Arc<Coordinator>, caller: &Caller, arrived: Arrived) -> v1::Acknowledgement {
+    let failed = |lease: &Lease, reason: &str| {
+        coordinator.record_failure(lease, reason);
+        acknowledge(lease, v1::Outcome::FailureNoted, reason)
+    };
+    let received = match arrived {
+        Arrived::Failed { lease, reason } => return failed(&lease, &reason),
+        Arrived::Complete(received) => received,
+    };
+    let (lease, worker) = (received.lease().clone(), received.worker().to_string());
+    let plies = received.plies();
+    let check = {
+        let coordinator = Arc::clone(coordinator);
+        move || received.check(&coordinator)
+    };
+    match coordinator.referees.run(plies, check).await {
+        Ok(Ok(checked)) => match checked.commit(coordinator, caller).await {
+            Ok(durable) => durable.acknowledge(),
+            Err(uncommitted) => answer(coordinator, caller, &uncommitted).await,
+        },
+        Ok(Err(reason)) => {
+            let reason = coordinator.reject(&lease, &worker, &reason).await;
+            acknowledge(&lease, v1::Outcome::Refused, &reason)
+        }
+        Err(failure) => {
+            error!(run = lease.run, bout = lease.bout, %failure, "referee failed; report this");
+            failed(&lease, "the referee of the coordinator failed; its log has the reason")
+        }
+    }
+}
+
+/// Returns the acknowledgement of a checked bout that does not count.
+async fn answer(
     coordinator: &Arc<Coordinator>,
     caller: &Caller,
-    received: ReceivedBout,
+    uncommitted: &UncommittedBout,
 ) -> v1::Acknowledgement {
-    let ReceivedBout { lease, incoming, outcome } = received;
-    let worker = incoming.assembler.played_by().0.to_string();
-    match outcome {
-        Assembled::Failed { reason } => {
-            coordinator.record_failure(&lease, &reason);
-            acknowledge(&lease, v1::Outcome::FailureNoted, &reason)
+    let UncommittedBout { lease, worker, digest, reason } = uncommitted;
+    coordinator.finish_lease(lease);
+    let key = BoutKey { run: lease.run.clone(), bout: lease.bout };
+    let audit = |kind, text| {
+        coordinator.audit_caused_by(AuditEntry::new(kind, text).worker(worker).bout(&key), caller);
+    };
+    let conflict = || {
+        warn!(run = lease.run, bout = lease.bout, worker, "content conflict");
+        audit(AuditKind::Conflict, "content differs from the committed bout");
+        acknowledge(lease, v1::Outcome::Conflict, "the bout is already committed with different content")
+    };
+    match reason {
+        Uncommitted::Duplicate | Uncommitted::Replicated => acknowledge(lease, v1::Outcome::Duplicate, ""),
+        Uncommitted::Conflict => conflict(),
+        Uncommitted::ReplicaDiffers => {
+            acknowledge(lease, v1::Outcome::Conflict, "another worker submitted different content")
         }
-        Assembled::Complete(bout) => {
-            let plies = bout.bout.moves.len();
-            let check = {
-                let (coordinator, lease) = (Arc::clone(coordinator), lease.clone());
-                move || CheckedBout::check(&coordinator, lease, incoming, *bout)
-            };
-            let failed = |reason: &str| {
-                coordinator.record_failure(&lease, reason);
-                acknowledge(&lease, v1::Outcome::FailureNoted, reason)
-            };
-            match coordinator.referees.run(plies, check).await {
-                Ok(Ok(checked)) => checked.commit(coordinator, caller).await,
-                Ok(Err(reason)) => {
-                    let reason = coordinator.reject(&lease, &worker, &reason).await;
-                    acknowledge(&lease, v1::Outcome::Refused, &reason)
-                }
-                Err(failure) => {
-                    error!(run = lease.run, bout = lease.bout, %failure, "referee failed; report this");
-                    failed("the referee of the coordinator failed; its log has the reason")
-                }
-            }
+        Uncommitted::RunClosed => acknowledge(lease, v1::Outcome::NotWanted, "the run accepts no more bouts"),
+        Uncommitted::Stale => {
+            audit(AuditKind::Stale, "arrived after its lease expired; the bout is played again");
+            let reason = "arrived after its lease expired; a timed run replays such bouts, as accepting the first to finish \
+                          would favour short games";
+            acknowledge(lease, v1::Outcome::Stale, reason)
         }
-    }
-}
-
-/// A bout whose games the referee has replayed. Only such bouts are committed as played.
-struct CheckedBout {
-    lease: Lease,
-    worker: String,
-    spec: Arc<Spec>,
-    complete: CompleteBout,
-    payload: Vec<u8>,
-}
-
-impl CheckedBout {
-    /// Replays the games of a bout by the rules.
-    fn check(
-        coordinator: &Coordinator,
-        lease: Lease,
-        incoming: IncomingBout,
-        complete: CompleteBout,
-    ) -> Result<CheckedBout, String> {
-        let spec = Arc::clone(incoming.assembler.spec());
-        let started = Instant::now();
-        let verified = verify(&incoming, &spec, &complete.bout);
-        coordinator.metrics.checked(started);
-        verified?;
-        let worker = incoming.assembler.played_by().0.to_string();
-        Ok(CheckedBout { lease, worker, spec, complete, payload: incoming.assembler.into_encoded() })
-    }
-
-    /// Commits the bout. Returns the acknowledgement, when it is durable.
-    async fn commit(self, coordinator: &Arc<Coordinator>, caller: &Caller) -> v1::Acknowledgement {
-        let CheckedBout { lease, worker, spec, complete, payload } = self;
-        let key = BoutKey { run: lease.run.clone(), bout: lease.bout };
-        let digest = complete.content_digest;
-        let (is_leased, is_leased_again) = coordinator.lease_facts(&lease);
-        let bout = NewBout {
-            run: lease.run.clone(),
-            bout: lease.bout,
-            worker: worker.clone(),
-            credential: credential_of(caller),
-            digest: Some(digest),
-            summary: Some(summarise(&spec, &complete.bout)),
-            columns: Some(complete.bout),
-            payload,
-            ..NewBout::default()
-        };
-        let secret = coordinator.sampling_secret();
-        let commit = Commit { bout: Box::new(bout), is_replica: is_leased, is_leased_again, secret };
-        let started = Instant::now();
-        let outcome = coordinator.commit(commit).await;
-        coordinator.metrics.stored(started);
-        if outcome != Outcome::Committed {
-            coordinator.finish_lease(&lease);
-        }
-        let audit = |kind, text| {
-            coordinator.audit_caused_by(Entry::new(kind, text).worker(&worker).bout(&key), caller);
-        };
-        let conflict = || {
-            warn!(run = lease.run, bout = lease.bout, worker, "content conflict");
-            audit(AuditKind::Conflict, "content differs from the committed bout");
-            acknowledge(&lease, v1::Outcome::Conflict, "the bout is already committed with different content")
-        };
-        match outcome {
-            Outcome::Committed => acknowledge(&lease, v1::Outcome::Committed, ""),
-            Outcome::Duplicate | Outcome::Replicated => acknowledge(&lease, v1::Outcome::Duplicate, ""),
-            Outcome::Conflict => conflict(),
-            Outcome::ReplicaDiffers => {
-                acknowledge(&lease, v1::Outcome::Conflict, "another worker submitted different content")
+        Uncommitted::Exported => match exported_content(coordinator, lease).await {
+            Ok(Some(known)) if known == *digest => acknowledge(lease, v1::Outcome::Duplicate, ""),
+            Ok(Some(_)) => conflict(),
+            Ok(None) => acknowledge(lease, v1::Outcome::NotWanted, "the bout failed or was not needed"),
+            Err(error) => {
+                warn!(run = lease.run, bout = lease.bout, %error, "exported bout unreadable");
+                let reason = "the bout is exported; its content cannot be read for comparison now";
+                acknowledge(lease, v1::Outcome::Duplicate, reason)
             }
-            Outcome::RunClosed => {
-                acknowledge(&lease, v1::Outcome::NotWanted, "the run accepts no more bouts")
-            }
-            Outcome::Stale => {
-                audit(AuditKind::Stale, "arrived after its lease expired; the bout is played again");
-                let reason = "arrived after its lease expired; a timed run replays such bouts, as accepting the first to finish \
-                              would favour short games";
-                acknowledge(&lease, v1::Outcome::Stale, reason)
-            }
-            Outcome::Exported => match exported_content(coordinator, &lease).await {
-                Ok(Some(known)) if known == digest => acknowledge(&lease, v1::Outcome::Duplicate, ""),
-                Ok(Some(_)) => conflict(),
-                Ok(None) => acknowledge(&lease, v1::Outcome::NotWanted, "the bout failed or was not needed"),
-                Err(error) => {
-                    warn!(run = lease.run, bout = lease.bout, %error, "exported bout unreadable");
-                    let reason = "the bout is exported; its content cannot be read for comparison now";
-                    acknowledge(&lease, v1::Outcome::Duplicate, reason)
-                }
-            },
-        }
+        },
     }
 }
 
@@ -484,14 +412,6 @@ impl CheckedBout {
 async fn exported_content(coordinator: &Coordinator, lease: &Lease) -> Result<Option<Digest>, ExportError> {
     let _guard = coordinator.comparison_lock.lock().await;
     coordinator.dataset.content(&lease.run, lease.bout).await
-}
-
-/// Replays the games of a bout by the rules.
-fn verify(incoming: &IncomingBout, spec: &Spec, columns: &BoutColumns) -> Result<(), String> {
-    let bout = &incoming.assembler.leased().bout;
-    let referee = incoming.referee.lock().unwrap_or_else(PoisonError::into_inner);
-    check_bout(spec, &referee, spec.games(bout, 1.0), columns).map_err(|fault| fault.reason)?;
-    columns.probes.iter().try_for_each(|row| check_probe(spec, &referee, &bout.players, &bout.opening, row))
 }
 
 #[cfg(test)]

@@ -11,9 +11,9 @@ use tracing::{info, warn};
 use super::{Coordinator, State, key_of, lease_ref};
 use crate::audit::{AuditKind, Entry};
 use crate::durable::Event;
-use crate::durable::workers::Quarantine;
+use crate::durable::workers::{Forget, NAMES_OF_CREDENTIAL, Quarantine};
 use crate::leases::BoutKey;
-use crate::store::NewBout;
+use crate::receipt::NewBout;
 use crate::verification::reputation::Reputation;
 use agon_schedule::RunState;
 
@@ -114,6 +114,12 @@ impl Coordinator {
                 self.convictions.notify_one();
                 false
             }
+            Event::WorkerSeen { credential, .. } => {
+                if state.durable.names(credential).len().is_multiple_of(NAMES_OF_CREDENTIAL) {
+                    self.post(Forget { credential: credential.clone() });
+                }
+                false
+            }
             // New bouts of a run may have waited for the replica.
             Event::ReplicationClosed { .. }
             | Event::RunAdded { .. }
@@ -121,7 +127,8 @@ impl Coordinator {
             | Event::Proposed { .. } => true,
             Event::LeasesExpired { .. }
             | Event::PartAssigned { .. }
-            | Event::WorkerSeen { .. }
+            | Event::WorkersForgotten { .. }
+            | Event::CellsForgotten { .. }
             | Event::ConfirmationsVoided { .. }
             | Event::ConvictionClosed(_)
             | Event::LeaseHolderAdded { .. }

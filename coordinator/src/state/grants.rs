@@ -282,10 +282,10 @@ mod tests {
     use tonic::Request;
 
     use super::*;
-    use crate::durable::bouts::{Commit, Outcome};
+    use crate::durable::bouts::{Commit, Uncommitted};
     use crate::fixtures::{SPEC, TestWorker, coordinator, empty_coordinator};
+    use crate::receipt::NewBout;
     use crate::service::operator::OperatorService;
-    use crate::store::NewBout;
 
     /// Leaves a run of 400 bouts only its first `bouts` to grant.
     fn shorten(coordinator: &Coordinator, bouts: u64) {
@@ -308,9 +308,7 @@ mod tests {
     }
 
     fn finish(worker: &TestWorker, lease: &WireLease) -> Commit {
-        let digest = Some([1; 32]);
-        let (run, bout) = (lease.run.clone(), lease.bout);
-        let played = NewBout { run, bout, worker: worker.name.clone(), digest, ..NewBout::default() };
+        let played = NewBout::of_test(&lease.run, lease.bout, &worker.name, [1; 32]);
         Commit { bout: Box::new(played), is_replica: true, is_leased_again: false, secret: 0 }
     }
 
@@ -326,7 +324,7 @@ mod tests {
         third.ask(&coordinator, 1);
         coordinator.pass(coordinator.timing.heartbeat);
         assert!(third.leases(&coordinator).is_empty(), "not three times");
-        assert_eq!(coordinator.commit(finish(&idle, &lease)).await, Outcome::Committed);
+        assert_eq!(coordinator.commit(finish(&idle, &lease)).await, Ok(()));
         assert_eq!(slow.revocations(), ["another worker finished the bout first"]);
         assert!(idle.revocations().is_empty());
         assert!(!slow.leases(&coordinator).contains(&lease));
@@ -334,7 +332,7 @@ mod tests {
         let done = coordinator.with_run(&lease.run, |run| run.ledger.done());
         assert_eq!(done, Some(1));
         let late = coordinator.commit(Commit { is_replica: false, ..finish(&slow, &lease) }).await;
-        assert_eq!(late, Outcome::Duplicate);
+        assert_eq!(late, Err(Uncommitted::Duplicate));
         assert_eq!(coordinator.with_run(&lease.run, |run| run.ledger.done()), done);
     }
 

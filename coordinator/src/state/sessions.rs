@@ -198,6 +198,9 @@ impl Coordinator {
         let now = self.now();
         let mut guard = self.lock();
         let state = &mut *guard;
+        if !state.has_session(worker, session) {
+            return;
+        }
         // Started bouts first: their progress extends the waiting ones.
         let (started, waiting): (Vec<_>, Vec<_>) =
             heartbeat.progress.iter().partition(|progress| progress.started);
@@ -214,9 +217,7 @@ impl Coordinator {
             };
             state.leases.record_progress(&key, token, progress, now);
         }
-        let Some(known) = state.workers.get_mut(worker).filter(|known| known.session == session) else {
-            return;
-        };
+        let Some(known) = state.workers.get_mut(worker) else { return };
         known.last_heartbeat = Instant::now();
         let held = state.leases.count_of_worker(worker);
         if held > 0 {
@@ -239,9 +240,12 @@ impl Coordinator {
     }
 
     /// Takes back bouts that a worker returned unplayed.
-    pub(crate) fn return_bouts(&self, worker: &str, leases: &[WireLease], reason: &str) {
+    pub(crate) fn return_bouts(&self, worker: &str, session: u64, leases: &[WireLease], reason: &str) {
         let mut guard = self.lock();
         let state = &mut *guard;
+        if !state.has_session(worker, session) {
+            return;
+        }
         let mut taken = 0;
         for lease in leases {
             let (key, token) = key_of(lease);
@@ -319,6 +323,11 @@ impl Coordinator {
 }
 
 impl State {
+    /// Returns whether this is the latest session of a worker: it has the leases, and messages of an earlier one come late.
+    fn has_session(&self, worker: &str, session: u64) -> bool {
+        self.workers.get(worker).is_some_and(|known| known.session == session)
+    }
+
     /// Counts the time that the slots played each run.
     fn count_usage(&mut self, elapsed: Duration) {
         let running = self.durable.open_runs().filter(|(_, run)| run.record().state == RunState::Running);
@@ -350,6 +359,7 @@ impl State {
         }
         for name in forgotten {
             self.workers.remove(&name);
+            self.durable.forget_worker(&name);
         }
     }
 }
@@ -458,6 +468,54 @@ mod tests {
         };
         assert_eq!(texts.len(), 2, "{texts:?}");
         assert!(texts.contains(&text(1, 1).as_str()) && texts.contains(&text(43, 200).as_str()), "{texts:?}");
+    }
+
+    /// A second process with the name and the credential of a worker, or the worker itself, opens a session: the leases go
+    /// over to that, as far as it holds them, and the earlier session has no say any more.
+    #[tokio::test]
+    async fn only_the_latest_session_extends_and_returns_leases() {
+        let folder = tempfile::tempdir().unwrap();
+        let coordinator = coordinator(folder.path()).await;
+        let earlier = TestWorker::connect(&coordinator, "w", 1).await;
+        let lease = earlier.lease(&coordinator);
+        let later = TestWorker::connect(&coordinator, "w", 1).await;
+        let ends = |worker: &TestWorker| {
+            let state = coordinator.lock();
+            state.leases.of_worker(&worker.name).map(|(_, lease)| lease.expires).collect::<Vec<_>>()
+        };
+        let before = ends(&later);
+        coordinator.passed_ms.fetch_add(1000, std::sync::atomic::Ordering::Relaxed);
+        earlier.play(&coordinator, &lease, 1);
+        coordinator.return_bouts("w", earlier.session, std::slice::from_ref(&lease), "");
+        assert_eq!(ends(&later), before);
+        later.play(&coordinator, &lease, 1);
+        assert!(ends(&later) > before);
+        coordinator.return_bouts("w", later.session, &[lease], "");
+        assert!(ends(&later).is_empty());
+    }
+
+    /// Whoever learns the token of a lease needs the name and the credential too: other names of the credential, and other
+    /// credentials under the name, can neither adopt nor submit the bout.
+    #[tokio::test]
+    async fn lease_is_useless_to_other_names_and_credentials() {
+        let folder = tempfile::tempdir().unwrap();
+        let coordinator = coordinator(folder.path()).await;
+        let holder = TestWorker::connect(&coordinator, "w", 1).await;
+        let lease = holder.lease(&coordinator);
+        let (key, token) = key_of(&lease);
+        let anonymous = Caller::anonymous().to_string();
+        let may_use = |worker, credential: &str| {
+            coordinator.lock().leases.has_issued(token, &key, Holder { worker, credential })
+        };
+        assert!(may_use("w", &anonymous));
+        assert!(!may_use("thief", &anonymous) && !may_use("w", "the token `thief`"));
+        let (queue, _) = mpsc::channel(9);
+        let thief = Hello { held: vec![lease.clone()], ..hello(&coordinator, "thief") };
+        coordinator.connect(&thief, &Caller::anonymous(), None, queue).unwrap();
+        assert_eq!(coordinator.lock().leases.of_worker("thief").count(), 0);
+        assert_eq!(holder.leases(&coordinator), std::slice::from_ref(&lease));
+        assert!(coordinator.admit(&lease, Some("thief"), &Caller::anonymous()).is_err());
+        assert!(coordinator.admit(&lease, Some("w"), &Caller::anonymous()).is_ok());
     }
 
     #[tokio::test]

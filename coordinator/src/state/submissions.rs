@@ -21,7 +21,6 @@ use crate::durable::ledger::Witness;
 use crate::durable::workers::Quarantine;
 use crate::leases::{BoutKey, Token};
 use crate::owner::panic_text;
-use crate::store::NewBout;
 
 /// The interval at which a caller that waits for an opening looks for it.
 const OPENING_CHECK: Duration = Duration::from_secs(1);
@@ -220,9 +219,7 @@ impl Coordinator {
             if let Some(run) = state.durable.run_mut(&key.run) {
                 run.ledger.claim(key.bout);
             }
-            let BoutKey { run, bout } = key;
-            let failure = Some(failure);
-            self.post(Commit::abandoned(NewBout { run, bout, failure, ..NewBout::default() }));
+            self.post(Commit::abandoned(&key, failure));
         }
     }
 

@@ -1,7 +1,6 @@
 //! The rows of the state.
 
-use agon_records::BoutColumns;
-use agon_schedule::{RunState, Summary};
+use agon_schedule::RunState;
 
 use crate::leases::BoutKey;
 use crate::verification::replication::Opinion;
@@ -35,39 +34,6 @@ pub struct StoredRun {
     pub abandoned: u64,
     /// All bouts that were ever granted are below.
     pub granted: u64,
-}
-
-/// A bout to store.
-#[derive(Default)]
-pub struct NewBout {
-    /// The run.
-    pub run: String,
-    /// The number of the bout.
-    pub bout: u64,
-    /// The worker that played it.
-    pub worker: String,
-    /// Its credential; empty if it has none.
-    pub credential: String,
-    /// The content digest, unless it failed.
-    pub digest: Option<[u8; 32]>,
-    /// The results and effort, unless it failed.
-    pub summary: Option<Summary>,
-    /// The plies, to be exported without reading them back; unless it failed.
-    pub columns: Option<BoutColumns>,
-    /// The submitted messages; empty if it failed.
-    pub payload: Vec<u8>,
-    /// Why it failed, if it did.
-    pub failure: Option<String>,
-    /// Whether another worker should replicate it.
-    pub needs_replica: bool,
-}
-
-impl NewBout {
-    /// Returns the content according to the worker, unless the bout failed.
-    pub(crate) fn opinion(&self) -> Option<Opinion> {
-        let NewBout { worker, credential, digest, .. } = self;
-        Some(Opinion { worker: worker.clone(), credential: credential.clone(), digest: (*digest)? })
-    }
 }
 
 /// The opinion of a worker on a bout that is being replicated.

@@ -2,10 +2,11 @@
 
 use rusqlite::{Connection, params};
 
-use super::{NewBout, ReplicaDigest, StoredCell, StoredRun, number};
+use super::{ReplicaDigest, StoredCell, StoredRun, number};
 use crate::audit::Entry;
 use crate::durable::{Confirmation, Conviction, Event};
 use crate::leases::BoutKey;
+use crate::receipt::NewBout;
 use crate::standings::{RunTotals, encode_checked};
 use crate::state::now_us;
 use crate::verification::replication::Opinion;
@@ -89,6 +90,11 @@ pub(super) fn write(connection: &Connection, event: &Event) -> rusqlite::Result<
             let sql = "INSERT OR IGNORE INTO workers (worker, credential) VALUES (?1, ?2)";
             run_once(sql, params![worker, credential])
         }
+        Event::WorkersForgotten { credential, workers } => {
+            let sql = "DELETE FROM workers WHERE credential = ?1 AND worker = ?2";
+            workers.iter().try_for_each(|worker| run_once(sql, params![credential, worker]))
+        }
+        Event::CellsForgotten { run } => run_once("DELETE FROM cells WHERE run = ?1", params![run]),
         Event::ConfirmationsVoided { credential } => {
             run_once("UPDATE credentials SET confirmed = 0 WHERE credential = ?1", params![credential])
         }

@@ -126,6 +126,12 @@ impl Replication {
         self.opened.remove(worker);
     }
 
+    /// Forgets the counts of a worker, which is on probation again if it returns.
+    pub fn forget(&mut self, worker: &str) {
+        self.opened.remove(worker);
+        self.confirmed.remove(worker);
+    }
+
     /// Opens a case.
     pub fn add(&mut self, key: BoutKey, author: Opinion, is_test: bool) {
         if self.cases.contains_key(&key) {

@@ -31,7 +31,7 @@ impl World {
 
     fn play_bout(&mut self, run: usize, bout: u64, worker: usize, content: u8) {
         let commit = commit(&self.ids[run], bout, worker, content);
-        assert_eq!(self.ask(commit), Outcome::Committed);
+        assert_eq!(self.ask(commit), Ok(()));
     }
 
     fn replicate(&mut self, run: usize, bout: u64, worker: usize, content: u8) -> Outcome {
@@ -95,11 +95,11 @@ fn liar_decides_no_sequential_test() {
     assert!(world.ask(done).is_err());
     assert!(world.coordinator.lock().durable.awaits_replicas(&id), "no new bouts are granted");
     // 2. Two honest workers contradict its first bout and confirm no other.
-    assert_eq!(world.replicate(TEST, 0, LIAR, WON), Outcome::Replicated, "it cannot confirm itself");
-    assert_eq!(world.replicate(TEST, 0, ONE, LOST), Outcome::ReplicaDiffers);
-    assert_eq!(world.replicate(TEST, 0, OTHER, LOST), Outcome::Replicated);
+    assert_eq!(world.replicate(TEST, 0, LIAR, WON), Err(Uncommitted::Replicated), "it cannot confirm itself");
+    assert_eq!(world.replicate(TEST, 0, ONE, LOST), Err(Uncommitted::ReplicaDiffers));
+    assert_eq!(world.replicate(TEST, 0, OTHER, LOST), Err(Uncommitted::Replicated));
     for bout in 1..=decided + 1 {
-        world.replicate(TEST, bout, ONE, WON);
+        world.replicate(TEST, bout, ONE, WON).unwrap_err();
     }
     // 3. No case is open, but its bouts are still to be voided: also after a restart.
     for _ in 0..2 {
@@ -115,7 +115,7 @@ fn liar_decides_no_sequential_test() {
     let decided = world.play_until_decided(ONE, LOST);
     for bout in 0..=decided {
         assert_eq!(world.verdict(), "continue");
-        assert_eq!(world.replicate(TEST, bout, OTHER, LOST), Outcome::Replicated);
+        assert_eq!(world.replicate(TEST, bout, OTHER, LOST), Err(Uncommitted::Replicated));
     }
     assert_eq!((world.state(), world.verdict().as_str()), (RunState::Decided, "H0"));
     let expected = ["submitted", "disputed", "convicted", "voided", "decided"];
@@ -189,8 +189,8 @@ fn bouts_of_a_convicted_worker_are_voided_in_all_runs() {
         world.play_bout(TEST, bout, LIAR, WON);
         world.play_bout(0, bout + 3, ONE, LOST);
     }
-    world.replicate(0, 0, ONE, LOST);
-    world.replicate(0, 0, OTHER, LOST);
+    world.replicate(0, 0, ONE, LOST).unwrap_err();
+    world.replicate(0, 0, OTHER, LOST).unwrap_err();
     // The process ends before the bouts are voided.
     world.restart(&runtime);
     assert_eq!(world.coordinator.lock().durable.convictions().len(), 1);
@@ -235,10 +235,9 @@ fn run_pauses_when_too_many_bouts_fail() {
     let id = submit.stored.id.clone();
     assert!(world.ask(submit));
     let fail = |world: &mut World, bout| {
-        let failure = Some("out of memory".to_string());
-        let outcome =
-            world.ask(Commit::abandoned(NewBout { run: id.clone(), bout, failure, ..NewBout::default() }));
-        assert_eq!(outcome, Outcome::Committed);
+        let key = BoutKey { run: id.clone(), bout };
+        let outcome = world.ask(Commit::abandoned(&key, "out of memory".to_string()));
+        assert_eq!(outcome, Ok(()));
         world.coordinator.with_run(&id, |run| run.record().state).unwrap()
     };
     let states: Vec<RunState> = (0..11).map(|bout| fail(&mut world, bout)).collect();
@@ -255,4 +254,50 @@ fn run_pauses_when_too_many_bouts_fail() {
     assert_eq!(world.ask(void).unwrap().replayed, 12);
     let next = world.coordinator.with_run(&id, |run| run.ledger.take_next());
     assert_eq!(next, Some(Some(0)));
+}
+
+/// Pods have new names for ever. Those that a conviction may need stay.
+#[test]
+fn names_of_a_credential_are_bounded() {
+    let runtime = Runtime::new().unwrap();
+    let mut world = World::with_workers(&runtime, &[LIAR]);
+    world.play_bout(TEST, 0, LIAR, WON);
+    for pod in 0..30 {
+        world.ask(Register { worker: format!("pod-{pod:02}"), credential: credential(LIAR) });
+    }
+    world.ask(Hold { worker: "pod-07".to_string(), holds: true });
+    let names = |world: &World| {
+        let state = world.coordinator.lock();
+        state.durable.names(&credential(LIAR)).cloned().collect::<Vec<_>>()
+    };
+    world.ask(Forget { credential: credential(LIAR) });
+    assert_eq!(names(&world), [WORKERS[LIAR], "pod-07"]);
+    // A late bout of a forgotten worker.
+    let mut late = commit(&world.ids[TEST].clone(), 1, LIAR, LOST);
+    late.bout.worker = "pod-03".to_string();
+    world.ask(late).unwrap();
+    assert_eq!(names(&world), [WORKERS[LIAR], "pod-03", "pod-07"]);
+    let before = world.view();
+    world.restart(&runtime);
+    assert_eq!(world.view(), before);
+}
+
+/// A run that is over needs no outcomes by worker, unless a conviction may ask who played its bouts.
+#[test]
+fn ended_run_forgets_its_workers() {
+    let runtime = Runtime::new().unwrap();
+    let mut world = World::new(&runtime);
+    let id = world.ids[0].clone();
+    for bout in 0..BOUTS {
+        world.ask(commit(&id, bout, ONE, WON)).unwrap();
+    }
+    let cells = |world: &World| world.store.reader().unwrap().cells(&id).unwrap().len();
+    assert!(world.ask(AssignPart { run: id.clone(), first: 0, last: BOUTS - 1 }));
+    world.ask(FinishPart { run: id.clone(), exported: BOUTS });
+    assert!(cells(&world) > 0);
+    world.ask(Move { run: id.clone(), from: OPEN, to: RunState::Done, entry: None }).unwrap();
+    assert_eq!(cells(&world), 0);
+    let before = world.view();
+    world.restart(&runtime);
+    assert_eq!(world.view(), before);
 }
