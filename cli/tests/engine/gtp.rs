@@ -1,8 +1,14 @@
 //! `agon engine serve --protocol gtp`.
 
+use std::path::Path;
+use std::process::Command;
+
 use agon_testing::binary::agon_with_input;
 
 use crate::session::Session;
+
+/// Debian keeps its games outside of the search path.
+const GNU_GO: &str = "/usr/games/gnugo";
 
 /// A session whose answers end with an empty line.
 struct Gtp(Session);
@@ -148,4 +154,34 @@ fn rejects_wrong_calls() {
         assert_eq!(answer.code, 2, "{arguments:?}: {}", answer.err);
         assert!(answer.err.contains(reason), "{arguments:?}: {}", answer.err);
     }
+}
+
+/// GNU Go accepts every move of Agon, and Agon every move of GNU Go.
+#[test]
+fn plays_gnu_go_by_the_same_rules() {
+    if !Path::new(GNU_GO).exists() {
+        println!("skipped: {GNU_GO} is not installed");
+        return;
+    }
+    let mut agon = Gtp::start(&["--game", "go:size=7,komi=6.5"]);
+    let rules =
+        ["--mode", "gtp", "--chinese-rules", "--positional-superko", "--never-resign", "--level", "1"];
+    let mut gnu = Gtp(Session::start(Command::new(GNU_GO).args(rules).args(["--seed", "1"])));
+    for side in [&mut agon, &mut gnu] {
+        side.expect(&[("boardsize 7", "= "), ("clear_board", "= "), ("komi 6.5", "= ")]);
+    }
+    let mut passes = 0;
+    for ply in 0..98 {
+        let colour = ["black", "white"][ply % 2];
+        let (mover, other) = if ply % 2 == 0 { (&mut agon, &mut gnu) } else { (&mut gnu, &mut agon) };
+        let answer = mover.ask(&format!("genmove {colour}"));
+        let vertex = answer.strip_prefix("= ").unwrap_or_else(|| panic!("{answer}")).to_string();
+        other.expect(&[(&format!("play {colour} {vertex}"), "= ")]);
+        passes = if vertex.eq_ignore_ascii_case("pass") { passes + 1 } else { 0 };
+        if passes == 2 {
+            break;
+        }
+    }
+    println!("Agon: {}, GNU Go: {}", agon.ask("final_score"), gnu.ask("final_score"));
+    assert_eq!(gnu.0.finish().0, 0);
 }
