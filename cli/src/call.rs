@@ -95,7 +95,7 @@ enum Command {
     /// Back up, restore or void data
     #[command(subcommand)]
     Data(commands::cluster::data::Data),
-    /// Serve players as engines of other programs
+    /// Serve players as engines, or test an engine
     #[command(subcommand)]
     Engine(commands::engine::Engine),
     /// Measure the speed of games and searches on this machine

@@ -14,7 +14,7 @@ use crate::session::Session;
 const GAMES: [&str; 6] =
     ["tic-tac-toe", "othello", "backgammon", "virus:seats=3,size=5", "rolit:seats=4", "chess:ply_limit=60"];
 
-fn example(name: &str) -> PathBuf {
+pub fn example(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/bots").join(name)
 }
 

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a failing test panics")]
 
 mod bots;
+mod check;
 mod gtp;
 mod python;
 mod session;
