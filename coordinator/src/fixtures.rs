@@ -87,9 +87,20 @@ pub(crate) struct TestWorker {
 impl TestWorker {
     /// Connects a worker with one slot on the machine with this number.
     pub(crate) async fn connect(coordinator: &Coordinator, name: &str, machine: u8) -> TestWorker {
+        TestWorker::connect_with_engines(coordinator, name, machine, &[]).await
+    }
+
+    /// Connects a worker with one slot that has engines.
+    pub(crate) async fn connect_with_engines(
+        coordinator: &Coordinator,
+        name: &str,
+        machine: u8,
+        engines: &[&str],
+    ) -> TestWorker {
         let (queue, inbox) = mpsc::channel(SEND_QUEUE);
         let address = Some(IpAddr::from([10, 0, 0, machine]));
-        let hello = hello(coordinator, name);
+        let engines = engines.iter().map(ToString::to_string).collect();
+        let hello = Hello { engines, ..hello(coordinator, name) };
         let session = coordinator.connect(&hello, &Caller::anonymous(), address, queue).unwrap();
         coordinator.record_holder(name, session).await;
         TestWorker { name: name.to_string(), session, inbox }

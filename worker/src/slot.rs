@@ -7,7 +7,7 @@ use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -23,6 +23,9 @@ use crate::pin::pin;
 use crate::play::{BoutError, GameProgress, Identity, Job, Played, play};
 use crate::speed::{MEASUREMENT_INTERVAL, measure};
 use crate::submit::Command;
+
+/// How long a slot without a bout keeps its players.
+const IDLE: Duration = Duration::from_secs(30);
 
 /// The end of a slot's bout.
 #[derive(Clone, PartialEq, Debug)]
@@ -118,16 +121,22 @@ impl Slot {
         let _ = self.jobs.send(job);
     }
 
-    /// Lets the thread end.
+    /// Lets the thread end soon, and its engines with it.
+    pub(crate) fn end(&mut self) {
+        self.jobs = channel().0;
+        self.interrupt();
+    }
+
+    /// Lets the thread end and waits for it.
     #[cfg(test)]
     pub(crate) fn end_thread(&mut self) {
-        self.jobs = channel().0;
+        self.end();
         while !self.has_ended() {
             std::thread::yield_now();
         }
     }
 
-    /// Returns whether the thread has ended early.
+    /// Returns whether the thread has ended.
     pub(crate) fn has_ended(&self) -> bool {
         self.thread.is_finished()
     }
@@ -172,7 +181,16 @@ struct SlotThread {
 
 impl SlotThread {
     fn run(&mut self, inbox: &Receiver<Job>) {
-        while let Ok(job) = inbox.recv() {
+        loop {
+            let job = match inbox.recv_timeout(IDLE) {
+                Ok(job) => job,
+                Err(RecvTimeoutError::Timeout) => {
+                    // Engines and tables of an idle slot would only take memory.
+                    self.arena = None;
+                    continue;
+                }
+                Err(RecvTimeoutError::Disconnected) => return,
+            };
             let lease = job.leased.lease.clone();
             let ending = self.play(&job);
             // Fails after the worker has ended; then the thread ends too.

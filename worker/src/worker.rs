@@ -43,6 +43,9 @@ const PREFETCH_TIME: Duration = Duration::from_millis(200);
 /// How long a rejected credential is tried again: the coordinator reads a changed file of tokens within a second.
 const CREDENTIAL_TIMEOUT: Duration = Duration::from_secs(10);
 
+/// How long the end of a worker waits for the threads of its slots.
+const SLOT_END: Duration = Duration::from_secs(1);
+
 /// The maximum number of prefetched bouts per slot.
 const MAX_PREFETCH_PER_SLOT: usize = 256;
 
@@ -77,6 +80,7 @@ async fn run_to_end(config: Config, shutdown: BoxFuture<()>) -> Result<Summary, 
     if let Some(session) = worker.session.take() {
         session.close(close_time(worker.config.grace)).await;
     }
+    worker.end_slots().await;
     outcome
 }
 
@@ -245,6 +249,15 @@ impl Worker {
             while let Ok(report) = self.reports.try_recv() {
                 self.handle_report(report);
             }
+        }
+    }
+
+    /// Ends the threads of the slots, and waits a short time for their engines.
+    async fn end_slots(&mut self) {
+        self.slots.iter_mut().for_each(Slot::end);
+        let deadline = Instant::now() + SLOT_END;
+        while !self.slots.iter().all(Slot::has_ended) && Instant::now() < deadline {
+            sleep_until(Instant::now() + Duration::from_millis(2)).await;
         }
     }
 

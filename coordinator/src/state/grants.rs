@@ -373,6 +373,53 @@ mod tests {
         });
     }
 
+    const ENGINES: &str = r#"
+name = "engines"
+game = "connect-four"
+limit = { nodes = 10 }
+tournament = { format = "round-robin", bouts = 4 }
+[[player]]
+name = "a"
+engine = { protocol = "agon", name = "bot" }
+[[player]]
+name = "b"
+search = { algorithm = "uct" }
+"#;
+
+    fn submission_of(text: String) -> Request<v1::SubmitRunRequest> {
+        let spec = Some(v1::Spec { text, ..Default::default() });
+        Request::new(v1::SubmitRunRequest { spec, ..Default::default() })
+    }
+
+    #[tokio::test]
+    async fn bouts_of_engines_go_only_to_workers_that_have_them() {
+        let folder = tempfile::tempdir().unwrap();
+        let coordinator = empty_coordinator(folder.path()).await;
+        let service = OperatorService::new(Arc::clone(&coordinator));
+        let run = service.submit_run(submission_of(ENGINES.to_string())).await.unwrap().into_inner().run;
+        let without = TestWorker::connect_with_engines(&coordinator, "without", 1, &["other"]).await;
+        without.ask(&coordinator, 1);
+        assert!(without.leases(&coordinator).is_empty());
+        assert_eq!(
+            coordinator.status(&run, false).unwrap().waiting,
+            "no connected worker has the engine bot; start one with --engine bot=COMMAND"
+        );
+        let with = TestWorker::connect_with_engines(&coordinator, "with", 2, &["other", "bot"]).await;
+        assert_eq!(with.lease(&coordinator).run, run);
+        assert_eq!(coordinator.status(&run, false).unwrap().waiting, "");
+    }
+
+    #[tokio::test]
+    async fn specs_cannot_start_programs_on_a_cluster() {
+        let folder = tempfile::tempdir().unwrap();
+        let coordinator = empty_coordinator(folder.path()).await;
+        let service = OperatorService::new(Arc::clone(&coordinator));
+        let text = ENGINES.replace("name = \"bot\"", "command = \"bot\"");
+        let error = service.submit_run(submission_of(text)).await.unwrap_err();
+        assert_eq!(error.code(), tonic::Code::InvalidArgument);
+        assert!(error.message().contains("start workers with --engine NAME=bot"), "{error}");
+    }
+
     #[tokio::test]
     async fn only_open_runs_take_turns() {
         let folder = tempfile::tempdir().unwrap();

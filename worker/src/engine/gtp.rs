@@ -92,6 +92,19 @@ impl Gtp {
     }
 }
 
+/// Returns a move, of which GTP says nothing more.
+fn chosen(mv: String, time: Duration) -> ExternalMove {
+    ExternalMove {
+        mv,
+        counters: Counters::default(),
+        depth: 0,
+        selective_depth: 0,
+        value: Value { number: 0.0, proof: None },
+        line: Vec::new(),
+        time,
+    }
+}
+
 /// Reads a response up to its empty line.
 fn read_response(
     process: &mut EngineProcess,
@@ -146,11 +159,16 @@ impl ExternalPlayer for Gtp {
     fn choose(&mut self, request: &Request<'_>) -> Result<ExternalMove, EngineError> {
         // 1. The moves that it does not know.
         let deadline = Instant::now() + self.config.start;
-        for played in &request.moves[self.known..] {
+        // A pass of othello is forced and follows from the rules, and not all engines know the word.
+        let is_othello = self.game.name() == "othello";
+        for played in request.moves[self.known..].iter().filter(|played| !is_othello || played.mv != "pass") {
             let colour = COLOURS[played.seat.unwrap_or(0).min(1)];
             self.tell(&format!("play {colour} {}", played.mv), deadline)?;
         }
         self.known = request.moves.len();
+        if is_othello && request.position.legal() == ["pass"] {
+            return Ok(chosen("pass".to_string(), Duration::ZERO));
+        }
         self.tell_time(request, deadline)?;
         // 2. Its own.
         let watch = Stopwatch::start(request.limit(), &self.config, &self.process);
@@ -171,16 +189,7 @@ impl ExternalPlayer for Gtp {
             }
             Ok(mv) => {
                 self.known += 1;
-                let mv = if self.game.name() == "go" { mv } else { mv.to_ascii_lowercase() };
-                Ok(ExternalMove {
-                    mv,
-                    counters: Counters::default(),
-                    depth: 0,
-                    selective_depth: 0,
-                    value: Value { number: 0.0, proof: None },
-                    line: Vec::new(),
-                    time,
-                })
+                Ok(chosen(if is_othello { mv.to_ascii_lowercase() } else { mv }, time))
             }
             Err(reason) => {
                 Err(self.process.fault(FaultKind::Crash, &format!("it refused `genmove`: {reason}")))
