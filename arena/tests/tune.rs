@@ -74,7 +74,7 @@ fn reads_a_tune() {
 }
 
 #[test]
-fn method_is_chosen_by_parameters() {
+fn method_is_chosen_by_parameters_and_bouts() {
     let free =
         SPEC.replace("step = 0.5\n", "").replace("step = 1.5\n", "").replace("method = \"spsa\"\n", "");
     let more: String = ["discs", "corners", "stability"]
@@ -87,7 +87,8 @@ fn method_is_chosen_by_parameters() {
         (tune.method.name(), tune.advice().join(" "))
     };
     for (text, method, reason) in [
-        (free.clone(), "bayes", "\"bayes\" was chosen because a Gaussian process searches"),
+        (free.clone(), "bayes", "\"bayes\" was chosen because 40 bouts are few"),
+        (free.replace("bouts = 40", "bouts = 400"), "spsa", "400 bouts suffice"),
         (many.clone(), "spsa", "\"spsa\" was chosen because 5 parameters are more"),
         (free.replace("pairs = 2\n", "rate = 0.1\n"), "spsa", "`rate` or `step` is set"),
         (many.replace("pairs = 2\n", "batch = 4\n"), "bayes", "`batch` is set"),
@@ -99,7 +100,8 @@ fn method_is_chosen_by_parameters() {
     assert_eq!(name(SPEC), ("spsa", String::new()));
     // A trial has the divisor of all bouts that is nearest to the root of a twelfth of them.
     for (bouts, pairs) in [(200, 4), (800, 8), (3200, 16), (60, 2), (997, 1)] {
-        let text = free.replace("pairs = 2\n", "").replace("bouts = 40", &format!("bouts = {bouts}"));
+        let text = free.replace("[tune]\n", "[tune]\nmethod = \"bayes\"\n");
+        let text = text.replace("pairs = 2\n", "").replace("bouts = 40", &format!("bouts = {bouts}"));
         assert_eq!(read(&text).unwrap().tune().unwrap().pairs, pairs);
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! With two players and few bouts both are exact: all possible results are enumerated.
 
+use std::collections::HashMap;
 use std::num::NonZeroUsize;
 
 use crate::world::World;
@@ -108,11 +109,16 @@ fn mean(scores: &[f64; 5]) -> f64 {
 
 /// Returns in how many of `tunes` tunes without effect a validation of `bouts` bouts calls the tuned player stronger.
 pub fn null_claims(world: &World, bouts: u64, tunes: u64, seed: u64) -> u64 {
-    let claims = |stream: &u64| {
-        let pairs = world.pairs(0, 1, bouts, &mut seeded(seed, *stream));
+    let stronger = |pairs: Pairs| {
         Scores::from(pairs).compare().is_some_and(|compared| compared.verdict() == Verdict::Stronger)
     };
-    (0..tunes).filter(claims).count() as u64
+    // Comparisons of few bouts are slow, but few are different.
+    let mut known: HashMap<[u64; 5], bool> = HashMap::new();
+    let claims = (0..tunes).filter(|tune| {
+        let pairs = world.pairs(0, 1, bouts, &mut seeded(seed, *tune));
+        *known.entry(pairs.0).or_insert_with(|| stronger(pairs))
+    });
+    claims.count() as u64
 }
 
 /// Measures the coverage of two players' Elo difference from pairs.

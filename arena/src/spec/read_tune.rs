@@ -33,6 +33,8 @@ const MAX_SPSA_PARAMETERS: usize = 64;
 /// The most trials of a Gaussian process, whose cost grows with the cube of their number.
 const MAX_TRIALS: u64 = 1000;
 const MAX_BAYES_PARAMETERS: usize = 6;
+/// The bouts from which `auto` prefers SPSA for few parameters too: measured at 200 and 800 (docs/studies/tuning.md).
+const BOUTS_FOR_SPSA: u64 = 400;
 
 #[derive(Clone, Copy, PartialEq)]
 enum MethodName {
@@ -88,7 +90,7 @@ pub(super) fn tune(
     let asked = section.choice_or("method", MethodName::Auto);
     let bouts = section.count("bouts", 1..=MAX_TUNING_BOUTS);
     let (method_name, why) = match asked? {
-        MethodName::Auto => chosen_method(section),
+        MethodName::Auto => chosen_method(section, bouts?),
         named => (named, None),
     };
     let (inapplicable, method): (&[&str], Found<Method>) = match method_name {
@@ -173,8 +175,8 @@ pub(super) fn tune(
     Some((tune, all))
 }
 
-/// Chooses the method by the number of parameters, and returns the reason.
-fn chosen_method(section: Section<'_, '_>) -> (MethodName, Option<String>) {
+/// Chooses the method by the number of parameters and of bouts, and returns the reason.
+fn chosen_method(section: Section<'_, '_>, bouts: u64) -> (MethodName, Option<String>) {
     let tables = section.value("parameter").and_then(DeValue::as_array);
     let parameters = || tables.into_iter().flatten().map(|item| item.get_ref());
     let count = parameters().count();
@@ -191,9 +193,12 @@ fn chosen_method(section: Section<'_, '_>) -> (MethodName, Option<String>) {
             );
             (MethodName::Spsa, reason)
         }
+        () if bouts >= BOUTS_FOR_SPSA => {
+            (MethodName::Spsa, format!("{bouts} bouts suffice to follow the slope, which then loses less"))
+        }
         () => {
             let reason = format!(
-                "a Gaussian process searches the whole range of {count} of at most {FEW_PARAMETERS} parameters"
+                "{bouts} bouts are few: a Gaussian process, which tries the whole range, errs less at worst"
             );
             (MethodName::Bayes, reason)
         }

@@ -240,7 +240,9 @@ impl Tune {
         let mut squares = 0.0;
         for (iteration, result) in (from..to).zip(&self.folded[from as usize..to as usize]) {
             squares += result * result;
-            for (sum, draw) in sums.iter_mut().zip(self.draws(iteration)) {
+            for (sum, draw) in
+                sums.iter_mut().zip(self.draws(iteration, self.phase_at(self.prefix_for(iteration))))
+            {
                 *sum += draw.direction * result;
             }
         }
@@ -264,8 +266,8 @@ impl Tune {
             return None;
         }
         let values = self.path.get(usize::try_from(prefix).ok()?)?;
-        let draws = self.draws(index);
         let phase = self.phase_at(prefix);
+        let draws = self.draws(index, phase);
         let side = |sign: f64| {
             let each = self.settings.parameters.iter().zip(values).zip(&draws);
             each.map(|((parameter, &value), draw)| {
@@ -308,7 +310,7 @@ impl Tune {
         self.squares += wins_less_losses * wins_less_losses;
         // An iteration with a perturbation that was given up since then does not count.
         let next = if phase.factor == present.factor {
-            let draws = self.draws(iteration);
+            let draws = self.draws(iteration, phase);
             let each = self.settings.parameters.iter().zip(self.values()).zip(&draws);
             let next = each.map(|((parameter, &value), draw)| {
                 let from = parameter.scale.coordinate(value);
@@ -385,10 +387,14 @@ impl Tune {
         gains(a, end * libm::pow(last, GAMMA), stability, iteration)
     }
 
-    fn draws(&self, iteration: u64) -> Vec<Draw> {
-        let mut random = seeded(self.settings.seed, iteration);
+    /// Draws the directions of an iteration. In a calibration every second iteration goes the opposite way, so that the slope
+    /// cancels and only what a perturbation of this size costs remains.
+    fn draws(&self, iteration: u64, phase: Phase) -> Vec<Draw> {
+        let opposite = phase.calibrating && !iteration.is_multiple_of(2);
+        let mut random = seeded(self.settings.seed, iteration - u64::from(opposite));
+        let ahead = if opposite { -1.0 } else { 1.0 };
         let mut draw = || Draw {
-            direction: if random.random::<bool>() { 1.0 } else { -1.0 },
+            direction: if random.random::<bool>() { ahead } else { -ahead },
             rounding: random.random::<f64>(),
         };
         (0..self.settings.parameters.len()).map(|_| draw()).collect()
@@ -563,7 +569,7 @@ mod tests {
         let run = |result: fn(u64, f64) -> f64| {
             let mut tune = Tune::new(settings()).unwrap();
             for index in 0..40 {
-                let direction = tune.draws(index)[0].direction;
+                let direction = tune.draws(index, tune.phase_at(0))[0].direction;
                 tune.record(index, result(index, direction)).unwrap();
             }
             tune
