@@ -2,7 +2,7 @@
 
 use agon_transport::Caller;
 
-use crate::durable::workers::Record;
+use crate::durable::{Append, Event};
 use crate::leases::BoutKey;
 use crate::state::Coordinator;
 
@@ -88,7 +88,7 @@ pub(crate) fn credential_of(caller: &Caller) -> String {
 impl Coordinator {
     /// Writes an entry in the background.
     pub(crate) fn audit(&self, entry: Entry) {
-        self.post(Record(entry));
+        self.post(Append(vec![Event::Audited(entry)]));
     }
 
     /// Writes an entry in the background, unless its caller exceeds the rate limit: no caller can fill the disk. Counts it

@@ -33,6 +33,21 @@ pub(crate) trait Command: Send + 'static {
     fn decide(self, durable: &Durable) -> (Vec<Event>, Self::Answer);
 }
 
+/// Writes events whatever the state is. Without events it changes nothing, and its answer follows all earlier commands.
+pub(crate) struct Append(pub(crate) Vec<Event>);
+
+impl Command for Append {
+    type Answer = ();
+
+    fn scope(&self) -> Scope {
+        Scope::Addition
+    }
+
+    fn decide(self, _durable: &Durable) -> (Vec<Event>, ()) {
+        (self.0, ())
+    }
+}
+
 /// What a command reads and changes. Commands whose scopes overlap are in different groups, so that each is judged by the
 /// state that the other left.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -15,8 +15,7 @@ use tokio::sync::oneshot;
 use tracing::warn;
 
 use crate::durable::runs::Decide;
-use crate::durable::workers::Barrier;
-use crate::durable::{Command, Durable, Event, Scope};
+use crate::durable::{Append, Command, Durable, Event, Scope};
 use crate::leases::BoutKey;
 use crate::state::{Coordinator, Fatal, WriteTarget};
 use crate::store::{Store, StoreError};
@@ -113,7 +112,7 @@ impl Coordinator {
 
     /// Waits until all earlier commands are executed, unless the state cannot be written for now.
     pub(crate) async fn settle(&self) {
-        let _ = self.execute(Barrier).await;
+        let _ = self.execute(Append(Vec::new())).await;
     }
 
     /// Executes a command in the background.
@@ -293,11 +292,11 @@ mod tests {
 
     use super::*;
     use crate::audit::{AuditKind, Entry};
-    use crate::durable::workers::{Hold, Record};
+    use crate::durable::workers::Hold;
     use crate::fixtures::coordinator_and_disk;
 
-    fn entry() -> Record {
-        Record(Entry::new(AuditKind::Throttled, "no reason"))
+    fn entry() -> Append {
+        Append(vec![Event::Audited(Entry::new(AuditKind::Throttled, "no reason"))])
     }
 
     #[tokio::test]

@@ -140,42 +140,6 @@ impl Command for Prioritise {
     }
 }
 
-/// Records that leases of started bouts expired.
-pub(crate) struct Abandon {
-    pub(crate) run: String,
-    pub(crate) bouts: u64,
-}
-
-impl Command for Abandon {
-    type Answer = ();
-
-    fn scope(&self) -> Scope {
-        Scope::Addition
-    }
-
-    fn decide(self, _durable: &Durable) -> (Vec<Event>, ()) {
-        (vec![Event::LeasesExpired { run: self.run, bouts: self.bouts }], ())
-    }
-}
-
-/// Records that the bouts below `end` may be granted. After a restart, only these can be held by workers.
-pub(crate) struct Reserve {
-    pub(crate) run: String,
-    pub(crate) end: u64,
-}
-
-impl Command for Reserve {
-    type Answer = ();
-
-    fn scope(&self) -> Scope {
-        Scope::Addition
-    }
-
-    fn decide(self, _durable: &Durable) -> (Vec<Event>, ()) {
-        (vec![Event::Reserved { run: self.run, end: self.end }], ())
-    }
-}
-
 /// Assigns the bouts from `first` to `last` to a part before it is written. Answers whether they are the next ones.
 pub(crate) struct AssignPart {
     pub(crate) run: String,
@@ -341,6 +305,8 @@ pub(crate) enum VoidRefusal {
     NoRun,
     /// No such bout counts.
     NoBouts,
+    /// The bouts failed or were never played, and are exported, or they are void already.
+    Final,
     /// Bouts were exported since the dataset was read.
     Exported,
 }
@@ -377,7 +343,8 @@ impl Command for Void {
             voided.push(*bout);
         }
         if replayed.is_empty() && voided.is_empty() {
-            return refuse(VoidRefusal::NoBouts);
+            let is_final = selection.worker.is_empty() && selection.first < record.exported;
+            return refuse(if is_final { VoidRefusal::Final } else { VoidRefusal::NoBouts });
         }
         let counts = VoidCounts { replayed: replayed.len() as u64, voided: voided.len() as u64 };
         let Selection { worker, first, last } = selection;

@@ -18,8 +18,7 @@ use tokio::sync::oneshot;
 
 use super::bouts::{Commit, Outcome, Uncommitted};
 use super::runs::{
-    Abandon, AssignPart, Decide, FinishPart, Move, OPEN, Prioritise, Propose, Reserve, Selection, Submit,
-    Void, VoidRefusal,
+    AssignPart, Decide, FinishPart, Move, OPEN, Prioritise, Propose, Selection, Submit, Void, VoidRefusal,
 };
 use super::workers::{CloseConviction, Forget, Hold, Quarantine, Register, Trust};
 use super::*;
@@ -516,10 +515,12 @@ impl World {
                 known.priority = priority;
                 build(Prioritise { run: id, priority, entry: entry() }, waits, |known| *known)
             }
-            Change::Reserve { end } => build(Reserve { run: id, end }, waits, |()| true),
+            Change::Reserve { end } => {
+                build(Append(vec![Event::Reserved { run: id, end }]), waits, |()| true)
+            }
             Change::Abandon => {
                 known.abandoned += 1;
-                build(Abandon { run: id, bouts: 1 }, waits, |()| true)
+                build(Append(vec![Event::LeasesExpired { run: id, bouts: 1 }]), waits, |()| true)
             }
         }
     }

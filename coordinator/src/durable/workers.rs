@@ -157,33 +157,3 @@ impl Command for CloseConviction {
         (is_open.then_some(Event::ConvictionClosed(self.0)).into_iter().collect(), ())
     }
 }
-
-/// Writes an audit entry.
-pub(crate) struct Record(pub(crate) Entry);
-
-impl Command for Record {
-    type Answer = ();
-
-    fn scope(&self) -> Scope {
-        Scope::Addition
-    }
-
-    fn decide(self, _durable: &Durable) -> (Vec<Event>, ()) {
-        (vec![Event::Audited(self.0)], ())
-    }
-}
-
-/// Changes nothing. Its answer follows all earlier commands.
-pub(crate) struct Barrier;
-
-impl Command for Barrier {
-    type Answer = ();
-
-    fn scope(&self) -> Scope {
-        Scope::Addition
-    }
-
-    fn decide(self, _durable: &Durable) -> (Vec<Event>, ()) {
-        (Vec::new(), ())
-    }
-}

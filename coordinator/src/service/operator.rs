@@ -223,6 +223,10 @@ impl OperatorService {
             VoidRefusal::NoBouts => Status::not_found(format!(
                 "{id} has no such bouts; `agon games {id}` lists its games with their workers"
             )),
+            VoidRefusal::Final => Status::failed_precondition(format!(
+                "these bouts of {id} are void already, or they failed and are exported: parts of the dataset are final, so that \
+                 failed bouts can only be played again before their export; repeat the run with `agon submit SPEC --again`"
+            )),
             VoidRefusal::Exported => Status::aborted(format!("bouts of {id} were just exported; try again")),
         })?;
         crate::export::write_run(coordinator, id).await.map_err(unavailable)?;

@@ -11,8 +11,8 @@ use tracing::{info, warn};
 
 use super::{Coordinator, Holder, RESERVED_QUEUE, Run, State, WINDOW_BYTES, Worker, leased_bout};
 use crate::audit::credential_of;
-use crate::durable::runs::Reserve;
 use crate::durable::workers::Hold;
+use crate::durable::{Append, Event};
 use crate::leases::BoutKey;
 use crate::verification::replication::Opinion;
 use agon_schedule::RunState;
@@ -131,7 +131,7 @@ impl Coordinator {
         if let Some(end) = state.durable.run(id).and_then(|run| run.ledger.reservation_due(ahead))
             && state.reservations.insert(id.to_string())
         {
-            self.post(Reserve { run: id.to_string(), end });
+            self.post(Append(vec![Event::Reserved { run: id.to_string(), end }]));
         }
     }
 

@@ -16,8 +16,8 @@ use super::{
 };
 use crate::audit::{AuditKind, Entry, credential_of};
 use crate::durable::ledger::Witness;
-use crate::durable::runs::Abandon;
 use crate::durable::workers::{Hold, Register};
+use crate::durable::{Append, Event};
 use crate::leases::{BoutKey, Lease, Progress};
 
 /// The maximum number of quarantined workers of one caller; above it, new names are rejected.
@@ -289,7 +289,7 @@ impl Coordinator {
             if let Some(run) = state.durable.run_mut(&key.run) {
                 run.ledger.lose(key.bout, &lease.worker, &witness, started);
                 if started {
-                    self.post(Abandon { run: key.run.clone(), bouts: 1 });
+                    self.post(Append(vec![Event::LeasesExpired { run: key.run.clone(), bouts: 1 }]));
                 }
             }
             state.give_back(&key);

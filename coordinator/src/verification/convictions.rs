@@ -81,7 +81,7 @@ async fn void_bouts(coordinator: &Coordinator, id: &str, worker: &str) -> Result
         drop(hold);
         match voided {
             Err(VoidRefusal::Exported) => {}
-            Err(VoidRefusal::NoRun | VoidRefusal::NoBouts) => return Ok(()),
+            Err(VoidRefusal::NoRun | VoidRefusal::NoBouts | VoidRefusal::Final) => return Ok(()),
             Ok(_) => return write_run(coordinator, id).await.map_err(|error| error.to_string()),
         }
     }

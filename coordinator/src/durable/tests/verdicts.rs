@@ -282,6 +282,28 @@ fn names_of_a_credential_are_bounded() {
     assert_eq!(world.view(), before);
 }
 
+/// The dataset has no rows of a failed bout, and its parts are never rewritten.
+#[test]
+fn exported_failures_are_final() {
+    let runtime = Runtime::new().unwrap();
+    let mut world = World::new(&runtime);
+    let id = world.ids[0].clone();
+    let key = |bout| BoutKey { run: id.clone(), bout };
+    for bout in 0..2 {
+        world.ask(Commit::abandoned(&key(bout), "no reason".to_string())).unwrap();
+    }
+    let void = |world: &mut World, exported| {
+        let selection = Selection { worker: String::new(), first: 0, last: 0 };
+        let run = id.clone();
+        world.ask(Void { run, selection, in_dataset: Vec::new(), exported, by: String::new() })
+    };
+    assert_eq!(void(&mut world, 0).unwrap().replayed, 1);
+    world.ask(Commit::abandoned(&key(0), "no reason".to_string())).unwrap();
+    assert!(world.ask(AssignPart { run: id.clone(), first: 0, last: 1 }));
+    world.ask(FinishPart { run: id.clone(), exported: 2 });
+    assert_eq!(void(&mut world, 2), Err(VoidRefusal::Final));
+}
+
 /// A run that is over needs no outcomes by worker, unless a conviction may ask who played its bouts.
 #[test]
 fn ended_run_forgets_its_workers() {
