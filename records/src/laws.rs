@@ -80,7 +80,7 @@ fn bytes_of_a_part_are_pinned() {
     let digest = |bytes: Vec<u8>| blake3::hash(&bytes).to_hex().to_string();
     let digests = [digest(write_games(&games).unwrap()), digest(write_moves(&moves).unwrap())].join("\n");
     expect![[r#"
-        8b9d747eba5cbadcfb88adf7e35b91db2f2e694819d638732f319046852deab4
+        027814e92efbb152046779862562aa0d37951eb5d81583bd0650ef6ecde9e099
         11e014d509cce59c1b0fc72ece349bc0e8ca38d312e10ec18cc08011b243a15d"#]]
     .assert_eq(&digests);
 }

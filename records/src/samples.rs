@@ -48,7 +48,7 @@ impl RandomRows {
     }
 
     pub fn game(&mut self) -> GameRow {
-        GameRow {
+        let mut row = GameRow {
             bout: self.number(),
             game: self.small(),
             rules: self.text(),
@@ -67,7 +67,11 @@ impl RandomRows {
             settings: self.list(RandomRows::text),
             detail: String::new(),
             engine_cpu_us: Vec::new(),
-        }
+        };
+        // Added later, without another draw, so that the rows of earlier tests stay as they were.
+        row.detail.clone_from(&row.ending);
+        row.engine_cpu_us = row.payoffs.iter().map(|payoff| u64::from(payoff.unsigned_abs())).collect();
+        row
     }
 
     pub fn ply(&mut self) -> MoveRow {

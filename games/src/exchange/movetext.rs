@@ -57,6 +57,8 @@ impl Sides {
         tags::write("BlackLimit", black.limit, out);
         let termination = match sheet.ending {
             _ if sheet.forfeit => "time forfeit",
+            "crash" => "abandoned",
+            "illegal move" => "rules infraction",
             ending if ending == "ply limit" || ending.starts_with("adjudicated") => "adjudication",
             _ => "normal",
         };

@@ -35,7 +35,8 @@ pub(super) fn write(
             let winner = if sign > 0 { 'B' } else { 'W' };
             let lead = match sheet.ending {
                 _ if forfeit => "T".to_string(),
-                ending if ending.starts_with("adjudicated") => "R".to_string(),
+                "crash" | "illegal move" => "F".to_string(),
+                ending if ending == "resigned" || ending.starts_with("adjudicated") => "R".to_string(),
                 _ => halves(position.lead().abs()),
             };
             format!("{winner}+{lead}")

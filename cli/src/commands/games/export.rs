@@ -115,7 +115,7 @@ fn sheet<'a>(
         position: recording.opening_position(),
         plies: moves[..played].iter().map(ply).collect(),
         ending: &game.ending,
-        forfeit: played < moves.len(),
+        forfeit: game.ending == agon_arena::TIME_FORFEIT,
     }
 }
 
