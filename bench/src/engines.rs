@@ -69,7 +69,7 @@ impl Engines {
         let folder = Folder::new();
         let listener = TcpListener::bind("127.0.0.1:0").await?;
         let endpoint = format!("http://{}", listener.local_addr()?);
-        let mut config = agon_coordinator::Config::new(folder.path("data"));
+        let mut config = agon_coordinator::Config::new(folder.as_path().join("data"));
         // As in `agon run`, specs may give commands.
         config.only_requested = true;
         let (stop, stopped) = oneshot::channel::<()>();
@@ -77,7 +77,7 @@ impl Engines {
             let _ = stopped.await;
         }));
         let connector = Connector::new(&endpoint, ClientCredentials::default())?;
-        let mut operator = agon::client(&connector).await.context("cannot connect")?;
+        let mut operator = agon::client(connector.connect().await.context("cannot connect")?);
         let (plies, games) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
         let mut worker = agon_worker::Config::new(connector, "bench");
         worker.slots = self.slots;

@@ -103,9 +103,9 @@ impl Tuning {
         let document = Document { game: self.game.clone(), nodes: self.nodes, curve, best, rows };
         let mut out = io::stdout().lock();
         if self.json {
-            write_json(&document, &mut out)?
+            write_json(&document, &mut out)?;
         } else {
-            write(&document, &mut out)?
+            write(&document, &mut out)?;
         }
         Ok(ExitCode::SUCCESS)
     }

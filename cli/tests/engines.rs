@@ -33,7 +33,7 @@ fn play(game: &str, built_in: &str, engines: &[String]) {
     let folder = Folder::new();
     let (spec, data) = (folder.path("spec.toml"), folder.path("data"));
     std::fs::write(&spec, text).unwrap();
-    let (spec, data) = (spec.to_str().unwrap(), data.to_str().unwrap());
+    let (spec, data) = (spec.as_str(), data.as_str());
     let answer = agon(&["run", spec, "--data", data, "--quiet"]);
     assert_eq!(answer.code, 0, "{}", answer.err);
     let answer = agon(&["games", "--data", data, "--json"]);

@@ -178,7 +178,7 @@ pub(super) fn tune(
 /// Chooses the method by the number of parameters and of bouts, and returns the reason.
 fn chosen_method(section: Section<'_, '_>, bouts: u64) -> (MethodName, Option<String>) {
     let tables = section.value("parameter").and_then(DeValue::as_array);
-    let parameters = || tables.into_iter().flatten().map(|item| item.get_ref());
+    let parameters = || tables.into_iter().flatten().map(toml::Spanned::get_ref);
     let count = parameters().count();
     let stepped =
         parameters().any(|item| matches!(item, DeValue::Table(table) if table.contains_key("step")));

@@ -18,7 +18,7 @@ pub(crate) const OPENINGS_AHEAD: u64 = 2000;
 /// A computation that a run needs.
 enum Request {
     /// Proposals of a Gaussian process, and the number that the run has already.
-    Proposals(usize, ProposalRequest),
+    Proposals(usize, Box<ProposalRequest>),
     Openings(Preparation),
 }
 
@@ -124,7 +124,7 @@ impl Run {
             return Some(Request::Openings(preparation));
         }
         let tuning = self.schedule.tuning().filter(|_| self.record().state.is_open())?;
-        Some(Request::Proposals(tuning.proposals().len(), tuning.pending_proposal()?))
+        Some(Request::Proposals(tuning.proposals().len(), Box::new(tuning.pending_proposal()?)))
     }
 }
 

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use agon_arena::engine::{Command, Program, Protocol};
 use agon_arena::{
-    Arena, EngineConfig, Environment, GameRecord, GameRequest, Opening, PlayerConfig, SeedPath,
+    Adjudication, Arena, EngineConfig, Environment, GameRecord, GameRequest, Opening, PlayerConfig, SeedPath,
 };
 use agon_games::schema::Choice as _;
 use agon_games::{GameSpec, Turn};
@@ -216,7 +216,14 @@ impl Bench {
         seed_path: SeedPath,
     ) -> Result<GameRecord, String> {
         let seats = (0..arena.seats()).map(|other| usize::from(other != seat)).collect();
-        let request = GameRequest { opening, seats, limits: vec![limit, Limit::Nodes(1)], seed_path };
+        let request = GameRequest {
+            opening,
+            seats,
+            limits: vec![limit, Limit::Nodes(1)],
+            engines: vec![self.player.margin(), None],
+            adjudication: Adjudication::default(),
+            seed_path,
+        };
         let record = arena.play(&request, &mut |_| ()).map_err(|error| error.to_string())?;
         if record.detail.is_empty() {
             return Ok(record);
