@@ -126,7 +126,7 @@ fn facts(scores: &Scores, [one, other]: [&str; 2]) -> Vec<(&'static str, String)
     let normalised = scores.normalised_elo();
     let unit = if scores.games_per_unit() == 2.0 { "bouts" } else { "single games" };
     let games = scores.units() * scores.games_per_unit() as u64;
-    vec![
+    let mut facts = vec![
         ("Elo", plus_minus(comparison.elo, comparison.low, comparison.high)),
         (
             "nElo",
@@ -145,7 +145,15 @@ fn facts(scores: &Scores, [one, other]: [&str; 2]) -> Vec<(&'static str, String)
                 format!("{games} {unit}")
             },
         ),
-    ]
+    ];
+    facts.extend(pentanomial(scores.counts()).map(|counts| ("pairs", counts)));
+    facts
+}
+
+/// Describes the bouts of two games by the first player's score; none for single games.
+pub fn pentanomial(counts: &[u64]) -> Option<String> {
+    let [zero, half, one, three_halves, two] = counts else { return None };
+    Some(format!("{zero}, {half}, {one}, {three_halves}, {two} bouts with 0, 1/2, 1, 3/2, 2 points"))
 }
 
 /// Returns the warnings that belong to results.

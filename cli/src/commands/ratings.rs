@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use agon_arena::spec::SpecPlayer;
 use agon_stats::plackett_luce::DEFAULT_REPLICAS;
-use agon_stats::pool;
+use agon_stats::pool::{self, Standing};
 use agon_stats::tournament::{BoutCounts, Options, Resampling, TournamentError, TournamentRatings};
 use agon_storage::location::Location;
 use clap::{Args, ValueEnum};
@@ -188,6 +188,11 @@ impl Ratings {
         let mut document = self.rate(names.len(), &played, &skipped, &|options, replica_done| {
             tally.rate(options, replica_done)
         })?;
+        if let [one, other] = &document.players[..] {
+            let number = |player: &Standing| tally.names().iter().position(|name| *name == player.name);
+            let pairs = number(one).zip(number(other)).map(|(one, other)| tally.pairs(one, other).0);
+            document.pairs = pairs.filter(|pairs| pairs.iter().sum::<u64>() > 0);
+        }
         document.run = if let [run] = &summaries[..] { Some(run.run.clone()) } else { None };
         document.complete = summaries.iter().all(|run| run.complete);
         document.runs = summaries;

@@ -2,17 +2,19 @@
 //! one by one in the order of the schedule, as the run itself does.
 
 use std::io::{self, Write};
+use std::path::PathBuf;
 
 use agon_analysis::results;
 use agon_arena::spec::{Format, Plan, SprtSettings};
 use agon_schedule::RunState;
-use agon_stats::pairs::Scores;
+use agon_stats::pairs::{Games, Scores};
 use agon_stats::sprt::{Bounds, Model, SequentialTest, Verdict};
 use agon_storage::location::Location;
 use clap::{Args, ValueEnum};
 use serde::Serialize;
 
 use super::counts::{self, Counts, Estimates};
+use super::ratings::sources;
 use super::runs;
 use crate::fail::{Outcome, UsageError, bail_usage};
 use crate::number::real;
@@ -24,10 +26,13 @@ const ERROR_RATE: f64 = 0.05;
 #[derive(Args)]
 pub struct Sprt {
     /// Run of two players: id, name or unique prefix, or `latest` [default: latest]
-    #[arg(value_name = "RUN", conflicts_with_all = ["pairs", "wdl"])]
+    #[arg(value_name = "RUN", conflicts_with_all = ["pairs", "wdl", "pgn"])]
     run: Option<String>,
     #[command(flatten)]
     counts: Counts,
+    /// PGN files with games of two players, tested for the one who is named first; - is standard input
+    #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with_all = ["pairs", "wdl"])]
+    pgn: Vec<PathBuf>,
     /// Hypotheses, smaller difference first; with a negative one write --bounds=-1.75,0.25 [default: from the run's spec]
     #[arg(long, value_name = "H0,H1", value_parser = read_bounds, allow_hyphen_values = true)]
     bounds: Option<(f64, f64)>,
@@ -44,7 +49,7 @@ pub struct Sprt {
     #[arg(long)]
     json: bool,
     /// Data folder, or an object store as s3://bucket/prefix
-    #[arg(long, value_name = "LOCATION", default_value = "agon-data", conflicts_with_all = ["pairs", "wdl"])]
+    #[arg(long, value_name = "LOCATION", default_value = "agon-data", conflicts_with_all = ["pairs", "wdl", "pgn"])]
     data: Location,
 }
 
@@ -63,6 +68,9 @@ enum ModelName {
 struct TestJson {
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     test: Option<Tested>,
+    /// The players of PGN files.
+    #[serde(rename = "players", skip_serializing_if = "Option::is_none")]
+    named: Option<[String; 2]>,
     pairs: Option<[u64; 5]>,
     #[serde(skip_serializing_if = "Option::is_none")]
     wdl: Option<[u64; 3]>,
@@ -97,7 +105,13 @@ struct Tested {
 
 impl Sprt {
     pub fn run(self) -> Outcome {
-        let (scores, bounds, llr, test) = match self.counts.scores() {
+        let mut named = None;
+        let mut counts = Counts { pairs: self.counts.pairs, wdl: self.counts.wdl };
+        if !self.pgn.is_empty() {
+            let (players, games) = two_players(&self.pgn)?;
+            (named, counts.wdl) = (Some(players), Some(games));
+        }
+        let (scores, bounds, llr, test) = match counts.scores() {
             Some(scores) => {
                 let bounds = self.bounds(None)?;
                 (scores, bounds, bounds.llr(scores), None)
@@ -107,7 +121,7 @@ impl Sprt {
                 (fold.pairs().into(), *fold.bounds(), fold.llr(), Some(test))
             }
         };
-        let document = self.document(&scores, &bounds, llr, test);
+        let document = TestJson { named, ..document(&counts, &scores, &bounds, llr, test) };
         print(self.json, &document, |out| write_test(&scores, &bounds, &document, out))
     }
 
@@ -168,32 +182,46 @@ impl Sprt {
         };
         Ok((fold, test))
     }
+}
 
-    fn document(&self, scores: &Scores, bounds: &Bounds, llr: f64, test: Option<Tested>) -> TestJson {
-        let verdict = match (&test, bounds.verdict(llr)) {
-            (Some(test), verdict) => test.state.verdict(verdict),
-            // Results on the command line may always grow.
-            (None, Verdict::Continue) => RunState::Running.verdict(Verdict::Continue),
-            (None, verdict) => RunState::Decided.verdict(verdict),
-        };
-        let of_run = test.is_some().then(|| scores.counts().try_into().ok()).flatten();
-        TestJson {
-            test,
-            pairs: self.counts.pairs.map(|pairs| pairs.0).or(of_run),
-            wdl: self.counts.wdl.map(counts::wins_draws_losses),
-            model: match bounds.model() {
-                Model::Normalised => ModelName::Normalised,
-                Model::Logistic => ModelName::Logistic,
-            },
-            bounds: [bounds.elo0(), bounds.elo1()],
-            alpha: bounds.alpha(),
-            beta: bounds.beta(),
-            llr,
-            lower: bounds.lower(),
-            upper: bounds.upper(),
-            verdict,
-            estimates: Estimates::of(scores),
-        }
+/// Returns the answer for results, of a run if there is a `test`.
+fn document(counts: &Counts, scores: &Scores, bounds: &Bounds, llr: f64, test: Option<Tested>) -> TestJson {
+    let verdict = match (&test, bounds.verdict(llr)) {
+        (Some(test), verdict) => test.state.verdict(verdict),
+        // Results on the command line may always grow.
+        (None, Verdict::Continue) => RunState::Running.verdict(Verdict::Continue),
+        (None, verdict) => RunState::Decided.verdict(verdict),
+    };
+    let of_run = test.is_some().then(|| scores.counts().try_into().ok()).flatten();
+    TestJson {
+        test,
+        named: None,
+        pairs: counts.pairs.map(|pairs| pairs.0).or(of_run),
+        wdl: counts.wdl.map(counts::wins_draws_losses),
+        model: match bounds.model() {
+            Model::Normalised => ModelName::Normalised,
+            Model::Logistic => ModelName::Logistic,
+        },
+        bounds: [bounds.elo0(), bounds.elo1()],
+        alpha: bounds.alpha(),
+        beta: bounds.beta(),
+        llr,
+        lower: bounds.lower(),
+        upper: bounds.upper(),
+        verdict,
+        estimates: Estimates::of(scores),
+    }
+}
+
+/// Reads the games of two players in PGN files, for the player who is named first.
+fn two_players(files: &[PathBuf]) -> anyhow::Result<([String; 2], Games)> {
+    let reading = sources::read(files, &[])?;
+    match reading.counts.of_two() {
+        Some(found) => Ok(found),
+        None => bail_usage!(
+            "a sequential test takes games of two players; these files have games of {} players",
+            reading.counts.players()
+        ),
     }
 }
 
@@ -226,6 +254,9 @@ fn write_test(scores: &Scores, bounds: &Bounds, document: &TestJson, out: &mut i
             },
         ));
     }
+    if let Some([one, other]) = &document.named {
+        facts.push(("players", format!("{one} against {other}")));
+    }
     facts.extend([
         (
             "LLR",
@@ -235,8 +266,8 @@ fn write_test(scores: &Scores, bounds: &Bounds, document: &TestJson, out: &mut i
         ("verdict", verdict),
     ]);
     facts.extend(pace(scores, bounds, llr).map(|pace| ("pace", pace)));
-    let players =
-        document.test.as_ref().map_or(counts::UNNAMED, |test| [&*test.players[0], &*test.players[1]]);
+    let names = document.test.as_ref().map(|test| &test.players).or(document.named.as_ref());
+    let players = names.map_or(counts::UNNAMED, |[one, other]| [one, other]);
     counts::write(facts, scores, players, out)
 }
 

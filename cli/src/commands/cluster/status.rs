@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use agon_proto::v1;
 use serde::{Serialize, Serializer};
 
+use crate::commands::counts::pentanomial;
 use crate::table::{
     Table, capitalised, folded, likelihood, null_if_empty, percent, rate, sentence_width, signed,
 };
@@ -309,7 +310,8 @@ pub fn sprt_lines(status: &v1::RunStatus) -> Option<String> {
         "undecided" => format!("{ratio}: undecided, as no bouts are left"),
         _ => format!("{ratio}: continues"),
     };
-    Some(folded(&text, sentence_width()).join("\n"))
+    let counts = pentanomial(&sprt.pairs).map(|counts| format!("\n{counts}")).unwrap_or_default();
+    Some(folded(&text, sentence_width()).join("\n") + &counts)
 }
 
 /// Writes the result of a run: progress, standings and sequential test.

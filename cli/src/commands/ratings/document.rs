@@ -71,6 +71,9 @@ pub struct RatedPool {
     /// The difference of the first of two players to the second.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub difference: Option<Difference>,
+    /// The bouts of two players by the score of the first, in half points.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pairs: Option<[u64; 5]>,
     /// What the results show about the strongest player.
     pub verdict: Option<String>,
     /// The likelihood that the first player is stronger than the second, for the text.
@@ -185,6 +188,7 @@ impl RatedPool {
                 0 => "none",
                 _ => "bootstrap",
             },
+            pairs: None,
             difference: difference.map(|comparison| difference_of(&comparison, standings)),
             los_first: conclusion.as_ref().and_then(|conclusion| conclusion.los),
             verdict: conclusion.map(|conclusion| conclusion.sentence),

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use agon_stats::pool::Standing;
 
 use super::document::{Difference, RatedPool};
-use crate::commands::counts::plus_minus;
+use crate::commands::counts::{pentanomial, plus_minus};
 use crate::table::{
     Align, Table, fixed, likelihood, percent, rate, shortened, signed, write_facts, write_sentence,
 };
@@ -93,6 +93,9 @@ fn facts(document: &RatedPool) -> Vec<(&'static str, String)> {
         let interval = plus_minus(*elo, *low, *high);
         ("difference", format!("{interval} Elo, LOS {}: {verdict}", likelihood(*los)))
     }));
+    if let (Some(pairs), [first, ..]) = (&document.pairs, &document.players[..]) {
+        facts.extend(pentanomial(pairs).map(|counts| ("pairs", format!("{counts} for {}", first.name))));
+    }
     if document.difference.is_none() {
         let los = document.los_first.map_or(String::new(), |los| format!(" (LOS {})", likelihood(los)));
         facts.extend(document.verdict.iter().map(|verdict| ("verdict", format!("{verdict}{los}"))));

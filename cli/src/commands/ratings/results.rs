@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use agon_games::printable::printable;
 use agon_stats::outcome::Outcome;
+use agon_stats::pairs::Games;
 use agon_stats::pool;
 
 /// Counts of games by the players of the first and the second seat.
@@ -74,6 +75,15 @@ impl ResultCounts {
         players.sort_unstable();
         players.dedup();
         players.len()
+    }
+
+    /// Returns the names of the only two players, the one first who was found first, with their games.
+    pub fn of_two(&self) -> Option<([String; 2], Games)> {
+        let [one, other] = &self.names[..] else { return None };
+        let count = |seats| self.counts.get(&seats).copied().unwrap_or_default();
+        let ([lost, drawn, won], [won_after, drawn_after, lost_after]) = (count((0, 1)), count((1, 0)));
+        let games = Games { wins: won + won_after, draws: drawn + drawn_after, losses: lost + lost_after };
+        (games.wins + games.draws + games.losses > 0).then(|| ([one.clone(), other.clone()], games))
     }
 
     /// Returns whether a player of this name has games.
