@@ -15,7 +15,7 @@ use agon_games::{
     Visitor,
 };
 use agon_search::clock::{Clock, ThreadClock, WallClock};
-use agon_search::{Budget, Limit, SearchControl};
+use agon_search::{Budget, Limit, SearchControl, Value};
 
 use crate::adjudication::{Adjudicator, Verdict};
 use crate::bout::{GameRequest, Opening};
@@ -597,7 +597,9 @@ impl<G: Complete> Board for TypedBoard<G> {
                             forfeit = Some(seat);
                         }
                     }
-                    adjudicator.observe(seat, record.depth, record.value);
+                    let proven = record.counters.proven_plies.try_into().unwrap_or(u32::MAX);
+                    // The referee has only what is recorded.
+                    adjudicator.observe(seat, record.depth, Value::recorded(record.value.number, proven));
                     log.write(&position, mv, Some(player), Some(record), watch);
                     mv
                 }

@@ -40,6 +40,11 @@ pub struct Threads {
 }
 
 impl Threads {
+    /// Returns whether the option was given.
+    pub fn is_given(&self) -> bool {
+        self.threads.is_some()
+    }
+
     /// Returns the number of threads, by default the number of cores.
     pub fn count(&self) -> NonZeroUsize {
         self.threads.and_then(NonZeroUsize::new).unwrap_or_else(cores)

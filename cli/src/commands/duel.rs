@@ -1,4 +1,7 @@
-//! `agon duel`: a quick series on this machine, without a coordinator and a dataset.
+//! `agon duel`: a quick series on this machine, without a coordinator and a dataset; or, given players instead of a game, a
+//! recorded run without a spec file.
+
+mod recorded;
 
 use std::io::{self, Write};
 use std::sync::Mutex;
@@ -9,6 +12,7 @@ use agon_games::GameSpec;
 use clap::Args;
 use serde::Serialize;
 
+use self::recorded::Recorded;
 use super::player::{NamedPlayer, read_limit, read_player};
 use crate::fail::{Outcome, bail_usage};
 use crate::number::{Threads, whole};
@@ -17,32 +21,35 @@ use crate::table::{Table, percent, print, rate};
 
 #[derive(Args)]
 pub struct Duel {
-    /// Game: a name, or name:key=value,key=value
-    #[arg(value_name = "GAME")]
-    game: String,
+    /// A game, or two or more players of a recorded run: names of --engine, algorithms, or TOML as of --player
+    #[arg(value_name = "GAME | PLAYER", required = true)]
+    what: Vec<String>,
     /// Algorithms with default options, separated by commas
     #[arg(long, value_name = "A,B", value_delimiter = ',')]
     players: Vec<String>,
     /// Another player: an algorithm, or TOML such as 'search = { algorithm = "uct", c = 1.2 }'
     #[arg(long = "player", value_name = "PLAYER")]
     more: Vec<String>,
-    /// Minimum number of games; each bout plays one opening in every rotation of the seats
-    #[arg(long, default_value_t = 20, value_parser = whole::<u64>("the number of games", 1, 10_000_000), allow_negative_numbers = true)]
-    games: u64,
-    /// Limit per move: ms=50, cpu_ms=50, nodes=1000, depth=6 or clock_ms=60000,increment_ms=100
-    #[arg(long, value_name = "LIMIT", default_value = "ms=50")]
-    limit: String,
-    /// Random plies in each opening
-    #[arg(long, default_value_t = 4, value_parser = whole::<u32>("the number of random plies", 0, 1000), allow_negative_numbers = true)]
-    random_plies: u32,
+    /// Minimum number of games, of each pairing in a recorded run; each bout plays one opening in every rotation of the
+    /// seats [default: 20, with --sprt at most 40000]
+    #[arg(long, value_parser = whole::<u64>("the number of games", 1, 10_000_000), allow_negative_numbers = true)]
+    games: Option<u64>,
+    /// Limit per move: ms=50, cpu_ms=50, nodes=1000, depth=6 or clock_ms=60000,increment_ms=100 [default: ms=50]
+    #[arg(long, value_name = "LIMIT", group = "limits")]
+    limit: Option<String>,
+    /// Random plies in each opening [default: 4]
+    #[arg(long, value_parser = whole::<u32>("the number of random plies", 0, 1000), allow_negative_numbers = true)]
+    random_plies: Option<u32>,
     /// Seed of openings, chance and searches
-    #[arg(long, default_value_t = 1, value_parser = whole::<u64>("the seed", 0, u64::MAX), allow_negative_numbers = true)]
+    #[arg(long, default_value_t = 1, value_parser = whole::<u64>("the seed", 0, i64::MAX as u64), allow_negative_numbers = true)]
     seed: u64,
     #[command(flatten)]
     threads: Threads,
     /// Print one JSON document
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    recorded: Recorded,
 }
 
 #[derive(Serialize)]
@@ -78,8 +85,15 @@ struct Line {
 
 impl Duel {
     pub fn run(self) -> Outcome {
-        let game = GameSpec::parse(&self.game)?;
-        let limit = read_limit(&self.limit)?;
+        let [game] = &self.what[..] else { return self.run_recorded() };
+        if let Some(option) = self.recorded.given() {
+            bail_usage!(
+                "--{option} is for a recorded run between players, as in `agon duel pvs uct --game {game} --{option} ...`; \
+                 `agon duel {game}` records nothing"
+            );
+        }
+        let game = GameSpec::parse(game)?;
+        let limit = read_limit(self.limit.as_deref().unwrap_or("ms=50"))?;
         let named: Vec<NamedPlayer> = self
             .players
             .iter()
@@ -93,7 +107,7 @@ impl Duel {
         let margins: Vec<_> = configs.iter().map(PlayerConfig::margin).collect();
         let seats = game.parameters().seats();
         let roster = Roster::round_robin(seats, named.len())?;
-        let bouts = roster.bouts_for(self.games);
+        let bouts = roster.bouts_for(self.games.unwrap_or(20));
         let lines = Mutex::new(empty_lines(&named));
         let next_bout = AtomicU64::new(0);
         // Report an invalid configuration once, not in each thread.
@@ -108,7 +122,7 @@ impl Duel {
                 }
                 let numbered = roster.bout(bout);
                 let seed_path = SeedPath { run: self.seed, bout: numbered.opening, game: 0 };
-                let moves = arena.random_opening(seed_path, self.random_plies)?;
+                let moves = arena.random_opening(seed_path, self.random_plies.unwrap_or(4))?;
                 let planned = numbered.with_opening(Opening { position: None, moves });
                 for game in planned.games(
                     self.seed,

@@ -23,7 +23,7 @@ use crate::number::whole;
 use crate::table::stdout;
 
 use self::export::Export;
-pub(super) use self::export::limit_text;
+pub(super) use self::export::{export_pgn, limit_text, parse_format};
 
 /// The default number of games in a table.
 const LISTED: usize = 20;

@@ -13,7 +13,7 @@ pub mod list;
 mod live;
 mod log;
 pub mod run;
-mod spec_file;
+pub mod spec_file;
 mod status;
 pub mod steer;
 pub mod storage;

@@ -60,15 +60,52 @@ pub struct Run {
 
 impl Run {
     pub fn run(self) -> Outcome {
-        start_log("error", LogForm::Text);
         let file = SpecFile::read(&self.spec)?;
         Schedule::new(file.spec.clone())
             .map_err(|error| UsageError(format!("{}: {error}", self.spec.display())))?;
+        let Run { spec, slots, again, quiet, json, engines, storage, take_over } = self;
+        let command = format!("agon run {}", spec.display());
+        Ok(Session { slots, again, quiet, json, engines, storage, take_over, command }.play(file)?.code)
+    }
+}
+
+/// A run on this machine, by a coordinator and a worker of this process.
+pub struct Session {
+    /// The number of bouts played at once; by default one per core.
+    pub slots: Option<u16>,
+    /// Whether to start a new run even if this spec was run before.
+    pub again: bool,
+    /// Whether to hide progress.
+    pub quiet: bool,
+    /// Whether to print JSON.
+    pub json: bool,
+    /// The engines that the spec may name.
+    pub engines: EngineFlags,
+    /// Where the dataset is.
+    pub storage: Storage,
+    /// Whether to take ownership of it.
+    pub take_over: TakeOver,
+    /// The command of the user, without its options for data.
+    pub command: String,
+}
+
+/// A run that ended or was interrupted.
+pub struct Played {
+    /// The exit code.
+    pub code: ExitCode,
+    /// The id of the run.
+    pub run: String,
+}
+
+impl Session {
+    /// Plays a spec until the run ends or is interrupted, and prints the result. Precondition: the spec has a schedule.
+    pub fn play(self, file: SpecFile) -> anyhow::Result<Played> {
+        start_log("error", LogForm::Text);
         check_engines(&file.spec, &self.engines.local())?;
-        block_on(self.play(file))
+        block_on(self.serve(file))
     }
 
-    async fn play(self, file: SpecFile) -> Outcome {
+    async fn serve(self, file: SpecFile) -> anyhow::Result<Played> {
         // 1. Start a coordinator on its own port, for this process only.
         let listener = TcpListener::bind("127.0.0.1:0").await.context("cannot open a local port")?;
         let address = listener.local_addr().context("cannot open a local port")?;
@@ -194,10 +231,11 @@ impl Run {
             fail::note("interrupted; the same command continues the run");
             last.exported = self.exported(&last).await.unwrap_or(last.exported);
             let _ = self.write_answer(&last, repeatable);
-            return Ok(ExitCode::FAILURE);
+            return Ok(Played { code: ExitCode::FAILURE, run: last.run });
         }
         worked?;
-        self.write_answer(&last, repeatable)
+        let code = self.write_answer(&last, repeatable)?;
+        Ok(Played { code, run: last.run })
     }
 
     /// Resumes a run that an operator paused. Fails if the run is paused because the build changed.
@@ -207,8 +245,8 @@ impl Run {
             let data = self.data_option();
             bail!(
                 "{id} is paused: it was started by a build that searches differently. To resume or cancel it, start `agon coordinator{data}` and use `agon resume \
-                 {id}` or `agon cancel {id}`; `agon run {}{data} --again` plays it from its beginning",
-                self.spec.display()
+                 {id}` or `agon cancel {id}`; `{}{data} --again` plays it from its beginning",
+                self.command
             );
         }
         let request = v1::ResumeRunRequest { run: id.clone() };

@@ -31,7 +31,8 @@ impl SpecFile {
     }
 }
 
-fn read_text(path: &Path) -> anyhow::Result<String> {
+/// Reads a file that a spec names.
+pub fn read_text(path: &Path) -> anyhow::Result<String> {
     // A spec may come from a pipe, as in `agon run <(generate)`.
     let bytes = agon_files::read_any(path, MAX_SPEC_BYTES as u64).map_err(|error| match error.kind() {
         ErrorKind::FileTooLarge => UsageError(format!(

@@ -21,7 +21,7 @@ pub struct Storage {
 }
 
 /// The option `--take-over`.
-#[derive(Args, Clone)]
+#[derive(Args, Clone, Default)]
 pub struct TakeOver {
     /// Take ownership; use only when no other coordinator runs on this data
     #[arg(long)]

@@ -14,6 +14,7 @@ use agon_games::exchange::{
 };
 use agon_records::{GameRow, LimitKind, MoveRow};
 use agon_search::{Limit, Proof};
+use agon_storage::location::Location;
 use anyhow::Context as _;
 
 use super::game_name;
@@ -66,8 +67,19 @@ impl Export<'_> {
     }
 }
 
+/// Writes all games of a run to a file of PGN.
+pub(in crate::commands) fn export_pgn(data: &Location, run: &str, path: &Path) -> anyhow::Result<()> {
+    let dataset = Dataset::open(data)?;
+    let run = dataset.run(run)?;
+    let spec = run.spec()?;
+    let query = Query::default();
+    let export =
+        Export { dataset: &dataset, run: &run, spec: &spec, query: &query, format: "pgn", limit: usize::MAX };
+    export.write_file(path)
+}
+
 /// Parses the name of a format that the game has.
-fn parse_format(name: &str, game: &GameSpec) -> Result<Format, UsageError> {
+pub(in crate::commands) fn parse_format(name: &str, game: &GameSpec) -> Result<Format, UsageError> {
     let format = Format::ALL.into_iter().find(|format| format.name() == name).ok_or_else(|| {
         let known = names(Format::of(game.name()));
         UsageError(format!("there is no format `{name}`; {} has: {known}", game.name()))
