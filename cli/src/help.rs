@@ -82,7 +82,7 @@ const GROUPS: [(&str, &[&str]); 7] = [
             "agon data restore state.sqlite --data restored",
             "agon data void latest --worker laptop-1",
             "agon engine serve --protocol uci",
-            "agon engine check \"python3 examples/bots/bot.py\" --protocol agon",
+            "agon engine check \"sh examples/bots/bot.sh\" --protocol agon",
         ],
     ),
     (
