@@ -31,8 +31,8 @@ const SHARE: f64 = 0.15;
 const LEAST_WHOLE: f64 = 0.5;
 /// The number of iterations after which a calibration decides.
 const ROUND: u32 = 16;
-/// The mean score by which the perturbed player may fall behind the unperturbed one: to 30 %, almost 150 Elo.
-const TOO_FAR: f64 = 0.2;
+/// The mean score by which the perturbed player may fall behind the unperturbed one: to 25 %, 190 Elo.
+const TOO_FAR: f64 = 0.25;
 /// The share of the iterations after which no calibration starts again.
 const CALIBRATION: f64 = 0.2;
 /// The rate in the last iteration for one iteration and results with a mean square of one.
