@@ -9,7 +9,7 @@ use thiserror::Error;
 
 use super::bout_counts::{BoutCounts, Record};
 use crate::comparison::Comparison;
-use crate::elo::LARGEST_DIFFERENCE;
+use crate::elo::{LARGEST_DIFFERENCE, LEAST_SCORE};
 use crate::plackett_luce::{self, Anchor, RankingError, Replicas};
 use crate::pool::{
     Bound, Fit, Meeting, RatingError, Residual, Results, Standing, Transitivity, Uncertainty, compare_ranks,
@@ -280,8 +280,10 @@ impl TournamentRatings {
     /// Returns the share of draws between equal players of two seats. `None` if a player or a seat never lost, because such
     /// results do not determine it, and with more seats, because that model has no draws.
     pub fn draw_rate(&self) -> Option<f64> {
+        // Without a loss in any drawn pairing the rate of the fit has no maximum below 1.
+        let is_determined = |rate: &f64| *rate < 1.0 - LEAST_SCORE;
         match &self.rated {
-            Rated::Duels { fit, .. } => (!fit.is_separated()).then(|| fit.draw_rate()),
+            Rated::Duels { fit, .. } => (!fit.is_separated()).then(|| fit.draw_rate()).filter(is_determined),
             Rated::Rankings { .. } => None,
         }
     }
