@@ -23,5 +23,5 @@ pub use games::{GameResult, Query, Recording};
 pub use pruning::{Pruning, PruningError};
 pub use replay::{Difference, Replay, ReplayError, Selection, replay};
 pub use report::{Report, ReportError};
-pub use tune::{TuneError, TuneResult};
+pub use tune::{TrialsError, TuneError, TuneResult, trials_of_tournament};
 pub use verify::{Problem, Verified, verify, verify_all};

@@ -144,7 +144,7 @@ fn scan(
         loop {
             let index = next.fetch_add(1, Ordering::Relaxed);
             let Some(part) = parts.get(index) else { return Ok(share) };
-            let ranges = count(part, &names, &voided, lengths, spec.first_rated_bout(), &mut share.kinds)
+            let ranges = count(part, &names, &voided, lengths, spec, &mut share.kinds)
                 .map_err(|error| (index, error))?;
             share.ranges.insert(index, ranges);
         }
@@ -206,7 +206,7 @@ fn count(
     names: &Names,
     voided: &HashSet<u64>,
     lengths: &[u64],
-    first_rated: u64,
+    spec: &Spec,
     kinds: &mut [HashMap<Vec<u32>, u64>],
 ) -> Result<Vec<RangeInclusive<u64>>, DatasetError> {
     let mut ranges: Vec<RangeInclusive<u64>> = Vec::new();
@@ -221,7 +221,7 @@ fn count(
         let stretch = lengths.partition_point(|length| *length <= bout);
         if let Some(kinds) = kinds.get_mut(stretch)
             && !voided.contains(&bout)
-            && bout >= first_rated
+            && is_rated(spec, key)
         {
             match kinds.get_mut(key) {
                 Some(count) => *count += 1,
@@ -233,6 +233,13 @@ fn count(
         Ok(())
     })?;
     Ok(ranges)
+}
+
+/// Returns whether a bout with this key counts for ratings.
+fn is_rated(spec: &Spec, key: &[u32]) -> bool {
+    let seats = key.first().map_or(0, |seats| *seats as usize);
+    let mut players = key.iter().skip(1).take(seats);
+    spec.tune().is_none_or(|tune| players.any(|player| *player as usize >= tune.roles.tuned))
 }
 
 /// Players by name and number.

@@ -43,7 +43,7 @@ fn reads_a_tune() {
     let spec = read(SPEC).unwrap();
     let tune = spec.tune().unwrap();
     assert_eq!(tune.method, Method::Spsa { window: 16, rate: None });
-    assert_eq!((tune.bouts, tune.pairs, tune.validation, tune.step_bouts()), (40, 2, 10, 2));
+    assert_eq!((tune.bouts, tune.pairs, tune.validation.bouts, tune.step_bouts()), (40, 2, 10, 2));
     let names: Vec<&str> = spec.players.iter().map(|player| player.name.as_str()).collect();
     assert_eq!(names, ["pvs", "pvs+", "pvs-", "pvs-tuned"]);
     // All players begin with the start values.
@@ -69,7 +69,7 @@ fn reads_a_tune() {
     let bayes = SPEC.replace("\"spsa\"", "\"bayes\"").replace("step = 0.5\n", "").replace("step = 1.5\n", "");
     let bayes = read(&bayes).unwrap();
     assert_eq!(bayes.tune().unwrap().method, Method::Bayes { batch: 8 });
-    assert_eq!(bayes.tune().unwrap().opponents, [0]);
+    assert_eq!(bayes.tune().unwrap().opponents, [Some(0)]);
     assert_eq!(bayes.players.len(), 3);
 }
 
@@ -156,6 +156,34 @@ fn every_mistake_has_a_line_and_an_error() {
         (&[("pairs = 2", "pairs = 2\nopponents = [\"nobody\"]")], 10, "a list of names of players: pvs"),
         (&[("pairs = 2", "pairs = 2\nopponents = []")], 10, "a list of names of players: pvs"),
         (&[("pairs = 2", "paris = 2")], 9, "did you mean `pairs`?"),
+        (&[("pairs = 2", "pairs = 2\nrepeats = 0")], 10, "a whole number from 1 to 100"),
+        (
+            &[("bouts = 40", "bouts = 500000"), ("pairs = 2", "pairs = 2\nrepeats = 3")],
+            10,
+            "are more than 1000000",
+        ),
+        (
+            &[("pairs = 2", "pairs = 2\nprecision = 5")],
+            10,
+            "`precision` does not apply to \"spsa\", whose answer",
+        ),
+        (&[("pairs = 2", "pairs = 2\nimport = \"a\"")], 10, "start at the values that `agon tune` prints"),
+        (
+            &[("\"spsa\"", "\"bayes\""), ("pairs = 2", "pairs = 2\nprecision = 0.5")],
+            10,
+            "a number of Elo from 1 to 1000",
+        ),
+        (
+            &[("\"spsa\"", "\"bayes\""), ("pairs = 2", "pairs = 2\nopponents = [\"self\"]")],
+            10,
+            "a trial has no other side; name the player with its start values, `pvs`",
+        ),
+        (
+            &[("pairs = 2", "pairs = 3\nopponents = [\"self\", \"pvs\"]")],
+            9,
+            "`pairs` must be a multiple of 2, so that a step meets each of its 2 opponents equally often; write 4",
+        ),
+        (&[("{ bouts = 10 }", "{ bouts = 10, against = [\"nobody\"] }")], 10, "beside the start: pvs"),
         (&[("openings = { random_plies = 4 }\n", "")], 4, "a tune needs `openings`"),
         (&[("[tune]", "[tournament]\nformat = \"sprt\"\n[tune]")], 7, "a spec has either"),
         (
@@ -188,5 +216,41 @@ fn every_mistake_has_a_line_and_an_error() {
         let found = error.problems.iter().find(|problem| problem.reason.contains(sentence));
         let found = found.unwrap_or_else(|| panic!("{error} and not: {sentence}"));
         assert_eq!(found.line, Some(*line), "{found}\n{text}");
+    }
+}
+
+#[test]
+fn reads_trials_of_a_file() {
+    let spec = SPEC.replace("\"spsa\"", "\"bayes\"").replace("step = 0.5\n", "").replace("step = 1.5\n", "");
+    let spec = spec.replace("pairs = 2", "pairs = 2\nimport = \"trials.csv\"");
+    assert_eq!(SpecSource::needed_files(&spec).unwrap(), ["trials.csv"]);
+    let read = |trials: &str| {
+        let files = [("trials.csv".to_string(), trials.to_string())].into();
+        Spec::parse(&SpecSource { text: spec.clone(), files })
+    };
+    let text = "search.aspiration, bouts, evaluation.mobility, score\n2,30,1.5,0.25\n\n8,10,20,1\n";
+    let tune = read(text).unwrap().tune().unwrap().clone();
+    let found: Vec<(Vec<i64>, u64, f64)> =
+        tune.imported.iter().map(|trial| (trial.values.0.clone(), trial.bouts, trial.score)).collect();
+    let expected = [(vec![1_500_000, 2_000_000], 30, 0.25), (vec![20_000_000, 8_000_000], 10, 1.0)];
+    assert_eq!(found, expected);
+    assert_eq!(tune.imported[0].variance, 0.25 * 0.75 / 2.0);
+    let head = "evaluation.mobility,search.aspiration,bouts,score,variance\n";
+    for (text, line, sentence) in [
+        ("", 1, "the file is empty"),
+        ("evaluation.mobility,bouts,score\n", 1, "the column `search.aspiration` is missing"),
+        ("evaluation.mobilty,search.aspiration,bouts,score\n", 1, "did you mean `evaluation.mobility`?"),
+        ("bouts,bouts\n", 1, "the column `bouts` is there twice"),
+        (&format!("{head}1,1,1,0.5,0.1\n1,1,1,0.5\n"), 3, "4 values for 5 columns"),
+        (&format!("{head}1,1,0,0.5,0.1\n"), 2, "`bouts` must be a whole number from 1"),
+        (&format!("{head}1,1,1,1.5,0.1\n"), 2, "`score` must be a number from 0 to 1, not `1.5`"),
+        (&format!("{head}1,1,1,NaN,0.1\n"), 2, "not `NaN`"),
+        (&format!("{head}21,1,1,1,0.1\n"), 2, "the tune searches 0 to 20; widen the bounds"),
+        (&format!("{head}x,1,1,1,0.1\n"), 2, "must be a number with at most six digits"),
+    ] {
+        let error = read(text).expect_err(sentence);
+        let found = error.problems.iter().find(|problem| problem.reason.contains(sentence));
+        let found = found.unwrap_or_else(|| panic!("{error} and not: {sentence}"));
+        assert_eq!((found.file.as_deref(), found.line), (Some("trials.csv"), Some(line)), "{found}");
     }
 }

@@ -111,6 +111,17 @@ fn killed_tuning_run_equals_undisturbed_run() {
     assert_kills_change_nothing(&bayes, 6, 3, Duration::from_millis(400));
 }
 
+/// Repeats that end early at a precision, and the validation of each.
+#[test]
+fn killed_repeats_that_end_early_equal_undisturbed_run() {
+    let repeats = TUNE
+        .replace("kill-tune", "kill-repeats")
+        .replace("\"spsa\"", "\"bayes\"")
+        .replace("window = 4\nrate = 0.2", "batch = 10\nrepeats = 2\nprecision = 150")
+        .replace("step = 1.5\n", "");
+    assert_kills_change_nothing(&repeats, 6, 4, Duration::from_millis(400));
+}
+
 #[test]
 fn interrupted_run_stops_and_resumes() {
     let folder = Folder::new();

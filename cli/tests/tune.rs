@@ -164,6 +164,82 @@ fn tuning_is_independent_of_slots() {
     assert_eq!(json(&["check", &file, "--json"])["bouts"], 2);
 }
 
+/// Three repeats that end early, two opponents of the validation, and a pool.
+#[test]
+fn repeats_pool_and_early_end_are_independent_of_slots() {
+    let spec = bayes().replace("bouts = 120", "repeats = 3\nprecision = 150\nbouts = 120");
+    let spec = spec.replace("{ bouts = 20 }", "{ bouts = 10, against = [\"other\"] }");
+    let tuned = tune_with_both_slot_counts(&spec);
+    let (trials, repeats) = (tuned["path"].as_array().unwrap(), tuned["repeats"].as_array().unwrap());
+    assert!(trials.len() < 60 && repeats.len() == 3, "{} trials", trials.len());
+    let matches = tuned["matches"].as_array().unwrap();
+    let names: Vec<String> =
+        matches.iter().map(|found| format!("{} {}", found["tuned"], found["opponent"])).collect();
+    let expected: Vec<String> = ["1", "2", "3"]
+        .iter()
+        .flat_map(|repeat| ["uct", "other"].map(|other| format!("\"uct-tuned-{repeat}\" \"{other}\"")))
+        .collect();
+    assert_eq!(names, expected);
+    assert!(matches.iter().all(|found| found["bouts"] == 10));
+    // The iterations of SPSA meet each other and a named opponent.
+    let spec = spsa().replace("bouts = 180", "repeats = 2\nopponents = [\"self\", \"uct\"]\nbouts = 90");
+    let tuned = tune_with_both_slot_counts(&spec.replace("pairs = 3", "pairs = 2"));
+    assert_eq!(tuned["path"].as_array().unwrap().len(), 60);
+}
+
+/// A longer tune begins with the trials of a finished one, and with those of a tournament.
+#[test]
+fn tune_imports_the_trials_of_runs() {
+    let folder = Folder::new();
+    let file = folder.write("spec.toml", bayes());
+    let data = folder.path("data");
+    json(&["run", &file, "--data", &data, "--json"]);
+    let trials = agon(&["tune", "--trials", "--data", &data]).out;
+    assert_eq!(trials.lines().count(), 21);
+    assert!(trials.starts_with("search.c,bouts,score,variance\n"), "{trials}");
+    folder.write("trials.csv", trials);
+    let longer = bayes().replace("bouts = 120", "import = \"trials.csv\"\nbouts = 30");
+    let longer = folder.write("longer.toml", longer);
+    let plan = agon(&["check", &longer]).out;
+    assert!(plan.contains("20 trials of 120 bouts are imported"), "{plan}");
+    json(&["run", &longer, "--data", &folder.path("more"), "--json"]);
+    let answer = agon(&["verify", "--data", &folder.path("more")]);
+    assert_eq!(answer.code, 0, "{} {}", answer.out, answer.err);
+    let tournament = "name = \"sweep\"\ngame = \"connect-four\"\nlimit = { nodes = 30 }\n\
+        openings = { random_plies = 4 }\n[tournament]\nformat = \"gauntlet\"\nhero = \"a\"\nbouts = 5\n\
+        [[player]]\nname = \"a\"\nsearch = { algorithm = \"uct\" }\n\
+        [[player]]\nname = \"b\"\nsearch = { algorithm = \"uct\", c = 0.5 }\n\
+        [[player]]\nname = \"c\"\nsearch = { algorithm = \"uct\", c = 3 }\n";
+    let file = folder.write("sweep.toml", tournament);
+    json(&["run", &file, "--data", &data, "--json"]);
+    let call = ["tune", "sweep", "--trials", "--against", "a", "--parameters", "search.c", "--data", &data];
+    let trials = agon(&call).out;
+    let rows: Vec<&str> = trials.lines().collect();
+    assert!(rows.len() == 3 && rows[1].starts_with("0.5,5,") && rows[2].starts_with("3,5,"), "{trials}");
+    assert_refused(
+        &["tune", "sweep", "--trials", "--against", "x", "--parameters", "search.c", "--data", &data],
+        "there is no player `x`",
+    );
+}
+
+/// A candidate takes one seat of four, and its score is its share of the wins.
+#[test]
+fn tunes_in_games_of_many_seats_and_of_chance() {
+    let spec = "name = \"many\"\ngame = { name = \"virus\", seats = 3, size = 5 }\nlimit = { nodes = 20 }\n\
+        openings = { random_plies = 3 }\n[tune]\nplayer = \"uct\"\nmethod = \"METHOD\"\nbouts = 24\npairs = 3\n\
+        validation = { bouts = 6 }\n[[tune.parameter]]\npath = \"search.c\"\nstart = 2\nmin = 0.1\nmax = 8\n\
+        scale = \"log\"\n[[player]]\nname = \"uct\"\nsearch = { algorithm = \"uct\" }\n";
+    for method in ["spsa", "bayes"] {
+        let spec = spec.replace("METHOD", method);
+        let tuned = tune_with_both_slot_counts(&spec);
+        assert_eq!(tuned["validation"]["bouts"], 6, "{tuned}");
+        assert!(tuned["validation"].get("pairs").is_none());
+        let pig = spec.replace("{ name = \"virus\", seats = 3, size = 5 }", "\"pig\"");
+        let tuned = tune_with_both_slot_counts(&pig.replace("random_plies = 3", "random_plies = 1"));
+        assert_eq!(tuned["validation"]["bouts"], 6, "{tuned}");
+    }
+}
+
 #[test]
 fn fits_weights_to_records() {
     let folder = Folder::new();

@@ -6,7 +6,7 @@
 use std::num::NonZeroUsize;
 
 use agon_arena::Spec;
-use agon_arena::spec::{Format, Plan, Values};
+use agon_arena::spec::{Format, Plan};
 use agon_proto::v1;
 use agon_schedule::RunState;
 use agon_schedule::summary::{Effort, GameSummary, Summary};
@@ -19,7 +19,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use agon_schedule::schedule::{ScheduleError, sprt_bounds};
-use agon_schedule::tuning::Score;
+use agon_schedule::tuning::{Proposal, Score};
 
 /// Seed of the bootstrap replicas for games with more than two seats: the default one of the commands that rate a dataset.
 const SEED: u64 = 1;
@@ -46,33 +46,61 @@ pub struct RunTotals {
     scores: String,
     /// The proposals of a Gaussian process.
     #[serde(default)]
-    proposals: Vec<Vec<i64>>,
+    proposals: Vec<Proposal>,
 }
 
-/// The character for a failed bout in the scores; other bouts have the digit of their half points.
+/// The character for a failed bout in the scores of a tuning run with two seats; other bouts have the digit of their half
+/// points.
 const FAILED: char = 'x';
+/// The thousandths of a half point.
+const HALF_POINT: u16 = 250;
+/// The character for a score of 0 thousandths with more seats, whose characters all have two bytes, and for a failed bout.
+const NO_POINTS: u16 = 0x100;
+const FAILED_OF_MANY: u16 = NO_POINTS + 1001;
+
+/// Returns the character for a score.
+fn encode_score(score: Score, seats: usize) -> char {
+    match score {
+        None if seats == 2 => FAILED,
+        Some(score) if seats == 2 => char::from(b'0' + (score / HALF_POINT).min(4) as u8),
+        score => {
+            let code = score.map_or(FAILED_OF_MANY, |score| NO_POINTS + score.min(1000));
+            char::from_u32(u32::from(code)).expect("the codes up to U+0500 are characters")
+        }
+    }
+}
+
+/// Returns the score of a character.
+fn decode_score(character: char) -> Score {
+    match u16::try_from(u32::from(character)).ok()? {
+        digit @ 0x30..=0x34 => Some((digit - 0x30) * HALF_POINT),
+        FAILED_OF_MANY => None,
+        code => code.checked_sub(NO_POINTS),
+    }
+}
 
 impl RunTotals {
     /// Adds the score of the next bout of a tuning run. Ignores bouts after a gap, which only a cancelled run has.
-    pub fn add_score(&mut self, bout: u64, score: Score) {
-        if bout == self.scores.len() as u64 {
-            self.scores.push(score.map_or(FAILED, |half| char::from(b'0' + half.min(4))));
+    pub fn add_score(&mut self, bout: u64, score: Score, seats: usize) {
+        let score = encode_score(score, seats);
+        if bout == (self.scores.len() / score.len_utf8()) as u64 {
+            self.scores.push(score);
         }
     }
 
     /// Returns the scores of the first bouts of a tuning run.
     pub fn scores(&self) -> impl Iterator<Item = Score> + '_ {
-        self.scores.bytes().map(|digit| digit.is_ascii_digit().then(|| digit - b'0'))
+        self.scores.chars().map(decode_score)
     }
 
     /// Returns the proposals of a Gaussian process so far.
-    pub fn proposals(&self) -> impl Iterator<Item = Values> + '_ {
-        self.proposals.iter().cloned().map(Values)
+    pub fn proposals(&self) -> &[Proposal] {
+        &self.proposals
     }
 
     /// Adds proposals of a Gaussian process.
-    pub fn add_proposals(&mut self, proposals: &[Values]) {
-        self.proposals.extend(proposals.iter().map(|values| values.0.clone()));
+    pub fn add_proposals(&mut self, proposals: &[Proposal]) {
+        self.proposals.extend_from_slice(proposals);
     }
 
     /// Adds a played bout. `rated` is false for bouts whose players change from bout to bout.
@@ -154,8 +182,8 @@ fn short_digest(text: &str) -> String {
 pub struct Standings {
     names: Vec<String>,
     probe: bool,
-    /// Bouts below are not rated.
-    rated_from: u64,
+    /// The first player of a tuning run whose bouts are rated.
+    rated: Option<usize>,
     /// The players shown in the table.
     shown: Vec<String>,
     totals: RunTotals,
@@ -174,11 +202,14 @@ impl Standings {
         // The test counts on by itself.
         (totals.tested, totals.pairs) = (0, [0; 5]);
         let shown: Vec<usize> = match &spec.plan {
-            Plan::Tune(tune) => vec![tune.roles.tuned, tune.player],
+            Plan::Tune(tune) => (0..tune.repeats)
+                .map(|repeat| tune.tuned(repeat))
+                .chain(tune.validation.opponents.clone())
+                .collect(),
             _ => (0..spec.players.len()).collect(),
         };
         Ok(Standings {
-            rated_from: spec.first_rated_bout(),
+            rated: spec.tune().map(|tune| tune.roles.tuned),
             shown: shown.iter().map(|&player| spec.players[player].name.clone()).collect(),
             names: spec.players.iter().map(|player| player.name.clone()).collect(),
             probe: matches!(spec.plan, Plan::Probe(_)),
@@ -189,7 +220,8 @@ impl Standings {
 
     /// Adds a bout.
     pub fn add(&mut self, bout: u64, summary: &Summary) {
-        self.totals.add(summary, bout >= self.rated_from);
+        let is_rated = self.rated.is_none_or(|first| summary.players().iter().any(|player| *player >= first));
+        self.totals.add(summary, is_rated);
         self.record(bout, summary.pair_score().map_or(BoutResult::Void, BoutResult::Pair));
     }
 

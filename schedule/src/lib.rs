@@ -12,7 +12,7 @@ pub mod summary;
 pub mod tuning;
 
 pub use openings::{Preparation, Prepared};
-pub use run::{RunManifest, RunState, TuneManifest};
+pub use run::{RunManifest, RunState, TuneEnd, TuneManifest};
 pub use schedule::{Schedule, ScheduleError};
 pub use summary::Summary;
 pub use tuning::Tuning;

@@ -130,12 +130,22 @@ pub struct RunManifest {
 pub struct TuneManifest {
     /// The method.
     pub method: String,
-    /// The number of bouts before the validation.
+    /// The number of bouts before the validation: the most that there can be, until the last repeat has ended.
     pub tuning_bouts: u64,
     /// The values at the start.
     pub start: String,
-    /// The tuned values, once all steps are complete.
-    pub tuned: Option<String>,
+    /// The repeats that have ended.
+    #[serde(default)]
+    pub ends: Vec<TuneEnd>,
+}
+
+/// The end of a repeat of a tuning run.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct TuneEnd {
+    /// The number of bouts up to it.
+    pub bouts: u64,
+    /// The tuned values.
+    pub values: String,
 }
 
 #[derive(Serialize, Deserialize)]

@@ -181,7 +181,7 @@ impl Schedule {
         let deterministic = self.deterministic_player();
         let wanted = match &self.order {
             Order::Probe => self.bouts,
-            Order::Tuning(tuning) => tuning.tune().validation + 1,
+            Order::Tuning(tuning) => tuning.tune().validation.bouts + 1,
             Order::Roster(_) if deterministic.is_none() => 0,
             Order::Roster(roster) => self.bouts / roster.pairings().max(1),
         };
@@ -244,9 +244,9 @@ impl Schedule {
         &self.referee
     }
 
-    /// Returns the number of bouts.
+    /// Returns the number of bouts. That of a tuning run that may end early is the most that there can be.
     pub fn bouts(&self) -> u64 {
-        self.bouts
+        self.tuning().map_or(self.bouts, Tuning::bouts)
     }
 
     /// Returns the number of pairings per opening; only a tournament has one.
@@ -336,7 +336,7 @@ impl Schedule {
 
     /// Returns the greatest number of an opening of the bouts up to this one.
     fn last_opening(&self, index: u64) -> u64 {
-        let index = index.min(self.bouts.saturating_sub(1));
+        let index = index.min(self.bouts().saturating_sub(1));
         match &self.order {
             Order::Probe => index,
             Order::Roster(roster) => index / roster.pairings().max(1),
@@ -347,7 +347,7 @@ impl Schedule {
     /// Returns the opening with this number, which must be known. Beyond the last one, openings repeat.
     fn opening(&self, number: u64) -> Result<Opening, ScheduleError> {
         // The first openings of a tuning run belong to its validation and never repeat.
-        let once = self.tuning().map_or(0, |tuning| tuning.tune().validation);
+        let once = self.tuning().map_or(0, |tuning| tuning.tune().validation.bouts);
         let Some(draw) = self.openings.draw(number, once) else { return Ok(Opening::default()) };
         Ok(openings::opening(&self.spec, &self.referee, draw)?.unwrap_or_default())
     }

@@ -67,8 +67,29 @@ impl Summary {
     }
 
     /// Returns the [`pair_score`](Summary::pair_score) in half points, 0 to 4.
-    pub fn half_points(&self) -> Option<u8> {
+    fn half_points(&self) -> Option<u8> {
         self.pair_score().map(PairScore::half_points)
+    }
+
+    /// Returns the players of the first game by seat; none for a probe.
+    pub fn players(&self) -> &[usize] {
+        self.games.first().map_or(&[], |game| &game.players)
+    }
+
+    /// Returns the score of the player in the first seat of the first game, in thousandths: its mean share of the point of a
+    /// game. Two seats have a score only if the bout is a pair.
+    pub fn score(&self) -> Option<u16> {
+        let first = self.games.first()?;
+        if first.players.len() == 2 {
+            return self.half_points().map(|half_points| 250 * u16::from(half_points));
+        }
+        let candidate = *first.players.first()?;
+        let shares = self.games.iter().map(|game| {
+            let game = Game::from(game);
+            let own = game.shares().filter(|(player, _)| *player == candidate);
+            own.map(|(_, share)| share).sum::<f64>()
+        });
+        Some((1000.0 * shares.sum::<f64>() / self.games.len() as f64).round() as u16)
     }
 
     /// Returns the time over the limit in microseconds and the number of moves, both summed over the players.

@@ -2,29 +2,32 @@
 //!
 //! A step is an iteration of SPSA or a trial of a Gaussian process and plays a fixed number of bouts. The values of a step
 //! depend on the spec and on the results of a prefix of the schedule, so the path is the same for any number of workers and
-//! any order of results. After the last step a validation plays the tuned player against its start, over openings that no
-//! step uses.
+//! any order of results. The repeats of a tune follow each other (`stage.rs`). After the last one a validation plays each
+//! tuned player against its start and other players, over openings that no step uses.
 //!
 //! A Gaussian process is slow, and its rounding may differ between processors. The caller therefore runs each
 //! [`ProposalRequest`] once and stores the answer; everything else is recomputed where it is needed.
 
-use std::collections::BTreeMap;
+mod stage;
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use agon_arena::Bout;
-use agon_arena::spec::tune::{Method, Parameter, number};
 use agon_arena::spec::{Tune, Values};
-use agon_stats::acquisition::{Dimension, Recommendation, Space, SpaceError, Trial};
-use agon_stats::scale::Scale;
+use agon_stats::acquisition::{Recommendation, Space, SpaceError, Trial};
 use agon_stats::spsa;
+use serde::{Deserialize, Serialize};
 
-use crate::remarks;
-use crate::run::TuneManifest;
+pub use stage::{ProposalRequest, Step};
+
+use crate::run::{TuneEnd, TuneManifest};
+use stage::Stage;
 
 /// The number of bouts in the recent mean score.
-const RECENT_BOUTS: u64 = 64;
+const RECENT_BOUTS: usize = 64;
 
-/// The half points of a bout's first player over its two games; none if the bout failed.
-pub type Score = Option<u8>;
+/// The score of a bout's candidate in thousandths; none if the bout failed.
+pub type Score = Option<u16>;
 
 /// Why a tuning run cannot be scheduled.
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
@@ -38,15 +41,29 @@ pub enum TuningError {
     Space(#[from] SpaceError),
 }
 
-/// A completed step.
-#[derive(Clone, PartialEq, Debug)]
-pub struct Step {
-    /// The values of the candidates: plus and minus, or the trial alone.
-    pub candidates: Vec<Values>,
-    /// The mean score of plus or of the trial; none if all bouts failed.
-    pub score: Option<f64>,
-    /// The values after the step; a trial has none.
-    pub after: Option<Vec<f64>>,
+/// A decision of a Gaussian process, which is stored.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Proposal {
+    /// The values of the next trial, in millionths.
+    Trial(Vec<i64>),
+    /// The tuned values, which end the repeat.
+    Answer {
+        /// The values, in millionths.
+        answer: Vec<i64>,
+    },
+}
+
+impl Proposal {
+    /// Creates the proposal that ends a repeat.
+    pub fn answer(values: Values) -> Proposal {
+        Proposal::Answer { answer: values.0 }
+    }
+
+    /// Returns whether the proposal ends its repeat.
+    pub fn is_answer(&self) -> bool {
+        matches!(self, Proposal::Answer { .. })
+    }
 }
 
 /// The state of a tuning run.
@@ -54,91 +71,19 @@ pub struct Step {
 pub struct Tuning {
     tune: Tune,
     seed: u64,
-    method: MethodState,
-    /// The results of the first bouts, without gaps.
-    results: Vec<Score>,
+    /// The repeats that have begun, at least one.
+    stages: Vec<Stage>,
     /// Results after the first gap.
     waiting: BTreeMap<u64, Score>,
-}
-
-#[derive(Clone, Debug)]
-enum MethodState {
-    Spsa(Box<spsa::Tune>),
-    /// The values of the trials so far; after the last trial, the answer.
-    Bayes {
-        space: Space,
-        proposals: Vec<Values>,
-    },
-}
-
-/// A computation that a tuning run with a Gaussian process waits for.
-#[derive(Clone, Debug)]
-pub struct ProposalRequest {
-    tune: Tune,
-    space: Space,
-    trials: Vec<Trial>,
-    /// The number of trials to suggest; none asks for the answer.
-    count: Option<usize>,
-    seed: u64,
-}
-
-impl ProposalRequest {
-    /// Computes the proposals. If every trial failed, they are the start values.
-    pub fn run(self) -> Vec<Values> {
-        let found = match self.count {
-            Some(count) => self.space.suggest(&self.trials, count, self.seed),
-            None => self.space.recommend(&self.trials, self.seed).map(|answer| vec![answer.values]),
-        };
-        match found {
-            Ok(found) => found.iter().map(|values| self.tune.playable(values)).collect(),
-            Err(_) => vec![self.tune.start(); self.count.unwrap_or(1)],
-        }
-    }
-}
-
-fn scale(parameter: &Parameter) -> Scale {
-    if parameter.log { Scale::Log } else { Scale::Linear }
+    /// Decisions of repeats that have not begun, because results of an earlier one are missing.
+    queued: VecDeque<Proposal>,
 }
 
 impl Tuning {
     /// Creates a tuning run at its start.
     pub fn new(tune: &Tune, seed: u64) -> Result<Tuning, TuningError> {
-        let bounds = |parameter: &Parameter| parameter.bounds.map(number);
-        let method = match tune.method {
-            Method::Spsa { window, rate } => {
-                let parameter = |parameter: &Parameter| {
-                    let [minimum, maximum] = bounds(parameter);
-                    spsa::Parameter {
-                        name: parameter.path.clone(),
-                        start: number(parameter.start),
-                        minimum,
-                        maximum,
-                        scale: scale(parameter),
-                        final_perturbation: parameter.step.map(|step| scale(parameter).coordinate(step)),
-                        whole: parameter.whole,
-                    }
-                };
-                let settings = spsa::Settings {
-                    parameters: tune.parameters.iter().map(parameter).collect(),
-                    iterations: tune.bouts / tune.step_bouts(),
-                    in_flight: window,
-                    pairs: tune.pairs,
-                    final_rate: rate,
-                    seed,
-                };
-                MethodState::Spsa(Box::new(spsa::Tune::new(settings)?))
-            }
-            Method::Bayes { .. } => {
-                let dimension = |parameter: &Parameter| {
-                    let [minimum, maximum] = bounds(parameter);
-                    let (name, scale) = (parameter.path.clone(), scale(parameter));
-                    Dimension { name, minimum, maximum, whole: parameter.whole, scale }
-                };
-                let space = Space::new(tune.parameters.iter().map(dimension).collect())?;
-                MethodState::Bayes { space, proposals: Vec::new() }
-            }
-        };
-        Ok(Tuning { tune: tune.clone(), seed, method, results: Vec::new(), waiting: BTreeMap::new() })
+        let stages = vec![Stage::new(tune, seed, 0, 0, 0)?];
+        Ok(Tuning { tune: tune.clone(), seed, stages, waiting: BTreeMap::new(), queued: VecDeque::new() })
     }
 
     /// Returns the settings.
@@ -146,48 +91,102 @@ impl Tuning {
         &self.tune
     }
 
-    /// Returns the number of bouts, validation included.
-    pub fn bouts(&self) -> u64 {
-        self.tune.bouts + self.tune.validation
+    fn current(&self) -> &Stage {
+        self.stages.last().expect("a tuning run begins with a stage")
     }
 
-    /// Returns the number of steps.
+    fn current_mut(&mut self) -> &mut Stage {
+        self.stages.last_mut().expect("a tuning run begins with a stage")
+    }
+
+    /// Applies the decisions and results that are there, and begins the next repeat when the current one is over.
+    fn advance(&mut self) {
+        loop {
+            while self.current().answer().is_none()
+                && let Some(proposal) = self.queued.pop_front()
+            {
+                let (end, later) = self.current_mut().add_proposal(proposal);
+                self.waiting.extend((end..).zip(later));
+            }
+            while self.current().played() < self.current().end()
+                && let Some(score) = self.waiting.remove(&self.current().played())
+            {
+                self.current_mut().record(score);
+            }
+            let (bout, opening, repeat) =
+                (self.current().end(), self.current().openings_end(), self.stages.len() as u64);
+            if repeat == self.tune.repeats || !self.current().is_over() {
+                return;
+            }
+            // All repeats have the settings of the first, which were valid.
+            let Ok(next) = Stage::new(&self.tune, self.seed, repeat, bout, opening) else { return };
+            self.stages.push(next);
+        }
+    }
+
+    /// Returns the number of bouts before the validation: the most that there can be, until the last repeat has its answer.
+    pub fn tuning_bouts(&self) -> u64 {
+        let left = self.tune.repeats - self.stages.len() as u64;
+        self.current().end() + left * self.tune.bouts
+    }
+
+    /// Returns the number of bouts, validation included, as far as it is known.
+    pub fn bouts(&self) -> u64 {
+        self.tuning_bouts() + self.tune.validation_bouts()
+    }
+
+    /// Returns the number of steps, as far as it is known.
     pub fn steps(&self) -> u64 {
-        self.tune.bouts / self.tune.step_bouts()
+        self.tuning_bouts() / self.tune.step_bouts()
     }
 
     /// Returns the number of completed steps before the first missing result.
     pub fn completed_steps(&self) -> u64 {
-        self.results.len() as u64 / self.tune.step_bouts()
+        self.stages.iter().map(Stage::completed_steps).sum()
     }
 
     /// Returns the number of bouts that are determined by the results so far.
     pub fn known_bouts(&self) -> u64 {
-        let (steps, answered) = match &self.method {
-            MethodState::Spsa(tune) => (tune.prefix() + tune.settings().in_flight, tune.finished()),
-            MethodState::Bayes { proposals, .. } => {
-                (proposals.len() as u64, proposals.len() as u64 > self.steps())
-            }
-        };
-        if answered { self.bouts() } else { steps.min(self.steps()) * self.tune.step_bouts() }
+        if self.has_answers() { self.bouts() } else { self.current().known_bouts() }
+    }
+
+    fn has_answers(&self) -> bool {
+        self.stages.len() as u64 == self.tune.repeats && self.current().is_over()
+    }
+
+    /// Returns the stage that plays a bout; none for the validation.
+    fn stage_of(&self, bout: u64) -> Option<&Stage> {
+        self.stages.iter().find(|stage| bout < stage.end())
     }
 
     /// Returns a bout, if the results so far determine it. The openings of the validation are the first.
     pub fn bout(&self, index: u64) -> Option<Bout<u64>> {
-        let Tune { roles, opponents, validation, .. } = &self.tune;
         let opening = self.opening(index);
-        if index >= self.tune.bouts {
-            let players = vec![roles.tuned, self.tune.player];
-            let values = vec![(roles.tuned, self.answer()?)];
-            return (opening < *validation).then_some(Bout { index, players, opening, values });
-        }
-        let (step, place) = (index / self.tune.step_bouts(), index % self.tune.step_bouts());
-        let candidates = self.candidates(step)?;
-        let number = opening - validation;
-        let role = |side: usize| if side == 0 { Some(roles.plus) } else { roles.minus };
-        let side = (place % self.sides()) as usize;
-        let (players, values) = match opponents.get((number % opponents.len().max(1) as u64) as usize) {
-            Some(&opponent) => (vec![role(side)?, opponent], vec![(role(side)?, candidates[side].clone())]),
+        let Some(stage) = self.stage_of(index) else {
+            // All tuned players meet all opponents over an opening before the next.
+            let opponents = &self.tune.validation.opponents;
+            let place = index.checked_sub(self.tuning_bouts()).filter(|_| self.has_answers())?;
+            let place = place % (opponents.len() as u64 * self.tune.repeats);
+            let repeat = place / opponents.len() as u64;
+            let (tuned, opponent) = (self.tune.tuned(repeat), opponents[place as usize % opponents.len()]);
+            let mut players = vec![opponent; self.tune.seats];
+            players[0] = tuned;
+            let values = vec![(tuned, self.answer(repeat)?)];
+            return (opening < self.tune.validation.bouts).then_some(Bout {
+                index,
+                players,
+                opening,
+                values,
+            });
+        };
+        let (step, side) = (stage.step(index), stage.side(index));
+        let candidates = stage.candidates(step)?;
+        let role = |side: usize| if side == 0 { Some(self.tune.roles.plus) } else { self.tune.roles.minus };
+        let (players, values) = match self.tune.others(opening - self.tune.validation.bouts) {
+            Some(others) => {
+                let players = std::iter::once(role(side)?).chain(others).collect();
+                (players, vec![(role(side)?, candidates[side].clone())])
+            }
             None => {
                 let values = candidates.into_iter().enumerate();
                 let values: Vec<(usize, Values)> =
@@ -200,208 +199,146 @@ impl Tuning {
 
     /// Returns the number of the opening of a bout. The first openings are those of the validation.
     pub(crate) fn opening(&self, index: u64) -> u64 {
-        let Tune { bouts, validation, pairs, .. } = self.tune;
-        let (step, place) = (index / self.tune.step_bouts(), index % self.tune.step_bouts());
-        index.checked_sub(bouts).unwrap_or_else(|| validation + step * pairs + place / self.sides())
+        let Tune { validation, repeats, .. } = &self.tune;
+        match self.stage_of(index) {
+            Some(stage) => validation.bouts + stage.opening(index),
+            None => {
+                let place = index.saturating_sub(self.tuning_bouts());
+                place / (validation.opponents.len() as u64 * repeats)
+            }
+        }
     }
 
     /// Returns the greatest number of an opening of the bouts up to this one.
     pub(crate) fn last_opening(&self, index: u64) -> u64 {
-        if index < self.tune.bouts { self.opening(index) } else { self.openings().saturating_sub(1) }
+        match self.stage_of(index) {
+            Some(_) => self.opening(index),
+            None => self.openings().saturating_sub(1),
+        }
     }
 
-    /// Returns the number of bouts with the same opening: in an iteration against opponents, plus and minus meet the same
-    /// opponent over it.
-    fn sides(&self) -> u64 {
-        self.tune.step_bouts() / self.tune.pairs
-    }
-
-    /// Returns the number of openings.
+    /// Returns the number of openings, as far as it is known.
     pub(crate) fn openings(&self) -> u64 {
-        self.tune.validation + self.steps() * self.tune.pairs
+        let left = self.tune.repeats - self.stages.len() as u64;
+        let later = left * (self.tune.bouts / self.tune.step_bouts()) * self.tune.pairs;
+        self.tune.validation.bouts + self.current().openings_end() + later
     }
 
-    /// Returns the values of a step's candidates: plus and minus, or the trial.
-    fn candidates(&self, step: u64) -> Option<Vec<Values>> {
-        match &self.method {
-            MethodState::Spsa(tune) => {
-                let proposal = tune.propose(step)?;
-                Some([proposal.plus, proposal.minus].map(|side| self.tune.playable(&side)).to_vec())
-            }
-            MethodState::Bayes { proposals, .. } => {
-                let trial = proposals.get(usize::try_from(step).ok()?)?;
-                (step < self.steps()).then(|| vec![trial.clone()])
-            }
-        }
+    /// Returns the repeat that is under way, or the last one.
+    pub fn repeat(&self) -> usize {
+        self.stages.len() - 1
     }
 
-    /// Returns the tuned values once all steps are complete.
-    pub fn answer(&self) -> Option<Values> {
-        match &self.method {
-            MethodState::Spsa(tune) => tune.finished().then(|| self.tune.playable(&tune.answer())),
-            MethodState::Bayes { proposals, .. } => {
-                proposals.get(usize::try_from(self.steps()).ok()?).cloned()
-            }
-        }
+    /// Returns the tuned values of a repeat, once they are known.
+    pub fn answer(&self, repeat: u64) -> Option<Values> {
+        self.stages.get(usize::try_from(repeat).ok()?)?.answer()
     }
 
-    /// Returns what the user should know about the answer, a sentence or two each; nothing before there is one.
+    /// Returns the tuned values of each repeat, once all are known.
+    pub fn answers(&self) -> Option<Vec<Values>> {
+        (0..self.tune.repeats).map(|repeat| self.answer(repeat)).collect()
+    }
+
+    /// Returns what the user should know about the answers, a sentence or two each; nothing before there are any.
     pub fn remarks(&self) -> Vec<String> {
-        let Some(answer) = self.answer() else { return Vec::new() };
-        let of_path = match &self.method {
-            MethodState::Spsa(tune) => remarks::of_path(tune),
-            MethodState::Bayes { .. } => Vec::new(),
-        };
-        let of_bounds = remarks::of_bounds(&self.tune.parameters, &answer.numbers());
-        self.tune.advice().into_iter().chain(of_path).chain(of_bounds).collect()
+        let mut remarks: Vec<String> = self.stages.iter().flat_map(Stage::remarks).collect();
+        let mut seen = BTreeSet::new();
+        remarks.retain(|remark| seen.insert(remark.clone()));
+        remarks
     }
 
     /// Records the score of a bout. Ignores bouts of the validation and repeated results.
     pub fn record(&mut self, bout: u64, score: Score) {
-        if bout >= self.tune.bouts || bout < self.results.len() as u64 {
+        if self.has_answers() || bout < self.current().played() {
             return;
         }
         self.waiting.entry(bout).or_insert(score);
-        while let Some(score) = self.waiting.remove(&(self.results.len() as u64)) {
-            self.results.push(score);
-            if (self.results.len() as u64).is_multiple_of(self.tune.step_bouts()) {
-                self.complete_step();
-            }
-        }
-    }
-
-    /// Applies the step whose last result has just arrived.
-    fn complete_step(&mut self) {
-        let iteration = self.completed_steps() - 1;
-        let result: i64 = self.scores(iteration).map(|(sign, half)| sign * (i64::from(half) - 2)).sum();
-        if let MethodState::Spsa(tune) = &mut self.method {
-            // Iterations complete in order, each once.
-            let recorded = tune.record(iteration, result as f64);
-            debug_assert_eq!(recorded, Ok(()));
-        }
-    }
-
-    /// Returns the half points of a step's bouts that did not fail, each with the sign of its candidate.
-    fn scores(&self, step: u64) -> impl Iterator<Item = (i64, u8)> + '_ {
-        let count = self.tune.step_bouts() as usize;
-        let both = count as u64 > self.tune.pairs;
-        let first = step as usize * count;
-        let bouts = self.results[first.min(self.results.len())..].iter().take(count).enumerate();
-        bouts.filter_map(move |(place, half)| Some((if both && place % 2 == 1 { -1 } else { 1 }, (*half)?)))
+        self.advance();
     }
 
     /// Returns the computation that the run waits for.
     pub fn pending_proposal(&self) -> Option<ProposalRequest> {
-        let MethodState::Bayes { space, proposals } = &self.method else { return None };
-        let (known, steps) = (proposals.len() as u64, self.steps());
-        if known > steps || self.completed_steps() < known {
-            return None;
-        }
-        let Method::Bayes { batch } = self.tune.method else { return None };
-        let count = (known < steps).then(|| batch.min(steps - known) as usize);
-        let (tune, space, seed) = (self.tune.clone(), space.clone(), self.seed);
-        Some(ProposalRequest { tune, space, trials: self.trials(), count, seed })
+        self.current().pending_proposal().filter(|_| self.queued.is_empty())
     }
 
     /// Adds the result of a [`ProposalRequest`]: the next trials, or the tuned values.
-    pub fn add_proposals(&mut self, found: Vec<Values>) {
-        if let MethodState::Bayes { proposals, .. } = &mut self.method {
-            proposals.extend(found);
-        }
+    pub fn add_proposals(&mut self, found: Vec<Proposal>) {
+        self.queued.extend(found);
+        self.advance();
     }
 
-    /// Returns the completed trials as input of a Gaussian process.
-    fn trials(&self) -> Vec<Trial> {
-        let MethodState::Bayes { proposals, .. } = &self.method else { return Vec::new() };
-        let trial = |(step, values): (u64, &Values)| {
-            let scores: Vec<f64> = self.scores(step).map(|(_, half)| f64::from(half) / 4.0).collect();
-            Trial::new(values.numbers(), &scores)
-        };
-        (0..self.completed_steps()).zip(proposals).filter_map(trial).collect()
+    /// Returns the number of proposals so far.
+    pub fn proposals(&self) -> usize {
+        self.stages.iter().map(Stage::proposals).sum::<usize>() + self.queued.len()
     }
 
-    /// Returns the expected score of a Gaussian process's answer against the opponents, with its interval.
-    pub fn recommendation(&self) -> Option<Recommendation> {
-        let MethodState::Bayes { space, .. } = &self.method else { return None };
-        space.recommend(&self.trials(), self.seed).ok()
+    /// Returns the expected score of the answer of a repeat against the opponents, with its interval, if it is that of a Gaussian
+    /// process.
+    pub fn recommendation(&self, repeat: usize) -> Option<Recommendation> {
+        let (space, trials, seed) = self.gaussian_process(repeat)?;
+        space.recommend(&trials, seed).ok()
     }
 
-    /// Returns the space, the trials and the seed of a Gaussian process.
-    pub fn gaussian_process(&self) -> Option<(&Space, Vec<Trial>, u64)> {
-        match &self.method {
-            MethodState::Spsa(_) => None,
-            MethodState::Bayes { space, .. } => Some((space, self.trials(), self.seed)),
-        }
+    /// Returns the space, the trials and the seed of the Gaussian process of a repeat.
+    pub fn gaussian_process(&self, repeat: usize) -> Option<(&Space, Vec<Trial>, u64)> {
+        self.stages.get(repeat)?.gaussian_process()
     }
 
     /// Returns the completed steps in order.
     pub fn path(&self) -> impl Iterator<Item = Step> + '_ {
-        (0..self.completed_steps()).map(|step| {
-            let (mut points, mut bouts) = (0.0, 0);
-            for (sign, half) in self.scores(step) {
-                points += if sign > 0 { f64::from(half) / 4.0 } else { 1.0 - f64::from(half) / 4.0 };
-                bouts += 1;
-            }
-            let after = match &self.method {
-                MethodState::Spsa(tune) => tune.path().get(step as usize + 1).cloned(),
-                MethodState::Bayes { .. } => None,
-            };
-            let candidates = self.candidates(step).unwrap_or_default();
-            Step { candidates, score: (bouts > 0).then(|| points / f64::from(bouts)), after }
-        })
+        self.stages.iter().flat_map(Stage::path)
     }
 
-    /// Returns the answer if it is known, else the values after the last completed step or the last suggested trial.
+    /// Returns the answer of the current repeat if it is known, else the values after its last completed step or the last
+    /// suggested trial.
     pub fn values(&self) -> Vec<f64> {
-        match (&self.method, self.answer()) {
-            (_, Some(answer)) => answer.numbers(),
-            (MethodState::Spsa(tune), None) => tune.values().to_vec(),
-            (MethodState::Bayes { proposals, .. }, None) => {
-                proposals.last().map_or_else(|| self.tune.start().numbers(), Values::numbers)
-            }
-        }
+        self.current().values()
     }
 
     /// Returns the mean score of the first player over the most recent bouts, and the number of these bouts.
     pub fn recent_score(&self) -> Option<(f64, u64)> {
-        let from = self.results.len().saturating_sub(RECENT_BOUTS as usize);
-        let scores: Vec<f64> =
-            self.results[from..].iter().flatten().map(|half| f64::from(*half) / 4.0).collect();
+        let scores = self.stages.iter().rev().flat_map(|stage| stage.results().iter().rev());
+        let scores: Vec<f64> = scores
+            .take(RECENT_BOUTS)
+            .filter_map(|score| score.map(|score| f64::from(score) / 1000.0))
+            .collect();
         let bouts = scores.len() as u64;
         (bouts > 0).then(|| (scores.iter().sum::<f64>() / bouts as f64, bouts))
     }
 
     /// Returns the part of the run's manifest.
     pub fn manifest(&self) -> TuneManifest {
+        let end = |stage: &Stage| {
+            let values = self.tune.text(&stage.answer()?);
+            Some(TuneEnd { bouts: stage.end(), values })
+        };
         TuneManifest {
             method: self.tune.method.name().to_string(),
-            tuning_bouts: self.tune.bouts,
+            tuning_bouts: self.tuning_bouts(),
             start: self.tune.text(&self.tune.start()),
-            tuned: self.answer().map(|values| self.tune.text(&values)),
-        }
-    }
-
-    /// Returns the proposals of a Gaussian process, which must be stored.
-    pub fn proposals(&self) -> &[Values] {
-        match &self.method {
-            MethodState::Spsa(_) => &[],
-            MethodState::Bayes { proposals, .. } => proposals,
+            ends: self.stages.iter().map_while(end).collect(),
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use agon_arena::spec::tune::{ImportedTrial, Method, Roles, Validation};
     use agon_arena::{Spec, SpecSource};
     use agon_games::random::{below, mix, seeded};
 
     use super::*;
 
     fn spec(method: &str, opponents: &str) -> Tune {
+        let other = if method.contains("other") {
+            "[[player]]\nname = \"other\"\nsearch = { algorithm = \"uct\" }\n"
+        } else {
+            ""
+        };
         let text = format!(
             "name = \"t\"\ngame = \"connect-four\"\nlimit = {{ nodes = 50 }}\nopenings = {{ random_plies = 4 }}\n\
              [tune]\nplayer = \"uct\"\n{method}\nvalidation = {{ bouts = 3 }}\n{opponents}\n\
-             [[player]]\nname = \"uct\"\nsearch = {{ algorithm = \"uct\" }}\n"
+             [[player]]\nname = \"uct\"\nsearch = {{ algorithm = \"uct\" }}\n{other}"
         );
         let spec = Spec::parse(&SpecSource { text: text.clone(), ..SpecSource::default() });
         let spec = spec.unwrap_or_else(|error| panic!("{error}: {text}"));
@@ -425,7 +362,7 @@ mod tests {
     fn score(bout: &Bout<u64>) -> Score {
         let value = bout.values.first().map_or(0, |(_, values)| values.0[0]);
         let draw = mix(value as u64, bout.index);
-        if draw.is_multiple_of(17) { None } else { Some((draw % 5) as u8) }
+        if draw.is_multiple_of(17) { None } else { Some(250 * (draw % 5) as u16) }
     }
 
     fn run_proposals(tuning: &mut Tuning) {
@@ -450,7 +387,11 @@ mod tests {
 
     #[test]
     fn path_does_not_depend_on_the_order_of_results() {
-        for (method, opponents) in [(SPSA, ""), (SPSA, "opponents = [\"uct\"]\n"), (BAYES, "")] {
+        let repeats = "repeats = 2\nopponents = [\"self\", \"uct\", \"other\"]\n";
+        let early = "repeats = 3\nprecision = 300\n";
+        for (method, opponents) in
+            [(SPSA, ""), (SPSA, "opponents = [\"uct\"]\n"), (SPSA, repeats), (BAYES, ""), (BAYES, early)]
+        {
             let tune = tune(method, opponents);
             let (expected, bouts) = play_in_order(&tune);
             assert_eq!(expected.completed_steps(), expected.steps());
@@ -471,7 +412,7 @@ mod tests {
                     tuning.record(bout, Some(0));
                 }
                 run_proposals(&mut tuning);
-                assert_eq!(tuning.answer(), expected.answer());
+                assert_eq!(tuning.answers(), expected.answers());
                 assert_eq!(tuning.path().collect::<Vec<_>>(), expected.path().collect::<Vec<_>>());
             }
         }
@@ -493,7 +434,7 @@ mod tests {
                 } else {
                     assert_eq!(tuning_bout.opening, (bout as u64) - tune.bouts);
                     assert_eq!(tuning_bout.players, [roles.tuned, tune.player]);
-                    assert_eq!(tuning_bout.values, [(roles.tuned, tuning.answer().unwrap())]);
+                    assert_eq!(tuning_bout.values, [(roles.tuned, tuning.answer(0).unwrap())]);
                 }
             }
             let first = &bouts[0];
@@ -510,10 +451,10 @@ mod tests {
         assert_eq!(tuning.known_bouts(), 12);
         assert_eq!(tuning.bout(12), None);
         for bout in [1, 2, 3, 4, 5] {
-            tuning.record(bout, Some(4));
+            tuning.record(bout, Some(1000));
         }
         assert_eq!(tuning.known_bouts(), 12);
-        tuning.record(0, Some(4));
+        tuning.record(0, Some(1000));
         assert_eq!(tuning.known_bouts(), 18);
         assert!(tuning.bout(17).is_some() && tuning.bout(18).is_none() && tuning.bout(120).is_none());
         let mut tuning = Tuning::new(&tune(BAYES, ""), 7).unwrap();
@@ -534,10 +475,11 @@ mod tests {
             }
             tuning.remarks().join("\n")
         };
-        let same = remarks(|_| Some(2));
+        let same = remarks(|_| Some(500));
         assert!(same.contains("scored the same in 40 of 40 iterations"), "{same}");
         // Greater constants always win.
-        let greater = remarks(|bout| Some(if bout.values[0].1.0[0] > bout.values[1].1.0[0] { 4 } else { 0 }));
+        let greater =
+            remarks(|bout| Some(if bout.values[0].1.0[0] > bout.values[1].1.0[0] { 1000 } else { 0 }));
         assert!(greater.contains("`search.c` ended at its `max` of 5"), "{greater}");
         assert!(!greater.contains("chance"), "{greater}");
     }
@@ -549,7 +491,7 @@ mod tests {
         let path = |halves: [u8; 6]| {
             let mut tuning = Tuning::new(&tune, 7).unwrap();
             for (bout, half) in (0..).zip(halves) {
-                tuning.record(bout, Some(half));
+                tuning.record(bout, Some(250 * u16::from(half)));
             }
             tuning.path().next().unwrap().after.unwrap()
         };
@@ -558,5 +500,111 @@ mod tests {
         assert_eq!(path([4, 4, 1, 1, 3, 3]), start);
         let (up, down) = (path([4, 0, 4, 0, 4, 0]), path([0, 4, 0, 4, 0, 4]));
         assert!((up[0] - start[0]) * (down[0] - start[0]) < 0.0, "{up:?} {down:?}");
+    }
+
+    /// The sides of an iteration meet each other and the named opponents equally often.
+    #[test]
+    fn a_step_meets_each_opponent_equally_often() {
+        let tune = tune(SPSA, "opponents = [\"self\", \"uct\", \"other\"]\n");
+        let (_, bouts) = play_in_order(&tune);
+        assert_eq!(tune.step_bouts(), 5);
+        let Roles { plus, minus, .. } = tune.roles;
+        let minus = minus.unwrap();
+        for step in bouts[..tune.bouts as usize].chunks(5) {
+            let players: Vec<&[usize]> = step.iter().map(|bout| &bout.players[..]).collect();
+            let expected: [&[usize]; 5] = [&[plus, minus], &[plus, 0], &[minus, 0], &[plus, 1], &[minus, 1]];
+            assert_eq!(players, expected);
+            let openings: Vec<u64> = step.iter().map(|bout| bout.opening - step[0].opening).collect();
+            assert_eq!(openings, [0, 1, 1, 2, 2]);
+        }
+    }
+
+    /// Each repeat plays openings of its own, and its answer meets every opponent of the validation over the same openings.
+    #[test]
+    fn repeats_follow_each_other_and_are_validated_alike() {
+        let tune = tune(SPSA, "repeats = 2\nopponents = [\"other\"]\n");
+        let tune = Tune { validation: Validation { bouts: 3, opponents: vec![0, 1] }, ..tune };
+        let (tuning, bouts) = play_in_order(&tune);
+        assert_eq!((tuning.bouts(), tuning.tuning_bouts()), (240 + 12, 240));
+        let openings: std::collections::BTreeSet<u64> =
+            bouts[..240].iter().map(|bout| bout.opening).collect();
+        assert_eq!(openings, (3..3 + 120).collect());
+        let answers = tuning.answers().unwrap();
+        assert_ne!(answers[0], answers[1]);
+        for (place, bout) in bouts[240..].iter().enumerate() {
+            let (repeat, opponent) = (place / 2 % 2, place % 2);
+            assert_eq!(bout.players, [tune.tuned(repeat as u64), opponent]);
+            assert_eq!((bout.opening, &bout.values[0].1), (place as u64 / 4, &answers[repeat]));
+        }
+    }
+
+    /// A repeat ends as soon as its answer is known precisely enough; the validation follows at once.
+    #[test]
+    fn precise_answer_ends_the_tuning_early() {
+        let whole = play_in_order(&tune(BAYES, "")).0;
+        let early = play_in_order(&tune(BAYES, "precision = 300\n")).0;
+        assert_eq!(whole.tuning_bouts(), 60);
+        assert!(early.tuning_bouts() < 60 && early.tuning_bouts() >= 8 * 3, "{}", early.tuning_bouts());
+        assert_eq!(early.bouts(), early.tuning_bouts() + 3);
+        let prefix: Vec<Step> = whole.path().take(early.steps() as usize).collect();
+        assert_eq!(early.path().collect::<Vec<_>>(), prefix);
+        assert_eq!(early.known_bouts(), early.bouts());
+        assert!(early.bout(early.bouts()).is_none());
+    }
+
+    /// State of a tuning run that is read back has the decisions first, then the results.
+    #[test]
+    fn stored_decisions_and_results_restore_the_state() {
+        let tune = tune(BAYES, "repeats = 3\nprecision = 300\n");
+        let mut tuning = Tuning::new(&tune, 7).unwrap();
+        let (mut proposals, mut scores) = (Vec::new(), Vec::new());
+        loop {
+            while let Some(request) = tuning.pending_proposal() {
+                let found = request.run();
+                proposals.extend(found.clone());
+                tuning.add_proposals(found);
+            }
+            let mut restored = Tuning::new(&tune, 7).unwrap();
+            restored.add_proposals(proposals.clone());
+            (0..).zip(&scores).for_each(|(bout, score)| restored.record(bout, *score));
+            assert_eq!(restored.path().collect::<Vec<_>>(), tuning.path().collect::<Vec<_>>());
+            assert_eq!(
+                (restored.known_bouts(), restored.bouts(), restored.proposals(), restored.answers()),
+                (tuning.known_bouts(), tuning.bouts(), tuning.proposals(), tuning.answers())
+            );
+            let bout = scores.len() as u64;
+            if bout >= tuning.tuning_bouts() {
+                break;
+            }
+            scores.push(score(&tuning.bout(bout).unwrap()));
+            tuning.record(bout, scores[bout as usize]);
+        }
+        assert!(tuning.answers().is_some());
+        // Without the decisions they are computed again, although results of later repeats are there.
+        let mut again = Tuning::new(&tune, 7).unwrap();
+        (0..).zip(&scores).for_each(|(bout, score)| again.record(bout, *score));
+        run_proposals(&mut again);
+        assert_eq!(again.answers(), tuning.answers());
+    }
+
+    /// Imported trials replace the evenly spread ones at the start.
+    #[test]
+    fn imported_trials_are_evidence() {
+        let tune = tune(BAYES, "");
+        let trial = |c: i64| ImportedTrial {
+            values: Values(vec![c]),
+            bouts: 50,
+            score: if c < 1_000_000 { 0.7 } else { 0.4 },
+            variance: 0.1,
+        };
+        let imported = (1..=10).map(|step| trial(step * 300_000)).collect();
+        let tune = Tune { imported, ..tune };
+        let mut tuning = Tuning::new(&tune, 7).unwrap();
+        tuning.add_proposals(tuning.pending_proposal().unwrap().run());
+        let first = tuning.bout(0).unwrap().values[0].1.clone();
+        let fresh = Tune { imported: Vec::new(), ..tune };
+        let mut fresh = Tuning::new(&fresh, 7).unwrap();
+        fresh.add_proposals(fresh.pending_proposal().unwrap().run());
+        assert_ne!(first, fresh.bout(0).unwrap().values[0].1);
     }
 }

@@ -1,5 +1,7 @@
 //! The comparison of two players: the one place that decides who is called stronger, and in which words.
 
+use statrs::distribution::{ContinuousCDF as _, StudentsT};
+
 /// The likelihood of superiority from which a player is called stronger. It is reached exactly if the 95 % interval of
 /// the difference excludes 0.
 pub const SURE: f64 = 0.975;
@@ -51,6 +53,32 @@ impl Verdict {
 }
 
 impl Comparison {
+    /// Compares a player with equal opponents in the other seats by its share of the points of each bout; none without bouts.
+    ///
+    /// The Elo difference is that of Plackett and Luce's model, in which the share is w / (w + seats - 1). Two added bouts, one
+    /// won and one lost, keep a sweep from looking certain.
+    pub fn of_shares(shares: &[f64], seats: usize) -> Option<Comparison> {
+        let others = seats as f64 - 1.0;
+        let mean = |shares: &[f64]| shares.iter().sum::<f64>() / shares.len() as f64;
+        let elo = |share: f64| {
+            (share > 0.0 && share < 1.0).then(|| 400.0 * (others * share / (1.0 - share)).log10())
+        };
+        let padded: Vec<f64> = shares.iter().copied().chain([0.0, 1.0]).collect();
+        let freedom = padded.len() as f64 - 1.0;
+        let squares: f64 = padded.iter().map(|share| (share - mean(&padded)).powi(2)).sum();
+        let error = (squares / freedom / padded.len() as f64).sqrt();
+        let student = StudentsT::new(0.0, 1.0, freedom).ok()?;
+        let margin = student.inverse_cdf(SURE) * error;
+        let share = if shares.is_empty() { return None } else { mean(shares) };
+        Some(Comparison {
+            elo: elo(share).or_else(|| elo(mean(&padded))).unwrap_or_default(),
+            low: elo(share - margin),
+            high: elo(share + margin),
+            los: student.cdf((share - 1.0 / seats as f64) / error),
+            enough: (1.0 - 1.0 / seats as f64) > margin,
+        })
+    }
+
     /// Returns the verdict.
     pub fn verdict(&self) -> Verdict {
         Verdict::of(self.los)

@@ -244,9 +244,9 @@ impl Table {
 }
 
 /// Renders a table of named values.
-pub(super) fn value_table<const N: usize>(caption: &str, rows: [(&str, String); N]) -> String {
-    let rows = rows.map(|(name, value)| vec![Cell::from(name), Cell::Text(value)]);
-    Table::of(caption, &[("", Column::Word), ("value", Column::Words)], rows.into()).html()
+pub(super) fn value_table<'a>(caption: &str, rows: impl IntoIterator<Item = (&'a str, String)>) -> String {
+    let rows = rows.into_iter().map(|(name, value)| vec![Cell::from(name), Cell::Text(value)]);
+    Table::of(caption, &[("", Column::Word), ("value", Column::Words)], rows.collect()).html()
 }
 
 #[cfg(test)]

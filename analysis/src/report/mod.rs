@@ -35,7 +35,7 @@ use crate::tune::TuneError;
 pub use play_statistics::{Effort, GameLengths, ListedGame};
 pub use players::Player;
 pub use ratings::{Crosstable, RatingHistory, Ratings, SequentialTest};
-pub use tuning::{Trajectory, Tuning, Validation};
+pub use tuning::{Effect, Trajectory, Tuning, Validation};
 
 /// An error while gathering a report.
 #[derive(Debug, thiserror::Error)]

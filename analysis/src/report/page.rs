@@ -15,6 +15,8 @@ pub(super) fn page(report: &Report) -> String {
         tuning::validation(report),
         tuning::trajectories(report),
         tuning::posteriors(report),
+        tuning::effects(report),
+        tuning::coordinates(report),
         sections::test(report),
         sections::ratings(report),
         sections::crosstable(report),

@@ -6,6 +6,7 @@
 mod openings;
 mod read;
 mod read_adjudication;
+mod read_trials;
 mod read_tune;
 pub mod tune;
 
@@ -277,10 +278,10 @@ impl Spec {
         seated.iter().map(text).collect()
     }
 
-    /// Returns the first bout that counts for ratings. In a tuning run it is the first of the validation, because the players
-    /// change before.
-    pub fn first_rated_bout(&self) -> u64 {
-        self.tune().map_or(0, |tune| tune.bouts)
+    /// Returns whether a bout between these players counts for ratings. In a tuning run those of the validation do, because the
+    /// players change before.
+    pub fn is_rated(&self, players: &[usize]) -> bool {
+        self.tune().is_none_or(|tune| players.iter().any(|player| *player >= tune.roles.tuned))
     }
 
     /// Returns whether all players are repeatable, so that a late result is as good as a timely one.
@@ -340,6 +341,8 @@ fn collect_files(table: &DeTable<'_>, names: &mut Vec<String>) {
             names.push(name.to_string());
         }
     }
+    let imported = subtable(table, "tune").and_then(|tune| tune.get("import"));
+    names.extend(imported.and_then(|value| value.get_ref().as_str()).map(str::to_string));
 }
 
 fn subtable<'t, 's>(table: &'t DeTable<'s>, name: &str) -> Option<&'t DeTable<'s>> {

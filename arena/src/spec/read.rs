@@ -44,7 +44,7 @@ const MAX_PLIES: u64 = 1000;
 /// of a game's length.
 const MAX_RECORDED_BYTES: usize = 64 << 20;
 /// The most openings of a file that are reported as wrong.
-const MAX_REPORTED: usize = 10;
+pub(super) const MAX_REPORTED: usize = 10;
 
 #[derive(Clone, Copy)]
 enum FormatName {
@@ -144,8 +144,7 @@ fn read_spec(
                 root.problems.add(root.span(key), reason);
             }
             let part = root.section(key, "[tune]").flatten();
-            let game = game.as_ref().map(|(game, _)| game);
-            let read = part.and_then(|part| read_tune::tune(root, part, game, players.as_deref()?, seats));
+            let read = part.and_then(|part| read_tune::tune(root, part, &files, players.as_deref()?));
             read.map(|(tune, players)| {
                 tuned = Some(players);
                 Plan::Tune(tune)
@@ -396,7 +395,7 @@ fn sprt(
 }
 
 /// The reader of openings and positions, which may stand in files.
-struct Files<'a> {
+pub(super) struct Files<'a> {
     source: &'a SpecSource,
     game: Option<&'a (GameSpec, Arena)>,
     /// Problems of the files' own lines.
@@ -431,7 +430,7 @@ impl Files<'_> {
             );
             return section.reject("file", reason);
         }
-        let content = self.content(section, name)?;
+        let content = self.content(section, "file", name)?;
         let starts = match read(form, game, content, plies) {
             Ok(starts) => starts,
             Err(error) => return self.reject_line(name, error.line, &error.reason),
@@ -485,20 +484,25 @@ impl Files<'_> {
             }
             Ok(lines)
         };
-        let lines = self.collect(name, games(self.content(section, name)?).map(of_game))?.concat();
+        let lines = self.collect(name, games(self.content(section, "file", name)?).map(of_game))?.concat();
         if lines.is_empty() {
             return section.reject("file", format!("there is no game in `{name}`; give a file with games"));
         }
         Some(Positions::Recorded { lines, turns: turns as u32 })
     }
 
-    /// Returns the content of a file that the section names.
-    fn content(&self, section: Section<'_, '_>, name: &str) -> Found<&str> {
+    /// Returns the game with the number of its seats.
+    pub(super) fn game_and_seats(&self) -> Found<(&GameSpec, usize)> {
+        self.game.map(|(game, referee)| (game, referee.seats()))
+    }
+
+    /// Returns the content of a file that the section names with `key`.
+    pub(super) fn content(&self, section: Section<'_, '_>, key: &str, name: &str) -> Found<&str> {
         match self.source.files.get(name) {
             Some(content) => Some(content),
             None => {
                 let reason = format!("the file `{name}` was not found; it must be in the folder of the spec");
-                section.reject("file", reason)
+                section.reject(key, reason)
             }
         }
     }
@@ -526,7 +530,7 @@ impl Files<'_> {
     }
 
     /// Reports a problem of a line of a file.
-    fn reject_line<T>(&self, name: &str, line: usize, reason: &str) -> Found<T> {
+    pub(super) fn reject_line<T>(&self, name: &str, line: usize, reason: &str) -> Found<T> {
         let (file, line, reason) = (Some(name.to_string()), Some(line), printable(reason).into_owned());
         self.problems.borrow_mut().push(SpecProblem { file, line, reason });
         None

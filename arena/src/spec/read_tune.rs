@@ -7,10 +7,12 @@ use agon_games::{GameSpec, choices};
 use toml::de::{DeTable, DeValue};
 
 use super::SpecPlayer;
-use super::read::{MAX_BOUTS, MAX_NAME_LENGTH, PlayerEntry, named, names, text};
+use super::read::{Files, MAX_BOUTS, MAX_NAME_LENGTH, MAX_REPORTED, PlayerEntry, named, names, text};
+use super::read_trials::trials;
 use super::subtable;
 use super::tune::{
-    FEW_PARAMETERS, MILLION, Method, Parameter, Roles, Tune, decimal, number as from_millionths,
+    FEW_PARAMETERS, ImportedTrial, MILLION, Method, Parameter, Roles, Tune, Validation, decimal,
+    number as from_millionths,
 };
 use crate::config::Target;
 use crate::section::{Found, Section, Toml};
@@ -24,9 +26,15 @@ const KEYS: &[&str] = &[
     "rate",
     "batch",
     "opponents",
+    "repeats",
+    "precision",
+    "import",
     "validation",
     "parameter",
 ];
+/// The word in `opponents` for the other side of an iteration.
+const SELF: &str = "self";
+const MAX_REPEATS: u64 = 100;
 /// The most bouts of a tuning run, which keeps their results in memory.
 const MAX_TUNING_BOUTS: u64 = 1_000_000;
 const MAX_SPSA_PARAMETERS: usize = 64;
@@ -66,89 +74,85 @@ choices!(Scale { Linear = "linear", Log = "log" });
 pub(super) fn tune(
     root: Section<'_, '_>,
     section: Section<'_, '_>,
-    game: Option<&GameSpec>,
+    files: &Files<'_>,
     players: &[PlayerEntry<'_>],
-    seats: Option<usize>,
 ) -> Found<(Tune, Vec<SpecPlayer>)> {
     section.allow(KEYS);
-    if seats.is_some_and(|seats| seats != 2) {
-        section.problems.add(section.start(), "a tune needs a game with two seats");
-    }
+    let (game, seats) = files.game_and_seats()?;
     // 1. The player and its opponents.
-    let listed = names(players).join(", ");
-    let player =
-        section.need("player", &format!("the name of a player: {listed}"), |name| named(players, name));
-    let listed_opponents =
-        section.maybe("opponents", &format!("a list of names of players: {listed}"), |value| {
-            let list: Vec<usize> =
-                value.as_array()?.iter().map(|name| named(players, name.get_ref())).collect::<Option<_>>()?;
-            let repeated = (1..list.len()).any(|index| list[..index].contains(&list[index]));
-            (!list.is_empty() && !repeated).then_some(list)
-        });
+    let form = format!("the name of a player: {}", names(players).join(", "));
+    let player = section.need("player", &form, |name| named(players, name));
     // 2. The method, and the keys that do not depend on it. Without a valid method, the others are not checked.
-    let validation = validation(section);
+    let validation = player.map(|player| validation(section, player, players));
     let asked = section.choice_or("method", MethodName::Auto);
     let bouts = section.count("bouts", 1..=MAX_TUNING_BOUTS);
+    let repeats = section.count_or("repeats", 1..=MAX_REPEATS, 1);
+    let precision = precision(section);
     let (method_name, why) = match asked? {
         MethodName::Auto => chosen_method(section, bouts?),
         named => (named, None),
     };
-    let (inapplicable, method): (&[&str], Found<Method>) = match method_name {
+    let (inapplicable, method): (&[(&str, &str)], Found<Method>) = match method_name {
         MethodName::Auto | MethodName::Spsa => {
             let (window, rate) = (section.count_or("window", 1..=10_000, 16), rate(section));
-            (&["batch"], window.zip(rate).map(|(window, rate)| Method::Spsa { window, rate }))
+            let inapplicable = &[
+                ("batch", "leave it out"),
+                ("precision", "whose answer has no interval; leave it out"),
+                (
+                    "import",
+                    "which follows its own path; leave it out, and start at the values that `agon tune` prints",
+                ),
+            ];
+            (inapplicable, window.zip(rate).map(|(window, rate)| Method::Spsa { window, rate }))
         }
         MethodName::Bayes => {
             let batch = section.count_or("batch", 1..=256, 8);
-            (&["window", "rate"], batch.map(|batch| Method::Bayes { batch }))
+            let inapplicable = &[("window", "leave it out"), ("rate", "leave it out")];
+            (inapplicable, batch.map(|batch| Method::Bayes { batch }))
         }
     };
-    for key in inapplicable.iter().filter(|key| section.has(key)) {
-        section
-            .reject::<()>(key, format!("`{key}` does not apply to \"{}\"; leave it out", method_name.name()));
+    for (key, remedy) in inapplicable.iter().filter(|(key, _)| section.has(key)) {
+        let comma = if remedy.starts_with("wh") { "," } else { ";" };
+        let reason = format!("`{key}` does not apply to \"{}\"{comma} {remedy}", method_name.name());
+        section.reject::<()>(key, reason);
     }
-    let opponents = player.zip(listed_opponents).map(|(player, listed)| match (method_name, listed) {
-        (_, Some(list)) => list,
-        // The two candidates of an SPSA iteration play each other; a trial plays the tuned player with its start values.
-        (MethodName::Auto | MethodName::Spsa, None) => Vec::new(),
-        (MethodName::Bayes, None) => vec![player],
-    });
-    if let Some((player, opponents)) = player.zip(opponents.as_ref()) {
+    let opponents = player.and_then(|player| opponents(section, players, player, method_name, seats));
+    if let Some(((player, opponents), Some(validation))) =
+        player.zip(opponents.as_ref()).zip(validation.as_ref())
+    {
         for (index, other) in players.iter().enumerate() {
-            if let Some(other) = other.name
-                && index != player
-                && !opponents.contains(&index)
-            {
-                let reason =
-                    format!("`{other}` plays no part in this tune; name it in `opponents` or leave it out");
+            let takes_part =
+                index == player || opponents.contains(&Some(index)) || validation.opponents.contains(&index);
+            if let Some(other) = other.name.filter(|_| !takes_part) {
+                let reason = format!(
+                    "`{other}` plays no part in this tune; name it in `opponents` or in `against` of `validation`, or leave it out"
+                );
                 section.problems.add(section.start(), reason);
             }
         }
     }
-    // 3. The number of bouts.
-    let pairs = section.count_or(
-        "pairs",
-        1..=10_000,
-        match (method_name, bouts) {
-            (MethodName::Bayes, Some(bouts)) => pairs_of_trials(bouts),
-            _ => 1,
-        },
-    );
-    if let (Some(bouts), Some(pairs), Some(opponents)) = (bouts, pairs, &opponents) {
-        check_bouts(section, method_name, bouts, pairs, opponents.is_empty());
-    }
-    // 4. The parameters.
+    // 3. The parameters, and trials at their values.
     let tuned_player = player.and_then(|player| players[player].player.as_ref());
-    let parameters = match game.zip(tuned_player) {
-        Some((game, tuned_player)) => parameters(root, section, game, tuned_player, method_name),
+    let parameters =
+        tuned_player.and_then(|tuned_player| parameters(root, section, game, tuned_player, method_name));
+    let imported = match &parameters {
+        Some(parameters) => imported(section, files, parameters),
         None => None,
     };
-    // 5. The added players.
-    let (player, tuned_player) = (player?, tuned_player?);
+    // 4. The added players.
+    let usual_pairs = match (method_name, bouts) {
+        (MethodName::Bayes, Some(bouts)) => pairs_of_trials(bouts),
+        _ => 1,
+    };
+    let pairs = section.count_or("pairs", 1..=10_000, usual_pairs);
+    let (player, tuned_player, repeats) = (player?, tuned_player?, repeats?);
     let plus = players.len();
     let minus = (method_name != MethodName::Bayes).then_some(plus + 1);
     let roles = Roles { plus, minus, tuned: plus + 1 + usize::from(minus.is_some()) };
-    let suffixes = ["+", "-", "-tuned"].into_iter().filter(|&suffix| suffix != "-" || minus.is_some());
+    let sides = ["+", "-"].into_iter().filter(|&suffix| suffix != "-" || minus.is_some());
+    let tuned = (1..=repeats)
+        .map(|repeat| if repeats == 1 { "-tuned".to_string() } else { format!("-tuned-{repeat}") });
+    let suffixes = sides.map(str::to_string).chain(tuned);
     let added: Vec<String> = suffixes.map(|suffix| format!("{}{suffix}", tuned_player.name)).collect();
     for name in &added {
         if name.chars().count() > MAX_NAME_LENGTH || players.iter().any(|entry| entry.name == Some(name)) {
@@ -157,6 +161,7 @@ pub(super) fn tune(
             section.reject::<()>("player", reason);
         }
     }
+    // 5. The number of bouts, which depends on all others.
     let tune = Tune {
         player,
         parameters: parameters?,
@@ -165,9 +170,14 @@ pub(super) fn tune(
         bouts: bouts?,
         pairs: pairs?,
         opponents: opponents?,
-        validation: validation?,
+        repeats,
+        precision: precision?,
+        imported: imported?,
+        validation: validation??,
         roles,
+        seats,
     };
+    check_bouts(section, &tune)?;
     let mut all: Vec<SpecPlayer> = players.iter().map(|entry| entry.player.clone()).collect::<Option<_>>()?;
     all[player].config = tune.configure(&all[player].config, &tune.start());
     let template = all[player].clone();
@@ -182,21 +192,22 @@ fn chosen_method(section: Section<'_, '_>, bouts: u64) -> (MethodName, Option<St
     let count = parameters().count();
     let stepped =
         parameters().any(|item| matches!(item, DeValue::Table(table) if table.contains_key("step")));
-    let (method, reason) = match () {
-        () if section.has("batch") => (MethodName::Bayes, "`batch` is set".to_string()),
-        () if section.has("window") || section.has("rate") || stepped => {
+    let of_bayes = ["batch", "precision", "import"].into_iter().find(|key| section.has(key));
+    let (method, reason) = match of_bayes {
+        Some(key) => (MethodName::Bayes, format!("`{key}` is set")),
+        None if section.has("window") || section.has("rate") || stepped => {
             (MethodName::Spsa, "`window`, `rate` or `step` is set".to_string())
         }
-        () if count > FEW_PARAMETERS => {
+        None if count > FEW_PARAMETERS => {
             let reason = format!(
                 "{count} parameters are more than the {FEW_PARAMETERS} whose whole range a Gaussian process can search"
             );
             (MethodName::Spsa, reason)
         }
-        () if bouts >= BOUTS_FOR_SPSA => {
+        None if bouts >= BOUTS_FOR_SPSA => {
             (MethodName::Spsa, format!("{bouts} bouts suffice to follow the slope, which then loses less"))
         }
-        () => {
+        None => {
             let reason = format!(
                 "{bouts} bouts are few: a Gaussian process, which tries the whole range, errs less at worst"
             );
@@ -214,14 +225,97 @@ fn pairs_of_trials(bouts: u64) -> u64 {
     divisors.min_by(|one, other| far(one).total_cmp(&far(other))).unwrap_or(1)
 }
 
-/// Reads the number of bouts of the validation.
-fn validation(section: Section<'_, '_>) -> Found<u64> {
+/// Reads the opponents of the candidates.
+fn opponents(
+    section: Section<'_, '_>,
+    players: &[PlayerEntry<'_>],
+    player: usize,
+    method: MethodName,
+    seats: usize,
+) -> Found<Vec<Option<usize>>> {
+    let listed = names(players).join(", ");
+    let is_self = |name: &DeValue<'_>| text(name) == Some(SELF) && named(players, name).is_none();
+    let read = |value: &DeValue<'_>| {
+        let opponent =
+            |name: &DeValue<'_>| if is_self(name) { Some(None) } else { named(players, name).map(Some) };
+        let list: Vec<Option<usize>> =
+            value.as_array()?.iter().map(|name| opponent(name.get_ref())).collect::<Option<_>>()?;
+        let repeated = (1..list.len()).any(|index| list[..index].contains(&list[index]));
+        (!list.is_empty() && !repeated).then_some(list)
+    };
+    let form =
+        format!("a list of names of players: {listed}; and \"{SELF}\" for the other side with \"spsa\"");
+    let written = section.maybe("opponents", &form, read)?;
+    if written.as_ref().is_some_and(|list| list.contains(&None)) {
+        let name = players[player].name.unwrap_or_default();
+        if method == MethodName::Bayes {
+            let reason =
+                format!("a trial has no other side; name the player with its start values, `{name}`");
+            return section.reject("opponents", reason);
+        }
+        if seats != 2 {
+            let reason = format!(
+                "with {seats} seats the two sides of an iteration meet the same opponents; name them, such as `{name}`"
+            );
+            return section.reject("opponents", reason);
+        }
+    }
+    Some(written.unwrap_or_else(|| match method {
+        // The two candidates of an SPSA iteration play each other; a trial plays the tuned player with its start values.
+        MethodName::Auto | MethodName::Spsa if seats == 2 => vec![None],
+        _ => vec![Some(player)],
+    }))
+}
+
+/// Reads the settings of the validation.
+fn validation(section: Section<'_, '_>, player: usize, players: &[PlayerEntry<'_>]) -> Found<Validation> {
     let form = "{ bouts = 200 }: tuned against start, on openings that the tuning does not use";
     let Some(inner) = section.section("validation", "validation")? else {
         return section.missing("validation", form);
     };
-    inner.allow(&["bouts"]);
-    inner.count("bouts", 1..=MAX_BOUTS)
+    inner.allow(&["bouts", "against"]);
+    let listed = names(players).join(", ");
+    let read = |value: &DeValue<'_>| {
+        let list: Vec<usize> =
+            value.as_array()?.iter().map(|name| named(players, name.get_ref())).collect::<Option<_>>()?;
+        let repeated = (1..list.len()).any(|index| list[..index].contains(&list[index]));
+        (!repeated).then_some(list)
+    };
+    let form = format!("a list of names of players beside the start: {listed}");
+    let against = inner.maybe("against", &form, read);
+    let bouts = inner.count("bouts", 1..=MAX_BOUTS);
+    // The start is always among the opponents, and the first.
+    let others = against?.unwrap_or_default().into_iter().filter(|other| *other != player);
+    Some(Validation { bouts: bouts?, opponents: std::iter::once(player).chain(others).collect() })
+}
+
+/// Reads the precision at which the tuning ends.
+fn precision(section: Section<'_, '_>) -> Found<Option<f64>> {
+    let form = "a number of Elo from 1 to 1000: the tuning ends when the 95 % interval of its answer is this narrow to either side";
+    section.maybe("precision", form, |value| {
+        Toml(value).number().filter(|precision| (1.0..=1000.0).contains(precision))
+    })
+}
+
+/// Reads the trials of other runs.
+fn imported(
+    section: Section<'_, '_>,
+    files: &Files<'_>,
+    parameters: &[Parameter],
+) -> Found<Vec<ImportedTrial>> {
+    let Some(name) = section.maybe("import", "the name of a file with trials", text)? else {
+        return Some(Vec::new());
+    };
+    let content = files.content(section, "import", name)?;
+    match trials(content, parameters) {
+        Ok(trials) => Some(trials),
+        Err(problems) => {
+            for (line, reason) in problems.iter().take(MAX_REPORTED) {
+                files.reject_line::<()>(name, *line, reason);
+            }
+            None
+        }
+    }
 }
 
 /// Reads the learning rate of SPSA, which finds it if there is none.
@@ -231,25 +325,39 @@ fn rate(section: Section<'_, '_>) -> Found<Option<f64>> {
     section.maybe("rate", form, read)
 }
 
-/// Rejects a number of bouts that is not a multiple of the bouts of a step, and too many trials. `self_play` is whether the
-/// candidates of a step play each other.
-fn check_bouts(section: Section<'_, '_>, method: MethodName, bouts: u64, pairs: u64, self_play: bool) {
-    let step_bouts = if method != MethodName::Bayes && !self_play { 2 * pairs } else { pairs };
+/// Rejects a number of bouts that is not a multiple of the bouts of a step, and too many bouts or trials.
+fn check_bouts(section: Section<'_, '_>, tune: &Tune) -> Found<()> {
+    let Tune { bouts, pairs, opponents, .. } = tune;
+    if opponents.contains(&None) && !pairs.is_multiple_of(opponents.len() as u64) {
+        let count = opponents.len();
+        let reason = format!(
+            "`pairs` must be a multiple of {count}, so that a step meets each of its {count} opponents equally often; write {}",
+            pairs.next_multiple_of(count as u64)
+        );
+        return section.reject("pairs", reason);
+    }
+    let step_bouts = tune.step_bouts();
     if !bouts.is_multiple_of(step_bouts) {
-        let what = if step_bouts == pairs { "" } else { ", each against plus and minus" };
+        let what = if step_bouts == *pairs { "" } else { ", each against plus and minus" };
         let less = bouts - bouts % step_bouts;
         let reason = format!(
             "`bouts` must be a multiple of {step_bouts}, the bouts of one step ({pairs} openings{what}); write {}",
             if less == 0 { step_bouts } else { less }
         );
-        section.reject::<()>("bouts", reason);
-    } else if method == MethodName::Bayes && bouts / pairs > MAX_TRIALS {
+        return section.reject("bouts", reason);
+    }
+    if matches!(tune.method, Method::Bayes { .. }) && bouts / pairs > MAX_TRIALS {
         let reason = format!(
             "{} trials are more than {MAX_TRIALS}, the limit of a Gaussian process; give each more `pairs`",
             bouts / pairs
         );
-        section.reject::<()>("bouts", reason);
+        return section.reject("bouts", reason);
     }
+    if bouts * tune.repeats > MAX_TUNING_BOUTS {
+        let reason = format!("{} repeats of {bouts} bouts are more than {MAX_TUNING_BOUTS}", tune.repeats);
+        return section.reject("repeats", reason + "; ask for fewer");
+    }
+    Some(())
 }
 
 /// Reads the tuned parameters.

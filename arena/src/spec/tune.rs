@@ -22,16 +22,46 @@ pub struct Tune {
     pub method: Method,
     /// Why `auto` chose the method; none if the spec names it.
     pub why: Option<String>,
-    /// The number of bouts before the validation.
+    /// The most bouts of one repeat, without the validation.
     pub bouts: u64,
     /// The number of openings per iteration or trial.
     pub pairs: u64,
-    /// The opponents of the candidates, in turn; without any, the two sides of an iteration play each other.
-    pub opponents: Vec<usize>,
-    /// The number of bouts between the tuned player and the start.
-    pub validation: u64,
-    /// The players that represent the candidates and the answer.
+    /// The opponents of the candidates, in turn, at least one; none stands for the other side of an iteration.
+    pub opponents: Vec<Option<usize>>,
+    /// The number of times that the player is tuned, each with a seed of its own.
+    pub repeats: u64,
+    /// The width in Elo, to either side, of the answer's interval at which the tuning ends.
+    pub precision: Option<f64>,
+    /// Trials of other runs.
+    pub imported: Vec<ImportedTrial>,
+    /// The match that shows what the tuning achieved.
+    pub validation: Validation,
+    /// The players that represent the candidates and the answers.
     pub roles: Roles,
+    /// The number of seats of the game.
+    pub seats: usize,
+}
+
+/// The settings of the validation.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Validation {
+    /// The number of bouts of each tuned player against each opponent.
+    pub bouts: u64,
+    /// The opponents: the start, then others.
+    pub opponents: Vec<usize>,
+}
+
+/// The result of earlier bouts at some values.
+#[derive(Clone, PartialEq, Debug)]
+pub struct ImportedTrial {
+    /// The values.
+    pub values: Values,
+    /// The number of bouts.
+    pub bouts: u64,
+    /// The mean score, from 0 to 1.
+    pub score: f64,
+    /// The variance of the score of a bout.
+    pub variance: f64,
 }
 
 /// The players that a tuning run adds to those of the spec.
@@ -41,7 +71,7 @@ pub struct Roles {
     pub plus: usize,
     /// The second candidate.
     pub minus: Option<usize>,
-    /// The answer.
+    /// The answer of the first repeat; those of the others follow.
     pub tuned: usize,
 }
 
@@ -135,10 +165,50 @@ pub fn millionths(text: &str) -> Option<i64> {
 }
 
 impl Tune {
-    /// Returns the number of bouts of one iteration or trial. An iteration against opponents plays both sides.
+    /// Returns the number of bouts of one iteration or trial.
     pub fn step_bouts(&self) -> u64 {
-        let sides = if self.roles.minus.is_some() && !self.opponents.is_empty() { 2 } else { 1 };
-        sides * self.pairs
+        self.pairs * self.cycle_bouts() / self.opponents.len() as u64
+    }
+
+    /// Returns the number of bouts over an opening: the two sides of an iteration each meet an opponent that is not one of
+    /// them.
+    fn sides(&self, opponent: Option<usize>) -> u64 {
+        if self.roles.minus.is_some() && opponent.is_some() { 2 } else { 1 }
+    }
+
+    /// Returns the number of bouts in which each opponent has had its turn.
+    fn cycle_bouts(&self) -> u64 {
+        self.opponents.iter().map(|opponent| self.sides(*opponent)).sum()
+    }
+
+    /// Returns the opening of a bout of a step, and the side that plays it, both counted from 0.
+    pub fn opening_and_side(&self, place: u64) -> (u64, usize) {
+        let (cycle, mut rest) = (place / self.cycle_bouts(), place % self.cycle_bouts());
+        let mut opening = cycle * self.opponents.len() as u64;
+        for opponent in &self.opponents {
+            if rest < self.sides(*opponent) {
+                break;
+            }
+            rest -= self.sides(*opponent);
+            opening += 1;
+        }
+        (opening, rest as usize)
+    }
+
+    /// Returns the players that share a bout over an opening with a candidate; none if the other side of an iteration does.
+    pub fn others(&self, opening: u64) -> Option<Vec<usize>> {
+        let count = self.opponents.len() as u64;
+        (0..self.seats as u64 - 1).map(|seat| self.opponents[((opening + seat) % count) as usize]).collect()
+    }
+
+    /// Returns the number of bouts of the validation.
+    pub fn validation_bouts(&self) -> u64 {
+        self.validation.bouts * self.validation.opponents.len() as u64 * self.repeats
+    }
+
+    /// Returns the player that represents the answer of a repeat.
+    pub fn tuned(&self, repeat: u64) -> usize {
+        self.roles.tuned + repeat as usize
     }
 
     /// Returns why the method was chosen, and what would be better for these parameters, a sentence each.

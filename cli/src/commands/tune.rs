@@ -3,7 +3,8 @@
 use std::io::{self, Write};
 
 use agon_analysis::regression::{FittedWeight, FittedWeights, RegressionError, regression};
-use agon_analysis::{Dataset, Run, TuneError, TuneResult};
+use agon_analysis::tune::Match;
+use agon_analysis::{Dataset, Run, TrialsError, TuneError, TuneResult, trials_of_tournament};
 use agon_arena::spec::Values;
 use agon_arena::spec::tune::{decimal, number};
 use agon_stats::replicas::Measure;
@@ -27,6 +28,15 @@ pub struct TuneOfRun {
     /// Fit the evaluation to the games of these runs
     #[arg(long, value_name = "RUN", num_args = 1..)]
     from: Vec<String>,
+    /// Print the trials as comma-separated values that a tune can import
+    #[arg(long, conflicts_with_all = ["from", "json"])]
+    trials: bool,
+    /// With --trials: the player of a tournament that the others met
+    #[arg(long, value_name = "PLAYER", requires = "trials", requires = "parameters")]
+    against: Option<String>,
+    /// With --against: the parameters in which the players differ, such as search.c
+    #[arg(long, value_name = "PATH", value_delimiter = ',', requires = "against")]
+    parameters: Vec<String>,
     /// Features to fit [default: all features of the game]
     #[arg(long, value_name = "NAME", value_delimiter = ',', requires = "from")]
     features: Vec<String>,
@@ -50,6 +60,8 @@ struct TuningJson {
     expected: Option<Measure>,
     remarks: Vec<String>,
     validation: Option<ValidationJson>,
+    matches: Vec<ValidationJson>,
+    repeats: Vec<Vec<f64>>,
     table: Option<String>,
     path: Vec<StepJson>,
 }
@@ -65,9 +77,12 @@ struct ParameterJson {
 
 #[derive(Serialize)]
 struct ValidationJson {
+    tuned: String,
+    opponent: String,
     bouts: u64,
     scheduled: u64,
-    pairs: [u64; 5],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pairs: Option<[u64; 5]>,
     score: f64,
     elo: f64,
     elo_error: Option<f64>,
@@ -81,6 +96,7 @@ struct ValidationJson {
 
 #[derive(Serialize)]
 struct StepJson {
+    repeat: u64,
     step: usize,
     candidates: Vec<Vec<f64>>,
     score: Option<f64>,
@@ -93,10 +109,28 @@ impl TuneOfRun {
             return self.fit(&Dataset::open(&self.data)?);
         }
         let (dataset, run) = runs::open_started(&self.data, &self.run)?;
+        if let Some(against) = &self.against {
+            let trials = trials_of_tournament(&dataset, &run, against, &self.parameters);
+            return print_trials(&trials.map_err(|error| match error {
+                TrialsError::Dataset(error) => anyhow::Error::from(error),
+                error => UsageError(error.to_string()).into(),
+            })?);
+        }
         let tuned = TuneResult::read(&dataset, &run).map_err(|error| match error {
             TuneError::NoTune { .. } => UsageError(error.to_string()).into(),
             error => anyhow::Error::from(error),
         })?;
+        if self.trials {
+            let trials = tuned.trials().ok_or_else(|| {
+                UsageError(format!(
+                    "the iterations of {} in {} are no trials, which have a score against fixed opponents; start another tune \
+                     at the values that `agon tune` prints",
+                    tuned.tune.method.name(),
+                    run.id
+                ))
+            });
+            return print_trials(&trials?);
+        }
         let document = document(&run, &tuned);
         print(self.json, &document, |out| write_document(&document, &tuned, out))
     }
@@ -112,6 +146,11 @@ impl TuneOfRun {
         })?;
         print(self.json, &fitted, |out| write_fitted(&fitted, out))
     }
+}
+
+/// Prints trials as a file.
+fn print_trials(trials: &str) -> Outcome {
+    print(false, &(), |out| out.write_all(trials.as_bytes()))
 }
 
 fn write_fitted(fitted: &FittedWeights, out: &mut impl Write) -> io::Result<()> {
@@ -139,21 +178,26 @@ fn write_fitted(fitted: &FittedWeights, out: &mut impl Write) -> io::Result<()> 
 
 fn document(run: &Run, tuned: &TuneResult) -> TuningJson {
     let parameters = tuned.tune.parameters.iter().zip(&tuned.values);
-    let proof = tuned.validation_scores();
-    let validation = proof.mean().zip(proof.compare()).map(|(score, comparison)| ValidationJson {
-        bouts: proof.units(),
-        scheduled: tuned.tune.validation,
-        pairs: tuned.validation.0,
-        score,
-        elo: comparison.elo,
-        elo_error: comparison.error(),
-        low: comparison.low,
-        high: comparison.high,
-        los: comparison.los,
-        verdict: comparison.sentence("the tuned player", "its start"),
-        caution: comparison.caution("bout"),
-    });
+    let validation = |found: &Match| {
+        let other = if found.is_start { "its start" } else { &found.opponent };
+        found.mean().zip(found.compare()).map(|(score, comparison)| ValidationJson {
+            tuned: found.tuned.clone(),
+            opponent: found.opponent.clone(),
+            bouts: found.scores.len() as u64,
+            scheduled: found.scheduled,
+            pairs: found.pairs().map(|pairs| pairs.0),
+            score,
+            elo: comparison.elo,
+            elo_error: comparison.error(),
+            low: comparison.low,
+            high: comparison.high,
+            los: comparison.los,
+            verdict: comparison.sentence("the tuned player", other),
+            caution: comparison.caution("bout"),
+        })
+    };
     let steps = tuned.path.iter().enumerate().map(|(step, found)| StepJson {
+        repeat: found.repeat,
         step,
         candidates: found.candidates.iter().map(Values::numbers).collect(),
         score: found.score,
@@ -177,7 +221,9 @@ fn document(run: &Run, tuned: &TuneResult) -> TuningJson {
             .collect(),
         expected: tuned.expected.as_ref().map(|expected| expected.score),
         remarks: tuned.tuning.remarks(),
-        validation,
+        validation: tuned.proof().and_then(validation),
+        matches: tuned.matches.iter().filter_map(validation).collect(),
+        repeats: tuned.answers.iter().map(Values::numbers).collect(),
         table: tuned.player.clone(),
         path: steps.collect(),
     }
@@ -190,7 +236,7 @@ fn write_document(document: &TuningJson, tuned: &TuneResult, out: &mut impl Writ
     writeln!(out, "{run}: {player} tuned by {method}, {folded} of {steps} {what}\n")?;
     write_path(document, tuned, out)?;
     writeln!(out)?;
-    let now = if tuned.answer.is_some() { "tuned" } else { "now" };
+    let now = if tuned.chosen.is_some() { "tuned" } else { "now" };
     let mut table = Table::of_numbers("parameter", &["start", "min", "max", now]);
     for (parameter, value) in tuned.tune.parameters.iter().zip(&tuned.values) {
         let [least, most] = parameter.bounds.map(decimal);
@@ -227,10 +273,47 @@ fn write_document(document: &TuningJson, tuned: &TuneResult, out: &mut impl Writ
             write_sentence(&format!("{verdict} (LOS {}).{caution}", likelihood(*los)), out)?;
         }
     }
+    if tuned.matches.len() > 1 {
+        write_matches(document, out)?;
+    }
     if let Some(table) = &document.table {
         write!(out, "\n{table}")?;
     }
     Ok(())
+}
+
+/// Writes the spread of the repeats and all matches of the validation.
+fn write_matches(document: &TuningJson, out: &mut impl Write) -> io::Result<()> {
+    if document.repeats.len() > 1 {
+        let spread = document.parameters.iter().enumerate().map(|(index, parameter)| {
+            let values = || document.repeats.iter().map(|answer| answer[index]);
+            let ends = [values().fold(f64::INFINITY, f64::min), values().fold(f64::NEG_INFINITY, f64::max)];
+            let [least, most] = ends.map(|value| decimal((value * 1e6).round() as i64));
+            format!("{} {least} to {most}", parameter.path)
+        });
+        let spread: Vec<String> = spread.collect();
+        writeln!(out)?;
+        let text = format!("{} repeats ended at {}.", document.repeats.len(), spread.join(", "));
+        write_sentence(&text, out)?;
+    }
+    writeln!(out)?;
+    let mut table = Table::new(&[
+        ("tuned", Align::Left),
+        ("against", Align::Left),
+        ("bouts", Align::Right),
+        ("score", Align::Right),
+        ("Elo", Align::Right),
+    ]);
+    for found in &document.matches {
+        table.row([
+            found.tuned.clone(),
+            found.opponent.clone(),
+            found.bouts.to_string(),
+            percent(found.score),
+            plus_minus(found.elo, found.low, found.high),
+        ]);
+    }
+    table.write(out)
 }
 
 /// Writes evenly spaced steps of the path, including the first and the last.

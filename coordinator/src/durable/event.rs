@@ -1,7 +1,7 @@
 //! Events: the changes of the durable state. Each is written to the state file, then applied in memory.
 
-use agon_arena::spec::Values;
 use agon_schedule::RunState;
+use agon_schedule::tuning::Proposal;
 
 use super::{Conviction, Run};
 use crate::audit::Entry;
@@ -60,7 +60,7 @@ pub(crate) enum Event {
     /// A Gaussian process proposed values.
     Proposed {
         run: String,
-        proposals: Vec<Values>,
+        proposals: Vec<Proposal>,
         /// The totals, which contain the proposals.
         totals: RunTotals,
     },

@@ -133,6 +133,11 @@ impl Ledger {
         ledger
     }
 
+    /// Sets the number of bouts, of which none beyond the end was granted.
+    pub(super) fn end_at(&mut self, total: u64) {
+        self.total = total;
+    }
+
     /// Allows new grants below `open`. Returns whether that extends the range.
     pub fn open_to(&mut self, open: u64) -> bool {
         let more = open > self.open;

@@ -7,6 +7,7 @@ use std::time::Instant;
 use agon_arena::spec::{Format, Plan};
 use agon_arena::{Arena, Environment, Spec, SpecSource};
 use agon_schedule::schedule::{Schedule, ScheduleError};
+use agon_schedule::tuning::Proposal;
 use agon_schedule::{RunState, Summary, run_id};
 use agon_stats::homogeneity::{Cell, WorkerReport, compare};
 
@@ -171,7 +172,7 @@ impl Run {
             games_before: 0,
         };
         if let Some(tuning) = run.schedule.tuning_mut() {
-            tuning.add_proposals(run.record.exported_totals.proposals().collect());
+            tuning.add_proposals(run.record.exported_totals.proposals().to_vec());
             for (bout, score) in (0..).zip(run.record.exported_totals.scores()) {
                 tuning.record(bout, score);
             }
@@ -239,6 +240,8 @@ impl Run {
                 if let Some(tuning) = self.schedule.tuning_mut() {
                     tuning.add_proposals(proposals.clone());
                 }
+                // A reader of the dataset must know where a repeat ended before it finds the bouts after that.
+                self.manifest_written &= !proposals.iter().any(Proposal::is_answer);
                 self.extend();
             }
             _ => {}
@@ -274,7 +277,7 @@ impl Run {
         if !self.ledger.finish(bout) {
             return;
         }
-        self.schedule.record(bout, kept.summary.as_ref().and_then(Summary::half_points));
+        self.schedule.record(bout, kept.summary.as_ref().and_then(Summary::score));
         self.count(bout, &kept);
         self.record.kept.insert(bout, kept);
         self.extend();
@@ -287,7 +290,7 @@ impl Run {
             return;
         };
         // The candidates of a tuning run change over time, so that its workers are not comparable.
-        if bout >= self.spec.first_rated_bout()
+        if self.spec.is_rated(summary.players())
             && let Some((pairing, outcome)) = summary.pairing_outcome()
         {
             self.cells.entry((kept.worker.clone(), pairing)).or_default()[outcome] += 1;
@@ -326,6 +329,7 @@ impl Run {
 
     /// Makes all bouts grantable that the schedule knows.
     fn extend(&mut self) {
+        self.ledger.end_at(self.schedule.bouts());
         self.has_more |= self.ledger.open_to(self.schedule.known_bouts());
     }
 

@@ -1,6 +1,7 @@
 //! Changes of runs: submission, control, parts, voiding, verdicts and proposals.
 
-use agon_arena::spec::Values;
+use agon_arena::Spec;
+use agon_schedule::tuning::Proposal;
 use agon_schedule::{RunState, Summary, Tuning};
 
 use super::run::Cells;
@@ -209,8 +210,7 @@ impl Command for FinishPart {
         }
         let mut totals = record.exported_totals.clone();
         let mut cells = Cells::default();
-        let rules =
-            FoldRules { rated_from: run.spec.first_rated_bout(), decided: record.standings.deciding_bout() };
+        let rules = FoldRules { spec: &run.spec, decided: record.standings.deciding_bout() };
         for (bout, kept) in record.kept.range(..exported) {
             fold(&mut totals, &mut cells, &rules, *bout, &kept.worker, kept.summary.as_ref());
         }
@@ -222,9 +222,9 @@ impl Command for FinishPart {
 }
 
 /// How bouts of a run are folded into its totals.
-pub(crate) struct FoldRules {
-    /// The first rated bout; earlier ones are tuning bouts.
-    pub(crate) rated_from: u64,
+pub(crate) struct FoldRules<'a> {
+    /// The spec, which says what bouts are rated.
+    pub(crate) spec: &'a Spec,
     /// The bout that decided the sequential test.
     pub(crate) decided: Option<u64>,
 }
@@ -233,17 +233,20 @@ pub(crate) struct FoldRules {
 pub(crate) fn fold(
     totals: &mut RunTotals,
     cells: &mut Cells,
-    rules: &FoldRules,
+    rules: &FoldRules<'_>,
     bout: u64,
     worker: &str,
     summary: Option<&Summary>,
 ) {
     match summary {
-        Some(summary) => totals.add(summary, bout >= rules.rated_from),
+        Some(summary) => totals.add(summary, rules.spec.is_rated(summary.players())),
         None => totals.add_failed(),
     }
-    if bout < rules.rated_from {
-        totals.add_score(bout, summary.and_then(Summary::half_points));
+    // A failed bout of a validation is no score: the tuning ignores it.
+    if let Some(tune) = rules.spec.tune()
+        && !summary.is_some_and(|summary| rules.spec.is_rated(summary.players()))
+    {
+        totals.add_score(bout, summary.and_then(Summary::score), tune.seats);
         return;
     }
     if rules.decided.is_none_or(|decided| bout <= decided) {
@@ -255,9 +258,9 @@ pub(crate) fn fold(
 }
 
 /// Removes a voided bout from the totals of the exported bouts.
-pub(crate) fn unfold(totals: &mut RunTotals, rules: &FoldRules, bout: u64, summary: &Summary) {
+pub(crate) fn unfold(totals: &mut RunTotals, rules: &FoldRules<'_>, bout: u64, summary: &Summary) {
     totals.subtract(summary);
-    if bout >= rules.rated_from && rules.decided.is_none_or(|decided| bout <= decided) {
+    if rules.spec.is_rated(summary.players()) && rules.decided.is_none_or(|decided| bout <= decided) {
         totals.subtract_pair(summary);
     }
 }
@@ -335,7 +338,7 @@ impl Command for Void {
         }
         let selected = |(bout, kept): &(&u64, &super::KeptBout)| selection.contains(**bout, &kept.worker);
         let replayed: Vec<u64> = record.kept.iter().filter(selected).map(|(bout, _)| *bout).collect();
-        let rules = FoldRules { rated_from: run.spec.first_rated_bout(), decided: record.decided };
+        let rules = FoldRules { spec: &run.spec, decided: record.decided };
         let mut totals = record.exported_totals.clone();
         let mut voided = Vec::new();
         for (bout, summary) in in_dataset.iter().filter(|(bout, _)| !record.voided.contains(bout)) {
@@ -390,7 +393,7 @@ fn reopen_verdict(run: &Run, id: &str, touched: Option<u64>) -> Vec<Event> {
 pub(crate) struct Propose {
     pub(crate) run: String,
     pub(crate) known: usize,
-    pub(crate) proposals: Vec<Values>,
+    pub(crate) proposals: Vec<Proposal>,
 }
 
 impl Command for Propose {
@@ -403,7 +406,7 @@ impl Command for Propose {
     fn decide(self, durable: &Durable) -> (Vec<Event>, ()) {
         let Propose { run: id, known, proposals } = self;
         let Some(run) = durable.run(&id) else { return (Vec::new(), ()) };
-        if run.schedule.tuning().map(Tuning::proposals).is_none_or(|made| made.len() != known) {
+        if run.schedule.tuning().map(Tuning::proposals) != Some(known) {
             return (Vec::new(), ());
         }
         let mut totals = run.record().exported_totals.clone();

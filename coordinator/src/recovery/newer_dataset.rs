@@ -106,7 +106,7 @@ async fn catch_up_run(
     let mut totals = stored_totals(&run).unwrap_or_default();
     let before = totals.bouts;
     let decided = manifest.deciding_bout.or(run.decided);
-    let how = FoldRules { rated_from: spec.first_rated_bout(), decided };
+    let how = FoldRules { spec, decided };
     let mut exported = run.exported;
     // 1. Fold the parts that the state does not know.
     for (first, last) in parts {

@@ -3,9 +3,8 @@
 use std::panic::resume_unwind;
 use std::sync::Arc;
 
-use agon_arena::spec::Values;
 use agon_proto::v1;
-use agon_schedule::tuning::ProposalRequest;
+use agon_schedule::tuning::{Proposal, ProposalRequest};
 use agon_schedule::{Preparation, Prepared};
 use tokio::task::JoinSet;
 
@@ -23,7 +22,7 @@ enum Request {
 }
 
 enum Computed {
-    Proposals(usize, Vec<Values>),
+    Proposals(usize, Vec<Proposal>),
     Openings(Prepared),
 }
 
@@ -124,7 +123,7 @@ impl Run {
             return Some(Request::Openings(preparation));
         }
         let tuning = self.schedule.tuning().filter(|_| self.record().state.is_open())?;
-        Some(Request::Proposals(tuning.proposals().len(), Box::new(tuning.pending_proposal()?)))
+        Some(Request::Proposals(tuning.proposals(), Box::new(tuning.pending_proposal()?)))
     }
 }
 
@@ -138,7 +137,7 @@ impl Run {
             method: tuning.tune().method.name().to_string(),
             step: tuning.completed_steps(),
             steps: tuning.steps(),
-            tuning_bouts: tuning.tune().bouts,
+            tuning_bouts: tuning.tuning_bouts(),
             parameters: parameters
                 .zip(tuning.values())
                 .map(|((parameter, start), value)| v1::TunedParameter {

@@ -3,11 +3,13 @@
 use std::collections::HashSet;
 use std::io::{self, Write};
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
-use agon_arena::Spec;
 use agon_arena::roster::rotations;
 use agon_arena::spec::tune::{Method, decimal};
 use agon_arena::spec::{Format, Openings, Plan, Tune};
+use agon_arena::{Arena, Environment, PlayerConfig, Spec};
 use agon_schedule::schedule::Schedule;
 use agon_schedule::tuning::Tuning;
 use agon_search::Limit;
@@ -40,6 +42,8 @@ struct CheckJson {
     openings: Option<Listed>,
     repeatable: bool,
     seconds: Option<f64>,
+    /// The games that were played to estimate the time.
+    measured_games: u64,
 }
 
 /// The openings of a file.
@@ -50,6 +54,9 @@ struct Listed {
     /// The different positions that they lead to.
     distinct: usize,
 }
+/// The time spent on games that measure how long a game takes.
+const MEASURED: Duration = Duration::from_secs(2);
+const MEASURED_BOUTS: u64 = 50;
 
 impl Check {
     pub fn run(self) -> Outcome {
@@ -63,7 +70,7 @@ impl Check {
         let plays = !matches!(file.spec.plan, Plan::Probe(_));
         let mut games = 0;
         if file.spec.tune().is_some() {
-            games = 2 * bouts;
+            games = bouts * file.spec.game.parameters().seats() as u64;
         } else if plays {
             // All rounds have the same number of games.
             let round = schedule.pairings().unwrap_or(1).min(bouts).min(10_000);
@@ -73,11 +80,21 @@ impl Check {
             games = games * bouts / round.max(1);
         }
         let plies = f64::from(games_plies(&mut schedule).map_err(wrong)?);
-        let seconds = seconds_a_move(&file).map(|move_time| {
-            let moves =
-                if plays { games as f64 * plies } else { bouts as f64 * file.spec.players.len() as f64 };
-            moves * move_time / cores().get() as f64
-        });
+        let mut measured_games = 0;
+        let seconds = match (seconds_a_move(&file), file.spec.tune()) {
+            (Some(move_time), _) => {
+                let moves =
+                    if plays { games as f64 * plies } else { bouts as f64 * file.spec.players.len() as f64 };
+                Some(moves * move_time / cores().get() as f64)
+            }
+            // The engines of a spec may not be on this machine.
+            (None, Some(_)) if file.spec.players.iter().all(|player| player.config.search().is_some()) => {
+                let (played, seconds) = measure(&mut schedule)?;
+                measured_games = played;
+                Some(games as f64 * seconds / played.max(1) as f64 / cores().get() as f64)
+            }
+            (None, _) => None,
+        };
         let answer = CheckJson {
             run: id,
             game: file.spec.game.to_string(),
@@ -87,6 +104,7 @@ impl Check {
             openings: listed(&file.spec, &schedule).map_err(wrong)?,
             repeatable: file.spec.is_repeatable(),
             seconds,
+            measured_games,
         };
         print(self.json, &answer, |out| {
             match file.spec.tune() {
@@ -95,7 +113,8 @@ impl Check {
             }
             if plays {
                 let sequential = matches!(file.spec.plan, Plan::Tournament(Format::Sprt(_)));
-                let most = if sequential { "at most " } else { "" };
+                let ends_early = file.spec.tune().is_some_and(|tune| tune.precision.is_some());
+                let most = if sequential || ends_early { "at most " } else { "" };
                 writeln!(out, "{most}{bouts} bouts with {games} games")?;
             } else {
                 writeln!(out, "{bouts} positions, {} searches", bouts * answer.players.len() as u64)?;
@@ -104,7 +123,17 @@ impl Check {
                 writeln!(out, "{listed} openings in the file, {distinct} of them distinct")?;
             }
             if let Some(seconds) = answer.seconds {
-                writeln!(out, "at most about {} on this machine", clock(seconds))?;
+                match answer.measured_games {
+                    0 => writeln!(out, "at most about {} on this machine", clock(seconds))?,
+                    played => {
+                        let cores = cores();
+                        writeln!(
+                            out,
+                            "about {} on the {cores} cores of this machine, measured over {played} games on one core",
+                            clock(seconds)
+                        )?;
+                    }
+                }
             }
             let repeat = if answer.repeatable {
                 "repeatable bit by bit"
@@ -143,10 +172,20 @@ fn write_tune(id: &str, spec: &Spec, tune: &Tune, out: &mut impl io::Write) -> i
             )
         }
     };
-    let opponents: Vec<&str> = tune.opponents.iter().map(|&player| name(player)).collect();
-    let whom = if opponents.is_empty() { "itself perturbed".to_string() } else { opponents.join(", ") };
-    writeln!(out, "{how}, against {whom}")?;
+    let opponents =
+        tune.opponents.iter().map(|opponent| opponent.map_or("the other side", name)).collect::<Vec<_>>();
+    writeln!(out, "{how}, against {}", opponents.join(", "))?;
     tune.advice().iter().try_for_each(|advice| write_sentence(advice, out))?;
+    if tune.repeats > 1 {
+        writeln!(out, "{} repeats, each with a seed of its own", tune.repeats)?;
+    }
+    if !tune.imported.is_empty() {
+        let bouts: u64 = tune.imported.iter().map(|trial| trial.bouts).sum();
+        writeln!(out, "{} trials of {bouts} bouts are imported", tune.imported.len())?;
+    }
+    if let Some(precision) = tune.precision {
+        writeln!(out, "a repeat ends early when its answer is known to +- {precision} Elo (95 %)")?;
+    }
     let words = ["parameter", "start", "min", "max", "kind", "scale", "step"];
     let mut table =
         Table::new(&words.map(|word| (word, if word == "parameter" { Align::Left } else { Align::Right })))
@@ -160,13 +199,39 @@ fn write_tune(id: &str, spec: &Spec, tune: &Tune, out: &mut impl io::Write) -> i
         table.row([parameter.path.clone(), start, least, most, kind.to_string(), scale.to_string(), step]);
     }
     table.write(out)?;
+    let opponents: Vec<&str> = tune.validation.opponents.iter().map(|&player| name(player)).collect();
+    let tuned: Vec<&str> = (0..tune.repeats).map(|repeat| name(tune.tuned(repeat))).collect();
+    let each = if tune.validation_bouts() > tune.validation.bouts { " each" } else { "" };
     writeln!(
         out,
-        "then {} bouts of {} against {}",
-        tune.validation,
-        name(tune.roles.tuned),
-        name(tune.player)
+        "then {} bouts{each} of {} against {}",
+        tune.validation.bouts,
+        tuned.join(", "),
+        opponents.join(", ")
     )
+}
+
+/// Plays the first bouts of a tuning run on one core. Returns the number of games and the seconds that they took.
+fn measure(schedule: &mut Schedule) -> anyhow::Result<(u64, f64)> {
+    let spec = Arc::clone(schedule.spec());
+    let configs: Vec<PlayerConfig> = spec.players.iter().map(|player| player.config.clone()).collect();
+    let mut arena = Arena::new(&spec.game, &configs, Environment::system())?;
+    let start = Instant::now();
+    let mut games = 0;
+    for index in 0..schedule.known_bouts().min(MEASURED_BOUTS) {
+        let bout = schedule.draw_bout(index)?;
+        for (player, config) in spec.configured_players(&bout.values) {
+            arena.configure(player, config);
+        }
+        for game in spec.games(&bout, 1.0) {
+            arena.play(&game, &mut |_| ())?;
+            games += 1;
+        }
+        if start.elapsed() >= MEASURED {
+            break;
+        }
+    }
+    Ok((games, start.elapsed().as_secs_f64()))
 }
 
 /// Returns the ply limit of a game, at most 200.
