@@ -8,6 +8,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use agon_arena::adjudication::Adjudication;
 use agon_arena::engine::{Command, Program, Protocol};
 use agon_arena::{
     Adjudication, Arena, EngineConfig, Environment, GameRecord, GameRequest, Opening, PlayerConfig, SeedPath,
