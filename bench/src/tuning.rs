@@ -10,7 +10,7 @@ use agon::table::{Table, write_json};
 use agon_arena::spec::Values;
 use agon_arena::{Arena, Bout, Spec, SpecSource};
 use agon_schedule::Schedule;
-use agon_schedule::tuning::Score;
+use agon_schedule::tuning::{Proposal, Score};
 use agon_stats::acquisition::{Dimension, Space, Trial};
 use agon_stats::elo;
 use agon_stats::scale::Scale;
@@ -161,7 +161,7 @@ impl Games {
             self.schedule.record(index, score);
         }
         self.propose()?;
-        let answer = self.tuning()?.answer().context("all bouts are played")?;
+        let answer = self.tuning()?.answer(0).context("all bouts are played")?;
         Ok(answer.numbers()[0])
     }
 
@@ -169,13 +169,14 @@ impl Games {
     fn play_values(&mut self, values: &[f64], each: u64) -> anyhow::Result<Vec<Trial>> {
         let tune = self.schedule.spec().tune().context("the spec has a tune")?.clone();
         let tuning = self.schedule.tuning_mut().context("the spec has a tune")?;
-        tuning.add_proposals(values.iter().map(|value| tune.playable(&[*value])).collect());
+        let trial = |value: &f64| Proposal::Trial(tune.playable(&[*value]).0);
+        tuning.add_proposals(values.iter().map(trial).collect());
         let mut trials = Vec::new();
         for (place, value) in (0..).zip(values) {
             let mut scores = Vec::new();
             for index in place * each..(place + 1) * each {
                 let bout = self.schedule.draw_bout(index)?;
-                scores.extend(self.play(&bout)?.map(|half| f64::from(half) / 4.0));
+                scores.extend(self.play(&bout)?.map(|score| f64::from(score) / 1000.0));
             }
             trials.extend(Trial::new(vec![*value], &scores));
         }
@@ -193,7 +194,7 @@ impl Games {
         Ok(())
     }
 
-    /// Plays a bout and returns the half points of its first player.
+    /// Plays a bout and returns the score of its first player in thousandths.
     fn play(&mut self, bout: &Bout) -> anyhow::Result<Score> {
         let spec = self.schedule.spec();
         let tune = spec.tune().context("the spec has a tune")?;
@@ -207,7 +208,7 @@ impl Games {
             let seat = request.seats.iter().position(|player| *player == bout.players[0]);
             half += 1 + record.payoffs[seat.context("the first player has a seat")?].signum();
         }
-        Ok(u8::try_from(half).ok())
+        Ok(u16::try_from(250 * half).ok())
     }
 }
 
