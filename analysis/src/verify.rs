@@ -130,10 +130,10 @@ impl Verifier {
     }
 
     fn run(&mut self, dataset: &Dataset) -> Result<(), DatasetError> {
-        // 1. The manifest.
-        self.check_manifest();
-        // The bouts of a tune depend on the results before them. Unreadable parts are reported below.
+        // 1. The manifest. The bouts of a tune depend on the results before them, and so may their number. Unreadable parts are
+        // reported below.
         let _ = feed_results(dataset, &self.run, &mut self.schedule);
+        self.check_manifest();
         // 2. Games with their moves, part by part.
         let moves = dataset.parts(&self.run, Table::Moves)?;
         let mut moves: BTreeMap<String, Part> =
