@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use agon_arena::adjudication::Adjudication;
 use agon_arena::engine::{Command, Program, Protocol};
 use agon_arena::{
-    Adjudication, Arena, EngineConfig, Environment, GameRecord, GameRequest, Opening, PlayerConfig, SeedPath,
+    Arena, EngineConfig, Environment, GameRecord, GameRequest, Opening, PlayerConfig, SeedPath,
 };
 use agon_games::schema::Choice as _;
 use agon_games::{GameSpec, Turn};
