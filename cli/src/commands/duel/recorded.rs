@@ -222,7 +222,7 @@ impl Duel {
         let mut name = names.join("-vs-");
         name.truncate(60);
         writeln!(text, "name = {}", quoted(name.trim_matches('-')))?;
-        writeln!(text, "game = {}", quoted(&game.to_string()))?;
+        writeln!(text, "game = {}", quoted(options.game.as_deref().unwrap_or("chess")))?;
         writeln!(text, "seed = {}", self.seed)?;
         writeln!(text, "limit = {}", self.limit_table()?)?;
         let mut source = SpecSource::default();
