@@ -226,6 +226,33 @@ mod tests {
                 "Limits",
                 &["max_connections", "max_streams", "max_calls_per_second", "first_call_ms", "idle_ms"],
             ),
+            (
+                "Recorded duels, as in `agon duel A B`",
+                &[
+                    "engines",
+                    "protocol",
+                    "options",
+                    "game",
+                    "tc",
+                    "st",
+                    "nodes",
+                    "depth",
+                    "sprt",
+                    "book",
+                    "book_plies",
+                    "book_order",
+                    "concurrency",
+                    "pgn",
+                    "resign",
+                    "draw",
+                    "max_plies",
+                    "recover",
+                    "again",
+                    "quiet",
+                    "print_spec",
+                    "data",
+                ],
+            ),
         ];
         let mut found = Vec::new();
         headed(&call::command(), "", &mut found);

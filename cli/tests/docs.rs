@@ -127,7 +127,7 @@ fn calls(code: &Code) -> Vec<Vec<String>> {
         for (index, word) in words.iter().enumerate() {
             let names_a_thing = index
                 .checked_sub(1)
-                .is_some_and(|before| ["-n", "-p", "-t"].contains(&words[before].as_str()));
+                .is_some_and(|before| ["-n", "-p", "-t", "--protocol"].contains(&words[before].as_str()));
             if PROGRAMS.contains(&word.as_str()) && !names_a_thing && (code.language.is_some() || index == 0)
             {
                 let call = words[index + 1..].iter();

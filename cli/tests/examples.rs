@@ -115,13 +115,15 @@ fn examples_in_help_work_as_typed() {
                 // The first run is over; the next one is long enough to be steered.
                 match name {
                     "compare" => drop(place.call("agon run examples/gauntlet.toml --quiet")),
-                    "pause" => drop(place.call("agon submit examples/othello-ladder.toml")),
-                    // There must be something to void.
-                    "data" if line.contains("void") => wait_until("a bout is committed", || {
-                        let runs: Value = serde_json::from_str(&place.call("agon list --json")).unwrap();
-                        let latest = runs["runs"].as_array().unwrap().last().unwrap();
-                        (latest["bouts"].as_u64() > Some(0)).then_some(())
-                    }),
+                    "pause" => {
+                        place.call("agon submit examples/othello-ladder.toml");
+                        // There must be something to void after it was cancelled.
+                        wait_until("a bout is committed", || {
+                            let runs: Value = serde_json::from_str(&place.call("agon list --json")).unwrap();
+                            let latest = runs["runs"].as_array().unwrap().last().unwrap();
+                            (latest["bouts"].as_u64() > Some(0)).then_some(())
+                        });
+                    }
                     _ => {}
                 }
                 place.call(line);

@@ -29,7 +29,7 @@ const MOST_TESTED: u64 = 40_000;
 
 /// The options of a recorded run.
 #[derive(Args)]
-#[command(next_help_heading = "Options of a recorded run, as in `agon duel A B`")]
+#[command(next_help_heading = "Recorded duels, as in `agon duel A B`")]
 pub struct Recorded {
     /// An engine and its command, for use as a player; repeatable
     #[arg(long = "engine", value_name = "NAME=COMMAND")]
