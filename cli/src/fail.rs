@@ -1,6 +1,7 @@
 //! Failures: one message on standard error, and an exit code.
 
 use std::any::Any;
+use std::cell::Cell;
 use std::io::{self, ErrorKind, Write};
 use std::process::ExitCode;
 
@@ -49,6 +50,19 @@ pub fn report(error: &anyhow::Error) -> ExitCode {
     ExitCode::from(if is_usage_error(error) { 2 } else { 1 })
 }
 
+thread_local! {
+    /// Whether a panic of this thread ends the process at once.
+    static PANICS_ARE_FATAL: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Runs a closure whose panics end the process at once, because unwinding it could wait for ever.
+pub fn with_fatal_panics<T>(run: impl FnOnce() -> T) -> T {
+    PANICS_ARE_FATAL.set(true);
+    let result = run();
+    PANICS_ARE_FATAL.set(false);
+    result
+}
+
 /// Reports panics in one line, and with a backtrace only for `RUST_BACKTRACE=full`: without memory for a backtrace, the
 /// standard library waits for ever for its own lock.
 pub fn report_panics() {
@@ -60,6 +74,9 @@ pub fn report_panics() {
         let (name, place) = (thread.name().unwrap_or("unnamed"), panic.location());
         let place = place.map(|place| format!(" at {}:{}", place.file(), place.line())).unwrap_or_default();
         let _ = writeln!(io::stderr(), "thread `{name}` panicked{place}: {}", panic_text(panic.payload()));
+        if PANICS_ARE_FATAL.get() {
+            std::process::exit(1);
+        }
     }));
 }
 

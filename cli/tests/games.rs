@@ -61,7 +61,7 @@ fn lists_games_in_order() {
         json!({
             "bout": 1, "game": 1, "rules": "connect-four", "variant": row.variant, "opening": row.opening,
             "players": row.players, "payoffs": row.payoffs, "plies": row.plies, "ending": row.ending,
-            "seed": row.seed, "worker": "sample", "build": "1",
+            "detail": "", "engine_cpu_us": [], "seed": row.seed, "worker": "sample", "build": "1",
             "started": "1970-01-01T00:00:00.000005Z", "duration_us": row.duration_us,
             "speed_factor": 1.0, "settings": [],
         })

@@ -235,7 +235,7 @@ fn tunes_in_games_of_many_seats_and_of_chance() {
         assert_eq!(tuned["validation"]["bouts"], 6, "{tuned}");
         assert!(tuned["validation"].get("pairs").is_none());
         let pig = spec.replace("{ name = \"virus\", seats = 3, size = 5 }", "\"pig\"");
-        let tuned = tune_with_both_slot_counts(&pig.replace("random_plies = 3", "random_plies = 1"));
+        let tuned = tune_with_both_slot_counts(&pig.replace("random_plies = 3", "random_plies = 12"));
         assert_eq!(tuned["validation"]["bouts"], 6, "{tuned}");
     }
 }

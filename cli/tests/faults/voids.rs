@@ -44,9 +44,13 @@ fn voiding_waits_for_the_export() {
     let (requeued, voided) = (document["requeued"].as_u64().unwrap(), document["voided"].as_u64().unwrap());
     assert!(voided >= 14 && requeued + voided <= 16, "{document}");
     // 3. Unknown bouts are not voided, and leave no audit entry.
-    for nothing in [["--bouts", "2-3"], ["--bouts", "500-600"], ["--worker", "unknown"]] {
+    for (nothing, reason) in [
+        (["--bouts", "2-3"], "are void already"),
+        (["--bouts", "500-600"], "has no such bouts"),
+        (["--worker", "unknown"], "has no such bouts"),
+    ] {
         let answer = cluster.agon(&[&["data", "void", &id][..], &nothing].concat());
-        assert!(answer.code != 0 && answer.err.contains("has no such bouts"), "{nothing:?}: {}", answer.err);
+        assert!(answer.code != 0 && answer.err.contains(reason), "{nothing:?}: {}", answer.err);
     }
     let entries = cluster.json(&["audit", "--run", &id]).to_string();
     assert_eq!(entries.matches("\"voided\"").count(), 1, "{entries}");

@@ -30,14 +30,14 @@ use anyhow::Context as _;
 
 pub use self::log::flush_log;
 use self::log::{Log, LogForm, start_log};
+use crate::fail::with_fatal_panics;
 
 /// Runs a future to its end on its own runtime.
 pub fn block_on<T>(future: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .enable_all()
-        .build()
-        .context("cannot start the runtime")?;
+    let mut builder = tokio::runtime::Builder::new_multi_thread();
+    builder.worker_threads(2).enable_all();
+    // If one thread of the runtime cannot start, unwinding waits for the others.
+    let runtime = with_fatal_panics(|| builder.build()).context("cannot start the runtime")?;
     let outcome = runtime.block_on(future);
     // Do not wait for detached tasks that sleep.
     runtime.shutdown_timeout(std::time::Duration::from_millis(200));
