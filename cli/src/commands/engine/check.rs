@@ -41,6 +41,9 @@ pub struct Check {
     /// Limit of each move in them: ms=50, clock_ms=60000,increment_ms=100, ...
     #[arg(long, value_name = "LIMIT", default_value = "ms=50")]
     limit: String,
+    /// Milliseconds beyond a limit of time within which a move counts, as the key `grace_ms` of a spec
+    #[arg(long, value_name = "MS", default_value_t = 20, value_parser = whole::<u64>("the margin", 0, 60_000), allow_negative_numbers = true)]
+    grace_ms: u64,
 }
 
 /// The random plies before each game.
@@ -67,7 +70,10 @@ impl Check {
             bail_usage!("--game {game}: the protocol {} is for {}", self.protocol, games.join(" and "));
         }
         let limit = read_limit(&self.limit)?;
-        let engine = EngineConfig::new(protocol, Program::Command(command.clone()));
+        let engine = EngineConfig {
+            grace: Duration::from_millis(self.grace_ms),
+            ..EngineConfig::new(protocol, Program::Command(command.clone()))
+        };
         let player = PlayerConfig::Engine(engine.clone());
         player.check_limit(limit)?;
         let bench = Bench::new(&game, player, engine)?;
