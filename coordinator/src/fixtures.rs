@@ -44,7 +44,7 @@ pub(crate) async fn coordinator_and_disk(folder: &Path) -> (Arc<Coordinator>, Ar
     let is_full = Arc::clone(&store.is_full);
     let location = Location::Folder(folder.to_path_buf());
     let (dataset, epoch) = Dataset::open(&location, &mut store, false).await.unwrap();
-    let recovery = Recovery { epoch, ..Recovery::default() };
+    let recovery = Recovery { epoch, signature: "tests".to_string(), ..Recovery::default() };
     let coordinator = Coordinator::start(store, dataset, Timing::default(), String::new(), recovery).unwrap();
     (coordinator, is_full)
 }
@@ -67,7 +67,7 @@ pub(crate) fn hello(coordinator: &Coordinator, worker: &str) -> Hello {
     Hello {
         protocols: PROTOCOLS,
         worker: worker.to_string(),
-        build: String::new(),
+        build: "1".to_string(),
         slots: 1,
         signature: coordinator.signature.clone(),
         speed: 1.0,
