@@ -9,7 +9,7 @@ use std::time::Duration;
 use agon_games::GameSpec;
 use agon_search::{Counters, Limit, SearchControl, Value};
 
-use crate::arena::TIME_FORFEIT;
+use crate::board::TIME_FORFEIT;
 use crate::engine::{EngineConfig, EngineOptions};
 
 /// The ending of a game in which an engine ended, closed its output or did not follow its protocol.

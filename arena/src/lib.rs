@@ -1,12 +1,13 @@
 //! From configuration text to games played: only here games meet algorithms.
 //!
-//! [`algorithms`] lists the algorithms and their options, [`config`] reads a player, [`engine`] one that is a program of its own, [`defaults`] chooses one, [`spec`] reads an experiment, [`roster`]
-//! decides who plays whom, [`arena`] plays games, and [`referee`] checks games that others played. Files, networks and
-//! threads are elsewhere, and so is the end of a run.
+//! [`algorithms`] lists the algorithms and their options, [`config`] reads a player, [`engine`] one that is a program of its
+//! own, [`defaults`] chooses one, [`spec`] reads an experiment, [`roster`] decides who plays whom, [`arena`] plays games, and
+//! [`referee`] checks games that others played. Files, networks and threads are elsewhere, and so is the end of a run.
 
 pub mod adjudication;
 pub mod algorithms;
 pub mod arena;
+mod board;
 pub mod bout;
 mod competitor;
 pub mod config;
@@ -26,7 +27,8 @@ pub mod spec;
 pub use adjudication::Adjudication;
 pub use agon_games::schema::ConfigError;
 pub use algorithms::{ALGORITHMS, Algorithm, AlgorithmInfo, Family, LimitUnit};
-pub use arena::{Arena, Decision, Environment, LineEnd, PlayError, RandomKey, TIME_FORFEIT};
+pub use arena::{Arena, Decision, Environment, LineEnd, PlayError, RandomKey};
+pub use board::TIME_FORFEIT;
 pub use bout::{Bout, GameRequest, Opening};
 pub use config::{PlayerConfig, SearchConfig};
 pub use engine::EngineConfig;

@@ -11,7 +11,7 @@ use agon_search::bounds::{CLOCK_TICK_US, MAX_DURATION_US};
 use agon_search::{Allowance, Limit, SearchNumbers};
 
 use crate::adjudication::Adjudicator;
-use crate::arena::{TIME_FORFEIT, end_payoff};
+use crate::board::{TIME_FORFEIT, end_payoff};
 use crate::bout::GameRequest;
 use crate::external::ENGINE_ENDINGS;
 
