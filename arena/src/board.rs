@@ -22,7 +22,7 @@ use crate::player::{Player, chance_player, duel_player, many_player};
 use crate::record::{GameRecord, IterationRecord, MoveRecord, SearchRecord};
 use crate::referee::{self, Claim, Fault, SearchClaim};
 
-/// The interface of [`Arena`] to a game of any type.
+/// The interface of [`Arena`](crate::Arena) to a game of any type.
 pub(crate) trait Board: Send {
     fn configure(&mut self, player: usize, config: &PlayerConfig);
 
