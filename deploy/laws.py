@@ -37,7 +37,7 @@ TRIGGER = {"url", "format", "valueLocation", "targetValue"}
 # except for the upper half of u64.
 TRINO = {
     "u16": "INTEGER", "u32": "BIGINT", "u64": "BIGINT", "i32": "INTEGER", "f64": "DOUBLE", "string": "VARCHAR",
-    "timestamp": "TIMESTAMP(3)", "list of string": "ARRAY(VARCHAR)", "list of i32": "ARRAY(INTEGER)",
+    "timestamp": "TIMESTAMP(3)", "list of string": "ARRAY(VARCHAR)", "list of i32": "ARRAY(INTEGER)", "list of u64": "ARRAY(BIGINT)",
 }
 # The minimum number of seconds that a container has beyond the grace period of its worker.
 BEYOND_GRACE = 2
